@@ -1,0 +1,46 @@
+# Two commands for a stranger: `make run` and `make test`. The rest is for those who work on the house.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+
+.PHONY: run test test-all check format goals clean
+
+run: $(VENV)/.run
+	rm -rf build/sample
+	$(BIN)/htfi run --out build/sample
+
+test: $(VENV)/.dev
+	$(BIN)/pytest -m "not slow"
+
+test-all: $(VENV)/.dev
+	$(BIN)/pytest
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+goals: $(VENV)/.dev
+	mkdir -p build/goals
+	$(BIN)/htfi bench ticks --json build/goals/ticks.json
+	$(BIN)/htfi bench ledger --json build/goals/ledger.json
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: pyproject.toml constraints.txt setup.py src/htfi/market/kernel.py | $(VENV)/bin/python
+	$(PIP) install -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt setup.py src/htfi/market/kernel.py | $(VENV)/bin/python
+	$(PIP) install -c constraints.txt -e '.[dev,bench]'
+	touch $@ $(VENV)/.run
+
+clean:
+	rm -rf build $(VENV) src/htfi/market/kernel*.so src/htfi/market/kernel.c

@@ -1,0 +1,1 @@
+"""One foreign library each, behind a port of an inner room."""

@@ -1,0 +1,1 @@
+"""Sources of rows: files, standard input, WebSocket."""

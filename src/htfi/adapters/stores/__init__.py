@@ -1,0 +1,1 @@
+"""Durable state: the ledger's database, the quarantine, snapshots, released decisions."""

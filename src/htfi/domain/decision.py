@@ -1,0 +1,143 @@
+"""A decision: what was known, forecast, judged and said, in the form that the ledger keeps for good.
+
+`Decision` is what pipeline records and releases; governance stores its canonical bytes; apps show it.
+Nothing here depends on the wall clock, the machine or the output folder, so a replay gives the same bytes.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+Quantiles = list[list[float]]  # [H, Q], never decreasing along Q
+
+
+class Regime(StrEnum):
+    """The market's state, from quiet to broken."""
+
+    CALM = "calm"
+    NORMAL = "normal"
+    STRESSED = "stressed"
+    SHOCK = "shock"
+
+
+class Rung(StrEnum):
+    """The fidelity ladder: how much work a decision is given."""
+
+    TEMPLATE = "template"
+    EDGE = "edge"
+    SPECULATIVE = "speculative"
+    DEEP = "deep"
+    SECURE = "secure"
+
+
+class Outcome(StrEnum):
+    """What policy says of a forecast: release it, release it marked, or record it and keep it back."""
+
+    RELEASE = "release"
+    CAUTION = "caution"
+    WITHHOLD = "withhold"
+
+
+class Inputs(msgspec.Struct, frozen=True):
+    """What was read since the decision before: a digest chained over every event, and the rows it covers."""
+
+    digest: str
+    num_events: int
+    rows: dict[str, tuple[int, int]]  # source → first and last row, counted from 1
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Which rung was chosen, and why."""
+
+    rung: Rung
+    reason: str
+    deadline_ms: float
+
+
+class Forecast(msgspec.Struct, frozen=True):
+    """Predictive quantiles of the log return over each horizon, fused and per expert.
+
+    Shapes: quantiles [H, Q]; experts {name: [H, Q]}; weights {name: [H]}, summing to 1 over the names.
+    Units: natural-log return over `horizons` bars of the series.
+    """
+
+    horizons: tuple[int, ...]
+    levels: tuple[float, ...]
+    quantiles: Quantiles
+    experts: dict[str, Quantiles]
+    weights: dict[str, list[float]]
+
+
+class Driver(msgspec.Struct, frozen=True):
+    """A feature that moved the forecast: its value, what is usual for it, and their ratio."""
+
+    feature: str
+    value: float
+    usual: float
+    ratio: float
+
+
+class Rationale(msgspec.Struct, frozen=True):
+    """Why, in words. Every figure in `text` is a slot that code computed."""
+
+    text: str
+    template: str
+    slots: dict[str, str]
+    drivers: list[Driver]
+    cited: list[str]  # ids of news items
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What policy said, with the rules that spoke."""
+
+    outcome: Outcome
+    reasons: list[str]
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """One forecast of one series at one instant, with everything needed to recompute it."""
+
+    id: str  # 'SPX/1d@2008-10-10T20:00:00Z'
+    symbol: str
+    interval: str
+    as_of_ns: int
+    last_price: float
+    inputs: Inputs
+    settings_digest: str
+    models: dict[str, str]  # component → version
+    plan: Plan
+    regime: Regime
+    features: dict[str, float]
+    forecast: Forecast
+    rationale: Rationale
+    verdict: Verdict
+
+    @property
+    def series(self) -> str:
+        return series_id(self.symbol, self.interval)
+
+
+class Receipt(msgspec.Struct, frozen=True, gc=False):
+    """Proof of recording: the entry's place in the ledger and its RFC 9162 leaf hash (hex)."""
+
+    index: int
+    leaf_hash: str
+
+
+def series_id(symbol: str, interval: str) -> str:
+    """The name of one forecast series: a symbol seen through one bar clock."""
+    return f"{symbol}/{interval}"
+
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+_DECODER = msgspec.json.Decoder(Decision)
+
+
+def encode_decision(decision: Decision) -> bytes:
+    """Canonical bytes: JSON with fields in declared order, maps sorted by key, shortest round-trip floats."""
+    return _ENCODER.encode(decision)
+
+
+def decode_decision(entry: bytes) -> Decision:
+    """The inverse of `encode_decision`. Raises: msgspec.ValidationError."""
+    return _DECODER.decode(entry)

@@ -1,0 +1,102 @@
+"""What can happen: trades, quotes, bars, news, macro releases. Feeds make events; every room reads them.
+
+An event is immutable and becomes visible at `available_at_ns`, never before (D6). `source` and `row` say
+where it came from, so that a decision can name its inputs and a person can find the line.
+"""
+
+import msgspec
+
+
+class Trade(msgspec.Struct, frozen=True, gc=False, tag="trade"):
+    """One execution. Price in the symbol's currency, size in units."""
+
+    available_at_ns: int
+    event_time_ns: int
+    source: str
+    row: int
+    symbol: str
+    price: float
+    size: float
+    venue: str = ""
+    id: str = ""
+
+
+class Quote(msgspec.Struct, frozen=True, gc=False, tag="quote"):
+    """Best bid and ask of one venue. A side that the message does not carry is None and stays as it was."""
+
+    available_at_ns: int
+    event_time_ns: int
+    source: str
+    row: int
+    symbol: str
+    bid: float | None
+    bid_size: float | None
+    ask: float | None
+    ask_size: float | None
+    venue: str = ""
+    id: str = ""
+
+
+class Bar(msgspec.Struct, frozen=True, gc=False, tag="bar"):
+    """Open, high, low, close over [start_ns, end_ns). `interval` names the clock: '1d', '60s', 'volume:5000'."""
+
+    available_at_ns: int
+    event_time_ns: int
+    source: str
+    row: int
+    symbol: str
+    interval: str
+    start_ns: int
+    end_ns: int
+    open: float
+    high: float
+    low: float
+    close: float
+    volume: float = 0.0
+    id: str = ""
+
+
+class News(msgspec.Struct, frozen=True, gc=False, tag="news"):
+    """One item of text, untrusted. No symbols means that it concerns the whole market."""
+
+    available_at_ns: int
+    event_time_ns: int
+    source: str
+    row: int
+    id: str
+    headline: str
+    symbols: tuple[str, ...] = ()
+    body: str = ""
+    url: str = ""
+
+
+class MacroRelease(msgspec.Struct, frozen=True, gc=False, tag="macro"):
+    """One value of an economic or market series, as first published."""
+
+    available_at_ns: int
+    event_time_ns: int
+    source: str
+    row: int
+    series: str
+    value: float
+    id: str = ""
+
+
+class TimePassed(msgspec.Struct, frozen=True, gc=False, tag="time"):
+    """No event before `available_at_ns` will follow: a live feed's way to let time advance in silence."""
+
+    available_at_ns: int
+
+
+Event = Trade | Quote | Bar | News | MacroRelease
+FeedItem = Event | TimePassed
+
+
+class Rejection(msgspec.Struct, frozen=True, gc=False):
+    """A row that did not become an event: where it stood, why, and what it said (cut to a few hundred characters)."""
+
+    source: str
+    row: int
+    reason: str
+    detail: str
+    raw: str

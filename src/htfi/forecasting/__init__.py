@@ -1,0 +1,1 @@
+"""Numeric experts, their fusion and their scores."""

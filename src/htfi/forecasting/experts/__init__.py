@@ -1,0 +1,1 @@
+"""One expert per file."""

@@ -1,0 +1,1 @@
+"""Market state: ticks and bars become features, bars and a regime, incrementally."""

@@ -1,0 +1,1 @@
+"""News and rationale: what is read, and what is said."""

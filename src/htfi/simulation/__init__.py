@@ -1,0 +1,1 @@
+"""Time and worlds that tests and replays control."""

@@ -1,0 +1,1 @@
+"""Typed settings, and the objects built from them."""
