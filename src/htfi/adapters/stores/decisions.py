@@ -1,0 +1,229 @@
+"""decisions.jsonl, the released decisions as lines: written by the loop's outlet, read back by the report.
+
+One line for every ledger entry, in the ledger's order, so that the last line is the release cursor:
+
+  released   {"index":N,"leaf_hash":"…","decision":{the entry's exact bytes}}
+  kept back  {"index":N,"leaf_hash":"…","withheld":true,"id":…,"last_price":…,"reasons":[…]}: no forecast
+"""
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from htfi.domain.decision import Decision, Outcome, Receipt, Regime, Verdict
+from htfi.domain.errors import DependencyUnavailable, IntegrityError
+
+JOURNAL = "decisions.jsonl"
+
+# Quotes inside JSON strings are escaped and no other object begins so: this finds the verdict.
+_VERDICT = b'"verdict":{"outcome":"'
+_KEPT_BACK = b'"withheld":true'
+_KEPT_BACK_BY = 160  # bytes: index and leaf hash end well before
+_BUFFER_BYTES = 1 << 20
+_TAIL_BYTES = 1 << 16
+
+
+class Released(msgspec.Struct, frozen=True):
+    """A line that carries a decision."""
+
+    index: int
+    leaf_hash: str
+    decision: Decision
+
+
+class Withheld(msgspec.Struct, frozen=True):
+    """A line for a decision that policy kept back: what it was about and why, without the forecast."""
+
+    index: int
+    leaf_hash: str
+    withheld: bool
+    id: str
+    symbol: str
+    interval: str
+    as_of_ns: int
+    last_price: float
+    regime: Regime
+    reasons: list[str]
+
+
+class _Subject(msgspec.Struct):
+    """The part of an entry that a withheld line shows."""
+
+    id: str
+    symbol: str
+    interval: str
+    as_of_ns: int
+    last_price: float
+    regime: Regime
+    verdict: Verdict
+
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+_SUBJECT = msgspec.json.Decoder(_Subject)
+_RELEASED = msgspec.json.Decoder(Released)
+_WITHHELD = msgspec.json.Decoder(Withheld)
+
+
+class DecisionJournal:
+    """Appends decisions to `folder`/decisions.jsonl; the file alone says how many have been dealt with.
+
+    Lines go to the operating system at `flush`, once a group, and to the disk at `close`: what a crash takes
+    from the tail, the next run writes again from the ledger. `mirror`, best unbuffered, receives each line
+    once, after the file has it; BrokenPipeError from it passes through: a reader who left ends the run.
+    Raises: DependencyUnavailable where the file cannot be opened or written.
+    """
+
+    def __init__(self, folder: Path, mirror: BinaryIO | None = None) -> None:
+        self._path = folder / JOURNAL
+        self._mirror = mirror
+        self._pending: list[bytes] = []
+        self._pending_bytes = 0
+        self._open = False
+        try:
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._open = True
+            self._num_released = _recover(self._file, self._path)
+        except OSError as error:
+            self._abandon()
+            raise DependencyUnavailable(f"{self._path}: cannot be opened: {error.strerror}") from error
+        except IntegrityError:
+            self._abandon()
+            raise
+
+    @property
+    def num_released(self) -> int:
+        return self._num_released
+
+    def release(self, receipt: Receipt, entry: bytes) -> None:
+        """Take the next entry of the ledger. Raises: IntegrityError when it is not the next one."""
+        if receipt.index != self._num_released:
+            raise IntegrityError(
+                f"{self._path}: entry {receipt.index} cannot follow {self._num_released - 1}: "
+                "the journal and the ledger are of different runs"
+            )
+        line = _line(receipt, entry)
+        self._pending.append(line)
+        self._pending_bytes += len(line)
+        self._num_released += 1
+        if self._pending_bytes >= _BUFFER_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand the lines taken so far to the operating system, then to the mirror."""
+        if not self._pending:
+            return
+        group = b"".join(self._pending)
+        self._pending.clear()
+        self._pending_bytes = 0
+        try:
+            _write_all(partial(os.write, self._file), group)
+        except OSError as error:
+            # A part of a line may stand in the file; nothing may follow it, and the next open cuts it off.
+            self._abandon()
+            raise DependencyUnavailable(
+                f"{self._path}: cannot be written: {error.strerror}; what is recorded is safe in the ledger, "
+                "run again once there is room"
+            ) from error
+        if self._mirror is not None:
+            mirror, self._mirror = self._mirror, None  # a mirror that fails is not tried again
+            _write_all(mirror.write, group)
+            mirror.flush()
+            self._mirror = mirror
+
+    def close(self) -> None:
+        """Flush, wait for the disk, and let go of the file. Safe to call twice."""
+        if not self._open:
+            return
+        try:
+            self.flush()
+            os.fsync(self._file)
+        except OSError as error:
+            if error.errno != errno.EPIPE:
+                raise DependencyUnavailable(f"{self._path}: cannot be synced: {error.strerror}") from error
+            os.fsync(self._file)
+        finally:
+            self._abandon()
+
+    def _abandon(self) -> None:
+        if self._open:
+            self._open = False
+            os.close(self._file)
+
+
+def read_decisions(folder: Path) -> Iterator[Released | Withheld]:
+    """Every whole line of the journal, in order; a last line that is not finished yet is left out.
+
+    Raises: DependencyUnavailable where there is no journal, IntegrityError at a line that cannot be read.
+    """
+    path = folder / JOURNAL
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.endswith(b"\n"):
+                    yield _parse(line, f"{path}, line {number}")
+    except OSError as error:
+        raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _line(receipt: Receipt, entry: bytes) -> bytes:
+    head = b'{"index":%d,"leaf_hash":"%s",' % (receipt.index, receipt.leaf_hash.encode())
+    verdict = entry.rfind(_VERDICT) + len(_VERDICT)
+    if not entry.startswith(Outcome.WITHHOLD.encode(), verdict):
+        return b'%s"decision":%s}\n' % (head, entry)
+    subject = _SUBJECT.decode(entry)
+    fields = {
+        "id": subject.id,
+        "symbol": subject.symbol,
+        "interval": subject.interval,
+        "as_of_ns": subject.as_of_ns,
+        "last_price": subject.last_price,
+        "regime": subject.regime,
+        "reasons": subject.verdict.reasons,
+    }
+    return b"%s%s,%s\n" % (head, _KEPT_BACK, msgspec.json.encode(fields)[1:])
+
+
+def _parse(line: bytes, where: str) -> Released | Withheld:
+    try:
+        if _KEPT_BACK in line[:_KEPT_BACK_BY]:
+            return _WITHHELD.decode(line)
+        return _RELEASED.decode(line)
+    except msgspec.DecodeError as error:
+        raise IntegrityError(
+            f"{where}: is no decision ({error}); move the file away: `htfi run` writes it again"
+        ) from error
+
+
+def _recover(file: int, path: Path) -> int:
+    """Cut off a last line that has no end, and return the index after the last whole line."""
+    size = os.fstat(file).st_size
+    end = _after_last_newline(file, size)
+    if end < size:
+        os.ftruncate(file, end)
+    if end == 0:
+        return 0
+    start = _after_last_newline(file, end - 1)
+    line = os.pread(file, end - start, start)
+    return _parse(line, f"{path}, last line").index + 1
+
+
+def _after_last_newline(file: int, end: int) -> int:
+    """The offset just behind the last newline before `end`; 0 when there is none."""
+    while end > 0:
+        start = max(0, end - _TAIL_BYTES)
+        found = os.pread(file, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
+
+
+def _write_all(write: Callable[[memoryview], int], data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[write(rest) :]

@@ -1,0 +1,111 @@
+"""What many tests share: made-up decisions that look like a run's, reproducible from a seed."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from htfi.domain.decision import (
+    Decision,
+    Driver,
+    Forecast,
+    Inputs,
+    Outcome,
+    Plan,
+    Rationale,
+    Receipt,
+    Regime,
+    Rung,
+    Verdict,
+    encode_decision,
+)
+from htfi.domain.time import NS_PER_DAY, format_ns
+
+LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+# standard normal quantiles at LEVELS
+SCORES = (-2.326, -1.645, -1.282, -0.842, -0.524, -0.253, 0.0, 0.253, 0.524, 0.842, 1.282, 1.645, 2.326)
+HORIZONS = (1, 5, 22)
+START_NS = 1_192_132_800 * 10**9  # 2007-10-11T20:00:00Z
+
+MakeDecisions = Callable[..., list[Decision]]
+
+
+@pytest.fixture
+def make_decisions() -> MakeDecisions:
+    """`make_decisions(num=100, symbols=("SPX",), seed=0)`: daily Gaussian walks with honest forecasts.
+
+    `withhold_every=n` keeps every n-th back; `sigma_ratio` makes every stated spread that much too wide.
+    """
+
+    def make(
+        num: int = 100,
+        symbols: Sequence[str] = ("SPX",),
+        seed: int = 0,
+        sigma_ratio: float = 1.0,
+        withhold_every: int = 0,
+        headline: str = "Fed cuts rates by 50 bp",
+    ) -> list[Decision]:
+        rng = np.random.default_rng(seed)
+        decisions: list[Decision] = []
+        prices = dict.fromkeys(symbols, 1500.0)
+        for day in range(num):
+            for symbol in symbols:
+                sigma = 0.01 * (1 + 2 * (day % 50 > 40))
+                prices[symbol] *= float(np.exp(sigma * rng.standard_normal()))
+                withhold = withhold_every > 0 and len(decisions) % withhold_every == withhold_every - 1
+                decisions.append(_decision(symbol, day, prices[symbol], sigma * sigma_ratio, withhold, headline))
+        return decisions
+
+    return make
+
+
+@pytest.fixture
+def write_journal() -> Callable[[Path, Sequence[Decision]], None]:
+    """Writes decisions as a run leaves them in its folder."""
+
+    def write(folder: Path, decisions: Sequence[Decision]) -> None:
+        from htfi.adapters.stores.decisions import DecisionJournal
+
+        folder.mkdir(parents=True, exist_ok=True)
+        journal = DecisionJournal(folder)
+        for index, decision in enumerate(decisions):
+            journal.release(Receipt(index, f"{index:064x}"), encode_decision(decision))
+        journal.close()
+
+    return write
+
+
+def _decision(symbol: str, day: int, price: float, sigma: float, withhold: bool, headline: str) -> Decision:
+    as_of_ns = START_NS + day * NS_PER_DAY
+    quantiles = [[sigma * h**0.5 * z for z in SCORES] for h in HORIZONS]
+    wide = [[1.3 * q for q in row] for row in quantiles]
+    regime = list(Regime)[min(3, day % 50 // 14)]
+    return Decision(
+        id=f"{symbol}/1d@{format_ns(as_of_ns)}",
+        symbol=symbol,
+        interval="1d",
+        as_of_ns=as_of_ns,
+        last_price=price,
+        inputs=Inputs("ab" * 32, 3, {"prices.csv": (day * 3 + 1, day * 3 + 3)}),
+        settings_digest="cd" * 32,
+        models={"ewma": "1", "random_walk": "1"},
+        plan=Plan(Rung.TEMPLATE, "no reader is attached", 50.0),
+        regime=regime,
+        features={"ewma_volatility": sigma},
+        forecast=Forecast(
+            HORIZONS,
+            LEVELS,
+            quantiles,
+            {"ewma": quantiles, "random_walk": wide},
+            {"ewma": [0.7, 0.6, 0.5], "random_walk": [0.3, 0.4, 0.5]},
+        ),
+        rationale=Rationale(
+            f"Volatility is {sigma:.2%} a day. “{headline}”.",
+            "volatility",
+            {"sigma": f"{sigma:.2%}", "headline": headline},
+            [Driver("ewma_volatility", sigma, 0.01, sigma / 0.01)],
+            [f"news-{day}"] if day % 10 == 0 else [],
+        ),
+        verdict=Verdict(Outcome.WITHHOLD if withhold else Outcome.RELEASE, ["too wide"] if withhold else []),
+    )
