@@ -18,6 +18,10 @@ class Feed(Protocol):
         """Where to resume so that exactly the items not yet handed out follow."""
         ...
 
+    def stop(self) -> None:
+        """End the iteration soon, also when it waits for a live source. Safe to call from a signal handler."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -26,7 +30,13 @@ class Quarantine(Protocol):
 
     def set_aside(self, rejection: Rejection) -> None: ...
 
+    def counts(self) -> dict[str, int]:
+        """Rows set aside so far, by reason."""
+        ...
+
     def position(self) -> Position: ...
+
+    def close(self) -> None: ...
 
 
 class Ledger(Protocol):
@@ -41,13 +51,35 @@ class Ledger(Protocol):
         """Append all or none. Raises: LedgerUnavailable."""
         ...
 
+    def receipt(self, index: int) -> Receipt: ...
+
+    def close(self) -> None: ...
+
 
 class Outlet(Protocol):
-    """Where released decisions go. `num_released` counts the recorded entries it has dealt with, kept for good."""
+    """Where decisions go once they are recorded."""
 
     @property
-    def num_released(self) -> int: ...
+    def num_settled(self) -> int:
+        """How many ledger entries, from the first on, were released or withheld. Kept for good."""
+        ...
 
     def release(self, receipt: Receipt, entry: bytes) -> None: ...
 
+    def withhold(self, receipt: Receipt, entry: bytes) -> None:
+        """Count the entry as settled without publishing its forecast."""
+        ...
+
+    def flush(self) -> None:
+        """Hand what was written to the operating system. Raises: DependencyUnavailable."""
+        ...
+
     def close(self) -> None: ...
+
+
+class SnapshotStore(Protocol):
+    """One saved state, replaced as a whole or not at all."""
+
+    def load(self) -> bytes | None: ...
+
+    def save(self, data: bytes) -> None: ...

@@ -1,0 +1,61 @@
+"""What a decision was made from: a digest chained over every event, and the rows it covers. The loop keeps one."""
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from htfi.domain.decision import Inputs
+from htfi.domain.events import Event
+
+FOLD_EVENTS = 4096
+
+
+class InputChain:
+    """`digest ← SHA-256(digest ‖ MessagePack of the next events)`, folded at each close and every 4,096 events.
+
+    Two runs that read the same events decide with the same digests, however their files are cut.
+    """
+
+    def __init__(self) -> None:
+        self._encoder = msgspec.msgpack.Encoder()
+        self._digest = hashlib.sha256(b"htfi/inputs/v1").digest()
+        self._open = bytearray()
+        self._num_events = 0
+        self._rows: dict[str, tuple[int, int]] = {}
+
+    def add(self, event: Event) -> None:
+        self._encoder.encode_into(event, self._open, -1)
+        self._num_events += 1
+        row = event.row
+        span = self._rows.get(event.source)
+        self._rows[event.source] = (row, row) if span is None else (min(span[0], row), max(span[1], row))
+        if self._num_events % FOLD_EVENTS == 0:
+            self._fold()
+
+    def _fold(self) -> None:
+        self._digest = hashlib.sha256(self._digest + self._open).digest()
+        self._open.clear()
+
+    def close(self) -> Inputs:
+        """The inputs since the last close; without any, the same digest again."""
+        if self._open:
+            self._fold()
+        inputs = Inputs(self._digest.hex(), self._num_events, self._rows)
+        self._num_events = 0
+        self._rows = {}
+        return inputs
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "digest": self._digest,
+            "open": bytes(self._open),
+            "num_events": self._num_events,
+            "rows": {source: list(span) for source, span in self._rows.items()},
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._digest = state["digest"]
+        self._open = bytearray(state["open"])
+        self._num_events = state["num_events"]
+        self._rows = {source: (first, last) for source, (first, last) in state["rows"].items()}

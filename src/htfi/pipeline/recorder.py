@@ -1,0 +1,76 @@
+"""Record, then release: no decision leaves before its entry is durable, and none leaves twice. The loop owns one.
+
+Entries are committed in groups. After a crash the loop decides again from its last snapshot; what the ledger
+already holds must come out the same and is not appended again, and what was recorded but not yet released
+is released first.
+"""
+
+from collections.abc import Callable
+
+from htfi.domain.decision import Decision, Outcome, Receipt, decode_decision, encode_decision
+from htfi.domain.errors import IntegrityError
+from htfi.domain.time import NS_PER_MS
+from htfi.pipeline.ports import Ledger, Outlet
+
+
+class Recorder:
+    """Holds back at most `group_entries` decisions for at most `group_ms`; 0 ms commits at every moment."""
+
+    def __init__(
+        self, ledger: Ledger, outlet: Outlet, *, group_entries: int, group_ms: float, elapsed_ns: Callable[[], int]
+    ) -> None:
+        self.ledger = ledger
+        self.outlet = outlet
+        self.num_decided = 0
+        self._group_entries = group_entries
+        self._group_ns = round(group_ms * NS_PER_MS)
+        self._elapsed_ns = elapsed_ns
+        self._pending: list[tuple[bytes, Outcome]] = []
+        self._oldest_ns = 0
+
+    def catch_up(self) -> None:
+        """Settle what was recorded and not released when the last run ended. Raises: IntegrityError."""
+        if self.outlet.num_settled > self.ledger.size:
+            raise IntegrityError(
+                f"{self.outlet.num_settled} decisions were released but the ledger holds only {self.ledger.size}: "
+                "the ledger was replaced or cut; restore it, or use a new folder"
+            )
+        for index in range(self.outlet.num_settled, self.ledger.size):
+            entry = self.ledger.entry(index)
+            self._settle(self.ledger.receipt(index), entry, decode_decision(entry).verdict.outcome)
+        self.outlet.flush()
+
+    def record(self, decision: Decision) -> None:
+        """Take one decision into the open group, or check it against the entry that holds it already."""
+        entry = encode_decision(decision)
+        index = self.num_decided
+        self.num_decided += 1
+        if index < self.ledger.size:
+            if self.ledger.entry(index) != entry:
+                raise IntegrityError(
+                    f"decision {index} ({decision.id}) comes out differently from its entry in the ledger: "
+                    "the inputs, the settings or the code changed since; use a new folder"
+                )
+            return
+        if not self._pending:
+            self._oldest_ns = self._elapsed_ns()
+        self._pending.append((entry, decision.verdict.outcome))
+
+    def release(self, *, now: bool = False) -> None:
+        """Commit the open group when it is full, due or wanted `now`, and only then let it out."""
+        if not self._pending:
+            return
+        due = self._elapsed_ns() - self._oldest_ns >= self._group_ns
+        if not (now or due or len(self._pending) >= self._group_entries):
+            return
+        receipts = self.ledger.append([entry for entry, _ in self._pending])
+        for receipt, (entry, outcome) in zip(receipts, self._pending, strict=True):
+            self._settle(receipt, entry, outcome)
+        self.outlet.flush()
+        self._pending.clear()
+
+    def _settle(self, receipt: Receipt, entry: bytes, outcome: Outcome) -> None:
+        if outcome is Outcome.WITHHOLD:
+            self.outlet.withhold(receipt, entry)
+        else:
+            self.outlet.release(receipt, entry)
