@@ -57,7 +57,8 @@ class Plan(msgspec.Struct, frozen=True):
 class Forecast(msgspec.Struct, frozen=True):
     """Predictive quantiles of the log return over each horizon, fused and per expert.
 
-    Shapes: quantiles [H, Q]; experts {name: [H, Q]}; weights {name: [H]}, summing to 1 over the names.
+    Shapes: quantiles [H, Q]; experts {name: [H, Q]}; weights {name: [H]}, summing to 1 over the names;
+    calibration [H], the stretch about the median that holds the stated coverage.
     Units: natural-log return over `horizons` bars of the series.
     """
 
@@ -66,6 +67,7 @@ class Forecast(msgspec.Struct, frozen=True):
     quantiles: Quantiles
     experts: dict[str, Quantiles]
     weights: dict[str, list[float]]
+    calibration: list[float]
 
 
 class Driver(msgspec.Struct, frozen=True):

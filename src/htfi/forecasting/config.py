@@ -1,0 +1,50 @@
+"""Settings of forecasting, checked once. wiring composes them; every module of this room reads them."""
+
+from dataclasses import dataclass
+
+from htfi.domain.errors import InvalidInput
+
+LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastConfig:
+    """What is forecast, and how fast each part forgets. Windows and half-lives count bars of the series."""
+
+    horizons: tuple[int, ...] = (1, 5, 22)
+    levels: tuple[float, ...] = LEVELS
+    history_bars: int = 20
+    ewma_decay: float = 0.94
+    residual_window_bars: int = 500
+    usual_window_bars: int = 250
+    session_gap_bars: float = 5.0
+    weight_half_life_bars: float = 500.0
+
+    def __post_init__(self) -> None:
+        _require(bool(self.horizons), "horizons", "name at least one")
+        _require(
+            all(h >= 1 for h in self.horizons) and list(self.horizons) == sorted(set(self.horizons)),
+            "horizons",
+            "must be whole bars ≥ 1, rising",
+        )
+        _require(
+            len(self.levels) >= 3
+            and all(0 < level < 1 for level in self.levels)
+            and list(self.levels) == sorted(set(self.levels)),
+            "levels",
+            "must be three or more, rising, strictly between 0 and 1",
+        )
+        _require(0.5 in self.levels, "levels", "must hold the median, 0.5")
+        _require(self.history_bars >= 2, "history_bars", "must be ≥ 2")
+        _require(0 < self.ewma_decay < 1, "ewma_decay", "must lie strictly between 0 and 1")
+        _require(
+            self.residual_window_bars >= self.history_bars, "residual_window_bars", "must be ≥ history_bars"
+        )
+        _require(self.usual_window_bars >= 2, "usual_window_bars", "must be ≥ 2")
+        _require(self.session_gap_bars > 0, "session_gap_bars", "must be > 0")
+        _require(self.weight_half_life_bars > 0, "weight_half_life_bars", "must be > 0")
+
+
+def _require(holds: bool, key: str, what: str) -> None:
+    if not holds:
+        raise InvalidInput(f"forecasting.{key} {what}")
