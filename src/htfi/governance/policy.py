@@ -1,0 +1,143 @@
+"""Judges a forecast before it is recorded: typed rules with stable ids, pure. The loop calls `judge` (D8).
+
+A rule answers with words when it objects and None when it is content. Comparisons ask whether a fact is within
+its limit, so that a NaN is not; a rule that cannot be evaluated withholds. Nothing unknown is let through.
+"""
+
+from collections.abc import Callable, Sequence
+from math import isfinite
+
+import msgspec
+
+from htfi.domain.decision import Outcome, Regime, Verdict
+from htfi.domain.time import NS_PER_S
+from htfi.governance.config import ANY_SYMBOL, PolicyConfig
+
+VERSION = "policy/1"
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What the rules judge by: plain values of one forecast.
+
+    Shapes: quantiles [H, Q], the first row one bar ahead. Units: log returns; ages and lengths in ns; sigmas in
+    the standard deviation expected of the bar. `quote_age_ns` is None for a series that has no quotes,
+    `last_return` and `last_sigmas` before a second bar. `jump_confirmed` means that another source, such as the
+    quotes, agrees with the price. `quarantine_share` is the part of its source's latest rows that were set aside.
+    """
+
+    symbol: str
+    regime: Regime
+    quantiles: Sequence[Sequence[float]]
+    band_width: float
+    bar_age_ns: int
+    bar_length_ns: int
+    quote_age_ns: int | None
+    last_return: float | None
+    last_sigmas: float | None
+    jump_confirmed: bool
+    quarantine_share: float
+
+
+class Rule(msgspec.Struct, frozen=True, gc=False):
+    """One rule: its stable id, what its objection means, and its check."""
+
+    id: str
+    outcome: Outcome
+    check: Callable[[Facts, PolicyConfig], str | None]
+
+
+def judge(facts: Facts, config: PolicyConfig) -> Verdict:
+    """The most severe outcome of the rules that object, with their reasons as 'id: words', in rule order."""
+    outcome = Outcome.RELEASE
+    reasons: list[str] = []
+    for rule in RULES:
+        try:
+            objection = rule.check(facts, config)
+        except (TypeError, ValueError, ArithmeticError, AttributeError):
+            reasons.append(f"{rule.id}: could not be evaluated")
+            outcome = Outcome.WITHHOLD
+            continue
+        if objection is not None:
+            reasons.append(f"{rule.id}: {objection}")
+            if outcome is not Outcome.WITHHOLD:
+                outcome = rule.outcome
+    return Verdict(outcome, reasons)
+
+
+def _forecast_sound(facts: Facts, config: PolicyConfig) -> str | None:
+    del config
+    quantiles = facts.quantiles
+    if not quantiles:
+        return "there is no forecast"
+    for row in quantiles:
+        if not row or not isfinite(sum(row)):
+            return "a quantile is missing or not finite"
+        if sorted(row) != row:
+            return "quantiles cross"
+    return None
+
+
+def _symbol_permitted(facts: Facts, config: PolicyConfig) -> str | None:
+    symbol = facts.symbol
+    if symbol in config.restricted_symbols:
+        return "the symbol is on the restricted list"
+    if ANY_SYMBOL in config.allowed_symbols or symbol in config.allowed_symbols:
+        return None
+    return "the symbol is not on the list of permitted ones"
+
+
+def _price_jump(facts: Facts, config: PolicyConfig) -> str | None:
+    if facts.last_return is None and facts.last_sigmas is None:
+        return None
+    size, sigmas = abs(facts.last_return or 0.0), abs(facts.last_sigmas or 0.0)
+    if facts.jump_confirmed or size <= config.max_jump_return or sigmas <= config.max_jump_sigmas:
+        return None
+    return f"the last price moved {size:.3g} in log return, {sigmas:.3g} sigmas, unconfirmed: a bad print is suspected"
+
+
+def _fresh_quote(facts: Facts, config: PolicyConfig) -> str | None:
+    age_ns = facts.quote_age_ns
+    if age_ns is None or age_ns <= config.max_quote_age_s * NS_PER_S:
+        return None
+    return f"the newest quote is {age_ns / NS_PER_S:.3g} s old, limit {config.max_quote_age_s:.3g} s"
+
+
+def _fresh_bar(facts: Facts, config: PolicyConfig) -> str | None:
+    age_ns = facts.bar_age_ns
+    limit_ns = max(config.max_bar_age_lengths * facts.bar_length_ns, config.min_bar_age_s * NS_PER_S)
+    if age_ns <= limit_ns:
+        return None
+    return f"the bar came {age_ns / NS_PER_S:.3g} s after its end, limit {limit_ns / NS_PER_S:.3g} s"
+
+
+def _band_width(facts: Facts, config: PolicyConfig) -> str | None:
+    if 0.0 <= facts.band_width <= config.max_band_width:
+        return None
+    return f"the band is {facts.band_width:.3g} wide in log return, limit {config.max_band_width:.3g}"
+
+
+def _regime(facts: Facts, config: PolicyConfig) -> str | None:
+    del config
+    return "the market is in shock: provisional" if facts.regime is Regime.SHOCK else None
+
+
+def _clean_source(facts: Facts, config: PolicyConfig) -> str | None:
+    if facts.quarantine_share <= config.max_quarantine_share:
+        return None
+    return (
+        f"{100 * facts.quarantine_share:.3g}% of the source's latest rows were quarantined, "
+        f"limit {100 * config.max_quarantine_share:.3g}%"
+    )
+
+
+# The ids are kept for good: ledgers quote them.
+RULES: tuple[Rule, ...] = (
+    Rule("symbol-permitted", Outcome.WITHHOLD, _symbol_permitted),
+    Rule("forecast-sound", Outcome.WITHHOLD, _forecast_sound),
+    Rule("price-jump", Outcome.WITHHOLD, _price_jump),
+    Rule("stale-quote", Outcome.CAUTION, _fresh_quote),
+    Rule("stale-bar", Outcome.CAUTION, _fresh_bar),
+    Rule("band-width", Outcome.CAUTION, _band_width),
+    Rule("shock-regime", Outcome.CAUTION, _regime),
+    Rule("source-quality", Outcome.CAUTION, _clean_source),
+)

@@ -1,0 +1,48 @@
+"""Settings of the narrative room: how long headlines count, how many are kept, how many are cited."""
+
+from dataclasses import dataclass
+
+from htfi.domain.errors import InvalidInput
+from htfi.domain.time import NS_PER_DAY
+
+
+@dataclass(frozen=True, slots=True)
+class NarrativeConfig:
+    """Limits of the wire and of the rationale.
+
+    `half_life_ns` halves a headline's weight; below `min_weight` it is forgotten. `usual_half_life_bars` sets
+    how slowly the usual value of a feature follows it; `usual_min_bars` is how many it takes to speak of usual.
+    """
+
+    half_life_ns: int = NS_PER_DAY
+    min_weight: float = 0.125
+    max_items_per_symbol: int = 32
+    max_symbols: int = 4096
+    max_headline_chars: int = 160
+    max_body_chars: int = 8_000
+    max_cited: int = 2
+    max_drivers: int = 3
+    usual_half_life_bars: float = 60.0
+    usual_min_bars: int = 20
+
+    def __post_init__(self) -> None:
+        counts = (
+            "half_life_ns",
+            "max_items_per_symbol",
+            "max_symbols",
+            "max_headline_chars",
+            "max_body_chars",
+            "usual_min_bars",
+        )
+        for name in counts:
+            if getattr(self, name) < 1:
+                raise InvalidInput(f"narrative.{name} must be at least 1, not {getattr(self, name)}")
+        if not 0 < self.min_weight < 1:
+            raise InvalidInput(f"narrative.min_weight must lie between 0 and 1, not {self.min_weight}")
+        if not self.usual_half_life_bars > 0:
+            raise InvalidInput(
+                f"narrative.usual_half_life_bars must be above 0, not {self.usual_half_life_bars}"
+            )
+        for name in ("max_cited", "max_drivers"):
+            if not 0 <= getattr(self, name) <= 3:
+                raise InvalidInput(f"narrative.{name} must lie in 0..3, not {getattr(self, name)}")

@@ -1,0 +1,91 @@
+"""The wire: recent headlines by symbol and market-wide, cleaned, fading, in bounded memory. The loop feeds it."""
+
+from collections import OrderedDict, deque
+from math import log2
+from typing import Any
+
+import msgspec
+
+from htfi.domain.events import News
+from htfi.narrative.config import NarrativeConfig
+from htfi.narrative.text import clean
+
+_MARKET = ""  # the shelf of items that name no symbol
+_MAX_ID_CHARS = 128
+
+
+class Wire:
+    """Keeps at most `max_items_per_symbol` items for each of the `max_symbols` symbols last in the news."""
+
+    def __init__(self, config: NarrativeConfig | None = None) -> None:
+        self._config = config or NarrativeConfig()
+        self._lifetime_ns = int(-log2(self._config.min_weight) * self._config.half_life_ns)
+        self._market: deque[News] = deque(maxlen=self._config.max_items_per_symbol)
+        self._by_symbol: OrderedDict[str, deque[News]] = OrderedDict()  # last in the news, last in order
+
+    def hear(self, item: News) -> None:
+        """Take in one item; items come in order of `available_at_ns`."""
+        config = self._config
+        kept = msgspec.structs.replace(
+            item,
+            id=clean(item.id, _MAX_ID_CHARS),
+            headline=clean(item.headline, config.max_headline_chars),
+            body=clean(item.body, config.max_body_chars),
+            url="",
+        )
+        if not kept.headline:
+            return
+        if not item.symbols:
+            self._market.append(kept)
+        for symbol in item.symbols:
+            self._shelf(symbol).append(kept)
+
+    def recent(self, symbol: str, as_of_ns: int, limit: int | None = None) -> list[News]:
+        """Items on `symbol` or the whole market that are known at `as_of_ns` and not yet faded, newest first."""
+        shelf = self._by_symbol.get(symbol)
+        if not shelf and not self._market:
+            return []
+        oldest_ns = as_of_ns - self._lifetime_ns
+        found: list[News] = []
+        for items in (shelf or (), self._market):
+            for item in reversed(items):
+                if item.available_at_ns < oldest_ns:
+                    break
+                if item.available_at_ns <= as_of_ns:
+                    found.append(item)
+        found.sort(key=_newest_first)
+        return found if limit is None else found[:limit]
+
+    def weight(self, item: News, as_of_ns: int) -> float:
+        """How much of an item is left: 1 when new, 0.5 after each half-life."""
+        return 2.0 ** (-(as_of_ns - item.available_at_ns) / self._config.half_life_ns)
+
+    def state(self) -> dict[str, Any]:
+        shelves = [(_MARKET, self._market), *self._by_symbol.items()]
+        return {
+            "shelves": [
+                {"symbol": symbol, "items": [msgspec.to_builtins(item) for item in items]}
+                for symbol, items in shelves
+            ]
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._market.clear()
+        self._by_symbol.clear()
+        for shelf in state["shelves"]:
+            items = self._market if shelf["symbol"] == _MARKET else self._shelf(shelf["symbol"])
+            items.extend(msgspec.convert(item, News) for item in shelf["items"])
+
+    def _shelf(self, symbol: str) -> deque[News]:
+        shelf = self._by_symbol.get(symbol)
+        if shelf is None:
+            shelf = self._by_symbol[symbol] = deque(maxlen=self._config.max_items_per_symbol)
+            if len(self._by_symbol) > self._config.max_symbols:
+                self._by_symbol.popitem(last=False)
+        else:
+            self._by_symbol.move_to_end(symbol)
+        return shelf
+
+
+def _newest_first(item: News) -> tuple[int, str, int]:
+    return (-item.available_at_ns, item.source, -item.row)

@@ -1,0 +1,23 @@
+"""Settings of the fidelity ladder: how much time each rung needs, and what counts as load or disagreement."""
+
+from dataclasses import dataclass
+
+from htfi.domain.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class FidelityConfig:
+    """A rung is chosen only when the deadline leaves it its time. Load and divergence run 0–1."""
+
+    edge_ms: float = 20.0
+    speculative_ms: float = 250.0
+    deep_ms: float = 2_000.0
+    high_load: float = 0.8
+    high_divergence: float = 0.6
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.edge_ms <= self.speculative_ms <= self.deep_ms:
+            raise InvalidInput("fidelity: need 0 < edge_ms <= speculative_ms <= deep_ms")
+        for name in ("high_load", "high_divergence"):
+            if not 0.0 < getattr(self, name) <= 1.0:
+                raise InvalidInput(f"fidelity.{name} must lie in 0..1, above 0, not {getattr(self, name)}")

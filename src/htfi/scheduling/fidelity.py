@@ -1,0 +1,72 @@
+"""Chooses the rung of the fidelity ladder for one decision, and says why. The loop calls `plan`.
+
+| rung        | when                                       |
+|-------------|--------------------------------------------|
+| TEMPLATE    | shock, or no time                          |
+| EDGE        | short deadline, high load                  |
+| SPECULATIVE | the normal case                            |
+| DEEP        | numbers and narrative disagree             |
+| SECURE      | manipulation suspected                     |
+"""
+
+from htfi.domain.decision import Plan, Regime, Rung
+from htfi.scheduling.config import FidelityConfig
+
+_DEFAULT = FidelityConfig()
+
+# What stands in for a rung that is not wired, best first. Nothing that reads unverified text with a draft model
+# stands in for SECURE.
+_INSTEAD = {
+    Rung.TEMPLATE: (),
+    Rung.EDGE: (),
+    Rung.SPECULATIVE: (Rung.EDGE,),
+    Rung.DEEP: (Rung.SPECULATIVE, Rung.EDGE),
+    Rung.SECURE: (),
+}
+
+
+def plan(
+    regime: Regime,
+    deadline_ms: float,
+    available: frozenset[Rung],
+    *,
+    load: float = 0.0,
+    divergence: float = 0.0,
+    suspicion: bool = False,
+    config: FidelityConfig = _DEFAULT,
+) -> Plan:
+    """The rung that suits the moment, or the next lower one that is wired; TEMPLATE always is.
+
+    Units: load is the share of capacity in use, divergence how far narrative and numbers disagree, both 0–1.
+    """
+    rung, why = _wanted(regime, deadline_ms, load, divergence, suspicion, config)
+    if rung is Rung.TEMPLATE or rung in available:
+        return Plan(rung, why, deadline_ms)
+    for other in _INSTEAD[rung]:
+        if other in available:
+            return Plan(other, f"{why}; {rung.value} is not wired, so {other.value}", deadline_ms)
+    return Plan(Rung.TEMPLATE, f"{why}; {rung.value} is not wired, so template", deadline_ms)
+
+
+def _wanted(
+    regime: Regime,
+    deadline_ms: float,
+    load: float,
+    divergence: float,
+    suspicion: bool,
+    config: FidelityConfig,
+) -> tuple[Rung, str]:
+    if suspicion:
+        return Rung.SECURE, "manipulation suspected"
+    if regime is Regime.SHOCK:
+        return Rung.TEMPLATE, "shock: answer at once"
+    # Written so that a deadline or load that is not a number counts as no time and full load.
+    if not deadline_ms >= config.edge_ms:
+        return Rung.TEMPLATE, "no time for a model"
+    if not deadline_ms >= config.speculative_ms:
+        return Rung.EDGE, "short deadline"
+    if not load < config.high_load:
+        return Rung.EDGE, "high load"
+    if divergence >= config.high_divergence and deadline_ms >= config.deep_ms:
+        return Rung.DEEP, "numbers and narrative disagree"
+    return Rung.SPECULATIVE, "normal case"
