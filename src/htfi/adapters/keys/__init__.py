@@ -1,1 +1,1 @@
-"""Signing keys."""
+"""Signing keys, and what a witness has vouched for with its own."""

@@ -1,0 +1,285 @@
+"""The ledger's database: one SQLite file in WAL mode. Implements governance's LeafStore; wiring opens it.
+
+One process may append (it holds a lock file), any number may read beside it, and a witness may add
+cosignatures. A group of entries is one transaction, synced before it is receipted. SQLite's errors are
+translated here.
+"""
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput, LedgerUnavailable
+from htfi.governance.ports import Group
+
+APPLICATION_ID = 0x48544649  # 'HTFI', in the SQLite header
+SCHEMA_VERSION = 1
+PAGE_BYTES = 16_384  # entries of 3–4 KB sit whole in a page: 1.5× the appends of 4 KiB pages
+WAL_PAGES = 256  # 4 MiB of log between checkpoints, so that no single commit waits long for one
+BUSY_MS = 10_000  # a witness's cosignature may hold the write lock for a moment
+
+_SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE entries (idx INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE tiles (level INTEGER NOT NULL, idx INTEGER NOT NULL, hashes BLOB NOT NULL, UNIQUE (level, idx));
+CREATE TABLE checkpoints (size INTEGER PRIMARY KEY, note TEXT NOT NULL);
+CREATE TABLE cosignatures (
+    size INTEGER NOT NULL, verifier_key TEXT NOT NULL, line TEXT NOT NULL, UNIQUE (size, verifier_key)
+);
+"""
+
+
+class OwnerLock:
+    """The right to append, held through an advisory lock that ends with the process, however it ends."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises: LedgerUnavailable where another process holds it, or the file cannot be written."""
+        self._lock_path = path.with_name(path.name + ".lock")
+        try:
+            self._descriptor = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise LedgerUnavailable(f"cannot write to {path.parent}: {error.strerror}") from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(self._descriptor, 0)
+            os.write(self._descriptor, f"{os.getpid()}\n".encode())
+        except BlockingIOError:
+            holder = os.read(self._descriptor, 32).decode(errors="replace").strip() or "unknown"
+            os.close(self._descriptor)
+            raise LedgerUnavailable(
+                f"{path} is in use by process {holder}: wait until it ends, or choose another folder"
+            ) from None
+        except OSError as error:
+            os.close(self._descriptor)
+            raise LedgerUnavailable(f"cannot write to {self._lock_path}: {error.strerror}") from error
+
+    def release(self) -> None:
+        os.close(self._descriptor)
+
+
+class SqliteLog:
+    """An open ledger database; see LeafStore for what each method promises."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, lock: OwnerLock | None) -> None:
+        self.name = str(path)
+        self._connection = connection
+        self._lock = lock
+        self._doubt: str | None = None  # set once a failed sync leaves open what the disk holds
+        with self._translated("read"):
+            row = connection.execute("SELECT value FROM meta WHERE name = 'verifier_key'").fetchone()
+        if row is None or not isinstance(row[0], str):
+            raise IntegrityError(f"{path} does not say which key signs it: restore it from a copy")
+        self.verifier_key: str = row[0]
+
+    def extent(self) -> tuple[int, int]:
+        row = self._one("SELECT (SELECT max(idx) FROM entries), (SELECT max(size) FROM checkpoints)")
+        if row is None or not isinstance(row[1], int):
+            raise IntegrityError(f"{self.name} holds no checkpoint: restore it from a copy")
+        return (0 if row[0] is None else row[0] + 1), row[1]
+
+    def entries(self, start: int, stop: int) -> Iterator[bytes]:
+        query = "SELECT idx, body FROM entries WHERE idx >= ? AND idx < ? ORDER BY idx"
+        for expected, (index, body) in enumerate(self._rows(query, (start, stop)), start):
+            if index != expected:
+                return
+            if not isinstance(body, bytes):
+                raise IntegrityError(f"{self.name}: entry {index} is not a blob")
+            yield body
+
+    def tile(self, level: int, index: int) -> bytes:
+        row = self._one("SELECT hashes FROM tiles WHERE level = ? AND idx = ?", (level, index))
+        return row[0] if row is not None and isinstance(row[0], bytes) else b""
+
+    def checkpoint(self, size: int) -> str | None:
+        row = self._one("SELECT note FROM checkpoints WHERE size = ?", (size,))
+        return None if row is None else self._text(row[0])
+
+    def checkpoints(self) -> Iterator[tuple[int, str]]:
+        for size, note in self._rows("SELECT size, note FROM checkpoints ORDER BY size"):
+            yield size, self._text(note)
+
+    def cosignatures(self, size: int) -> list[tuple[str, str]]:
+        query = "SELECT verifier_key, line FROM cosignatures WHERE size = ? ORDER BY rowid"
+        return [(self._text(key), self._text(line)) for key, line in self._rows(query, (size,))]
+
+    def cosigned_sizes(self) -> list[int]:
+        return [size for (size,) in self._rows("SELECT DISTINCT size FROM cosignatures ORDER BY size")]
+
+    def append(self, group: Group) -> None:
+        if self._lock is None:
+            raise InvalidInput(f"{self.name} is open for reading only")
+
+        def insert(connection: sqlite3.Connection) -> None:
+            connection.executemany("INSERT INTO entries VALUES (?, ?)", enumerate(group.entries, group.start))
+            connection.executemany("INSERT OR REPLACE INTO tiles VALUES (?, ?, ?)", group.tiles)
+            size = group.start + len(group.entries)
+            connection.execute("INSERT INTO checkpoints VALUES (?, ?)", (size, group.checkpoint))
+
+        self._write(insert)
+
+    def add_cosignature(self, size: int, verifier_key: str, line: str) -> None:
+        def insert(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "INSERT OR REPLACE INTO cosignatures VALUES (?, ?, ?)", (size, verifier_key, line)
+            )
+
+        self._write(insert)
+
+    def close(self) -> None:
+        """Safe to call twice."""
+        self._connection.close()
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def _write(self, insert: Callable[[sqlite3.Connection], None]) -> None:
+        if self._doubt is not None:
+            raise LedgerUnavailable(f"{self.name} failed earlier ({self._doubt}): open it again to go on")
+        connection = self._connection
+        with self._translated("write to"):
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                insert(connection)
+                connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                # After a failed sync the kernel may call lost pages clean: only a fresh open tells.
+                if _error_name(error).startswith("SQLITE_IOERR"):
+                    self._doubt = str(error)
+                with contextlib.suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
+
+    def _one(self, query: str, values: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
+        with self._translated("read"):
+            return self._connection.execute(query, values).fetchone()
+
+    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        with self._translated("read"):
+            yield from self._connection.execute(query, values)
+
+    def _text(self, value: object) -> str:
+        if not isinstance(value, str):
+            raise IntegrityError(
+                f"{self.name}: a text in the ledger is no text any more: restore it from a copy"
+            )
+        return value
+
+    def _translated(self, act: str) -> contextlib.AbstractContextManager[None]:
+        return _translated(self.name, act)
+
+
+def create_store(path: Path, *, verifier_key: str, checkpoint: str) -> None:
+    """Make an empty ledger that appears whole or not at all; the caller holds its OwnerLock.
+
+    `checkpoint` is the signed note of size 0. Raises: LedgerUnavailable.
+    """
+    draft = path.with_name(path.name + ".new")
+    try:
+        draft.unlink(missing_ok=True)  # left by a start that was killed
+        with _translated(str(path), "create"), contextlib.closing(sqlite3.connect(draft)) as connection:
+            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            connection.executescript(_SCHEMA)
+            connection.execute("INSERT INTO meta VALUES ('verifier_key', ?)", (verifier_key,))
+            connection.execute("INSERT INTO checkpoints VALUES (0, ?)", (checkpoint,))
+            connection.commit()
+            connection.execute("PRAGMA journal_mode = WAL")
+        draft.rename(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise LedgerUnavailable(f"cannot create {path}: {error.strerror}") from error
+
+
+def open_store(path: Path, lock: OwnerLock, *, durable: bool = True) -> SqliteLog:
+    """Open for appending. Without `durable` a commit does not wait for the disk: for measurements only.
+
+    Raises: IntegrityError, LedgerUnavailable.
+    """
+    connection = _connect(path, "rw")
+    with _translated(str(path), "open"):
+        connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
+    return SqliteLog(path, connection, lock)
+
+
+def open_store_readonly(path: Path) -> SqliteLog:
+    """Open for reading, beside a running writer or from read-only media. Raises: as open_store."""
+    try:
+        return SqliteLog(path, _connect(path, "ro"), None)
+    except LedgerUnavailable:
+        # WAL readers need a -shm file; a ledger at rest on read-only media has none and cannot get one.
+        if path.with_name(path.name + "-wal").exists():
+            raise
+        return SqliteLog(path, _connect(path, "ro&immutable=1"), None)
+
+
+def open_store_for_cosigning(path: Path) -> SqliteLog:
+    """Open for reading and for cosignatures, beside a running writer. Raises: as open_store."""
+    connection = _connect(path, "rw")
+    with _translated(str(path), "open"):
+        connection.execute("PRAGMA synchronous = FULL")
+    return SqliteLog(path, connection, None)
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    if not path.is_file():
+        raise InvalidInput(f"there is no ledger at {path}: name the folder of a run")
+    if path.stat().st_size == 0:
+        raise IntegrityError(f"{path} is empty, so it was truncated: restore it from a copy")
+    with _translated(str(path), "open"):
+        connection = sqlite3.connect(f"file:{quote(str(path))}?mode={mode}", uri=True, isolation_level=None)
+        try:
+            connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if application != APPLICATION_ID:
+                raise IntegrityError(f"{path} is a database of something else, not an HTFI ledger")
+            if version != SCHEMA_VERSION:
+                raise IntegrityError(
+                    f"{path} is a ledger of version {version}: this program reads {SCHEMA_VERSION}"
+                )
+        except (sqlite3.Error, HtfiError):
+            connection.close()
+            raise
+    return connection
+
+
+@contextlib.contextmanager
+def _translated(where: str, act: str) -> Generator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        name = _error_name(error)
+        if name in _DAMAGE or name.startswith("SQLITE_CORRUPT") or isinstance(error, sqlite3.InterfaceError):
+            raise IntegrityError(
+                f"{where} is damaged or no ledger ({error}): restore it from a copy"
+            ) from error
+        reason = _REASONS.get(name.split("_")[1] if "_" in name else "", str(error))
+        raise LedgerUnavailable(f"cannot {act} {where}: {reason}") from error
+    except UnicodeDecodeError as error:
+        raise IntegrityError(f"{where} is damaged (a text is not UTF-8): restore it from a copy") from error
+
+
+_DAMAGE = frozenset(
+    {"SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_ERROR", "SQLITE_MISMATCH", "SQLITE_CONSTRAINT"}
+)
+_REASONS = {
+    "FULL": "the disk is full; free some space and start again",
+    "READONLY": "the file or its folder is read-only",
+    "IOERR": "the disk failed, or a limit on file sizes was met",
+    "BUSY": "another process holds it for writing",
+}
+
+
+def _error_name(error: sqlite3.Error) -> str:
+    return getattr(error, "sqlite_errorname", "")

@@ -1,0 +1,137 @@
+"""C2SP checkpoints and cosignatures: what a log signs, what a witness adds, and how both are checked.
+
+Sources: c2sp.org/tlog-checkpoint, c2sp.org/tlog-cosignature. Log signs, audit and witness check.
+"""
+
+import base64
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.governance.ledger.merkle import HASH_BYTES
+from htfi.governance.ledger.note import (
+    COSIGNATURE_V1,
+    ED25519,
+    Note,
+    Signature,
+    VerifierKey,
+    decode_base64,
+    parse_note,
+)
+from htfi.governance.ports import Signer, VerifySignature
+
+SIGNATURE_BYTES = 64
+MAX_TIMESTAMP_S = 2**63 - 1
+
+_SIZE = re.compile(r"0|[1-9][0-9]{0,18}")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A tree head: whose log, how many entries, which root. Extension lines are opaque."""
+
+    origin: str
+    size: int
+    root: bytes
+    extensions: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """The note text, each line ended by a newline."""
+        lines = (self.origin, str(self.size), base64.b64encode(self.root).decode(), *self.extensions)
+        return "".join(f"{line}\n" for line in lines)
+
+
+def parse_checkpoint(text: str) -> Checkpoint:
+    """The tree head in a note's text, strictly. Raises: IntegrityError."""
+    lines = text.split("\n")
+    if len(lines) < 4 or lines.pop() != "" or "" in lines:
+        raise IntegrityError(
+            "malformed checkpoint: expected origin, size and root, each on a line of its own"
+        )
+    origin, size, root, *extensions = lines
+    if _SIZE.fullmatch(size) is None or int(size) > MAX_TIMESTAMP_S:
+        raise IntegrityError(f"malformed checkpoint: '{size[:40]}' is no tree size")
+    raw = decode_base64(root)
+    if len(raw) != HASH_BYTES:
+        raise IntegrityError(f"malformed checkpoint: the root is {len(raw)} bytes, not {HASH_BYTES}")
+    return Checkpoint(origin, int(size), raw, tuple(extensions))
+
+
+def sign_checkpoint(checkpoint: Checkpoint, signer: Signer) -> Note:
+    """The checkpoint as a note, signed under the log's origin."""
+    text = checkpoint.text()
+    key = log_key(checkpoint.origin, signer)
+    return Note(text, (Signature(key.name, key.key_id, signer.sign(text.encode())),))
+
+
+def log_key(origin: str, signer: Signer) -> VerifierKey:
+    """The key under which a log of this origin signs (the key's name should be the origin)."""
+    return VerifierKey(origin, ED25519, signer.public_key)
+
+
+def open_checkpoint(content: str, key: VerifierKey, verify: VerifySignature) -> tuple[Checkpoint, Note]:
+    """Parse a signed checkpoint and check that `key` signed it. Raises: IntegrityError."""
+    note = parse_note(content)
+    checkpoint = parse_checkpoint(note.text)
+    if checkpoint.origin != key.name:
+        raise IntegrityError(f"the checkpoint is of log '{checkpoint.origin}', not of '{key.name}'")
+    signatures = note.by(key)
+    if not signatures:
+        raise IntegrityError(f"the checkpoint of size {checkpoint.size} is not signed by {key}")
+    text = note.text.encode()
+    if not all(verify(key.public_key, text, signature.payload) for signature in signatures):
+        raise IntegrityError(f"the checkpoint of size {checkpoint.size} bears a false signature of {key}")
+    return checkpoint, note
+
+
+def cosign(note_text: str, name: str, time_s: int, signer: Signer) -> Signature:
+    """A witness's `cosignature/v1` over a checkpoint's text, made at `time_s` (POSIX seconds)."""
+    key = VerifierKey(name, COSIGNATURE_V1, signer.public_key)
+    payload = time_s.to_bytes(8, "big") + signer.sign(_cosigned_message(note_text, time_s))
+    return Signature(name, key.key_id, payload)
+
+
+def cosignature_time_s(
+    note_text: str, signature: Signature, key: VerifierKey, verify: VerifySignature
+) -> int | None:
+    """When `key` cosigned this text, in POSIX seconds; None where the cosignature does not hold."""
+    if len(signature.payload) != 8 + SIGNATURE_BYTES or key.algorithm != COSIGNATURE_V1:
+        return None
+    time_s = int.from_bytes(signature.payload[:8], "big")
+    if time_s > MAX_TIMESTAMP_S:
+        return None
+    message = _cosigned_message(note_text, time_s)
+    return time_s if verify(key.public_key, message, signature.payload[8:]) else None
+
+
+def require_witnesses(
+    note: Note, witnesses: Sequence[VerifierKey], need: int, verify: VerifySignature
+) -> list[VerifierKey]:
+    """The witnesses that cosigned the note, at least `need` of those named.
+
+    A cosignature that claims a named witness and does not hold condemns the note (signed-note, Signatures).
+    Raises: InvalidInput where the policy cannot be met, IntegrityError where it is not.
+    """
+    keys = list(dict.fromkeys(key.as_witness() for key in witnesses))
+    # Two names over one key would be one witness counted twice: the message does not hold the name.
+    if len({key.public_key for key in keys}) != len(keys):
+        raise InvalidInput("two of the witnesses share one public key: name each witness once")
+    if not 0 <= need <= len(keys):
+        raise InvalidInput(
+            f"{need} witnesses are required and {len(keys)} named: add --witness or lower --need"
+        )
+    found: list[VerifierKey] = []
+    for key in keys:
+        signatures = note.by(key)
+        if any(cosignature_time_s(note.text, signature, key, verify) is None for signature in signatures):
+            raise IntegrityError(f"a cosignature in the name of witness {key.name} is false")
+        if signatures:
+            found.append(key)
+    if len(found) < need:
+        raise IntegrityError(f"the checkpoint carries {len(found)} of the {need} required cosignatures")
+    return found
+
+
+def _cosigned_message(note_text: str, time_s: int) -> bytes:
+    return f"cosignature/v1\ntime {time_s}\n{note_text}".encode()

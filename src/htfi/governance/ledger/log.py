@@ -1,0 +1,162 @@
+"""The transparency log: append in groups, prove, and give signed checkpoints. Pipeline records into it.
+
+`LogView` reads a stored log, beside a running writer if need be; `Log` also appends. Entries are opaque
+bytes; the root depends on them and their order alone.
+"""
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+
+from htfi.domain.decision import Receipt
+from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.governance.ledger.checkpoint import Checkpoint, log_key, open_checkpoint, sign_checkpoint
+from htfi.governance.ledger.merkle import (
+    Frontier,
+    consistency_proof,
+    frontier_at,
+    inclusion_proof,
+    range_hash,
+)
+from htfi.governance.ledger.note import Note, parse_signature_line, parse_verifier_key
+from htfi.governance.ledger.tiles import MAX_ENTRY_BYTES, TileEdge, edge_at, subtrees
+from htfi.governance.ports import Group, LeafStore, Signer, VerifySignature
+
+
+class LogView:
+    """A stored log, read only."""
+
+    def __init__(self, store: LeafStore, verify: VerifySignature) -> None:
+        self._store = store
+        self._verify_signature = verify
+        self.key = parse_verifier_key(store.verifier_key)
+
+    @property
+    def origin(self) -> str:
+        return self.key.name
+
+    @property
+    def size(self) -> int:
+        return self._store.extent()[1]
+
+    def entry(self, index: int) -> bytes:
+        """Raises: InvalidInput where there is no such entry, IntegrityError where it is lost."""
+        if not 0 <= index < self.size:
+            raise InvalidInput(
+                f"{self._store.name} has no entry {index}: it holds {self.size}, counted from 0"
+            )
+        for entry in self._store.entries(index, index + 1):
+            return entry
+        raise IntegrityError(f"{self._store.name}: entry {index} is missing")
+
+    def entries(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+        """Entries of [start, stop) in order. Raises: IntegrityError at the first that is missing."""
+        stop = self.size if stop is None else min(stop, self.size)
+        for entry in self._store.entries(start, stop):
+            yield entry
+            start += 1
+        if start < stop:
+            raise IntegrityError(f"{self._store.name}: entry {start} is missing")
+
+    def tile(self, level: int, index: int) -> bytes:
+        """The hash tile's content so far (c2sp.org/tlog-tiles)."""
+        return self._store.tile(level, index)
+
+    def root(self, size: int | None = None) -> bytes:
+        """The Merkle root of the first `size` entries."""
+        return range_hash(0, self._tree_size(size), subtrees(self._store.tile))
+
+    def inclusion_proof(self, index: int, size: int | None = None) -> list[bytes]:
+        """That entry `index` is in the tree of `size` entries: hashes from the leaf's sibling up."""
+        size = self._tree_size(size)
+        if not 0 <= index < size:
+            raise InvalidInput(
+                f"entry {index} is not among the first {size}: choose an index from 0 to {size - 1}"
+            )
+        return inclusion_proof(index, size, subtrees(self._store.tile))
+
+    def consistency_proof(self, old_size: int, size: int | None = None) -> list[bytes]:
+        """That the tree of `size` entries extends that of `old_size`."""
+        size = self._tree_size(size)
+        if not 0 <= old_size <= size:
+            raise InvalidInput(f"a tree of {size} entries cannot extend one of {old_size}")
+        return consistency_proof(old_size, size, subtrees(self._store.tile))
+
+    def checkpoint(self, size: int | None = None) -> tuple[Checkpoint, Note]:
+        """The newest signed checkpoint, or that of exactly `size`, its signature checked; with cosignatures.
+
+        Raises: InvalidInput where none was signed at that size, IntegrityError where it does not hold.
+        """
+        size = self.size if size is None else size
+        content = self._store.checkpoint(size)
+        if content is None:
+            raise InvalidInput(
+                f"{self._store.name} has no checkpoint of size {size}: leave the size out for the newest"
+            )
+        checkpoint, note = open_checkpoint(content, self.key, self._verify_signature)
+        if checkpoint.size != size:
+            raise IntegrityError(
+                f"{self._store.name}: the checkpoint kept for size {size} says {checkpoint.size}"
+            )
+        lines = tuple(parse_signature_line(line) for _, line in self._store.cosignatures(size))
+        return checkpoint, Note(note.text, note.signatures + lines)
+
+    def close(self) -> None:
+        self._store.close()
+
+    def _tree_size(self, size: int | None) -> int:
+        newest = self.size
+        if size is not None and not 0 <= size <= newest:
+            raise InvalidInput(f"{self._store.name} has no tree of {size} entries: it holds {newest}")
+        return newest if size is None else size
+
+
+class Log(LogView):
+    """A log that its one owner appends to. Implements pipeline's Ledger."""
+
+    def __init__(self, store: LeafStore, signer: Signer, verify: VerifySignature) -> None:
+        """Take up the log where it stands.
+
+        Raises: InvalidInput where `signer` is not the log's key, IntegrityError where the store does not
+        agree with its newest checkpoint.
+        """
+        super().__init__(store, verify)
+        if log_key(self.origin, signer) != self.key:
+            raise InvalidInput(
+                f"{store.name} is signed by {self.key}: this is another signing key, restore the right one"
+            )
+        self._signer = signer
+        num_entries, size = store.extent()
+        if num_entries != size:
+            raise IntegrityError(f"{store.name} holds {num_entries} entries but its checkpoint says {size}")
+        checkpoint, _ = super().checkpoint(size)
+        self._frontier: Frontier = frontier_at(size, subtrees(store.tile))
+        if self._frontier.root() != checkpoint.root:
+            raise IntegrityError(
+                f"{store.name}: the stored hashes do not lead to the signed root of size {size}"
+            )
+        self._edge: TileEdge = edge_at(size, store.tile)
+
+    @property
+    def size(self) -> int:
+        return self._frontier.size
+
+    def append(self, entries: Sequence[bytes]) -> list[Receipt]:
+        """Record the entries together, durably; none is recorded where this raises.
+
+        Raises: InvalidInput, LedgerUnavailable.
+        """
+        if not entries:
+            return []
+        start = self._frontier.size
+        leaves = [sha256(b"\x00" + entry).digest() for entry in entries]
+        for offset, entry in enumerate(entries):
+            if len(entry) > MAX_ENTRY_BYTES:
+                raise InvalidInput(
+                    f"entry {start + offset} is {len(entry)} bytes: an entry holds at most {MAX_ENTRY_BYTES}"
+                )
+        frontier, edge = self._frontier.copy(), self._edge.copy()
+        tiles = edge.extend(leaves, frontier.extend(leaves))
+        checkpoint = Checkpoint(self.origin, frontier.size, frontier.root())
+        self._store.append(Group(start, entries, tiles, str(sign_checkpoint(checkpoint, self._signer))))
+        self._frontier, self._edge = frontier, edge
+        return [Receipt(start + offset, leaf.hex()) for offset, leaf in enumerate(leaves)]

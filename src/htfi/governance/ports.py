@@ -1,0 +1,90 @@
+"""What the ledger needs from the world: where leaves are kept, a key that signs. Adapters implement these."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Entries to make durable together, with all that follows from them; kept whole or not at all."""
+
+    start: int  # index of the first entry
+    entries: Sequence[bytes]
+    tiles: Sequence[
+        tuple[int, int, bytes]
+    ]  # (level, index, hashes), complete or so far; each replaces its forerunner
+    checkpoint: str  # the signed note at size start + len(entries)
+
+
+class LeafStore(Protocol):
+    """Entries, hash tiles, checkpoints and cosignatures, kept for good.
+
+    Every method raises IntegrityError where the store is damaged, and LedgerUnavailable where it cannot be
+    read or written now.
+    """
+
+    @property
+    def name(self) -> str:
+        """What to call this store in a message, such as its path."""
+        ...
+
+    @property
+    def verifier_key(self) -> str:
+        """The key that the log was created with, as text."""
+        ...
+
+    def extent(self) -> tuple[int, int]:
+        """The number of entries, and the size of the newest checkpoint, as of one instant."""
+        ...
+
+    def entries(self, start: int, stop: int) -> Iterator[bytes]:
+        """Entries of [start, stop) in order; fewer where some are missing, at the first gap."""
+        ...
+
+    def tile(self, level: int, index: int) -> bytes:
+        """The tile's hashes so far, 32 bytes each, at most 256; empty where there is none."""
+        ...
+
+    def checkpoint(self, size: int) -> str | None:
+        """The signed note stored at exactly this size."""
+        ...
+
+    def checkpoints(self) -> Iterator[tuple[int, str]]:
+        """(size, signed note) of every checkpoint, by size."""
+        ...
+
+    def cosignatures(self, size: int) -> list[tuple[str, str]]:
+        """(witness's verifier key, signature line) of the checkpoint at this size, in order of arrival."""
+        ...
+
+    def cosigned_sizes(self) -> list[int]:
+        """The sizes whose checkpoints carry a cosignature, ascending."""
+        ...
+
+    def append(self, group: Group) -> None:
+        """Make the group durable, whole or not at all."""
+        ...
+
+    def add_cosignature(self, size: int, verifier_key: str, line: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Signer(Protocol):
+    """An Ed25519 private key."""
+
+    @property
+    def public_key(self) -> bytes:
+        """32 bytes."""
+        ...
+
+    def sign(self, message: bytes) -> bytes:
+        """64 bytes, by RFC 8032."""
+        ...
+
+
+class VerifySignature(Protocol):
+    """Whether a 64-byte Ed25519 signature of `message` holds under the 32-byte public key; never raises."""
+
+    def __call__(self, public_key: bytes, message: bytes, signature: bytes) -> bool: ...

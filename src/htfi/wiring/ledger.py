@@ -1,0 +1,65 @@
+"""Opens the ledger of a run's folder: database, signing key and lock. Apps and the loop's wiring call it."""
+
+from pathlib import Path
+
+from htfi.adapters.keys.ed25519 import create_key, load_key, verify_signature
+from htfi.adapters.stores.sqlite_log import (
+    OwnerLock,
+    create_store,
+    open_store,
+    open_store_readonly,
+)
+from htfi.domain.errors import InvalidInput, LedgerUnavailable
+from htfi.governance.ledger.checkpoint import Checkpoint, log_key, sign_checkpoint
+from htfi.governance.ledger.log import Log, LogView
+from htfi.governance.ledger.merkle import EMPTY_ROOT
+from htfi.governance.ledger.note import check_key_name
+
+DATABASE = "ledger.db"
+SIGNING_KEY = "signing.key"
+
+
+def open_ledger(folder: Path, *, origin: str, durable: bool = True) -> Log:
+    """The folder's ledger, for appending; made at first, with its own signing key.
+
+    `origin` names the log in its checkpoints, in a form such as example.com/desk. Without `durable` an append
+    does not wait for the disk: for measurements only.
+    Raises: InvalidInput, IntegrityError, LedgerUnavailable (also where another process appends to it).
+    """
+    check_key_name(origin)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LedgerUnavailable(f"cannot write to {folder}: {error.strerror}") from error
+    path, key_path = folder / DATABASE, folder / SIGNING_KEY
+    lock = OwnerLock(path)
+    try:
+        if not path.exists():
+            signer = load_key(key_path) if key_path.exists() else create_key(key_path, origin)
+            genesis = sign_checkpoint(Checkpoint(origin, 0, EMPTY_ROOT), signer)
+            create_store(path, verifier_key=str(log_key(origin, signer)), checkpoint=str(genesis))
+        elif not key_path.exists():
+            raise InvalidInput(
+                f"{key_path} is missing, so {path} cannot grow: restore the key it was begun with"
+            )
+        signer = load_key(key_path)
+        store = open_store(path, lock, durable=durable)
+    except BaseException:
+        lock.release()
+        raise
+    try:
+        log = Log(store, signer, verify_signature)
+        if log.origin != origin:
+            raise InvalidInput(f"{path} is the log '{log.origin}', not '{origin}': choose another folder")
+    except BaseException:
+        store.close()
+        raise
+    return log
+
+
+def open_ledger_readonly(folder: Path) -> LogView:
+    """The folder's ledger, to read, prove and verify, also while a run appends to it.
+
+    Raises: InvalidInput, IntegrityError, LedgerUnavailable.
+    """
+    return LogView(open_store_readonly(folder / DATABASE), verify_signature)
