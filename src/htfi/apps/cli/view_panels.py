@@ -1,0 +1,205 @@
+"""Lays one frame of the terminal view out for a width and height. Pure: `LiveView` prints what it returns."""
+
+from collections.abc import Mapping
+
+from rich.text import Text
+
+from htfi.apps.cli.view_state import SEVERITY, SeriesView, ViewState
+from htfi.apps.cli.view_text import (
+    INNER,
+    QUIET,
+    REGIME_STYLE,
+    band,
+    clip,
+    expert_styles,
+    fan_chart,
+    format_percent,
+    format_price,
+    sparkline,
+    stacked_bar,
+)
+from htfi.domain.decision import Regime
+from htfi.domain.time import NS_PER_S, format_ns
+
+_LEFT = " "
+_WIDE = 100
+_TALL = 24
+_BAR_DONE, _BAR_LEFT = "━", "─"
+
+
+def frame(state: ViewState, width: int, height: int) -> list[Text]:
+    """The whole view, at most `height` lines of at most `width` columns."""
+    top = [_title_line(state, width), _counter_line(state, width)]
+    bottom = _footer(state, width)
+    room = height - len(top) - len(bottom)
+    middle: list[Text] = []
+    if state.series:
+        chart_rows = min(14, room - 7) if height >= _TALL else 0
+        if chart_rows >= 6:
+            middle += [Text(), _chart_title(state.series[0]), *_chart(state.series[0], width, chart_rows)]
+        middle += _table(state, width, room - len(middle))
+    lines = [*top, *middle, *bottom][:height]
+    for line in lines:
+        line.truncate(width)
+        line.no_wrap = True
+    return lines
+
+
+def one_line(state: ViewState) -> str:
+    """The view where there is no terminal: one plain line."""
+    counters = state.counters
+    worst = max((s.regime for s in state.series), key=SEVERITY.__getitem__, default=None)
+    parts = [
+        _clock(state),
+        f"{counters.fraction_done:4.0%}" if counters.fraction_done is not None else "",
+        f"{counters.num_events:,} events ({state.events_per_s:,.0f}/s)",
+        f"{counters.num_decisions:,} decisions ({state.decisions_per_s:,.0f}/s)",
+        f"{state.num_series} series" + (f", worst {worst.value}" if worst else ""),
+        f"ledger {counters.ledger_size:,} {counters.ledger_root[:8]}".rstrip(),
+        f"{sum(counters.quarantine.values()):,} quarantined",
+        f"{counters.num_withheld:,} withheld" if counters.num_withheld else "",
+    ]
+    return "  ".join(part for part in parts if part)
+
+
+def format_seconds(seconds: float) -> str:
+    """0:08, 12:34, 3:05:00."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _title_line(state: ViewState, width: int) -> Text:
+    text = Text(_LEFT)
+    text.append("HTFI", "bold")
+    text.append(f"  {clip(state.title, width // 3)}  ", QUIET)
+    text.append(_clock(state), "bold")
+    done = state.counters.fraction_done
+    if done is None:
+        return text
+    tail = f" {done:4.0%}"
+    if state.eta_s is not None and done < 1:
+        tail += f"  {format_seconds(state.eta_s)} left"
+    cells = min(44, width - len(text) - len(tail) - 4)
+    if cells < 6:
+        return text
+    text.append(" " * (width - len(text) - len(tail) - cells - 1))
+    reached = round(cells * min(done, 1.0))
+    text.append(_BAR_DONE * reached, INNER)
+    text.append(_BAR_LEFT * (cells - reached), QUIET)
+    text.append(tail)
+    return text
+
+
+def _counter_line(state: ViewState, width: int) -> Text:
+    counters = state.counters
+    text = Text(_LEFT)
+    facts = [
+        ("events", f"{counters.num_events:,}", f"{_short(state.events_per_s)}/s"),
+        ("decisions", f"{counters.num_decisions:,}", f"{_short(state.decisions_per_s)}/s"),
+        ("ledger", f"{counters.ledger_size:,}", counters.ledger_root[:8]),
+    ]
+    if counters.num_withheld:
+        facts.append(("withheld", f"{counters.num_withheld:,}", ""))
+    for name, value, aside in facts:
+        text.append(f"{name} ", QUIET)
+        text.append(value)
+        text.append(f" {aside}   " if aside else "   ", QUIET)
+    num_aside = sum(counters.quarantine.values())
+    text.append("quarantine ", QUIET)
+    text.append(f"{num_aside:,}", REGIME_STYLE[Regime.STRESSED] if num_aside else "")
+    reasons = sorted(counters.quarantine.items(), key=lambda item: -item[1])
+    for reason, count in reasons:
+        note = f"  {clip(reason, 28)} {count:,}"
+        if len(text) + len(note) > width:
+            break
+        text.append(note, QUIET)
+    return text
+
+
+def _chart_title(series: SeriesView) -> Text:
+    text = Text(_LEFT)
+    text.append(clip(series.name, 30), "bold")
+    text.append(f"  {format_price(series.last_price)}  ")
+    text.append(format_percent(series.change), _move_style(series.change))
+    text.append(f"  ■ {series.regime.value}", REGIME_STYLE[series.regime])
+    text.append(f"   next {series.horizons[-1]} bars: outer band 90%, inner 50%", QUIET)
+    return text
+
+
+def _chart(series: SeriesView, width: int, rows: int) -> list[Text]:
+    return [Text(_LEFT).append_text(line) for line in fan_chart(series, width - 2 * len(_LEFT), rows)]
+
+
+def _table(state: ViewState, width: int, room: int) -> list[Text]:
+    """One row a series under a head, and a last line for what is not shown."""
+    wide = width >= _WIDE
+    name_width = min(22 if wide else 16, max(6, *(len(s.name) for s in state.series)))
+    spark_width = 20 if wide else 0
+    weights_width = 14 if wide else 0
+    fixed = 1 + name_width + 2 + 11 + 2 + 8 + 2 + 10 + 17 + (spark_width + 2 if wide else 0)
+    band_width = max(11, min(41, width - fixed - (weights_width + 2 if wide else 0) - 1))
+    styles = expert_styles(sorted({name for s in state.series for name in s.weights}))
+    num_rows = min(len(state.series), max(1, room - 4))
+    shown = state.series[:num_rows]
+    reach = max((max(abs(s.bands[0][0]), abs(s.bands[0][-1])) for s in shown), default=0.0)
+    head = f"{_LEFT}{'series':<{name_width}}  {'last':>11}  {'change':>8}  {'regime':<10}"
+    head += f"{'recent':<{spark_width + 2}}" if wide else ""
+    head += f"{f'next {shown[0].horizons[0]} bar: 90%, 50%':<{band_width}}{'90% band':>17}"
+    lines = [Text(), Text(head, QUIET)]
+    for series in shown:
+        row = Text(
+            f"{_LEFT}{clip(series.name, name_width):<{name_width}}  {format_price(series.last_price):>11}  "
+        )
+        row.append(f"{format_percent(series.change):>8}  ", _move_style(series.change))
+        row.append(f"■ {series.regime.value:<8}", REGIME_STYLE[series.regime])
+        if wide:
+            row.append(f"{sparkline(series.history, spark_width):<{spark_width}}  ", QUIET)
+        row.append_text(band(series.bands[0], reach, band_width))
+        row.append(f"{format_percent(series.bands[0][0]):>8} {format_percent(series.bands[0][-1]):>8}")
+        if wide:
+            row.append("  ").append_text(stacked_bar(series.weights, styles, weights_width))
+        lines.append(row)
+    rest = state.num_series - num_rows
+    if rest > 0:
+        lines.append(Text(f"{_LEFT}and {rest:,} more, calmer", QUIET))
+    if wide:
+        lines.append(_legend(styles, shown[0].weights))
+    return lines
+
+
+def _legend(styles: Mapping[str, str], weights: Mapping[str, float]) -> Text:
+    text = Text(f"{_LEFT}weights of the first row  ", QUIET)
+    for name, style in styles.items():
+        text.append("█ ", style).append(f"{clip(name, 20)} {weights.get(name, 0.0):.0%}  ", QUIET)
+    return text
+
+
+def _footer(state: ViewState, width: int) -> list[Text]:
+    lines: list[Text] = []
+    for label, words in (("news", state.counters.headline), ("why", state.rationale)):
+        if words:
+            line = Text(f"{_LEFT}{label:<5}", QUIET)
+            line.append(clip(words, width - 8))
+            lines.append(line)
+    return [Text(), *lines] if lines else []
+
+
+def _clock(state: ViewState) -> str:
+    """The event clock, to the second."""
+    if not state.counters.clock_ns:
+        return "waiting for the first event"
+    return format_ns(state.counters.clock_ns // NS_PER_S * NS_PER_S).replace("T", " ").replace("Z", " UTC")
+
+
+def _move_style(change: float) -> str:
+    if change == 0:
+        return QUIET
+    return REGIME_STYLE[Regime.NORMAL] if change > 0 else REGIME_STYLE[Regime.SHOCK]
+
+
+def _short(value: float) -> str:
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:.1f}{unit}"
+    return f"{value:.0f}"

@@ -1,0 +1,147 @@
+"""What the terminal view shows, as plain values: the run command fills it through `Desk`, the panels draw it.
+
+`Desk.note` is on the loop's path and does next to nothing; the rest is worked out only when a refresh is due.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from htfi.domain.decision import Decision, Regime
+
+HISTORY_BARS = 240
+SHOWN_SERIES = 60
+BAND_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+SEVERITY = {Regime.CALM: 0, Regime.NORMAL: 1, Regime.STRESSED: 2, Regime.SHOCK: 3}
+_RATE_SPAN_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesView:
+    """One series now. `bands` holds, per horizon, log returns at BAND_LEVELS; `change` is a fraction."""
+
+    name: str
+    last_price: float
+    change: float
+    regime: Regime
+    horizons: tuple[int, ...]
+    bands: tuple[tuple[float, ...], ...]
+    history: tuple[float, ...]
+    weights: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What the loop counts. `fraction_done` is None on a stream without a known end."""
+
+    clock_ns: int = 0
+    num_events: int = 0
+    num_decisions: int = 0
+    num_withheld: int = 0
+    ledger_size: int = 0
+    ledger_root: str = ""
+    quarantine: Mapping[str, int] = field(default_factory=dict[str, int])
+    headline: str = ""
+    fraction_done: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ViewState:
+    """One frame: the most interesting series first, and how many there are in all."""
+
+    title: str
+    counters: Counters
+    series: tuple[SeriesView, ...] = ()
+    num_series: int = 0
+    rationale: str = ""
+    events_per_s: float = 0.0
+    decisions_per_s: float = 0.0
+    eta_s: float | None = None
+
+
+class Desk:
+    """Remembers the latest decision and the recent prices of every series."""
+
+    def __init__(self, title: str, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._title = title
+        self._now_s = now_s
+        self._latest: dict[str, Decision] = {}
+        self._prices: dict[str, deque[float]] = {}
+        self._newest: Decision | None = None
+        self._started_s = now_s()
+        self._marks: deque[tuple[float, int, int]] = deque([(self._started_s, 0, 0)])
+
+    def note(self, decision: Decision) -> None:
+        """Remember one decision, released or not."""
+        name = decision.series
+        prices = self._prices.get(name)
+        if prices is None:
+            prices = self._prices[name] = deque(maxlen=HISTORY_BARS)
+        prices.append(decision.last_price)
+        self._latest[name] = decision
+        self._newest = decision
+
+    def snapshot(self, counters: Counters) -> ViewState:
+        """The frame for now."""
+        now_s = self._now_s()
+        self._marks.append((now_s, counters.num_events, counters.num_decisions))
+        while len(self._marks) > 2 and self._marks[1][0] <= now_s - _RATE_SPAN_S:
+            self._marks.popleft()
+        since_s, events, decisions = self._marks[0]
+        span_s = max(now_s - since_s, 1e-9)
+        names = sorted(self._latest, key=self._rank)
+        return ViewState(
+            title=self._title,
+            counters=counters,
+            series=tuple(self._series_view(name) for name in names[:SHOWN_SERIES]),
+            num_series=len(names),
+            rationale=self._newest.rationale.text if self._newest else "",
+            events_per_s=(counters.num_events - events) / span_s,
+            decisions_per_s=(counters.num_decisions - decisions) / span_s,
+            eta_s=self._eta_s(counters.fraction_done, now_s),
+        )
+
+    def _eta_s(self, fraction_done: float | None, now_s: float) -> float | None:
+        if not fraction_done:
+            return None
+        return (now_s - self._started_s) * (1 - fraction_done) / fraction_done
+
+    def _rank(self, name: str) -> tuple[int, float, str]:
+        """Broken markets first, then the largest move measured in stated spreads."""
+        decision = self._latest[name]
+        spread = decision.forecast.quantiles[0][-1] - decision.forecast.quantiles[0][0]
+        surprise = abs(_change(self._prices[name])) / spread if spread > 0 else 0.0
+        return -SEVERITY[decision.regime], -surprise, name
+
+    def _series_view(self, name: str) -> SeriesView:
+        decision, prices = self._latest[name], self._prices[name]
+        forecast = decision.forecast
+        return SeriesView(
+            name=name,
+            last_price=decision.last_price,
+            change=_change(prices),
+            regime=decision.regime,
+            horizons=forecast.horizons,
+            bands=tuple(
+                tuple(quantile_at(level, forecast.levels, row) for level in BAND_LEVELS)
+                for row in forecast.quantiles
+            ),
+            history=tuple(prices),
+            weights={expert: weights[0] for expert, weights in forecast.weights.items()},
+        )
+
+
+def quantile_at(level: float, levels: tuple[float, ...], quantiles: list[float]) -> float:
+    """The quantile at a level between the stated ones, on a straight line; the outermost beyond them."""
+    for k, upper in enumerate(levels):
+        if level <= upper:
+            if k == 0 or level == upper:
+                return quantiles[k]
+            share = (level - levels[k - 1]) / (upper - levels[k - 1])
+            return quantiles[k - 1] + share * (quantiles[k] - quantiles[k - 1])
+    return quantiles[-1]
+
+
+def _change(prices: deque[float]) -> float:
+    return prices[-1] / prices[-2] - 1 if len(prices) > 1 else 0.0

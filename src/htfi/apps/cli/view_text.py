@@ -1,0 +1,182 @@
+"""Small drawings in characters: a fan chart, a sparkline, a band and a stacked bar. The view's panels and
+`htfi forecast` place them."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from rich.text import Text
+
+from htfi.apps.cli.view_state import SeriesView
+from htfi.domain.decision import Regime
+
+REGIME_STYLE = {
+    Regime.CALM: "#4c9be8",
+    Regime.NORMAL: "#46b17b",
+    Regime.STRESSED: "#e0a030",
+    Regime.SHOCK: "#ef5350",
+}
+EXPERT_STYLES = ("#6ea8fe", "#63c7b2", "#f2b84b", "#c792ea", "#f2777a", "#9aa5b1")
+QUIET = "grey50"
+OUTER, INNER, MIDDLE, PRICE = "#2f5a86", "#5b93cc", "#e8f1fb", "#d7dee6"
+_BLOCKS = "▁▂▃▄▅▆▇█"
+# Dots of a braille cell from the top down, left column and right
+_DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
+
+
+def printable(text: str) -> str:
+    """Text from outside, safe for a terminal: escape codes and line breaks become blanks."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def clip(text: str, width: int) -> str:
+    """One line of at most `width` characters, with an ellipsis where something is missing."""
+    text = " ".join(printable(text).split())
+    return text if len(text) <= width else text[: max(0, width - 1)] + "…"
+
+
+def format_price(price: float) -> str:
+    """Five significant digits or two decimals, whichever says more: 899.22, 0.012345, 15,421.10."""
+    if price == 0 or not math.isfinite(price):
+        return f"{price:g}"
+    decimals = max(2, 4 - math.floor(math.log10(abs(price))))
+    return f"{price:,.{min(decimals, 8)}f}"
+
+
+def format_percent(fraction: float, signed: bool = True) -> str:
+    """A fraction as per cent with two decimals and a true minus sign."""
+    return f"{fraction * 100:{'+' if signed else ''}.2f}%".replace("-", "−")
+
+
+def sparkline(values: Sequence[float], width: int) -> str:
+    """The last `width` values as blocks between their own least and greatest."""
+    recent = values[-width:]
+    if not recent:
+        return ""
+    low, high = min(recent), max(recent)
+    scale = (len(_BLOCKS) - 1) / (high - low) if high > low else 0.0
+    return "".join(_BLOCKS[round((value - low) * scale)] for value in recent)
+
+
+def band(levels: Sequence[float], reach: float, width: int) -> Text:
+    """A line from q05 to q95, thick from q25 to q75, with the median; `reach` is half the scale."""
+    half = width / 2
+
+    def column(value: float) -> int:
+        return min(width - 1, max(0, int(half + value / reach * half))) if reach > 0 else width // 2
+
+    q05, q25, q50, q75, q95 = (column(value) for value in levels)
+    text = Text(" " * q05)
+    text.append("─" * (q25 - q05), OUTER)
+    text.append("━" * (q50 - q25), INNER)
+    text.append("┃", MIDDLE)
+    text.append("━" * (q75 - q50), INNER)
+    text.append("─" * (q95 - q75), OUTER)
+    text.append(" " * (width - len(text)))
+    return text
+
+
+def stacked_bar(shares: Mapping[str, float], styles: Mapping[str, str], width: int) -> Text:
+    """Shares that sum to 1 as one bar of `width` cells."""
+    text = Text()
+    reached, filled = 0.0, 0
+    for name, share in shares.items():
+        reached += share
+        cells = round(reached * width) - filled
+        text.append("█" * cells, styles.get(name, QUIET))
+        filled += cells
+    return text
+
+
+def expert_styles(names: Sequence[str]) -> dict[str, str]:
+    """A colour for each expert, the same in every panel."""
+    return {name: EXPERT_STYLES[k % len(EXPERT_STYLES)] for k, name in enumerate(names)}
+
+
+def fan_chart(series: SeriesView, width: int, height: int) -> list[Text]:
+    """Price so far and the forecast's fan, one column a bar, on one scale; labels stand at the right.
+
+    Shading: outer 90%, inner 50%, line median. Between horizons the fan widens with the square root of time.
+    """
+    label_width = 18
+    bars_ahead = min(series.horizons[-1], max(4, (width - label_width) // 3))
+    columns = width - label_width - bars_ahead
+    history = series.history[-columns:]
+    fan = [_levels_ahead(series, bar) for bar in range(1, bars_ahead + 1)]
+    low = min(min(history), min(levels[0] for levels in fan))
+    high = max(max(history), max(levels[-1] for levels in fan))
+    if high <= low:
+        low, high = low * 0.999, high * 1.001
+    lines = _price_line(history, columns, height, low, high)
+    for levels in fan:
+        for row, cell in enumerate(_fan_cells(levels, height, low, high)):
+            lines[row].append(*cell)
+    _label(lines, fan[-1], low, high)
+    return lines
+
+
+def _levels_ahead(series: SeriesView, bar: int) -> list[float]:
+    """Prices at BAND_LEVELS `bar` bars ahead."""
+    before, band_before = 0, (0.0,) * len(series.bands[0])
+    for horizon, at_horizon in zip(series.horizons, series.bands, strict=True):
+        if bar <= horizon:
+            share = (math.sqrt(bar) - math.sqrt(before)) / (math.sqrt(horizon) - math.sqrt(before))
+            returns = [a + share * (b - a) for a, b in zip(band_before, at_horizon, strict=True)]
+            return [series.last_price * math.exp(value) for value in returns]
+        before, band_before = horizon, at_horizon
+    return [series.last_price * math.exp(value) for value in band_before]
+
+
+def _price_line(history: Sequence[float], columns: int, height: int, low: float, high: float) -> list[Text]:
+    """A joined line in braille, four dots to a row, right-aligned in `columns`."""
+    scale = (height * 4 - 1) / (high - low)
+    cells = [[0] * columns for _ in range(height)]
+    offset = columns - len(history)
+    before = round((high - history[0]) * scale)
+    for k, price in enumerate(history):
+        now = round((high - price) * scale)
+        middle = (before + now) // 2
+        for side, (start, stop) in enumerate(((before, middle), (middle, now))):
+            for dot in range(min(start, stop), max(start, stop) + 1):
+                cells[dot // 4][offset + k] |= _DOTS[side][dot % 4]
+        before = now
+    return [Text("".join(chr(0x2800 + dots) if dots else " " for dots in row), PRICE) for row in cells]
+
+
+def _fan_cells(levels: Sequence[float], height: int, low: float, high: float) -> list[tuple[str, str]]:
+    """One column of the fan, as (character, style) from the top down; a half block doubles the rows."""
+    q05, q25, median, q75, q95 = levels
+    step = (high - low) / (height * 2)
+    shades: list[str] = []
+    for half_row in range(height * 2):
+        top = high - half_row * step
+        bottom = top - step
+        if bottom < median <= top:
+            shades.append(MIDDLE)
+        elif bottom < q75 and top > q25:
+            shades.append(INNER)
+        elif bottom < q95 and top > q05:
+            shades.append(OUTER)
+        else:
+            shades.append("")
+    return [_half_blocks(upper, lower) for upper, lower in zip(shades[::2], shades[1::2], strict=True)]
+
+
+def _half_blocks(upper: str, lower: str) -> tuple[str, str]:
+    if upper == lower:
+        return ("█", upper) if upper else (" ", "")
+    if not upper:
+        return "▄", lower
+    return "▀", f"{upper} on {lower}" if lower else upper
+
+
+def _label(lines: list[Text], levels: Sequence[float], low: float, high: float) -> None:
+    """Write the outer and middle prices beside the fan's end, where they do not collide."""
+    height = len(lines)
+    taken: set[int] = set()
+    for price, name in ((levels[2], "median"), (levels[-1], "95%"), (levels[0], "5%")):
+        row = min(height - 1, max(0, int((high - price) / (high - low) * height)))
+        if row in taken:
+            continue
+        taken.add(row)
+        lines[row].append(f" {format_price(price)} ", MIDDLE if name == "median" else INNER)
+        lines[row].append(name, QUIET)
