@@ -54,7 +54,9 @@ def make_decisions() -> MakeDecisions:
                 sigma = 0.01 * (1 + 2 * (day % 50 > 40))
                 prices[symbol] *= float(np.exp(sigma * rng.standard_normal()))
                 withhold = withhold_every > 0 and len(decisions) % withhold_every == withhold_every - 1
-                decisions.append(_decision(symbol, day, prices[symbol], sigma * sigma_ratio, withhold, headline))
+                decisions.append(
+                    _decision(symbol, day, prices[symbol], sigma * sigma_ratio, withhold, headline)
+                )
         return decisions
 
     return make
@@ -99,11 +101,12 @@ def _decision(symbol: str, day: int, price: float, sigma: float, withhold: bool,
             quantiles,
             {"ewma": quantiles, "random_walk": wide},
             {"ewma": [0.7, 0.6, 0.5], "random_walk": [0.3, 0.4, 0.5]},
+            [1.0, 1.0, 1.0],
         ),
         rationale=Rationale(
             f"Volatility is {sigma:.2%} a day. “{headline}”.",
             "volatility",
-            {"sigma": f"{sigma:.2%}", "headline": headline},
+            {"sigma": f"{sigma:.2%}", "headline_a": headline},
             [Driver("ewma_volatility", sigma, 0.01, sigma / 0.01)],
             [f"news-{day}"] if day % 10 == 0 else [],
         ),
