@@ -9,6 +9,8 @@ from htfi.domain.decision import Inputs
 from htfi.domain.events import Event
 
 FOLD_EVENTS = 4096
+MEMORY_ROWS = 4096.0
+MIN_ROWS = 100.0  # a bad row among the first few is no share worth speaking of
 
 
 class InputChain:
@@ -23,6 +25,9 @@ class InputChain:
         self._open = bytearray()
         self._num_events = 0
         self._rows: dict[str, tuple[int, int]] = {}
+        self._newest_row: dict[str, int] = {}
+        self._rows_seen = 0.0
+        self._rows_missing = 0.0
 
     def add(self, event: Event) -> None:
         self._encoder.encode_into(event, self._open, -1)
@@ -30,8 +35,19 @@ class InputChain:
         row = event.row
         span = self._rows.get(event.source)
         self._rows[event.source] = (row, row) if span is None else (min(span[0], row), max(span[1], row))
+        newest = self._newest_row.get(event.source, 0)
+        if row > newest:
+            self._newest_row[event.source] = row
+            self._rows_seen += row - newest
+            self._rows_missing += row - newest - 1
+        else:
+            self._rows_missing -= 1  # it came late, out of the gap it had left
         if self._num_events % FOLD_EVENTS == 0:
             self._fold()
+
+    def missing_share(self) -> float:
+        """The share of the sources' latest rows that never became events: 0–1, forgotten with a memory of 4,096 rows."""
+        return max(self._rows_missing, 0.0) / max(self._rows_seen, MIN_ROWS)
 
     def _fold(self) -> None:
         self._digest = hashlib.sha256(self._digest + self._open).digest()
@@ -44,6 +60,10 @@ class InputChain:
         inputs = Inputs(self._digest.hex(), self._num_events, self._rows)
         self._num_events = 0
         self._rows = {}
+        if self._rows_seen > MEMORY_ROWS:
+            kept = MEMORY_ROWS / self._rows_seen
+            self._rows_seen *= kept
+            self._rows_missing *= kept
         return inputs
 
     def state(self) -> dict[str, Any]:
@@ -52,6 +72,9 @@ class InputChain:
             "open": bytes(self._open),
             "num_events": self._num_events,
             "rows": {source: list(span) for source, span in self._rows.items()},
+            "newest_row": dict(self._newest_row),
+            "rows_seen": self._rows_seen,
+            "rows_missing": self._rows_missing,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -59,3 +82,6 @@ class InputChain:
         self._open = bytearray(state["open"])
         self._num_events = state["num_events"]
         self._rows = {source: (first, last) for source, (first, last) in state["rows"].items()}
+        self._newest_row = dict(state["newest_row"])
+        self._rows_seen = state["rows_seen"]
+        self._rows_missing = state["rows_missing"]

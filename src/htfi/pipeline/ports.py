@@ -18,6 +18,10 @@ class Feed(Protocol):
         """Where to resume so that exactly the items not yet handed out follow."""
         ...
 
+    def progress(self) -> float | None:
+        """The fraction of the sources read so far, 0–1; None where the end is not known."""
+        ...
+
     def stop(self) -> None:
         """End the iteration soon, also when it waits for a live source. Safe to call from a signal handler."""
         ...
@@ -51,27 +55,21 @@ class Ledger(Protocol):
         """Append all or none. Raises: LedgerUnavailable."""
         ...
 
-    def receipt(self, index: int) -> Receipt: ...
-
     def close(self) -> None: ...
 
 
 class Outlet(Protocol):
-    """Where decisions go once they are recorded."""
+    """Where decisions go once they are recorded; one whose verdict withholds it is settled without its forecast."""
 
     @property
-    def num_settled(self) -> int:
-        """How many ledger entries, from the first on, were released or withheld. Kept for good."""
+    def num_released(self) -> int:
+        """How many ledger entries, from the first on, it has dealt with. Kept for good."""
         ...
 
     def release(self, receipt: Receipt, entry: bytes) -> None: ...
 
-    def withhold(self, receipt: Receipt, entry: bytes) -> None:
-        """Count the entry as settled without publishing its forecast."""
-        ...
-
     def flush(self) -> None:
-        """Hand what was written to the operating system. Raises: DependencyUnavailable."""
+        """Hand what was taken to the operating system. Raises: DependencyUnavailable."""
         ...
 
     def close(self) -> None: ...

@@ -7,9 +7,10 @@ is released first.
 
 from collections.abc import Callable
 
-from htfi.domain.decision import Decision, Outcome, Receipt, decode_decision, encode_decision
+from htfi.domain.decision import Decision, Receipt, encode_decision
 from htfi.domain.errors import IntegrityError
 from htfi.domain.time import NS_PER_MS
+from htfi.governance.ledger.merkle import leaf_hash
 from htfi.pipeline.ports import Ledger, Outlet
 
 
@@ -25,19 +26,20 @@ class Recorder:
         self._group_entries = group_entries
         self._group_ns = round(group_ms * NS_PER_MS)
         self._elapsed_ns = elapsed_ns
-        self._pending: list[tuple[bytes, Outcome]] = []
+        self._pending: list[bytes] = []
         self._oldest_ns = 0
 
     def catch_up(self) -> None:
-        """Settle what was recorded and not released when the last run ended. Raises: IntegrityError."""
-        if self.outlet.num_settled > self.ledger.size:
+        """Release what was recorded when the last run ended before it could. Raises: IntegrityError."""
+        num_released, size = self.outlet.num_released, self.ledger.size
+        if num_released > size:
             raise IntegrityError(
-                f"{self.outlet.num_settled} decisions were released but the ledger holds only {self.ledger.size}: "
-                "the ledger was replaced or cut; restore it, or use a new folder"
+                f"{num_released} decisions were released but the ledger holds only {size}: it was replaced or cut; "
+                "restore it, or use a new folder"
             )
-        for index in range(self.outlet.num_settled, self.ledger.size):
+        for index in range(num_released, size):
             entry = self.ledger.entry(index)
-            self._settle(self.ledger.receipt(index), entry, decode_decision(entry).verdict.outcome)
+            self.outlet.release(Receipt(index, leaf_hash(entry).hex()), entry)
         self.outlet.flush()
 
     def record(self, decision: Decision) -> None:
@@ -54,7 +56,7 @@ class Recorder:
             return
         if not self._pending:
             self._oldest_ns = self._elapsed_ns()
-        self._pending.append((entry, decision.verdict.outcome))
+        self._pending.append(entry)
 
     def release(self, *, now: bool = False) -> None:
         """Commit the open group when it is full, due or wanted `now`, and only then let it out."""
@@ -63,14 +65,7 @@ class Recorder:
         due = self._elapsed_ns() - self._oldest_ns >= self._group_ns
         if not (now or due or len(self._pending) >= self._group_entries):
             return
-        receipts = self.ledger.append([entry for entry, _ in self._pending])
-        for receipt, (entry, outcome) in zip(receipts, self._pending, strict=True):
-            self._settle(receipt, entry, outcome)
+        for receipt, entry in zip(self.ledger.append(self._pending), self._pending, strict=True):
+            self.outlet.release(receipt, entry)
         self.outlet.flush()
         self._pending.clear()
-
-    def _settle(self, receipt: Receipt, entry: bytes, outcome: Outcome) -> None:
-        if outcome is Outcome.WITHHOLD:
-            self.outlet.withhold(receipt, entry)
-        else:
-            self.outlet.release(receipt, entry)

@@ -1,0 +1,81 @@
+"""One decision from what the rooms know: plan, read, explain, judge. The loop calls it for each series of a moment."""
+
+from htfi.domain.decision import Decision, Inputs, series_id
+from htfi.domain.events import Bar
+from htfi.domain.time import format_ns
+from htfi.forecasting.forecaster import ForecastBatch
+from htfi.governance.policy import Facts, judge
+from htfi.narrative.drivers import drivers
+from htfi.narrative.rationale import write_rationale
+from htfi.pipeline.rooms import Rooms, Terms
+from htfi.scheduling.fidelity import plan
+
+BAND = (0.05, 0.95)  # the central 90% that rationale and policy speak of
+
+
+def decide_series(
+    bar: Bar, as_of_ns: int, batch: ForecastBatch, place: int, inputs: Inputs, rooms: Rooms, terms: Terms
+) -> Decision:
+    """The decision on `bar`'s series, whose forecast stands at `place` in `batch`."""
+    symbol, interval = bar.symbol, bar.interval
+    series = series_id(symbol, interval)
+    regime = rooms.market.regime(symbol, interval)
+    features = rooms.market.features(symbol, interval)
+    chosen = plan(regime, terms.pipeline.deadline_ms, terms.rungs)
+    news = rooms.wire.recent(symbol, as_of_ns)
+    view = rooms.reader.read(news, symbol, as_of_ns, terms.pipeline.deadline_ms)
+    forecast = batch.item(place)
+    low, high = (forecast.quantiles[0][forecast.levels.index(level)] for level in BAND)
+    last_return, last_sigmas = features.get("return_last"), features.get("return_sigmas")
+    usual = rooms.usual.of(series)
+    rationale = write_rationale(
+        symbol=symbol,
+        interval=interval,
+        regime=regime,
+        last_price=bar.close,
+        low=low,
+        high=high,
+        as_of_ns=as_of_ns,
+        coverage=BAND[1] - BAND[0],
+        previous_width=rooms.widths.get(series),
+        last_return=last_return,
+        last_sigmas=last_sigmas,
+        drivers=drivers(features, usual),
+        has_usual=bool(usual),
+        weights={name: weights[0] for name, weights in forecast.weights.items()},
+        headlines=[item for item in news if item.id in view.cited],
+    )
+    verdict = judge(
+        Facts(
+            symbol=symbol,
+            regime=regime,
+            quantiles=forecast.quantiles,
+            band_width=high - low,
+            bar_age_ns=as_of_ns - bar.end_ns,
+            bar_length_ns=bar.end_ns - bar.start_ns,
+            quote_age_ns=rooms.market.quote_age_ns(symbol, as_of_ns),
+            last_return=last_return,
+            last_sigmas=last_sigmas,
+            jump_confirmed=False,
+            quarantine_share=rooms.inputs.missing_share(),
+        ),
+        terms.policy,
+    )
+    rooms.widths[series] = high - low
+    rooms.usual.learn(series, features)
+    return Decision(
+        id=f"{series}@{format_ns(as_of_ns)}",
+        symbol=symbol,
+        interval=interval,
+        as_of_ns=as_of_ns,
+        last_price=bar.close,
+        inputs=inputs,
+        settings_digest=terms.settings_digest,
+        models=terms.models,
+        plan=chosen,
+        regime=regime,
+        features=features,
+        forecast=forecast,
+        rationale=rationale,
+        verdict=verdict,
+    )

@@ -1,0 +1,126 @@
+"""The main path: observe → plan → read → forecast → judge → record → release. Apps run it; wiring builds it.
+
+`Loop.step` and `Loop.decide` are the whole of it. What they call is either a pure decision or a room with state
+of its own, and time comes in with the events, so that a recorded day replays to the same bytes.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from htfi.domain.decision import Decision, series_id
+from htfi.domain.events import Bar, FeedItem, MacroRelease, News, Quote, TimePassed, Trade
+from htfi.pipeline.decide import decide_series
+from htfi.pipeline.moments import Moment, split_moments
+from htfi.pipeline.ports import Feed
+from htfi.pipeline.recorder import Recorder
+from htfi.pipeline.rooms import Rooms, Terms
+
+
+def _ignore(_: Decision) -> None: ...
+
+
+class Loop:
+    """One feed in, one ledger and one outlet out."""
+
+    def __init__(
+        self, feed: Feed, rooms: Rooms, recorder: Recorder, terms: Terms, watch: Callable[[Decision], None] = _ignore
+    ) -> None:
+        self.feed = feed
+        self.rooms = rooms
+        self.recorder = recorder
+        self.terms = terms
+        self.num_events = 0
+        self.now_ns = 0
+        self._watch = watch
+        self._fed: list[Bar] = []  # bars from a feed, all visible from one instant on
+        self._stopped = False
+
+    def run(self, after_item: Callable[[], None]) -> None:
+        """Take every item of the feed, or those until `stop`, then commit what is open."""
+        self.recorder.catch_up()
+        for item in self.feed:
+            self.step(item)
+            after_item()
+            if self._stopped:
+                break
+        if not self._stopped:
+            self._decide_on(self._take_fed())
+        self.recorder.release(now=True)
+
+    def stop(self) -> None:
+        """End after the item in hand. Safe to call from a signal handler."""
+        self._stopped = True
+        self.feed.stop()
+
+    def step(self, item: FeedItem) -> None:
+        """One item, all the way: what ended before it is decided without it; what is recorded is released."""
+        self._decide_on(self.ended_by(item.available_at_ns))
+        self._decide_on(self.observe(item))
+        self.recorder.release(now=type(item) is TimePassed)
+
+    def ended_by(self, now_ns: int) -> list[Bar]:
+        """The bars that are complete once time reaches `now_ns`."""
+        bars = self.rooms.market.advance(now_ns)
+        if self._fed and self._fed[0].available_at_ns < now_ns:
+            bars = bars + self._take_fed()
+        return bars
+
+    def observe(self, item: FeedItem) -> Iterable[Bar]:
+        """Take the item in; the volume and dollar bars that it completes."""
+        self.now_ns = item.available_at_ns
+        if isinstance(item, TimePassed):
+            return ()
+        self.num_events += 1
+        self.rooms.inputs.add(item)
+        match item:
+            case Trade() | Quote() | MacroRelease():
+                return self.rooms.market.observe(item)
+            case Bar():
+                self._fed.append(item)
+            case News():
+                self.rooms.wire.hear(item)
+        return ()
+
+    def decide(self, moment: Moment) -> Iterator[Decision]:
+        """plan → read → forecast → judge, for every series of the moment that has history enough."""
+        for bar in moment.bars:
+            self.rooms.market.close_bar(bar)
+        self.rooms.forecaster.observe(moment.bars)
+        batch = self.rooms.forecaster.forecast([series_id(bar.symbol, bar.interval) for bar in moment.bars])
+        if not batch.ready.any():
+            return
+        inputs = self.rooms.inputs.close()
+        for place, bar in enumerate(moment.bars):
+            if batch.ready[place]:
+                yield decide_series(bar, moment.as_of_ns, batch, place, inputs, self.rooms, self.terms)
+
+    def _decide_on(self, bars: Iterable[Bar]) -> None:
+        if not bars:
+            return
+        for moment in split_moments(bars):
+            for decision in self.decide(moment):
+                self.recorder.record(decision)
+                self._watch(decision)
+
+    def _take_fed(self) -> list[Bar]:
+        fed, self._fed = self._fed, []
+        return fed
+
+    def state(self) -> dict[str, Any]:
+        """Everything that shapes the decisions to come; taken between two items, with no group open."""
+        return {
+            "rooms": self.rooms.state(),
+            "num_events": self.num_events,
+            "num_decided": self.recorder.num_decided,
+            "now_ns": self.now_ns,
+            "fed": [msgspec.to_builtins(bar) for bar in self._fed],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.rooms.restore(state["rooms"])
+        self.num_events = state["num_events"]
+        self.recorder.num_decided = state["num_decided"]
+        self.now_ns = state["now_ns"]
+        self._fed = [msgspec.convert(bar, Bar) for bar in state["fed"]]

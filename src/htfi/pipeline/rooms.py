@@ -1,0 +1,57 @@
+"""What the loop works with: the rooms' states, and the terms of the run. Wiring fills both; `state` saves the first."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from htfi.domain.decision import Rung
+from htfi.forecasting.forecaster import Forecaster
+from htfi.governance.config import PolicyConfig
+from htfi.market.state import Market
+from htfi.narrative.ports import Reader
+from htfi.narrative.usual import Usual
+from htfi.narrative.wire import Wire
+from htfi.pipeline.config import PipelineConfig
+from htfi.pipeline.inputs import InputChain
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """Every room's state, each behind its own door."""
+
+    market: Market
+    forecaster: Forecaster
+    reader: Reader
+    wire: Wire
+    usual: Usual
+    inputs: InputChain = field(default_factory=InputChain)
+    widths: dict[str, float] = field(default_factory=dict[str, float])  # series → its last 90% band, log return
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "market": self.market.state(),
+            "forecaster": self.forecaster.state(),
+            "wire": self.wire.state(),
+            "usual": self.usual.state(),
+            "inputs": self.inputs.state(),
+            "widths": dict(self.widths),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.market.restore(state["market"])
+        self.forecaster.restore(state["forecaster"])
+        self.wire.restore(state["wire"])
+        self.usual.restore(state["usual"])
+        self.inputs.restore(state["inputs"])
+        self.widths.clear()
+        self.widths.update(state["widths"])
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What holds for the whole run: limits, the rungs that are wired, and what a decision says of its maker."""
+
+    pipeline: PipelineConfig
+    policy: PolicyConfig
+    rungs: frozenset[Rung]
+    settings_digest: str
+    models: dict[str, str]

@@ -1,0 +1,106 @@
+"""Every setting of a run in one typed value: defaults, then a TOML file, then the environment. Apps ask for it.
+
+An unknown key, a value of the wrong type or out of range stops the start with one line. The digest of the
+settings goes into every decision.
+"""
+
+import hashlib
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from htfi.domain.errors import InvalidInput
+from htfi.forecasting.config import ForecastConfig
+from htfi.governance.config import PolicyConfig
+from htfi.market.config import MarketConfig
+from htfi.narrative.config import NarrativeConfig
+from htfi.pipeline.config import PipelineConfig
+
+ENV_PREFIX = "HTFI_"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One table of the TOML file per room."""
+
+    market: MarketConfig = field(default_factory=MarketConfig)
+    forecasting: ForecastConfig = field(default_factory=ForecastConfig)
+    narrative: NarrativeConfig = field(default_factory=NarrativeConfig)
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
+    pipeline: PipelineConfig = field(default_factory=PipelineConfig)
+
+
+def load_settings(file: Path | None = None, environment: Mapping[str, str] = MappingProxyType(os.environ)) -> Settings:
+    """Defaults, overlaid by `file`, overlaid by HTFI_<TABLE>__<KEY> variables. Raises: InvalidInput."""
+    settings = Settings()
+    if file is not None:
+        settings = _overlay(settings, _read_toml(file), str(file))
+    return _overlay(settings, _from_environment(environment), "the environment")
+
+
+def override(settings: Settings, table: str, **values: Any) -> Settings:
+    """Settings with some keys of one table replaced, checked as if they came from a file. Raises: InvalidInput."""
+    return _overlay(settings, {table: values}, "the command line")
+
+
+def settings_digest(settings: Settings) -> str:
+    """SHA-256 (hex) over what shapes a decision. How decisions are grouped and saved does not."""
+    shaping = asdict(settings)
+    shaping["pipeline"] = {"deadline_ms": settings.pipeline.deadline_ms}
+    return hashlib.sha256(msgspec.json.encode(shaping, order="deterministic")).hexdigest()
+
+
+def _read_toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInput(f"settings {file}: {error.strerror}: check the path") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"settings {file}: not valid TOML: {error}") from error
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    tables: dict[str, Any] = {}
+    for name, text in environment.items():
+        table, found, key = name.removeprefix(ENV_PREFIX).partition("__")
+        if name.startswith(ENV_PREFIX) and found:
+            tables.setdefault(table.lower(), {})[key.lower()] = _parse_value(text)
+    return tables
+
+
+def _parse_value(text: str) -> Any:
+    """A TOML value where it reads as one, else the text itself, so that a plain word needs no quotes."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _overlay(settings: Settings, tables: dict[str, Any], origin: str) -> Settings:
+    known = [item.name for item in fields(settings)]
+    for table, values in tables.items():
+        if table not in known:
+            raise InvalidInput(f"{origin}: unknown table '{table}': the tables are {', '.join(known)}")
+        if not isinstance(values, dict):
+            raise InvalidInput(f"{origin}: '{table}' must be a table, such as [{table}]")
+        settings = replace(settings, **{table: _overlay_room(getattr(settings, table), values, f"{origin}: {table}")})
+    return settings
+
+
+def _overlay_room(room: Any, values: dict[str, Any], origin: str) -> Any:
+    known = [item.name for item in fields(room)]
+    for key in values:
+        if key not in known:
+            raise InvalidInput(f"{origin}: unknown key '{key}': the keys are {', '.join(known)}")
+    try:
+        return msgspec.convert({**asdict(room), **values}, type(room))
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"{origin}: {error}") from error
+    except InvalidInput as error:
+        raise InvalidInput(f"{origin}: {error}") from error
