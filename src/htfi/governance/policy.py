@@ -1,7 +1,7 @@
 """Judges a forecast before it is recorded: typed rules with stable ids, pure. The loop calls `judge` (D8).
 
-A rule answers with words when it objects and None when it is content. Comparisons ask whether a fact is within
-its limit, so that a NaN is not; a rule that cannot be evaluated withholds. Nothing unknown is let through.
+A rule answers with words when it objects and None when it is content. Comparisons ask whether a fact is
+within its limit, so that a NaN is not; a rule that cannot be evaluated withholds. Nothing unknown passes.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,10 +19,10 @@ VERSION = "policy/1"
 class Facts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What the rules judge by: plain values of one forecast.
 
-    Shapes: quantiles [H, Q], the first row one bar ahead. Units: log returns; ages and lengths in ns; sigmas in
-    the standard deviation expected of the bar. `quote_age_ns` is None for a series that has no quotes,
-    `last_return` and `last_sigmas` before a second bar. `jump_confirmed` means that another source, such as the
-    quotes, agrees with the price. `quarantine_share` is the part of its source's latest rows that were set aside.
+    Shapes: quantiles [H, Q], the first row one bar ahead. Units: log returns; ages and lengths in ns; sigmas
+    in the standard deviation expected of the bar. `quote_age_ns` is None for a series that has no quotes,
+    `last_return` and `last_sigmas` before a second bar. `jump_confirmed` means that another source, such as
+    the quotes, agrees with the price. `quarantine_share` is the part of its source's latest rows set aside.
     """
 
     symbol: str
@@ -92,7 +92,7 @@ def _price_jump(facts: Facts, config: PolicyConfig) -> str | None:
     size, sigmas = abs(facts.last_return or 0.0), abs(facts.last_sigmas or 0.0)
     if facts.jump_confirmed or size <= config.max_jump_return or sigmas <= config.max_jump_sigmas:
         return None
-    return f"the last price moved {size:.3g} in log return, {sigmas:.3g} sigmas, unconfirmed: a bad print is suspected"
+    return f"a log return of {size:.3g}, {sigmas:.3g} sigmas, that nothing confirms: a bad print is suspected"
 
 
 def _fresh_quote(facts: Facts, config: PolicyConfig) -> str | None:

@@ -10,8 +10,8 @@ from htfi.domain.time import NS_PER_DAY
 class NarrativeConfig:
     """Limits of the wire and of the rationale.
 
-    `half_life_ns` halves a headline's weight; below `min_weight` it is forgotten. `usual_half_life_bars` sets
-    how slowly the usual value of a feature follows it; `usual_min_bars` is how many it takes to speak of usual.
+    A headline's weight halves every `half_life_ns`; below `min_weight` it is forgotten. What is usual of a
+    feature follows it with `usual_half_life_bars`, and is spoken of after `usual_min_bars`.
     """
 
     half_life_ns: int = NS_PER_DAY

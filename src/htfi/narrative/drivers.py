@@ -1,4 +1,4 @@
-"""Which features moved a forecast: those furthest from what is usual for their series. The loop asks per decision."""
+"""Finds the features that moved a forecast: those furthest from what is usual for them. The loop asks."""
 
 from collections.abc import Mapping
 from math import log
@@ -12,7 +12,7 @@ MIN_RATIO = 1.25  # nearer to usual than this, a feature explains nothing
 def drivers(features: Mapping[str, float], usual: Mapping[str, float], limit: int = 3) -> list[Driver]:
     """At most `limit` features, by |log(|value| / usual)|, largest first, and one of each family.
 
-    Units: those of the features; `usual` holds mean magnitudes. A value or a usual of 0 has no ratio and is skipped.
+    Units: those of the features; `usual` holds mean magnitudes. Where either is 0 there is no ratio.
     """
     found: list[tuple[float, str]] = []
     low = 1.0 / MIN_RATIO

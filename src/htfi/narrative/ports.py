@@ -1,4 +1,4 @@
-"""What the narrative room needs from outside: a reader of news. A language model fills it; so does a template."""
+"""What the narrative room needs from outside: a reader of news. Wiring chooses which."""
 
 from collections.abc import Sequence
 from typing import Protocol

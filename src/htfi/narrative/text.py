@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 # Drawn as blank, though their categories are letters, marks or symbols: Hangul fillers, combining grapheme
 # joiner, Khmer inherent vowels, Mongolian and other variation selectors, the empty Braille pattern.
@@ -16,7 +17,7 @@ _QUOTES = re.compile('[“”„‟«»＂"]')
 
 
 def clean(text: str, max_chars: int) -> str:
-    """One line in NFC without control, bidirectional, zero-width or unassigned characters, cut to `max_chars`."""
+    """One line in NFC, free of control, bidirectional, zero-width and unassigned characters, cut to size."""
     kept: list[str] = []
     num_marks = 0
     # The cut before the loop bounds the work; the margin leaves room for what is dropped.
@@ -33,6 +34,7 @@ def clean(text: str, max_chars: int) -> str:
     return line if len(line) <= max_chars else line[: max(max_chars - 1, 0)].rstrip() + "…"
 
 
+@lru_cache(maxsize=1024)
 def quote(line: str) -> str:
     """Cleaned text between quotation marks that nothing inside can close."""
     return f"“{_QUOTES.sub('’', line)}”"

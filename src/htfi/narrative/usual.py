@@ -1,4 +1,4 @@
-"""What is usual for each series: a running mean of every feature's magnitude. The loop asks, then teaches it."""
+"""What is usual for each series: a running mean of each feature's magnitude. The loop asks, then teaches."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -6,8 +6,8 @@ import msgspec
 class View(msgspec.Struct, frozen=True, gc=False):
     """An opinion on one symbol, drawn from text, that fades with its half-life.
 
-    Units: direction −1..1 (down..up); size in standard deviations of one bar; volatility_multiplier scales the
-    band (1 leaves it); confidence 0..1, where 0 says that there is no opinion.
+    Units: direction −1..1 (down..up); size in standard deviations of one bar; volatility_multiplier scales
+    the band (1 leaves it); confidence 0..1, where 0 says that there is no opinion.
     """
 
     direction: float

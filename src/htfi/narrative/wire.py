@@ -1,4 +1,4 @@
-"""The wire: recent headlines by symbol and market-wide, cleaned, fading, in bounded memory. The loop feeds it."""
+"""Keeps recent headlines, by symbol and market-wide, cleaned and fading, in bounded memory, for the loop."""
 
 from collections import OrderedDict, deque
 from math import log2
@@ -12,6 +12,7 @@ from htfi.narrative.text import clean
 
 _MARKET = ""  # the shelf of items that name no symbol
 _MAX_ID_CHARS = 128
+_MAX_SYMBOLS_PER_ITEM = 64  # an item that names more is about the market
 
 
 class Wire:
@@ -21,43 +22,43 @@ class Wire:
         self._config = config or NarrativeConfig()
         self._lifetime_ns = int(-log2(self._config.min_weight) * self._config.half_life_ns)
         self._market: deque[News] = deque(maxlen=self._config.max_items_per_symbol)
-        self._by_symbol: OrderedDict[str, deque[News]] = OrderedDict()  # last in the news, last in order
+        self._by_symbol: OrderedDict[str, deque[News]] = OrderedDict()  # latest in the news last
 
     def hear(self, item: News) -> None:
-        """Take in one item; items come in order of `available_at_ns`."""
-        config = self._config
+        """Take in one item, in order of `available_at_ns`. One whose headline is blank is no news."""
+        headline = clean(item.headline, self._config.max_headline_chars)
+        if not headline:
+            return
+        symbols = tuple(symbol for symbol in item.symbols if symbol)
+        if len(symbols) > _MAX_SYMBOLS_PER_ITEM:
+            symbols = ()
         kept = msgspec.structs.replace(
             item,
             id=clean(item.id, _MAX_ID_CHARS),
-            headline=clean(item.headline, config.max_headline_chars),
-            body=clean(item.body, config.max_body_chars),
+            headline=headline,
+            symbols=symbols,
+            body=clean(item.body, self._config.max_body_chars),
             url="",
         )
-        if not kept.headline:
-            return
-        if not item.symbols:
+        if not symbols:
             self._market.append(kept)
-        for symbol in item.symbols:
+        for symbol in symbols:
             self._shelf(symbol).append(kept)
 
     def recent(self, symbol: str, as_of_ns: int, limit: int | None = None) -> list[News]:
-        """Items on `symbol` or the whole market that are known at `as_of_ns` and not yet faded, newest first."""
-        shelf = self._by_symbol.get(symbol)
-        if not shelf and not self._market:
-            return []
+        """Items on `symbol` or the whole market, known at `as_of_ns` and not yet faded, newest first."""
         oldest_ns = as_of_ns - self._lifetime_ns
-        found: list[News] = []
-        for items in (shelf or (), self._market):
-            for item in reversed(items):
-                if item.available_at_ns < oldest_ns:
-                    break
-                if item.available_at_ns <= as_of_ns:
-                    found.append(item)
-        found.sort(key=_newest_first)
-        return found if limit is None else found[:limit]
+        most = self._config.max_items_per_symbol if limit is None else limit
+        own = self._by_symbol.get(symbol)
+        found = _newest(own, oldest_ns, as_of_ns, most) if own else []
+        shared = _newest(self._market, oldest_ns, as_of_ns, most) if self._market else []
+        if found and shared:
+            shared += found
+            shared.sort(key=_newest_first)
+        return (shared or found)[:limit]
 
     def weight(self, item: News, as_of_ns: int) -> float:
-        """How much of an item is left: 1 when new, 0.5 after each half-life."""
+        """How much of an item is left: 1 when new, half of it after each half-life."""
         return 2.0 ** (-(as_of_ns - item.available_at_ns) / self._config.half_life_ns)
 
     def state(self) -> dict[str, Any]:
@@ -85,6 +86,16 @@ class Wire:
         else:
             self._by_symbol.move_to_end(symbol)
         return shelf
+
+
+def _newest(items: deque[News], oldest_ns: int, as_of_ns: int, most: int) -> list[News]:
+    found: list[News] = []
+    for item in reversed(items):
+        if len(found) == most or item.available_at_ns < oldest_ns:
+            break
+        if item.available_at_ns <= as_of_ns:
+            found.append(item)
+    return found
 
 
 def _newest_first(item: News) -> tuple[int, str, int]:

@@ -1,123 +1,103 @@
-"""How features, amounts and spans are put into words: one place for units and rounding. The rationale uses it."""
+"""Puts features, amounts and spans into words: one place for units and rounding. The rationale uses it."""
 
 from functools import lru_cache
 from math import expm1, floor, log10
 
-# Unit suffix of a feature's name → how its value reads. The longest suffix wins.
+# A feature's name ends in its unit, perhaps before a scale such as '5m': unit → how it reads, and the factor.
 _UNITS = {
-    "bps": "bp",
-    "fraction": "share",
-    "share": "share",
-    "ratio": "plain",
-    "sigmas": "sigmas",
-    "ns": "span",
-    "vol": "percent",
-    "volatility": "percent",
-    "return": "percent",
-    "range": "percent",
-    "usd": "plain",
-    "units": "plain",
+    "bps": (" bp", 1.0),
+    "fraction": ("%", 100.0),
+    "share": ("%", 100.0),
+    "return": ("%", 100.0),
+    "vol": ("%", 100.0),
+    "volatility": ("%", 100.0),
+    "range": ("%", 100.0),
+    "sigmas": (" sigma", 1.0),
+    "s": (" s", 1.0),
+    "ms": (" ms", 1.0),
 }
-# Levels and tallies: their distance from usual says nothing of risk.
-_LEVELS = frozenset({"mid", "microprice", "last_price", "close", "bid", "ask", "price"})
+_SPELT = {"vol": "volatility", "ofi": "order-flow imbalance", "rv": "realised variance", "vix": "VIX"}
+_SILENT = frozenset({"bps", "fraction", "sigmas"})
+# Prices and tallies: how far they are from usual says nothing of risk.
+_LEVELS = frozenset({"mid", "microprice", "price", "close", "bid", "ask", "count"})
 
 
 @lru_cache(maxsize=4096)
-def feature_words(name: str) -> str:
-    """'realised_vol_5m' → 'realised volatility 5m'."""
-    words = [_LONG.get(word, word) for word in name.split("_") if word not in _SILENT]
-    return " ".join(words) or name
-
-
-_LONG = {
-    "vol": "volatility",
-    "ofi": "order-flow imbalance",
-    "rv": "realised variance",
-    "bv": "bipower variance",
-}
-_SILENT = frozenset({"bps", "fraction", "ns", "sigmas"})
-
-
-@lru_cache(maxsize=4096)
-def family(name: str) -> str | None:
-    """Features that tell one story share a family, so that a rationale tells it once; None is never told."""
-    if name in _LEVELS or name.startswith("num_"):
+def family(feature: str) -> str | None:
+    """Features that tell one story share a family and are told once; one without a family is never told."""
+    if feature.startswith("num_") or not _LEVELS.isdisjoint(feature.split("_")):
         return None
-    words = [word for word in name.split("_") if not any(char.isdigit() for char in word)]
-    return words[0] if words else name
+    words = [word for word in feature.split("_") if not any(char.isdigit() for char in word)]
+    return words[0] if words else feature
+
+
+def comparison(feature: str, value: float, usual: float, ratio: float) -> str:
+    """'spread 3.1 bp against a usual 1.3 bp (2.4x)'."""
+    pattern, factor = _comparison(feature)
+    return pattern % (figure(factor * value), figure(factor * usual), figure(ratio))
 
 
 @lru_cache(maxsize=4096)
-def _unit(name: str) -> str:
-    for word in reversed(name.split("_")):
-        if word in _UNITS:
-            return _UNITS[word]
-    return "plain"
+def _comparison(feature: str) -> tuple[str, float]:
+    words = feature.split("_")
+    sign, factor = next((_UNITS[word] for word in reversed(words) if word in _UNITS), ("", 1.0))
+    name = " ".join(_SPELT.get(word, word) for word in words if word not in _SILENT) or feature
+    amount = "%s" + sign.replace("%", "%%")
+    return f"{name.replace('%', '%%')} {amount} against a usual {amount} (%sx)", factor
 
 
-def amount(name: str, value: float) -> str:
-    """A feature's value with its unit, rounded for reading."""
-    unit = _unit(name)
-    if unit == "bp":
-        return f"{value:.3g} bp"
-    if unit in ("percent", "share"):
-        return f"{100.0 * value:.3g}%"
-    if unit == "sigmas":
-        return f"{value:.3g} sigma"
-    if unit == "span":
-        return span(int(value))
-    return f"{value:.3g}"
+def figure(value: float) -> str:
+    """Three significant digits, or all digits before the point of a large number."""
+    return f"{value:.3g}" if -999.5 < value < 999.5 else f"{value:,.0f}"
 
 
 def move(log_return: float, unit: str) -> str:
-    """A log return as a simple one, signed: in percent, or in basis points where `unit` is 'bp'."""
-    simple = expm1(log_return)
-    return f"{1e4 * simple:+.1f} bp" if unit == "bp" else f"{100.0 * simple:+.2f}%"
+    """A log return as a simple one, signed, in the unit of `move_unit`."""
+    return f"{1e4 * expm1(log_return):+.1f} bp" if unit == "bp" else f"{100.0 * expm1(log_return):+.2f}%"
 
 
-def move_unit(width: float) -> str:
-    """Basis points for bands narrower than half a percent, percent for the rest."""
-    return "bp" if width < 0.005 else "%"
+def move_unit(size: float) -> str:
+    """Basis points for what is smaller than half a percent, percent for the rest."""
+    return "bp" if size < 0.005 else "%"
 
 
 def breadth(width: float, unit: str) -> str:
-    """The width of a band, from its log returns, unsigned."""
+    """The width of a band of log returns, in the unit of `move_unit`."""
     return f"{1e4 * width:.1f} bp" if unit == "bp" else f"{100.0 * width:.2f}%"
 
 
 def price(value: float) -> str:
-    """At least two decimals, and five significant digits for small prices."""
-    if value >= 1000.0:
+    """Two decimals, and five significant digits where two decimals are fewer."""
+    if value >= 100.0:
         return f"{value:,.2f}"
-    decimals = 2 if value >= 100.0 else min(12, 4 - floor(log10(value))) if value > 0.0 else 2
-    return f"{value:.{decimals}f}"
+    return f"{value:.{min(12, 4 - floor(log10(value)))}f}" if value > 0.0 else f"{value:.2f}"
 
 
-@lru_cache(maxsize=256)
+_BARS = {
+    "1d": "day",
+    "1h": "hour",
+    "60m": "hour",
+    "3600s": "hour",
+    "1m": "minute",
+    "60s": "minute",
+    "1s": "second",
+}
+
+
+@lru_cache(maxsize=1024)
 def bar_words(interval: str) -> str:
-    """'1d' → 'day', '60s' → 'minute', '30s' → '30s bar', 'volume:5000' → 'bar of volume 5000'."""
-    named = {
-        "1d": "day",
-        "60s": "minute",
-        "1m": "minute",
-        "1h": "hour",
-        "60m": "hour",
-        "3600s": "hour",
-        "1s": "second",
-    }
-    if interval in named:
-        return named[interval]
+    """'1d' → 'day', '60s' → 'minute', '5m' → '5m bar', 'volume:5000' → 'volume bar of 5000'."""
     clock, found, size = interval.partition(":")
-    return f"{clock} bar of {size}" if found else f"{interval} bar"
+    return f"{clock} bar of {size}" if found else _BARS.get(interval, f"{interval} bar")
 
 
 def span(duration_ns: int) -> str:
     """A span in the one unit that suits it: '35 s', '12 min', '3 h', '2 d'."""
-    seconds = duration_ns / 1e9
-    if seconds < 90:
-        return f"{seconds:.3g} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    if seconds < 129_600:
-        return f"{seconds / 3600:.0f} h"
-    return f"{seconds / 86_400:.0f} d"
+    seconds = duration_ns * 1e-9
+    if seconds < 90.0:
+        return f"{seconds:.0f} s"
+    if seconds < 5_400.0:
+        return f"{seconds / 60.0:.0f} min"
+    if seconds < 129_600.0:
+        return f"{seconds / 3_600.0:.0f} h"
+    return f"{seconds / 86_400.0:.0f} d"

@@ -14,8 +14,7 @@ from htfi.scheduling.config import FidelityConfig
 
 _DEFAULT = FidelityConfig()
 
-# What stands in for a rung that is not wired, best first. Nothing that reads unverified text with a draft model
-# stands in for SECURE.
+# What stands in for a rung that is not wired, best first. Nothing that drafts from text stands in for SECURE.
 _INSTEAD = {
     Rung.TEMPLATE: (),
     Rung.EDGE: (),
