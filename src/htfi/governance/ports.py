@@ -66,9 +66,36 @@ class LeafStore(Protocol):
         """Make the group durable, whole or not at all."""
         ...
 
-    def add_cosignature(self, size: int, verifier_key: str, line: str) -> None: ...
+    def add_cosignature(self, size: int, verifier_key: str, line: str) -> None:
+        """Make a witness's signature line durable; a newer one of the same witness replaces it."""
+        ...
+
+    def publish(self, checkpoint: str) -> None:
+        """Put the newest signed checkpoint where others find it without opening the store."""
+        ...
 
     def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a witness knows of a log: its key, and the newest checkpoint that it vouched for, both as text."""
+
+    log_key: str
+    checkpoint: str
+
+
+class WitnessMemory(Protocol):
+    """What a witness has seen of each log, by origin. Held by one process at a time.
+
+    Both methods raise IntegrityError where the memory is damaged, LedgerUnavailable where it cannot be used.
+    """
+
+    def recall(self, origin: str) -> Seen | None: ...
+
+    def remember(self, origin: str, seen: Seen) -> None:
+        """Durable when this returns."""
+        ...
 
 
 class Signer(Protocol):

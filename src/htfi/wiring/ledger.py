@@ -1,19 +1,25 @@
 """Opens the ledger of a run's folder: database, signing key and lock. Apps and the loop's wiring call it."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from htfi.adapters.keys.ed25519 import create_key, load_key, verify_signature
+from htfi.adapters.keys.witness_memory import FileMemory
 from htfi.adapters.stores.sqlite_log import (
     OwnerLock,
     create_store,
     open_store,
+    open_store_for_cosigning,
     open_store_readonly,
 )
 from htfi.domain.errors import InvalidInput, LedgerUnavailable
 from htfi.governance.ledger.checkpoint import Checkpoint, log_key, sign_checkpoint
 from htfi.governance.ledger.log import Log, LogView
 from htfi.governance.ledger.merkle import EMPTY_ROOT
-from htfi.governance.ledger.note import check_key_name
+from htfi.governance.ledger.note import VerifierKey, check_key_name
+from htfi.governance.ledger.witness import Witness
+from htfi.governance.ports import VerifySignature
 
 DATABASE = "ledger.db"
 SIGNING_KEY = "signing.key"
@@ -63,3 +69,35 @@ def open_ledger_readonly(folder: Path) -> LogView:
     Raises: InvalidInput, IntegrityError, LedgerUnavailable.
     """
     return LogView(open_store_readonly(folder / DATABASE), verify_signature)
+
+
+def open_ledger_for_cosigning(folder: Path) -> LogView:
+    """The folder's ledger, to read and to add a witness's cosignature, also while a run appends to it.
+
+    Raises: InvalidInput, IntegrityError, LedgerUnavailable.
+    """
+    return LogView(open_store_for_cosigning(folder / DATABASE), verify_signature)
+
+
+@contextmanager
+def open_witness(key_path: Path, memory_path: Path) -> Generator[Witness]:
+    """The witness of a key file, with its memory held until the end of the block.
+
+    Raises: InvalidInput, IntegrityError, LedgerUnavailable.
+    """
+    signer = load_key(key_path)
+    memory = FileMemory(memory_path)
+    try:
+        yield Witness(signer.name, signer, memory, verify_signature)
+    finally:
+        memory.close()
+
+
+def make_key(path: Path, name: str) -> VerifierKey:
+    """Make a signing key in a new file; its public half. Raises: InvalidInput, DependencyUnavailable."""
+    return create_key(path, name).verifier_key
+
+
+def signature_check() -> VerifySignature:
+    """How signatures are verified, for proofs checked without a ledger."""
+    return verify_signature

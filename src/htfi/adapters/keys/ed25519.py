@@ -13,6 +13,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from htfi.adapters.keys.durable import sync_folder
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.governance.ledger.note import ED25519, VerifierKey, check_key_name, decode_base64
 
@@ -63,7 +64,7 @@ def create_key(path: Path, name: str) -> SigningKey:
             os.link(draft, path)
         finally:
             draft.unlink(missing_ok=True)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except FileExistsError:
         raise InvalidInput(
             f"{path} exists already: a key is never overwritten, choose another file"
@@ -118,11 +119,3 @@ def verify_signature(public_key: bytes, message: bytes, signature: bytes) -> boo
     except (InvalidSignature, ValueError):
         return False
     return True
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

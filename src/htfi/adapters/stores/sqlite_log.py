@@ -19,6 +19,7 @@ from htfi.governance.ports import Group
 
 APPLICATION_ID = 0x48544649  # 'HTFI', in the SQLite header
 SCHEMA_VERSION = 1
+PUBLISHED = "checkpoint"  # the newest signed checkpoint, as a file beside the database
 PAGE_BYTES = 16_384  # entries of 3–4 KB sit whole in a page: 1.5× the appends of 4 KiB pages
 WAL_PAGES = 256  # 4 MiB of log between checkpoints, so that no single commit waits long for one
 BUSY_MS = 10_000  # a witness's cosignature may hold the write lock for a moment
@@ -129,6 +130,15 @@ class SqliteLog:
             )
 
         self._write(insert)
+
+    def publish(self, checkpoint: str) -> None:
+        published = Path(self.name).with_name(PUBLISHED)
+        draft = published.with_name(f"{PUBLISHED}.{os.getpid()}.new")
+        try:
+            draft.write_text(checkpoint, encoding="utf-8")
+            draft.replace(published)
+        except OSError as error:
+            raise LedgerUnavailable(f"cannot write {published}: {error.strerror}") from error
 
     def close(self) -> None:
         """Safe to call twice."""

@@ -22,7 +22,7 @@ from htfi.governance.ledger.note import (
 from htfi.governance.ports import Signer, VerifySignature
 
 SIGNATURE_BYTES = 64
-MAX_TIMESTAMP_S = 2**63 - 1
+MAX_INT64 = 2**63 - 1
 
 _SIZE = re.compile(r"0|[1-9][0-9]{0,18}")
 
@@ -50,7 +50,7 @@ def parse_checkpoint(text: str) -> Checkpoint:
             "malformed checkpoint: expected origin, size and root, each on a line of its own"
         )
     origin, size, root, *extensions = lines
-    if _SIZE.fullmatch(size) is None or int(size) > MAX_TIMESTAMP_S:
+    if _SIZE.fullmatch(size) is None or int(size) > MAX_INT64:
         raise IntegrityError(f"malformed checkpoint: '{size[:40]}' is no tree size")
     raw = decode_base64(root)
     if len(raw) != HASH_BYTES:
@@ -99,7 +99,7 @@ def cosignature_time_s(
     if len(signature.payload) != 8 + SIGNATURE_BYTES or key.algorithm != COSIGNATURE_V1:
         return None
     time_s = int.from_bytes(signature.payload[:8], "big")
-    if time_s > MAX_TIMESTAMP_S:
+    if time_s > MAX_INT64:
         return None
     message = _cosigned_message(note_text, time_s)
     return time_s if verify(key.public_key, message, signature.payload[8:]) else None

@@ -9,7 +9,14 @@ from hashlib import sha256
 
 from htfi.domain.decision import Receipt
 from htfi.domain.errors import IntegrityError, InvalidInput
-from htfi.governance.ledger.checkpoint import Checkpoint, log_key, open_checkpoint, sign_checkpoint
+from htfi.governance.ledger.audit import Audit, Progress, audit
+from htfi.governance.ledger.checkpoint import (
+    Checkpoint,
+    cosignature_time_s,
+    log_key,
+    open_checkpoint,
+    sign_checkpoint,
+)
 from htfi.governance.ledger.merkle import (
     Frontier,
     consistency_proof,
@@ -17,7 +24,13 @@ from htfi.governance.ledger.merkle import (
     inclusion_proof,
     range_hash,
 )
-from htfi.governance.ledger.note import Note, parse_signature_line, parse_verifier_key
+from htfi.governance.ledger.note import (
+    Note,
+    Signature,
+    VerifierKey,
+    parse_signature_line,
+    parse_verifier_key,
+)
 from htfi.governance.ledger.tiles import MAX_ENTRY_BYTES, TileEdge, edge_at, subtrees
 from htfi.governance.ports import Group, LeafStore, Signer, VerifySignature
 
@@ -28,7 +41,10 @@ class LogView:
     def __init__(self, store: LeafStore, verify: VerifySignature) -> None:
         self._store = store
         self._verify_signature = verify
-        self.key = parse_verifier_key(store.verifier_key)
+        try:
+            self.key = parse_verifier_key(store.verifier_key)
+        except InvalidInput as error:
+            raise IntegrityError(f"{store.name} is damaged: {error}") from error
 
     @property
     def origin(self) -> str:
@@ -89,8 +105,11 @@ class LogView:
         size = self.size if size is None else size
         content = self._store.checkpoint(size)
         if content is None:
+            sizes = [known for known, _ in self._store.checkpoints()]
+            nearest = sorted(sorted(sizes, key=lambda known: abs(known - size))[:2])
             raise InvalidInput(
-                f"{self._store.name} has no checkpoint of size {size}: leave the size out for the newest"
+                f"{self._store.name} has no checkpoint of size {size}: the nearest are of "
+                f"{' and '.join(map(str, nearest))}"
             )
         checkpoint, note = open_checkpoint(content, self.key, self._verify_signature)
         if checkpoint.size != size:
@@ -99,6 +118,23 @@ class LogView:
             )
         lines = tuple(parse_signature_line(line) for _, line in self._store.cosignatures(size))
         return checkpoint, Note(note.text, note.signatures + lines)
+
+    def verify(self, progress: Progress | None = None) -> Audit:
+        """Recompute the log from its entries' bytes. Raises: IntegrityError, naming what is wrong first."""
+        return audit(self._store, self.key, self._verify_signature, progress)
+
+    def add_cosignature(self, size: int, witness: VerifierKey, signature: Signature) -> None:
+        """Keep a witness's cosignature of the checkpoint at `size`, and publish the checkpoint with it.
+
+        Raises: IntegrityError where it does not hold, InvalidInput, LedgerUnavailable.
+        """
+        _, note = self.checkpoint(size)
+        if cosignature_time_s(note.text, signature, witness, self._verify_signature) is None:
+            raise IntegrityError(
+                f"the cosignature of {witness.name} does not hold for the checkpoint of size {size}"
+            )
+        self._store.add_cosignature(size, str(witness), str(signature))
+        self._store.publish(str(self.checkpoint()[1]))
 
     def close(self) -> None:
         self._store.close()
@@ -135,6 +171,7 @@ class Log(LogView):
                 f"{store.name}: the stored hashes do not lead to the signed root of size {size}"
             )
         self._edge: TileEdge = edge_at(size, store.tile)
+        self._writable = True
 
     @property
     def size(self) -> int:
@@ -157,6 +194,21 @@ class Log(LogView):
         frontier, edge = self._frontier.copy(), self._edge.copy()
         tiles = edge.extend(leaves, frontier.extend(leaves))
         checkpoint = Checkpoint(self.origin, frontier.size, frontier.root())
-        self._store.append(Group(start, entries, tiles, str(sign_checkpoint(checkpoint, self._signer))))
+        note = sign_checkpoint(checkpoint, self._signer)
+        self._writable = False
+        self._store.append(Group(start, entries, tiles, str(note)))
+        self._writable = True
         self._frontier, self._edge = frontier, edge
         return [Receipt(start + offset, leaf.hex()) for offset, leaf in enumerate(leaves)]
+
+    def close(self) -> None:
+        """Publish the newest checkpoint and let go of the store; after a failed append, only the latter.
+
+        Raises: LedgerUnavailable where the checkpoint cannot be published.
+        """
+        try:
+            if self._writable:
+                self._writable = False
+                self._store.publish(str(self.checkpoint()[1]))
+        finally:
+            super().close()

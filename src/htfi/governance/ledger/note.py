@@ -1,4 +1,4 @@
-"""C2SP signed notes (c2sp.org/signed-note): text, verifier keys, signature lines. Checkpoints are such notes."""
+"""C2SP signed notes (c2sp.org/signed-note): text, verifier keys, signatures. Checkpoints are such notes."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""C2SP hash tiles (c2sp.org/tlog-tiles): how they grow, how subtrees are read from them, where each is served.
+"""C2SP hash tiles (c2sp.org/tlog-tiles): how they grow, give subtrees, and where each is served.
 
 A tile of level l holds up to 256 consecutive hashes of perfect subtrees of height 8·l. Log grows tiles,
 proofs read them, and export writes them as static files that any tile client understands.
@@ -30,7 +30,7 @@ class TileEdge:
         return TileEdge(self.size, self.tails)
 
     def extend(self, leaves: Sequence[bytes], finished: Sequence[tuple[int, bytes]]) -> list[Tile]:
-        """Add leaf hashes and the subtrees that `Frontier.extend` gave for them; returns the changed tiles."""
+        """Add leaf hashes and the subtrees that `Frontier.extend` gave for them; gives the changed tiles."""
         changed: list[Tile] = []
         levels: list[list[bytes]] = [list(leaves)]
         for height, node in finished:
@@ -78,7 +78,7 @@ def subtrees(read: ReadTile) -> Subtree:
 
 
 def tile_path(level: int | str, index: int, width: int = TILE_WIDTH) -> str:
-    """Where a tile is served: tile/<L>/<N>[.p/<W>], index 1234067 as x001/x234/067; entry bundles: 'entries'."""
+    """Where a tile is served: tile/<L>/<N>[.p/<W>], index 1234067 as x001/x234/067; or 'entries'."""
     parts = [f"{index % 1000:03d}"]
     while index := index // 1000:
         parts.insert(0, f"x{index % 1000:03d}")
@@ -92,7 +92,7 @@ def entry_bundle(entries: Sequence[bytes]) -> bytes:
 
 
 def tile_shapes(size: int) -> Iterator[tuple[int, int, int]]:
-    """(level, index, width) of every hash tile of a log of `size` entries, a partial one last in its level."""
+    """(level, index, width) of every hash tile of a log of `size` entries, partial ones last."""
     level = 0
     while num_hashes := size >> 8 * level:
         for index in range(-(-num_hashes // TILE_WIDTH)):

@@ -1,0 +1,143 @@
+"""How the ledger looks in a terminal: its head, one decision, and progress; `htfi ledger` calls it."""
+
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import click
+import msgspec
+
+from htfi.domain.decision import Decision, decode_decision
+from htfi.domain.time import format_ns
+from htfi.governance.ledger.log import LogView
+
+NUM_NEWEST = 10
+MIN_SIZE_FOR_BAR = 20_000  # fewer entries are done before a bar could be read
+SHOWN_LEVELS = (0.01, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.99)
+
+_STYLES = {"calm": "green", "normal": "cyan", "stressed": "yellow", "shock": "bold red"}
+
+
+class _Named(msgspec.Struct):
+    id: str
+
+
+@contextmanager
+def progress(title: str, total: int) -> Generator[Callable[[int, int], None]]:
+    """A callback (done, total) that moves a bar on standard error; without a terminal it does nothing."""
+    if total < MIN_SIZE_FOR_BAR or not sys.stderr.isatty():
+        yield _quiet
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(title, total=total)
+
+        def advance(done: int, total: int) -> None:
+            bars.update(task, completed=done, total=total)
+
+        yield advance
+
+
+def decision_id(entry: bytes) -> str | None:
+    """The id of a recorded decision; None where the entry is something else."""
+    try:
+        return msgspec.json.decode(entry, type=_Named).id
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def first_words(entry: bytes) -> str:
+    """An entry in a few words: the decision's id, or its first bytes."""
+    return decision_id(entry) or repr(entry[:60])
+
+
+def show_head(log: LogView) -> None:
+    """Origin, size, root and key, and the newest entries as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    checkpoint, note = log.checkpoint()
+    size = checkpoint.size
+    click.echo(f"log    {checkpoint.origin}\nsize   {size}\nroot   {checkpoint.root.hex()}\nkey    {log.key}")
+    witnesses = sorted({s.name for s in note.signatures} - {checkpoint.origin})
+    if witnesses:
+        click.echo(f"cosigned by {', '.join(witnesses)}")
+    if size == 0:
+        return
+    table = Table(title=f"newest {min(NUM_NEWEST, size)} of {size}", title_justify="left")
+    for column in ("entry", "series", "as of", "regime", "rung", "verdict"):
+        table.add_column(column, justify="right" if column == "entry" else "left")
+    start = max(0, size - NUM_NEWEST)
+    for index, entry in enumerate(log.entries(start, size), start):
+        decision = _decision(entry)
+        if decision is None:
+            table.add_row(str(index), repr(entry[:40]))
+            continue
+        regime = f"[{_STYLES[decision.regime]}]{decision.regime}[/]"
+        row = (
+            decision.series,
+            format_ns(decision.as_of_ns),
+            regime,
+            decision.plan.rung,
+            decision.verdict.outcome,
+        )
+        table.add_row(str(index), *row)
+    Console().print(table)
+
+
+def show_entry(index: int, entry: bytes) -> None:
+    """One decision: what was forecast, why, what policy said, and from what."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.panel import Panel
+    from rich.table import Table
+
+    decision = _decision(entry)
+    if decision is None:
+        click.echo(f"entry {index}, {len(entry)} bytes, is no decision of this version:")
+        click.echo(entry)
+        return
+    console = Console()
+    style = _STYLES[decision.regime]
+    head = f"[bold]{escape(decision.series)}[/]  {format_ns(decision.as_of_ns)}  last {decision.last_price:g}"
+    console.print(Panel(f"{head}  [{style}]{decision.regime}[/]", title=f"entry {index}", title_align="left"))
+    forecast = decision.forecast
+    columns = [q for q, level in enumerate(forecast.levels) if level in SHOWN_LEVELS]
+    table = Table(title="log return, %", title_justify="left")
+    table.add_column("bars ahead", justify="right")
+    for q in columns:
+        table.add_column(f"{forecast.levels[q]:.0%}", justify="right")
+    for horizon, quantiles in zip(forecast.horizons, forecast.quantiles, strict=True):
+        table.add_row(str(horizon), *(f"{100 * quantiles[q]:+.2f}" for q in columns))
+    console.print(table)
+    console.print(escape(decision.rationale.text))
+    facts = Table.grid(padding=(0, 2))
+    verdict = decision.verdict
+    rows = ", ".join(f"{source} {first}–{last}" for source, (first, last) in decision.inputs.rows.items())
+    weights = "; ".join(f"{name} {shares[0]:.0%}" for name, shares in forecast.weights.items() if shares)
+    for name, text in (
+        ("verdict", f"{verdict.outcome}" + (f": {'; '.join(verdict.reasons)}" if verdict.reasons else "")),
+        ("rung", f"{decision.plan.rung}, {decision.plan.reason}"),
+        ("weights", weights),
+        ("inputs", f"{decision.inputs.num_events} events: {rows}"),
+        ("digest", decision.inputs.digest),
+        ("settings", decision.settings_digest),
+        ("models", ", ".join(f"{name} {version}" for name, version in decision.models.items())),
+        ("id", decision.id),
+    ):
+        facts.add_row(f"[bold]{name}[/]", escape(text))
+    console.print(facts)
+
+
+def _quiet(_done: int, _total: int) -> None:
+    pass
+
+
+def _decision(entry: bytes) -> Decision | None:
+    try:
+        return decode_decision(entry)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,158 @@
+"""Verification of a whole stored log from its entries' bytes; `LogView.verify` calls it.
+
+Nothing stored is believed: leaf hashes, tiles and roots are recomputed and then compared, and every signature
+is checked. Where two stored things disagree, the signed root decides which of them was altered.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from htfi.domain.errors import HtfiError, IntegrityError
+from htfi.governance.ledger.checkpoint import cosignature_time_s, open_checkpoint
+from htfi.governance.ledger.merkle import HASH_BYTES, Frontier, leaf_hash
+from htfi.governance.ledger.note import VerifierKey, parse_signature_line, parse_verifier_key
+from htfi.governance.ledger.tiles import TILE_WIDTH, TileEdge
+from htfi.governance.ports import LeafStore, VerifySignature
+
+Progress = Callable[[int, int], None]  # (entries done, entries in all)
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What held: so many entries under this root, so many signed checkpoints and cosignatures."""
+
+    size: int
+    root: bytes
+    num_checkpoints: int
+    num_cosignatures: int
+
+
+def audit(store: LeafStore, key: VerifierKey, verify: VerifySignature, progress: Progress | None) -> Audit:
+    """Recompute and compare everything; time is linear in bytes and checkpoints, memory constant.
+
+    Entries that a running writer adds meanwhile are left to the next audit.
+    Raises: IntegrityError, naming the first entry, hash or signature that does not hold.
+    """
+    num_entries, size = store.extent()
+    if num_entries != size:
+        raise IntegrityError(
+            f"{store.name} holds {num_entries} entries but its newest checkpoint says {size}"
+        )
+    walk = _Walk(store, key, verify)
+    for start in range(0, size, TILE_WIDTH):
+        stop = min(start + TILE_WIDTH, size)
+        leaves = [leaf_hash(entry) for entry in store.entries(start, stop)]
+        walk.take(leaves)
+        if start + len(leaves) < stop:
+            walk.fail(f"entry {start + len(leaves)} is missing")
+        if progress is not None:
+            progress(stop, size)
+    walk.finish(size)
+    num_cosignatures = _audit_cosignatures(store, size, verify)
+    return Audit(size, walk.frontier.root(), walk.num_checkpoints, num_cosignatures)
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubt:
+    """Two stored things disagree: what to say once a signed root tells which of them is true."""
+
+    if_entries_hold: str
+    if_not: str
+
+
+class _Walk:
+    """One pass over the leaves, first to last, with the stored tiles and checkpoints beside it."""
+
+    def __init__(self, store: LeafStore, key: VerifierKey, verify: VerifySignature) -> None:
+        self.frontier = Frontier()
+        self.num_checkpoints = 0
+        self._store, self._key, self._verify = store, key, verify
+        self._edge = TileEdge()
+        self._checkpoints = store.checkpoints()
+        self._next = next(self._checkpoints, None)
+        self._last_good_size = 0
+        self._doubt: _Doubt | None = None
+
+    def take(self, leaves: Sequence[bytes]) -> None:
+        """The leaf hashes of the next tile, recomputed from its entries."""
+        start, taken = self.frontier.size, 0
+        self._compare_leaves(start, leaves)
+        finished: list[tuple[int, bytes]] = []
+        while self._next is not None and self._next[0] <= start + len(leaves):
+            cut = self._next[0] - start
+            finished += self.frontier.extend(leaves[taken:cut])
+            taken = cut
+            self._settle(*self._next)
+        finished += self.frontier.extend(leaves[taken:])
+        for level, index, hashes in self._edge.extend(leaves, finished):
+            if level > 0 and self._store.tile(level, index)[: len(hashes)] != hashes:
+                self._doubt = self._doubt or _Doubt(
+                    f"hash tile {level}/{index} was altered; the entries themselves hold",
+                    f"an entry under hash tile {level}/{index} was altered",
+                )
+
+    def finish(self, size: int) -> None:
+        """Every entry is taken: no checkpoint up to `size` and no doubt may be left."""
+        while self._next is not None and self._next[0] <= size:
+            self._settle(*self._next)
+        if self._last_good_size != size:
+            self.fail(f"the newest checkpoint, of size {size}, is missing")
+        if self._doubt is not None:
+            self.fail(self._doubt.if_entries_hold)
+
+    def fail(self, message: str) -> NoReturn:
+        raise IntegrityError(f"{self._store.name}: {message}")
+
+    def _compare_leaves(self, start: int, leaves: Sequence[bytes]) -> None:
+        stored = self._store.tile(0, start // TILE_WIDTH)
+        if self._doubt is not None or stored[: len(leaves) * HASH_BYTES] == b"".join(leaves):
+            return
+        for offset, leaf in enumerate(leaves):
+            if stored[offset * HASH_BYTES : (offset + 1) * HASH_BYTES] != leaf:
+                index = start + offset
+                self._doubt = _Doubt(
+                    f"the hash kept for entry {index} was altered; the entry itself holds",
+                    f"entry {index} was altered: it no longer has the hash under which it was recorded",
+                )
+                return
+
+    def _settle(self, size: int, content: str) -> None:
+        try:
+            checkpoint, _ = open_checkpoint(content, self._key, self._verify)
+        except IntegrityError as error:
+            self.fail(f"checkpoint at size {size}: {error}")
+        if checkpoint.size != size:
+            self.fail(f"the checkpoint kept for size {size} is of size {checkpoint.size}")
+        holds = checkpoint.root == self.frontier.root()
+        if self._doubt is not None:
+            self.fail(self._doubt.if_entries_hold if holds else self._doubt.if_not)
+        if not holds:
+            self.fail(
+                f"the entries up to {size - 1} do not have the root signed at size {size}: one of entries "
+                f"{self._last_good_size} to {size - 1} was altered together with its hash"
+            )
+        self.num_checkpoints += 1
+        self._last_good_size = size
+        self._next = next(self._checkpoints, None)
+
+
+def _audit_cosignatures(store: LeafStore, size: int, verify: VerifySignature) -> int:
+    num_cosignatures = 0
+    for cosigned in store.cosigned_sizes():
+        if cosigned > size:
+            break
+        content = store.checkpoint(cosigned)
+        for witness, line in store.cosignatures(cosigned):
+            try:
+                key, signature = parse_verifier_key(witness), parse_signature_line(line)
+            except HtfiError as error:
+                raise IntegrityError(f"{store.name}: cosignature at size {cosigned}: {error}") from error
+            own = (signature.name, signature.key_id) == (key.name, key.key_id)
+            text = "" if content is None else content.rpartition("\n\n")[0] + "\n"
+            if not own or cosignature_time_s(text, signature, key, verify) is None:
+                raise IntegrityError(
+                    f"{store.name}: the cosignature of {key.name} at size {cosigned} does not hold"
+                )
+            num_cosignatures += 1
+    return num_cosignatures
