@@ -89,6 +89,15 @@ class Rationale(msgspec.Struct, frozen=True):
     cited: list[str]  # ids of news items
 
 
+class Circumstances(msgspec.Struct, frozen=True):
+    """What policy weighs besides the forecast: the bar's span, the newest quote's age, the share of rows missing."""
+
+    bar_start_ns: int
+    bar_end_ns: int
+    quote_age_ns: int | None  # None for a series without quotes
+    missing_share: float  # of the sources' latest rows, 0–1
+
+
 class Verdict(msgspec.Struct, frozen=True):
     """What policy said, with the rules that spoke."""
 
@@ -112,6 +121,7 @@ class Decision(msgspec.Struct, frozen=True):
     features: dict[str, float]
     forecast: Forecast
     rationale: Rationale
+    circumstances: Circumstances
     verdict: Verdict
 
     @property

@@ -1,6 +1,8 @@
 """One decision from what the rooms know: plan, read, explain, judge. The loop calls it for each series of a moment."""
 
-from htfi.domain.decision import Decision, Inputs, series_id
+from collections.abc import Mapping
+
+from htfi.domain.decision import Circumstances, Decision, Forecast, Inputs, Regime, series_id
 from htfi.domain.events import Bar
 from htfi.domain.time import format_ns
 from htfi.forecasting.forecaster import ForecastBatch
@@ -25,8 +27,7 @@ def decide_series(
     news = rooms.wire.recent(symbol, as_of_ns)
     view = rooms.reader.read(news, symbol, as_of_ns, terms.pipeline.deadline_ms)
     forecast = batch.item(place)
-    low, high = (forecast.quantiles[0][forecast.levels.index(level)] for level in BAND)
-    last_return, last_sigmas = features.get("return_last"), features.get("return_sigmas")
+    low, high = band(forecast)
     usual = rooms.usual.of(series)
     rationale = write_rationale(
         symbol=symbol,
@@ -38,29 +39,20 @@ def decide_series(
         as_of_ns=as_of_ns,
         coverage=BAND[1] - BAND[0],
         previous_width=rooms.widths.get(series),
-        last_return=last_return,
-        last_sigmas=last_sigmas,
+        last_return=features.get("return_last"),
+        last_sigmas=features.get("return_sigmas"),
         drivers=drivers(features, usual),
         has_usual=bool(usual),
         weights={name: weights[0] for name, weights in forecast.weights.items()},
         headlines=[item for item in news if item.id in view.cited],
     )
-    verdict = judge(
-        Facts(
-            symbol=symbol,
-            regime=regime,
-            quantiles=forecast.quantiles,
-            band_width=high - low,
-            bar_age_ns=as_of_ns - bar.end_ns,
-            bar_length_ns=bar.end_ns - bar.start_ns,
-            quote_age_ns=rooms.market.quote_age_ns(symbol, as_of_ns),
-            last_return=last_return,
-            last_sigmas=last_sigmas,
-            jump_confirmed=False,
-            quarantine_share=rooms.inputs.missing_share(),
-        ),
-        terms.policy,
+    circumstances = Circumstances(
+        bar_start_ns=bar.start_ns,
+        bar_end_ns=bar.end_ns,
+        quote_age_ns=rooms.market.quote_age_ns(symbol, as_of_ns),
+        missing_share=rooms.inputs.missing_share(),
     )
+    verdict = judge(facts(symbol, as_of_ns, regime, features, forecast, circumstances), terms.policy)
     rooms.widths[series] = high - low
     rooms.usual.learn(series, features)
     return Decision(
@@ -77,5 +69,37 @@ def decide_series(
         features=features,
         forecast=forecast,
         rationale=rationale,
+        circumstances=circumstances,
         verdict=verdict,
     )
+
+
+def facts(
+    symbol: str,
+    as_of_ns: int,
+    regime: Regime,
+    features: Mapping[str, float],
+    forecast: Forecast,
+    circumstances: Circumstances,
+) -> Facts:
+    """What policy judges by, all of it in the record, so that a verdict can be reached again."""
+    low, high = band(forecast)
+    return Facts(
+        symbol=symbol,
+        regime=regime,
+        quantiles=forecast.quantiles,
+        band_width=high - low,
+        bar_age_ns=as_of_ns - circumstances.bar_end_ns,
+        bar_length_ns=circumstances.bar_end_ns - circumstances.bar_start_ns,
+        quote_age_ns=circumstances.quote_age_ns,
+        last_return=features.get("return_last"),
+        last_sigmas=features.get("return_sigmas"),
+        jump_confirmed=False,
+        quarantine_share=circumstances.missing_share,
+    )
+
+
+def band(forecast: Forecast) -> tuple[float, float]:
+    """The ends of the central 90% at the first horizon, as log returns."""
+    low, high = (forecast.quantiles[0][forecast.levels.index(level)] for level in BAND)
+    return low, high

@@ -1,1 +1,1 @@
-"""Rows from outside become ordered, valid events; what does not fit is rejected with its reason."""
+"""Intake: untrusted rows become events in order of time, or rejections with a reason. Feeds adapters use it."""

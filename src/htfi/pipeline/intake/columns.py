@@ -1,0 +1,161 @@
+"""Which column is which: recognises a source's kind and fields from names that people use. Row parsers call it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from htfi.pipeline.intake.spec import UNITS, SourceSpec
+
+# In order of preference where a source has several.
+_TIME = (
+    *("ts", "timestamp", "datetime", "date_time", "event_time", "exch_ts", "published_at", "published"),
+    *("ts_close", "close_time", "end", "end_time", "bar_end", "start", "start_time", "open_time", "bar_start"),
+    *("time", "date", "day", "release_date"),
+)
+_ENDS = frozenset({"ts_close", "close_time", "end", "end_time", "bar_end"})
+_AVAILABLE = ("available_at", "available", "received_at", "local_ts", "known_at")
+_SYMBOL = ("symbol", "ticker", "sym", "instrument", "pair", "code")
+_VENUE = ("venue", "exchange", "exch", "market", "mic")
+_SIZE = ("size", "qty", "quantity", "amount", "volume", "vol")
+_PRICE = ("price", "px", "last", "trade_price", "last_price")
+
+_FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType({
+    "trade": {
+        "symbol": _SYMBOL,
+        "price": _PRICE,
+        "size": _SIZE,
+        "venue": _VENUE,
+        "id": ("id", "trade_id"),
+    },
+    "quote": {
+        "symbol": _SYMBOL,
+        "bid": ("bid", "bid_price", "best_bid", "bid_px"),
+        "bid_size": ("bid_size", "bid_qty", "bid_amount", "bid_volume", "bidsize", "bidqty"),
+        "ask": ("ask", "ask_price", "best_ask", "ask_px", "offer"),
+        "ask_size": ("ask_size", "ask_qty", "ask_amount", "ask_volume", "asksize", "askqty", "offer_size"),
+        "side": ("side", "quote_side"),
+        "price": _PRICE,
+        "size": _SIZE,
+        "venue": _VENUE,
+        "id": ("id", "quote_id", "update_id"),
+    },
+    "bar": {
+        "symbol": _SYMBOL,
+        "open": ("open", "o"),
+        "high": ("high", "h"),
+        "low": ("low", "l"),
+        "close": ("close", "c", "adj_close", "adjclose", "adjusted_close"),
+        "volume": (*("volume", "vol", "tick_volume"), *_SIZE),
+        "interval": ("interval", "timeframe"),
+        "id": ("id",),
+    },
+    "news": {
+        "symbols": ("symbols", "tickers", *_SYMBOL),
+        "headline": ("headline", "title", "text"),
+        "body": ("body", "lead", "summary", "content", "text"),
+        "url": ("url", "link"),
+        "id": ("id", "news_id", "tweet_id", "guid"),
+    },
+    "macro": {
+        "series": ("series", "series_id", "indicator"),
+        "value": ("value", "val", "actual"),
+        "id": ("id",),
+    },
+})  # fmt: skip
+FIELDS = MappingProxyType({kind: frozenset((*fields, "ts", "available_at", "kind")) for kind, fields in _FIELDS.items()})
+ALL_FIELDS = frozenset().union(*FIELDS.values())
+REQUIRED: Mapping[str, tuple[str, ...]] = MappingProxyType({
+    "trade": ("ts", "price"),
+    "quote": ("ts",),
+    "bar": ("ts", "close"),
+    "news": ("ts", "headline"),
+    "macro": ("ts", "series", "value"),
+})  # fmt: skip
+
+BID_SIDES = frozenset({"b", "bid"})
+ASK_SIDES = frozenset({"a", "ask", "offer"})
+_TAKER_SIDES = frozenset({"buy", "sell", "s"})
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a row's cells mean: field → the source's own column name."""
+
+    kind: str
+    fields: Mapping[str, str]
+    time_unit: str  # of numbers in the `ts` column, '' where their size says it
+    available_unit: str
+    stamps_end: bool  # the time column's name says that it is the bar's end
+    clock: str = ""  # a second column with the time of day, for a date
+
+    def missing(self) -> list[str]:
+        """Fields without which no row of this kind can be read."""
+        absent = [name for name in REQUIRED[self.kind] if name not in self.fields]
+        if absent == ["ts"] and "available_at" in self.fields:
+            return []
+        if self.kind == "quote" and not self.fields.keys() & {"bid", "ask"} and not {"side", "price"} <= self.fields.keys():
+            absent.append("bid and ask (or side and price)")
+        return absent
+
+
+def recognise(names: Sequence[str], spec: SourceSpec, sample: Iterable[Mapping[str, Any]] = ()) -> Layout | None:
+    """The layout of rows with these column names, or None where no kind fits.
+
+    `sample` holds a few rows: they tell a quote's side (bid, ask) from a trade's (buy, sell).
+    """
+    plain = {_plain(name): name for name in reversed(names)}
+    kind = spec.kind or _kind(plain, spec, sample)
+    if not kind:
+        return None
+    fields = {name: found for name, synonyms in _FIELDS[kind].items() if (found := _first(plain, synonyms))}
+    if kind == "news" and fields.get("body") == fields.get("headline"):
+        fields.pop("body", None)
+    time, time_unit = _time(plain, _TIME)
+    available, available_unit = _time(plain, _AVAILABLE)
+    clock = ""
+    if _plain(time) in ("time", "date") and {"time", "date"} <= plain.keys():
+        time, clock = plain["date"], plain["time"]
+    fields |= {name: found for name, found in (("ts", time), ("available_at", available)) if found}
+    fields |= spec.columns
+    return Layout(kind, fields, spec.unit or time_unit, spec.unit or available_unit, _plain(time) in _ENDS, clock)
+
+
+def _kind(plain: Mapping[str, str], spec: SourceSpec, sample: Iterable[Mapping[str, Any]]) -> str:
+    has = plain.keys() | spec.columns.keys()
+
+    def any_of(kind: str, *fields: str) -> bool:
+        return any(field in has or has & set(_FIELDS[kind][field]) for field in fields)
+
+    if any_of("bar", "close"):
+        return "bar"
+    if any_of("quote", "bid", "ask"):
+        return "quote"
+    if any_of("trade", "price"):
+        side = spec.columns.get("side") or _first(plain, _FIELDS["quote"]["side"])
+        sides = {str(row.get(side)).strip().lower() for row in sample} if side else set[str]()
+        return "quote" if sides & (BID_SIDES | ASK_SIDES) and not sides & _TAKER_SIDES else "trade"
+    if any_of("news", "headline"):
+        return "news"
+    if any_of("macro", "series") and any_of("macro", "value"):
+        return "macro"
+    return ""
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace(" ", "_").replace("-", "_")
+
+
+def _first(plain: Mapping[str, str], synonyms: Iterable[str]) -> str:
+    return next((plain[name] for name in synonyms if name in plain), "")
+
+
+def _time(plain: Mapping[str, str], synonyms: Iterable[str]) -> tuple[str, str]:
+    """The column of an instant and, where its name ends in one, the unit: 'ts_ms' counts milliseconds."""
+    for name in synonyms:
+        if name in plain:
+            return plain[name], ""
+        for unit in UNITS:
+            if f"{name}_{unit}" in plain:
+                return plain[f"{name}_{unit}"], unit
+    return "", ""

@@ -1,0 +1,35 @@
+"""Why a row is refused: the short codes that quarantine files, counts and docs/feeds.md share. Intake raises them."""
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Stable codes; the words beside each are in docs/feeds.md."""
+
+    MALFORMED = "malformed"
+    BAD_ENCODING = "bad_encoding"
+    TOO_LONG = "too_long"
+    UNKNOWN_KIND = "unknown_kind"
+    MISSING_FIELD = "missing_field"
+    BAD_SYMBOL = "bad_symbol"
+    BAD_NUMBER = "bad_number"
+    BAD_PRICE = "bad_price"
+    BAD_SIZE = "bad_size"
+    BAD_SIDE = "bad_side"
+    BAD_BAR = "bad_bar"
+    BAD_INTERVAL = "bad_interval"
+    CROSSED_QUOTE = "crossed_quote"
+    BAD_TIME = "bad_time"
+    NO_ZONE = "no_zone"
+    ABSURD_TIME = "absurd_time"
+    DUPLICATE = "duplicate"
+    LATE = "late"
+
+
+class Refusal(Exception):  # noqa: N818 -- an outcome that intake turns into a Rejection, never an error of the run
+    """This row cannot become an event."""
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail

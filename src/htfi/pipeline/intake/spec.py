@@ -1,0 +1,132 @@
+"""One source of events as settings: where it is, what it holds, how its rows are read. Mapping and wiring make them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from htfi.domain.errors import InvalidInput
+from htfi.domain.time import NS_PER_S, format_duration, parse_duration
+
+KINDS = ("trade", "quote", "bar", "news", "macro")
+UNITS = {"s": NS_PER_S, "ms": 1_000_000, "us": 1_000, "ns": 1}
+_CHOICES = {
+    "kind": ("", *KINDS),
+    "unit": ("", *UNITS),
+    "bar_stamp": ("", "start", "end"),
+    "duplicates": ("quarantine", "keep"),
+    "order": ("", "time", "sort"),
+    "stamp": ("", "row", "arrival"),
+    "format": ("", "parquet", "csv", "jsonl"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """An empty text means: not stated, so recognised from the rows or by the rule in docs/feeds.md.
+
+    `path`, `url` or `stdin` says where the rows come from. `columns` maps a field's own name to the source's.
+    Raises: InvalidInput, naming the key.
+    """
+
+    name: str
+    path: str = ""
+    url: str = ""
+    stdin: bool = False
+    format: str = ""
+    kind: str = ""
+    symbol: str = ""
+    only: tuple[str, ...] = ()  # symbols or series wanted; other rows are not read
+    zone: str = ""  # of timestamps that carry none
+    unit: str = ""  # of timestamps that are numbers
+    interval: str = ""
+    bar_stamp: str = ""
+    date_at: str = ""  # when a row that is dated by day becomes known, such as 16:00
+    date_zone: str = "America/New_York"
+    delay: str = ""  # from the row's time to its publication
+    tolerance: str = "1s"
+    duplicates: str = "quarantine"
+    order: str = ""
+    stamp: str = ""
+    subscribe: str = ""
+    columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        if sum((bool(self.path), bool(self.url), self.stdin)) > 1:
+            raise InvalidInput(f"source '{self.name}': state one of path, url and stdin")
+        for key, choices in _CHOICES.items():
+            if getattr(self, key) not in choices:
+                offered = ", ".join(choice for choice in choices if choice)
+                raise InvalidInput(f"source '{self.name}': {key} = '{getattr(self, key)}': choose one of {offered}")
+        for key in ("zone", "date_zone"):
+            self._check(key, _zone)
+        for key in ("delay", "tolerance"):
+            self._check(key, _duration)
+        self._check("interval", read_interval)
+        self._check("date_at", read_clock_time)
+
+    def _check(self, key: str, read: object) -> None:
+        text = getattr(self, key)
+        if not text or not callable(read):
+            return
+        try:
+            read(text)
+        except InvalidInput as error:
+            raise InvalidInput(f"source '{self.name}': {key}: {error}") from error
+
+    @property
+    def live(self) -> bool:
+        """Rows come as they happen and are journalled first."""
+        return bool(self.url) or self.stdin
+
+    @property
+    def by_arrival(self) -> bool:
+        """Rows become visible when they reach this machine."""
+        return self.stamp == "arrival" or (bool(self.url) and self.stamp != "row")
+
+    @property
+    def zone_info(self) -> ZoneInfo | None:
+        return _zone(self.zone) if self.zone else None
+
+    @property
+    def tolerance_ns(self) -> int:
+        return _duration(self.tolerance)
+
+    @property
+    def delay_ns(self) -> int:
+        return _duration(self.delay) if self.delay else 0
+
+
+def read_interval(text: str) -> str:
+    """The canonical name of a bar's clock: '60s' and '1m' are '1m'; 'volume:5000' stays. Raises: InvalidInput."""
+    head, found, amount = text.partition(":")
+    if found and head in ("volume", "dollar", "tick"):
+        try:
+            good = float(amount) > 0
+        except ValueError:
+            good = False
+        if good:
+            return text
+        raise InvalidInput(f"'{text}' is no interval: write {head}: and a number above 0, such as {head}:5000")
+    return format_duration(parse_duration(text))
+
+
+def read_clock_time(text: str) -> tuple[int, int]:
+    """Hour and minute of '16:00'; '24:00' is the end of the day. Raises: InvalidInput."""
+    hour, found, minute = text.partition(":")
+    if found and hour.isdecimal() and minute.isdecimal() and len(minute) == 2:
+        parts = int(hour), int(minute)
+        if (parts[0] < 24 and parts[1] < 60) or parts == (24, 0):
+            return parts
+    raise InvalidInput(f"'{text}' is no time of day: write hours and minutes, such as 16:00")
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise InvalidInput(f"'{name}' is no time zone: write a name such as America/New_York or UTC") from error
+
+
+def _duration(text: str) -> int:
+    return 0 if text.strip() in ("0", "0s", "0ms") else parse_duration(text)
