@@ -1,6 +1,13 @@
 """Opens what a run leaves behind, for the apps that show it: the decisions as lines and as a table."""
 
 from htfi.adapters.stores.decision_table import write_parquet
-from htfi.adapters.stores.decisions import DecisionJournal, Released, Withheld, read_decisions
+from htfi.adapters.stores.decisions import (
+    DecisionJournal,
+    Released,
+    Withheld,
+    journal_span,
+    read_decisions,
+    subject,
+)
 
-__all__ = ["DecisionJournal", "Released", "Withheld", "read_decisions", "write_parquet"]
+__all__ = ["DecisionJournal", "Released", "Withheld", "journal_span", "read_decisions", "subject", "write_parquet"]

@@ -13,7 +13,7 @@ import msgspec
 import pyarrow
 import pyarrow.parquet
 
-from htfi.adapters.stores.decisions import JOURNAL, Released, Withheld, read_decisions
+from htfi.adapters.stores.decisions import JOURNAL, Released, Withheld, read_decisions, subject
 from htfi.domain.decision import Outcome
 from htfi.domain.errors import DependencyUnavailable
 
@@ -97,16 +97,16 @@ def _name(horizon: int, level: float) -> str:
 
 
 def _row(line: Released | Withheld) -> dict[str, Any]:
-    subject = line.decision if isinstance(line, Released) else line
+    about = subject(line)
     row: dict[str, Any] = {
         "index": line.index,
         "leaf_hash": line.leaf_hash,
-        "id": subject.id,
-        "symbol": subject.symbol,
-        "interval": subject.interval,
-        "as_of": subject.as_of_ns,
-        "last_price": subject.last_price,
-        "regime": subject.regime.value,
+        "id": about.id,
+        "symbol": about.symbol,
+        "interval": about.interval,
+        "as_of": about.as_of_ns,
+        "last_price": about.last_price,
+        "regime": about.regime.value,
     }
     if isinstance(line, Withheld):
         return row | {"outcome": Outcome.WITHHOLD.value, "reasons": line.reasons}

@@ -170,20 +170,38 @@ def read_decisions(folder: Path) -> Iterator[Released | Withheld]:
         raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror}") from error
 
 
+def journal_span(folder: Path) -> tuple[int, int] | None:
+    """The first and the last `as_of_ns` of the journal; None when it is empty. Raises: as `read_decisions`."""
+    path = folder / JOURNAL
+    first = next(read_decisions(folder), None)
+    if first is None:
+        return None
+    with path.open("rb") as file:
+        end = _after_last_newline(file.fileno(), path.stat().st_size)
+        start = _after_last_newline(file.fileno(), end - 1)
+        last = _parse(os.pread(file.fileno(), end - start, start), f"{path}, last line")
+    return subject(first).as_of_ns, subject(last).as_of_ns
+
+
+def subject(line: Released | Withheld) -> Decision | Withheld:
+    """What a line is about, whether it carries a forecast or not."""
+    return line.decision if isinstance(line, Released) else line
+
+
 def _line(receipt: Receipt, entry: bytes) -> bytes:
     head = b'{"index":%d,"leaf_hash":"%s",' % (receipt.index, receipt.leaf_hash.encode())
     verdict = entry.rfind(_VERDICT) + len(_VERDICT)
     if not entry.startswith(Outcome.WITHHOLD.encode(), verdict):
         return b'%s"decision":%s}\n' % (head, entry)
-    subject = _SUBJECT.decode(entry)
+    about = _SUBJECT.decode(entry)
     fields = {
-        "id": subject.id,
-        "symbol": subject.symbol,
-        "interval": subject.interval,
-        "as_of_ns": subject.as_of_ns,
-        "last_price": subject.last_price,
-        "regime": subject.regime,
-        "reasons": subject.verdict.reasons,
+        "id": about.id,
+        "symbol": about.symbol,
+        "interval": about.interval,
+        "as_of_ns": about.as_of_ns,
+        "last_price": about.last_price,
+        "regime": about.regime,
+        "reasons": about.verdict.reasons,
     }
     return b"%s%s,%s\n" % (head, _KEPT_BACK, msgspec.json.encode(fields)[1:])
 

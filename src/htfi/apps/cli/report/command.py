@@ -1,0 +1,59 @@
+"""The `htfi report` command, and `write_report`, which `htfi run` calls at its end."""
+
+import webbrowser
+from pathlib import Path
+
+import click
+
+from htfi.apps.cli.report.facts import read_facts
+from htfi.apps.cli.report.page import render
+from htfi.apps.cli.report.survey import take_survey
+from htfi.apps.cli.report.tracks import choose, collect
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.wiring.outputs import journal_span, read_decisions
+
+REPORT = "report.html"
+
+
+@click.command(
+    "report",
+    epilog="""\b
+Examples:
+  htfi report build/sample            write build/sample/report.html
+  htfi report DIR --out today.html    write it elsewhere
+  htfi report DIR --open              and show it in the browser
+""",
+)
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="The page's file.  [default: DIR/report.html]")
+@click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
+def command(folder: Path, out: Path | None, show: bool) -> None:
+    """One HTML page from a run's folder DIR: forecasts against what came, scores, weights, the quarantine.
+
+    The page needs no network. Every score in it is recomputed from DIR/decisions.jsonl.
+    """
+    page = write_report(folder, out)
+    click.echo(f"{page}  {page.stat().st_size / 1e6:.1f} MB")
+    if show:
+        webbrowser.open(page.resolve().as_uri())
+
+
+def write_report(folder: Path, out: Path | None = None) -> Path:
+    """Make the page and return where it is. Memory and page are bounded, however long the run.
+
+    Raises: InvalidInput where `folder` holds no decisions, IntegrityError, DependencyUnavailable.
+    """
+    span_ns = journal_span(folder)
+    survey = take_survey(read_decisions(folder), span_ns) if span_ns else None
+    if survey is None:
+        raise InvalidInput(f"{folder} holds no released decision yet: run `htfi run … --out {folder}` first")
+    tracks = collect(read_decisions(folder), survey, choose(survey))
+    html = render(read_facts(folder), survey, tracks)
+    page = out or folder / REPORT
+    unfinished = page.with_name(f".{page.name}.tmp")
+    try:
+        unfinished.write_text(html, encoding="utf-8")
+        unfinished.replace(page)
+    except OSError as error:
+        raise DependencyUnavailable(f"{page}: cannot be written: {error.strerror}") from error
+    return page

@@ -1,0 +1,134 @@
+"""Puts the page together: tables as HTML that reads without scripts, charts as data for page.js. Escapes all text."""
+
+import json
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from plotly.offline import get_plotlyjs
+
+from htfi import __version__
+from htfi.apps.cli.report.facts import Facts
+from htfi.apps.cli.report.survey import NUM_BUCKETS, NUM_PIT_BINS, Survey
+from htfi.apps.cli.report.tables import (
+    baseline_of,
+    facts_html,
+    notable_html,
+    quarantine_html,
+    regimes_html,
+    scores_html,
+    series_html,
+)
+from htfi.domain.time import NS_PER_MS, format_ns
+
+TRAILING_BUCKETS = NUM_BUCKETS // 10
+_SIGNIFICANT = 5
+
+
+def render(facts: Facts, survey: Survey, tracks: list[dict[str, Any]]) -> str:
+    """The whole page as text."""
+    start, end = format_ns(survey.start_ns)[:10], format_ns(survey.end_ns)[:10]
+    parts = {
+        "title": escape(f"HTFI · {start} to {end}"),
+        "period": escape(start if start == end else f"{start} to {end}"),
+        "css": _resource("page.css"),
+        "facts": facts_html(facts, survey),
+        "scores": scores_html(survey),
+        "regimes": regimes_html(survey),
+        "notable": notable_html(survey),
+        "series": series_html(survey, [track["name"] for track in tracks]),
+        "quarantine": quarantine_html(facts),
+        "drawn": _drawn_note(survey, tracks),
+        "version": escape(__version__),
+        "data": _embed(_data(survey, tracks)),
+        "plotly": get_plotlyjs(),
+        "js": _resource("page.js"),
+    }
+    # one pass by hand: the parts hold braces and dollar signs of their own
+    template = _resource("page.html")
+    pieces: list[str] = []
+    for k, piece in enumerate(template.split("@@")):
+        pieces.append(parts[piece] if k % 2 else piece)
+    return "".join(pieces)
+
+
+def _resource(name: str) -> str:
+    return files("htfi.apps.cli.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _embed(data: Any) -> str:
+    """JSON that cannot end the script element it stands in."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _drawn_note(survey: Survey, tracks: list[dict[str, Any]]) -> str:
+    notes: list[str] = []
+    if len(tracks) < len(survey.series):
+        notes.append(
+            f"{len(tracks)} of {len(survey.series):,} series are drawn: those with the most shocks, then the longest."
+        )
+    thinned = [track["stride"] for track in tracks if track["stride"] > 1]
+    if thinned:
+        notes.append(
+            f"Long series are thinned: every {max(thinned)}th bar at the thinnest. Scores use every bar."
+        )
+    return escape(" ".join(notes))
+
+
+def _data(survey: Survey, tracks: list[dict[str, Any]]) -> dict[str, Any]:
+    axes = survey.axes
+    step_ns = max(1, survey.end_ns - survey.start_ns) / NUM_BUCKETS
+    middles = [int((survey.start_ns + (t + 1) * step_ns) // NS_PER_MS) for t in range(NUM_BUCKETS)]
+    num_scored = survey.num.sum(axis=0)  # [H]
+    below = survey.below / np.maximum(1, num_scored)[:, None, None]
+    return {
+        "horizons": list(axes.horizons),
+        "levels": list(axes.levels),
+        "names": list(axes.names),
+        "times_ms": middles,
+        "relative": _relative(survey),
+        "weights": _weights(survey),
+        "reliability": _rounded(below[:, 0]),
+        "pit": _rounded(survey.pit / np.maximum(1, survey.pit.sum(axis=1, keepdims=True)) * NUM_PIT_BINS),
+        "num_scored": num_scored.astype(int).tolist(),
+        "tracks": tracks,
+    }
+
+
+def _relative(survey: Survey) -> list[list[list[float | None]]]:
+    """Mean CRPS over a trailing tenth of the run, as a ratio to the random walk's: [H][K][T]."""
+    baseline = baseline_of(survey)
+    sums, nums = _trailing(survey.crps), _trailing(survey.num)
+    ratio = np.full(sums.shape, np.nan)
+    base = sums[:, :, baseline]
+    enough = (nums >= 20) & (base > 0)
+    ratio[enough] = sums[enough] / base[enough][:, None]
+    return _rounded(ratio.transpose(1, 2, 0))
+
+
+def _weights(survey: Survey) -> list[list[list[float | None]]]:
+    """Mean weights [H][K−1][T]; a bucket without decisions shows the one before."""
+    mean = np.full(survey.weights.shape, np.nan)
+    seen = survey.num_weights > 0
+    mean[seen] = survey.weights[seen] / survey.num_weights[seen][:, None, None]
+    for t in range(1, NUM_BUCKETS):
+        if not seen[t]:
+            mean[t] = mean[t - 1]
+    return _rounded(mean.transpose(1, 2, 0))
+
+
+def _trailing(sums: Any) -> Any:
+    total = np.cumsum(sums, axis=0)
+    trailing = total.copy()
+    trailing[TRAILING_BUCKETS:] -= total[:-TRAILING_BUCKETS]
+    return trailing
+
+
+def _rounded(values: Any) -> Any:
+    """Nested lists with NaN as null and few digits."""
+    if isinstance(values, np.ndarray):
+        return [_rounded(value) for value in values]
+    value = float(values)
+    return None if np.isnan(value) else float(f"{value:.{_SIGNIFICANT}g}")

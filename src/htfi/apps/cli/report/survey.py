@@ -1,0 +1,246 @@
+"""One pass over a run's decisions: how good they were, recomputed from the prices that followed in the same file.
+
+The report's page is made from the `Survey` that `take_survey` returns. A forecast over h bars is scored by the price
+of the same series h lines later, whether that line was released or kept back. Memory does not grow with the run.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.apps.cli.report.notable import Notable, Noted
+from htfi.domain.decision import Decision, Forecast, Regime
+from htfi.forecasting.scores import crps
+from htfi.wiring.outputs import Released, Withheld, subject
+
+FUSED = "fused"
+NUM_BUCKETS = 240
+NUM_PIT_BINS = 10
+_BATCH = 2048
+
+Array = NDArray[np.float64]
+
+
+class Axes(NamedTuple):
+    """What a run's forecasts range over. `names` begins with the fused forecast, then the experts."""
+
+    horizons: tuple[int, ...]
+    levels: tuple[float, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class SeriesTally:
+    """One series: how much there is of it, how it stands and how well it was forecast."""
+
+    name: str
+    num: int = 0
+    num_withheld: int = 0
+    last_price: float = 0.0
+    regime: Regime = Regime.NORMAL
+    num_shock: int = 0
+    crps: dict[str, float] = field(default_factory=dict[str, float])  # shortest horizon, sums
+    num_scored: int = 0
+    num_within90: int = 0
+
+
+@dataclass(slots=True)
+class Survey:
+    """Sums over a run, by horizon (H), name (K, fused first), level (Q), time bucket (T) and regime (R).
+
+    Shapes: crps [T, H, K]; num [T, H]; below [H, K, Q], the count of outcomes at or below each quantile; pit
+    [H, NUM_PIT_BINS] for fused; weights [T, H, K−1]; num_weights [T]; regime_within and regime_num [R, H].
+    """
+
+    axes: Axes
+    start_ns: int
+    end_ns: int
+    crps: Array
+    num: Array
+    below: Array
+    pit: Array
+    weights: Array
+    num_weights: Array
+    regime_within: Array
+    regime_num: Array
+    series: dict[str, SeriesTally] = field(default_factory=dict[str, SeriesTally])
+    sources: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    models: dict[str, str] = field(default_factory=dict[str, str])
+    digests: list[str] = field(default_factory=list[str])
+    withheld: dict[str, int] = field(default_factory=dict[str, int])
+    num_events: int = 0
+    num_lines: int = 0
+    widest: list[Noted] = field(default_factory=list[Noted])
+    surprises: list[Noted] = field(default_factory=list[Noted])
+
+    def bucket(self, time_ns: int) -> int:
+        span = max(1, self.end_ns - self.start_ns)
+        return min(NUM_BUCKETS - 1, (time_ns - self.start_ns) * NUM_BUCKETS // span)
+
+
+class _Origin(NamedTuple):
+    decision: Decision
+    ordinal: int
+
+
+class _Matured(NamedTuple):
+    """A forecast whose outcome is known: log return over the horizon at place `h`."""
+
+    decision: Decision
+    h: int
+    outcome: float
+
+
+def take_survey(lines: Iterable[Released | Withheld], span_ns: tuple[int, int]) -> Survey | None:
+    """Sum a run up. None when no line carries a forecast."""
+    survey: Survey | None = None
+    pending: dict[str, deque[_Origin]] = {}
+    early: list[Withheld] = []
+    batch: list[_Matured] = []
+    notable = Notable()
+    for line in lines:
+        if survey is None:
+            if isinstance(line, Withheld):
+                early.append(line)
+                continue
+            survey = _blank(line.decision.forecast, span_ns)
+            for before in early:
+                _tally(survey, before)
+        tally = _tally(survey, line)
+        about = subject(line)
+        waiting = pending.setdefault(tally.name, deque())
+        batch += _mature(survey.axes, waiting, about.last_price, tally.num)
+        if isinstance(line, Released) and _axes(line.decision.forecast) == survey.axes:
+            waiting.append(_Origin(line.decision, tally.num))
+            _take_facts(survey, line.decision)
+            notable.weigh_width(line.decision)
+        if len(batch) >= _BATCH:
+            _score(survey, batch, notable)
+            batch.clear()
+    if survey is not None:
+        _score(survey, batch, notable)
+        survey.widest, survey.surprises = notable.widest(), notable.surprises()
+    return survey
+
+
+def _axes(forecast: Forecast) -> Axes:
+    return Axes(forecast.horizons, forecast.levels, (FUSED, *sorted(forecast.experts)))
+
+
+def _blank(forecast: Forecast, span_ns: tuple[int, int]) -> Survey:
+    axes = _axes(forecast)
+    h, q, k, r = len(axes.horizons), len(axes.levels), len(axes.names), len(Regime)
+    return Survey(
+        axes=axes,
+        start_ns=span_ns[0],
+        end_ns=span_ns[1],
+        crps=np.zeros((NUM_BUCKETS, h, k)),
+        num=np.zeros((NUM_BUCKETS, h)),
+        below=np.zeros((h, k, q)),
+        pit=np.zeros((h, NUM_PIT_BINS)),
+        weights=np.zeros((NUM_BUCKETS, h, k - 1)),
+        num_weights=np.zeros(NUM_BUCKETS),
+        regime_within=np.zeros((r, h)),
+        regime_num=np.zeros((r, h)),
+    )
+
+
+def _tally(survey: Survey, line: Released | Withheld) -> SeriesTally:
+    about = subject(line)
+    name = f"{about.symbol}/{about.interval}"
+    tally = survey.series.get(name)
+    if tally is None:
+        tally = survey.series[name] = SeriesTally(name)
+    tally.num += 1
+    tally.last_price = about.last_price
+    tally.regime = about.regime
+    tally.num_shock += about.regime is Regime.SHOCK
+    survey.num_lines += 1
+    if isinstance(line, Withheld):
+        tally.num_withheld += 1
+        for reason in line.reasons or ["no reason given"]:
+            survey.withheld[reason] = survey.withheld.get(reason, 0) + 1
+    return tally
+
+
+def _take_facts(survey: Survey, decision: Decision) -> None:
+    survey.num_events += decision.inputs.num_events
+    survey.models |= decision.models
+    if decision.settings_digest not in survey.digests:
+        survey.digests.append(decision.settings_digest)
+    for source, (first, last) in decision.inputs.rows.items():
+        low, high = survey.sources.get(source, (first, last))
+        survey.sources[source] = (min(low, first), max(high, last))
+    bucket = survey.bucket(decision.as_of_ns)
+    weights = [decision.forecast.weights[name] for name in survey.axes.names[1:]]
+    survey.weights[bucket] += np.array(weights).T
+    survey.num_weights[bucket] += 1
+
+
+def _mature(axes: Axes, waiting: deque[_Origin], price: float, ordinal: int) -> list[_Matured]:
+    matured: list[_Matured] = []
+    for origin in waiting:
+        age = ordinal - origin.ordinal
+        if age in axes.horizons:
+            outcome = float(np.log(price / origin.decision.last_price))
+            matured.append(_Matured(origin.decision, axes.horizons.index(age), outcome))
+    while waiting and ordinal - waiting[0].ordinal >= axes.horizons[-1]:
+        waiting.popleft()
+    return matured
+
+
+def _score(survey: Survey, batch: list[_Matured], notable: Notable) -> None:
+    """Add a batch of matured forecasts to the sums."""
+    if not batch:
+        return
+    axes = survey.axes
+    quantiles = np.array([_rows(axes, item) for item in batch])  # [N, K, Q]
+    outcome = np.array([item.outcome for item in batch])  # [N]
+    h = np.array([item.h for item in batch])
+    bucket = np.array([survey.bucket(item.decision.as_of_ns) for item in batch])
+    regime = np.array([_REGIMES[item.decision.regime] for item in batch])
+    levels = np.array(axes.levels)
+
+    scores = crps(quantiles, outcome[:, None], levels)  # [N, K]
+    np.add.at(survey.crps, (bucket, h), scores)
+    np.add.at(survey.num, (bucket, h), 1.0)
+    below = outcome[:, None, None] <= quantiles  # [N, K, Q]
+    np.add.at(survey.below, h, below)
+    np.add.at(survey.pit, (h, _pit_bins(quantiles[:, 0], outcome, levels)), 1.0)
+    low, high = (_at_level(quantiles[:, 0], levels, level) for level in (0.05, 0.95))
+    within = (outcome > low) & (outcome <= high)
+    np.add.at(survey.regime_num, (regime, h), 1.0)
+    np.add.at(survey.regime_within, (regime, h), within)
+    for n, item in enumerate(batch):
+        if item.h == 0:
+            tally = survey.series[item.decision.series]
+            tally.num_scored += 1
+            tally.num_within90 += bool(within[n])
+            for k, name in enumerate(axes.names):
+                tally.crps[name] = tally.crps.get(name, 0.0) + float(scores[n, k])
+            notable.weigh_surprise(item.decision, item.outcome, float(low[n]), float(high[n]))
+
+
+_REGIMES = {regime: r for r, regime in enumerate(Regime)}
+
+
+def _rows(axes: Axes, item: _Matured) -> list[list[float]]:
+    forecast = item.decision.forecast
+    return [forecast.quantiles[item.h], *(forecast.experts[name][item.h] for name in axes.names[1:])]
+
+
+def _at_level(quantiles: Array, levels: Array, level: float) -> Array:
+    """Quantiles [N] at one level, on a straight line between the stated ones."""
+    upper = int(np.searchsorted(levels, level).clip(1, len(levels) - 1))
+    share = (level - levels[upper - 1]) / (levels[upper] - levels[upper - 1])
+    return quantiles[:, upper - 1] + share * (quantiles[:, upper] - quantiles[:, upper - 1])
+
+
+def _pit_bins(quantiles: Array, outcome: Array, levels: Array) -> NDArray[np.intp]:
+    """The tenth of the predictive distribution that each outcome fell into."""
+    edges = np.stack([_at_level(quantiles, levels, b / NUM_PIT_BINS) for b in range(1, NUM_PIT_BINS)], axis=1)
+    return (outcome[:, None] > edges).sum(axis=1)

@@ -1,0 +1,191 @@
+"""The page's tables, as HTML that reads without scripts. Every text from outside is escaped here."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from htfi.apps.cli.report.facts import Facts
+from htfi.apps.cli.report.notable import Noted
+from htfi.apps.cli.report.survey import SeriesTally, Survey
+from htfi.apps.cli.view_text import format_percent, format_price
+from htfi.domain.decision import Regime
+from htfi.domain.time import format_ns
+
+SERIES_LISTED = 500
+_TEXT_CHARS = 420
+
+
+def facts_html(facts: Facts, survey: Survey) -> str:
+    num_withheld = sum(tally.num_withheld for tally in survey.series.values())
+    num_aside = sum(reason.count for reason in facts.quarantine.values())
+    figures = [
+        ("decisions", f"{survey.num_lines:,}"),
+        ("series", f"{len(survey.series):,}"),
+        ("events read", f"{survey.num_events:,}"),
+        ("kept back by policy", f"{num_withheld:,}"),
+        ("rows set aside", f"{num_aside:,}"),
+    ]
+    html = "".join(f"<div><b>{value}</b><span>{name}</span></div>" for name, value in figures)
+    sources = ", ".join(
+        f"{escape(name)} <i>rows {first:,}–{last:,}</i>"
+        for name, (first, last) in sorted(survey.sources.items())
+    )
+    models = ", ".join(f"{escape(name)} {escape(version)}" for name, version in sorted(survey.models.items()))
+    rows = [
+        ("from", f"{format_ns(survey.start_ns)} to {format_ns(survey.end_ns)}"),
+        ("sources", sources),
+        ("models", models),
+        ("settings digest", " ".join(f"<code>{escape(digest)}</code>" for digest in survey.digests)),
+    ]
+    if facts.note:
+        rows.append(("ledger root", f"<code>{facts.root}</code> over {facts.size:,} entries"))
+        note = escape(facts.note)
+        rows.append(
+            ("signed checkpoint", f"<details><summary>C2SP note</summary><pre>{note}</pre></details>")
+        )
+    else:
+        rows.append(("ledger", escape(facts.no_ledger)))
+    if num_withheld:
+        reasons = "; ".join(f"{escape(reason)} ({count:,})" for reason, count in survey.withheld.items())
+        rows.append(("kept back because", reasons))
+    listed = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in rows)
+    return f'<div class="figures">{html}</div><dl>{listed}</dl>'
+
+
+def scores_html(survey: Survey) -> str:
+    """CRPS of each name, absolute and beside the random walk, with coverage."""
+    axes = survey.axes
+    num = survey.num.sum(axis=0)  # [H]
+    crps = survey.crps.sum(axis=0)  # [H, K]
+    baseline = baseline_of(survey)
+    places = {level: k for k, level in enumerate(axes.levels)}
+    head = "".join(
+        f'<th colspan="3" class="group">{_bars(h)} ahead <i>n = {int(n):,}</i></th>'
+        for h, n in zip(axes.horizons, num, strict=True)
+    )
+    second = "<th>CRPS</th><th>vs walk</th><th>90% cover</th>" * len(axes.horizons)
+    rows: list[str] = []
+    for k, name in enumerate(axes.names):
+        cells: list[str] = []
+        for h in range(len(axes.horizons)):
+            if not num[h]:
+                cells.append("<td>–</td>" * 3)
+                continue
+            ratio = crps[h, k] / crps[h, baseline] if crps[h, baseline] > 0 else float("nan")
+            cover = "–"
+            if 0.05 in places and 0.95 in places:
+                share = (survey.below[h, k, places[0.95]] - survey.below[h, k, places[0.05]]) / num[h]
+                cover = f"{share:.1%}"
+            better = ' class="better"' if ratio < 0.995 else ""
+            cells.append(
+                f'<td class="group">{crps[h, k] / num[h]:.5f}</td><td{better}>{ratio:.3f}</td>'
+                f"<td>{cover}</td>"
+            )
+        strong = ' class="strong"' if k == 0 else ""
+        rows.append(f"<tr{strong}><th>{escape(words(name))}</th>{''.join(cells)}</tr>")
+    heads = f"<tr><th></th>{head}</tr><tr><th></th>{second}</tr>"
+    return f"<table><thead>{heads}</thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def regimes_html(survey: Survey) -> str:
+    head = "".join(f"<th>{_bars(h)} ahead</th><th>n</th>" for h in survey.axes.horizons)
+    rows: list[str] = []
+    for r, regime in enumerate(Regime):
+        cells: list[str] = []
+        for h in range(len(survey.axes.horizons)):
+            num, within = survey.regime_num[r, h], survey.regime_within[r, h]
+            cells.append(f"<td>{within / num:.1%}</td>" if num else "<td>–</td>")
+            cells.append(f'<td class="quiet">{int(num):,}</td>')
+        rows.append(f"<tr><th>{_regime(regime.value)}</th>{''.join(cells)}</tr>")
+    return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def notable_html(survey: Survey) -> str:
+    surprises = _noted_rows(survey.surprises, "× half-band")
+    widest = _noted_rows(survey.widest, "× usual width")
+    html = f"<h3>Worst surprises</h3>{surprises}" if survey.surprises else ""
+    return html + (f"<h3>Widest bands</h3>{widest}" if survey.widest else "")
+
+
+def series_html(survey: Survey, drawn: Sequence[str]) -> str:
+    """Every series on a line; those that are drawn can be clicked."""
+    tallies = sorted(survey.series.values(), key=lambda tally: tally.name)
+    name_of_baseline = survey.axes.names[baseline_of(survey)]
+    rows = [_series_row(tally, name_of_baseline, drawn) for tally in tallies[:SERIES_LISTED]]
+    head = (
+        "<th>series</th><th>decisions</th><th>kept back</th><th>last price</th><th>regime now</th>"
+        "<th>in shock</th><th>CRPS vs walk</th><th>90% cover</th>"
+    )
+    more = len(tallies) - SERIES_LISTED
+    note = f'<p class="note">and {more:,} more</p>' if more > 0 else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{note}"
+
+
+def quarantine_html(facts: Facts) -> str:
+    if not facts.quarantine:
+        return '<p class="note">Every row that was read became an event.</p>'
+    rows: list[str] = []
+    for name, reason in facts.quarantine.items():
+        sources = ", ".join(f"{escape(source)} ({count:,})" for source, count in reason.sources.items())
+        examples = "".join(
+            f"<li>{escape(example.source)}, row {example.row:,}: {escape(example.detail)} "
+            f"<code>{escape(_cut(example.raw, 160))}</code></li>"
+            for example in reason.examples
+        )
+        rows.append(
+            f"<tr><th>{escape(name)}</th><td>{reason.count:,}</td><td>{sources}</td><td><ul>{examples}</ul></td></tr>"
+        )
+    head = "<th>reason</th><th>rows</th><th>sources</th><th>examples</th>"
+    return f'<table class="words"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+
+
+def baseline_of(survey: Survey) -> int:
+    """The place of the random walk among the names; the last name where a run has none."""
+    names = survey.axes.names
+    return next((k for k, name in enumerate(names) if "walk" in name), len(names) - 1)
+
+
+def words(name: str) -> str:
+    """'random_walk' as people write it."""
+    return name.replace("_", " ")
+
+
+def _series_row(tally: SeriesTally, baseline: str, drawn: Sequence[str]) -> str:
+    base = tally.crps.get(baseline, 0.0)
+    ratio = f"{tally.crps['fused'] / base:.3f}" if base > 0 else "–"
+    cover = f"{tally.num_within90 / tally.num_scored:.1%}" if tally.num_scored else "–"
+    name = escape(tally.name)
+    label = f'<button data-series="{name}">{name}</button>' if tally.name in drawn else name
+    return (
+        f"<tr><th>{label}</th><td>{tally.num:,}</td><td>{tally.num_withheld:,}</td>"
+        f"<td>{format_price(tally.last_price)}</td><td>{_regime(tally.regime.value)}</td>"
+        f"<td>{tally.num_shock / tally.num:.1%}</td><td>{ratio}</td><td>{cover}</td></tr>"
+    )
+
+
+def _noted_rows(noted: Iterable[Noted], unit: str) -> str:
+    rows: list[str] = []
+    for note in noted:
+        came = format_percent(note.outcome) if note.outcome is not None else "–"
+        rows.append(
+            f"<tr><th>{format_ns(note.as_of_ns)[:16].replace('T', ' ')}</th><td>{escape(note.series)}</td>"
+            f"<td>{_regime(note.regime)}</td><td>{note.measure:.1f}</td>"
+            f"<td>{format_percent(note.low)} … {format_percent(note.high)}</td><td>{came}</td>"
+            f'<td class="text">{escape(_cut(note.rationale, _TEXT_CHARS))}</td></tr>'
+        )
+    head = (
+        f"<th>as of (UTC)</th><th>series</th><th>regime</th><th>{unit}</th><th>90% band, next bar</th>"
+        "<th>came</th><th>rationale</th>"
+    )
+    return f'<table class="words"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+
+
+def _regime(name: str) -> str:
+    return f'<span class="regime {escape(name)}">{escape(name)}</span>'
+
+
+def _bars(num: int) -> str:
+    return f"{num} bar" if num == 1 else f"{num} bars"
+
+
+def _cut(text: str, num_chars: int) -> str:
+    return text if len(text) <= num_chars else text[: num_chars - 1] + "…"

@@ -1,0 +1,134 @@
+"""A second pass over the decisions: the points of the series that the report draws, thinned to fit a page.
+
+Which series are drawn follows from the survey, so the two passes hold no more than what they show.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from htfi.apps.cli.report.survey import Survey
+from htfi.apps.cli.view_state import BAND_LEVELS, quantile_at
+from htfi.domain.decision import Decision, Regime
+from htfi.domain.time import NS_PER_MS
+from htfi.wiring.outputs import Released, Withheld, subject
+
+SERIES_DRAWN = 24
+POINTS_IN_ALL = 36_000
+POINTS_PER_SERIES = 3_000
+TEXT_CHARS_IN_ALL = 1_500_000
+MARKS_PER_SERIES = 120
+_PPM = 1e6  # log returns travel as whole parts per million
+
+
+class Choice(NamedTuple):
+    """The series that are drawn, the most telling first, and every how many bars a point is kept."""
+
+    names: list[str]
+    strides: list[int]
+
+
+def choose(survey: Survey) -> Choice:
+    """Series with shocks first, then those with the most to see."""
+    ranked = sorted(
+        survey.series.values(), key=lambda tally: (-tally.num_shock / tally.num, -tally.num, tally.name)
+    )
+    drawn = ranked[:SERIES_DRAWN]
+    points = min(POINTS_PER_SERIES, POINTS_IN_ALL // len(drawn))
+    return Choice([tally.name for tally in drawn], [math.ceil(tally.num / points) for tally in drawn])
+
+
+class _Track:
+    """The points of one series as columns; times are milliseconds, q holds [H][5] columns of ppm or None."""
+
+    def __init__(self, name: str, stride: int, num_horizons: int) -> None:
+        self.name, self.stride, self.num_bars = name, stride, 0
+        self.bars: list[int] = []
+        self.times_ms: list[int] = []
+        self.prices: list[float] = []
+        self.regimes: list[int] = []
+        self.texts: list[str | None] = []
+        self.marks: list[dict[str, Any]] = []
+        self.cited: set[str] = set()
+        self.bands: list[list[list[int | None]]] = [[[] for _ in BAND_LEVELS] for _ in range(num_horizons)]
+
+
+def collect(lines: Iterable[Released | Withheld], survey: Survey, choice: Choice) -> list[dict[str, Any]]:
+    """Plain JSON values, one entry a drawn series."""
+    h = len(survey.axes.horizons)
+    tracks = {
+        name: _Track(name, stride, h) for name, stride in zip(choice.names, choice.strides, strict=True)
+    }
+    text_room = TEXT_CHARS_IN_ALL
+    for line in lines:
+        about = subject(line)
+        track = tracks.get(f"{about.symbol}/{about.interval}")
+        if track is None:
+            continue
+        bar = track.num_bars
+        track.num_bars += 1
+        decision = line.decision if isinstance(line, Released) else None
+        is_news = decision is not None and _mark(track, bar, decision)
+        if bar % track.stride and not is_news:
+            continue
+        track.bars.append(bar)
+        track.times_ms.append(about.as_of_ns // NS_PER_MS)
+        track.prices.append(float(f"{about.last_price:.8g}"))
+        track.regimes.append(_REGIMES[about.regime])
+        text = _text(line)
+        text_room -= len(text)
+        track.texts.append(text if text_room > 0 else None)
+        _append_bands(track, decision, survey)
+    return [_plain(track) for track in tracks.values() if track.bars]
+
+
+_REGIMES = {regime: r for r, regime in enumerate(Regime)}
+
+
+def _text(line: Released | Withheld) -> str:
+    if isinstance(line, Released):
+        return line.decision.rationale.text
+    return f"Kept back by policy: {'; '.join(line.reasons)}."
+
+
+def _mark(track: _Track, bar: int, decision: Decision) -> bool:
+    """Note a decision that is the first to cite some news."""
+    fresh = [item for item in decision.rationale.cited if item not in track.cited]
+    if not fresh or len(track.marks) >= MARKS_PER_SERIES:
+        return False
+    track.cited.update(fresh)
+    headlines = [
+        text for slot, text in sorted(decision.rationale.slots.items()) if slot.startswith("headline")
+    ]
+    track.marks.append({"bar": bar, "headlines": headlines or fresh})
+    return True
+
+
+def _append_bands(track: _Track, decision: Decision | None, survey: Survey) -> None:
+    for h, horizon in enumerate(survey.axes.horizons):
+        row = _row(decision, horizon)
+        for b, level in enumerate(BAND_LEVELS):
+            value = None if row is None else round(quantile_at(level, row[0], row[1]) * _PPM)
+            track.bands[h][b].append(value)
+
+
+def _row(decision: Decision | None, horizon: int) -> tuple[tuple[float, ...], list[float]] | None:
+    if decision is None or horizon not in decision.forecast.horizons:
+        return None
+    forecast = decision.forecast
+    return forecast.levels, forecast.quantiles[forecast.horizons.index(horizon)]
+
+
+def _plain(track: _Track) -> dict[str, Any]:
+    return {
+        "name": track.name,
+        "num_bars": track.num_bars,
+        "stride": track.stride,
+        "bars": track.bars,
+        "times_ms": track.times_ms,
+        "prices": track.prices,
+        "regimes": "".join(str(r) for r in track.regimes),
+        "texts": track.texts,
+        "marks": track.marks,
+        "bands": track.bands,
+    }
