@@ -10,35 +10,59 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow
 import pyarrow.parquet
 
-from htfi.adapters.stores.decisions import JOURNAL, Released, Withheld, read_decisions, subject
-from htfi.domain.decision import Outcome
-from htfi.domain.errors import DependencyUnavailable
+from htfi.adapters.stores.decisions import JOURNAL, is_withheld, whole_lines
+from htfi.domain.decision import Outcome, Plan, Verdict
+from htfi.domain.errors import DependencyUnavailable, IntegrityError
 
 pa: Any = pyarrow  # ships no types
 pq: Any = pyarrow.parquet
 
 TABLE = "decisions.parquet"
-_ROWS_PER_GROUP = 8192
+_ROWS_PER_GROUP = 4096
 
-_FACTS: list[tuple[str, Any]] = [
-    ("index", pa.int64()),
-    ("id", pa.string()),
-    ("symbol", pa.string()),
-    ("interval", pa.string()),
-    ("as_of", pa.timestamp("ns", "UTC")),
-    ("last_price", pa.float64()),
-    ("regime", pa.string()),
-    ("rung", pa.string()),
-    ("outcome", pa.string()),
-    ("reasons", pa.list_(pa.string())),
-    ("rationale", pa.string()),
-    ("leaf_hash", pa.string()),
-]
 
-Shape = tuple[tuple[int, ...], tuple[float, ...]]  # horizons, levels
+class _Forecast(msgspec.Struct):
+    """The fused part of a forecast: experts and weights stay in the journal."""
+
+    horizons: tuple[int, ...]
+    levels: tuple[float, ...]
+    quantiles: list[list[float]]
+
+
+class _Rationale(msgspec.Struct):
+    text: str
+
+
+class _About(msgspec.Struct):
+    id: str
+    symbol: str
+    interval: str
+    as_of_ns: int
+    last_price: float
+    regime: str
+
+
+class _Entry(_About):
+    plan: Plan
+    forecast: _Forecast
+    rationale: _Rationale
+    verdict: Verdict
+
+
+class _Released(msgspec.Struct):
+    index: int
+    leaf_hash: str
+    decision: _Entry
+
+
+class _Withheld(_About):
+    index: int
+    leaf_hash: str
+    reasons: list[str]
 
 
 class _Axes(msgspec.Struct):
@@ -46,12 +70,19 @@ class _Axes(msgspec.Struct):
     levels: tuple[float, ...]
 
 
-class _Shaped(msgspec.Struct):
+class _AxesOfEntry(msgspec.Struct):
     forecast: _Axes
 
 
-class _Line(msgspec.Struct):
-    decision: _Shaped | None = None
+class _AxesOfLine(msgspec.Struct):
+    decision: _AxesOfEntry | None = None
+
+
+_AXES = msgspec.json.Decoder(_AxesOfLine)
+_RELEASED = msgspec.json.Decoder(_Released)
+_WITHHELD = msgspec.json.Decoder(_Withheld)
+
+Cell = tuple[int, float]  # horizon, level
 
 
 def write_parquet(folder: Path) -> Path:
@@ -59,65 +90,102 @@ def write_parquet(folder: Path) -> Path:
 
     Raises: DependencyUnavailable where the folder cannot be written, IntegrityError at a broken line.
     """
-    target = folder / TABLE
-    unfinished = folder / f".{TABLE}.tmp"
-    names = _quantile_names(folder)
-    schema = pa.schema([*_FACTS, *((name, pa.float64()) for name in names)])
-    lines = read_decisions(folder)
+    journal, target, unfinished = folder / JOURNAL, folder / TABLE, folder / f".{TABLE}.tmp"
     try:
+        cells = _cells(journal)
+        schema = _schema(cells)
+        lines = whole_lines(journal)
         with pq.ParquetWriter(unfinished, schema, compression="zstd") as writer:
             while group := list(islice(lines, _ROWS_PER_GROUP)):
-                # a column that a row lacks, such as a forecast that was kept back, becomes a null
-                writer.write_table(pa.Table.from_pylist([_row(line) for line in group], schema=schema))
+                writer.write_table(_table(group, cells, schema))
         with unfinished.open("rb") as file:
             os.fsync(file.fileno())
         unfinished.replace(target)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         raise DependencyUnavailable(f"{target}: cannot be written: {error.strerror or error}") from error
+    except msgspec.DecodeError as error:
+        raise IntegrityError(f"{journal}: a line is no decision: {error}") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
     return target
 
 
-def _quantile_names(folder: Path) -> list[str]:
-    """Columns for every horizon and level that any decision has, in order."""
-    decoder = msgspec.json.Decoder(_Line)
-    shapes: set[Shape] = set()
-    with (folder / JOURNAL).open("rb") as file:
-        for line in file:
-            if line.endswith(b"\n") and (decision := decoder.decode(line).decision) is not None:
-                shapes.add((decision.forecast.horizons, decision.forecast.levels))
-    cells = {(horizon, level) for horizons, levels in shapes for horizon in horizons for level in levels}
-    return [_name(horizon, level) for horizon, level in sorted(cells)]
+def _cells(journal: Path) -> list[Cell]:
+    """Every horizon and level that any decision has, in order."""
+    axes: set[tuple[tuple[int, ...], tuple[float, ...]]] = set()
+    for line in whole_lines(journal):
+        if (decision := _AXES.decode(line).decision) is not None:
+            axes.add((decision.forecast.horizons, decision.forecast.levels))
+    return sorted({(horizon, level) for horizons, levels in axes for horizon in horizons for level in levels})
 
 
-def _name(horizon: int, level: float) -> str:
+def _schema(cells: list[Cell]) -> Any:
+    text = pa.string()
+    names = pa.dictionary(pa.int32(), text)
+    return pa.schema(
+        [
+            ("index", pa.int64()),
+            ("leaf_hash", text),
+            ("id", text),
+            ("symbol", names),
+            ("interval", names),
+            ("as_of", pa.timestamp("ns", "UTC")),
+            ("last_price", pa.float64()),
+            ("regime", names),
+            ("rung", names),
+            ("outcome", names),
+            ("reasons", pa.list_(text)),
+            ("rationale", text),
+            *((_name(cell), pa.float64()) for cell in cells),
+        ]
+    )
+
+
+def _name(cell: Cell) -> str:
     """'h1_q05' for the 5% quantile one bar ahead; 'h1_q99_5' for 99.5%."""
-    whole, _, rest = f"{level * 100:.6g}".partition(".")
-    return f"h{horizon}_q{whole:0>2}" + (f"_{rest}" if rest else "")
+    whole, _, rest = f"{cell[1] * 100:.6g}".partition(".")
+    return f"h{cell[0]}_q{whole:0>2}" + (f"_{rest}" if rest else "")
 
 
-def _row(line: Released | Withheld) -> dict[str, Any]:
-    about = subject(line)
-    row: dict[str, Any] = {
-        "index": line.index,
-        "leaf_hash": line.leaf_hash,
-        "id": about.id,
-        "symbol": about.symbol,
-        "interval": about.interval,
-        "as_of": about.as_of_ns,
-        "last_price": about.last_price,
-        "regime": about.regime.value,
-    }
-    if isinstance(line, Withheld):
-        return row | {"outcome": Outcome.WITHHOLD.value, "reasons": line.reasons}
-    decision, forecast = line.decision, line.decision.forecast
-    row |= {
-        "rung": decision.plan.rung.value,
-        "outcome": decision.verdict.outcome.value,
-        "reasons": decision.verdict.reasons,
-        "rationale": decision.rationale.text,
-    }
-    for horizon, quantiles in zip(forecast.horizons, forecast.quantiles, strict=True):
-        for level, value in zip(forecast.levels, quantiles, strict=True):
-            row[_name(horizon, level)] = value
-    return row
+def _table(group: list[bytes], cells: list[Cell], schema: Any) -> Any:
+    place = {cell: k for k, cell in enumerate(cells)}
+    quantiles = np.full((len(cells), len(group)), np.nan)
+    facts: list[tuple[Any, ...]] = []
+    for n, line in enumerate(group):
+        if is_withheld(line):
+            withheld = _WITHHELD.decode(line)
+            ending = (None, Outcome.WITHHOLD.value, withheld.reasons, None)
+            facts.append((*_beginning(withheld.index, withheld.leaf_hash, withheld), *ending))
+            continue
+        released = _RELEASED.decode(line)
+        entry, forecast = released.decision, released.decision.forecast
+        ending = (
+            entry.plan.rung.value,
+            entry.verdict.outcome.value,
+            entry.verdict.reasons,
+            entry.rationale.text,
+        )
+        facts.append((*_beginning(released.index, released.leaf_hash, entry), *ending))
+        for horizon, row in zip(forecast.horizons, forecast.quantiles, strict=True):
+            for level, value in zip(forecast.levels, row, strict=True):
+                quantiles[place[horizon, level], n] = value
+    columns = [*zip(*facts, strict=True), *quantiles]
+    # from_pandas: a NaN is a forecast that is not there
+    arrays = [
+        pa.array(column, type=field.type, from_pandas=True)
+        for column, field in zip(columns, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _beginning(index: int, leaf_hash: str, about: _About) -> tuple[Any, ...]:
+    return (
+        index,
+        leaf_hash,
+        about.id,
+        about.symbol,
+        about.interval,
+        about.as_of_ns,
+        about.last_price,
+        about.regime,
+    )

@@ -158,16 +158,27 @@ class DecisionJournal:
 def read_decisions(folder: Path) -> Iterator[Released | Withheld]:
     """Every whole line of the journal, in order; a last line that is not finished yet is left out.
 
-    Raises: DependencyUnavailable where there is no journal, IntegrityError at a line that cannot be read.
+    Raises: DependencyUnavailable where there is none, IntegrityError at a broken line.
     """
     path = folder / JOURNAL
     try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if line.endswith(b"\n"):
-                    yield _parse(line, f"{path}, line {number}")
+        for number, line in enumerate(whole_lines(path), 1):
+            yield _parse(line, f"{path}, line {number}")
     except OSError as error:
         raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def whole_lines(journal: Path) -> Iterator[bytes]:
+    """The journal's lines as they stand, without an unfinished last one. Raises: OSError."""
+    with journal.open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield line
+
+
+def is_withheld(line: bytes) -> bool:
+    """Whether a journal line keeps its decision back."""
+    return _KEPT_BACK in line[:_KEPT_BACK_BY]
 
 
 def journal_span(folder: Path) -> tuple[int, int] | None:
@@ -208,7 +219,7 @@ def _line(receipt: Receipt, entry: bytes) -> bytes:
 
 def _parse(line: bytes, where: str) -> Released | Withheld:
     try:
-        if _KEPT_BACK in line[:_KEPT_BACK_BY]:
+        if is_withheld(line):
             return _WITHHELD.decode(line)
         return _RELEASED.decode(line)
     except msgspec.DecodeError as error:

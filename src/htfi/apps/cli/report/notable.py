@@ -1,8 +1,7 @@
-"""Keeps the few decisions worth a person's time: the widest bands and the worst surprises. The survey feeds it."""
+"""Keeps the few decisions worth a person's time: widest bands and worst surprises. The survey feeds it."""
 
 import heapq
 import itertools
-from collections.abc import Callable
 from typing import NamedTuple
 
 from htfi.apps.cli.view_state import quantile_at
@@ -15,14 +14,13 @@ _SETTLED_AFTER = 50  # decisions, before which no width is called unusual
 
 
 class Noted(NamedTuple):
-    """A decision and why it stands out.
+    """A decision that may stand out. `low`, `high` and `outcome` are log returns over the shortest horizon.
 
-    `measure` is the width of its 90% band over the usual one, or the outcome over half that width. `low`, `high`
-    and `outcome` are log returns over the next bar.
+    `measure` says how much it does: the width of the 90% band over the usual one, or the outcome's distance
+    from the band's middle over half the width.
     """
 
     measure: float
-    id: str
     series: str
     as_of_ns: int
     last_price: float
@@ -33,6 +31,23 @@ class Noted(NamedTuple):
     rationale: str
 
 
+def note(decision: Decision) -> Noted:
+    """The decision as it would be listed, without a measure yet."""
+    forecast = decision.forecast
+    low, high = (quantile_at(level, forecast.levels, forecast.quantiles[0]) for level in (0.05, 0.95))
+    return Noted(
+        0.0,
+        decision.series,
+        decision.as_of_ns,
+        decision.last_price,
+        decision.regime.value,
+        low,
+        high,
+        None,
+        decision.rationale.text,
+    )
+
+
 class Notable:
     """Weighs every decision; memory is bounded by the number of series."""
 
@@ -41,24 +56,17 @@ class Notable:
         self._widest = _Peaks()
         self._surprises = _Peaks()
 
-    def weigh_width(self, decision: Decision) -> None:
-        forecast = decision.forecast
-        low, high = (quantile_at(level, forecast.levels, forecast.quantiles[0]) for level in (0.05, 0.95))
-        num, usual = self._usual.get(decision.series, (0, high - low))
-        self._usual[decision.series] = (num + 1, _MEMORY * usual + (1 - _MEMORY) * (high - low))
+    def weigh(self, noted: Noted, outcome: float) -> None:
+        """Take the next decision of its series, with the return that came."""
+        noted = noted._replace(outcome=outcome)
+        width = noted.high - noted.low
+        num, usual = self._usual.get(noted.series, (0, width))
+        self._usual[noted.series] = (num + 1, _MEMORY * usual + (1 - _MEMORY) * width)
         if num >= _SETTLED_AFTER and usual > 0:
-            ratio = (high - low) / usual
-            self._widest.offer(decision.series, num, ratio, lambda: _noted(ratio, decision, low, high, None))
-
-    def weigh_surprise(self, decision: Decision, outcome: float, low: float, high: float) -> None:
-        half = (high - low) / 2
-        if half <= 0 or low <= outcome <= high:
-            return
-        ratio = abs(outcome - (low + high) / 2) / half
-        num, _ = self._usual[decision.series]
-        self._surprises.offer(
-            decision.series, num, ratio, lambda: _noted(ratio, decision, low, high, outcome)
-        )
+            self._widest.offer(num, noted._replace(measure=width / usual))
+        if width > 0 and not noted.low <= outcome <= noted.high:
+            distance = abs(outcome - (noted.low + noted.high) / 2)
+            self._surprises.offer(num, noted._replace(measure=distance / (width / 2)))
 
     def widest(self) -> list[Noted]:
         return self._widest.sorted()
@@ -75,15 +83,14 @@ class _Peaks:
         self._kept: list[tuple[float, int, Noted]] = []
         self._tie = itertools.count()
 
-    def offer(self, series: str, ordinal: int, measure: float, make: Callable[[], Noted]) -> None:
-        standing = self._open.get(series)
-        if standing is None:
-            self._open[series] = (ordinal, make())
-        elif ordinal - standing[0] > _STRETCH_BARS:
-            self._keep(standing[1])
-            self._open[series] = (ordinal, make())
-        elif measure > standing[1].measure:
-            self._open[series] = (ordinal, make())
+    def offer(self, ordinal: int, noted: Noted) -> None:
+        standing = self._open.get(noted.series)
+        if standing is None or ordinal - standing[0] > _STRETCH_BARS:
+            if standing is not None:
+                self._keep(standing[1])
+            self._open[noted.series] = (ordinal, noted)
+        elif noted.measure > standing[1].measure:
+            self._open[noted.series] = (ordinal, noted)
 
     def sorted(self) -> list[Noted]:
         for _, noted in self._open.values():
@@ -95,18 +102,3 @@ class _Peaks:
         heapq.heappush(self._kept, (noted.measure, next(self._tie), noted))
         if len(self._kept) > NUM_KEPT:
             heapq.heappop(self._kept)
-
-
-def _noted(measure: float, decision: Decision, low: float, high: float, outcome: float | None) -> Noted:
-    return Noted(
-        measure,
-        decision.id,
-        decision.series,
-        decision.as_of_ns,
-        decision.last_price,
-        decision.regime.value,
-        low,
-        high,
-        outcome,
-        decision.rationale.text,
-    )

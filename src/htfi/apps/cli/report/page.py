@@ -1,4 +1,4 @@
-"""Puts the page together: tables as HTML that reads without scripts, charts as data for page.js. Escapes all text."""
+"""Puts the page together: tables as HTML that reads without scripts, charts as data for page.js."""
 
 import json
 from html import escape
@@ -67,7 +67,7 @@ def _drawn_note(survey: Survey, tracks: list[dict[str, Any]]) -> str:
     notes: list[str] = []
     if len(tracks) < len(survey.series):
         notes.append(
-            f"{len(tracks)} of {len(survey.series):,} series are drawn: those with the most shocks, then the longest."
+            f"{len(tracks)} of {len(survey.series):,} series are drawn: most shocks first, then the longest."
         )
     thinned = [track["stride"] for track in tracks if track["stride"] > 1]
     if thinned:

@@ -1,9 +1,11 @@
-"""One pass over a run's decisions: how good they were, recomputed from the prices that followed in the same file.
+"""One pass over a run's decisions: how good they were, by the prices that followed in the same file.
 
-The report's page is made from the `Survey` that `take_survey` returns. A forecast over h bars is scored by the price
-of the same series h lines later, whether that line was released or kept back. Memory does not grow with the run.
+The report's page is made from the `Survey` that `take_survey` returns. A forecast over h bars is scored by
+the price of the same series h lines later, whether that line was released or kept back. Memory does not grow
+with the length of the run.
 """
 
+import math
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.apps.cli.report.notable import Notable, Noted
+from htfi.apps.cli.report.notable import Notable, Noted, note
 from htfi.domain.decision import Decision, Forecast, Regime
 from htfi.forecasting.scores import crps
 from htfi.wiring.outputs import Released, Withheld, subject
@@ -83,14 +85,21 @@ class Survey:
 
 
 class _Origin(NamedTuple):
-    decision: Decision
+    """What is kept of a forecast until its last horizon has passed: little, since each series holds many."""
+
     ordinal: int
+    last_price: float
+    bucket: int
+    regime: int
+    quantiles: NDArray[np.float32]  # [H, K, Q]
+    noted: Noted
+    tally: SeriesTally
 
 
 class _Matured(NamedTuple):
-    """A forecast whose outcome is known: log return over the horizon at place `h`."""
+    """A forecast whose outcome is known: the log return over the horizon at place `h`."""
 
-    decision: Decision
+    origin: _Origin
     h: int
     outcome: float
 
@@ -115,9 +124,9 @@ def take_survey(lines: Iterable[Released | Withheld], span_ns: tuple[int, int]) 
         waiting = pending.setdefault(tally.name, deque())
         batch += _mature(survey.axes, waiting, about.last_price, tally.num)
         if isinstance(line, Released) and _axes(line.decision.forecast) == survey.axes:
-            waiting.append(_Origin(line.decision, tally.num))
-            _take_facts(survey, line.decision)
-            notable.weigh_width(line.decision)
+            origin = _origin(survey, line.decision, tally)
+            waiting.append(origin)
+            _take_facts(survey, line.decision, origin.bucket)
         if len(batch) >= _BATCH:
             _score(survey, batch, notable)
             batch.clear()
@@ -167,7 +176,22 @@ def _tally(survey: Survey, line: Released | Withheld) -> SeriesTally:
     return tally
 
 
-def _take_facts(survey: Survey, decision: Decision) -> None:
+def _origin(survey: Survey, decision: Decision, tally: SeriesTally) -> _Origin:
+    forecast = decision.forecast
+    experts = [forecast.experts[name] for name in survey.axes.names[1:]]
+    quantiles = np.array([forecast.quantiles, *experts], np.float32)  # [K, H, Q]
+    return _Origin(
+        tally.num,
+        decision.last_price,
+        survey.bucket(decision.as_of_ns),
+        _REGIMES[decision.regime],
+        quantiles.transpose(1, 0, 2),
+        note(decision),
+        tally,
+    )
+
+
+def _take_facts(survey: Survey, decision: Decision, bucket: int) -> None:
     survey.num_events += decision.inputs.num_events
     survey.models |= decision.models
     if decision.settings_digest not in survey.digests:
@@ -175,7 +199,6 @@ def _take_facts(survey: Survey, decision: Decision) -> None:
     for source, (first, last) in decision.inputs.rows.items():
         low, high = survey.sources.get(source, (first, last))
         survey.sources[source] = (min(low, first), max(high, last))
-    bucket = survey.bucket(decision.as_of_ns)
     weights = [decision.forecast.weights[name] for name in survey.axes.names[1:]]
     survey.weights[bucket] += np.array(weights).T
     survey.num_weights[bucket] += 1
@@ -186,8 +209,8 @@ def _mature(axes: Axes, waiting: deque[_Origin], price: float, ordinal: int) -> 
     for origin in waiting:
         age = ordinal - origin.ordinal
         if age in axes.horizons:
-            outcome = float(np.log(price / origin.decision.last_price))
-            matured.append(_Matured(origin.decision, axes.horizons.index(age), outcome))
+            outcome = math.log(price / origin.last_price)
+            matured.append(_Matured(origin, axes.horizons.index(age), outcome))
     while waiting and ordinal - waiting[0].ordinal >= axes.horizons[-1]:
         waiting.popleft()
     return matured
@@ -198,11 +221,11 @@ def _score(survey: Survey, batch: list[_Matured], notable: Notable) -> None:
     if not batch:
         return
     axes = survey.axes
-    quantiles = np.array([_rows(axes, item) for item in batch])  # [N, K, Q]
+    quantiles = np.stack([item.origin.quantiles[item.h] for item in batch]).astype(np.float64)  # [N, K, Q]
     outcome = np.array([item.outcome for item in batch])  # [N]
     h = np.array([item.h for item in batch])
-    bucket = np.array([survey.bucket(item.decision.as_of_ns) for item in batch])
-    regime = np.array([_REGIMES[item.decision.regime] for item in batch])
+    bucket = np.array([item.origin.bucket for item in batch])
+    regime = np.array([item.origin.regime for item in batch])
     levels = np.array(axes.levels)
 
     scores = crps(quantiles, outcome[:, None], levels)  # [N, K]
@@ -217,20 +240,15 @@ def _score(survey: Survey, batch: list[_Matured], notable: Notable) -> None:
     np.add.at(survey.regime_within, (regime, h), within)
     for n, item in enumerate(batch):
         if item.h == 0:
-            tally = survey.series[item.decision.series]
+            tally = item.origin.tally
             tally.num_scored += 1
             tally.num_within90 += bool(within[n])
             for k, name in enumerate(axes.names):
                 tally.crps[name] = tally.crps.get(name, 0.0) + float(scores[n, k])
-            notable.weigh_surprise(item.decision, item.outcome, float(low[n]), float(high[n]))
+            notable.weigh(item.origin.noted, item.outcome)
 
 
 _REGIMES = {regime: r for r, regime in enumerate(Regime)}
-
-
-def _rows(axes: Axes, item: _Matured) -> list[list[float]]:
-    forecast = item.decision.forecast
-    return [forecast.quantiles[item.h], *(forecast.experts[name][item.h] for name in axes.names[1:])]
 
 
 def _at_level(quantiles: Array, levels: Array, level: float) -> Array:

@@ -1,5 +1,6 @@
 """The page's tables, as HTML that reads without scripts. Every text from outside is escaped here."""
 
+import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -165,11 +166,12 @@ def _series_row(tally: SeriesTally, baseline: str, drawn: Sequence[str]) -> str:
 def _noted_rows(noted: Iterable[Noted], unit: str) -> str:
     rows: list[str] = []
     for note in noted:
-        came = format_percent(note.outcome) if note.outcome is not None else "–"
+        came = "–" if note.outcome is None else format_percent(math.expm1(note.outcome))
+        low, high = format_percent(math.expm1(note.low)), format_percent(math.expm1(note.high))
         rows.append(
             f"<tr><th>{format_ns(note.as_of_ns)[:16].replace('T', ' ')}</th><td>{escape(note.series)}</td>"
             f"<td>{_regime(note.regime)}</td><td>{note.measure:.1f}</td>"
-            f"<td>{format_percent(note.low)} … {format_percent(note.high)}</td><td>{came}</td>"
+            f"<td>{low} … {high}</td><td>{came}</td>"
             f'<td class="text">{escape(_cut(note.rationale, _TEXT_CHARS))}</td></tr>'
         )
     head = (
