@@ -11,6 +11,7 @@ from math import exp
 from operator import itemgetter
 
 from htfi.domain.decision import Driver, Rationale, Regime, series_id
+from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
 from htfi.narrative.text import clean, quote
 from htfi.narrative.words import bar_words, breadth, comparison, figure, move, move_unit, price, span
@@ -21,9 +22,11 @@ WIDER, NARROWER = 1.10, 1.0 / 1.10  # the band against the one before it
 JUMP_SIGMAS = 4.0
 EQUAL_WITHIN = 0.01  # weights closer together than this name no leader
 
-SENTENCES = {
+CLAIM = (
+    "With {coverage} probability the next {bar} closes between {low_price} and {high_price} ({low} to {high})"
+)
+OPENINGS = {
     "first": "First forecast for {series}, which is {state}. {claim}.",
-    "calm": "{series} is calm. {claim}, a band of {width} after {previous_width}.",
     "steady": "{series} is {state}. {claim}, a band of {width} after {previous_width}.",
     "widening": "{series} is {state}, and its band widens to {width} from {previous_width}. {claim}.",
     "narrowing": "{series} is {state}, and its band narrows to {width} from {previous_width}. {claim}.",
@@ -35,6 +38,8 @@ SENTENCES = {
         "{series} is in shock; the last move was {last_move}. {claim}, a band of {width} after "
         "{previous_width}. This answer is provisional."
     ),
+}
+SENTENCES = {
     "one_driver": " Out of line: {driver_a}.",
     "two_drivers": " Out of line: {driver_a}; {driver_b}.",
     "three_drivers": " Out of line: {driver_a}; {driver_b}; {driver_c}.",
@@ -50,9 +55,6 @@ SENTENCES = {
         "{headline_c}, {age_c} earlier; cited, not weighed."
     ),
 }
-CLAIM = (
-    "With {coverage} probability the next {bar} closes between {low_price} and {high_price} ({low} to {high})"
-)
 _TELLS_MOVE = ("shock", "after_jump")
 _DRIVER_SLOTS = ("driver_a", "driver_b", "driver_c")
 _HEADLINE_SLOTS = (("headline_a", "age_a"), ("headline_b", "age_b"), ("headline_c", "age_c"))
@@ -130,9 +132,12 @@ def write_rationale(
 
 
 def fill(template: str, slots: Mapping[str, str]) -> str:
-    """The text of a rationale from its template's name and its slots. Raises: KeyError if they do not fit."""
-    words, pick = _compose(template)
-    return words % pick(slots)
+    """The text that a template's name and its slots make. Raises: InvalidInput if they do not fit."""
+    try:
+        words, pick = _compose(template)
+        return words % pick(slots)
+    except KeyError as missing:
+        raise InvalidInput(f"rationale template '{template[:80]}': there is no {missing}") from None
 
 
 def _situation(regime: Regime, width: float, previous_width: float, last_sigmas: float | None) -> str:
@@ -142,9 +147,7 @@ def _situation(regime: Regime, width: float, previous_width: float, last_sigmas:
         return "after_jump"
     if width >= WIDER * previous_width:
         return "widening"
-    if width <= NARROWER * previous_width:
-        return "narrowing"
-    return "calm" if regime is Regime.CALM else "steady"
+    return "narrowing" if width <= NARROWER * previous_width else "steady"
 
 
 def _weigh(weights: Mapping[str, float], slots: dict[str, str]) -> str:
@@ -167,7 +170,8 @@ _SLOT = re.compile(r"\{(\w+)\}")
 @lru_cache(maxsize=512)
 def _compose(template: str) -> tuple[str, Callable[[Mapping[str, str]], tuple[str, ...]]]:
     """A template's sentences as one %s pattern and the getter of its slots: half the time of `format_map`."""
-    paragraph = "".join(SENTENCES[part] for part in template.split("+")).replace("{claim}", CLAIM)
+    opening, *rest = template.split("+")
+    paragraph = "".join([OPENINGS[opening], *(SENTENCES[part] for part in rest)]).replace("{claim}", CLAIM)
     return _SLOT.sub("%s", paragraph), itemgetter(*_SLOT.findall(paragraph))
 
 

@@ -30,7 +30,8 @@ def clean(text: str, max_chars: int) -> str:
         num_marks = num_marks + 1 if category[0] == "M" else 0
         if num_marks <= _MAX_MARKS:
             kept.append(char)
-    line = " ".join("".join(kept).split())
+    # Again, for what now stands side by side.
+    line = " ".join(unicodedata.normalize("NFC", "".join(kept)).split())
     return line if len(line) <= max_chars else line[: max(max_chars - 1, 0)].rstrip() + "…"
 
 
