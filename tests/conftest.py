@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from htfi.domain.decision import (
+    Circumstances,
     Decision,
     Driver,
     Forecast,
@@ -110,5 +111,6 @@ def _decision(symbol: str, day: int, price: float, sigma: float, withhold: bool,
             [Driver("ewma_volatility", sigma, 0.01, sigma / 0.01)],
             [f"news-{day}"] if day % 10 == 0 else [],
         ),
+        circumstances=Circumstances(as_of_ns - NS_PER_DAY, as_of_ns, None, 0.0),
         verdict=Verdict(Outcome.WITHHOLD if withhold else Outcome.RELEASE, ["too wide"] if withhold else []),
     )

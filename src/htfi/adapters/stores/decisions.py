@@ -182,7 +182,7 @@ def is_withheld(line: bytes) -> bool:
 
 
 def journal_span(folder: Path) -> tuple[int, int] | None:
-    """The first and the last `as_of_ns` of the journal; None when it is empty. Raises: as `read_decisions`."""
+    """First and last `as_of_ns` of the journal; None when it is empty. Raises: as `read_decisions`."""
     path = folder / JOURNAL
     first = next(read_decisions(folder), None)
     if first is None:
@@ -224,7 +224,7 @@ def _parse(line: bytes, where: str) -> Released | Withheld:
         return _RELEASED.decode(line)
     except msgspec.DecodeError as error:
         raise IntegrityError(
-            f"{where}: is no decision ({error}); move the file away: `htfi run` writes it again"
+            f"{where}: is no decision ({error}); move it away: `htfi run` writes it again"
         ) from error
 
 
