@@ -22,6 +22,7 @@ SCHEMA_VERSION = 1
 PUBLISHED = "checkpoint"  # the newest signed checkpoint, as a file beside the database
 PAGE_BYTES = 16_384  # entries of 3–4 KB sit whole in a page: 1.5× the appends of 4 KiB pages
 WAL_PAGES = 256  # 4 MiB of log between checkpoints, so that no single commit waits long for one
+ROWS_AT_ONCE = 64
 BUSY_MS = 10_000  # a witness's cosignature may hold the write lock for a moment
 
 _SCHEMA = """
@@ -170,7 +171,12 @@ class SqliteLog:
 
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         with self._translated("read"):
-            yield from self._connection.execute(query, values)
+            cursor = self._connection.execute(query, values)
+            rows = cursor.fetchmany(ROWS_AT_ONCE)
+        while rows:
+            yield from rows
+            with self._translated("read"):
+                rows = cursor.fetchmany(ROWS_AT_ONCE)
 
     def _text(self, value: object) -> str:
         if not isinstance(value, str):
@@ -248,6 +254,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
         raise IntegrityError(f"{path} is empty, so it was truncated: restore it from a copy")
     with _translated(str(path), "open"):
         connection = sqlite3.connect(f"file:{quote(str(path))}?mode={mode}", uri=True, isolation_level=None)
+        connection.text_factory = _lenient_text
         try:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
             (application,) = connection.execute("PRAGMA application_id").fetchone()
@@ -276,8 +283,6 @@ def _translated(where: str, act: str) -> Generator[None]:
             ) from error
         reason = _REASONS.get(name.split("_")[1] if "_" in name else "", str(error))
         raise LedgerUnavailable(f"cannot {act} {where}: {reason}") from error
-    except UnicodeDecodeError as error:
-        raise IntegrityError(f"{where} is damaged (a text is not UTF-8): restore it from a copy") from error
 
 
 _DAMAGE = frozenset(
@@ -289,6 +294,11 @@ _REASONS = {
     "IOERR": "the disk failed, or a limit on file sizes was met",
     "BUSY": "another process holds it for writing",
 }
+
+
+def _lenient_text(raw: bytes) -> str:
+    """Damaged text comes back marked, so that the signature over it fails and names its place."""
+    return raw.decode(errors="replace")
 
 
 def _error_name(error: sqlite3.Error) -> str:

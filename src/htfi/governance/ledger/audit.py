@@ -86,11 +86,8 @@ class _Walk:
             self._settle(*self._next)
         finished += self.frontier.extend(leaves[taken:])
         for level, index, hashes in self._edge.extend(leaves, finished):
-            if level > 0 and self._store.tile(level, index)[: len(hashes)] != hashes:
-                self._doubt = self._doubt or _Doubt(
-                    f"hash tile {level}/{index} was altered; the entries themselves hold",
-                    f"an entry under hash tile {level}/{index} was altered",
-                )
+            if level > 0:
+                self._compare_tile(level, index, hashes)
 
     def finish(self, size: int) -> None:
         """Every entry is taken: no checkpoint up to `size` and no doubt may be left."""
@@ -105,17 +102,33 @@ class _Walk:
         raise IntegrityError(f"{self._store.name}: {message}")
 
     def _compare_leaves(self, start: int, leaves: Sequence[bytes]) -> None:
-        stored = self._store.tile(0, start // TILE_WIDTH)
-        if self._doubt is not None or stored[: len(leaves) * HASH_BYTES] == b"".join(leaves):
-            return
-        for offset, leaf in enumerate(leaves):
-            if stored[offset * HASH_BYTES : (offset + 1) * HASH_BYTES] != leaf:
-                index = start + offset
-                self._doubt = _Doubt(
-                    f"the hash kept for entry {index} was altered; the entry itself holds",
-                    f"entry {index} was altered: it no longer has the hash under which it was recorded",
-                )
-                return
+        at = self._first_difference(0, start // TILE_WIDTH, b"".join(leaves))
+        if at is not None:
+            index = start + at
+            self._doubt = _Doubt(
+                f"the hash kept for entry {index} was altered; the entry itself holds",
+                f"entry {index} was altered: it no longer has the hash under which it was recorded",
+            )
+
+    def _compare_tile(self, level: int, index: int, hashes: bytes) -> None:
+        at = self._first_difference(level, index, hashes)
+        if at is not None:
+            span = TILE_WIDTH**level
+            first = (index * TILE_WIDTH + at) * span
+            self._doubt = _Doubt(
+                f"hash tile {level}/{index} was altered; the entries themselves hold",
+                f"one of entries {first} to {first + span - 1} was altered together with its hash",
+            )
+
+    def _first_difference(self, level: int, index: int, hashes: bytes) -> int | None:
+        """Which hash of a stored tile is not the recomputed one; None once there is a doubt to settle."""
+        stored = self._store.tile(level, index)
+        if self._doubt is not None or stored[: len(hashes)] == hashes:
+            return None
+        starts = range(0, len(hashes), HASH_BYTES)
+        return next(
+            at for at, i in enumerate(starts) if stored[i : i + HASH_BYTES] != hashes[i : i + HASH_BYTES]
+        )
 
     def _settle(self, size: int, content: str) -> None:
         try:
