@@ -21,7 +21,8 @@ class PolicyConfig:
     max_quote_age_s: float = 60.0
     max_bar_age_lengths: float = 1.0
     min_bar_age_s: float = 5.0
-    max_band_width: float = 0.30
+    max_bar_lead_s: float = 1.0
+    max_band_width: float = 0.50
     max_jump_sigmas: float = 25.0
     max_jump_return: float = 0.20
     max_quarantine_share: float = 0.05
@@ -31,6 +32,7 @@ class PolicyConfig:
             "max_quote_age_s",
             "max_bar_age_lengths",
             "min_bar_age_s",
+            "max_bar_lead_s",
             "max_band_width",
             "max_jump_sigmas",
             "max_jump_return",

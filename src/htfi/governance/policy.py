@@ -95,6 +95,12 @@ def _price_jump(facts: Facts, config: PolicyConfig) -> str | None:
     return f"a log return of {size:.3g}, {sigmas:.3g} sigmas, that nothing confirms: a bad print is suspected"
 
 
+def _no_look_ahead(facts: Facts, config: PolicyConfig) -> str | None:
+    if -facts.bar_age_ns <= config.max_bar_lead_s * NS_PER_S:
+        return None
+    return f"the bar ends {-facts.bar_age_ns / NS_PER_S:.3g} s after it was known: a clock is wrong"
+
+
 def _fresh_quote(facts: Facts, config: PolicyConfig) -> str | None:
     age_ns = facts.quote_age_ns
     if age_ns is None or age_ns <= config.max_quote_age_s * NS_PER_S:
@@ -134,6 +140,7 @@ def _clean_source(facts: Facts, config: PolicyConfig) -> str | None:
 RULES: tuple[Rule, ...] = (
     Rule("symbol-permitted", Outcome.WITHHOLD, _symbol_permitted),
     Rule("forecast-sound", Outcome.WITHHOLD, _forecast_sound),
+    Rule("look-ahead", Outcome.WITHHOLD, _no_look_ahead),
     Rule("price-jump", Outcome.WITHHOLD, _price_jump),
     Rule("stale-quote", Outcome.CAUTION, _fresh_quote),
     Rule("stale-bar", Outcome.CAUTION, _fresh_bar),

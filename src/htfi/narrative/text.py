@@ -18,10 +18,16 @@ _QUOTES = re.compile('[“”„‟«»＂"]')
 
 def clean(text: str, max_chars: int) -> str:
     """One line in NFC, free of control, bidirectional, zero-width and unassigned characters, cut to size."""
+    # The cut before the work bounds it; the margin leaves room for what is dropped.
+    text = text[: 4 * max_chars + 64]
+    line = " ".join((text if text.isascii() and text.isprintable() else _visible(text)).split())
+    return line if len(line) <= max_chars else line[: max(max_chars - 1, 0)].rstrip() + "…"
+
+
+def _visible(text: str) -> str:
     kept: list[str] = []
     num_marks = 0
-    # The cut before the loop bounds the work; the margin leaves room for what is dropped.
-    for char in unicodedata.normalize("NFC", text[: 4 * max_chars + 64]):
+    for char in unicodedata.normalize("NFC", text):
         category = unicodedata.category(char)
         if category[0] == "Z" or char in "\t\n\v\f\r\x85":
             char, category = " ", "Zs"
@@ -30,9 +36,7 @@ def clean(text: str, max_chars: int) -> str:
         num_marks = num_marks + 1 if category[0] == "M" else 0
         if num_marks <= _MAX_MARKS:
             kept.append(char)
-    # Again, for what now stands side by side.
-    line = " ".join(unicodedata.normalize("NFC", "".join(kept)).split())
-    return line if len(line) <= max_chars else line[: max(max_chars - 1, 0)].rstrip() + "…"
+    return unicodedata.normalize("NFC", "".join(kept))  # again, for what now stands side by side
 
 
 @lru_cache(maxsize=1024)

@@ -1,0 +1,55 @@
+"""Over arbitrary facts, policy never lets an unsound forecast through and never raises."""
+
+from itertools import pairwise
+from math import isfinite
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from htfi.domain.decision import Outcome, Regime
+from htfi.governance.config import PolicyConfig
+from htfi.governance.policy import Facts, judge
+
+ANY = st.floats(allow_nan=True, allow_infinity=True)
+FACTS = st.builds(
+    Facts,
+    symbol=st.text(max_size=5),
+    regime=st.sampled_from(Regime),
+    quantiles=st.lists(st.lists(ANY, max_size=5), max_size=3),
+    band_width=ANY,
+    bar_age_ns=st.integers(-(2**62), 2**62),
+    bar_length_ns=st.integers(0, 2**62),
+    quote_age_ns=st.none() | st.integers(-(2**62), 2**62),
+    last_return=st.none() | ANY,
+    last_sigmas=st.none() | ANY,
+    jump_confirmed=st.booleans(),
+    quarantine_share=ANY,
+)
+CONFIG = PolicyConfig()
+
+
+@given(FACTS)
+def test_what_is_not_withheld_is_finite_and_never_crosses(facts: Facts) -> None:
+    verdict = judge(facts, CONFIG)
+    if verdict.outcome is not Outcome.WITHHOLD:
+        assert facts.quantiles
+        for row in facts.quantiles:
+            assert row
+            assert all(isfinite(value) for value in row)
+            assert all(low <= high for low, high in pairwise(row))
+
+
+@given(FACTS)
+def test_release_is_silent_and_anything_else_has_a_reason(facts: Facts) -> None:
+    verdict = judge(facts, CONFIG)
+    assert (verdict.outcome is Outcome.RELEASE) == (not verdict.reasons)
+    assert judge(facts, CONFIG) == verdict
+
+
+@given(FACTS, st.integers(0, 2**60))
+def test_an_older_quote_is_never_judged_more_kindly(facts: Facts, more_ns: int) -> None:
+    severity = list(Outcome)
+    older = msgspec.structs.replace(facts, quote_age_ns=(facts.quote_age_ns or 0) + more_ns)
+    before = judge(msgspec.structs.replace(facts, quote_age_ns=facts.quote_age_ns or 0), CONFIG)
+    assert severity.index(judge(older, CONFIG).outcome) >= severity.index(before.outcome)

@@ -1,0 +1,130 @@
+"""Each rule objects where it should, and only there; what cannot be judged is withheld."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from htfi.domain.decision import Outcome, Regime
+from htfi.domain.errors import InvalidInput
+from htfi.governance.config import PolicyConfig
+from htfi.governance.policy import RULES, Facts, judge
+
+NAN, INF = float("nan"), float("inf")
+SECOND_NS = 10**9
+SOUND = Facts(
+    symbol="SPX",
+    regime=Regime.NORMAL,
+    quantiles=[[-0.02, 0.0, 0.02], [-0.05, 0.0, 0.05]],
+    band_width=0.04,
+    bar_age_ns=0,
+    bar_length_ns=60 * SECOND_NS,
+    quote_age_ns=None,
+    last_return=0.01,
+    last_sigmas=1.0,
+    jump_confirmed=False,
+    quarantine_share=0.0,
+)
+CONFIG = PolicyConfig(restricted_symbols=("GME",))
+
+
+def verdict(**changed: Any) -> tuple[Outcome, list[str]]:
+    found = judge(msgspec.structs.replace(SOUND, **changed), CONFIG)
+    return found.outcome, [reason.partition(":")[0] for reason in found.reasons]
+
+
+def test_sound_forecast_is_released_without_remark() -> None:
+    assert verdict() == (Outcome.RELEASE, [])
+
+
+@pytest.mark.parametrize(
+    ("changed", "outcome", "rule"),
+    [
+        ({"symbol": "GME"}, Outcome.WITHHOLD, "symbol-permitted"),
+        ({"quantiles": []}, Outcome.WITHHOLD, "forecast-sound"),
+        ({"quantiles": [[]]}, Outcome.WITHHOLD, "forecast-sound"),
+        ({"quantiles": [[-0.1, NAN, 0.1]]}, Outcome.WITHHOLD, "forecast-sound"),
+        ({"quantiles": [[-INF, 0.0, INF]]}, Outcome.WITHHOLD, "forecast-sound"),
+        ({"quantiles": [[-0.1, 0.1], [0.2, 0.1]]}, Outcome.WITHHOLD, "forecast-sound"),
+        ({"last_return": -0.5, "last_sigmas": -40.0}, Outcome.WITHHOLD, "price-jump"),
+        ({"last_return": NAN, "last_sigmas": NAN}, Outcome.WITHHOLD, "price-jump"),
+        ({"quote_age_ns": 61 * SECOND_NS}, Outcome.CAUTION, "stale-quote"),
+        ({"bar_age_ns": 61 * SECOND_NS}, Outcome.CAUTION, "stale-bar"),
+        ({"bar_age_ns": -2 * SECOND_NS}, Outcome.WITHHOLD, "look-ahead"),
+        ({"band_width": 0.51}, Outcome.CAUTION, "band-width"),
+        ({"band_width": NAN}, Outcome.CAUTION, "band-width"),
+        ({"regime": Regime.SHOCK}, Outcome.CAUTION, "shock-regime"),
+        ({"quarantine_share": 0.06}, Outcome.CAUTION, "source-quality"),
+        ({"quarantine_share": NAN}, Outcome.CAUTION, "source-quality"),
+    ],
+)
+def test_rule_objects(changed: dict[str, Any], outcome: Outcome, rule: str) -> None:
+    assert verdict(**changed) == (outcome, [rule])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"last_return": 0.5, "last_sigmas": 40.0, "jump_confirmed": True},
+        {"last_return": 0.1, "last_sigmas": 40.0},  # far, but within what markets do
+        {"last_return": 0.5, "last_sigmas": 10.0},  # large, but so is its volatility
+        {"last_return": None, "last_sigmas": None},
+        {"quote_age_ns": 60 * SECOND_NS},
+        {"bar_age_ns": 60 * SECOND_NS},
+        {"bar_age_ns": -1},
+        {"bar_length_ns": 0, "bar_age_ns": 5 * SECOND_NS},
+        {"quantiles": [[0.0, 0.0, 0.0]]},
+    ],
+)
+def test_rule_is_content_within_its_limit(changed: dict[str, Any]) -> None:
+    assert verdict(**changed) == (Outcome.RELEASE, [])
+
+
+def test_most_severe_outcome_wins_and_every_reason_is_kept() -> None:
+    found = verdict(regime=Regime.SHOCK, quantiles=[[1.0, 0.0]], band_width=0.6)
+    assert found == (Outcome.WITHHOLD, ["forecast-sound", "band-width", "shock-regime"])
+
+
+def test_reasons_are_stable_codes_with_words() -> None:
+    found = judge(msgspec.structs.replace(SOUND, quote_age_ns=75_200_000_000), CONFIG)
+    assert found.reasons == ["stale-quote: the newest quote is 75.2 s old, limit 60 s"]
+
+
+@pytest.mark.parametrize(
+    "field", ["quantiles", "band_width", "bar_age_ns", "quarantine_share", "last_sigmas"]
+)
+def test_fact_of_the_wrong_kind_is_withheld_not_passed(field: str) -> None:
+    broken = msgspec.structs.replace(SOUND, **{field: "unknown"})
+    found = judge(broken, CONFIG)
+    assert found.outcome is Outcome.WITHHOLD
+    assert any(reason.endswith("could not be evaluated") or "quantile" in reason for reason in found.reasons)
+
+
+def test_symbol_off_the_list_is_withheld_and_an_empty_list_allows_nothing() -> None:
+    assert judge(SOUND, PolicyConfig(allowed_symbols=("SPX", "VIX"))).outcome is Outcome.RELEASE
+    assert judge(SOUND, PolicyConfig(allowed_symbols=("VIX",))).outcome is Outcome.WITHHOLD
+    assert judge(SOUND, PolicyConfig(allowed_symbols=())).outcome is Outcome.WITHHOLD
+    restricted = PolicyConfig(allowed_symbols=("SPX",), restricted_symbols=("SPX",))
+    assert judge(SOUND, restricted).outcome is Outcome.WITHHOLD
+
+
+def test_rule_ids_are_unique_and_known_to_ledgers() -> None:
+    assert [rule.id for rule in RULES] == [
+        "symbol-permitted",
+        "forecast-sound",
+        "look-ahead",
+        "price-jump",
+        "stale-quote",
+        "stale-bar",
+        "band-width",
+        "shock-regime",
+        "source-quality",
+    ]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"max_band_width": 0.0}, {"max_jump_sigmas": NAN}, {"max_quarantine_share": 1.1}]
+)
+def test_senseless_limits_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(InvalidInput, match=next(iter(wrong))):
+        PolicyConfig(**wrong)  # type: ignore[arg-type]
