@@ -1,7 +1,6 @@
 """The journal of released decisions on a real folder, and the table made from it."""
 
 import json
-import os
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
@@ -152,7 +151,7 @@ def test_a_table_that_cannot_be_finished_leaves_the_old_one(tmp_path, make_decis
     with pytest.raises(IntegrityError, match="a line is no decision"):
         write_parquet(tmp_path)
     assert (tmp_path / "decisions.parquet").read_bytes() == before
-    assert sorted(os.listdir(tmp_path)) == ["decisions.jsonl", "decisions.parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["decisions.jsonl", "decisions.parquet"]
 
 
 def test_a_folder_in_the_journals_place_is_said_in_one_line(tmp_path: Path):

@@ -69,8 +69,8 @@ class Desk:
         self._latest: dict[str, Decision] = {}
         self._prices: dict[str, deque[float]] = {}
         self._newest: Decision | None = None
-        self._started_s = now_s()
-        self._marks: deque[tuple[float, int, int]] = deque([(self._started_s, 0, 0)])
+        self._marks: deque[tuple[float, int, int]] = deque()
+        self._start: tuple[float, float] | None = None
 
     def note(self, decision: Decision) -> None:
         """Remember one decision, released or not."""
@@ -103,9 +103,12 @@ class Desk:
         )
 
     def _eta_s(self, fraction_done: float | None, now_s: float) -> float | None:
-        if not fraction_done:
+        if fraction_done is None:
             return None
-        return (now_s - self._started_s) * (1 - fraction_done) / fraction_done
+        if self._start is None:
+            self._start = (now_s, fraction_done)  # a run that was taken up again does not begin at 0
+        done = fraction_done - self._start[1]
+        return (now_s - self._start[0]) * (1 - fraction_done) / done if done > 0 else None
 
     def _rank(self, name: str) -> tuple[int, float, str]:
         """Broken markets first, then the largest move measured in stated spreads."""

@@ -1,0 +1,120 @@
+"""What a run says at its end: how good the forecasts were, how much was done, and where everything is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from htfi.apps.cli.view_text import QUIET, REGIME_STYLE, clip
+from htfi.domain.decision import Regime
+from htfi.forecasting.scores import ScoreRow
+
+if TYPE_CHECKING:
+    from htfi.wiring.engine import Run
+
+BASELINE = "random_walk"
+_COVERAGE = (0.88, 0.92)  # what an honest 90% band is expected to hold
+_BETTER, _WORSE = REGIME_STYLE[Regime.NORMAL], REGIME_STYLE[Regime.STRESSED]
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """A whole run in figures; `num_before` decisions were made before this start."""
+
+    scores: Sequence[ScoreRow]
+    num_events: int
+    num_decisions: int
+    num_before: int
+    num_withheld: int
+    elapsed_s: float
+    quarantine: Mapping[str, int]
+    ledger_size: int
+    ledger_root: str
+    outputs: Sequence[Path]
+
+
+def print_summary(console: Console, run: "Run", outputs: Sequence[Path], elapsed_s: float) -> None:
+    """Print the summary of a run that has ended; `outputs` are the files worth naming."""
+    recorder = run.loop.recorder
+    totals = Totals(
+        scores=run.loop.rooms.forecaster.scores(),
+        num_events=run.loop.num_events,
+        num_decisions=recorder.num_decided,
+        num_before=run.resumed_at,
+        num_withheld=recorder.num_withheld,
+        elapsed_s=elapsed_s,
+        quarantine=run.quarantine.counts(),
+        ledger_size=run.ledger.size,
+        ledger_root=run.ledger.root().hex(),
+        outputs=outputs,
+    )
+    for line in summary(totals):
+        console.print(line, soft_wrap=True)
+
+
+def summary(totals: Totals) -> list[Text]:
+    """The lines to print."""
+    return [Text(), *score_table(totals.scores), Text(), *_facts(totals)]
+
+
+def score_table(scores: Sequence[ScoreRow]) -> list[Text]:
+    """CRPS beside the random walk's and 90% coverage, a row a name and a group of columns a horizon."""
+    if not scores:
+        return [Text(" No forecast has met its outcome yet: there is nothing to score.", QUIET)]
+    horizons = sorted({row.horizon for row in scores})
+    cells = {(row.name, row.horizon): row for row in scores}
+    names = list(dict.fromkeys(row.name for row in scores))
+    width = max(len(name) for name in names) + 2
+    first, second = Text(f" {'':<{width}}"), Text(f" {'':<{width}}", QUIET)
+    for horizon in horizons:
+        num = max(row.num for row in scores if row.horizon == horizon)
+        head = f"{horizon} bar{'s' if horizon > 1 else ''} ahead, n = {num:,}"
+        first.append(f"{head:^32}", "bold")
+        second.append(f"{'CRPS':>10}{'vs walk':>10}{'90% cover':>11} ")
+    lines = [first, second]
+    for name in names:
+        line = Text(f" {name.replace('_', ' '):<{width}}", "bold" if name == names[0] else "")
+        for horizon in horizons:
+            _append_score(line, cells.get((name, horizon)), cells.get((BASELINE, horizon)))
+        lines.append(line)
+    return lines
+
+
+def _append_score(line: Text, row: ScoreRow | None, baseline: ScoreRow | None) -> None:
+    if row is None:
+        line.append(f"{'–':>10}{'–':>10}{'–':>11} ", QUIET)
+        return
+    line.append(f"{row.crps:>10.5f}")
+    if baseline is None or baseline.crps <= 0:
+        line.append(f"{'–':>10}", QUIET)
+    else:
+        ratio = row.crps / baseline.crps
+        style = QUIET if row is baseline else _BETTER if ratio < 0.9995 else _WORSE if ratio > 1.0005 else ""
+        line.append(f"{ratio:>10.3f}", style)
+    honest = _COVERAGE[0] <= row.coverage90 <= _COVERAGE[1]
+    line.append(f"{row.coverage90:>11.1%} ", "" if honest else _WORSE)
+
+
+def _facts(totals: Totals) -> list[Text]:
+    num_here = totals.num_decisions - totals.num_before
+    rate = num_here / totals.elapsed_s if totals.elapsed_s > 0 else 0.0
+    done = f"{totals.num_events:,} events, {totals.num_decisions:,} decisions"
+    if totals.num_before:
+        done += f", {totals.num_before:,} of them before this start"
+    facts = [("done", f"{done}; {num_here:,} in {totals.elapsed_s:.1f} s, {rate:,.0f} a second")]
+    if totals.num_withheld:
+        facts.append(("withheld", f"{totals.num_withheld:,} by policy, recorded but not released"))
+    reasons = sorted(totals.quarantine.items(), key=lambda item: -item[1])
+    aside = "; ".join(f"{count:,} {clip(reason, 40)}" for reason, count in reasons)
+    facts.append(
+        ("quarantine", f"{sum(totals.quarantine.values()):,} rows" + (f": {aside}" if aside else ""))
+    )
+    facts.append(("ledger", f"{totals.ledger_size:,} entries, root {totals.ledger_root}"))
+    facts += [("" if k else "files", str(path)) for k, path in enumerate(totals.outputs)]
+    lines: list[Text] = []
+    for name, value in facts:
+        lines.append(Text(f" {name:<12}", QUIET).append(value, ""))
+    return lines
