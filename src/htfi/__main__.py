@@ -1,0 +1,5 @@
+"""`python -m htfi` is `htfi`."""
+
+from htfi.apps.cli.main import main
+
+main()
