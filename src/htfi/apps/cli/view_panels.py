@@ -1,5 +1,6 @@
 """Lays one frame of the terminal view out for a width and height. Pure: `LiveView` prints what it returns."""
 
+import textwrap
 from collections.abc import Mapping
 
 from rich.text import Text
@@ -15,6 +16,7 @@ from htfi.apps.cli.view_text import (
     fan_chart,
     format_percent,
     format_price,
+    printable,
     sparkline,
     stacked_bar,
 )
@@ -23,7 +25,10 @@ from htfi.domain.time import NS_PER_S, format_ns
 
 _LEFT = " "
 _WIDE = 100
-_TALL = 24
+_CHART_ROWS, _CHART_ROWS_LEAST = 16, 6
+_TABLE_EXTRA = 4  # a blank line, the head, the count of the rest, the legend
+_ROWS_BEFORE_CHART = 8  # a chart must leave room for so many series
+_WHY_LINES = 3
 _BAR_DONE, _BAR_LEFT = "━", "─"
 
 
@@ -34,8 +39,9 @@ def frame(state: ViewState, width: int, height: int) -> list[Text]:
     room = height - len(top) - len(bottom)
     middle: list[Text] = []
     if state.series:
-        chart_rows = min(14, room - 7) if height >= _TALL else 0
-        if chart_rows >= 6:
+        table_rows = _TABLE_EXTRA + min(_ROWS_BEFORE_CHART, len(state.series))
+        chart_rows = min(_CHART_ROWS, room - 2 - table_rows)
+        if chart_rows >= _CHART_ROWS_LEAST:
             middle += [Text(), _chart_title(state.series[0]), *_chart(state.series[0], width, chart_rows)]
         middle += _table(state, width, room - len(middle))
     lines = [*top, *middle, *bottom][:height]
@@ -140,12 +146,13 @@ def _table(state: ViewState, width: int, room: int) -> list[Text]:
     fixed = 1 + name_width + 2 + 11 + 2 + 8 + 2 + 10 + 17 + (spark_width + 2 if wide else 0)
     band_width = max(11, min(41, width - fixed - (weights_width + 2 if wide else 0) - 1))
     styles = expert_styles(sorted({name for s in state.series for name in s.weights}))
-    num_rows = min(len(state.series), max(1, room - 4))
+    num_rows = min(len(state.series), max(1, room - _TABLE_EXTRA))
     shown = state.series[:num_rows]
     reach = max((max(abs(s.bands[0][0]), abs(s.bands[0][-1])) for s in shown), default=0.0)
     head = f"{_LEFT}{'series':<{name_width}}  {'last':>11}  {'change':>8}  {'regime':<10}"
     head += f"{'recent':<{spark_width + 2}}" if wide else ""
-    head += f"{f'next {shown[0].horizons[0]} bar: 90%, 50%':<{band_width}}{'90% band':>17}"
+    bars = f"{shown[0].horizons[0]} bar{'s' if shown[0].horizons[0] > 1 else ''}"
+    head += f"{clip(f'next {bars}: 90%, 50%', band_width):<{band_width}}{'90% band':>17}"
     lines = [Text(), Text(head, QUIET)]
     for series in shown:
         row = Text(
@@ -171,17 +178,16 @@ def _table(state: ViewState, width: int, room: int) -> list[Text]:
 def _legend(styles: Mapping[str, str], weights: Mapping[str, float]) -> Text:
     text = Text(f"{_LEFT}weights of the first row  ", QUIET)
     for name, style in styles.items():
-        text.append("█ ", style).append(f"{clip(name, 20)} {weights.get(name, 0.0):.0%}  ", QUIET)
+        text.append("━━ ", style).append(f"{clip(name, 20)} {weights.get(name, 0.0):.0%}  ", QUIET)
     return text
 
 
 def _footer(state: ViewState, width: int) -> list[Text]:
     lines: list[Text] = []
-    for label, words in (("news", state.counters.headline), ("why", state.rationale)):
-        if words:
-            line = Text(f"{_LEFT}{label:<5}", QUIET)
-            line.append(clip(words, width - 8))
-            lines.append(line)
+    for label, words, most in (("news", state.counters.headline, 1), ("why", state.rationale, _WHY_LINES)):
+        wrapped = textwrap.wrap(printable(words), width - 8, max_lines=most, placeholder=" …")
+        for k, line in enumerate(wrapped):
+            lines.append(Text(f"{_LEFT}{'' if k else label:<5}", QUIET).append(line, ""))
     return [Text(), *lines] if lines else []
 
 

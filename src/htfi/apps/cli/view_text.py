@@ -1,5 +1,4 @@
-"""Small drawings in characters: a fan chart, a sparkline, a band and a stacked bar. The view's panels and
-`htfi forecast` place them."""
+"""Small drawings in characters: fan chart, sparkline, band, stacked bar. The view and `forecast` use them."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ REGIME_STYLE = {
 EXPERT_STYLES = ("#6ea8fe", "#63c7b2", "#f2b84b", "#c792ea", "#f2777a", "#9aa5b1")
 QUIET = "grey50"
 OUTER, INNER, MIDDLE, PRICE = "#2f5a86", "#5b93cc", "#e8f1fb", "#d7dee6"
-_BLOCKS = "▁▂▃▄▅▆▇█"
+_BRAILLE = 0x2800
 # Dots of a braille cell from the top down, left column and right
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 
@@ -48,13 +47,16 @@ def format_percent(fraction: float, signed: bool = True) -> str:
 
 
 def sparkline(values: Sequence[float], width: int) -> str:
-    """The last `width` values as blocks between their own least and greatest."""
-    recent = values[-width:]
+    """The last `width` × 2 values as dots of one braille row, between their own least and greatest."""
+    recent = values[-2 * width :]
     if not recent:
         return ""
     low, high = min(recent), max(recent)
-    scale = (len(_BLOCKS) - 1) / (high - low) if high > low else 0.0
-    return "".join(_BLOCKS[round((value - low) * scale)] for value in recent)
+    scale = 3 / (high - low) if high > low else 0.0
+    rows = [3 - round((value - low) * scale) for value in recent]
+    pairs = [rows[k : k + 2] for k in range(len(rows) % 2, len(rows), 2)]
+    cells = [_DOTS[0][left] | _DOTS[1][right] for left, right in pairs]
+    return "".join(chr(_BRAILLE + dots) for dots in cells)
 
 
 def band(levels: Sequence[float], reach: float, width: int) -> Text:
@@ -68,7 +70,7 @@ def band(levels: Sequence[float], reach: float, width: int) -> Text:
     text = Text(" " * q05)
     text.append("─" * (q25 - q05), OUTER)
     text.append("━" * (q50 - q25), INNER)
-    text.append("┃", MIDDLE)
+    text.append("│", MIDDLE)
     text.append("━" * (q75 - q50), INNER)
     text.append("─" * (q95 - q75), OUTER)
     text.append(" " * (width - len(text)))
@@ -82,7 +84,7 @@ def stacked_bar(shares: Mapping[str, float], styles: Mapping[str, str], width: i
     for name, share in shares.items():
         reached += share
         cells = round(reached * width) - filled
-        text.append("█" * cells, styles.get(name, QUIET))
+        text.append("━" * cells, styles.get(name, QUIET))
         filled += cells
     return text
 
@@ -139,26 +141,23 @@ def _price_line(history: Sequence[float], columns: int, height: int, low: float,
             for dot in range(min(start, stop), max(start, stop) + 1):
                 cells[dot // 4][offset + k] |= _DOTS[side][dot % 4]
         before = now
-    return [Text("".join(chr(0x2800 + dots) if dots else " " for dots in row), PRICE) for row in cells]
+    return [Text("".join(chr(_BRAILLE + dots) for dots in row), PRICE) for row in cells]
 
 
 def _fan_cells(levels: Sequence[float], height: int, low: float, high: float) -> list[tuple[str, str]]:
-    """One column of the fan, as (character, style) from the top down; a half block doubles the rows."""
+    """One column of the fan, as (character, style) from the top down; half blocks double the rows."""
     q05, q25, median, q75, q95 = levels
     step = (high - low) / (height * 2)
     shades: list[str] = []
     for half_row in range(height * 2):
-        top = high - half_row * step
-        bottom = top - step
-        if bottom < median <= top:
-            shades.append(MIDDLE)
-        elif bottom < q75 and top > q25:
-            shades.append(INNER)
-        elif bottom < q95 and top > q05:
-            shades.append(OUTER)
-        else:
-            shades.append("")
-    return [_half_blocks(upper, lower) for upper, lower in zip(shades[::2], shades[1::2], strict=True)]
+        middle = high - (half_row + 0.5) * step
+        shades.append(INNER if q25 <= middle <= q75 else OUTER if q05 <= middle <= q95 else "")
+    cells = [_half_blocks(upper, lower) for upper, lower in zip(shades[::2], shades[1::2], strict=True)]
+    row = min(height - 1, int((high - median) / (2 * step)))
+    upper, lower = shades[2 * row : 2 * row + 2]
+    ground = upper if upper == lower else OUTER if upper and lower else ""
+    cells[row] = ("─", f"{MIDDLE} on {ground}" if ground else MIDDLE)
+    return cells
 
 
 def _half_blocks(upper: str, lower: str) -> tuple[str, str]:

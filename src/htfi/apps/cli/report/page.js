@@ -125,9 +125,9 @@
     const element = byId("fan");
     Plotly.react(element, fanTraces(), layout({
       hovermode: "closest", hoverdistance: 24, dragmode: "zoom", margin: { l: 64, r: 20, t: 8, b: 30 },
-      xaxis: { range, ...ticks(track, ...range), fixedrange: false, showspikes: true, spikemode: "across", spikethickness: 1, spikedash: "solid", spikecolor: color("quiet"), spikesnap: "data" },
-      yaxis: { range: extent(track, h, ...range), domain: [0.06, 1] },
-      yaxis2: { domain: [0, 0.03], fixedrange: true, showticklabels: false, showgrid: false, zeroline: false },
+      xaxis: { range, ...ticks(track, ...range), anchor: "y2", ticks: "", fixedrange: false, showspikes: true, spikemode: "across", spikethickness: 1, spikedash: "solid", spikecolor: color("quiet"), spikesnap: "data" },
+      yaxis: { range: extent(track, h, ...range), domain: [0.05, 1] },
+      yaxis2: { domain: [0, 0.022], fixedrange: true, showticklabels: false, ticks: "", showgrid: false, zeroline: false, showline: false },
     }), CONFIG);
     if (!element.dataset.wired) {
       element.dataset.wired = "1";

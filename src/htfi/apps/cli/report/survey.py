@@ -75,6 +75,7 @@ class Survey:
     digests: list[str] = field(default_factory=list[str])
     withheld: dict[str, int] = field(default_factory=dict[str, int])
     num_events: int = 0
+    last_digest: str = ""
     num_lines: int = 0
     widest: list[Noted] = field(default_factory=list[Noted])
     surprises: list[Noted] = field(default_factory=list[Noted])
@@ -192,7 +193,9 @@ def _origin(survey: Survey, decision: Decision, tally: SeriesTally) -> _Origin:
 
 
 def _take_facts(survey: Survey, decision: Decision, bucket: int) -> None:
-    survey.num_events += decision.inputs.num_events
+    if decision.inputs.digest != survey.last_digest:  # series that close together share their inputs
+        survey.last_digest = decision.inputs.digest
+        survey.num_events += decision.inputs.num_events
     survey.models |= decision.models
     if decision.settings_digest not in survey.digests:
         survey.digests.append(decision.settings_digest)

@@ -7,6 +7,7 @@ from html import escape
 from htfi.apps.cli.report.facts import Facts
 from htfi.apps.cli.report.notable import Noted
 from htfi.apps.cli.report.survey import SeriesTally, Survey
+from htfi.apps.cli.summary import BASELINE
 from htfi.apps.cli.view_text import format_percent, format_price
 from htfi.domain.decision import Regime
 from htfi.domain.time import format_ns
@@ -140,9 +141,9 @@ def quarantine_html(facts: Facts) -> str:
 
 
 def baseline_of(survey: Survey) -> int:
-    """The place of the random walk among the names; the last name where a run has none."""
+    """The place among the names of the random walk, or of the last name in a run without one."""
     names = survey.axes.names
-    return next((k for k, name in enumerate(names) if "walk" in name), len(names) - 1)
+    return names.index(BASELINE) if BASELINE in names else len(names) - 1
 
 
 def words(name: str) -> str:
@@ -176,7 +177,7 @@ def _noted_rows(noted: Iterable[Noted], unit: str) -> str:
         )
     head = (
         f"<th>as of (UTC)</th><th>series</th><th>regime</th><th>{unit}</th><th>90% band, next bar</th>"
-        "<th>came</th><th>rationale</th>"
+        '<th>came</th><th class="text">rationale</th>'
     )
     return f'<table class="words"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
 
