@@ -22,6 +22,9 @@ _SILENT = frozenset({"bps", "fraction", "sigmas"})
 _LEVELS = frozenset({"mid", "microprice", "price", "close", "bid", "ask", "count"})
 
 
+_LARGE = 999.5  # from here on, three significant digits would need an exponent
+
+
 @lru_cache(maxsize=4096)
 def family(feature: str) -> str | None:
     """Features that tell one story share a family and are told once; one without a family is never told."""
@@ -33,22 +36,26 @@ def family(feature: str) -> str | None:
 
 def comparison(feature: str, value: float, usual: float, ratio: float) -> str:
     """'spread 3.1 bp against a usual 1.3 bp (2.4x)'."""
-    pattern, factor = _comparison(feature)
-    return pattern % (figure(factor * value), figure(factor * usual), figure(ratio))
+    pattern, rounded, factor = _comparison(feature)
+    value, usual = factor * value, factor * usual
+    if -_LARGE < value < _LARGE and usual < _LARGE and ratio < _LARGE:
+        return rounded % (value, usual, ratio)
+    return pattern % (figure(value), figure(usual), figure(ratio))
 
 
 @lru_cache(maxsize=4096)
-def _comparison(feature: str) -> tuple[str, float]:
+def _comparison(feature: str) -> tuple[str, str, float]:
     words = feature.split("_")
     sign, factor = next((_UNITS[word] for word in reversed(words) if word in _UNITS), ("", 1.0))
     name = " ".join(_SPELT.get(word, word) for word in words if word not in _SILENT) or feature
     amount = "%s" + sign.replace("%", "%%")
-    return f"{name.replace('%', '%%')} {amount} against a usual {amount} (%sx)", factor
+    pattern = f"{name.replace('%', '%%')} {amount} against a usual {amount} (%sx)"
+    return pattern, pattern.replace("%s", "%.3g"), factor
 
 
 def figure(value: float) -> str:
     """Three significant digits, or all digits before the point of a large number."""
-    return f"{value:.3g}" if -999.5 < value < 999.5 else f"{value:,.0f}"
+    return f"{value:.3g}" if -_LARGE < value < _LARGE else f"{value:,.0f}"
 
 
 def move(log_return: float, unit: str) -> str:
