@@ -10,7 +10,7 @@ from rich.text import Text
 
 from htfi.apps.cli.view_text import QUIET, REGIME_STYLE, clip
 from htfi.domain.decision import Regime
-from htfi.forecasting.scores import ScoreRow
+from htfi.forecasting.scoreboard import ScoreRow
 
 if TYPE_CHECKING:
     from htfi.wiring.engine import Run

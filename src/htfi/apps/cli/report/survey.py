@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from htfi.apps.cli.report.notable import Notable, Noted, note
 from htfi.domain.decision import Decision, Forecast, Regime
-from htfi.forecasting.scores import crps
+from htfi.forecasting.scores import crps, pit
 from htfi.wiring.outputs import Released, Withheld, subject
 
 FUSED = "fused"
@@ -236,9 +236,10 @@ def _score(survey: Survey, batch: list[_Matured], notable: Notable) -> None:
     np.add.at(survey.num, (bucket, h), 1.0)
     below = outcome[:, None, None] <= quantiles  # [N, K, Q]
     np.add.at(survey.below, h, below)
-    np.add.at(survey.pit, (h, _pit_bins(quantiles[:, 0], outcome, levels)), 1.0)
+    tenth = np.minimum(NUM_PIT_BINS - 1, pit(quantiles[:, 0], outcome, levels) * NUM_PIT_BINS).astype(np.intp)
+    np.add.at(survey.pit, (h, tenth), 1.0)
     low, high = (_at_level(quantiles[:, 0], levels, level) for level in (0.05, 0.95))
-    within = (outcome > low) & (outcome <= high)
+    within = (low <= outcome) & (outcome <= high)
     np.add.at(survey.regime_num, (regime, h), 1.0)
     np.add.at(survey.regime_within, (regime, h), within)
     for n, item in enumerate(batch):
@@ -259,9 +260,3 @@ def _at_level(quantiles: Array, levels: Array, level: float) -> Array:
     upper = int(np.searchsorted(levels, level).clip(1, len(levels) - 1))
     share = (level - levels[upper - 1]) / (levels[upper] - levels[upper - 1])
     return quantiles[:, upper - 1] + share * (quantiles[:, upper] - quantiles[:, upper - 1])
-
-
-def _pit_bins(quantiles: Array, outcome: Array, levels: Array) -> NDArray[np.intp]:
-    """The tenth of the predictive distribution that each outcome fell into."""
-    edges = np.stack([_at_level(quantiles, levels, b / NUM_PIT_BINS) for b in range(1, NUM_PIT_BINS)], axis=1)
-    return (outcome[:, None] > edges).sum(axis=1)
