@@ -1,4 +1,4 @@
-"""The sample's mapping and the intake agree: every row is an event, but for the one that the origin has wrong."""
+"""The sample's mapping and the intake agree: each row is an event, but for one that the origin has wrong."""
 
 import json
 import tomllib
