@@ -21,7 +21,6 @@ class NarrativeConfig:
     max_headline_chars: int = 160
     max_body_chars: int = 8_000
     max_cited: int = 2
-    max_drivers: int = 3
     usual_half_life_bars: float = 60.0
     usual_min_bars: int = 20
 
@@ -43,6 +42,5 @@ class NarrativeConfig:
             raise InvalidInput(
                 f"narrative.usual_half_life_bars must be above 0, not {self.usual_half_life_bars}"
             )
-        for name in ("max_cited", "max_drivers"):
-            if not 0 <= getattr(self, name) <= 3:
-                raise InvalidInput(f"narrative.{name} must lie in 0..3, not {getattr(self, name)}")
+        if not 0 <= self.max_cited <= 3:
+            raise InvalidInput(f"narrative.max_cited must lie in 0..3, not {self.max_cited}")

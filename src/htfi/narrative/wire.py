@@ -57,10 +57,6 @@ class Wire:
             shared.sort(key=_newest_first)
         return (shared or found)[:limit]
 
-    def weight(self, item: News, as_of_ns: int) -> float:
-        """How much of an item is left: 1 when new, half of it after each half-life."""
-        return 2.0 ** (-(as_of_ns - item.available_at_ns) / self._config.half_life_ns)
-
     def state(self) -> dict[str, Any]:
         shelves = [(_MARKET, self._market), *self._by_symbol.items()]
         return {
