@@ -100,7 +100,7 @@ def test_altered_entry_is_named(ledger: Path, index: int, data: st.DataObject) -
     content[data.draw(st.integers(0, len(content) - 1))] ^= 1
     with (
         altered_entry(ledger, index, bytes(content)),
-        pytest.raises(IntegrityError, match=f"entry {index} was altered"),
+        pytest.raises(IntegrityError, match=rf"db: entry {index} was altered: it no longer"),
     ):
         verify(ledger)
 

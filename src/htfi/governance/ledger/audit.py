@@ -55,8 +55,9 @@ def audit(store: LeafStore, key: VerifierKey, verify: VerifySignature, progress:
 
 @dataclass(frozen=True, slots=True)
 class _Doubt:
-    """Two stored things disagree: what to say once a signed root tells which of them is true."""
+    """Two stored things disagree: what to say once a signed root over `entry` tells which of them is true."""
 
+    entry: int
     if_entries_hold: str
     if_not: str
 
@@ -106,6 +107,7 @@ class _Walk:
         if at is not None:
             index = start + at
             self._doubt = _Doubt(
+                index,
                 f"the hash kept for entry {index} was altered; the entry itself holds",
                 f"entry {index} was altered: it no longer has the hash under which it was recorded",
             )
@@ -116,6 +118,7 @@ class _Walk:
             span = TILE_WIDTH**level
             first = (index * TILE_WIDTH + at) * span
             self._doubt = _Doubt(
+                first,
                 f"hash tile {level}/{index} was altered; the entries themselves hold",
                 f"one of entries {first} to {first + span - 1} was altered together with its hash",
             )
@@ -138,7 +141,7 @@ class _Walk:
         if checkpoint.size != size:
             self.fail(f"the checkpoint kept for size {size} is of size {checkpoint.size}")
         holds = checkpoint.root == self.frontier.root()
-        if self._doubt is not None:
+        if self._doubt is not None and self._doubt.entry < size:
             self.fail(self._doubt.if_entries_hold if holds else self._doubt.if_not)
         if not holds:
             self.fail(

@@ -1,0 +1,36 @@
+"""`htfi bench ledger` measures, reports and cleans up."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from htfi.apps.bench import ledger as bench
+from htfi.domain.decision import decode_decision, encode_decision
+
+
+def test_bench_reports_both_figures_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "NUM_RUNS", 2)
+    monkeypatch.setattr(bench, "NUM_PROOFS", 20)
+    scratch, figures = tmp_path / "scratch", tmp_path / "out" / "ledger.json"
+    scratch.mkdir()
+    arguments = ["--entries", "2000", "--folder", str(scratch), "--json", str(figures)]
+    result = CliRunner().invoke(bench.command, arguments, catch_exceptions=False)
+    assert result.exit_code == 0
+    body = json.loads(figures.read_text())
+    assert set(body["metrics"]) == {"appends_per_s", "verify_100k_s"}
+    assert all(value > 0 for value in body["metrics"].values())
+    told = [row["what"] for row in body["rows"]]
+    assert "append, groups of 256" in told
+    assert "verify 2000 entries" in told
+    assert any(what.startswith("pymerkle") for what in told)
+    assert list(scratch.iterdir()) == []
+
+
+def test_bench_entries_are_canonical_decisions_and_the_same_for_one_seed() -> None:
+    entries = bench.decision_like_entries(5, seed=3)
+    assert entries == bench.decision_like_entries(5, seed=3)
+    assert [encode_decision(decode_decision(entry)) for entry in entries] == entries
