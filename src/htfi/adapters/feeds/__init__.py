@@ -1,1 +1,1 @@
-"""Sources of rows: files, standard input, WebSocket."""
+"""Where events come from: files, standard input and WebSockets, read in blocks. Wiring opens them."""

@@ -5,12 +5,23 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from htfi.domain.errors import InvalidInput
 from htfi.pipeline.intake.spec import UNITS, SourceSpec
 
 # In order of preference where a source has several.
 _TIME = (
     *("ts", "timestamp", "datetime", "date_time", "event_time", "exch_ts", "published_at", "published"),
-    *("ts_close", "close_time", "end", "end_time", "bar_end", "start", "start_time", "open_time", "bar_start"),
+    *(
+        "ts_close",
+        "close_time",
+        "end",
+        "end_time",
+        "bar_end",
+        "start",
+        "start_time",
+        "open_time",
+        "bar_start",
+    ),
     *("time", "date", "day", "release_date"),
 )
 _ENDS = frozenset({"ts_close", "close_time", "end", "end_time", "bar_end"})
@@ -63,7 +74,9 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType({
         "id": ("id",),
     },
 })  # fmt: skip
-FIELDS = MappingProxyType({kind: frozenset((*fields, "ts", "available_at", "kind")) for kind, fields in _FIELDS.items()})
+FIELDS = MappingProxyType(
+    {kind: frozenset((*fields, "ts", "available_at", "kind")) for kind, fields in _FIELDS.items()}
+)
 ALL_FIELDS = frozenset().union(*FIELDS.values())
 REQUIRED: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "trade": ("ts", "price"),
@@ -94,12 +107,18 @@ class Layout:
         absent = [name for name in REQUIRED[self.kind] if name not in self.fields]
         if absent == ["ts"] and "available_at" in self.fields:
             return []
-        if self.kind == "quote" and not self.fields.keys() & {"bid", "ask"} and not {"side", "price"} <= self.fields.keys():
+        if (
+            self.kind == "quote"
+            and not self.fields.keys() & {"bid", "ask"}
+            and not {"side", "price"} <= self.fields.keys()
+        ):
             absent.append("bid and ask (or side and price)")
         return absent
 
 
-def recognise(names: Sequence[str], spec: SourceSpec, sample: Iterable[Mapping[str, Any]] = ()) -> Layout | None:
+def recognise(
+    names: Sequence[str], spec: SourceSpec, sample: Iterable[Mapping[str, Any]] = ()
+) -> Layout | None:
     """The layout of rows with these column names, or None where no kind fits.
 
     `sample` holds a few rows: they tell a quote's side (bid, ask) from a trade's (buy, sell).
@@ -118,7 +137,9 @@ def recognise(names: Sequence[str], spec: SourceSpec, sample: Iterable[Mapping[s
         time, clock = plain["date"], plain["time"]
     fields |= {name: found for name, found in (("ts", time), ("available_at", available)) if found}
     fields |= spec.columns
-    return Layout(kind, fields, spec.unit or time_unit, spec.unit or available_unit, _plain(time) in _ENDS, clock)
+    return Layout(
+        kind, fields, spec.unit or time_unit, spec.unit or available_unit, _plain(time) in _ENDS, clock
+    )
 
 
 def _kind(plain: Mapping[str, str], spec: SourceSpec, sample: Iterable[Mapping[str, Any]]) -> str:
@@ -159,3 +180,25 @@ def _time(plain: Mapping[str, str], synonyms: Iterable[str]) -> tuple[str, str]:
             if f"{name}_{unit}" in plain:
                 return plain[f"{name}_{unit}"], unit
     return "", ""
+
+
+def require_layout(
+    names: Sequence[str], spec: SourceSpec, where: str, sample: Iterable[Mapping[str, Any]]
+) -> Layout:
+    """The layout of a file whose columns are fixed. Raises: InvalidInput, naming what is missing."""
+    for field, column in spec.columns.items():
+        if column not in names:
+            raise InvalidInput(
+                f"{where}: no column '{column}' for {field}: its columns are {', '.join(names)}"
+            )
+    layout = recognise(names, spec, sample)
+    if layout is None:
+        raise InvalidInput(
+            f"{where}: columns {', '.join(names)} fit no kind of event: state kind and columns in a mapping"
+        )
+    if missing := layout.missing():
+        raise InvalidInput(
+            f"{where}: a {layout.kind} needs {', '.join(missing)}; its columns are {', '.join(names)}: "
+            "map them under [source.columns]"
+        )
+    return layout

@@ -57,7 +57,9 @@ class SourceSpec:
         for key, choices in _CHOICES.items():
             if getattr(self, key) not in choices:
                 offered = ", ".join(choice for choice in choices if choice)
-                raise InvalidInput(f"source '{self.name}': {key} = '{getattr(self, key)}': choose one of {offered}")
+                raise InvalidInput(
+                    f"source '{self.name}': {key} = '{getattr(self, key)}': choose one of {offered}"
+                )
         for key in ("zone", "date_zone"):
             self._check(key, _zone)
         for key in ("delay", "tolerance"):
@@ -107,7 +109,9 @@ def read_interval(text: str) -> str:
             good = False
         if good:
             return text
-        raise InvalidInput(f"'{text}' is no interval: write {head}: and a number above 0, such as {head}:5000")
+        raise InvalidInput(
+            f"'{text}' is no interval: write {head}: and a number above 0, such as {head}:5000"
+        )
     return format_duration(parse_duration(text))
 
 
@@ -125,7 +129,9 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise InvalidInput(f"'{name}' is no time zone: write a name such as America/New_York or UTC") from error
+        raise InvalidInput(
+            f"'{name}' is no time zone: write a name such as America/New_York or UTC"
+        ) from error
 
 
 def _duration(text: str) -> int:

@@ -35,7 +35,11 @@ def read_time(value: Any, zone: ZoneInfo | None, unit: str) -> int | date:
         if kind is str:
             found = _from_text(value, zone, unit)
         elif kind is Instant:
-            found = value.ns if value.zoned else _ns(_localise(_EPOCH + timedelta(microseconds=value.ns // 1000), zone))
+            found = (
+                value.ns
+                if value.zoned
+                else _ns(_localise(_EPOCH + timedelta(microseconds=value.ns // 1000), zone))
+            )
             found += 0 if value.zoned else value.ns % 1000
         elif kind is int or kind is float:
             found = _from_number(value, unit)
@@ -88,7 +92,9 @@ class DayRule:
         found = self._opens.get(day)
         if found is None:
             stated = self.at or ((24, 0) if self.delayed else None)
-            found = self._opens[day] = self._at(day, stated) if stated else self._at(next_weekday(day), (9, 30))
+            found = self._opens[day] = (
+                self._at(day, stated) if stated else self._at(next_weekday(day), (9, 30))
+            )
         return found
 
     def _at(self, day: date, clock: tuple[int, int]) -> int:
@@ -114,7 +120,9 @@ def _from_text(text: str, zone: ZoneInfo | None, unit: str) -> int | date:
         try:
             return parse_timestamp(text, zone)
         except InvalidInput as error:
-            raise Refusal(Reason.NO_ZONE if "no zone" in str(error) else Reason.BAD_TIME, str(error)) from error
+            raise Refusal(
+                Reason.NO_ZONE if "no zone" in str(error) else Reason.BAD_TIME, str(error)
+            ) from error
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -138,7 +146,9 @@ def _from_number(value: int | float, unit: str) -> int | date:
 
 def _localise(moment: datetime, zone: ZoneInfo | None) -> datetime:
     if zone is None:
-        raise Refusal(Reason.NO_ZONE, f"'{moment.replace(tzinfo=None)}' has no zone: state `zone` in the feed's mapping")
+        raise Refusal(
+            Reason.NO_ZONE, f"'{moment.replace(tzinfo=None)}' has no zone: state `zone` in the feed's mapping"
+        )
     return moment.replace(tzinfo=zone)
 
 

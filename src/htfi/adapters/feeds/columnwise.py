@@ -1,0 +1,222 @@
+"""A Parquet batch column by column: clean rows straight into events, doubtful ones left to the row parser.
+
+The masks here are conservative: they may doubt a good row and never pass a bad one, so that the rules on
+values stand in `pipeline.intake` alone. A property test holds the two ways together.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from htfi.adapters.feeds.arrow import Floats, NotColumnwise, instants, numbers, texts
+from htfi.domain.events import Bar, Event, Quote, Trade
+from htfi.domain.time import parse_duration
+from htfi.pipeline.intake.cells import read_symbol
+from htfi.pipeline.intake.columns import ASK_SIDES, BID_SIDES, Layout
+from htfi.pipeline.intake.reasons import Refusal
+from htfi.pipeline.intake.rows import RowParser
+from htfi.pipeline.intake.spec import SourceSpec
+from htfi.pipeline.intake.stamps import DayRule
+
+Mask = NDArray[np.bool_]
+Instants = NDArray[np.int64]
+Build = Callable[[NDArray[np.intp] | slice, Sequence[int]], list[Event]]
+
+
+class Columnwise:
+    """Reads batches of one source whose columns are known."""
+
+    def __init__(self, parser: RowParser, layout: Layout) -> None:
+        self._parser = parser
+        self._spec: SourceSpec = parser.spec
+        self._layout = layout
+        self._days = DayRule.of(parser.spec)
+        self._read = {"trade": self._trades, "quote": self._quotes, "bar": self._bars}.get(layout.kind)
+
+    def read(self, batch: pa.RecordBatch) -> tuple[Mask, Instants, Build] | None:
+        """Which rows are clean, when each is known, and how to make events of chosen ones; None: read row by row.
+
+        `Build` takes places in the batch and the row number of each.
+        """
+        if self._read is None:
+            return None
+        columns = {name: batch.column(column) for name, column in self._layout.fields.items()}
+        try:
+            return self._read(columns, batch.num_rows)
+        except NotColumnwise:
+            return None
+
+    def _trades(self, columns: dict[str, pa.Array], num_rows: int) -> tuple[Mask, Instants, Build]:
+        event_ns, available_ns, clean = self._times(columns)
+        symbols, symbols_good = self._symbols(columns, num_rows)
+        price = numbers(columns["price"])
+        size = numbers(columns["size"]) if "size" in columns else Floats.of(np.zeros(num_rows))
+        clean = clean & symbols_good & _positive(price) & _at_least_0(size)
+        venue, known_as = _text(columns.get("venue"), num_rows), _text(columns.get("id"), num_rows)
+        source = repeat(self._parser.source)
+
+        def build(at: NDArray[np.intp] | slice, rows: Sequence[int]) -> list[Event]:
+            return list(map(
+                Trade, available_ns[at].tolist(), event_ns[at].tolist(), source, rows, symbols[at].tolist(),
+                price.values[at].tolist(), size.values[at].tolist(), venue[at].tolist(), known_as[at].tolist(),
+            ))  # fmt: skip
+
+        return clean, available_ns, build
+
+    def _quotes(self, columns: dict[str, pa.Array], num_rows: int) -> tuple[Mask, Instants, Build]:
+        event_ns, available_ns, clean = self._times(columns)
+        symbols, symbols_good = self._symbols(columns, num_rows)
+        if "bid" in columns or "ask" in columns:
+            sides, sides_good = _two_sides(columns, num_rows)
+        else:
+            sides, sides_good = _one_side(columns, num_rows)
+        clean = clean & symbols_good & sides_good
+        venue, known_as = _text(columns.get("venue"), num_rows), _text(columns.get("id"), num_rows)
+        source = repeat(self._parser.source)
+
+        def build(at: NDArray[np.intp] | slice, rows: Sequence[int]) -> list[Event]:
+            bid, bid_size, ask, ask_size = (side[at].tolist() for side in sides)
+            return list(map(
+                Quote, available_ns[at].tolist(), event_ns[at].tolist(), source, rows, symbols[at].tolist(),
+                bid, bid_size, ask, ask_size, venue[at].tolist(), known_as[at].tolist(),
+            ))  # fmt: skip
+
+        return clean, available_ns, build
+
+    def _bars(self, columns: dict[str, pa.Array], num_rows: int) -> tuple[Mask, Instants, Build]:
+        if "interval" in columns:
+            raise NotColumnwise
+        symbols, symbols_good = self._symbols(columns, num_rows)
+        closed = numbers(columns["close"])
+        opened, high, low = (
+            numbers(columns[name]) if name in columns else closed for name in ("open", "high", "low")
+        )
+        volume = numbers(columns["volume"]) if "volume" in columns else Floats.of(np.zeros(num_rows))
+        clean = symbols_good & _at_least_0(volume)
+        for price in (opened, high, low, closed):
+            clean &= _positive(price) & (low.values <= price.values) & (price.values <= high.values)
+        interval, start_ns, end_ns, times_good = self._spans(columns)
+        available_ns = end_ns + self._spec.delay_ns
+        if "available_at" in columns:
+            stamped = instants(columns["available_at"], self._parser.zone, self._layout.available_unit)
+            if stamped.dated:
+                raise NotColumnwise
+            available_ns = stamped.ns
+            times_good = times_good & stamped.good
+        clean = clean & times_good & (available_ns >= end_ns)
+        known_as = _text(columns.get("id"), num_rows)
+        source, intervals = repeat(self._parser.source), repeat(interval)
+
+        def build(at: NDArray[np.intp] | slice, rows: Sequence[int]) -> list[Event]:
+            ends = end_ns[at].tolist()
+            return list(map(
+                Bar, available_ns[at].tolist(), ends, source, rows, symbols[at].tolist(), intervals,
+                start_ns[at].tolist(), ends, opened.values[at].tolist(), high.values[at].tolist(),
+                low.values[at].tolist(), closed.values[at].tolist(), volume.values[at].tolist(), known_as[at].tolist(),
+            ))  # fmt: skip
+
+        return clean, available_ns, build
+
+    def _times(self, columns: dict[str, pa.Array]) -> tuple[Instants, Instants, Mask]:
+        """Event times, times of availability, and where both are good."""
+        if "ts" not in columns:
+            raise NotColumnwise
+        happened = instants(columns["ts"], self._parser.zone, self._layout.time_unit)
+        if happened.dated or self._layout.clock:
+            raise NotColumnwise
+        if "available_at" not in columns:
+            return happened.ns, happened.ns + self._spec.delay_ns, happened.good
+        known = instants(columns["available_at"], self._parser.zone, self._layout.available_unit)
+        if known.dated:
+            raise NotColumnwise
+        return happened.ns, known.ns, happened.good & known.good
+
+    def _spans(self, columns: dict[str, pa.Array]) -> tuple[str, Instants, Instants, Mask]:
+        """Interval, starts, ends, and where the time column is good."""
+        if "ts" not in columns or self._layout.clock:
+            raise NotColumnwise
+        stamped = instants(columns["ts"], self._parser.zone, self._layout.time_unit)
+        if stamped.dated:
+            if self._parser.interval not in ("", "1d"):
+                raise NotColumnwise
+            days, places = np.unique(stamped.ns[stamped.good], return_inverse=True)
+            starts, ends = np.zeros_like(stamped.ns), np.zeros_like(stamped.ns)
+            dates = days.astype("datetime64[D]").tolist()
+            starts[stamped.good] = np.array([self._days.start(day) for day in dates], np.int64)[places]
+            ends[stamped.good] = np.array([self._days.close(day) for day in dates], np.int64)[places]
+            return "1d", starts, ends, stamped.good
+        interval = self._parser.interval
+        if not interval:
+            raise NotColumnwise
+        length_ns = 0 if ":" in interval else parse_duration(interval)
+        at_end = self._parser.stamps_end(self._layout)
+        first = stamped.ns - length_ns if at_end else stamped.ns
+        return interval, first, first + length_ns, stamped.good
+
+    def _symbols(self, columns: dict[str, pa.Array], num_rows: int) -> tuple[NDArray[np.object_], Mask]:
+        if "symbol" not in columns:
+            return np.full(num_rows, self._parser.symbol, object), np.ones(num_rows, bool)
+        column = texts(columns["symbol"])
+        return column.values, column.where(_is_symbol)
+
+
+def _one_side(columns: dict[str, pa.Array], num_rows: int) -> tuple[list[NDArray[Any]], Mask]:
+    """Bid, bid size, ask, ask size of quotes that carry one side each."""
+    price = numbers(columns["price"])
+    size = numbers(columns["size"]) if "size" in columns else None
+    side = texts(columns["side"])
+    is_bid, is_ask = (
+        side.where(lambda word: word.lower() in BID_SIDES),
+        side.where(lambda word: word.lower() in ASK_SIDES),
+    )
+    clean = _positive(price) & (is_bid | is_ask)
+    nothing = np.full(num_rows, None, object)
+    sizes: NDArray[Any] = nothing
+    if size is not None:
+        clean = clean & _at_least_0(size)
+        sizes = size.values.astype(object)
+    prices = price.values.astype(object)
+    return [
+        np.where(is_bid, prices, nothing), np.where(is_bid, sizes, nothing),
+        np.where(is_bid, nothing, prices), np.where(is_bid, nothing, sizes),
+    ], clean  # fmt: skip
+
+
+def _two_sides(columns: dict[str, pa.Array], num_rows: int) -> tuple[list[NDArray[Any]], Mask]:
+    """Bid, bid size, ask, ask size of quotes; a side without a price is None."""
+    nothing = Floats(np.zeros(num_rows), np.ones(num_rows, bool))
+    bid, bid_size, ask, ask_size = (
+        numbers(columns[name]) if name in columns else nothing
+        for name in ("bid", "bid_size", "ask", "ask_size")
+    )
+    clean = ~(bid.null & ask.null) & ~(bid.values > ask.values) | (bid.null ^ ask.null)
+    for price, size in ((bid, bid_size), (ask, ask_size)):
+        clean &= price.null | (_positive(price) & (size.null | _at_least_0(size)))
+    return [
+        bid.objects(), bid_size.objects(bid.null), ask.objects(), ask_size.objects(ask.null)
+    ], clean  # fmt: skip
+
+
+def _text(column: pa.Array | None, num_rows: int) -> NDArray[np.object_]:
+    if column is None:
+        return np.full(num_rows, "", object)
+    return texts(column).values
+
+
+def _positive(column: Floats) -> Mask:
+    return ~column.null & (column.values > 0.0) & (column.values < np.inf)
+
+
+def _at_least_0(column: Floats) -> Mask:
+    return ~column.null & (column.values >= 0.0) & (column.values < np.inf)
+
+
+def _is_symbol(text: str) -> bool:
+    try:
+        return read_symbol(text) == text
+    except Refusal:
+        return False

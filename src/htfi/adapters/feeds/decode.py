@@ -1,0 +1,115 @@
+"""Records of bytes into events or rejections: JSON objects and CSV cells. The text and inbox readers call it."""
+
+import csv
+from collections.abc import Hashable, Sequence
+from hashlib import blake2b
+from typing import Any, cast
+
+import msgspec
+
+from htfi.adapters.feeds.framing import MAX_ROW_BYTES, Record
+from htfi.domain.events import Event, Rejection
+from htfi.pipeline.intake.identity import identity
+from htfi.pipeline.intake.reasons import Reason, Refusal
+from htfi.pipeline.intake.rows import RowParser
+
+_SHORT_BYTES = 256
+_SHOWN_BYTES = 1200  # enough for what a rejection keeps, whatever the characters
+
+Row = dict[str, Any]
+
+
+class Parsed:
+    """Items of consecutive rows with an identity for each event (None for a rejection)."""
+
+    def __init__(self) -> None:
+        self.items: list[Event | Rejection] = []
+        self.identities: list[Hashable] = []
+
+    def add(self, item: Event | Rejection, content: bytes) -> None:
+        self.items.append(item)
+        if type(item) is Rejection:
+            self.identities.append(None)
+        else:
+            short = len(content) <= _SHORT_BYTES
+            self.identities.append(
+                identity(item, content if short else blake2b(content, digest_size=16).digest())
+            )
+
+
+class JsonRows:
+    """One JSON object a line."""
+
+    def __init__(self) -> None:
+        self._decode = msgspec.json.Decoder().decode
+
+    def cells(self, content: bytes) -> Row | None:
+        """A line's fields; None for a blank line. Raises: Refusal."""
+        try:
+            row = self._decode(content)
+        except UnicodeDecodeError as error:
+            raise Refusal(Reason.BAD_ENCODING, f"not UTF-8 at byte {error.start}") from error
+        except (msgspec.DecodeError, RecursionError) as error:
+            if not content.strip():
+                return None
+            raise Refusal(_encoding_reason(content), f"no JSON: {error}") from error
+        if type(row) is not dict:
+            raise Refusal(Reason.MALFORMED, "the line is JSON but no object")
+        return cast("Row", row)
+
+
+class CsvRows:
+    """One record of cells a line, under the names of a header."""
+
+    def __init__(self, header: Sequence[str], delimiter: str) -> None:
+        self._header = tuple(header)
+        self._delimiter = delimiter
+
+    def cells(self, content: bytes) -> Row | None:
+        """A record's cells by column; None for a blank line. Raises: Refusal."""
+        values = split_record(content, self._delimiter)
+        if values is None:
+            return None
+        if len(values) != len(self._header):
+            raise Refusal(Reason.MALFORMED, f"{len(values)} cells under a header of {len(self._header)}")
+        return dict(zip(self._header, values, strict=True))
+
+
+def split_record(content: bytes, delimiter: str) -> list[str] | None:
+    """The cells of one CSV record; None for a blank line. Raises: Refusal."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Refusal(Reason.BAD_ENCODING, f"not UTF-8 at byte {error.start}") from error
+    text = text.rstrip("\r\n")
+    if not text.strip():
+        return None
+    if '"' not in text:
+        return text.split(delimiter)
+    try:
+        return next(csv.reader([text], delimiter=delimiter, strict=True))
+    except (csv.Error, StopIteration) as error:
+        raise Refusal(Reason.MALFORMED, f"no CSV record: {error}") from error
+
+
+def parse_record(
+    rows: JsonRows | CsvRows, parser: RowParser, record: Record, number: int, arrival_ns: int | None = None
+) -> Event | Rejection | None:
+    """What one record holds; None where it is blank or not wanted."""
+    _, content, num_bytes = record
+    if num_bytes > MAX_ROW_BYTES:
+        detail = f"{num_bytes} bytes: a row has at most {MAX_ROW_BYTES}"
+        return parser.reject(number, Reason.TOO_LONG, detail, content)
+    try:
+        cells = rows.cells(content)
+    except Refusal as refusal:
+        return parser.reject(number, refusal.reason, refusal.detail, content[:_SHOWN_BYTES])
+    return None if cells is None else parser.parse(cells, number, content[:_SHOWN_BYTES], arrival_ns)
+
+
+def _encoding_reason(content: bytes) -> Reason:
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return Reason.BAD_ENCODING
+    return Reason.MALFORMED

@@ -1,0 +1,104 @@
+"""Bytes into records, with bounded memory: lines for JSONL, quoted records for CSV. The text readers call it."""
+
+from collections.abc import Callable, Iterator
+
+MAX_ROW_BYTES = 1_000_000
+CHUNK_BYTES = 1 << 18
+_KEPT_BYTES = 400
+
+Record = tuple[int, bytes, int]  # offset of its first byte, content, length in bytes
+
+
+class Lines:
+    """Lines of a stream from `offset` on, without their line feed.
+
+    A line over `MAX_ROW_BYTES` comes cut to a few hundred bytes with its true length, so that memory stays
+    bounded whatever its length. `read` gives b'' where nothing more has come; then `finish` gives the last line.
+    """
+
+    def __init__(self, read: Callable[[int], bytes], offset: int = 0) -> None:
+        self._read = read
+        self._offset = offset  # of the first byte of `_rest`
+        self._rest = b""
+        self._skipped = 0  # bytes of an over-long line after those in `_rest`
+
+    def next(self, num_bytes: int = CHUNK_BYTES) -> list[Record] | None:
+        """The lines that one more read completes; None where the stream gives nothing more."""
+        chunk = self._read(num_bytes)
+        if not chunk:
+            return None
+        if self._skipped:
+            return self._skip(chunk)
+        return self._split(chunk)
+
+    def _split(self, chunk: bytes) -> list[Record]:
+        parts = (self._rest + chunk).split(b"\n")
+        rest = parts.pop()
+        records: list[Record] = []
+        offset = self._offset
+        for part in parts:
+            length = len(part)
+            records.append((offset, part if length <= MAX_ROW_BYTES else part[:_KEPT_BYTES], length))
+            offset += length + 1
+        self._offset, self._rest = offset, rest
+        if len(rest) > MAX_ROW_BYTES:
+            self._rest, self._skipped = rest[:_KEPT_BYTES], len(rest) - _KEPT_BYTES
+        return records
+
+    def finish(self) -> list[Record]:
+        """The last line, where the stream ends without a line feed."""
+        record = (self._offset, self._rest, len(self._rest) + self._skipped)
+        self._offset += record[2]
+        self._rest, self._skipped = b"", 0
+        return [record] if record[2] else []
+
+    def _skip(self, chunk: bytes) -> list[Record]:
+        end = chunk.find(b"\n")
+        if end < 0:
+            self._skipped += len(chunk)
+            return []
+        length = len(self._rest) + self._skipped + end
+        record = (self._offset, self._rest, length)
+        self._offset += length + 1
+        self._rest, self._skipped = b"", 0
+        return [record, *self._split(chunk[end + 1 :])]
+
+
+class CsvRecords:
+    """Joins lines whose quotes stay open (RFC 4180), up to `MAX_ROW_BYTES`.
+
+    A quote that never closes costs its own line only: the lines after it are read again on their own.
+    """
+
+    def __init__(self) -> None:
+        self._open: list[Record] = []
+        self._open_bytes = 0
+
+    def join(self, lines: list[Record]) -> Iterator[Record]:
+        """The records that these lines complete."""
+        for line in lines:
+            yield from self._add(line)
+
+    def finish(self) -> Iterator[Record]:
+        """What is left open at the end of the stream, line by line."""
+        yield from self._give_up()
+
+    def _add(self, line: Record) -> Iterator[Record]:
+        closes = line[1].count(b'"') % 2 == 1
+        if not self._open and not closes:
+            yield line
+        elif self._open_bytes + line[2] > MAX_ROW_BYTES:
+            yield from self._give_up()
+            yield from self._add(line) if line[2] <= MAX_ROW_BYTES else (line,)
+        elif self._open and closes:
+            offset = self._open[0][0]
+            content = b"\n".join((*(part for _, part, _ in self._open), line[1]))
+            self._open, self._open_bytes = [], 0
+            yield offset, content, len(content)
+        else:
+            self._open.append(line)
+            self._open_bytes += line[2] + 1
+
+    def _give_up(self) -> Iterator[Record]:
+        lines, self._open, self._open_bytes = self._open, [], 0
+        yield from lines  # after the first, none has an odd quote: it would have closed the record

@@ -1,0 +1,183 @@
+"""Parquet files as blocks of parsed rows, in constant memory. Wiring opens them; the merge reads them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from htfi.adapters.feeds.arrow import cells, row_hashes
+from htfi.adapters.feeds.columnwise import Columnwise
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.events import Event, Rejection
+from htfi.pipeline.intake.columns import Layout, require_layout
+from htfi.pipeline.intake.identity import identity
+from htfi.pipeline.intake.peek import SAMPLE_ROWS, SIDES_ROWS, Findings, find_out
+from htfi.pipeline.intake.rows import RowParser
+from htfi.pipeline.intake.source import Block, Mark
+from htfi.pipeline.intake.spec import SourceSpec
+
+_NEWS_ROWS = 1024  # long rows
+
+
+class ParquetReader:
+    """Implements the port `Reader` over one file. Marks are [rows before, rows of the file before]."""
+
+    live = False
+
+    def __init__(self, path: Path, spec: SourceSpec, symbol: str, block_rows: int) -> None:
+        self._path = path
+        self._spec = spec
+        self._block_rows = block_rows
+        self._file = self._open()
+        self.num_rows: int = self._file.metadata.num_rows
+        names = self._file.schema_arrow.names
+        sample_columns = [name for name in names if not _is_nested(self._file.schema_arrow.field(name).type)]
+        self._columns = sample_columns
+        sample = self._sample()
+        self._layout: Layout = require_layout(names, spec, str(path), sample[:SIDES_ROWS])
+        self.findings: Findings = find_out(spec, symbol, self._layout, sample)
+        self._parser = RowParser(spec, symbol, self._layout, self.findings.interval)
+        if self._layout.kind == "news":
+            self._block_rows = min(block_rows, _NEWS_ROWS)
+        self._columnwise = Columnwise(self._parser, self._layout)
+        if spec.duplicates == "keep":
+            used = {*self._layout.fields.values(), self._layout.clock}
+            self._columns = [name for name in sample_columns if name in used]
+        self._batches: Iterator[pa.RecordBatch] = iter(())
+        self._num_numbered = self._num_read = 0
+
+    def start(self, mark: Mark | None) -> None:
+        self._num_numbered, self._num_read = (0, 0) if mark is None else (mark[0], mark[1])
+        self._batches = self._batches_from(self._num_read)
+
+    def read(self) -> Block | None:
+        batch = next(self._batches, None)
+        if batch is None:
+            return None
+        mark = [self._num_numbered, self._num_read]
+        self._num_read += batch.num_rows
+        batch = self._wanted(batch)
+        block = self._parse(batch, mark)
+        self._num_numbered += len(block.items)
+        return block
+
+    def progress(self) -> float | None:
+        return self._num_read / self.num_rows if self.num_rows else 1.0
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _open(self) -> pq.ParquetFile:
+        try:
+            return pq.ParquetFile(self._path, pre_buffer=False)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise InvalidInput(
+                f"{self._path} is no whole Parquet file ({_line(error)}): fetch it again"
+            ) from error
+        except OSError as error:
+            why = error.strerror or _line(error)
+            raise DependencyUnavailable(f"{self._path}: {why}: check the path and its rights") from error
+
+    def _batches_from(self, first_row: int) -> Iterator[pa.RecordBatch]:
+        """Batches from a row of the file on; whole row groups before it are not read."""
+        metadata = self._file.metadata
+        group, before = 0, 0
+        while group < metadata.num_row_groups and before + metadata.row_group(group).num_rows <= first_row:
+            before += metadata.row_group(group).num_rows
+            group += 1
+        if group == metadata.num_row_groups:
+            return
+        groups = list(range(group, metadata.num_row_groups))
+        try:
+            batches = self._file.iter_batches(
+                self._block_rows, groups, columns=self._columns, use_threads=False
+            )
+            for batch in batches:
+                skip = min(max(first_row - before, 0), batch.num_rows)
+                before += batch.num_rows
+                if skip < batch.num_rows:
+                    yield batch.slice(skip) if skip else batch
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidInput(
+                f"{self._path}: damaged after row {before} ({_line(error)}): fetch it again"
+            ) from error
+
+    def _sample(self) -> list[dict[str, Any]]:
+        batch = next(self._batches_from(0), None)
+        return [] if batch is None else cells(batch.slice(0, SAMPLE_ROWS))
+
+    def _wanted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows of the symbols or series that the mapping asks for; a row without one stays, to be refused."""
+        column = self._layout.fields.get("series" if self._layout.kind == "macro" else "symbol")
+        if not self._spec.only or column is None or self._layout.kind == "news":
+            return batch
+        names = batch.column(column)
+        if isinstance(names, pa.DictionaryArray):
+            names = names.dictionary_decode()
+        stripped = pc.utf8_trim_whitespace(names.cast(pa.large_string()))
+        wanted = pc.is_in(stripped, pa.array(self._spec.only, pa.large_string()))
+        return batch.filter(pc.or_(wanted, pc.is_null(names)))
+
+    def _parse(self, batch: pa.RecordBatch, mark: Mark) -> Block:
+        num_rows = batch.num_rows
+        hashes = None if self._spec.duplicates == "keep" else row_hashes(batch).tolist()
+        columnwise = self._columnwise.read(batch) if num_rows else None
+        if columnwise is None:
+            items, hashes = self._row_by_row(batch, mark[0], hashes)
+            return Block(mark, items, _identities(items, hashes))
+        clean, available_ns, build = columnwise
+        if clean.all():
+            events = build(slice(None), range(mark[0] + 1, mark[0] + num_rows + 1))
+            return Block(mark, events, _identities(events, hashes), _order(available_ns))
+        items = self._both_ways(batch, mark[0], np.flatnonzero(clean), np.flatnonzero(~clean), build)
+        return Block(mark, items, _identities(items, hashes))
+
+    def _both_ways(
+        self, batch: pa.RecordBatch, num_before: int, clean: Any, doubted: Any, build: Any
+    ) -> list[Event | Rejection]:
+        items: list[Any] = [None] * batch.num_rows
+        for place, event in zip(clean.tolist(), build(clean, (clean + num_before + 1).tolist()), strict=True):
+            items[place] = event
+        for place, row in zip(doubted.tolist(), cells(batch.take(pa.array(doubted))), strict=True):
+            items[place] = self._parser.parse(row, num_before + place + 1)
+        return items
+
+    def _row_by_row(
+        self, batch: pa.RecordBatch, num_before: int, hashes: list[int] | None
+    ) -> tuple[list[Event | Rejection], list[int] | None]:
+        items: list[Event | Rejection] = []
+        kept: list[int] = []
+        for place, row in enumerate(cells(batch)):
+            item = self._parser.parse(row, num_before + len(items) + 1)
+            if item is not None:
+                items.append(item)
+                kept.append(place)
+        return items, None if hashes is None else [hashes[place] for place in kept]
+
+
+def _identities(items: list[Any], hashes: list[int] | None) -> list[Any] | None:
+    if hashes is None:
+        return None
+    return [
+        None if type(item) is Rejection else identity(item, content)
+        for item, content in zip(items, hashes, strict=True)
+    ]
+
+
+def _order(available_ns: NDArray[np.int64]) -> tuple[int, int] | None:
+    if bool(np.all(available_ns[1:] >= available_ns[:-1])):
+        return int(available_ns[0]), int(available_ns[-1])
+    return None
+
+
+def _is_nested(kind: pa.DataType) -> bool:
+    return pa.types.is_nested(kind)
+
+
+def _line(error: BaseException) -> str:
+    return str(error).splitlines()[0][:120] if str(error) else type(error).__name__

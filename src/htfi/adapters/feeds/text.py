@@ -1,0 +1,157 @@
+"""CSV and JSONL files, plain or gzipped, as blocks of parsed rows. Wiring opens them; the merge reads them."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from htfi.adapters.feeds.decode import CsvRows, JsonRows, Parsed, Row, parse_record, split_record
+from htfi.adapters.feeds.framing import CHUNK_BYTES, CsvRecords, Lines, Record
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.pipeline.intake.columns import Layout, require_layout
+from htfi.pipeline.intake.peek import SAMPLE_ROWS, SIDES_ROWS, Findings, find_out
+from htfi.pipeline.intake.reasons import Refusal
+from htfi.pipeline.intake.rows import RowParser
+from htfi.pipeline.intake.source import Block, Mark
+from htfi.pipeline.intake.spec import SourceSpec
+
+_SAMPLE_BYTES = 1 << 22
+_BOM = b"\xef\xbb\xbf"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_DELIMITERS = ",;\t|"
+
+
+class TextReader:
+    """Implements the port `Reader` over one file. Marks are [rows before, byte offset of the next]."""
+
+    live = False
+
+    def __init__(self, path: Path, spec: SourceSpec, symbol: str, block_rows: int) -> None:
+        self._path = path
+        self._spec = spec
+        self._is_csv = spec.format == "csv"
+        self._zipped = path.suffix == ".gz"
+        self._block_bytes = min(CHUNK_BYTES, block_rows * 100)
+        self._file = self._open()
+        self.num_bytes = path.stat().st_size
+        self._begin = 0  # after a byte order mark and the header
+        self._rows: JsonRows | CsvRows = JsonRows()
+        layout = self._read_head()
+        sample = self._sample()
+        self.findings: Findings = find_out(spec, symbol, layout, sample)
+        self._parser = RowParser(spec, symbol, layout, self.findings.interval, sample[:SIDES_ROWS])
+        self._records = self._records_from(self._begin)
+        self._num_rows = 0
+        self._offset = self._begin
+
+    def start(self, mark: Mark | None) -> None:
+        self._num_rows, self._offset = (0, self._begin) if mark is None else (mark[0], mark[1])
+        self._records = self._records_from(self._offset)
+
+    def read(self) -> Block | None:
+        batch = next(self._records, None)
+        if batch is None:
+            return None
+        records, next_offset = batch
+        mark = [self._num_rows, self._offset]
+        parsed = Parsed()
+        for record in records:
+            item = parse_record(self._rows, self._parser, record, self._num_rows + 1)
+            if item is not None:
+                self._num_rows += 1
+                parsed.add(item, record[1])
+        self._offset = next_offset
+        return Block(mark, parsed.items, parsed.identities)
+
+    def progress(self) -> float | None:
+        if self.num_bytes == 0:
+            return 1.0
+        at = cast("gzip.GzipFile", self._file).fileobj.tell() if self._zipped else self._offset
+        return min(at / self.num_bytes, 1.0)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _open(self) -> BinaryIO:
+        try:
+            return cast("BinaryIO", gzip.open(self._path)) if self._zipped else self._path.open("rb")
+        except OSError as error:
+            raise DependencyUnavailable(
+                f"{self._path}: {error.strerror}: check the path and its rights"
+            ) from error
+
+    def _read(self, num_bytes: int) -> bytes:
+        try:
+            return self._file.read(num_bytes)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise InvalidInput(f"{self._path}: damaged or cut short ({error}): fetch it again") from error
+        except OSError as error:
+            raise DependencyUnavailable(f"{self._path}: {error.strerror or error}: check the disk") from error
+
+    def _read_head(self) -> Layout | None:
+        """Past a byte order mark and a header; the layout of a CSV."""
+        head = self._read(3)
+        if head[:2] in _UTF16:
+            raise InvalidInput(f"{self._path} is UTF-16: save it as UTF-8")
+        self._begin = 3 if head == _BOM else 0
+        if not self._is_csv:
+            return None
+        for records, _ in self._records_from(self._begin):
+            for offset, content, num_bytes in records:
+                if not content.strip():
+                    continue
+                self._begin = offset + num_bytes + 1
+                return self._read_header(content)
+        return None
+
+    def _read_header(self, content: bytes) -> Layout:
+        text = content.decode("utf-8", "replace")
+        delimiter = max(_DELIMITERS, key=text.count)
+        try:
+            header = [name.strip() for name in split_record(content, delimiter) or []]
+        except Refusal as refusal:
+            raise InvalidInput(f"{self._path}: the header cannot be read: {refusal.detail}") from refusal
+        if len(set(header)) != len(header):
+            twice = next(name for name in header if header.count(name) > 1)
+            raise InvalidInput(f"{self._path}: two columns are named '{twice}': rename one")
+        self._rows = CsvRows(header, delimiter)
+        return require_layout(header, self._spec, str(self._path), self._sample(SIDES_ROWS))
+
+    def _sample(self, num_rows: int = SAMPLE_ROWS) -> list[Row]:
+        """The first rows that can be read at all."""
+        return list(islice(self._cells(), num_rows))
+
+    def _cells(self) -> Iterator[Row]:
+        num_bytes = 0
+        for records, _ in self._records_from(self._begin):
+            for _, content, _ in records:
+                num_bytes += len(content)
+                try:
+                    cells = self._rows.cells(content)
+                except Refusal:
+                    continue
+                if cells is not None:
+                    yield cells
+            if num_bytes > _SAMPLE_BYTES:
+                return
+
+    def _records_from(self, offset: int) -> Iterator[tuple[list[Record], int]]:
+        """Records in batches, each with the offset of the record after it."""
+        try:
+            self._file.seek(offset)
+        except (OSError, EOFError, zlib.error) as error:
+            raise InvalidInput(
+                f"{self._path}: cannot go on at byte {offset} ({error}): was it changed?"
+            ) from error
+        lines = Lines(self._read, offset)
+        joiner = CsvRecords() if self._is_csv else None
+        while (batch := lines.next(self._block_bytes)) is not None:
+            records = batch if joiner is None else list(joiner.join(batch))
+            if records:
+                yield records, records[-1][0] + records[-1][2] + 1
+        last = lines.finish()
+        records = last if joiner is None else [*joiner.join(last), *joiner.finish()]
+        if records:
+            yield records, records[-1][0] + records[-1][2]

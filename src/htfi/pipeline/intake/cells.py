@@ -1,0 +1,77 @@
+"""Cells of a row as prices, sizes, symbols and text, each checked on the way in. The row parser calls it."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, cast
+
+from htfi.pipeline.intake.reasons import Reason, Refusal
+
+LONGEST_SYMBOL = 64
+
+Row = Mapping[str, Any]
+
+
+def positive(value: Any, name: str) -> float:
+    """A price. Raises: Refusal."""
+    price = value if type(value) is float else number_of(value, name, Reason.BAD_PRICE)
+    if 0.0 < price < math.inf:
+        return price
+    raise Refusal(Reason.BAD_PRICE, f"{name} {price} is not a finite number above 0")
+
+
+def amount(value: Any, name: str) -> float:
+    """A size or a volume. Raises: Refusal."""
+    size = value if type(value) is float else number_of(value, name, Reason.BAD_SIZE)
+    if 0.0 <= size < math.inf:
+        return size
+    raise Refusal(Reason.BAD_SIZE, f"{name} {size} is not a finite number of at least 0")
+
+
+def number_of(value: Any, name: str, not_finite: Reason) -> float:
+    """A finite number from a cell of any type. Raises: Refusal."""
+    if value is None or value == "":
+        raise Refusal(Reason.MISSING_FIELD, f"{name} is empty")
+    try:
+        if isinstance(value, (bool, list, dict)) or (isinstance(value, str) and "_" in value):
+            raise ValueError(value)
+        number = float(value)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise Refusal(Reason.BAD_NUMBER, f"{name} '{str(value)[:40]}' is no number") from error
+    if not math.isfinite(number):
+        raise Refusal(not_finite, f"{name} {number} is not finite")
+    return number
+
+
+def text(row: Row, column: str | None) -> str:
+    """A cell as text; '' where there is none."""
+    if column is None:
+        return ""
+    value = row.get(column)
+    if type(value) is str:
+        return value.strip()
+    return "" if value is None else str(value)
+
+
+def show_row(row: Row) -> str:
+    """A row of cells as a person would note it down."""
+    return ", ".join(f"{name}={value}" for name, value in row.items())
+
+
+def read_symbol(value: Any) -> str:
+    """An instrument's name. Raises: Refusal."""
+    symbol = value.strip() if type(value) is str else str(value) if type(value) is int else ""
+    if not 0 < len(symbol) <= LONGEST_SYMBOL or not symbol.isprintable():
+        raise Refusal(Reason.BAD_SYMBOL, f"a symbol has 1 to {LONGEST_SYMBOL} printable characters")
+    return symbol
+
+
+def read_symbols(value: Any) -> tuple[str, ...]:
+    """The symbols of a news item: a list, or a text with commas, semicolons, bars or spaces between them."""
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        for mark in ",;|":
+            value = value.replace(mark, " ")
+        value = value.split()
+    parts = cast("list[Any]", value) if isinstance(value, list) else [value]
+    return tuple(dict.fromkeys(read_symbol(part) for part in parts))

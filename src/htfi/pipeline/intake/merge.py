@@ -1,0 +1,121 @@
+"""The feed: several sources as one stream in order of `available_at_ns`, resumable at any item. Wiring builds it.
+
+Ties go by the sources' order, then by row, so that the stream does not depend on how the files are cut into
+blocks. Refused rows travel in their place and reach the quarantine when the stream reaches them.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from threading import Event as Bell
+
+from htfi.domain.events import FeedItem, TimePassed
+from htfi.domain.time import NS_PER_MS
+from htfi.pipeline.intake.reorder import BEFORE_ALL_NS, Item, Refused, instant
+from htfi.pipeline.intake.source import Source
+from htfi.pipeline.ports import Position, Quarantine
+
+SILENCE_NS = 250 * NS_PER_MS
+
+
+class Merge:
+    """Implements `Feed`. Live sources ring `bell` when they have rows."""
+
+    def __init__(
+        self, sources: Sequence[Source], quarantine: Quarantine, bell: Bell, position: Position | None = None
+    ) -> None:
+        self._sources = list(sources)
+        self._quarantine = quarantine
+        self._bell = bell
+        self._stopped = False
+        self._chunk: list[Item] = []
+        self._num_handed = 0  # of the chunk
+        self._num_accounted = 0
+        self._by_name = {source.name: source for source in self._sources}
+        self._time_ns = BEFORE_ALL_NS if position is None else position["time_ns"]
+        for source in self._sources:
+            source.start(None if position is None else position["sources"].get(source.name))
+
+    def __iter__(self) -> Iterator[FeedItem]:
+        while not self._stopped:
+            self._bell.clear()
+            for source in self._sources:
+                if not source.ready:
+                    source.fill()
+            until = self._until()
+            self._account()
+            self._chunk = self._cut(until)
+            self._num_handed = self._num_accounted = 0
+            for item in self._chunk:
+                self._num_handed += 1
+                if type(item) is Refused:
+                    self._quarantine.set_aside(item.rejection)
+                else:
+                    yield item
+            if self._chunk:
+                self._time_ns = max(self._time_ns, self._chunk[-1].available_at_ns)
+                continue
+            if all(source.done and not source.ready for source in self._sources):
+                return
+            if until is not None and until[0] >= self._time_ns + SILENCE_NS:
+                self._time_ns = until[0]
+                yield TimePassed(until[0])
+            self._bell.wait(SILENCE_NS / 1e9)
+
+    def position(self) -> Position:
+        self._account()
+        return {
+            "time_ns": self._time_ns,
+            "sources": {source.name: source.position() for source in self._sources},
+        }
+
+    def progress(self) -> float | None:
+        """The mean over the sources that have an end; None without any."""
+        known = [done for source in self._sources if (done := source.reader.progress()) is not None]
+        return sum(known) / len(known) if known else None
+
+    def stop(self) -> None:
+        self._stopped = True
+
+    def close(self) -> None:
+        self._stopped = True
+        for source in self._sources:
+            source.reader.close()
+
+    def _until(self) -> tuple[int, int] | None:
+        """The instant and source order up to which no source can still bring anything; None for nothing at all."""
+        bounds: list[tuple[int, int]] = []
+        for order, source in enumerate(self._sources):
+            if source.done:
+                continue
+            if source.ready:
+                bounds.append((source.ready[-1].available_at_ns, order))
+            elif source.known_until_ns is not None:
+                bounds.append((source.known_until_ns, order))
+            else:
+                return None
+        return min(bounds, default=(1 << 63, 0))
+
+    def _cut(self, until: tuple[int, int] | None) -> list[Item]:
+        if until is None:
+            return []
+        chunk: list[Item] = []
+        num_parts = 0
+        for order, source in enumerate(self._sources):
+            bisect = bisect_right if order <= until[1] else bisect_left
+            cut = bisect(source.ready, until[0], key=instant)
+            if cut:
+                chunk += source.ready[:cut]
+                source.ready = source.ready[cut:]
+                num_parts += 1
+        if num_parts > 1:
+            chunk.sort(key=instant)  # stable: ties stay in the sources' order
+        return chunk
+
+    def _account(self) -> None:
+        """Tell each source the last of its items that was handed out."""
+        if self._num_accounted == self._num_handed:
+            return
+        for item in self._chunk[self._num_accounted : self._num_handed]:
+            name = item.rejection.source if type(item) is Refused else item.source
+            self._by_name[name].last = (item.available_at_ns, item.row)
+        self._num_accounted = self._num_handed

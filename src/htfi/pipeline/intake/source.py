@@ -1,0 +1,176 @@
+"""One source on its way into the merge: reads blocks, orders them, and knows from where to read again.
+
+`Merge` owns several. A `Reader` (an adapter) delivers parsed rows in blocks and can begin at any block's mark.
+"""
+
+from collections import deque
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from htfi.domain.events import Event, Rejection
+from htfi.pipeline.intake.reorder import BEFORE_ALL_NS, Item, Recent, Reorder
+
+IDENTITY_WINDOW_ROWS = 16_384
+_STRIDE_ROWS = 1024
+
+Mark = list[int]  # what a reader needs to begin again: first the number of rows before, then its own figures
+
+
+@dataclass(slots=True)
+class Block:
+    """Consecutive rows of one source, parsed; `mark` is where they begin.
+
+    `identities` has one entry per item, or is None where duplicates are kept. `in_order` holds the first and the
+    last instant where all items are events already in order of time. `known_until_ns` is a live reader's word
+    that nothing earlier will come.
+    """
+
+    mark: Mark
+    items: Sequence[Event | Rejection]
+    identities: Sequence[Hashable] | None = None
+    in_order: tuple[int, int] | None = None
+    known_until_ns: int | None = None
+
+
+class Reader(Protocol):
+    """Where a source's rows come from. Rows are counted from 1, events and rejections together."""
+
+    @property
+    def live(self) -> bool:
+        """An empty block means that more may come later."""
+        ...
+
+    def start(self, mark: Mark | None) -> None:
+        """Begin at a mark, or at the first row. Raises: InvalidInput, DependencyUnavailable."""
+        ...
+
+    def read(self) -> Block | None:
+        """The next rows; None at the end. Raises: InvalidInput, DependencyUnavailable."""
+        ...
+
+    def progress(self) -> float | None:
+        """The fraction read, 0–1; None where the end is not known."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class _Anchor:
+    """Where a block begins, the state before its first judged row, and the last of its items in order of time."""
+
+    mark: Mark
+    row: int  # rows up to this one only teach identities
+    max_seen_ns: int
+    reach: tuple[int, int]
+
+
+class Source:
+    """Items that can be handed out stand in `ready`, in order of time and row."""
+
+    def __init__(self, name: str, reader: Reader, tolerance_ns: int, *, keep_duplicates: bool) -> None:
+        self.name = name
+        self.reader = reader
+        self.ready: list[Item] = []
+        self.done = False
+        self.known_until_ns: int | None = None
+        self.last: tuple[int, int] | None = None  # instant and row of the last item handed out
+        self._reorder = Reorder(tolerance_ns)
+        self._recent = None if keep_duplicates else Recent(IDENTITY_WINDOW_ROWS)
+        self._anchors: deque[_Anchor] = deque()
+        self._saved: dict[str, Any] | None = None
+        self._judge_after_row = 0
+        self._resuming = False
+
+    def start(self, saved: dict[str, Any] | None) -> None:
+        """Begin at the first row, or go on from a saved position."""
+        self._saved = saved
+        if saved is not None:
+            self._reorder.max_seen_ns = saved["max_seen_ns"]
+            self._judge_after_row = saved["row"]
+            self.last = None if saved["last"] is None else (saved["last"][0], saved["last"][1])
+            self._resuming = self.last is not None
+        self.reader.start(None if saved is None else saved["mark"])
+
+    def fill(self) -> None:
+        """Read until something can be handed out, the source ends, or a live one has nothing more for now."""
+        while not self.ready and not self.done:
+            block = self.reader.read()
+            if block is None:
+                self.ready = self._reorder.flush()
+                self.done = True
+            else:
+                self.known_until_ns = block.known_until_ns
+                self.ready = self._take(block)
+            if self._resuming and self.ready:
+                self._drop_handed_out()
+            if self.reader.live and (block is None or not block.items):
+                break
+
+    def position(self) -> dict[str, Any] | None:
+        """Plain values from which `start` goes on after `last`; None before the first row."""
+        if not self._anchors:
+            return self._saved
+        last = self.last or (BEFORE_ALL_NS, 0)
+        first = next((anchor for anchor in self._anchors if anchor.reach > last), self._anchors[-1])
+        needed_row = first.row - (IDENTITY_WINDOW_ROWS if self._recent else 0)
+        while (
+            len(self._anchors) > 1
+            and self._anchors[1].mark[0] <= needed_row
+            and self._anchors[0] is not first
+        ):
+            self._anchors.popleft()
+        return {
+            "mark": self._anchors[0].mark,
+            "row": first.row,
+            "max_seen_ns": first.max_seen_ns,
+            "last": None if self.last is None else list(self.last),
+        }
+
+    def _take(self, block: Block) -> list[Item]:
+        if not block.items:
+            return []
+        if self._judge_after_row > block.mark[0]:
+            block = self._learn(block)
+        before_ns = self._reorder.max_seen_ns
+        ready = self._reorder.take(block.items, block.identities, self._recent, block.in_order)
+        row = max(block.mark[0], self._judge_after_row)
+        self._anchor(_Anchor(block.mark, row, before_ns, self._reorder.reach))
+        return ready
+
+    def _learn(self, block: Block) -> Block:
+        """Note the identities of rows that were judged before the restart; what is left is judged now."""
+        cut = sum(item.row <= self._judge_after_row for item in block.items)
+        identities = block.identities
+        if identities is not None and self._recent is not None:
+            for item, identity in zip(block.items[:cut], identities[:cut], strict=True):
+                if type(item) is not Rejection:
+                    self._recent.seen(identity, item.row)
+            identities = identities[cut:]
+        return Block(
+            block.mark, block.items[cut:], identities, None if cut else block.in_order, block.known_until_ns
+        )
+
+    def _anchor(self, anchor: _Anchor) -> None:
+        """Live sources bring rows one by one: blocks of a few rows share an anchor."""
+        newest = self._anchors[-1] if self._anchors else None
+        if (
+            newest is not None
+            and newest.row == newest.mark[0]
+            and anchor.mark[0] - newest.mark[0] < _STRIDE_ROWS
+        ):
+            newest.reach = max(newest.reach, anchor.reach)
+        else:
+            self._anchors.append(anchor)
+            if len(self._anchors) > 2 * IDENTITY_WINDOW_ROWS // _STRIDE_ROWS:
+                self.position()  # forgets anchors that no restart needs
+
+    def _drop_handed_out(self) -> None:
+        last = self.last
+        assert last is not None
+        cut = 0
+        while cut < len(self.ready) and (self.ready[cut].available_at_ns, self.ready[cut].row) <= last:
+            cut += 1
+        self._resuming = cut == len(self.ready)
+        self.ready = self.ready[cut:]

@@ -1,0 +1,180 @@
+"""Opens the sources that a person names as one feed, and says what they are. Apps call `open_feed` and `describe`."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from threading import Event as Bell
+from typing import Any
+
+from htfi.adapters.feeds.parquet import ParquetReader
+from htfi.adapters.feeds.text import TextReader
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.time import Clock
+from htfi.pipeline.intake.mapping import load_mapping, stem
+from htfi.pipeline.intake.merge import Merge
+from htfi.pipeline.intake.source import Reader, Source
+from htfi.pipeline.intake.spec import SourceSpec
+from htfi.pipeline.ports import Position, Quarantine
+
+STDIN = "-"
+_FORMATS = {
+    ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv",
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
+}  # fmt: skip
+_BLOCK_ROWS = (256, 8192)
+_ALL_BLOCK_ROWS = 32_768  # rows of all sources in memory at once
+
+
+@dataclass(frozen=True, slots=True)
+class SourceInfo:
+    """A source as a run's manifest tells it: the same wherever the file lies."""
+
+    name: str
+    origin: str  # file name, address or '-'
+    num_bytes: int | None
+    settings: dict[str, Any]
+
+
+def resolve(paths: Sequence[str], mapping: Path | None = None, **defaults: str) -> list[SourceSpec]:
+    """The sources that a command line names: PATH, NAME=PATH, ws://… or '-', with the mapping's settings.
+
+    Without paths all sources of the mapping are opened; with paths only those, each with the settings of the
+    source that has its name or its file's name. `defaults` fill in what neither states (zone, tolerance …).
+    Raises: InvalidInput.
+    """
+    mapped = load_mapping(mapping) if mapping else []
+    specs = [_named(path, mapped) for path in paths] if paths else mapped
+    if not specs:
+        raise InvalidInput(
+            "no source: name a file, a ws:// address or '-', or a mapping with [[source]] tables"
+        )
+    specs = [_complete(spec, defaults) for spec in specs]
+    return [replace(spec, name=name) for spec, name in zip(specs, _distinct(specs), strict=True)]
+
+
+def describe(specs: Sequence[SourceSpec]) -> list[SourceInfo]:
+    """What tells these sources from others, for the manifest and the settings' digest."""
+    infos: list[SourceInfo] = []
+    for spec in specs:
+        settings = {
+            key: value
+            for key, value in asdict(replace(spec, columns={})).items()
+            if key not in ("path", "columns")
+        }
+        settings["columns"] = dict(sorted(spec.columns.items()))
+        origin = Path(spec.path).name if spec.path else spec.url or STDIN
+        infos.append(SourceInfo(spec.name, origin, _size(Path(spec.path)) if spec.path else None, settings))
+    return infos
+
+
+def open_feed(
+    specs: Sequence[SourceSpec],
+    *,
+    inbox: Path,
+    quarantine: Quarantine,
+    clock: Clock,
+    position: Position | None = None,
+) -> Merge:
+    """The feed over these sources, from the start or from a saved position.
+
+    Raises: InvalidInput, DependencyUnavailable: one line that names the file and what to do.
+    """
+    bell = Bell()
+    least, most = _BLOCK_ROWS
+    block_rows = max(least, min(most, _ALL_BLOCK_ROWS // len(specs)))
+    sources: list[Source] = []
+    try:
+        for spec in specs:
+            reader = _open(spec, block_rows)
+            tolerance_ns = 0 if spec.by_arrival else spec.tolerance_ns
+            sources.append(Source(spec.name, reader, tolerance_ns, keep_duplicates=spec.duplicates == "keep"))
+        return Merge(sources, quarantine, bell, position)
+    except BaseException:
+        for source in sources:
+            source.reader.close()
+        raise
+
+
+def _open(spec: SourceSpec, block_rows: int) -> Reader:
+    path = Path(spec.path)
+    symbol = stem(spec.path)
+    _size(path)
+    if spec.format == "parquet":
+        return ParquetReader(path, spec, symbol, block_rows)
+    return TextReader(path, spec, symbol, block_rows)
+
+
+def _named(text: str, mapped: Sequence[SourceSpec]) -> SourceSpec:
+    name, found, path = text.partition("=")
+    if found and any(spec.name == name for spec in mapped):
+        return _at(next(spec for spec in mapped if spec.name == name), path)
+    for spec in mapped:
+        alike = Path(spec.path).name == Path(text).name if spec.path else (spec.url or STDIN) == text
+        if alike or spec.name == stem(text):
+            return _at(spec, text)
+    return _at(
+        SourceSpec(name="stdin" if text == STDIN else _host(text) if _is_url(text) else stem(text)), text
+    )
+
+
+def _at(spec: SourceSpec, text: str) -> SourceSpec:
+    if text == STDIN:
+        return replace(spec, path="", url="", stdin=True)
+    if _is_url(text):
+        return replace(spec, path="", url=text, stdin=False)
+    return replace(spec, path=text, url="", stdin=False)
+
+
+def _complete(spec: SourceSpec, defaults: dict[str, str]) -> SourceSpec:
+    plain = SourceSpec(name=spec.name)
+    missing = {
+        key: value for key, value in defaults.items() if value and getattr(spec, key) == getattr(plain, key)
+    }
+    spec = replace(spec, **missing)
+    if not (spec.path or spec.url or spec.stdin):
+        raise InvalidInput(
+            f"source '{spec.name}' has no path, url or stdin: state one, or name its file as {spec.name}=PATH"
+        )
+    if spec.path and not spec.format:
+        endings = [ending for ending in Path(spec.path).suffixes if ending != ".gz"]
+        form = _FORMATS.get(endings[-1].lower() if endings else "", "")
+        if not form:
+            raise InvalidInput(
+                f"{spec.path}: cannot tell its format from its name: end it in .parquet, .csv or .jsonl"
+            )
+        spec = replace(spec, format=form)
+    return spec
+
+
+def _distinct(specs: Sequence[SourceSpec]) -> list[str]:
+    names: list[str] = []
+    for spec in specs:
+        name, again = spec.name, 2
+        while name in names:
+            name, again = f"{spec.name}-{again}", again + 1
+        names.append(name)
+    return names
+
+
+def _size(path: Path) -> int:
+    try:
+        if not path.is_file():
+            what = (
+                "is a folder"
+                if path.is_dir()
+                else "does not exist"
+                if not path.exists()
+                else "is no plain file"
+            )
+            raise InvalidInput(f"{path} {what}: check the path")
+        return path.stat().st_size
+    except OSError as error:
+        raise DependencyUnavailable(f"{path}: {error.strerror}: check the path and its rights") from error
+
+
+def _is_url(text: str) -> bool:
+    return text.startswith(("ws://", "wss://"))
+
+
+def _host(url: str) -> str:
+    return url.split("//", 1)[1].split("/", 1)[0].replace(":", "-") or url
