@@ -72,7 +72,7 @@ def _drawn_note(survey: Survey, tracks: list[dict[str, Any]]) -> str:
     thinned = [track["stride"] for track in tracks if track["stride"] > 1]
     if thinned:
         notes.append(
-            f"Long series are thinned: every {max(thinned)}th bar at the thinnest. Scores use every bar."
+            f"Long series are thinned to as little as one bar in {max(thinned)}; scores use every bar."
         )
     return escape(" ".join(notes))
 

@@ -1,0 +1,186 @@
+"""One frame of the terminal view, at any size and with any content."""
+
+import io
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from htfi.apps.cli.view import LineView, LiveView, open_view
+from htfi.apps.cli.view_panels import format_seconds, frame, one_line
+from htfi.apps.cli.view_state import Counters, Desk, ViewState
+from htfi.domain.decision import Regime
+
+
+class Seconds:
+    """A clock that stands still until told."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def state_of(decisions, title="sample", **counters) -> ViewState:
+    desk = Desk(title, Seconds())
+    for decision in decisions:
+        desk.note(decision)
+    return desk.snapshot(Counters(clock_ns=1_223_668_800 * 10**9, num_decisions=len(decisions), **counters))
+
+
+def text_of(lines) -> str:
+    return "\n".join(line.plain for line in lines)
+
+
+@pytest.mark.parametrize("width", [40, 80, 100, 120, 160])
+@pytest.mark.parametrize("height", [8, 24, 60])
+@pytest.mark.parametrize("num_series", [0, 1, 100])
+def test_a_frame_never_exceeds_its_terminal(make_decisions, width, height, num_series):
+    symbols = tuple(f"S{k:03}" for k in range(num_series))
+    state = state_of(
+        make_decisions(30, symbols),
+        headline="Fed " * 80,
+        quarantine={"reason " * 9: 7, "b": 1},
+        fraction_done=0.4,
+    )
+    lines = frame(state, width, height)
+    assert len(lines) <= height
+    assert max(cell_len(line.plain) for line in lines) <= width
+
+
+def test_a_single_series_gets_a_chart_and_its_figures(make_decisions):
+    decisions = make_decisions(60)
+    text = text_of(frame(state_of(decisions), 120, 40))
+    last = decisions[-1]
+    assert "SPX/1d" in text
+    assert f"{last.last_price:,.2f}" in text
+    assert "median" in text
+    assert "−4.93%" in text or "−1.65%" in text
+    assert last.rationale.text in text
+
+
+def test_of_a_hundred_series_the_most_broken_come_first_and_the_rest_are_counted(make_decisions):
+    decisions = make_decisions(1, tuple(f"S{k:03}" for k in range(100)))
+    decisions.append(make_decisions(46, ("ZZZ",))[-1])
+    assert decisions[-1].regime is Regime.SHOCK
+    state = state_of(decisions)
+    text = text_of(frame(state, 120, 30))
+    assert state.series[0].name == "ZZZ/1d"
+    shown = sum(f"S{k:03}/1d" in text for k in range(100))
+    assert f"and {100 - shown} more, calmer" in text
+
+
+def test_text_from_outside_cannot_send_escape_codes(make_decisions):
+    evil = "\x1b]0;owned\x07\x1b[2Jnews\r\n"
+    decisions = make_decisions(3, ("\x1b[31mEVIL",), headline=evil)
+    state = state_of(decisions, title=evil, headline=evil, quarantine={evil: 1})
+    console = Console(file=io.StringIO(), width=120, color_system=None)
+    for line in frame(state, 120, 40):
+        console.print(line)
+    assert not set(console.file.getvalue()) & {"\x1b", "\x07", "\r"}
+
+
+def test_markup_in_text_is_shown_as_it_is(make_decisions):
+    text = text_of(frame(state_of(make_decisions(2), headline="[red]no[/red]"), 100, 30))
+    assert "[red]no[/red]" in text
+
+
+def test_the_one_line_names_all_that_is_counted(make_decisions):
+    decisions = make_decisions(5, ("SPX", "VIX"))
+    line = one_line(
+        state_of(
+            decisions,
+            num_events=1234,
+            num_withheld=2,
+            ledger_size=10,
+            ledger_root="abcdef0123",
+            quarantine={"duplicate": 3, "zone": 4},
+            fraction_done=0.25,
+        )
+    )
+    for part in (
+        "2008-10-10 20:00:00 UTC",
+        "25%",
+        "1,234 events",
+        "10 decisions",
+        "2 series",
+        "abcdef01",
+        "7 quar",
+    ):
+        assert part in line
+    assert "2 withheld" in line
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(8.4, "0:08"), (754, "12:34"), (11100, "3:05:00")])
+def test_seconds_are_written_as_a_clock(seconds, words):
+    assert format_seconds(seconds) == words
+
+
+def test_rates_and_time_left_follow_the_clock(make_decisions):
+    seconds = Seconds()
+    desk = Desk("sample", seconds)
+    desk.snapshot(Counters(num_events=1000, num_decisions=10, fraction_done=0.5))
+    seconds.now += 2
+    state = desk.snapshot(Counters(num_events=3000, num_decisions=30, fraction_done=0.6))
+    assert (state.events_per_s, state.decisions_per_s) == (1000, 10)
+    assert state.eta_s == pytest.approx(8.0)
+
+
+def test_without_a_known_end_there_is_no_time_left(make_decisions):
+    assert state_of(make_decisions(2)).eta_s is None
+
+
+def terminal(width=100, height=30):
+    return Console(
+        file=io.StringIO(), force_terminal=True, width=width, height=height, _environ={"TERM": "xterm"}
+    )
+
+
+def test_a_pipe_gets_lines_and_a_terminal_the_live_view():
+    assert isinstance(open_view(Console(file=io.StringIO()), plain=False), LineView)
+    assert isinstance(open_view(terminal(), plain=True), LineView)
+    assert isinstance(open_view(terminal(), plain=False), LiveView)
+
+
+def test_the_live_view_waits_an_eighth_of_a_second(make_decisions):
+    seconds = Seconds()
+    with LiveView(terminal(), seconds) as view:
+        assert view.due()
+        view.update(state_of(make_decisions(3)))
+        seconds.now += 0.12
+        assert not view.due()
+        seconds.now += 0.01
+        assert view.due()
+
+
+def test_a_slow_terminal_is_drawn_to_less_often(make_decisions):
+    seconds, console = Seconds(), terminal()
+    print_as_usual = console.print
+
+    def print_slowly(*args, **kwargs):
+        seconds.now += 0.1
+        print_as_usual(*args, **kwargs)
+
+    view = LiveView(console, seconds)
+    with view:
+        view._live.console.print = print_slowly
+        view.update(state_of(make_decisions(3)))
+        view._live.console.print = print_as_usual
+        seconds.now += 1.0
+        assert not view.due()
+        seconds.now += 1.1
+        assert view.due()
+
+
+def test_lines_come_every_two_seconds_and_hold_no_codes(make_decisions):
+    seconds, console = Seconds(), Console(file=io.StringIO(), width=40)
+    with LineView(console, seconds) as view:
+        assert not view.due()
+        seconds.now += 2
+        assert view.due()
+        view.update(state_of(make_decisions(3)))
+        assert not view.due()
+    output = console.file.getvalue()
+    assert output.count("\n") == 1
+    assert "\x1b" not in output

@@ -1,0 +1,60 @@
+"""What a run says at its end."""
+
+from pathlib import Path
+
+from htfi.apps.cli.summary import Totals, score_table, summary
+from htfi.forecasting.scoreboard import ScoreRow
+
+
+def totals(**changes) -> Totals:
+    scores = [
+        ScoreRow("fused", 1, 400, 0.0096, 0.905),
+        ScoreRow("fused", 5, 396, 0.021, 0.80),
+        ScoreRow("random_walk", 1, 400, 0.01, 0.91),
+        ScoreRow("random_walk", 5, 396, 0.02, 0.9),
+    ]
+    values = {
+        "scores": scores,
+        "num_events": 5000,
+        "num_decisions": 800,
+        "num_before": 0,
+        "num_withheld": 0,
+        "elapsed_s": 0.5,
+        "quarantine": {},
+        "ledger_size": 800,
+        "ledger_root": "ab" * 32,
+        "outputs": [Path("run/report.html")],
+    }
+    return Totals(**(values | changes))
+
+
+def text(lines) -> str:
+    return "\n".join(line.plain for line in lines)
+
+
+def test_scores_stand_beside_the_random_walk():
+    fused = next(line for line in score_table(totals().scores) if "fused" in line.plain)
+    assert fused.plain.split() == ["fused", "0.00960", "0.960", "90.5%", "0.02100", "1.050", "80.0%"]
+
+
+def test_a_run_without_a_random_walk_has_no_ratio():
+    lines = score_table([ScoreRow("fused", 1, 10, 0.01, 0.9)])
+    assert lines[-1].plain.split() == ["fused", "0.01000", "–", "90.0%"]
+
+
+def test_a_run_too_short_to_score_says_so():
+    assert "nothing to score" in text(summary(totals(scores=[])))
+
+
+def test_the_summary_names_counts_root_and_files():
+    words = text(summary(totals(quarantine={"duplicate": 2, "no zone": 5}, num_withheld=3)))
+    assert "5,000 events, 800 decisions; 800 in 0.5 s, 1,600 a second" in words
+    assert "7 rows: 5 no zone; 2 duplicate" in words
+    assert "3 by policy" in words
+    assert "ab" * 32 in words
+    assert "run/report.html" in words
+
+
+def test_a_resumed_run_counts_only_its_own_decisions_for_speed():
+    words = text(summary(totals(num_before=700)))
+    assert "700 of them before this start; 100 in 0.5 s, 200 a second" in words
