@@ -5,12 +5,7 @@ from pathlib import Path
 
 import click
 
-from htfi.apps.cli.report.facts import read_facts
-from htfi.apps.cli.report.page import render
-from htfi.apps.cli.report.survey import take_survey
-from htfi.apps.cli.report.tracks import choose, collect
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.wiring.outputs import journal_span, read_decisions
 
 REPORT = "report.html"
 
@@ -43,6 +38,12 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
 
     Raises: InvalidInput where `folder` holds no decisions, IntegrityError, DependencyUnavailable.
     """
+    from htfi.apps.cli.report.facts import read_facts
+    from htfi.apps.cli.report.page import render
+    from htfi.apps.cli.report.survey import take_survey
+    from htfi.apps.cli.report.tracks import choose, collect
+    from htfi.wiring.outputs import journal_span, read_decisions
+
     span_ns = journal_span(folder)
     survey = take_survey(read_decisions(folder), span_ns) if span_ns else None
     if survey is None:
