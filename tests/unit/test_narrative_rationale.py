@@ -65,7 +65,7 @@ def test_full_text_reads_as_a_desk_would_write_it() -> None:
     assert found.text == (
         "SPX/1d is under stress, and its band widens to 6.01% from 4.00%. With 90% probability the next day "
         "closes between 969.38 and 1,029.42 (-3.06% to +2.94%). Out of line: spread 3.1 bp against a usual "
-        "1.3 bp (2.38x). log_range_har leads the experts with 50% of the weight. On the wire: “Fed cuts its "
+        "1.3 bp (2.38x). log range har leads the experts with 50% of the weight. On the wire: “Fed cuts its "
         "target rate by 50 bp to 4.75%”, 2 h earlier; cited, not weighed."
     )
     assert found.cited == ["id-1"]

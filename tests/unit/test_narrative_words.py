@@ -9,13 +9,13 @@ from htfi.narrative.words import bar_words, breadth, comparison, family, figure,
     ("value", "shown"),
     [
         (1_234.5, "1,234.50"),
-        (182.356, "182.36"),
+        (12.226, "12.23"),
         (1.23456, "1.2346"),
         (0.00012345, "0.00012345"),
         (0.0, "0.00"),
     ],
 )
-def test_price_keeps_five_significant_digits(value: float, shown: str) -> None:
+def test_price_has_the_decimals_of_its_market(value: float, shown: str) -> None:
     assert price(value) == shown
 
 

@@ -159,7 +159,7 @@ def _weigh(weights: Mapping[str, float], slots: dict[str, str]) -> str:
             least = weight
     if most - least < EQUAL_WITHIN:
         return "equal_experts"
-    slots["expert"] = leader
+    slots["expert"] = leader.replace("_", " ")
     slots["expert_weight"] = f"{100.0 * most:.0f}%"
     return "leader"
 

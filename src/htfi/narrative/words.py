@@ -74,8 +74,8 @@ def breadth(width: float, unit: str) -> str:
 
 
 def price(value: float) -> str:
-    """Two decimals, and five significant digits where two decimals are fewer."""
-    if value >= 100.0:
+    """Two decimals from 10 up, as shares and indices trade; five significant digits below, as currencies do."""
+    if value >= 10.0:
         return f"{value:,.2f}"
     return f"{value:.{min(12, 4 - floor(log10(value)))}f}" if value > 0.0 else f"{value:.2f}"
 
