@@ -156,6 +156,16 @@ def test_prove_asks_for_one_thing(htfi: Run, folder: Path, arguments: tuple[obje
     assert err.startswith("htfi: say what to prove")
 
 
+@pytest.mark.parametrize("size", [150, 301, 10**30])
+def test_proof_at_a_size_never_signed_names_the_nearest(htfi: Run, folder: Path, size: int) -> None:
+    code, _, err = htfi("prove", folder, "--index", 1, "--size", size)
+    nearest = "0 and 100" if size < 200 else "100 and 300"
+    assert (code, err) == (
+        1,
+        f"htfi: {folder / 'ledger.db'} has no checkpoint of size {size}: the nearest are of {nearest}\n",
+    )
+
+
 def test_show_explains_one_decision(htfi: Run, folder: Path) -> None:
     decision = decode_decision(ENTRIES[12])
     code, out, _ = htfi("show", folder, 12)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from htfi.adapters.keys.ed25519 import create_key, load_key, verify_signature
 from htfi.adapters.keys.witness_memory import FileMemory
+from htfi.adapters.stores.owner_lock import OwnerLock
 from htfi.adapters.stores.sqlite_log import (
-    OwnerLock,
     create_store,
     open_store,
     open_store_for_cosigning,

@@ -6,7 +6,6 @@ translated here.
 """
 
 import contextlib
-import fcntl
 import os
 import sqlite3
 from collections.abc import Callable, Generator, Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from htfi.adapters.stores.owner_lock import OwnerLock
 from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput, LedgerUnavailable
 from htfi.governance.ports import Group
 
@@ -34,34 +34,6 @@ CREATE TABLE cosignatures (
     size INTEGER NOT NULL, verifier_key TEXT NOT NULL, line TEXT NOT NULL, UNIQUE (size, verifier_key)
 );
 """
-
-
-class OwnerLock:
-    """The right to append, held through an advisory lock that ends with the process, however it ends."""
-
-    def __init__(self, path: Path) -> None:
-        """Raises: LedgerUnavailable where another process holds it, or the file cannot be written."""
-        self._lock_path = path.with_name(path.name + ".lock")
-        try:
-            self._descriptor = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise LedgerUnavailable(f"cannot write to {path.parent}: {error.strerror}") from error
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.ftruncate(self._descriptor, 0)
-            os.write(self._descriptor, f"{os.getpid()}\n".encode())
-        except BlockingIOError:
-            holder = os.read(self._descriptor, 32).decode(errors="replace").strip() or "unknown"
-            os.close(self._descriptor)
-            raise LedgerUnavailable(
-                f"{path} is in use by process {holder}: wait until it ends, or choose another folder"
-            ) from None
-        except OSError as error:
-            os.close(self._descriptor)
-            raise LedgerUnavailable(f"cannot write to {self._lock_path}: {error.strerror}") from error
-
-    def release(self) -> None:
-        os.close(self._descriptor)
 
 
 class SqliteLog:

@@ -13,7 +13,7 @@ from htfi.governance.ledger.log import LogView
 
 NUM_NEWEST = 10
 MIN_SIZE_FOR_BAR = 20_000  # fewer entries are done before a bar could be read
-SHOWN_LEVELS = (0.01, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.99)
+SHOWN_LEVELS = (0.01, 0.05, 0.1, 0.5, 0.9, 0.95, 0.99)  # seven columns fit a terminal of 80
 
 _STYLES = {"calm": "green", "normal": "cyan", "stressed": "yellow", "shock": "bold red"}
 
@@ -68,8 +68,8 @@ def show_head(log: LogView) -> None:
     if size == 0:
         return
     table = Table(title=f"newest {min(NUM_NEWEST, size)} of {size}", title_justify="left")
-    for column in ("entry", "series", "as of", "regime", "rung", "verdict"):
-        table.add_column(column, justify="right" if column == "entry" else "left")
+    for column in ("entry", "series", "as of", "regime", "verdict"):
+        table.add_column(column, justify="right" if column == "entry" else "left", no_wrap=True)
     start = max(0, size - NUM_NEWEST)
     for index, entry in enumerate(log.entries(start, size), start):
         decision = _decision(entry)
@@ -77,13 +77,7 @@ def show_head(log: LogView) -> None:
             table.add_row(str(index), repr(entry[:40]))
             continue
         regime = f"[{_STYLES[decision.regime]}]{decision.regime}[/]"
-        row = (
-            decision.series,
-            format_ns(decision.as_of_ns),
-            regime,
-            decision.plan.rung,
-            decision.verdict.outcome,
-        )
+        row = (decision.series, format_ns(decision.as_of_ns), regime, decision.verdict.outcome)
         table.add_row(str(index), *row)
     Console().print(table)
 

@@ -102,8 +102,9 @@ class LogView:
 
         Raises: InvalidInput where none was signed at that size, IntegrityError where it does not hold.
         """
-        size = self.size if size is None else size
-        content = self._store.checkpoint(size)
+        _, newest = self._store.extent()
+        size = newest if size is None else size
+        content = self._store.checkpoint(size) if 0 <= size <= newest else None
         if content is None:
             sizes = [known for known, _ in self._store.checkpoints()]
             nearest = sorted(sorted(sizes, key=lambda known: abs(known - size))[:2])
