@@ -33,21 +33,21 @@ def text(lines) -> str:
 
 
 def test_scores_stand_beside_the_random_walk():
-    fused = next(line for line in score_table(totals().scores) if "fused" in line.plain)
+    fused = next(line for line in score_table(totals().scores, 120) if "fused" in line.plain)
     assert fused.plain.split() == ["fused", "0.00960", "0.960", "90.5%", "0.02100", "1.050", "80.0%"]
 
 
 def test_a_run_without_a_random_walk_has_no_ratio():
-    lines = score_table([ScoreRow("fused", 1, 10, 0.01, 0.9)])
+    lines = score_table([ScoreRow("fused", 1, 10, 0.01, 0.9)], 120)
     assert lines[-1].plain.split() == ["fused", "0.01000", "–", "90.0%"]
 
 
 def test_a_run_too_short_to_score_says_so():
-    assert "nothing to score" in text(summary(totals(scores=[])))
+    assert "nothing to score" in text(summary(totals(scores=[]), 120))
 
 
 def test_the_summary_names_counts_root_and_files():
-    words = text(summary(totals(quarantine={"duplicate": 2, "no zone": 5}, num_withheld=3)))
+    words = text(summary(totals(quarantine={"duplicate": 2, "no zone": 5}, num_withheld=3), 120))
     assert "5,000 events, 800 decisions; 800 in 0.5 s, 1,600 a second" in words
     assert "7 rows: 5 no zone; 2 duplicate" in words
     assert "3 by policy" in words
@@ -56,5 +56,12 @@ def test_the_summary_names_counts_root_and_files():
 
 
 def test_a_resumed_run_counts_only_its_own_decisions_for_speed():
-    words = text(summary(totals(num_before=700)))
+    words = text(summary(totals(num_before=700), 120))
     assert "700 of them before this start; 100 in 0.5 s, 200 a second" in words
+
+
+def test_a_narrow_terminal_gets_the_ratios_alone():
+    lines = score_table(totals().scores, 60)
+    fused = next(line for line in lines if "fused" in line.plain)
+    assert fused.plain.split() == ["fused", "0.960", "90.5%", "1.050", "80.0%"]
+    assert max(len(line.plain) for line in lines) <= 60

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from htfi.wiring.engine import Run
 
 BASELINE = "random_walk"
+_GROUP_WIDTH, _NARROW_GROUP_WIDTH = 28, 17
 _COVERAGE = (0.88, 0.92)  # what an honest 90% band is expected to hold
 _BETTER, _WORSE = REGIME_STYLE[Regime.NORMAL], REGIME_STYLE[Regime.STRESSED]
 
@@ -51,51 +52,53 @@ def print_summary(console: Console, run: "Run", outputs: Sequence[Path], elapsed
         ledger_root=run.ledger.root().hex(),
         outputs=outputs,
     )
-    for line in summary(totals):
+    for line in summary(totals, console.width):
         console.print(line, soft_wrap=True)
 
 
-def summary(totals: Totals) -> list[Text]:
-    """The lines to print."""
-    return [Text(), *score_table(totals.scores), Text(), *_facts(totals)]
+def summary(totals: Totals, width: int) -> list[Text]:
+    """The lines to print on a terminal of `width` columns."""
+    return [Text(), *score_table(totals.scores, width), Text(), *_facts(totals)]
 
 
-def score_table(scores: Sequence[ScoreRow]) -> list[Text]:
+def score_table(scores: Sequence[ScoreRow], width: int) -> list[Text]:
     """CRPS beside the random walk's and 90% coverage, a row a name and a group of columns a horizon."""
     if not scores:
         return [Text(" No forecast has met its outcome yet: there is nothing to score.", QUIET)]
     horizons = sorted({row.horizon for row in scores})
     cells = {(row.name, row.horizon): row for row in scores}
     names = list(dict.fromkeys(row.name for row in scores))
-    width = max(len(name) for name in names) + 2
-    first, second = Text(f" {'':<{width}}"), Text(f" {'':<{width}}", QUIET)
+    name_width = max(len(name) for name in names) + 1
+    wide = 1 + name_width + len(horizons) * _GROUP_WIDTH <= width
+    first, second = Text(f" {'':<{name_width}}"), Text(f" {'':<{name_width}}", QUIET)
     for horizon in horizons:
         num = max(row.num for row in scores if row.horizon == horizon)
-        head = f"{horizon} bar{'s' if horizon > 1 else ''} ahead, n = {num:,}"
-        first.append(f"{head:^32}", "bold")
-        second.append(f"{'CRPS':>10}{'vs walk':>10}{'90% cover':>11} ")
+        head = f"{horizon} bar{'s' if horizon > 1 else ''} ahead, n = {num:,}" if wide else f"{horizon} ahead"
+        first.append(f"{head:>{_GROUP_WIDTH if wide else _NARROW_GROUP_WIDTH}}", "bold")
+        second.append((f"{'CRPS':>11}" if wide else "") + f"{'vs walk':>9}{'90% in':>8}")
     lines = [first, second]
     for name in names:
-        line = Text(f" {name.replace('_', ' '):<{width}}", "bold" if name == names[0] else "")
+        line = Text(f" {name.replace('_', ' '):<{name_width}}", "bold" if name == names[0] else "")
         for horizon in horizons:
-            _append_score(line, cells.get((name, horizon)), cells.get((BASELINE, horizon)))
+            _append_score(line, cells.get((name, horizon)), cells.get((BASELINE, horizon)), wide)
         lines.append(line)
     return lines
 
 
-def _append_score(line: Text, row: ScoreRow | None, baseline: ScoreRow | None) -> None:
+def _append_score(line: Text, row: ScoreRow | None, baseline: ScoreRow | None, wide: bool) -> None:
     if row is None:
-        line.append(f"{'–':>10}{'–':>10}{'–':>11} ", QUIET)
+        line.append((f"{'–':>11}" if wide else "") + f"{'–':>9}{'–':>8}", QUIET)
         return
-    line.append(f"{row.crps:>10.5f}")
+    if wide:
+        line.append(f"{row.crps:>11.5f}")
     if baseline is None or baseline.crps <= 0:
-        line.append(f"{'–':>10}", QUIET)
+        line.append(f"{'–':>9}", QUIET)
     else:
         ratio = row.crps / baseline.crps
         style = QUIET if row is baseline else _BETTER if ratio < 0.9995 else _WORSE if ratio > 1.0005 else ""
-        line.append(f"{ratio:>10.3f}", style)
+        line.append(f"{ratio:>9.3f}", style)
     honest = _COVERAGE[0] <= row.coverage90 <= _COVERAGE[1]
-    line.append(f"{row.coverage90:>11.1%} ", "" if honest else _WORSE)
+    line.append(f"{row.coverage90:>8.1%}", "" if honest else _WORSE)
 
 
 def _facts(totals: Totals) -> list[Text]:

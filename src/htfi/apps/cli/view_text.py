@@ -100,10 +100,12 @@ def fan_chart(series: SeriesView, width: int, height: int) -> list[Text]:
     Shading: outer 90%, inner 50%, line median. Between horizons the fan widens with the square root of time.
     """
     label_width = 18
-    bars_ahead = min(series.horizons[-1], max(4, (width - label_width) // 3))
-    columns = width - label_width - bars_ahead
+    horizon = series.horizons[-1]
+    ahead = min(horizon, max(4, (width - label_width) // 3))
+    columns = width - label_width - ahead
     history = series.history[-columns:]
-    fan = [_levels_ahead(series, bar) for bar in range(1, bars_ahead + 1)]
+    # a far horizon is drawn on fewer columns than it has bars, so that the fan always ends there
+    fan = [_levels_ahead(series, math.ceil(column * horizon / ahead)) for column in range(1, ahead + 1)]
     low = min(min(history), min(levels[0] for levels in fan))
     high = max(max(history), max(levels[-1] for levels in fan))
     if high <= low:
