@@ -35,7 +35,7 @@ class Loop:
         self.now_ns = 0
         self._watch = watch
         self._fed: list[Bar] = []  # bars from a feed, all visible from one instant on
-        self._stopped = False
+        self.stopped = False
 
     def run(self, after_item: Callable[[], None]) -> None:
         """Take every item of the feed, or those until `stop`, then commit what is open."""
@@ -43,15 +43,15 @@ class Loop:
         for item in self.feed:
             self.step(item)
             after_item()
-            if self._stopped:
+            if self.stopped:
                 break
-        if not self._stopped:
+        if not self.stopped:
             self._decide_on(self._take_fed())
         self.recorder.release(now=True)
 
     def stop(self) -> None:
         """End after the item in hand. Safe to call from a signal handler."""
-        self._stopped = True
+        self.stopped = True
         self.feed.stop()
 
     def step(self, item: FeedItem) -> None:

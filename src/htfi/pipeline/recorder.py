@@ -7,7 +7,7 @@ is released first.
 
 from collections.abc import Callable
 
-from htfi.domain.decision import Decision, Receipt, encode_decision
+from htfi.domain.decision import Decision, Outcome, Receipt, encode_decision
 from htfi.domain.errors import IntegrityError
 from htfi.domain.time import NS_PER_MS
 from htfi.governance.ledger.merkle import leaf_hash
@@ -23,6 +23,7 @@ class Recorder:
         self.ledger = ledger
         self.outlet = outlet
         self.num_decided = 0
+        self.num_withheld = 0
         self._group_entries = group_entries
         self._group_ns = round(group_ms * NS_PER_MS)
         self._elapsed_ns = elapsed_ns
@@ -47,6 +48,7 @@ class Recorder:
         entry = encode_decision(decision)
         index = self.num_decided
         self.num_decided += 1
+        self.num_withheld += decision.verdict.outcome is Outcome.WITHHOLD
         if index < self.ledger.size:
             if self.ledger.entry(index) != entry:
                 raise IntegrityError(

@@ -2,6 +2,7 @@
 
 from htfi.adapters.stores.decision_table import write_parquet
 from htfi.adapters.stores.decisions import (
+    JOURNAL,
     DecisionJournal,
     Released,
     Withheld,
@@ -10,4 +11,4 @@ from htfi.adapters.stores.decisions import (
     subject,
 )
 
-__all__ = ["DecisionJournal", "Released", "Withheld", "journal_span", "read_decisions", "subject", "write_parquet"]
+__all__ = ["JOURNAL", "DecisionJournal", "Released", "Withheld", "journal_span", "read_decisions", "subject", "write_parquet"]

@@ -49,11 +49,25 @@ def override(settings: Settings, table: str, **values: Any) -> Settings:
     return _overlay(settings, {table: values}, "the command line")
 
 
-def settings_digest(settings: Settings) -> str:
-    """SHA-256 (hex) over what shapes a decision. How decisions are grouped and saved does not."""
+def encode_settings(settings: Settings) -> bytes:
+    """What shapes a decision, as canonical JSON. How decisions are grouped and saved does not."""
     shaping = asdict(settings)
     shaping["pipeline"] = {"deadline_ms": settings.pipeline.deadline_ms}
-    return hashlib.sha256(msgspec.json.encode(shaping, order="deterministic")).hexdigest()
+    return msgspec.json.encode(shaping, order="deterministic")
+
+
+def decode_settings(data: bytes) -> Settings:
+    """The settings that a run left behind. Raises: InvalidInput."""
+    try:
+        tables = msgspec.json.decode(data, type=dict[str, dict[str, Any]])
+    except msgspec.DecodeError as error:
+        raise InvalidInput(f"these are not the settings of a run: {error}") from error
+    return _overlay(Settings(), tables, "the saved settings")
+
+
+def settings_digest(settings: Settings) -> str:
+    """SHA-256 (hex) of `encode_settings`."""
+    return hashlib.sha256(encode_settings(settings)).hexdigest()
 
 
 def _read_toml(file: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The saved state of a run as one file, replaced atomically. The loop saves and loads it."""
+"""Small files that are replaced as a whole: the saved state of a run, its settings. Wiring and the loop use them."""
 
 import os
 from pathlib import Path
@@ -13,22 +13,32 @@ class SnapshotFile:
         self._path = path
 
     def load(self) -> bytes | None:
-        try:
-            return self._path.read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise DependencyUnavailable(f"{self._path}: {error.strerror}: check the file's permissions") from error
+        return read_whole(self._path)
 
     def save(self, data: bytes) -> None:
-        fresh = self._path.with_suffix(".new")
-        try:
-            with fresh.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.replace(self._path)
-        except OSError as error:
-            raise DependencyUnavailable(
-                f"{self._path}: {error.strerror}: nothing recorded is lost; free space and start again"
-            ) from error
+        write_whole(self._path, data)
+
+
+def read_whole(path: Path) -> bytes | None:
+    """The file's bytes; None where there is none. Raises: DependencyUnavailable."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror}; check its permissions") from error
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Replace the file atomically and durably. Raises: DependencyUnavailable."""
+    fresh = path.with_name(path.name + ".new")
+    try:
+        with fresh.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError as error:
+        raise DependencyUnavailable(
+            f"{path}: cannot be written: {error.strerror}; what is recorded is safe, make room and run again"
+        ) from error

@@ -1,0 +1,155 @@
+"""Builds a run: feed, rooms, ledger and outlet, joined by the loop. The run command and the benches ask for it."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from htfi import __version__
+from htfi.adapters.stores.decisions import DecisionJournal
+from htfi.adapters.stores.quarantine import QuarantineFile
+from htfi.adapters.stores.snapshot import SnapshotFile, write_whole
+from htfi.domain.decision import Decision, Rung
+from htfi.domain.time import NS_PER_S, SystemClock
+from htfi.forecasting.experts import build_experts
+from htfi.forecasting.forecaster import Forecaster
+from htfi.governance import policy
+from htfi.governance.ledger.log import Log
+from htfi.market.state import Market
+from htfi.narrative import rationale
+from htfi.narrative.template_reader import TemplateReader
+from htfi.narrative.usual import Usual
+from htfi.narrative.wire import Wire
+from htfi.pipeline.loop import Loop
+from htfi.pipeline.ports import Feed, Ledger, Outlet, Quarantine
+from htfi.pipeline.recorder import Recorder
+from htfi.pipeline.resume import Resume
+from htfi.pipeline.rooms import Rooms, Terms
+from htfi.simulation.pacing import PacedFeed
+from htfi.wiring.feeds import describe, open_feed, resolve
+from htfi.wiring.ledger import open_ledger
+from htfi.wiring.settings import Settings, encode_settings, override, settings_digest
+
+ORIGIN = "htfi.run"
+STATE = "state.bin"
+SETTINGS = "settings.json"
+QUARANTINE = "quarantine.jsonl"
+INBOX = "inbox"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run that is open: what it is made of, and `go`."""
+
+    loop: Loop
+    ledger: Log
+    quarantine: Quarantine
+    resume: Resume
+    snapshot_s: float
+    resumed_at: int  # decisions made before this start
+
+    def go(self, after_item: Callable[[], None]) -> None:
+        """Run the loop to the end of its feed or to `loop.stop`, saving its state now and then and at the end."""
+        next_save_s = time.monotonic() + self.snapshot_s
+
+        def keep() -> None:
+            nonlocal next_save_s
+            after_item()
+            if time.monotonic() >= next_save_s:
+                self.resume.save(self.loop, self.quarantine)
+                next_save_s = time.monotonic() + self.snapshot_s
+
+        self.loop.run(keep)
+        self.resume.save(self.loop, self.quarantine)
+
+
+@contextmanager
+def open_run(
+    settings: Settings,
+    folder: Path,
+    files: Sequence[str],
+    mapping: Path | None = None,
+    *,
+    mirror: BinaryIO | None = None,
+    pace: float | None = None,
+    watch: Callable[[Decision], None] = lambda _: None,
+) -> Iterator[Run]:
+    """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
+
+    Raises: InvalidInput, IntegrityError, DependencyUnavailable.
+    """
+    specs = resolve(files, mapping)
+    sources = [{"name": info.name, "settings": info.settings} for info in describe(specs)]
+    with ExitStack() as closing:
+        ledger = open_ledger(folder, origin=ORIGIN)  # its lock keeps a second process out of the folder
+        closing.callback(ledger.close)
+        identity = {"settings": settings_digest(settings), "sources": sources}
+        resume = Resume(SnapshotFile(folder / STATE), identity, str(folder))
+        saved = resume.load()
+        write_whole(folder / SETTINGS, encode_settings(settings))
+        quarantine = QuarantineFile(folder / QUARANTINE, saved.quarantine if saved else None)
+        closing.callback(quarantine.close)
+        journal = DecisionJournal(folder, mirror)
+        closing.callback(journal.close)
+        feed: Feed = open_feed(
+            specs,
+            inbox=folder / INBOX,
+            quarantine=quarantine,
+            clock=SystemClock(),
+            position=saved.feed if saved else None,
+        )
+        if pace is not None:
+            feed = PacedFeed(feed, pace, time.monotonic_ns, time.sleep)
+        closing.callback(feed.close)
+        live = feed.progress() is None
+        if live:  # nobody knows when the next item comes, so no group may wait for it
+            settings = override(settings, "pipeline", group_ms=0.0)
+        loop = build_loop(settings, feed, ledger, journal, watch)
+        if saved is not None:
+            loop.restore(saved.loop)
+        yield Run(loop, ledger, quarantine, resume, settings.pipeline.snapshot_s, loop.recorder.num_decided)
+
+
+def build_rooms(settings: Settings) -> Rooms:
+    """Fresh rooms, without history."""
+    return Rooms(
+        market=Market(settings.market),
+        forecaster=Forecaster(settings.forecasting, build_experts(settings.forecasting)),
+        reader=TemplateReader(settings.narrative),
+        wire=Wire(settings.narrative),
+        usual=Usual(settings.narrative),
+    )
+
+
+def build_loop(
+    settings: Settings,
+    feed: Feed,
+    ledger: Ledger,
+    outlet: Outlet,
+    watch: Callable[[Decision], None] = lambda _: None,
+) -> Loop:
+    """The loop over any feed, ledger and outlet, with fresh rooms."""
+    rooms = build_rooms(settings)
+    recorder = Recorder(
+        ledger,
+        outlet,
+        group_entries=settings.pipeline.group_entries,
+        group_ms=settings.pipeline.group_ms,
+        elapsed_ns=time.monotonic_ns,
+    )
+    terms = Terms(
+        pipeline=settings.pipeline,
+        policy=settings.policy,
+        rungs=frozenset({Rung.TEMPLATE}),
+        settings_digest=settings_digest(settings),
+        models={
+            "htfi": __version__,
+            "policy": policy.VERSION,
+            "rationale": rationale.VERSION,
+            "reader": rooms.reader.version,
+            **rooms.forecaster.models,
+        },
+    )
+    return Loop(feed, rooms, recorder, terms, watch)
