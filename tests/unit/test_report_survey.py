@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from htfi.apps.cli.report.notable import NUM_KEPT
 from htfi.apps.cli.report.survey import NUM_BUCKETS, take_survey
@@ -106,17 +107,30 @@ def test_the_worst_surprise_is_listed_first_and_one_stretch_counts_once(make_dec
     for place, jump in ((80, 1.30), (83, 1.20)):
         for n in range(place, 150):
             moved = decisions[n].last_price * jump
-            decisions[n] = type(decisions[n])(**{**_fields(decisions[n]), "last_price": moved})
+            decisions[n] = structs.replace(decisions[n], last_price=moved)
     worst = survey_of(decisions).surprises
     assert worst[0].as_of_ns == decisions[79].as_of_ns
     assert all(abs(noted.as_of_ns - worst[0].as_of_ns) > 3 * 86_400 * 10**9 for noted in worst[1:])
     assert len(worst) <= NUM_KEPT
 
 
+def test_scores_begin_once_every_expert_takes_part(make_decisions):
+    decisions = make_decisions(80)
+    for n in range(30):
+        forecast = decisions[n].forecast
+        alone = {"ewma": forecast.experts["ewma"]}
+        early = structs.replace(forecast, experts=alone, weights={"ewma": [1.0, 1.0, 1.0]})
+        decisions[n] = structs.replace(decisions[n], forecast=early)
+    survey = survey_of(decisions)
+    assert survey.axes.names == ("fused", "ewma", "random_walk")
+    assert survey.num[:, 0].sum() == 80 - 30 - 1
+    assert survey.crps[:, 0, 2].sum() == pytest.approx(
+        expected_crps(decisions[30:], 1, "random_walk").sum(), rel=1e-5
+    )
+    assert survey.num_weights.sum() == 80
+    assert survey.weights[0, 0].tolist() == [survey.num_weights[0], 0.0]
+
+
 def test_a_run_that_kept_everything_back_has_no_survey(make_decisions):
     lines = as_lines(make_decisions(10, withhold_every=1))
     assert take_survey(lines, (0, 1)) is None
-
-
-def _fields(struct):
-    return {name: getattr(struct, name) for name in struct.__struct_fields__}

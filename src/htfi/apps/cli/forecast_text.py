@@ -37,7 +37,7 @@ def answer_lines(answer: Answer, width: int) -> list[Text]:
     lines += [
         Text(),
         Text(" how good such answers have been on this file", QUIET),
-        *score_table(answer.scores),
+        *score_table(answer.scores, width),
     ]
     return [*lines, Text(), *_read(answer)]
 

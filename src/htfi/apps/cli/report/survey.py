@@ -1,8 +1,8 @@
 """One pass over a run's decisions: how good they were, by the prices that followed in the same file.
 
 The report's page is made from the `Survey` that `take_survey` returns. A forecast over h bars is scored by
-the price of the same series h lines later, whether that line was released or kept back. Memory does not grow
-with the length of the run.
+the price of the same series h lines later, whether that line was released or kept back; like the run's own
+score, only where every expert took part. Memory does not grow with the length of the run.
 """
 
 import math
@@ -124,10 +124,15 @@ def take_survey(lines: Iterable[Released | Withheld], span_ns: tuple[int, int]) 
         about = subject(line)
         waiting = pending.setdefault(tally.name, deque())
         batch += _mature(survey.axes, waiting, about.last_price, tally.num)
-        if isinstance(line, Released) and _axes(line.decision.forecast) == survey.axes:
-            origin = _origin(survey, line.decision, tally)
-            waiting.append(origin)
-            _take_facts(survey, line.decision, origin.bucket)
+        if isinstance(line, Released):
+            axes = _axes(line.decision.forecast)
+            if not set(axes.names) <= set(survey.axes.names):
+                _score(survey, batch, notable)
+                batch.clear()
+                _widen(survey, axes.names)
+            _take_facts(survey, line.decision)
+            if axes == survey.axes:  # nothing else is comparable
+                waiting.append(_origin(survey, line.decision, tally))
         if len(batch) >= _BATCH:
             _score(survey, batch, notable)
             batch.clear()
@@ -157,6 +162,23 @@ def _blank(forecast: Forecast, span_ns: tuple[int, int]) -> Survey:
         regime_within=np.zeros((r, h)),
         regime_num=np.zeros((r, h)),
     )
+
+
+def _widen(survey: Survey, names: tuple[str, ...]) -> None:
+    """Admit experts that speak for the first time; scores begin anew, so that all are of the same forecasts."""
+    before = survey.axes.names[1:]
+    experts = sorted({*before, *names[1:]})
+    survey.axes = survey.axes._replace(names=(FUSED, *experts))
+    weights = np.zeros((*survey.weights.shape[:2], len(experts)))
+    weights[:, :, [experts.index(name) for name in before]] = survey.weights
+    survey.weights = weights
+    h, k, q = len(survey.axes.horizons), 1 + len(experts), len(survey.axes.levels)
+    survey.crps, survey.below = np.zeros((NUM_BUCKETS, h, k)), np.zeros((h, k, q))
+    for sums in (survey.num, survey.pit, survey.regime_within, survey.regime_num):
+        sums[:] = 0
+    for tally in survey.series.values():
+        tally.num_scored = tally.num_within90 = 0
+        tally.crps.clear()
 
 
 def _tally(survey: Survey, line: Released | Withheld) -> SeriesTally:
@@ -192,7 +214,7 @@ def _origin(survey: Survey, decision: Decision, tally: SeriesTally) -> _Origin:
     )
 
 
-def _take_facts(survey: Survey, decision: Decision, bucket: int) -> None:
+def _take_facts(survey: Survey, decision: Decision) -> None:
     if decision.inputs.digest != survey.last_digest:  # series that close together share their inputs
         survey.last_digest = decision.inputs.digest
         survey.num_events += decision.inputs.num_events
@@ -202,8 +224,11 @@ def _take_facts(survey: Survey, decision: Decision, bucket: int) -> None:
     for source, (first, last) in decision.inputs.rows.items():
         low, high = survey.sources.get(source, (first, last))
         survey.sources[source] = (min(low, first), max(high, last))
-    weights = [decision.forecast.weights[name] for name in survey.axes.names[1:]]
-    survey.weights[bucket] += np.array(weights).T
+    bucket = survey.bucket(decision.as_of_ns)
+    if decision.forecast.horizons != survey.axes.horizons:
+        return
+    for k, name in enumerate(survey.axes.names[1:]):
+        survey.weights[bucket, :, k] += decision.forecast.weights.get(name, 0.0)
     survey.num_weights[bucket] += 1
 
 
@@ -220,10 +245,11 @@ def _mature(axes: Axes, waiting: deque[_Origin], price: float, ordinal: int) -> 
 
 
 def _score(survey: Survey, batch: list[_Matured], notable: Notable) -> None:
-    """Add a batch of matured forecasts to the sums."""
+    """Add a batch of matured forecasts to the sums; those that lack an expert of the run are left out."""
+    axes = survey.axes
+    batch = [item for item in batch if item.origin.quantiles.shape[1] == len(axes.names)]
     if not batch:
         return
-    axes = survey.axes
     quantiles = np.stack([item.origin.quantiles[item.h] for item in batch]).astype(np.float64)  # [N, K, Q]
     outcome = np.array([item.outcome for item in batch])  # [N]
     h = np.array([item.h for item in batch])
