@@ -16,6 +16,7 @@ class ForecastConfig:
     history_bars: int = 20
     ewma_decay: float = 0.94
     residual_window_bars: int = 500
+    residual_half_trust: float = 50.0
     usual_window_bars: int = 250
     session_gap_bars: float = 5.0
     weight_half_life_bars: float = 500.0
@@ -34,12 +35,13 @@ class ForecastConfig:
             "levels",
             "must be three or more, rising, strictly between 0 and 1",
         )
-        _require(0.5 in self.levels, "levels", "must hold the median, 0.5")
+        _require({0.05, 0.5, 0.95} <= set(self.levels), "levels", "must hold 0.05, 0.5 and 0.95")
         _require(self.history_bars >= 2, "history_bars", "must be ≥ 2")
         _require(0 < self.ewma_decay < 1, "ewma_decay", "must lie strictly between 0 and 1")
         _require(
             self.residual_window_bars >= self.history_bars, "residual_window_bars", "must be ≥ history_bars"
         )
+        _require(self.residual_half_trust > 0, "residual_half_trust", "must be > 0")
         _require(self.usual_window_bars >= 2, "usual_window_bars", "must be ≥ 2")
         _require(self.session_gap_bars > 0, "session_gap_bars", "must be > 0")
         _require(self.weight_half_life_bars > 0, "weight_half_life_bars", "must be > 0")

@@ -1,190 +1,171 @@
 """Bars in, fused predictive distributions out, for every series at once; pipeline drives it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.decision import Forecast
-from htfi.domain.errors import InvalidInput
+from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Bar
+from htfi.forecasting.batch import BAND_SIGMAS, ForecastBatch
+from htfi.forecasting.columns import Columns
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.fusion import mix
-from htfi.forecasting.panel import Panel, as_rows, grown
+from htfi.forecasting.fusion import CrpsLearning, mix
+from htfi.forecasting.panel import BarBatch, Panel, as_rows
 from htfi.forecasting.ports import Expert
-from htfi.forecasting.scores import ScoreRow, crps
+from htfi.forecasting.scoreboard import Scoreboard, ScoreRow
 
 Array = NDArray[np.float64]
 
-
-@dataclass(slots=True)
-class ForecastBatch:
-    """The newest forecast of n series. `item(i)` gives the record's form; rows not ready hold NaN.
-
-    Shapes: ready [n]; quantiles [n, H, Q]; experts [n, K, H, Q]; weights [n, K, H]; calibration [n, H];
-    sigma [n, K] (next bar, per expert); usual_sigma [n] (root mean square of the last usual_window_bars).
-    """
-
-    names: tuple[str, ...]  # the experts, sorted
-    horizons: tuple[int, ...]
-    levels: tuple[float, ...]
-    ready: NDArray[np.bool_]
-    quantiles: Array
-    experts: Array
-    weights: Array
-    calibration: Array
-    sigma: Array
-    usual_sigma: Array
-    _lists: tuple[list[Any], ...] | None = field(default=None, repr=False)
-
-    def item(self, i: int) -> Forecast:
-        """The forecast of series i as recorded. Raises: InvalidInput where it is not ready."""
-        if not self.ready[i]:
-            raise InvalidInput("this series has too short a history for a forecast: ask `ready` first")
-        if self._lists is None:
-            self._lists = (
-                self.quantiles.tolist(),
-                self.experts.tolist(),
-                self.weights.tolist(),
-                self.calibration.tolist(),
-            )
-        quantiles, experts, weights, calibration = self._lists
-        return Forecast(
-            horizons=self.horizons,
-            levels=self.levels,
-            quantiles=quantiles[i],
-            experts=dict(zip(self.names, experts[i], strict=True)),
-            weights=dict(zip(self.names, weights[i], strict=True)),
-            calibration=calibration[i],
-        )
+VERSION = "1"
+FUSED = "fused"
 
 
 class Forecaster:
-    """Experts, their weights and the forecasts that wait for their outcome."""
+    """Experts, the weights they have earned, and the forecasts that wait for their outcome."""
 
     def __init__(self, config: ForecastConfig, experts: Sequence[Expert]) -> None:
+        names = [expert.name for expert in experts]
+        if not names or len(set(names)) < len(names) or FUSED in names:
+            raise InvalidInput(f"experts {names}: give one or more, each with its own name, none '{FUSED}'")
         self._config = config
         self._experts = sorted(experts, key=lambda expert: expert.name)
         self._names = tuple(expert.name for expert in self._experts)
-        self._panel = Panel(config.session_gap_bars)
-        self._levels = np.array(config.levels)
+        self._horizons = np.array(config.horizons)
         self._median = config.levels.index(0.5)
-        k, q = len(self._names), len(config.levels)
-        self._pending = [np.full((0, h, k + 1, q), np.nan, np.float32) for h in config.horizons]
-        self._origin = [np.zeros((0, h)) for h in config.horizons]
-        self._usual_var = np.zeros(0)
-        self._crps = np.zeros((k + 1, len(config.horizons)))
-        self._covered = np.zeros((k + 1, len(config.horizons)))
-        self._num = np.zeros(len(config.horizons), np.int64)
+        self._low, self._high = config.levels.index(0.05), config.levels.index(0.95)
+        k, h, q = len(names), len(config.horizons), len(config.levels)
+        self._panel = Panel(config.horizons, config.session_gap_bars)
+        self._learning = CrpsLearning(config.levels, k, h, config.weight_half_life_bars)
+        self._scoreboard = Scoreboard((FUSED, *self._names), config.horizons, config.levels)
+        self._newest = Columns()
+        self._newest.declare("experts", np.full((k, h, q), np.nan))
+        self._newest.declare("weights", np.zeros((k, h)))
+        self._newest.declare("calibration", np.ones(h))
+        self._newest.declare("fused", np.full((h, q), np.nan))
+        self._newest.declare("usual_sigma", 0.0)
+        self._newest.declare("num", 0, np.int64)
+        self._newest.grow(1)  # row 0 stands in for a series that was never seen
+        # Ring buffers of what waits for its outcome, fused first; single precision suffices to score it.
+        self._pending = Columns()
+        for horizon in config.horizons:
+            self._pending.declare(str(horizon), np.full((horizon, k + 1, q), np.nan), np.float32)
 
     @property
     def models(self) -> dict[str, str]:
         """Name and version of every part that shapes a forecast, for the record."""
-        return {expert.name: expert.version for expert in self._experts} | {"fusion": "1"}
+        return {FUSED: VERSION} | {expert.name: expert.version for expert in self._experts}
 
     def observe(self, bars: Sequence[Bar]) -> None:
-        """Take in bars closing at one instant, each series at most once, and forecast anew for each."""
-        if not bars:
-            return
+        """Take in bars closing at one instant, each series at most once, and forecast anew for each.
+
+        First the forecasts that mature are scored and the weights learn from them, then the experts.
+        """
+        known = len(self._panel)
         batch = self._panel.enter(bars)
-        n = len(self._panel)
-        for expert in self._experts:
-            expert.grow(n)
-        self._pending = [grown(p, n, np.nan) for p in self._pending]
-        self._origin = [grown(o, n) for o in self._origin]
-        self._usual_var = grown(self._usual_var, n)
-        rows = batch.rows
-        count = self._panel.num_bars[rows]
-        index = np.arange(n)[rows]
-        path = self._panel.path[rows]
+        if len(self._panel) > known:
+            self._grow(len(self._panel))
+        if batch is None:
+            return
+        self._settle(batch)
         for expert in self._experts:
             expert.update(batch)
-        gain = np.maximum(1.0 / count, 1.0 / self._config.usual_window_bars)
-        var = self._usual_var[rows]
-        self._usual_var[rows] = var + gain * (batch.returns * batch.returns - var)
-        quantiles, weights, calibration = self._forecast(rows)
-        fused = mix(quantiles, weights, calibration, self._median)
+        self._renew(batch)
+
+    def _settle(self, batch: BarBatch) -> None:
+        """Score what the experts and their mix said h bars ago."""
+        n, k, q = len(batch.index), len(self._names) + 1, len(self._config.levels)
+        # Levels lead in memory: sums and products over them then run along long rows.
+        by_level = np.empty((q, n, k, len(self._horizons)))
         for j, h in enumerate(self._config.horizons):
-            slot = count % h
-            self._score(j, self._pending[j][index, slot], path - self._origin[j][index, slot])
-            self._pending[j][index, slot, :-1] = quantiles[:, :, j]
-            self._pending[j][index, slot, -1] = fused[:, j]
-            self._origin[j][index, slot] = path
-
-    def _forecast(self, rows: Any) -> tuple[Array, Array, Array]:
-        quantiles = np.stack([expert.quantiles(rows) for expert in self._experts], axis=1)
-        k, h = quantiles.shape[1:3]
-        weights = np.full((len(quantiles), k, h), 1.0 / k)
-        return quantiles, weights, np.ones((len(quantiles), h))
-
-    def _score(self, j: int, quantiles: NDArray[np.float32], outcome: Array) -> None:
-        use = np.isfinite(quantiles[:, -1, 0])
-        if not use.any():
+            by_level[..., j] = np.moveaxis(self._pending[str(h)][batch.index, batch.age % h], -1, 0)
+        waited = np.moveaxis(by_level, 0, -1)  # [n, 1+K, H, Q]
+        known = np.isfinite(waited[..., 0]) & np.isfinite(batch.outcomes)[:, None]
+        if not known.any():
             return
-        q, y = quantiles[use].astype(np.float64), outcome[use, None]
-        self._crps[:, j] += crps(q, np.broadcast_to(y, q.shape[:2]), self._levels).sum(axis=0)
-        self._covered[:, j] += ((q[..., 1] <= y) & (y <= q[..., -2])).sum(axis=0)
-        self._num[j] += len(q)
+        outcome = np.where(np.isfinite(batch.outcomes), batch.outcomes, 0.0)
+        self._learning.learn(batch.rows, waited[:, 1:], waited[:, 0], outcome, known[:, 0])
+        self._scoreboard.add(waited, outcome, known.all(axis=1))
+
+    def _renew(self, batch: BarBatch) -> None:
+        """Take the experts' new quantiles, mix them, and queue both for scoring."""
+        rows, newest = batch.rows, self._newest
+        experts = np.stack([expert.quantiles(rows) for expert in self._experts], axis=1)  # [n, K, H, Q]
+        ready = np.isfinite(experts).all(axis=(2, 3))
+        weights = self._learning.weights(rows, ready)
+        calibration = np.ones((len(experts), len(self._horizons)))
+        fused = mix(np.where(ready[:, :, None, None], experts, 0.0), weights, calibration, self._median)
+        fused[~ready.any(axis=1)] = np.nan
+        newest["experts"][rows], newest["weights"][rows] = experts, weights
+        newest["calibration"][rows], newest["fused"][rows] = calibration, fused
+        said = np.concatenate([fused[:, None], experts], axis=1)
+        for j, horizon in enumerate(self._config.horizons):
+            self._pending[str(horizon)][batch.index, batch.age % horizon] = said[:, :, j]
+        self._remember_usual(batch, fused)
+
+    def _remember_usual(self, batch: BarBatch, fused: Array) -> None:
+        width = fused[:, 0, self._high] - fused[:, 0, self._low]
+        num = self._newest["num"][batch.rows] + np.isfinite(width)
+        usual = self._newest["usual_sigma"][batch.rows]
+        gain = np.maximum(1.0 / np.maximum(num, 1), 1.0 / self._config.usual_window_bars)
+        away = np.where(np.isfinite(width), width / BAND_SIGMAS - usual, 0.0)
+        self._newest["usual_sigma"][batch.rows] = usual + gain * away
+        self._newest["num"][batch.rows] = num
 
     def forecast(self, series: Sequence[str]) -> ForecastBatch:
-        """The newest forecast of each series ('SYMBOL/interval'); reading changes nothing."""
+        """The newest forecast of each series ('SYMBOL/interval'); reading changes nothing.
+
+        A series that was never observed, or too briefly, is not `ready`.
+        """
         found = self._panel.rows_of(series)
-        if (found < 0).any():
-            raise InvalidInput(f"series '{series[int(np.argmin(found))]}' has no bar yet: observe one first")
-        rows = as_rows(found)
-        quantiles, weights, calibration = self._forecast(rows)
-        fused = mix(quantiles, weights, calibration, self._median)
+        seen = found >= 0
+        rows = as_rows(np.maximum(found, 0))
+        newest = {name: column[rows].copy() for name, column in self._newest.items()}
+        fused = newest["fused"]
         return ForecastBatch(
             names=self._names,
             horizons=self._config.horizons,
             levels=self._config.levels,
-            ready=np.isfinite(fused[:, 0, 0]),
+            ready=np.isfinite(fused[:, 0, 0]) & seen,
             quantiles=fused,
-            experts=quantiles,
-            weights=weights,
-            calibration=calibration,
-            sigma=np.stack([expert.sigma(rows) for expert in self._experts], axis=1),
-            usual_sigma=np.sqrt(self._usual_var[rows]),
+            experts=newest["experts"],
+            weights=newest["weights"],
+            calibration=newest["calibration"],
+            usual_sigma=newest["usual_sigma"],
         )
 
     def scores(self) -> list[ScoreRow]:
         """Mean scores so far, the fused forecast first."""
-        order = [len(self._names), *range(len(self._names))]
-        names = (*self._names, "fused")
-        return [
-            ScoreRow(
-                names[k],
-                h,
-                int(self._num[j]),
-                float(self._crps[k, j] / self._num[j]),
-                float(self._covered[k, j] / self._num[j]),
-            )
-            for k in order
-            for j, h in enumerate(self._config.horizons)
-            if self._num[j]
-        ]
+        return self._scoreboard.rows()
 
     def state(self) -> dict[str, Any]:
+        """Everything that the next forecast depends on; `restore` continues bit for bit."""
         return {
             "panel": self._panel.state(),
             "experts": {expert.name: expert.state() for expert in self._experts},
-            "pending": [p.copy() for p in self._pending],
-            "origin": [o.copy() for o in self._origin],
-            "usual_var": self._usual_var.copy(),
-            "crps": self._crps.copy(),
-            "covered": self._covered.copy(),
-            "num": self._num.copy(),
+            "learning": self._learning.columns.state(),
+            "newest": self._newest.state(),
+            "pending": self._pending.state(),
+            "scores": self._scoreboard.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
+        """Raises: IntegrityError where the state was saved under other experts or settings."""
+        if set(state["experts"]) != set(self._names):
+            raise IntegrityError(
+                f"saved forecasts are by {sorted(state['experts'])}, not {list(self._names)}: start anew"
+            )
         self._panel.restore(state["panel"])
         for expert in self._experts:
             expert.restore(state["experts"][expert.name])
-        self._pending = [np.array(p, np.float32) for p in state["pending"]]
-        self._origin = [np.array(o, np.float64) for o in state["origin"]]
-        self._usual_var = np.array(state["usual_var"], np.float64)
-        self._crps = np.array(state["crps"], np.float64)
-        self._covered = np.array(state["covered"], np.float64)
-        self._num = np.array(state["num"], np.int64)
+        self._learning.columns.restore(state["learning"])
+        self._newest.restore(state["newest"])
+        self._pending.restore(state["pending"])
+        self._scoreboard.restore(state["scores"])
+
+    def _grow(self, num_series: int) -> None:
+        for expert in self._experts:
+            expert.grow(num_series)
+        for columns in (self._learning.columns, self._newest, self._pending):
+            columns.grow(num_series)

@@ -1,157 +1,181 @@
-"""Every series' place in the arrays, and one instant's bars as columns; Forecaster feeds, experts read.
+"""Every series' place in the arrays, and one instant's bars as columns; Forecaster feeds it, experts read.
 
-Owns the rules that decide what may enter a volatility: session gaps, wild prints and flat prices.
+Owns the rules on what may enter a volatility: session gaps, wild prints, flat and impossible prices.
 """
 
+import math
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.decision import series_id
-from htfi.domain.errors import InvalidInput
+from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY, parse_duration
+from htfi.forecasting import exact
+from htfi.forecasting.columns import Columns
 
 Array = NDArray[np.float64]
-T = TypeVar("T", bound=np.generic)
 Rows = slice | NDArray[np.intp]  # a slice where rows are neighbours: reading is then a view, not a copy
 
-SIGMA_FLOOR = 1e-8  # log return; a tenth of a tick of anything traded, so that no scale is ever zero
-WILD_RATIO = 10.0  # returns beyond this many usual deviations are cut before they reach a volatility
-USUAL_DECAY = 0.98
+SIGMA_FLOOR = 1e-8  # log return: far below a tick of anything traded, so that no scale is ever zero
+_WILD_RATIO = 10.0  # usual deviations beyond which a return is cut before it reaches a volatility
+_USUAL_GAIN = 0.02
+_PARKINSON = 1.0 / (4.0 * math.log(2.0))  # E[range²] = 4 ln 2 · σ² (Parkinson 1980)
+_RENEWAL_BARS = 10
+_UNTIMED = -1
+_FIELDS = Bar.__struct_fields__
 
 
 @dataclass(frozen=True, slots=True)
 class BarBatch:
-    """One closed bar of each of n series, in natural-log units.
+    """One closed bar of each of n series, ordered by row, in natural-log units.
 
-    Shapes: all [n], ordered by row. `moves` is the tradable return since the bar before (within the bar,
-    where a session gap lies between); `returns` is the same with wild prints cut; `ranges` is
-    ln(high/low), cut alike; `usual` is the deviation that was usual before this bar.
+    Shapes: all [n] but `outcomes` [n, H]. `age` counts the bars that came before this one. `returns` is
+    the move since the bar before (within the bar after a session gap), cut at ten usual deviations.
+    `variance` is Parkinson's from the true range, which spans the close before, and the squared return
+    where high equals low; never below a hundredth of the usual. `outcomes` is the uncut move over the
+    last h bars, NaN while there are fewer. `due` marks the rows whose fits and shapes are renewed with
+    this bar: every tenth, in a rota by name, so that work is even and no series depends on another.
     """
 
     rows: Rows
-    moves: Array
+    index: NDArray[np.intp]
+    age: NDArray[np.int64]
     returns: Array
-    ranges: Array
+    variance: Array
+    log_variance: Array
     usual: Array
+    outcomes: Array
+    due: NDArray[np.bool_]
 
 
 class Panel:
     """Names and rows of all series, with what is needed to turn their next bar into a return."""
 
-    def __init__(self, session_gap_bars: float) -> None:
+    def __init__(self, horizons: Sequence[int], session_gap_bars: float) -> None:
+        self._horizons = np.array(horizons)
         self._session_gap_bars = session_gap_bars
-        self.names: list[str] = []
-        self._row_of: dict[str, int] = {}
-        self._gap_ns: list[int] = []  # longest pause without a session gap, -1 where bars have no time length
-        self._last_log_close: list[float] = []
-        self._last_end_ns: list[int] = []
-        self.num_bars = np.zeros(0, np.int64)
-        self.path = np.zeros(0)  # sum of moves, [N]
-        self._usual_var = np.zeros(0)
+        self._row_of: dict[tuple[str, str], int] = {}
+        self._row_of_name: dict[str, int] = {}
+        self._columns = Columns()
+        self._columns.declare("num_bars", 0, np.int64)
+        self._columns.declare("gap_ns", _UNTIMED, np.int64)  # longest pause within a session
+        self._columns.declare("rota", 0, np.int64)
+        self._columns.declare("end_ns", 0, np.int64)
+        self._columns.declare("log_close", 0.0)
+        self._columns.declare("usual_var", 0.0)
+        self._columns.declare("path", 0.0)
+        self._columns.declare("paths", np.zeros(horizons[-1]))
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(self._row_of)
 
     def rows_of(self, names: Sequence[str]) -> NDArray[np.intp]:
-        """The row of each series, −1 where it was never seen."""
-        return np.array([self._row_of.get(name, -1) for name in names], np.intp)
+        """The row [n] of each series id, −1 where it was never seen."""
+        return np.array([self._row_of_name.get(name, -1) for name in names], np.intp)
 
-    def enter(self, bars: Sequence[Bar]) -> BarBatch:
-        """Take in bars that close at one instant. Raises: InvalidInput where a series comes twice."""
-        found = [self._row(bar) for bar in bars]
-        order = sorted(range(len(bars)), key=found.__getitem__)
-        rows = np.array([found[i] for i in order], np.intp)
-        if (rows[1:] == rows[:-1]).any():
-            raise InvalidInput("two bars of one series close at one instant: feed them at two instants")
-        prices = np.array([(b.open, b.high, b.low, b.close) for b in (bars[i] for i in order)]).reshape(-1, 4)
-        logs = np.log(prices)
-        before = np.empty(len(rows))
-        for place, i in enumerate(order):
-            row, bar = found[i], bars[i]
-            gap_ns, last_ns = self._gap_ns[row], self._last_end_ns[row]
-            fresh = last_ns < 0 or (gap_ns >= 0 and bar.start_ns - last_ns > gap_ns)
-            before[place] = logs[place, 0] if fresh else self._last_log_close[row]
-            self._last_log_close[row] = float(logs[place, 3])
-            self._last_end_ns[row] = bar.end_ns
-        return self._measure(as_rows(rows), logs[:, 3] - before, logs[:, 1] - logs[:, 2])
+    def enter(self, bars: Sequence[Bar]) -> BarBatch | None:
+        """Take in bars that close at one instant. A bar without a positive, finite close changes nothing.
 
-    def _measure(self, rows: Rows, moves: Array, ranges: Array) -> BarBatch:
-        num_before = self.num_bars[rows]
-        size = np.maximum(np.abs(moves), 0.6 * ranges)
-        usual = np.where(num_before > 0, np.sqrt(self._usual_var[rows]), size)
-        usual = np.maximum(usual, SIGMA_FLOOR)
-        limit = WILD_RATIO * usual
-        returns = np.clip(moves, -limit, limit)
-        gain = np.maximum(1.0 / (num_before + 1.0), 1.0 - USUAL_DECAY)
-        var = self._usual_var[rows]
-        self._usual_var[rows] = var + gain * (returns * returns - var)
-        self.num_bars[rows] = num_before + 1
-        self.path[rows] += moves
-        return BarBatch(rows, moves, returns, np.minimum(ranges, 1.7 * limit), usual)
+        Raises: InvalidInput where a series comes twice.
+        """
+        usable = [msgspec.structs.astuple(bar) for bar in bars if 0.0 < bar.close < math.inf]
+        if not usable:
+            return None
+        field = dict(zip(_FIELDS, zip(*usable, strict=True), strict=True))
+        names = zip(field["symbol"], field["interval"], strict=True)
+        found = np.array([self._row_of.get(name, -1) for name in names], np.intp)
+        for place in np.flatnonzero(found < 0).tolist():
+            found[place] = self._register(field["symbol"][place], field["interval"][place])
+        order = np.argsort(found, kind="stable")
+        index = found[order]
+        if (index[1:] == index[:-1]).any():
+            raise InvalidInput("two bars of one series close at one instant: give each its own instant")
+        prices = np.array([field["open"], field["high"], field["low"], field["close"]], np.float64)[:, order]
+        known = (prices > 0.0) & np.isfinite(prices)
+        logs = exact.log(np.where(known, prices, prices[3]))  # [4, n]
+        starts_ns = np.array(field["start_ns"], np.int64)[order]
 
-    def _row(self, bar: Bar) -> int:
-        name = series_id(bar.symbol, bar.interval)
-        row = self._row_of.get(name)
-        if row is None:
-            row = self._row_of[name] = len(self.names)
-            self.names.append(name)
-            self._gap_ns.append(_gap_ns(bar.interval, self._session_gap_bars))
-            self._last_log_close.append(0.0)
-            self._last_end_ns.append(-1)
-            self.num_bars = grown(self.num_bars, row + 1)
-            self.path = grown(self.path, row + 1)
-            self._usual_var = grown(self._usual_var, row + 1)
+        rows, columns = as_rows(index), self._columns
+        age = columns["num_bars"][rows].copy()
+        gap_ns = columns["gap_ns"][rows]
+        fresh = (age == 0) | ((gap_ns != _UNTIMED) & (starts_ns - columns["end_ns"][rows] > gap_ns))
+        before = np.where(fresh, logs[0], columns["log_close"][rows])
+        ranges = np.maximum(logs.max(axis=0), before) - np.minimum(logs.min(axis=0), before)
+        columns["end_ns"][rows] = np.array(field["end_ns"], np.int64)[order]
+        columns["log_close"][rows] = logs[3]
+        columns["num_bars"][rows] = age + 1
+        return self._measure(rows, index, age, logs[3] - before, np.where(logs[1] > logs[2], ranges, 0.0))
+
+    def _measure(
+        self, rows: Rows, index: NDArray[np.intp], age: NDArray[np.int64], moves: Array, ranges: Array
+    ) -> BarBatch:
+        columns = self._columns
+        usual_var = columns["usual_var"][rows]
+        size = np.maximum(np.abs(moves), math.sqrt(_PARKINSON) * ranges)
+        usual = np.maximum(np.where(age > 0, np.sqrt(usual_var), size), SIGMA_FLOOR)
+        limit = _WILD_RATIO * usual
+        returns = np.minimum(np.maximum(moves, -limit), limit)
+        gain = np.maximum(1.0 / (age + 1.0), _USUAL_GAIN)
+        columns["usual_var"][rows] = usual_var + gain * (returns * returns - usual_var)
+        variance = np.where(ranges > 0.0, _PARKINSON * ranges * ranges, returns * returns)
+        variance = np.minimum(np.maximum(variance, 0.01 * usual * usual), limit * limit)
+        path = columns["path"][rows] + moves
+        columns["path"][rows] = path
+        paths, longest = columns["paths"], int(self._horizons[-1])
+        slots = (age[:, None] - self._horizons) % longest
+        away = path[:, None] - paths[index[:, None], slots]
+        paths[index, age % longest] = path
+        return BarBatch(
+            rows=rows,
+            index=index,
+            age=age,
+            returns=returns,
+            variance=variance,
+            log_variance=exact.log(variance),
+            usual=usual,
+            outcomes=np.where(age[:, None] >= self._horizons, away, np.nan),
+            due=(age + columns["rota"][rows]) % _RENEWAL_BARS == 0,
+        )
+
+    def _register(self, symbol: str, interval: str) -> int:
+        if (symbol, interval) in self._row_of:  # twice in one call: the caller refuses it
+            return self._row_of[symbol, interval]
+        row, name = len(self._row_of), series_id(symbol, interval)
+        self._row_of[symbol, interval] = self._row_of_name[name] = row
+        self._columns.grow(row + 1)
+        self._columns["gap_ns"][row] = _gap_ns(interval, self._session_gap_bars)
+        self._columns["rota"][row] = zlib.crc32(name.encode()) % _RENEWAL_BARS
         return row
 
     def state(self) -> dict[str, Any]:
-        n = len(self)
-        return {
-            "names": list(self.names),
-            "gap_ns": list(self._gap_ns),
-            "last_log_close": list(self._last_log_close),
-            "last_end_ns": list(self._last_end_ns),
-            "num_bars": self.num_bars[:n].copy(),
-            "path": self.path[:n].copy(),
-            "usual_var": self._usual_var[:n].copy(),
-        }
+        return {"series": [list(name) for name in self._row_of], "columns": self._columns.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.names = list(state["names"])
-        self._row_of = {name: row for row, name in enumerate(self.names)}
-        self._gap_ns = list(state["gap_ns"])
-        self._last_log_close = list(state["last_log_close"])
-        self._last_end_ns = list(state["last_end_ns"])
-        self.num_bars = np.array(state["num_bars"], np.int64)
-        self.path = np.array(state["path"], np.float64)
-        self._usual_var = np.array(state["usual_var"], np.float64)
+        self._columns.restore(state["columns"])
+        self._row_of = {(symbol, interval): row for row, (symbol, interval) in enumerate(state["series"])}
+        if len(self._row_of) > self._columns.num_rows:
+            raise IntegrityError("saved forecasting state names more series than it holds: start anew")
+        self._row_of_name = {series_id(*name): row for name, row in self._row_of.items()}
 
 
 def as_rows(rows: NDArray[np.intp]) -> Rows:
     """The same rows as a slice, where they are neighbours in rising order."""
     n = len(rows)
-    if n and rows[-1] - rows[0] == n - 1 and bool((rows[1:] > rows[:-1]).all()):
+    if n and bool((rows[1:] - rows[:-1] == 1).all()):
         return slice(int(rows[0]), int(rows[0]) + n)
     return rows
-
-
-def grown(array: NDArray[T], num_rows: int, fill: float = 0.0) -> NDArray[T]:
-    """The array with room for `num_rows` rows, doubling so that growth is cheap on the whole."""
-    if num_rows <= len(array):
-        return array
-    capacity = max(num_rows, 2 * len(array), 8)
-    larger = np.full((capacity, *array.shape[1:]), fill, array.dtype)
-    larger[: len(array)] = array
-    return larger
 
 
 def _gap_ns(interval: str, session_gap_bars: float) -> int:
     try:
         length_ns = parse_duration(interval)
     except InvalidInput:
-        return -1
-    return int(length_ns * session_gap_bars) if length_ns < NS_PER_DAY else -1
+        return _UNTIMED
+    return int(length_ns * session_gap_bars) if length_ns < NS_PER_DAY else _UNTIMED

@@ -1,7 +1,6 @@
-"""How good a predictive distribution was. Pure: fusion, the forecaster and the apps all read it."""
+"""How good a predictive distribution was. Pure: fusion, the scoreboard and the apps all read it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -10,31 +9,57 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreRow:
-    """Mean score of one name ('fused' or an expert) at one horizon, over every matured forecast."""
-
-    name: str
-    horizon: int
-    num: int
-    crps: float
-    coverage90: float
-
-
 def integration_weights(levels: Sequence[float]) -> Array:
-    """Weights [Q], summing to 1: each level answers for the levels nearer to it than to any other."""
+    """Weights [Q], summing to 1: each level answers for all τ in (0, 1) nearer to it than to any other."""
     inner = [(a + b) / 2 for a, b in pairwise(levels)]
     edges = np.array([0.0, *inner, 1.0])
     return edges[1:] - edges[:-1]
 
 
 def pinball(quantiles: Array, outcome: Array, levels: Array) -> Array:
-    """ρ_τ(y − q) [..., Q] of quantiles [..., Q] and outcomes [...]."""
+    """ρ_τ(y − q) = max(τ(y−q), (τ−1)(y−q)), [..., Q], of quantiles [..., Q] and outcomes [...]."""
     error = outcome[..., None] - quantiles
-    return np.maximum(levels * error, (levels - 1.0) * error)
+    losses = 0.5 * np.abs(error)
+    error *= levels - 0.5
+    losses += error
+    return losses
 
 
 def crps(quantiles: Array, outcome: Array, levels: Array) -> Array:
-    """CRPS = 2∫ρ_τ dτ [...] by the midpoint cells of `integration_weights`."""
+    """CRPS = 2∫ρ_τ dτ over (0, 1), [...], summed over the levels by `integration_weights`.
+
+    A proper score of the quantiles given. For a Gaussian on the default 13 levels its mean is 0.3% below
+    the closed form, the tails beyond 1% and 99% being held at those quantiles.
+    """
+    cells = 2.0 * integration_weights(levels.tolist())
     losses = pinball(quantiles, outcome, levels)
-    return 2.0 * (losses * integration_weights(levels.tolist())).sum(axis=-1)
+    losses *= cells
+    return losses.sum(axis=-1)
+
+
+def weighted_quantile_loss(quantiles: Array, outcome: Array, levels: Array) -> float:
+    """WQL over n forecasts [n, Q]: mean over levels of 2Σρ_τ(y, q)/Σ|y|. NaN where every outcome is 0."""
+    total = float(np.abs(outcome).sum())
+    losses = 2.0 * pinball(quantiles, outcome, levels).sum(axis=0)
+    return float(losses.mean()) / total if total > 0.0 else float("nan")
+
+
+def coverage(low: Array, high: Array, outcome: Array) -> float:
+    """Share of outcomes within [low, high], ends included. NaN for none."""
+    inside = (low <= outcome) & (outcome <= high)
+    return float(inside.mean()) if inside.size else float("nan")
+
+
+def pit(quantiles: Array, outcome: Array, levels: Array) -> Array:
+    """Probability integral transform [n] of outcomes [n] under quantiles [n, Q]: linear between levels.
+
+    Below the lowest and above the highest quantile it is that tail's middle, τ/2 and (1+τ)/2.
+    """
+    rank = (quantiles < outcome[:, None]).sum(axis=1)
+    low, high = np.maximum(rank - 1, 0), np.minimum(rank, len(levels) - 1)
+    row = np.arange(len(outcome))
+    below, above = quantiles[row, low], quantiles[row, high]
+    share = np.where(above > below, (outcome - below) / np.where(above > below, above - below, 1.0), 0.5)
+    within = levels[low] + share * (levels[high] - levels[low])
+    tails = np.where(rank == 0, levels[0] / 2.0, (1.0 + levels[-1]) / 2.0)
+    return np.where((rank == 0) | (rank == len(levels)), tails, within)

@@ -1,19 +1,131 @@
-"""Shapes of predictive distributions: quantiles at unit deviation, and their spreading by a scale."""
+"""Shapes of predictive distributions: quantiles at unit scale, from theory or from past residuals."""
 
+import math
 from collections.abc import Sequence
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.forecasting.columns import Columns
+from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.panel import BarBatch, Rows
+
 Array = NDArray[np.float64]
+
+_RESIDUAL_LIMIT = 10.0  # scales; one bad print may be a tail, not the whole distribution
+_MEAN_SIZE = 0.7978845608028654  # E|z| of a standard normal
+_SIZE_PRIOR_BARS = 20.0
 
 
 def gaussian_quantiles(levels: Sequence[float]) -> Array:
-    """Standard normal quantiles [Q]."""
-    return np.array([NormalDist().inv_cdf(level) for level in levels])
+    """Standard normal quantiles [Q], to 12 digits so that every machine's libm gives the same."""
+    return np.array([round(NormalDist().inv_cdf(level), 12) for level in levels])
+
+
+def student_quantiles(levels: Sequence[float], freedom: float) -> Array:
+    """Quantiles [Q] of a Student-t scaled to unit variance, to 9 digits. `freedom` > 2.
+
+    With x = √ν·tan θ the density is proportional to cos^(ν−1) θ on (−π/2, π/2), which Simpson's rule sums.
+    """
+    grid = np.linspace(0.0, math.pi / 2, 4001)
+    density = np.cos(grid) ** (freedom - 1.0)
+    cumulative = np.cumsum((density[:-2:2] + 4.0 * density[1::2] + density[2::2]) / 3.0)
+    cumulative = np.concatenate([[0.0], cumulative]) * (0.5 / cumulative[-1])
+    away = np.array(levels) - 0.5
+    angles = np.interp(np.abs(away), cumulative, grid[::2])
+    quantiles = np.sign(away) * math.sqrt(freedom - 2.0) * np.tan(angles)
+    return np.array([round(float(quantile), 9) for quantile in quantiles])
 
 
 def spread(scale: Array, shape: Array) -> Array:
-    """Quantiles [n, H, Q] of a shape [Q] or [n, H, Q] at scale [n, H]; monotone because the scale is ≥ 0."""
+    """Quantiles [n, H, Q] of a shape [..., Q] at scale [n, H]; monotone because no scale is negative."""
     return scale[:, :, None] * shape
+
+
+class Residuals:
+    """The last W returns of every series and horizon in units of the scale forecast for them."""
+
+    def __init__(self, config: ForecastConfig, skew_samples: float) -> None:
+        """`skew_samples`: independent residuals at which skew is trusted by half; inf mirrors the shape."""
+        self._horizons = np.array(config.horizons)
+        self._levels = np.array(config.levels)
+        self._mirrored = np.concatenate([self._levels, 1.0 - self._levels])
+        self._median = config.levels.index(0.5)
+        self._gaussian = gaussian_quantiles(config.levels)
+        self._half_trust = config.residual_half_trust * self._horizons
+        self._skew_samples = skew_samples * self._horizons
+        self._width = config.residual_window_bars
+        longest, num_horizons = config.horizons[-1], len(config.horizons)
+        self._columns = Columns()
+        self._columns.declare("scale", np.full((num_horizons, longest), np.nan))
+        self._columns.declare("window", np.full((num_horizons, self._width), np.nan), np.float32)
+        self._columns.declare("num", np.zeros(num_horizons), np.int64)
+        self._columns.declare("size", _MEAN_SIZE)
+        self._columns.declare("shape", np.broadcast_to(self._gaussian, (num_horizons, len(self._levels))))
+
+    def grow(self, num_series: int) -> None:
+        self._columns.grow(num_series)
+
+    def learn(self, bars: BarBatch, scale: Array) -> None:
+        """Keep the residuals that matured with these bars, then the scale [n, H] forecast from them."""
+        columns, at, across = self._columns, bars.index[:, None], np.arange(len(self._horizons))
+        scales, num = columns["scale"], columns["num"][bars.rows]
+        longest = scales.shape[2]
+        slot = (bars.age[:, None] - self._horizons) % longest
+        residual = bars.outcomes / scales[at, across, slot]  # [n, H]
+        known = np.isfinite(residual)
+        residual = np.minimum(np.maximum(residual, -_RESIDUAL_LIMIT), _RESIDUAL_LIMIT)
+        window, place = columns["window"], num % self._width
+        window[at, across, place] = np.where(known, residual, window[at, across, place])
+        scales[bars.index, :, bars.age % longest] = scale
+        size = columns["size"][bars.rows]
+        gain = 1.0 / np.minimum(num[:, 0] + _SIZE_PRIOR_BARS, self._width)
+        away = np.where(known[:, 0], np.abs(residual[:, 0]) - size, 0.0)
+        columns["size"][bars.rows] = size + gain * away
+        columns["num"][bars.rows] = num + known
+        due = bars.index[bars.due]
+        if len(due):
+            columns["shape"][due] = self._fit(due)
+
+    def shape(self, rows: Rows) -> Array:
+        """Quantiles [n, H, Q] at unit scale, as last fitted. The median is zero."""
+        return self._columns["shape"][rows]
+
+    def _fit(self, rows: NDArray[np.intp]) -> Array:
+        """Empirical quantiles [n, H, Q], drawn to a Gaussian while residuals are few.
+
+        The Gaussian is as wide as the shortest horizon's residuals, which are many, so that a scale in
+        other units (a range, say) fits too. Overlapping residuals of horizon h count as one in h. A drift
+        read off one window would cost more CRPS than it brings, so the median is taken out.
+        """
+        ranked = np.sort(self._columns["window"][rows], axis=2)  # unknown ones are NaN and come last
+        num = np.minimum(self._columns["num"][rows], self._width)[:, :, None]
+        both = _at_levels(ranked, num, self._mirrored)
+        upper, lower = both[:, :, : len(self._levels)], both[:, :, len(self._levels) :]
+        even = 0.5 * (upper + lower)
+        skew_trust = num / (num + self._skew_samples[:, None])
+        empirical = 0.5 * (upper - lower) + skew_trust * (even - even[:, :, self._median, None])
+        trust = num / (num + self._half_trust[:, None])
+        prior = (self._columns["size"][rows] / _MEAN_SIZE)[:, None, None] * self._gaussian
+        shape = trust * empirical + (1.0 - trust) * prior
+        return np.maximum.accumulate(shape, axis=2)  # rounding alone could cross them
+
+    def state(self) -> dict[str, Any]:
+        return self._columns.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._columns.restore(state)
+
+
+def _at_levels(ranked: NDArray[np.float32], num: NDArray[np.int64], levels: Array) -> Array:
+    """Empirical quantiles [n, H, Q] of `num` ranked values, level (i+½)/num on value i; 0 for none."""
+    last = np.maximum(num - 1, 0)
+    place = np.minimum(np.maximum(num * levels - 0.5, 0.0), last)
+    low = place.astype(np.int64)
+    starts = np.arange(0, ranked.size, ranked.shape[2]).reshape(num.shape)
+    values = ranked.reshape(-1)
+    below = values[starts + low].astype(np.float64)
+    above = values[starts + np.minimum(low + 1, last)]
+    return np.where(num > 0, below + (place - low) * (above - below), 0.0)

@@ -1,19 +1,26 @@
-"""Exponentially weighted variance (RiskMetrics, λ = 0.94) with the fat tails of a Student-t."""
+"""Exponentially weighted variance (RiskMetrics 1996, λ = 0.94) with the fat tails of a Student-t."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.forecasting.columns import Columns
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Rows, grown
-from htfi.forecasting.shapes import gaussian_quantiles, spread
+from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Rows
+from htfi.forecasting.shapes import spread, student_quantiles
 
 Array = NDArray[np.float64]
 
+_EXCESS_KURTOSIS = 6.0  # of one bar's return at unit volatility: a Student-t with 5 degrees of freedom
+
 
 class Ewma:
-    """var ← λ·var + (1−λ)·r², the plain mean until 1/(1−λ) bars are in."""
+    """var ← λ·var + (1−λ)·r², a plain mean until 1/(1−λ) bars are in; σ√h, without drift.
+
+    The excess kurtosis of a sum of h independent returns is that of one divided by h, and a Student-t
+    with ν degrees of freedom has 6/(ν−4): so ν = 4 + h, the tails thinning towards the Gaussian.
+    """
 
     name = "ewma"
     version = "1"
@@ -22,30 +29,29 @@ class Ewma:
         self._gain = 1.0 - config.ewma_decay
         self._min_bars = config.history_bars
         self._root_h = np.sqrt(np.array(config.horizons, np.float64))
-        self._shape = gaussian_quantiles(config.levels)
-        self._var = np.zeros(0)
-        self._count = np.zeros(0, np.int64)
+        self._shape = np.array(
+            [student_quantiles(config.levels, 4.0 + 6.0 * h / _EXCESS_KURTOSIS) for h in config.horizons]
+        )
+        self._columns = Columns()
+        self._columns.declare("var", 0.0)
+        self._columns.declare("num", 0, np.int64)
 
     def grow(self, num_series: int) -> None:
-        self._var = grown(self._var, num_series)
-        self._count = grown(self._count, num_series)
+        self._columns.grow(num_series)
 
     def update(self, bars: BarBatch) -> None:
-        count, var = self._count[bars.rows], self._var[bars.rows]
-        gain = np.maximum(1.0 / (count + 1.0), self._gain)
-        self._var[bars.rows] = var + gain * (bars.returns * bars.returns - var)
-        self._count[bars.rows] = count + 1
-
-    def sigma(self, rows: Rows) -> Array:
-        sigma = np.maximum(np.sqrt(self._var[rows]), SIGMA_FLOOR)
-        return np.where(self._count[rows] >= self._min_bars, sigma, np.nan)
+        var = self._columns["var"][bars.rows]
+        gain = np.maximum(1.0 / (bars.age + 1.0), self._gain)
+        self._columns["var"][bars.rows] = var + gain * (bars.returns * bars.returns - var)
+        self._columns["num"][bars.rows] = bars.age + 1
 
     def quantiles(self, rows: Rows) -> Array:
-        return spread(self.sigma(rows)[:, None] * self._root_h, self._shape)
+        sigma = np.maximum(np.sqrt(self._columns["var"][rows]), SIGMA_FLOOR)
+        sigma = np.where(self._columns["num"][rows] >= self._min_bars, sigma, np.nan)
+        return spread(sigma[:, None] * self._root_h, self._shape)
 
     def state(self) -> dict[str, Any]:
-        return {"var": self._var.copy(), "count": self._count.copy()}
+        return self._columns.state()
 
     def restore(self, state: dict[str, Any]) -> None:
-        self._var = np.array(state["var"], np.float64)
-        self._count = np.array(state["count"], np.int64)
+        self._columns.restore(state)

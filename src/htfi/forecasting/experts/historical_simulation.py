@@ -1,70 +1,66 @@
-"""Filtered historical simulation: past returns in units of their own volatility, at today's volatility."""
+"""Filtered historical simulation: past h-bar returns in units of their own volatility, at today's."""
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.forecasting import exact
+from htfi.forecasting.columns import Columns
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Rows, grown
-from htfi.forecasting.shapes import gaussian_quantiles, spread
+from htfi.forecasting.panel import BarBatch, Rows
+from htfi.forecasting.shapes import Residuals, spread
 
 Array = NDArray[np.float64]
 
+_DECAY_BARS = [2.5 * 2.0**k for k in range(8)]  # 2.5 … 320
+_MEMORY_BARS = 600.0
+_SKEW_SAMPLES = 250.0
+
 
 class HistoricalSimulation:
-    """Empirical quantiles of filtered residuals (Barone-Adesi, Giannopoulos and Vosper 1999)."""
+    """Empirical quantiles of filtered returns (Barone-Adesi et al. 1999; Hull and White 1998).
+
+    The filter has long memory: exponential means of the log range variance over 2.5 … 320 bars, with the
+    logarithmically falling shares of Zumbach (RiskMetrics 2006). Logs, so that one wild bar counts little.
+    """
 
     name = "historical_simulation"
     version = "1"
 
     def __init__(self, config: ForecastConfig) -> None:
-        self._gain = 1.0 - config.ewma_decay
         self._min_bars = config.history_bars
-        self._levels = np.array(config.levels)
-        self._normal = gaussian_quantiles(config.levels)
         self._root_h = np.sqrt(np.array(config.horizons, np.float64))
-        self._var = np.zeros(0)
-        self._residuals = np.zeros((0, config.residual_window_bars), np.float32)
-        self._count = np.zeros(0, np.int64)
+        self._gains = np.array([round(1.0 - math.exp(-1.0 / bars), 12) for bars in _DECAY_BARS])
+        shares = np.array([1.0 - math.log(bars) / math.log(_MEMORY_BARS) for bars in _DECAY_BARS])
+        self._shares = np.round(shares / shares.sum(), 12)
+        self._columns = Columns()
+        self._columns.declare("log_vars", np.zeros(len(_DECAY_BARS)))
+        self._columns.declare("scale", np.full(len(config.horizons), np.nan))
+        self._residuals = Residuals(config, _SKEW_SAMPLES)
 
     def grow(self, num_series: int) -> None:
-        self._var = grown(self._var, num_series)
-        self._residuals = grown(self._residuals, num_series, fill=np.nan)
-        self._count = grown(self._count, num_series)
+        self._columns.grow(num_series)
+        self._residuals.grow(num_series)
 
     def update(self, bars: BarBatch) -> None:
-        count, var = self._count[bars.rows], self._var[bars.rows]
-        sigma = np.maximum(np.sqrt(var), 0.1 * bars.usual)
-        index = np.arange(len(self._count))[bars.rows]
-        residuals = np.clip(bars.returns / sigma, -10, 10)
-        self._residuals[index, count % self._residuals.shape[1]] = np.where(count > 5, residuals, np.nan)
-        gain = np.maximum(1.0 / (count + 1.0), self._gain)
-        self._var[bars.rows] = var + gain * (bars.returns * bars.returns - var)
-        self._count[bars.rows] = count + 1
-
-    def sigma(self, rows: Rows) -> Array:
-        sigma = np.maximum(np.sqrt(self._var[rows]), SIGMA_FLOOR)
-        return np.where(self._count[rows] >= self._min_bars, sigma, np.nan)
+        log_vars = self._columns["log_vars"][bars.rows]
+        gain = np.maximum(1.0 / (bars.age[:, None] + 1.0), self._gains)
+        log_vars = log_vars + gain * (bars.log_variance[:, None] - log_vars)
+        self._columns["log_vars"][bars.rows] = log_vars
+        log_var = (log_vars * self._shares).sum(axis=1)
+        sigma = np.where(bars.age + 1 >= self._min_bars, exact.exp(0.5 * log_var), np.nan)
+        scale = sigma[:, None] * self._root_h
+        self._columns["scale"][bars.rows] = scale
+        self._residuals.learn(bars, scale)
 
     def quantiles(self, rows: Rows) -> Array:
-        ranked = np.sort(self._residuals[rows], axis=1)
-        num = np.maximum(np.minimum(self._count[rows], ranked.shape[1]) - 6, 1)
-        place = self._levels * (num[:, None] - 1.0)
-        low = place.astype(np.intp)
-        high = np.minimum(low + 1, num[:, None] - 1)
-        below = np.take_along_axis(ranked, low, axis=1)
-        above = np.take_along_axis(ranked, high, axis=1)
-        empirical = below + (place - low) * (above - below)
-        trust = (num / (num + 50.0))[:, None]
-        shape = trust * empirical + (1.0 - trust) * self._normal
-        shape = np.maximum.accumulate(shape, axis=1)
-        return spread(self.sigma(rows)[:, None] * self._root_h, shape[:, None, :])
+        return spread(self._columns["scale"][rows], self._residuals.shape(rows))
 
     def state(self) -> dict[str, Any]:
-        return {"var": self._var.copy(), "residuals": self._residuals.copy(), "count": self._count.copy()}
+        return {"filter": self._columns.state(), "residuals": self._residuals.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self._var = np.array(state["var"], np.float64)
-        self._residuals = np.array(state["residuals"], np.float32)
-        self._count = np.array(state["count"], np.int64)
+        self._columns.restore(state["filter"])
+        self._residuals.restore(state["residuals"])

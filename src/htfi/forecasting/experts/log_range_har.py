@@ -1,68 +1,116 @@
-"""Log-range HAR: the coming log range from its daily, weekly and monthly means (Corsi 2009)."""
+"""Log-range HAR: the coming log variance from its daily, weekly and monthly means (Corsi 2009)."""
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.forecasting import exact
+from htfi.forecasting.columns import Columns
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Rows, grown
-from htfi.forecasting.shapes import gaussian_quantiles, spread
+from htfi.forecasting.panel import BarBatch, Rows
+from htfi.forecasting.regression import DiscountedRegression
+from htfi.forecasting.shapes import Residuals, spread
 
 Array = NDArray[np.float64]
 
-_MONTH = 22
-_PARKINSON = 1.0 / (4.0 * 0.6931471805599453)
+_WEEK, _MONTH = 5, 22
+_LEVEL_GAIN = 0.005
+_WIDEST_LOG_VAR = 6.0  # a forecast further than this from a series' own level is the regression's error
+# Typical of equities, indices and currencies; the data outweigh it within a year of daily bars.
+_PRIOR = np.array([0.0, 0.30, 0.35, 0.30, -0.1, -0.1])
+_PRIOR_BARS = 100.0
+_FIT_HALF_LIFE_BARS = 350.0
 
 
 class LogRangeHar:
-    """Heterogeneous autoregression on log range variance."""
+    """For each horizon h: mean variance over h bars, in logs, on (1, day, week, month, week's and month's
+    mean standardised return), all about the series' slow level; refitted at every tenth bar by discounted
+    least squares. The last two are the leverage effect (Corsi and Renò 2012).
+
+    Variance is Parkinson's of the true range. exp(· + s²/2) corrects for the log, residuals for the rest.
+    """
 
     name = "log_range_har"
     version = "1"
 
     def __init__(self, config: ForecastConfig) -> None:
-        self._root_h = np.sqrt(np.array(config.horizons, np.float64))
-        self._shape = gaussian_quantiles(config.levels)
-        self._log_var = np.zeros((0, _MONTH))
-        self._ratio = np.zeros(0)
-        self._count = np.zeros(0, np.int64)
+        horizons = np.array(config.horizons)
+        self._horizons, self._longest = horizons, config.horizons[-1]
+        self._fit = DiscountedRegression(len(horizons), _PRIOR, _PRIOR_BARS, _FIT_HALF_LIFE_BARS)
+        self._residuals = Residuals(config, math.inf)
+        self._columns = Columns()
+        self._columns.declare("log_var", np.zeros(_MONTH))
+        self._columns.declare("shock", np.zeros(_MONTH))
+        self._columns.declare("var", np.zeros(self._longest))
+        self._columns.declare("level", 0.0)
+        self._columns.declare("levels", np.zeros(self._longest))
+        self._columns.declare("features", np.zeros((self._longest, len(_PRIOR))))
+        self._columns.declare("scale", np.full(len(horizons), np.nan))
 
     def grow(self, num_series: int) -> None:
-        self._log_var = grown(self._log_var, num_series)
-        self._ratio = grown(self._ratio, num_series)
-        self._count = grown(self._count, num_series)
+        for columns in (self._columns, self._fit.columns):
+            columns.grow(num_series)
+        self._residuals.grow(num_series)
 
     def update(self, bars: BarBatch) -> None:
-        floor = np.maximum(0.1 * bars.usual, SIGMA_FLOOR)
-        var = np.where(bars.ranges > 0, bars.ranges * bars.ranges * _PARKINSON, bars.returns * bars.returns)
-        log_var = np.log(np.maximum(var, floor * floor))
-        count = self._count[bars.rows]
-        window = self._log_var[bars.rows].copy()
-        window[:, :-1] = window[:, 1:]
-        window[:, -1] = log_var
-        self._log_var[bars.rows] = window
-        gain = np.maximum(1.0 / (count + 1.0), 0.01)
-        ratio = self._ratio[bars.rows]
-        new = bars.returns * bars.returns / np.exp(self._level(window))
-        self._ratio[bars.rows] = ratio + gain * (np.minimum(new, 30.0) - ratio)
-        self._count[bars.rows] = count + 1
+        columns, rows, age = self._columns, bars.rows, bars.age
+        log_var = bars.log_variance
+        past = _pushed(columns["var"], rows, bars.variance)
+        means = np.stack([past[:, -h:].mean(axis=1) for h in self._horizons], axis=1)  # [n, H]
 
-    def _level(self, window: Array) -> Array:
-        day, week, month = window[:, -1], window[:, -5:].mean(axis=1), window.mean(axis=1)
-        return 0.3 * day + 0.35 * week + 0.35 * month
+        at, slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
+        matured = age[:, None] - self._horizons >= _MONTH - 1
+        target = exact.log(means) - columns["levels"][at, slots]
+        self._fit.learn(rows, columns["features"][at, slots], target, matured)
+        due = bars.index[bars.due]
+        if len(due):
+            self._fit.fit(due)
 
-    def sigma(self, rows: Rows) -> Array:
-        sigma = np.sqrt(np.exp(self._level(self._log_var[rows])) * self._ratio[rows])
-        return np.where(self._count[rows] >= _MONTH, np.maximum(sigma, SIGMA_FLOOR), np.nan)
+        level = columns["level"][rows]
+        level = level + np.maximum(1.0 / (age + 1.0), _LEVEL_GAIN) * (log_var - level)
+        features = self._features(bars, log_var, level)
+        columns["level"][rows] = level
+        columns["levels"][bars.index, age % self._longest] = level
+        columns["features"][bars.index, age % self._longest] = features
+
+        coming = np.clip(self._fit.predict(rows, features), -_WIDEST_LOG_VAR, _WIDEST_LOG_VAR)
+        scale = exact.exp(0.5 * (level[:, None] + coming)) * np.sqrt(self._horizons)
+        scale = np.where(age[:, None] >= _MONTH - 1, scale, np.nan)
+        columns["scale"][rows] = scale
+        self._residuals.learn(bars, scale)
+
+    def _features(self, bars: BarBatch, log_var: Array, level: Array) -> Array:
+        """Regressors [n, 6] of the bar just closed."""
+        logs = _pushed(self._columns["log_var"], bars.rows, log_var)
+        shocks = _pushed(self._columns["shock"], bars.rows, bars.returns / bars.usual)
+        features = np.ones((len(level), len(_PRIOR)))
+        features[:, 1] = log_var - level
+        features[:, 2] = logs[:, -_WEEK:].mean(axis=1) - level
+        features[:, 3] = logs.mean(axis=1) - level
+        features[:, 4] = shocks[:, -_WEEK:].mean(axis=1)
+        features[:, 5] = shocks.mean(axis=1)
+        return features
 
     def quantiles(self, rows: Rows) -> Array:
-        return spread(self.sigma(rows)[:, None] * self._root_h, self._shape)
+        return spread(self._columns["scale"][rows], self._residuals.shape(rows))
 
     def state(self) -> dict[str, Any]:
-        return {"log_var": self._log_var.copy(), "ratio": self._ratio.copy(), "count": self._count.copy()}
+        return {
+            "bars": self._columns.state(),
+            "fit": self._fit.columns.state(),
+            "residuals": self._residuals.state(),
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
-        self._log_var = np.array(state["log_var"], np.float64)
-        self._ratio = np.array(state["ratio"], np.float64)
-        self._count = np.array(state["count"], np.int64)
+        self._columns.restore(state["bars"])
+        self._fit.columns.restore(state["fit"])
+        self._residuals.restore(state["residuals"])
+
+
+def _pushed(column: NDArray[Any], rows: Rows, newest: Array) -> Array:
+    """Shift a window [N, W] of these rows by one and write the newest [n] last; the window after it."""
+    window = np.concatenate([column[rows][:, 1:], newest[:, None]], axis=1)
+    column[rows] = window
+    return window

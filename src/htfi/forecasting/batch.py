@@ -1,0 +1,95 @@
+"""The forecasts of n series at one instant, as arrays and as records. Forecaster makes it for pipeline."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.domain.decision import Forecast
+from htfi.domain.errors import InvalidInput
+
+Array = NDArray[np.float64]
+
+BAND_SIGMAS = 3.2897072539029444  # width of a Gaussian's 90% band in its standard deviations
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How wide one series' forecast is, for words about it.
+
+    A sigma here is the width of the 90% band over 3.29: the standard deviation of a Gaussian as wide.
+    """
+
+    sigma: float  # of the next horizon (the first), fused
+    usual_sigma: float  # its mean over about the last `usual_window_bars`
+    experts: dict[str, float]  # sigma by expert
+    band90: list[list[float]]  # [H][low, high], fused
+
+
+@dataclass(slots=True)
+class ForecastBatch:
+    """The newest forecast of n series. Rows that are not `ready` hold no forecast.
+
+    Shapes: ready [n]; quantiles [n, H, Q]; experts [n, K, H, Q], NaN for an expert without a forecast yet;
+    weights [n, K, H]; calibration [n, H]; sigma [n, H] and expert_sigma [n, K, H], as in `Scale`;
+    usual_sigma [n].
+    """
+
+    names: tuple[str, ...]  # the experts, sorted
+    horizons: tuple[int, ...]
+    levels: tuple[float, ...]
+    ready: NDArray[np.bool_]
+    quantiles: Array
+    experts: Array
+    weights: Array
+    calibration: Array
+    usual_sigma: Array
+    sigma: Array = field(init=False)
+    expert_sigma: Array = field(init=False)
+    _records: tuple[list[Any], ...] | None = field(default=None, init=False, repr=False)
+    _scales: tuple[list[Any], ...] | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        low, high = self.levels.index(0.05), self.levels.index(0.95)
+        self.sigma = (self.quantiles[..., high] - self.quantiles[..., low]) / BAND_SIGMAS
+        self.expert_sigma = (self.experts[..., high] - self.experts[..., low]) / BAND_SIGMAS
+
+    def item(self, i: int) -> Forecast:
+        """The forecast of series i in the record's form. Raises: InvalidInput where it is not ready."""
+        if self._records is None:
+            spoke = np.isfinite(self.experts[:, :, 0, 0])
+            self._records = (
+                self.ready.tolist(),
+                spoke.all(axis=1).tolist(),
+                spoke.tolist(),
+                self.quantiles.tolist(),
+                self.experts.tolist(),
+                self.weights.tolist(),
+                self.calibration.tolist(),
+            )
+        ready, full, spoke, quantiles, experts, weights, calibration = self._records
+        if not ready[i]:
+            raise InvalidInput("this series' history is too short for a forecast: ask `ready` first")
+        if full[i]:
+            by_expert = dict(zip(self.names, experts[i], strict=False))
+            shares = dict(zip(self.names, weights[i], strict=False))
+        else:
+            heard = [k for k in range(len(self.names)) if spoke[i][k]]
+            by_expert = {self.names[k]: experts[i][k] for k in heard}
+            shares = {self.names[k]: weights[i][k] for k in heard}
+        return Forecast(self.horizons, self.levels, quantiles[i], by_expert, shares, calibration[i])
+
+    def scale(self, i: int) -> Scale:
+        """How wide the forecast of series i is, now and usually."""
+        if self._scales is None:
+            low, high = self.levels.index(0.05), self.levels.index(0.95)
+            self._scales = (
+                self.sigma[:, 0].tolist(),
+                self.usual_sigma.tolist(),
+                self.expert_sigma[:, :, 0].tolist(),
+                self.quantiles[:, :, (low, high)].tolist(),
+            )
+        sigma, usual, experts, bands = self._scales
+        heard = {name: value for name, value in zip(self.names, experts[i], strict=True) if value == value}
+        return Scale(sigma[i], usual[i], heard, bands[i])
