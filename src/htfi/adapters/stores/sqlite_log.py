@@ -20,8 +20,8 @@ from htfi.governance.ports import Group
 APPLICATION_ID = 0x48544649  # 'HTFI', in the SQLite header
 SCHEMA_VERSION = 1
 PUBLISHED = "checkpoint"  # the newest signed checkpoint, as a file beside the database
-PAGE_BYTES = 16_384  # entries of 3–4 KB sit whole in a page: 1.5× the appends of 4 KiB pages
-WAL_PAGES = 256  # 4 MiB of log between checkpoints, so that no single commit waits long for one
+PAGE_BYTES = 32_768  # five decisions of 6 KB to a page: 1.6× the appends, 0.8× the file of 16 KiB pages
+WAL_PAGES = 128  # 4 MiB of log between checkpoints, so that no single commit waits long for one
 ROWS_AT_ONCE = 64
 BUSY_MS = 10_000  # a witness's cosignature may hold the write lock for a moment
 

@@ -54,7 +54,7 @@ _EXPERTS = ("ewma", "har", "fhs", "random_walk")
     help="Where to write: the disk to measure (default: here).",
 )
 def command(num_entries: int, json_file: Path | None, folder: Path | None) -> None:
-    """Measure the ledger with decision-like entries of 3–4 KB, on a real disk.
+    """Measure the ledger with decision-like entries of about 6 KB, on a real disk.
 
     \b
     Examples:
@@ -76,7 +76,7 @@ def command(num_entries: int, json_file: Path | None, folder: Path | None) -> No
 
 
 def decision_like_entries(num_entries: int, seed: int) -> list[bytes]:
-    """Canonical bytes of plausible decisions: 13 quantiles, 3 horizons, 4 experts, a few dozen features."""
+    """Canonical bytes of plausible decisions: 13 quantiles, 3 horizons, 4 experts, a dozen features."""
     noise = random.Random(seed)
     return [encode_decision(_decision(index, noise)) for index in range(num_entries)]
 
@@ -86,7 +86,7 @@ def _decision(index: int, noise: random.Random) -> Decision:
         return [sorted(noise.gauss(0, 0.01) for _ in _LEVELS) for _ in range(3)]
 
     symbol = f"S{index % 100:03d}"
-    features = {f"realised_volatility_{scale}_bps": noise.lognormvariate(2, 1) for scale in range(24)}
+    features = {f"realised_volatility_{scale}_bps": noise.lognormvariate(2, 1) for scale in range(12)}
     drivers = [Driver(name, value, 7.4, value / 7.4) for name, value in list(features.items())[:2]]
     text = f"{symbol}: volatility is {drivers[0].ratio:.1f} times its usual level; the range widens with it."
     return Decision(
