@@ -6,6 +6,8 @@ A saved state is never a source of truth: what was decided after it is decided a
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from htfi.domain.errors import InvalidInput
 from htfi.pipeline.loop import Loop
 from htfi.pipeline.ports import Position, Quarantine, SnapshotStore
@@ -26,7 +28,7 @@ class Resume:
 
     def __init__(self, store: SnapshotStore, identity: dict[str, Any], folder: str) -> None:
         self._store = store
-        self._identity = identity
+        self._identity: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(identity))
         self._folder = folder
 
     def load(self) -> Saved | None:
