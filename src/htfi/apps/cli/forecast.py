@@ -154,7 +154,7 @@ def ask(
 
 
 def _too_short(file: str, feed: "_Counted", settings: "Settings", tray: "_Tray", symbol: str | None) -> str:
-    needed = settings.forecasting.history_bars + 1
+    needed = settings.forecasting.history_bars
     aside = sum(len(rows) for rows in tray.by_reason.values())
     also = f"; {aside:,} rows were set aside: {_reasons(tray)}" if aside else ""
     if feed.num_bars:

@@ -39,7 +39,7 @@ def answer_lines(answer: Answer, width: int) -> list[Text]:
         Text(" how good such answers have been on this file", QUIET),
         *score_table(answer.scores, width),
     ]
-    return [*lines, Text(), *_read(answer)]
+    return [*lines, Text(), *_read(answer, width)]
 
 
 def _told(answer: Answer, width: int) -> list[Text]:
@@ -93,16 +93,17 @@ def _table(series: SeriesView) -> list[Text]:
     return lines
 
 
-def _read(answer: Answer) -> list[Text]:
+def _read(answer: Answer, width: int) -> list[Text]:
     lines = [Text(" read      ", QUIET).append(f"{answer.num_events:,} events", "")]
     for reason, rows in answer.quarantine.items():
         first = rows[0]
         lines.append(Text(" set aside ", QUIET).append(f"{len(rows):,} × {printable(reason)}", ""))
-        lines[-1].append(f"  first: row {first.row:,}, {clip(first.raw, 50)}", QUIET)
+        lines.append(Text(f" {'':<10}first: row {first.row:,}, {clip(first.raw, width - 36)}", QUIET))
     if answer.others:
         named = ", ".join(printable(name) for name in answer.others[:_OTHERS_NAMED])
         more = (
             f" and {len(answer.others) - _OTHERS_NAMED:,} more" if len(answer.others) > _OTHERS_NAMED else ""
         )
-        lines.append(Text(" also here ", QUIET).append(f"{named}{more}; choose with --symbol", ""))
+        for k, words in enumerate(textwrap.wrap(f"{named}{more}; choose with --symbol", width - 12)):
+            lines.append(Text(f" {'' if k else 'also here':<10}", QUIET).append(words, ""))
     return lines

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from htfi.apps.cli.view_state import quantile_at
 from htfi.domain.decision import Decision
 
-NUM_KEPT = 12
+NUM_KEPT = 8
 _STRETCH_BARS = 22  # of several within this many bars of one series, only the greatest counts
 _MEMORY = 0.99  # of a series' usual width, per decision
 _SETTLED_AFTER = 50  # decisions, before which no width is called unusual

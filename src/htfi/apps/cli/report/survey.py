@@ -165,7 +165,7 @@ def _blank(forecast: Forecast, span_ns: tuple[int, int]) -> Survey:
 
 
 def _widen(survey: Survey, names: tuple[str, ...]) -> None:
-    """Admit experts that speak for the first time; scores begin anew, so that all are of the same forecasts."""
+    """Admit experts that speak for the first time; scores begin anew, all of the same forecasts."""
     before = survey.axes.names[1:]
     experts = sorted({*before, *names[1:]})
     survey.axes = survey.axes._replace(names=(FUSED, *experts))
