@@ -74,7 +74,7 @@ def breadth(width: float, unit: str) -> str:
 
 
 def price(value: float) -> str:
-    """Two decimals from 10 up, as shares and indices trade; five significant digits below, as currencies do."""
+    """Two decimals from 10 up, as shares trade; five significant digits below, as currencies do."""
     if value >= 10.0:
         return f"{value:,.2f}"
     return f"{value:.{min(12, 4 - floor(log10(value)))}f}" if value > 0.0 else f"{value:.2f}"
