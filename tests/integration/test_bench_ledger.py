@@ -1,6 +1,7 @@
 """`htfi bench ledger` measures, reports and cleans up."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,16 @@ def test_bench_reports_both_figures_and_leaves_nothing_behind(
     assert "verify 2000 entries" in told
     assert any(what.startswith("pymerkle") for what in told)
     assert list(scratch.iterdir()) == []
+
+
+def test_absent_peer_is_a_line_in_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "NUM_RUNS", 2)
+    monkeypatch.setattr(bench, "NUM_PROOFS", 2)
+    monkeypatch.setitem(sys.modules, "pymerkle", None)
+    arguments = ["--entries", "1000", "--folder", str(tmp_path)]
+    result = CliRunner().invoke(bench.command, arguments, catch_exceptions=False, env={"COLUMNS": "160"})
+    assert result.exit_code == 0
+    assert "pymerkle is not installed" in result.stdout
 
 
 def test_bench_entries_are_canonical_decisions_and_the_same_for_one_seed() -> None:

@@ -15,6 +15,7 @@ MAX_SIGNATURES = 100  # the Go reference implementation's limit
 
 _SIGNATURE_PREFIX = "— "
 _KEY_NAME = re.compile(r"[^\s+]+")
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f]")  # all below U+0020 but the newline
 _HEX_ID = re.compile(r"[0-9a-f]{8}")
 
 
@@ -104,7 +105,7 @@ def parse_verifier_key(text: str) -> VerifierKey:
 
 def parse_note(content: str) -> Note:
     """Split text and signatures, strictly. Raises: IntegrityError, naming what is malformed."""
-    if any(sign < " " and sign != "\n" for sign in content):
+    if _CONTROL.search(content) is not None:
         raise IntegrityError("malformed note: it holds a control character")
     text, blank, lines = content.rpartition("\n\n")
     if not blank or not text or not lines.endswith("\n"):
