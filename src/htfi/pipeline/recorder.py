@@ -8,7 +8,7 @@ is released first.
 from collections.abc import Callable
 
 from htfi.domain.decision import Decision, Outcome, Receipt, encode_decision
-from htfi.domain.errors import IntegrityError
+from htfi.domain.errors import IntegrityError, LedgerUnavailable
 from htfi.domain.time import NS_PER_MS
 from htfi.governance.ledger.merkle import leaf_hash
 from htfi.pipeline.ports import Ledger, Outlet
@@ -67,7 +67,14 @@ class Recorder:
         due = self._elapsed_ns() - self._oldest_ns >= self._group_ns
         if not (now or due or len(self._pending) >= self._group_entries):
             return
-        for receipt, entry in zip(self.ledger.append(self._pending), self._pending, strict=True):
+        try:
+            receipts = self.ledger.append(self._pending)
+        except LedgerUnavailable as error:
+            raise LedgerUnavailable(
+                f"{error}; {len(self._pending)} decisions are held back, none was released unrecorded: "
+                "mend it and give the same command again"
+            ) from error
+        for receipt, entry in zip(receipts, self._pending, strict=True):
             self.outlet.release(receipt, entry)
         self.outlet.flush()
         self._pending.clear()

@@ -1,0 +1,96 @@
+"""What the fault tests share: a price file with a few bad rows, a way to start `htfi run`, and what it left behind."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from htfi.wiring.ledger import open_ledger_readonly
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture(scope="session")
+def prices(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six symbols, 260 days; about one row in a hundred goes to the quarantine."""
+    rng = random.Random(11)
+    file = tmp_path_factory.mktemp("prices") / "prices.csv"
+    level = {f"S{k}": 100.0 + k for k in range(6)}
+    with file.open("w") as out:
+        out.write("ts,symbol,open,high,low,close,volume\n")
+        for day in range(260):
+            at = time.strftime("%Y-%m-%dT21:00:00Z", time.gmtime(1_262_304_000 + 86_400 * day))
+            for symbol, last in level.items():
+                close = last * (1 + rng.gauss(0, 0.01))
+                high, low = max(last, close) * 1.003, min(last, close) * 0.997
+                level[symbol] = close
+                if rng.random() < 0.01:
+                    close = -1.0
+                volume = rng.randrange(10**6)
+                out.write(f"{at},{symbol},{last:.4f},{high:.4f},{low:.4f},{close:.4f},{volume}\n")
+    return file
+
+
+@pytest.fixture(scope="session")
+def start() -> Start:
+    """Starts `htfi run SOURCES --out FOLDER …` and returns the process."""
+
+    def begin(
+        sources: Sequence[object], folder: Path, *options: str, command: Sequence[str] = (), **pipes: int
+    ) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            [*command, sys.executable, "-m", "htfi", "run", *map(str, sources), "--out", str(folder)]
+            + ["--plain", "--no-report", *options],
+            env={**os.environ, "HTFI_PIPELINE__SNAPSHOT_S": "0.05", "HTFI_PIPELINE__GROUP_MS": "1"},
+            **{"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **pipes},
+        )
+
+    return begin
+
+
+@pytest.fixture(scope="session")
+def undisturbed(prices: Path, start: Start, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run over `prices` that nothing disturbed."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    run = start([prices], folder)
+    _, errors = run.communicate(timeout=120)
+    assert run.returncode == 0, errors.decode()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def same_outcome(undisturbed: Path) -> Callable[[Path], None]:
+    """Asserts that a folder holds exactly what the undisturbed run left: root, released lines, quarantine."""
+
+    def check(folder: Path) -> None:
+        assert _root(folder) == _root(undisturbed)
+        for name in ("decisions.jsonl", "quarantine.jsonl"):
+            assert (folder / name).read_bytes() == (undisturbed / name).read_bytes()
+
+    return check
+
+
+def _root(folder: Path) -> tuple[int, str]:
+    ledger = open_ledger_readonly(folder)
+    try:
+        return ledger.size, ledger.root().hex()
+    finally:
+        ledger.close()
+
+
+@pytest.fixture(scope="session")
+def wait_for_lines() -> Callable[[Path, "subprocess.Popen[bytes]", int], None]:
+    """Waits until a file has so many lines, or the process has ended."""
+
+    def wait(file: Path, run: "subprocess.Popen[bytes]", num_lines: int) -> None:
+        while run.poll() is None:
+            if file.exists() and file.read_bytes().count(b"\n") >= num_lines:
+                return
+            time.sleep(0.002)
+
+    return wait
