@@ -1,0 +1,84 @@
+"""Every command that the README shows works as shown, in order, in a folder with a user's own files."""
+
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def commands() -> list[str]:
+    blocks = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+    return [line for block in blocks for line in block.splitlines() if line.strip()]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that the commands name: daily prices, news, ticks, and a mapping over odd columns."""
+    folder = tmp_path_factory.mktemp("desk")
+    rng = random.Random(5)
+    price = 50.0
+    bars, ticks, odd = ["date,symbol,open,high,low,close,volume"], [], ["when;what;last;qty"]
+    for day in range(120):
+        close = price * (1 + rng.gauss(0, 0.01))
+        date = time.strftime("%Y-%m-%d", time.gmtime(1_704_067_200 + 86_400 * day))
+        bars.append(f"{date},ACME,{price:.2f},{max(price, close) + 0.2:.2f},{min(price, close) - 0.2:.2f},{close:.2f},1000")
+        price = round(close, 2)
+    for second in range(0, 3600 * 2, 2):
+        price = round(price * (1 + rng.gauss(0, 0.0002)), 4)
+        at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(1_704_204_000 + second))
+        ticks.append(json.dumps({"ts": at + "Z", "symbol": "ACME", "price": price, "size": rng.randrange(1, 9)}))
+        odd.append(f"{at};ACME;{price};{rng.randrange(1, 9)}")
+    (folder / "prices.csv").write_text("\n".join(bars) + "\n")
+    (folder / "news.jsonl").write_text(
+        '{"published_at": "2024-03-01T12:00:00Z", "id": "n1", "headline": "ACME names a new chairman", "symbols": ["ACME"]}\n'
+    )
+    (folder / "ticks.jsonl").write_text("\n".join(ticks) + "\n")
+    (folder / "odd.csv").write_text("\n".join(odd).replace(";", ",") + "\n")
+    (folder / "feeds.toml").write_text(
+        '[[source]]\nname = "odd"\npath = "odd.csv"\nkind = "trade"\nzone = "UTC"\n\n'
+        '[source.columns]\nts = "when"\nsymbol = "what"\nprice = "last"\nsize = "qty"\n'
+    )
+    return folder
+
+
+def test_the_readme_shows_commands() -> None:
+    assert len(commands()) >= 10
+
+
+@pytest.mark.parametrize("command", commands())
+def test_a_command_of_the_readme_works(desk: Path, command: str) -> None:
+    scripts = Path(sys.executable).parent
+    done = subprocess.run(
+        command,
+        shell=True,
+        cwd=desk,
+        env={**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+@pytest.mark.parametrize("target", ["run", "test"])
+def test_a_make_target_of_the_readme_exists(target: str) -> None:
+    assert f"make {target}" in README
+    done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_page_that_the_docs_link_to_exists() -> None:
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            if not link.startswith("http"):
+                assert (page.parent / link).exists(), f"{page}: {link}"
