@@ -12,14 +12,16 @@ from htfi.narrative.rationale import fill
 from htfi.pipeline.decide import facts
 
 
-def recompute(entry: bytes, policy: PolicyConfig | None) -> list[str]:
-    """What does not come out as recorded, in words; empty when all does. Without `policy` verdicts are left out.
+def recompute(entry: bytes, settings_digest: str, policy: PolicyConfig) -> list[str]:
+    """What does not come out as recorded, in words; empty when all does.
 
     Raises: msgspec.ValidationError where the entry is no decision.
     """
     decision = decode_decision(entry)
     forecast = decision.forecast
     problems: list[str] = []
+    if decision.settings_digest != settings_digest:
+        problems.append("it was made under other settings than those at hand")
     if encode_decision(decision) != entry:
         problems.append("the entry is not in canonical form")
     fused = combine(forecast.experts, forecast.weights, forecast.calibration, forecast.levels)
@@ -27,15 +29,9 @@ def recompute(entry: bytes, policy: PolicyConfig | None) -> list[str]:
         problems.append("the fused quantiles do not follow from the experts' and their weights")
     if fill(decision.rationale.template, decision.rationale.slots) != decision.rationale.text:
         problems.append("the rationale does not follow from its template and slots")
-    if policy is not None:
-        known = facts(
-            decision.symbol,
-            decision.as_of_ns,
-            decision.regime,
-            decision.features,
-            forecast,
-            decision.circumstances,
-        )
-        if judge(known, policy) != decision.verdict:
-            problems.append("the verdict does not follow from the policy")
+    known = facts(
+        decision.symbol, decision.as_of_ns, decision.regime, decision.features, forecast, decision.circumstances
+    )
+    if judge(known, policy) != decision.verdict:
+        problems.append("the verdict does not follow from the policy")
     return problems

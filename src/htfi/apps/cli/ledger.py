@@ -14,6 +14,7 @@ from htfi.apps.cli.ledger_options import FOLDER, KEY, NEED, WITNESS, demand_key,
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.governance.ledger.log import LogView
 from htfi.governance.ledger.static import json_line, static_files
+from htfi.wiring.audit import recompute_all
 from htfi.wiring.ledger import open_ledger_readonly
 
 
@@ -36,7 +37,10 @@ def command() -> None:
 @KEY
 @WITNESS
 @NEED
-def verify(folder: Path, key_text: str | None, witnesses: tuple[str, ...], need: int | None) -> None:
+@click.option("--recompute", is_flag=True, help="Also derive every decision again from its record.")
+def verify(
+    folder: Path, key_text: str | None, witnesses: tuple[str, ...], need: int | None, recompute: bool
+) -> None:
     """Recompute the whole ledger from its entries and check every signature.
 
     Exit status 1, and one line that names the first bad entry, where anything does not hold.
@@ -44,6 +48,7 @@ def verify(folder: Path, key_text: str | None, witnesses: tuple[str, ...], need:
     \b
     Examples:
       htfi ledger verify DIR
+      htfi ledger verify DIR --recompute
       htfi ledger verify DIR --key htfi.example/run+bd1cfb4f+AV0R…
       htfi ledger verify DIR --witness W1 --witness W2 --witness W3 --need 2
     """
@@ -53,10 +58,15 @@ def verify(folder: Path, key_text: str | None, witnesses: tuple[str, ...], need:
         with view.progress(f"verifying {folder}", log.size) as advance:
             audit = log.verify(advance)
         _, note = log.checkpoint(audit.size)
+        if recompute:
+            with view.progress(f"recomputing {folder}", audit.size) as advance:
+                recompute_all(folder, log, audit.size, advance)
     finally:
         log.close()
     found = demand_witnesses(note, witnesses, need)
     click.echo(f"{audit.size} entries, every one as recorded")
+    if recompute:
+        click.echo("quantiles, rationale and verdict of each follow from its record and settings.json")
     click.echo(f"root {audit.root.hex()}")
     click.echo(f"{audit.num_checkpoints} checkpoints signed by {log.key}")
     if audit.num_cosignatures or witnesses:

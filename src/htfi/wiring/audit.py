@@ -1,0 +1,34 @@
+"""Derives every decision of a run again from its own record and the run's settings. `htfi ledger verify` asks for it."""
+
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from htfi.adapters.stores.snapshot import read_whole
+from htfi.domain.errors import IntegrityError
+from htfi.governance.ledger.log import LogView
+from htfi.pipeline.recompute import recompute
+from htfi.wiring.engine import SETTINGS
+from htfi.wiring.settings import decode_settings
+
+
+def recompute_all(folder: Path, log: LogView, size: int, progress: Callable[[int, int], None]) -> None:
+    """Check that quantiles, rationale and verdict of the first `size` entries follow from what they record.
+
+    Raises: IntegrityError, naming the first entry that does not; DependencyUnavailable.
+    """
+    file = folder / SETTINGS
+    data = read_whole(file)
+    if data is None:
+        raise IntegrityError(f"{file} is missing: without the settings no verdict can be reached again")
+    digest, policy = sha256(data).hexdigest(), decode_settings(data).policy
+    for index, entry in enumerate(log.entries(0, size)):
+        try:
+            problems = recompute(entry, digest, policy)
+        except (msgspec.DecodeError, ValueError, KeyError, IndexError) as error:
+            problems = [f"it is no decision: {error}"]
+        if problems:
+            raise IntegrityError(f"entry {index} cannot be derived again: {'; '.join(problems)}")
+        progress(index + 1, size)
