@@ -145,6 +145,7 @@ def _table(state: ViewState, width: int, room: int) -> list[Text]:
     weights_width = 14 if wide else 0
     fixed = 1 + name_width + 2 + 11 + 2 + 8 + 2 + 10 + 17 + (spark_width + 2 if wide else 0)
     band_width = max(11, min(41, width - fixed - (weights_width + 2 if wide else 0) - 1))
+    band_width -= 1 - band_width % 2  # an odd width has a middle
     styles = expert_styles(sorted({name for s in state.series for name in s.weights}))
     num_rows = min(len(state.series), max(1, room - _TABLE_EXTRA))
     shown = state.series[:num_rows]
