@@ -2,7 +2,7 @@
 
 import pytest
 
-from htfi.apps.cli.forecast import Answer
+from htfi.apps.cli.forecast_answer import Answer
 from htfi.apps.cli.forecast_text import answer_lines
 from htfi.apps.cli.view_text import format_price
 

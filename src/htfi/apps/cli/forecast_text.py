@@ -5,7 +5,7 @@ import textwrap
 
 from rich.text import Text
 
-from htfi.apps.cli.forecast import Answer
+from htfi.apps.cli.forecast_answer import Answer
 from htfi.apps.cli.summary import score_table
 from htfi.apps.cli.view_state import BAND_LEVELS, SeriesView, quantile_at
 from htfi.apps.cli.view_text import (
