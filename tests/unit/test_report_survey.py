@@ -5,7 +5,8 @@ import pytest
 from msgspec import structs
 
 from htfi.apps.cli.report.notable import NUM_KEPT
-from htfi.apps.cli.report.survey import NUM_BUCKETS, take_survey
+from htfi.apps.cli.report.sums import NUM_BUCKETS
+from htfi.apps.cli.report.survey import take_survey
 from htfi.domain.decision import Outcome
 from htfi.forecasting.scores import crps
 from htfi.wiring.outputs import Released, Withheld

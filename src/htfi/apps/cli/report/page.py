@@ -10,7 +10,7 @@ from plotly.offline import get_plotlyjs
 
 from htfi import __version__
 from htfi.apps.cli.report.facts import Facts
-from htfi.apps.cli.report.survey import NUM_BUCKETS, NUM_PIT_BINS, Survey
+from htfi.apps.cli.report.sums import NUM_BUCKETS, NUM_PIT_BINS, Survey
 from htfi.apps.cli.report.tables import (
     baseline_of,
     facts_html,

@@ -6,7 +6,7 @@ from html import escape
 
 from htfi.apps.cli.report.facts import Facts
 from htfi.apps.cli.report.notable import Noted
-from htfi.apps.cli.report.survey import SeriesTally, Survey
+from htfi.apps.cli.report.sums import SeriesTally, Survey
 from htfi.apps.cli.summary import BASELINE
 from htfi.apps.cli.view_text import format_percent, format_price
 from htfi.domain.decision import Regime

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from htfi.apps.cli.report.survey import Survey
+from htfi.apps.cli.report.sums import Survey
 from htfi.apps.cli.view_state import BAND_LEVELS, quantile_at
 from htfi.domain.decision import Decision, Regime
 from htfi.domain.time import NS_PER_MS

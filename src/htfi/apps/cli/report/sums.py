@@ -1,0 +1,108 @@
+"""The sums that a survey of a run fills and the page shows: scores, calibration, weights, each series' own."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.apps.cli.report.notable import Noted
+from htfi.domain.decision import Regime
+
+FUSED = "fused"
+NUM_BUCKETS = 240
+NUM_PIT_BINS = 10
+
+Array = NDArray[np.float64]
+
+
+class Axes(NamedTuple):
+    """What a run's forecasts range over. `names` begins with the fused forecast, then the experts."""
+
+    horizons: tuple[int, ...]
+    levels: tuple[float, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class SeriesTally:
+    """One series: how much there is of it, how it stands and how well it was forecast."""
+
+    name: str
+    num: int = 0
+    num_withheld: int = 0
+    last_price: float = 0.0
+    regime: Regime = Regime.NORMAL
+    num_shock: int = 0
+    crps: dict[str, float] = field(default_factory=dict[str, float])  # shortest horizon, sums
+    num_scored: int = 0
+    num_within90: int = 0
+
+
+@dataclass(slots=True)
+class Survey:
+    """Sums over a run, by horizon (H), name (K, fused first), level (Q), time bucket (T) and regime (R).
+
+    Shapes: crps [T, H, K]; num [T, H]; below [H, K, Q], the count of outcomes at or below each quantile; pit
+    [H, NUM_PIT_BINS] for fused; weights [T, H, K−1]; num_weights [T]; regime_within and regime_num [R, H].
+    """
+
+    axes: Axes
+    start_ns: int
+    end_ns: int
+    crps: Array
+    num: Array
+    below: Array
+    pit: Array
+    weights: Array
+    num_weights: Array
+    regime_within: Array
+    regime_num: Array
+    series: dict[str, SeriesTally] = field(default_factory=dict[str, SeriesTally])
+    sources: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    models: dict[str, str] = field(default_factory=dict[str, str])
+    digests: list[str] = field(default_factory=list[str])
+    withheld: dict[str, int] = field(default_factory=dict[str, int])
+    num_events: int = 0
+    last_digest: str = ""
+    num_lines: int = 0
+    widest: list[Noted] = field(default_factory=list[Noted])
+    surprises: list[Noted] = field(default_factory=list[Noted])
+
+    def bucket(self, time_ns: int) -> int:
+        span = max(1, self.end_ns - self.start_ns)
+        return min(NUM_BUCKETS - 1, (time_ns - self.start_ns) * NUM_BUCKETS // span)
+
+
+def blank(axes: Axes, span_ns: tuple[int, int]) -> Survey:
+    h, q, k, r = len(axes.horizons), len(axes.levels), len(axes.names), len(Regime)
+    return Survey(
+        axes=axes,
+        start_ns=span_ns[0],
+        end_ns=span_ns[1],
+        crps=np.zeros((NUM_BUCKETS, h, k)),
+        num=np.zeros((NUM_BUCKETS, h)),
+        below=np.zeros((h, k, q)),
+        pit=np.zeros((h, NUM_PIT_BINS)),
+        weights=np.zeros((NUM_BUCKETS, h, k - 1)),
+        num_weights=np.zeros(NUM_BUCKETS),
+        regime_within=np.zeros((r, h)),
+        regime_num=np.zeros((r, h)),
+    )
+
+
+def widen(survey: Survey, names: tuple[str, ...]) -> None:
+    """Admit experts that speak for the first time; scores begin anew, all of the same forecasts."""
+    before = survey.axes.names[1:]
+    experts = sorted({*before, *names[1:]})
+    survey.axes = survey.axes._replace(names=(FUSED, *experts))
+    weights = np.zeros((*survey.weights.shape[:2], len(experts)))
+    weights[:, :, [experts.index(name) for name in before]] = survey.weights
+    survey.weights = weights
+    h, k, q = len(survey.axes.horizons), 1 + len(experts), len(survey.axes.levels)
+    survey.crps, survey.below = np.zeros((NUM_BUCKETS, h, k)), np.zeros((h, k, q))
+    for sums in (survey.num, survey.pit, survey.regime_within, survey.regime_num):
+        sums[:] = 0
+    for tally in survey.series.values():
+        tally.num_scored = tally.num_within90 = 0
+        tally.crps.clear()
