@@ -1,4 +1,4 @@
-"""The sums that a survey of a run fills and the page shows: scores, calibration, weights, each series' own."""
+"""The sums that a survey of a run fills and the page shows: scores, calibration, weights, series."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
