@@ -1,4 +1,4 @@
-"""Opens the sources that a person names as one feed, and says what they are. Apps call `open_feed` and `describe`."""
+"""Opens the sources that a person names as one feed, and says what they are. Apps and the engine call it."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -6,8 +6,13 @@ from pathlib import Path
 from threading import Event as Bell
 from typing import Any
 
+from htfi.adapters.feeds.inbox import Inbox
+from htfi.adapters.feeds.live import LiveReader, Pump
 from htfi.adapters.feeds.parquet import ParquetReader
+from htfi.adapters.feeds.spool import SpoolReader
+from htfi.adapters.feeds.stdin import StdinPump
 from htfi.adapters.feeds.text import TextReader
+from htfi.adapters.feeds.websocket import WebSocketPump, check_url
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.time import Clock
 from htfi.pipeline.intake.mapping import load_mapping, stem
@@ -74,20 +79,29 @@ def open_feed(
     quarantine: Quarantine,
     clock: Clock,
     position: Position | None = None,
+    stdin: int = 0,
 ) -> Merge:
     """The feed over these sources, from the start or from a saved position.
+
+    `inbox` is the folder of what live sources said and of files that were sorted; `stdin` a descriptor.
 
     Raises: InvalidInput, DependencyUnavailable: one line that names the file and what to do.
     """
     bell = Bell()
     least, most = _BLOCK_ROWS
     block_rows = max(least, min(most, _ALL_BLOCK_ROWS // len(specs)))
+    not_before_ns = 0 if position is None else max(position["time_ns"], 0)
     sources: list[Source] = []
     try:
         for spec in specs:
-            reader = _open(spec, block_rows)
+            if spec.live:
+                live = Inbox(inbox / f"{spec.name}.jsonl", clock, bell, not_before_ns)
+                reader: Reader = LiveReader(spec, live, _pump(spec, live, stdin))
+            else:
+                reader = _open_file(spec, block_rows, inbox)
             tolerance_ns = 0 if spec.by_arrival else spec.tolerance_ns
-            sources.append(Source(spec.name, reader, tolerance_ns, keep_duplicates=spec.duplicates == "keep"))
+            keep = spec.duplicates == "keep"
+            sources.append(Source(spec.name, reader, tolerance_ns, keep_duplicates=keep))
         return Merge(sources, quarantine, bell, position)
     except BaseException:
         for source in sources:
@@ -95,13 +109,21 @@ def open_feed(
         raise
 
 
-def _open(spec: SourceSpec, block_rows: int) -> Reader:
+def _pump(spec: SourceSpec, inbox: Inbox, stdin: int) -> Pump:
+    if spec.stdin:
+        return StdinPump(inbox, stdin)
+    return WebSocketPump(inbox, spec.url, spec.subscribe)
+
+
+def _open_file(spec: SourceSpec, block_rows: int, inbox: Path) -> Reader:
     path = Path(spec.path)
-    symbol = stem(spec.path)
     _size(path)
-    if spec.format == "parquet":
-        return ParquetReader(path, spec, symbol, block_rows)
-    return TextReader(path, spec, symbol, block_rows)
+    reader = (ParquetReader if spec.format == "parquet" else TextReader)(
+        path, spec, stem(spec.path), block_rows
+    )
+    if spec.order == "sort" or (not spec.order and reader.findings.stacked):
+        return SpoolReader(reader, inbox / f"{spec.name}.sorted", block_rows)
+    return reader
 
 
 def _named(text: str, mapped: Sequence[SourceSpec]) -> SourceSpec:
@@ -135,6 +157,8 @@ def _complete(spec: SourceSpec, defaults: dict[str, str]) -> SourceSpec:
         raise InvalidInput(
             f"source '{spec.name}' has no path, url or stdin: state one, or name its file as {spec.name}=PATH"
         )
+    if spec.url:
+        check_url(spec.url)
     if spec.path and not spec.format:
         endings = [ending for ending in Path(spec.path).suffixes if ending != ".gz"]
         form = _FORMATS.get(endings[-1].lower() if endings else "", "")

@@ -1,4 +1,4 @@
-"""Arrow columns as numpy arrays: numbers, instants and texts with what is null in each. The Parquet reader's tools."""
+"""Arrow columns as numpy arrays: numbers, instants, texts, and their nulls. The Parquet reader's tools."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,12 +7,15 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
-import pyarrow as pa
+import pyarrow
 from numpy.typing import NDArray
 
 from htfi.pipeline.intake.spec import UNITS
 from htfi.pipeline.intake.stamps import EARLIEST_NS, LATEST_NS, Instant
 
+pa: Any = pyarrow  # ships no types
+Column = Any  # a pyarrow.Array
+Batch = Any  # a pyarrow.RecordBatch
 Mask = NDArray[np.bool_]
 _FIRST_DAY, _LAST_DAY = (date(1900, 1, 1) - date(1970, 1, 1)).days, (date(2200, 1, 1) - date(1970, 1, 1)).days
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -54,7 +57,7 @@ class Instants:
 
 @dataclass(slots=True)
 class Texts:
-    """Stripped texts of one column, '' for null. `words` are its distinct texts, as they stand; -1 codes null."""
+    """Stripped texts of one column, '' for null. `words` are its distinct texts, unstripped; -1 is null."""
 
     values: NDArray[np.object_]
     words: list[str]
@@ -66,7 +69,7 @@ class Texts:
         return passed[self.codes]
 
 
-def numbers(column: pa.Array) -> Floats:
+def numbers(column: Column) -> Floats:
     """Raises: NotColumnwise."""
     kind = column.type
     if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
@@ -76,7 +79,7 @@ def numbers(column: pa.Array) -> Floats:
     return Floats(values, null)
 
 
-def instants(column: pa.Array, zone: ZoneInfo | None, unit: str) -> Instants:
+def instants(column: Column, zone: ZoneInfo | None, unit: str) -> Instants:
     """Raises: NotColumnwise."""
     kind = column.type
     good = column.is_valid().to_numpy(zero_copy_only=False)
@@ -95,7 +98,7 @@ def instants(column: pa.Array, zone: ZoneInfo | None, unit: str) -> Instants:
     return Instants(np.where(good, counts, 0) * factor, good)
 
 
-def texts(column: pa.Array) -> Texts:
+def texts(column: Column) -> Texts:
     """Raises: NotColumnwise."""
     if not isinstance(column, pa.DictionaryArray):
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
@@ -112,8 +115,8 @@ def texts(column: pa.Array) -> Texts:
     return Texts(stripped[codes], words, codes)
 
 
-def row_hashes(batch: pa.RecordBatch) -> NDArray[np.uint64]:
-    """64 bits for each row over all its columns; equal rows have equal ones. Not stable from process to process."""
+def row_hashes(batch: Batch) -> NDArray[np.uint64]:
+    """64 bits for each row over all its columns, equal for equal rows; other processes get others."""
     mixed = np.zeros(batch.num_rows, np.uint64)
     with np.errstate(over="ignore"):
         for column in batch.columns:
@@ -125,13 +128,13 @@ def row_hashes(batch: pa.RecordBatch) -> NDArray[np.uint64]:
     return mixed
 
 
-def cells(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+def cells(batch: Batch) -> list[dict[str, Any]]:
     """Rows as the row parser takes them; timestamps keep their nanoseconds."""
     columns = {name: _values(batch.column(place)) for place, name in enumerate(batch.schema.names)}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _bits(column: pa.Array) -> NDArray[np.uint64]:
+def _bits(column: Column) -> NDArray[np.uint64]:
     kind = column.type
     if pa.types.is_floating(kind):
         return column.cast(pa.float64()).fill_null(0.0).to_numpy().view(np.uint64)
@@ -150,7 +153,7 @@ def _bits(column: pa.Array) -> NDArray[np.uint64]:
     return np.array([*(hash(word) & (2**64 - 1) for word in found.words), 0], np.uint64)[found.codes]
 
 
-def _values(column: pa.Array) -> list[Any]:
+def _values(column: Column) -> list[Any]:
     kind = column.type
     if pa.types.is_timestamp(kind):
         factor, zoned = UNITS[kind.unit], kind.tz is not None

@@ -9,10 +9,9 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from htfi.adapters.feeds.arrow import Floats, NotColumnwise, instants, numbers, texts
+from htfi.adapters.feeds.arrow import Batch, Column, Floats, NotColumnwise, instants, numbers, texts
 from htfi.domain.events import Bar, Event, Quote, Trade
 from htfi.domain.time import parse_duration
 from htfi.pipeline.intake.cells import read_symbol
@@ -20,7 +19,6 @@ from htfi.pipeline.intake.columns import ASK_SIDES, BID_SIDES, Layout
 from htfi.pipeline.intake.reasons import Refusal
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
-from htfi.pipeline.intake.stamps import DayRule
 
 Mask = NDArray[np.bool_]
 Instants = NDArray[np.int64]
@@ -34,11 +32,11 @@ class Columnwise:
         self._parser = parser
         self._spec: SourceSpec = parser.spec
         self._layout = layout
-        self._days = DayRule.of(parser.spec)
+        self._rules = parser.times
         self._read = {"trade": self._trades, "quote": self._quotes, "bar": self._bars}.get(layout.kind)
 
-    def read(self, batch: pa.RecordBatch) -> tuple[Mask, Instants, Build] | None:
-        """Which rows are clean, when each is known, and how to make events of chosen ones; None: read row by row.
+    def read(self, batch: Batch) -> tuple[Mask, Instants, Build] | None:
+        """Which rows are clean, when each is known, and how to make events; None: read row by row.
 
         `Build` takes places in the batch and the row number of each.
         """
@@ -50,7 +48,7 @@ class Columnwise:
         except NotColumnwise:
             return None
 
-    def _trades(self, columns: dict[str, pa.Array], num_rows: int) -> tuple[Mask, Instants, Build]:
+    def _trades(self, columns: dict[str, Column], num_rows: int) -> tuple[Mask, Instants, Build]:
         event_ns, available_ns, clean = self._times(columns)
         symbols, symbols_good = self._symbols(columns, num_rows)
         price = numbers(columns["price"])
@@ -62,12 +60,13 @@ class Columnwise:
         def build(at: NDArray[np.intp] | slice, rows: Sequence[int]) -> list[Event]:
             return list(map(
                 Trade, available_ns[at].tolist(), event_ns[at].tolist(), source, rows, symbols[at].tolist(),
-                price.values[at].tolist(), size.values[at].tolist(), venue[at].tolist(), known_as[at].tolist(),
+                price.values[at].tolist(), size.values[at].tolist(), venue[at].tolist(),
+                known_as[at].tolist(),
             ))  # fmt: skip
 
         return clean, available_ns, build
 
-    def _quotes(self, columns: dict[str, pa.Array], num_rows: int) -> tuple[Mask, Instants, Build]:
+    def _quotes(self, columns: dict[str, Column], num_rows: int) -> tuple[Mask, Instants, Build]:
         event_ns, available_ns, clean = self._times(columns)
         symbols, symbols_good = self._symbols(columns, num_rows)
         if "bid" in columns or "ask" in columns:
@@ -87,7 +86,7 @@ class Columnwise:
 
         return clean, available_ns, build
 
-    def _bars(self, columns: dict[str, pa.Array], num_rows: int) -> tuple[Mask, Instants, Build]:
+    def _bars(self, columns: dict[str, Column], num_rows: int) -> tuple[Mask, Instants, Build]:
         if "interval" in columns:
             raise NotColumnwise
         symbols, symbols_good = self._symbols(columns, num_rows)
@@ -102,7 +101,7 @@ class Columnwise:
         interval, start_ns, end_ns, times_good = self._spans(columns)
         available_ns = end_ns + self._spec.delay_ns
         if "available_at" in columns:
-            stamped = instants(columns["available_at"], self._parser.zone, self._layout.available_unit)
+            stamped = instants(columns["available_at"], self._rules.zone, self._layout.available_unit)
             if stamped.dated:
                 raise NotColumnwise
             available_ns = stamped.ns
@@ -116,55 +115,56 @@ class Columnwise:
             return list(map(
                 Bar, available_ns[at].tolist(), ends, source, rows, symbols[at].tolist(), intervals,
                 start_ns[at].tolist(), ends, opened.values[at].tolist(), high.values[at].tolist(),
-                low.values[at].tolist(), closed.values[at].tolist(), volume.values[at].tolist(), known_as[at].tolist(),
+                low.values[at].tolist(), closed.values[at].tolist(), volume.values[at].tolist(),
+                known_as[at].tolist(),
             ))  # fmt: skip
 
         return clean, available_ns, build
 
-    def _times(self, columns: dict[str, pa.Array]) -> tuple[Instants, Instants, Mask]:
+    def _times(self, columns: dict[str, Column]) -> tuple[Instants, Instants, Mask]:
         """Event times, times of availability, and where both are good."""
         if "ts" not in columns:
             raise NotColumnwise
-        happened = instants(columns["ts"], self._parser.zone, self._layout.time_unit)
+        happened = instants(columns["ts"], self._rules.zone, self._layout.time_unit)
         if happened.dated or self._layout.clock:
             raise NotColumnwise
         if "available_at" not in columns:
             return happened.ns, happened.ns + self._spec.delay_ns, happened.good
-        known = instants(columns["available_at"], self._parser.zone, self._layout.available_unit)
+        known = instants(columns["available_at"], self._rules.zone, self._layout.available_unit)
         if known.dated:
             raise NotColumnwise
         return happened.ns, known.ns, happened.good & known.good
 
-    def _spans(self, columns: dict[str, pa.Array]) -> tuple[str, Instants, Instants, Mask]:
+    def _spans(self, columns: dict[str, Column]) -> tuple[str, Instants, Instants, Mask]:
         """Interval, starts, ends, and where the time column is good."""
         if "ts" not in columns or self._layout.clock:
             raise NotColumnwise
-        stamped = instants(columns["ts"], self._parser.zone, self._layout.time_unit)
+        stamped = instants(columns["ts"], self._rules.zone, self._layout.time_unit)
         if stamped.dated:
-            if self._parser.interval not in ("", "1d"):
+            if self._rules.interval not in ("", "1d"):
                 raise NotColumnwise
             days, places = np.unique(stamped.ns[stamped.good], return_inverse=True)
             starts, ends = np.zeros_like(stamped.ns), np.zeros_like(stamped.ns)
             dates = days.astype("datetime64[D]").tolist()
-            starts[stamped.good] = np.array([self._days.start(day) for day in dates], np.int64)[places]
-            ends[stamped.good] = np.array([self._days.close(day) for day in dates], np.int64)[places]
+            starts[stamped.good] = np.array([self._rules.days.start(day) for day in dates], np.int64)[places]
+            ends[stamped.good] = np.array([self._rules.days.close(day) for day in dates], np.int64)[places]
             return "1d", starts, ends, stamped.good
-        interval = self._parser.interval
+        interval = self._rules.interval
         if not interval:
             raise NotColumnwise
         length_ns = 0 if ":" in interval else parse_duration(interval)
-        at_end = self._parser.stamps_end(self._layout)
+        at_end = self._rules.stamps_end(self._layout)
         first = stamped.ns - length_ns if at_end else stamped.ns
         return interval, first, first + length_ns, stamped.good
 
-    def _symbols(self, columns: dict[str, pa.Array], num_rows: int) -> tuple[NDArray[np.object_], Mask]:
+    def _symbols(self, columns: dict[str, Column], num_rows: int) -> tuple[NDArray[np.object_], Mask]:
         if "symbol" not in columns:
             return np.full(num_rows, self._parser.symbol, object), np.ones(num_rows, bool)
         column = texts(columns["symbol"])
         return column.values, column.where(_is_symbol)
 
 
-def _one_side(columns: dict[str, pa.Array], num_rows: int) -> tuple[list[NDArray[Any]], Mask]:
+def _one_side(columns: dict[str, Column], num_rows: int) -> tuple[list[NDArray[Any]], Mask]:
     """Bid, bid size, ask, ask size of quotes that carry one side each."""
     price = numbers(columns["price"])
     size = numbers(columns["size"]) if "size" in columns else None
@@ -186,7 +186,7 @@ def _one_side(columns: dict[str, pa.Array], num_rows: int) -> tuple[list[NDArray
     ], clean  # fmt: skip
 
 
-def _two_sides(columns: dict[str, pa.Array], num_rows: int) -> tuple[list[NDArray[Any]], Mask]:
+def _two_sides(columns: dict[str, Column], num_rows: int) -> tuple[list[NDArray[Any]], Mask]:
     """Bid, bid size, ask, ask size of quotes; a side without a price is None."""
     nothing = Floats(np.zeros(num_rows), np.ones(num_rows, bool))
     bid, bid_size, ask, ask_size = (
@@ -201,7 +201,7 @@ def _two_sides(columns: dict[str, pa.Array], num_rows: int) -> tuple[list[NDArra
     ], clean  # fmt: skip
 
 
-def _text(column: pa.Array | None, num_rows: int) -> NDArray[np.object_]:
+def _text(column: Column | None, num_rows: int) -> NDArray[np.object_]:
     if column is None:
         return np.full(num_rows, "", object)
     return texts(column).values

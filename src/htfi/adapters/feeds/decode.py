@@ -1,22 +1,21 @@
-"""Records of bytes into events or rejections: JSON objects and CSV cells. The text and inbox readers call it."""
+"""Records of bytes into events or rejections: JSON objects and CSV cells. Text and live readers call it."""
 
 import csv
 from collections.abc import Hashable, Sequence
 from hashlib import blake2b
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 
 from htfi.adapters.feeds.framing import MAX_ROW_BYTES, Record
 from htfi.domain.events import Event, Rejection
+from htfi.pipeline.intake.cells import Row
 from htfi.pipeline.intake.identity import identity
 from htfi.pipeline.intake.reasons import Reason, Refusal
 from htfi.pipeline.intake.rows import RowParser
 
 _SHORT_BYTES = 256
 _SHOWN_BYTES = 1200  # enough for what a rejection keeps, whatever the characters
-
-Row = dict[str, Any]
 
 
 class Parsed:
@@ -28,7 +27,7 @@ class Parsed:
 
     def add(self, item: Event | Rejection, content: bytes) -> None:
         self.items.append(item)
-        if type(item) is Rejection:
+        if isinstance(item, Rejection):
             self.identities.append(None)
         else:
             short = len(content) <= _SHORT_BYTES
@@ -55,7 +54,7 @@ class JsonRows:
             raise Refusal(_encoding_reason(content), f"no JSON: {error}") from error
         if type(row) is not dict:
             raise Refusal(Reason.MALFORMED, "the line is JSON but no object")
-        return cast("Row", row)
+        return cast("dict[str, object]", row)
 
 
 class CsvRows:

@@ -1,4 +1,4 @@
-"""Bytes into records, with bounded memory: lines for JSONL, quoted records for CSV. The text readers call it."""
+"""Bytes into records, with bounded memory: lines for JSONL, quoted records for CSV. Text readers call it."""
 
 from collections.abc import Callable, Iterator
 
@@ -12,15 +12,21 @@ Record = tuple[int, bytes, int]  # offset of its first byte, content, length in 
 class Lines:
     """Lines of a stream from `offset` on, without their line feed.
 
-    A line over `MAX_ROW_BYTES` comes cut to a few hundred bytes with its true length, so that memory stays
-    bounded whatever its length. `read` gives b'' where nothing more has come; then `finish` gives the last line.
+    A line over `max_bytes` comes cut to a few hundred bytes with its true length, so that memory stays
+    bounded. `read` gives b'' where nothing more has come; at the end `finish` gives the last line.
     """
 
-    def __init__(self, read: Callable[[int], bytes], offset: int = 0) -> None:
+    def __init__(self, read: Callable[[int], bytes], offset: int = 0, max_bytes: int = MAX_ROW_BYTES) -> None:
         self._read = read
+        self._max_bytes = max_bytes
         self._offset = offset  # of the first byte of `_rest`
         self._rest = b""
         self._skipped = 0  # bytes of an over-long line after those in `_rest`
+
+    @property
+    def offset_read(self) -> int:
+        """Where the next byte to read stands."""
+        return self._offset + len(self._rest) + self._skipped
 
     def next(self, num_bytes: int = CHUNK_BYTES) -> list[Record] | None:
         """The lines that one more read completes; None where the stream gives nothing more."""
@@ -38,10 +44,10 @@ class Lines:
         offset = self._offset
         for part in parts:
             length = len(part)
-            records.append((offset, part if length <= MAX_ROW_BYTES else part[:_KEPT_BYTES], length))
+            records.append((offset, part if length <= self._max_bytes else part[:_KEPT_BYTES], length))
             offset += length + 1
         self._offset, self._rest = offset, rest
-        if len(rest) > MAX_ROW_BYTES:
+        if len(rest) > self._max_bytes:
             self._rest, self._skipped = rest[:_KEPT_BYTES], len(rest) - _KEPT_BYTES
         return records
 

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
+import pyarrow
+import pyarrow.compute
+import pyarrow.parquet
 from numpy.typing import NDArray
 
-from htfi.adapters.feeds.arrow import cells, row_hashes
+from htfi.adapters.feeds.arrow import Batch, cells, row_hashes
 from htfi.adapters.feeds.columnwise import Columnwise
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.events import Event, Rejection
@@ -20,6 +20,12 @@ from htfi.pipeline.intake.peek import SAMPLE_ROWS, SIDES_ROWS, Findings, find_ou
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.source import Block, Mark
 from htfi.pipeline.intake.spec import SourceSpec
+
+pa: Any = pyarrow  # ships no types
+pc: Any = pyarrow.compute
+pq: Any = pyarrow.parquet
+
+pa.set_memory_pool(pa.system_memory_pool())  # the default pool keeps what is freed: 20 MB more for a replay
 
 _NEWS_ROWS = 1024  # long rows
 
@@ -48,7 +54,7 @@ class ParquetReader:
         if spec.duplicates == "keep":
             used = {*self._layout.fields.values(), self._layout.clock}
             self._columns = [name for name in sample_columns if name in used]
-        self._batches: Iterator[pa.RecordBatch] = iter(())
+        self._batches: Iterator[Batch] = iter(())
         self._num_numbered = self._num_read = 0
 
     def start(self, mark: Mark | None) -> None:
@@ -72,7 +78,7 @@ class ParquetReader:
     def close(self) -> None:
         self._file.close()
 
-    def _open(self) -> pq.ParquetFile:
+    def _open(self) -> Any:
         try:
             return pq.ParquetFile(self._path, pre_buffer=False)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -83,7 +89,7 @@ class ParquetReader:
             why = error.strerror or _line(error)
             raise DependencyUnavailable(f"{self._path}: {why}: check the path and its rights") from error
 
-    def _batches_from(self, first_row: int) -> Iterator[pa.RecordBatch]:
+    def _batches_from(self, first_row: int) -> Iterator[Batch]:
         """Batches from a row of the file on; whole row groups before it are not read."""
         metadata = self._file.metadata
         group, before = 0, 0
@@ -111,7 +117,7 @@ class ParquetReader:
         batch = next(self._batches_from(0), None)
         return [] if batch is None else cells(batch.slice(0, SAMPLE_ROWS))
 
-    def _wanted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _wanted(self, batch: Batch) -> Batch:
         """Rows of the symbols or series that the mapping asks for; a row without one stays, to be refused."""
         column = self._layout.fields.get("series" if self._layout.kind == "macro" else "symbol")
         if not self._spec.only or column is None or self._layout.kind == "news":
@@ -123,7 +129,7 @@ class ParquetReader:
         wanted = pc.is_in(stripped, pa.array(self._spec.only, pa.large_string()))
         return batch.filter(pc.or_(wanted, pc.is_null(names)))
 
-    def _parse(self, batch: pa.RecordBatch, mark: Mark) -> Block:
+    def _parse(self, batch: Batch, mark: Mark) -> Block:
         num_rows = batch.num_rows
         hashes = None if self._spec.duplicates == "keep" else row_hashes(batch).tolist()
         columnwise = self._columnwise.read(batch) if num_rows else None
@@ -138,7 +144,7 @@ class ParquetReader:
         return Block(mark, items, _identities(items, hashes))
 
     def _both_ways(
-        self, batch: pa.RecordBatch, num_before: int, clean: Any, doubted: Any, build: Any
+        self, batch: Batch, num_before: int, clean: Any, doubted: Any, build: Any
     ) -> list[Event | Rejection]:
         items: list[Any] = [None] * batch.num_rows
         for place, event in zip(clean.tolist(), build(clean, (clean + num_before + 1).tolist()), strict=True):
@@ -148,7 +154,7 @@ class ParquetReader:
         return items
 
     def _row_by_row(
-        self, batch: pa.RecordBatch, num_before: int, hashes: list[int] | None
+        self, batch: Batch, num_before: int, hashes: list[int] | None
     ) -> tuple[list[Event | Rejection], list[int] | None]:
         items: list[Event | Rejection] = []
         kept: list[int] = []
@@ -175,7 +181,7 @@ def _order(available_ns: NDArray[np.int64]) -> tuple[int, int] | None:
     return None
 
 
-def _is_nested(kind: pa.DataType) -> bool:
+def _is_nested(kind: Any) -> bool:
     return pa.types.is_nested(kind)
 
 

@@ -1,4 +1,4 @@
-"""CSV and JSONL files, plain or gzipped, as blocks of parsed rows. Wiring opens them; the merge reads them."""
+"""CSV and JSONL files, plain or gzipped, as blocks of parsed rows. Wiring opens them, the merge reads."""
 
 import gzip
 import zlib
@@ -7,9 +7,10 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from htfi.adapters.feeds.decode import CsvRows, JsonRows, Parsed, Row, parse_record, split_record
+from htfi.adapters.feeds.decode import CsvRows, JsonRows, Parsed, parse_record, split_record
 from htfi.adapters.feeds.framing import CHUNK_BYTES, CsvRecords, Lines, Record
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.pipeline.intake.cells import Row
 from htfi.pipeline.intake.columns import Layout, require_layout
 from htfi.pipeline.intake.peek import SAMPLE_ROWS, SIDES_ROWS, Findings, find_out
 from htfi.pipeline.intake.reasons import Refusal
@@ -34,7 +35,8 @@ class TextReader:
         self._is_csv = spec.format == "csv"
         self._zipped = path.suffix == ".gz"
         self._block_bytes = min(CHUNK_BYTES, block_rows * 100)
-        self._file = self._open()
+        self._disk = self._open()
+        self._file = cast("BinaryIO", gzip.GzipFile(fileobj=self._disk)) if self._zipped else self._disk
         self.num_bytes = path.stat().st_size
         self._begin = 0  # after a byte order mark and the header
         self._rows: JsonRows | CsvRows = JsonRows()
@@ -68,15 +70,16 @@ class TextReader:
     def progress(self) -> float | None:
         if self.num_bytes == 0:
             return 1.0
-        at = cast("gzip.GzipFile", self._file).fileobj.tell() if self._zipped else self._offset
+        at = self._disk.tell() if self._zipped else self._offset
         return min(at / self.num_bytes, 1.0)
 
     def close(self) -> None:
         self._file.close()
+        self._disk.close()
 
     def _open(self) -> BinaryIO:
         try:
-            return cast("BinaryIO", gzip.open(self._path)) if self._zipped else self._path.open("rb")
+            return self._path.open("rb")
         except OSError as error:
             raise DependencyUnavailable(
                 f"{self._path}: {error.strerror}: check the path and its rights"

@@ -16,7 +16,7 @@ _BUFFER_BYTES = 1 << 16
 
 
 class QuarantineFile:
-    """Implements the port `Quarantine`. Raises: DependencyUnavailable when the disk does not take the rows."""
+    """Implements the port `Quarantine`. Raises: DependencyUnavailable where the disk takes no more."""
 
     def __init__(self, path: Path, position: Position | None = None) -> None:
         self._path = path

@@ -32,7 +32,7 @@ def number_of(value: Any, name: str, not_finite: Reason) -> float:
     if value is None or value == "":
         raise Refusal(Reason.MISSING_FIELD, f"{name} is empty")
     try:
-        if isinstance(value, (bool, list, dict)) or (isinstance(value, str) and "_" in value):
+        if isinstance(value, bool) or (isinstance(value, str) and "_" in value):
             raise ValueError(value)
         number = float(value)
     except (ValueError, TypeError, OverflowError) as error:

@@ -1,4 +1,4 @@
-"""Which column is which: recognises a source's kind and fields from names that people use. Row parsers call it."""
+"""Which column is which: a source's kind and fields, by the names that people use. Row parsers call it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType({
 FIELDS = MappingProxyType(
     {kind: frozenset((*fields, "ts", "available_at", "kind")) for kind, fields in _FIELDS.items()}
 )
-ALL_FIELDS = frozenset().union(*FIELDS.values())
+ALL_FIELDS = frozenset(name for fields in FIELDS.values() for name in fields)
 REQUIRED: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "trade": ("ts", "price"),
     "quote": ("ts",),

@@ -1,4 +1,4 @@
-"""What makes two rows the same: the id that their source gave them, else all that the row says. Readers call it."""
+"""What makes two rows the same: the id that their source gave, else all that they say. Readers call it."""
 
 from collections.abc import Hashable
 
@@ -8,7 +8,7 @@ _LONG_ID = 200
 
 
 def identity(event: Event, content: Hashable) -> Hashable:
-    """`content` stands for everything in the row; the time joins it for rows whose time is not part of the row."""
+    """`content` stands for all of the row; the time joins it for rows that do not hold their own."""
     known_as = event.id
     if known_as and not (type(event) is News and known_as == f"{event.source}:{event.row}"):
         if len(known_as) > _LONG_ID:

@@ -13,6 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
+import msgspec
+
 from htfi.domain.errors import InvalidInput
 from htfi.pipeline.intake.columns import ALL_FIELDS
 from htfi.pipeline.intake.spec import SourceSpec
@@ -81,15 +83,12 @@ def stem(path: str) -> str:
 
 
 def _check_type(key: str, value: Any, where: str) -> None:
-    wanted: type = {"stdin": bool, "only": list, "columns": dict}.get(key, str)
-    inner: list[Any] = (
-        list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, list) else []
-    )
-    if not isinstance(value, wanted) or any(not isinstance(part, str) for part in inner):
-        words = {
-            bool: "true or false",
-            list: 'a list of texts, such as ["VIX_close"]',
-            dict: "a table of texts",
-            str: "a text in quotes",
-        }
-        raise InvalidInput(f"{where}: {key} must be {words[wanted]}")
+    shape, words = {
+        "stdin": (bool, "true or false"),
+        "only": (list[str], 'a list of texts, such as ["VIX_close"]'),
+        "columns": (dict[str, str], "a table of texts"),
+    }.get(key, (str, "a text in quotes"))
+    try:
+        msgspec.convert(value, shape)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"{where}: {key} must be {words}") from error

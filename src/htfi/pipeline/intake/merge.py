@@ -1,4 +1,4 @@
-"""The feed: several sources as one stream in order of `available_at_ns`, resumable at any item. Wiring builds it.
+"""The feed: several sources as one stream by `available_at_ns`, resumable anywhere. Wiring builds it.
 
 Ties go by the sources' order, then by row, so that the stream does not depend on how the files are cut into
 blocks. Refused rows travel in their place and reach the quarantine when the stream reaches them.
@@ -47,7 +47,7 @@ class Merge:
             self._num_handed = self._num_accounted = 0
             for item in self._chunk:
                 self._num_handed += 1
-                if type(item) is Refused:
+                if isinstance(item, Refused):
                     self._quarantine.set_aside(item.rejection)
                 else:
                     yield item
@@ -82,7 +82,7 @@ class Merge:
             source.reader.close()
 
     def _until(self) -> tuple[int, int] | None:
-        """The instant and source order up to which no source can still bring anything; None for nothing at all."""
+        """The instant and source order up to which every source has brought all; None for nothing at all."""
         bounds: list[tuple[int, int]] = []
         for order, source in enumerate(self._sources):
             if source.done:
@@ -116,6 +116,5 @@ class Merge:
         if self._num_accounted == self._num_handed:
             return
         for item in self._chunk[self._num_accounted : self._num_handed]:
-            name = item.rejection.source if type(item) is Refused else item.source
-            self._by_name[name].last = (item.available_at_ns, item.row)
+            self._by_name[item.source].last = (item.available_at_ns, item.row)
         self._num_accounted = self._num_handed

@@ -1,4 +1,4 @@
-"""What a file's first rows tell: the length of its bars, and whether its symbols stand one below the other."""
+"""What a file's first rows tell: how long its bars are, whether its symbols are stacked. Readers call it."""
 
 from collections import Counter
 from collections.abc import Sequence

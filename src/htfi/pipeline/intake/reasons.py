@@ -1,6 +1,8 @@
-"""Why a row is refused: the short codes that quarantine files, counts and docs/feeds.md share. Intake raises them."""
+"""Why a row is refused: the codes that quarantine, counts and docs/feeds.md share. Intake raises them."""
 
 from enum import StrEnum
+
+RAW_CHARS = 300  # what a rejection keeps of a row, and of the words on it
 
 
 class Reason(StrEnum):

@@ -6,12 +6,13 @@
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
+from typing import cast
 
 import msgspec
 
 from htfi.domain.events import Bar, Event, MacroRelease, News, Quote, Rejection, Trade
 from htfi.domain.time import NS_PER_S, format_ns
-from htfi.pipeline.intake.reasons import Reason
+from htfi.pipeline.intake.reasons import RAW_CHARS, Reason
 
 BEFORE_ALL_NS = -(1 << 63)
 
@@ -20,6 +21,7 @@ class Refused(msgspec.Struct, frozen=True, gc=False):
     """A rejection in its place: the time up to which its source was in order when it was read."""
 
     available_at_ns: int
+    source: str
     row: int
     rejection: Rejection
 
@@ -46,7 +48,7 @@ class Recent:
 
 
 class Reorder:
-    """Holds what may still be overtaken: items newer than the watermark, the latest time seen less the tolerance.
+    """Holds what may be overtaken yet: items newer than the watermark, the latest time less the tolerance.
 
     A refused row goes with the watermark, so that one wild time stamp cannot make the rest pile up.
     """
@@ -64,12 +66,12 @@ class Reorder:
         recent: Recent | None,
         in_order: tuple[int, int] | None,
     ) -> list[Item]:
-        """Items come in order of the source's rows; those that nothing can overtake any more leave in order of time.
+        """Items come in order of the source's rows; those that nothing can overtake leave in order of time.
 
-        `identities` has one entry per item; `in_order` gives first and last instant of events known to be sorted.
+        `identities` has one entry per item; `in_order`: first and last instant of events known to be sorted.
         """
         if in_order is not None and recent is None and in_order[0] >= self.max_seen_ns:
-            self._held.extend(items)  # type: ignore[arg-type] -- in_order says that all of them are events
+            self._held.extend(cast("Sequence[Event]", items))
             self.max_seen_ns = in_order[1]
             self.reach = (in_order[1], items[-1].row)
         else:
@@ -89,12 +91,15 @@ class Reorder:
         return ready
 
     def _judge(
-        self, items: Sequence[Event | Rejection], identities: Sequence[Hashable] | None, recent: Recent | None
+        self,
+        items: Sequence[Event | Rejection],
+        identities: Sequence[Hashable] | None,
+        recent: Recent | None,
     ) -> list[Item]:
         judged: list[Item] = []
         for place, item in enumerate(items):
-            if type(item) is Rejection:
-                judged.append(Refused(self._watermark_ns(), item.row, item))
+            if isinstance(item, Rejection):
+                judged.append(self._refused(item))
                 continue
             known_ns = item.available_at_ns
             if recent is not None and identities is not None:
@@ -104,9 +109,10 @@ class Reorder:
                     continue
             if known_ns >= self.max_seen_ns:
                 self.max_seen_ns = known_ns
-            elif known_ns < self._watermark_ns():
+            elif known_ns < self.max_seen_ns - self._tolerance_ns:
                 behind_s = (self.max_seen_ns - known_ns) / NS_PER_S
-                detail = f"{behind_s:.9g} s behind the latest row ({format_ns(self.max_seen_ns)}): over the tolerance"
+                latest = f"the latest row ({format_ns(self.max_seen_ns)})"
+                detail = f"{behind_s:.9g} s behind {latest}: more than the tolerance"
                 judged.append(self._refuse(item, Reason.LATE, detail))
                 continue
             judged.append(item)
@@ -116,7 +122,8 @@ class Reorder:
         return max(self.max_seen_ns - self._tolerance_ns, BEFORE_ALL_NS)
 
     def _refuse(self, event: Event, reason: Reason, detail: str) -> Refused:
-        said = msgspec.json.encode(event).decode()[:300]
-        return Refused(
-            self.max_seen_ns, event.row, Rejection(event.source, event.row, reason.value, detail, said)
-        )
+        said = msgspec.json.encode(event).decode()[:RAW_CHARS]
+        return self._refused(Rejection(event.source, event.row, reason.value, detail, said))
+
+    def _refused(self, rejection: Rejection) -> Refused:
+        return Refused(self._watermark_ns(), rejection.source, rejection.row, rejection)

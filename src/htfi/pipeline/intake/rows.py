@@ -1,4 +1,4 @@
-"""One row of untrusted cells becomes one event or one rejection: every rule on values stands here. Readers call it.
+"""One row of untrusted cells becomes one event or one rejection, by the rules here. Readers call it.
 
 `RowParser.parse` never raises on what a row holds. Fast column-wise paths hand it each row that they doubt.
 """
@@ -6,11 +6,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
-from typing import Any
 
-from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, Event, MacroRelease, News, Quote, Rejection, Trade
-from htfi.domain.time import NS_PER_DAY, format_duration, parse_duration
 from htfi.pipeline.intake.cells import (
     Row,
     amount,
@@ -22,19 +19,17 @@ from htfi.pipeline.intake.cells import (
     text,
 )
 from htfi.pipeline.intake.columns import ASK_SIDES, BID_SIDES, Layout, recognise
-from htfi.pipeline.intake.reasons import Reason, Refusal
-from htfi.pipeline.intake.spec import KINDS, SourceSpec, read_interval
-from htfi.pipeline.intake.stamps import DayRule, read_time
+from htfi.pipeline.intake.reasons import RAW_CHARS, Reason, Refusal
+from htfi.pipeline.intake.spec import KINDS, SourceSpec
+from htfi.pipeline.intake.times import Times
 
-RAW_CHARS = 300
 _MAX_LAYOUTS = 256
-_DAY = format_duration(NS_PER_DAY)
 
 
 class RowParser:
     """Reads rows of one source. `layout` fixes the columns; without it each row's own keys are recognised.
 
-    `sample` (a few first rows) settles what one row alone cannot tell; `interval` is what was inferred for bars.
+    `sample` (a few first rows) settles what one row cannot tell; `interval` was inferred for bars.
     """
 
     def __init__(
@@ -49,11 +44,8 @@ class RowParser:
         self.source = spec.name
         self.layout = layout
         self.symbol = spec.symbol or symbol
-        self.interval = read_interval(spec.interval) if spec.interval else interval
+        self.times = Times(spec, interval)
         self._sample = sample or []
-        self.zone = spec.zone_info
-        self._days = DayRule.of(spec)
-        self._delay_ns = spec.delay_ns
         self._only = frozenset(spec.only)
         self._layouts: dict[tuple[str, ...], Layout | None] = {}
         self._build: dict[str, Callable[[Row, Layout, int, int | None], Event | None]] = {
@@ -83,16 +75,12 @@ class RowParser:
             layout = self.layout or self._layout_of(row)
             name = layout.fields.get("series" if layout.kind == "macro" else "symbol")
             series = (read_symbol(row.get(name)) if name else self.symbol) if layout.kind != "news" else ""
-            moment = self._moment(row, layout)
+            moment = self.times.moment(row, layout)
         except Refusal:
             return None
         if moment is None or (self._only and series not in self._only):
             return None
         return layout.kind, series, moment
-
-    def stamps_end(self, layout: Layout) -> bool:
-        """Whether a bar's time is its end: as stated, else by the column's name."""
-        return self.spec.bar_stamp == "end" or (not self.spec.bar_stamp and layout.stamps_end)
 
     def reject(self, number: int, reason: Reason, detail: str, raw: str | bytes) -> Rejection:
         text = raw.decode("utf-8", "backslashreplace") if isinstance(raw, bytes) else raw
@@ -131,7 +119,7 @@ class RowParser:
         symbol = self._symbol(row, fields.get("symbol"))
         if symbol is None:
             return None
-        available_ns, event_ns = self._times(row, layout, arrival_ns, self._days.close)
+        available_ns, event_ns = self.times.of(row, layout, arrival_ns, self.times.days.close)
         price = positive(row.get(fields["price"]), "price")
         size = amount(row.get(fields["size"]), "size") if "size" in fields else 0.0
         venue = text(row, fields.get("venue"))
@@ -152,7 +140,7 @@ class RowParser:
         symbol = self._symbol(row, fields.get("symbol"))
         if symbol is None:
             return None
-        available_ns, event_ns = self._times(row, layout, arrival_ns, self._days.close)
+        available_ns, event_ns = self.times.of(row, layout, arrival_ns, self.times.days.close)
         if "bid" in fields or "ask" in fields:
             bid, bid_size = self._side(row, fields, "bid")
             ask, ask_size = self._side(row, fields, "ask")
@@ -190,18 +178,7 @@ class RowParser:
                 f"open {opened}, high {high}, low {low}, close {closed}: not low ≤ open, close ≤ high",
             )
         volume = amount(row.get(fields["volume"]), "volume") if "volume" in fields else 0.0
-        moment = self._moment(row, layout)
-        interval = self._interval(row, fields.get("interval"), moment)
-        start_ns, end_ns = self._span(moment, interval, layout, arrival_ns)
-        available_ns = self._available(row, layout)
-        if available_ns is None:
-            available_ns = end_ns + self._delay_ns
-        if arrival_ns is not None and self.spec.by_arrival:
-            available_ns = arrival_ns
-        elif available_ns < end_ns:
-            raise Refusal(
-                Reason.BAD_TIME, "the bar would be known before it ends: check available_at and bar_stamp"
-            )
+        interval, start_ns, end_ns, available_ns = self.times.of_bar(row, layout, arrival_ns)
         return Bar(
             available_ns, end_ns, self.source, number, symbol, interval, start_ns, end_ns,
             opened, high, low, closed, volume, text(row, fields.get("id")),
@@ -214,7 +191,7 @@ class RowParser:
             symbols = (self.spec.symbol,)
         if self._only and not self._only.intersection(symbols):
             return None
-        available_ns, event_ns = self._times(row, layout, arrival_ns, self._days.known)
+        available_ns, event_ns = self.times.of(row, layout, arrival_ns, self.times.days.known)
         headline = text(row, fields["headline"])
         if not headline:
             raise Refusal(Reason.MISSING_FIELD, "the headline is empty")
@@ -229,7 +206,7 @@ class RowParser:
             raise Refusal(Reason.MISSING_FIELD, "the series has no name")
         if self._only and series not in self._only:
             return None
-        available_ns, event_ns = self._times(row, layout, arrival_ns, self._days.known)
+        available_ns, event_ns = self.times.of(row, layout, arrival_ns, self.times.days.known)
         value = number_of(row.get(fields["value"]), "value", Reason.BAD_NUMBER)
         return MacroRelease(
             available_ns, event_ns, self.source, number, series, value, text(row, fields.get("id"))
@@ -254,68 +231,3 @@ class RowParser:
             return None, None
         size = row.get(fields[f"{side}_size"]) if f"{side}_size" in fields else None
         return positive(value, side), None if size is None or size == "" else amount(size, f"{side} size")
-
-    def _moment(self, row: Row, layout: Layout) -> int | date | None:
-        """What the time column says; None where the row has none."""
-        column = layout.fields.get("ts")
-        value = row.get(column) if column is not None else None
-        if value is None or value == "":
-            return None
-        if layout.clock and isinstance(clock := row.get(layout.clock), str) and ":" in clock:
-            value = f"{value} {clock.strip()}"
-        return read_time(value, self.zone, layout.time_unit)
-
-    def _available(self, row: Row, layout: Layout) -> int | None:
-        column = layout.fields.get("available_at")
-        value = row.get(column) if column is not None else None
-        if value is None or value == "":
-            return None
-        found = read_time(value, self.zone, layout.available_unit)
-        return found if isinstance(found, int) else self._days.known(found)
-
-    def _times(
-        self, row: Row, layout: Layout, arrival_ns: int | None, of_day: Callable[[date], int]
-    ) -> tuple[int, int]:
-        """When the row became known and when it happened."""
-        moment = self._moment(row, layout)
-        known_ns = self._available(row, layout)
-        event_ns = of_day(moment) if isinstance(moment, date) else moment
-        if arrival_ns is not None and self.spec.by_arrival:
-            return arrival_ns, arrival_ns if event_ns is None else event_ns
-        if event_ns is None:
-            event_ns = known_ns
-        if event_ns is None:
-            raise Refusal(Reason.MISSING_FIELD, "the row has no time")
-        return event_ns + self._delay_ns if known_ns is None else known_ns, event_ns
-
-    def _interval(self, row: Row, column: str | None, moment: int | date | None) -> str:
-        stated = row.get(column) if column is not None else None
-        if stated is None or stated == "":
-            dated = isinstance(moment, date) and not self.spec.interval
-            found = _DAY if dated else self.interval
-            if not found:
-                raise Refusal(
-                    Reason.BAD_INTERVAL, "a bar's length cannot be told from its rows: state `interval`"
-                )
-            return found
-        try:
-            return read_interval(str(stated))
-        except InvalidInput as error:
-            raise Refusal(Reason.BAD_INTERVAL, str(error)) from error
-
-    def _span(
-        self, moment: int | date | None, interval: str, layout: Layout, arrival_ns: int | None
-    ) -> tuple[int, int]:
-        """Start and end of a bar. Without a stated stamp, a column named for the end holds the end, any other the start."""
-        if moment is None:
-            if arrival_ns is None:
-                raise Refusal(Reason.MISSING_FIELD, "the row has no time")
-            moment = arrival_ns
-        length_ns = 0 if ":" in interval else parse_duration(interval)
-        at_end = self.stamps_end(layout)
-        if isinstance(moment, date):
-            days = max(length_ns // NS_PER_DAY, 1)
-            last = moment if at_end or days == 1 else date.fromordinal(moment.toordinal() + days - 1)
-            first = date.fromordinal(last.toordinal() - days + 1)
-            return self._days.start(first), self._days.close(last)
-        return (moment - length_ns, moment) if at_end else (moment, moment + length_ns)

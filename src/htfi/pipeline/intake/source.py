@@ -1,6 +1,6 @@
 """One source on its way into the merge: reads blocks, orders them, and knows from where to read again.
 
-`Merge` owns several. A `Reader` (an adapter) delivers parsed rows in blocks and can begin at any block's mark.
+`Merge` owns several. A `Reader` (an adapter) delivers parsed rows in blocks and can begin at any mark.
 """
 
 from collections import deque
@@ -21,9 +21,9 @@ Mark = list[int]  # what a reader needs to begin again: first the number of rows
 class Block:
     """Consecutive rows of one source, parsed; `mark` is where they begin.
 
-    `identities` has one entry per item, or is None where duplicates are kept. `in_order` holds the first and the
-    last instant where all items are events already in order of time. `known_until_ns` is a live reader's word
-    that nothing earlier will come.
+    `identities` has one entry per item, or is None where duplicates are kept. `in_order` holds the first and
+    the last instant where all items are events already in order of time. `known_until_ns` is a live reader's
+    word that nothing earlier will come.
     """
 
     mark: Mark
@@ -58,7 +58,7 @@ class Reader(Protocol):
 
 @dataclass(slots=True)
 class _Anchor:
-    """Where a block begins, the state before its first judged row, and the last of its items in order of time."""
+    """Where a block begins, the state before its first judged row, and the last of its items in time."""
 
     mark: Mark
     row: int  # rows up to this one only teach identities
@@ -145,7 +145,7 @@ class Source:
         identities = block.identities
         if identities is not None and self._recent is not None:
             for item, identity in zip(block.items[:cut], identities[:cut], strict=True):
-                if type(item) is not Rejection:
+                if not isinstance(item, Rejection):
                     self._recent.seen(identity, item.row)
             identities = identities[cut:]
         return Block(

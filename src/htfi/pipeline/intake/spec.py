@@ -1,4 +1,4 @@
-"""One source of events as settings: where it is, what it holds, how its rows are read. Mapping and wiring make them."""
+"""One source as settings: where it is, what it holds, how its rows are read. Mapping and wiring make them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,10 +6,11 @@ from types import MappingProxyType
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.time import NS_PER_S, format_duration, parse_duration
+from htfi.domain.time import NS_PER_DAY, NS_PER_MS, NS_PER_S, format_duration, parse_duration
 
 KINDS = ("trade", "quote", "bar", "news", "macro")
 UNITS = {"s": NS_PER_S, "ms": 1_000_000, "us": 1_000, "ns": 1}
+_LONGEST_INTERVAL_TEXT = 24
 _CHOICES = {
     "kind": ("", *KINDS),
     "unit": ("", *UNITS),
@@ -100,7 +101,7 @@ class SourceSpec:
 
 
 def read_interval(text: str) -> str:
-    """The canonical name of a bar's clock: '60s' and '1m' are '1m'; 'volume:5000' stays. Raises: InvalidInput."""
+    """The one name of a bar's clock: '60s' and '1m' are '1m'; 'volume:5000' stays. Raises: InvalidInput."""
     head, found, amount = text.partition(":")
     if found and head in ("volume", "dollar", "tick"):
         try:
@@ -112,7 +113,10 @@ def read_interval(text: str) -> str:
         raise InvalidInput(
             f"'{text}' is no interval: write {head}: and a number above 0, such as {head}:5000"
         )
-    return format_duration(parse_duration(text))
+    length_ns = parse_duration(text) if len(text) < _LONGEST_INTERVAL_TEXT else 0
+    if not NS_PER_MS <= length_ns <= 366 * NS_PER_DAY:
+        raise InvalidInput(f"'{text[:_LONGEST_INTERVAL_TEXT]}' is no interval: from 1ms to 366d")
+    return format_duration(length_ns)
 
 
 def read_clock_time(text: str) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""When a row happened and when it became known: reads instants and dates, strictly. The row parser calls it."""
+"""Instants and dates, read strictly, and when a row that is dated by day becomes known. `times` calls it."""
 
 import re
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.time import NS_PER_DAY, NS_PER_S, parse_timestamp, session_time_ns
+from htfi.domain.time import NS_PER_S, NS_PER_US, parse_timestamp, session_time_ns
 from htfi.pipeline.intake.reasons import Reason, Refusal
 from htfi.pipeline.intake.spec import UNITS, SourceSpec, read_clock_time
 
@@ -18,11 +18,12 @@ LATEST_NS = 7_258_118_400 * NS_PER_S  # 2200-01-01
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BEYOND_US = re.compile(r"[.,]\d{7,}")
+_NUMBER = re.compile(r"-?\d+\.\d*|-?\d+(\.\d*)?[eE][+-]?\d+")
 _LONGEST_TEXT = 64
 
 
 class Instant(msgspec.Struct, frozen=True, gc=False):
-    """A timestamp that a typed file stores: nanoseconds since 1970, of UTC or of a zone that the file leaves open."""
+    """A timestamp of a typed file: nanoseconds since 1970, of UTC or of a zone that the file leaves open."""
 
     ns: int
     zoned: bool
@@ -31,39 +32,28 @@ class Instant(msgspec.Struct, frozen=True, gc=False):
 def read_time(value: Any, zone: ZoneInfo | None, unit: str) -> int | date:
     """UTC nanoseconds of an instant, or the date of a row that is dated by day. Raises: Refusal."""
     try:
-        kind = type(value)
-        if kind is str:
-            found = _from_text(value, zone, unit)
-        elif kind is Instant:
-            found = (
-                value.ns
-                if value.zoned
-                else _ns(_localise(_EPOCH + timedelta(microseconds=value.ns // 1000), zone))
-            )
-            found += 0 if value.zoned else value.ns % 1000
-        elif kind is int or kind is float:
-            found = _from_number(value, unit)
-        elif isinstance(value, datetime):
-            found = _ns(value if value.tzinfo else _localise(value, zone))
-        elif isinstance(value, date):
-            found = value
+        if (
+            type(value) is str and 19 < len(value) < 27
+        ):  # the usual case: an instant to the microsecond at most
+            found = _from_iso(value, zone)
         else:
-            raise Refusal(Reason.BAD_TIME, f"{_show(value)} is no timestamp")
+            found = _from_any(value, zone, unit)
     except (ValueError, OverflowError) as error:
         raise Refusal(Reason.BAD_TIME, f"{_show(value)} is no timestamp") from error
-    if isinstance(found, date):
-        if not 1900 <= found.year < 2200:
-            raise Refusal(Reason.ABSURD_TIME, f"{found} is not between 1900 and 2200")
-    elif not EARLIEST_NS <= found < LATEST_NS:
-        raise Refusal(Reason.ABSURD_TIME, f"{_show(value)} is not between 1900 and 2200")
-    return found
+    if isinstance(found, int):
+        if EARLIEST_NS <= found < LATEST_NS:
+            return found
+    elif 1900 <= found.year < 2200:
+        return found
+    raise Refusal(Reason.ABSURD_TIME, f"{_show(value)} is not between 1900 and 2200")
 
 
 @dataclass(slots=True)
 class DayRule:
     """When rows that carry a date only become known. Where the mapping states no time:
 
-    bars at 16:00 New York; news and macro values at the next session's open, 09:30 New York on the next weekday.
+    bars at 16:00 New York; news and macro values at the next session's open, 09:30 New York of the next
+    weekday.
     """
 
     zone: ZoneInfo
@@ -71,6 +61,7 @@ class DayRule:
     delayed: bool
     _closes: dict[date, int] = field(default_factory=dict[date, int])
     _opens: dict[date, int] = field(default_factory=dict[date, int])
+    _starts: dict[date, int] = field(default_factory=dict[date, int])
 
     @classmethod
     def of(cls, spec: SourceSpec) -> "DayRule":
@@ -78,7 +69,11 @@ class DayRule:
         return cls(ZoneInfo(spec.date_zone), at, bool(spec.delay))
 
     def start(self, day: date) -> int:
-        return session_time_ns(day, 0, 0, self.zone)
+        """The midnight with which a bar of this date begins."""
+        found = self._starts.get(day)
+        if found is None:
+            found = self._starts[day] = self._at(day, (0, 0))
+        return found
 
     def close(self, day: date) -> int:
         """The end of a bar of this date."""
@@ -104,29 +99,48 @@ class DayRule:
 
 
 def next_weekday(day: date) -> date:
-    """The first Monday to Friday after a date. Holidays count as open: known too late does no harm on them."""
+    """The first Monday to Friday after a date. Holidays count as open: to know too early is what harms."""
     return day + timedelta(days=max(1, 7 - day.weekday()) if day.weekday() >= 4 else 1)
 
 
+def _from_any(value: Any, zone: ZoneInfo | None, unit: str) -> int | date:
+    if isinstance(value, str):
+        return _from_text(value.strip(), zone, unit)
+    if isinstance(value, Instant):
+        if value.zoned:
+            return value.ns
+        whole_us, rest_ns = divmod(value.ns, NS_PER_US)
+        return _ns(_localise(_EPOCH + timedelta(microseconds=whole_us), zone)) + rest_ns
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return _from_number(value, unit)
+    if isinstance(value, datetime):
+        return _ns(value if value.tzinfo else _localise(value, zone))
+    if isinstance(value, date):
+        return value
+    raise ValueError(value)
+
+
 def _from_text(text: str, zone: ZoneInfo | None, unit: str) -> int | date:
-    text = text.strip()
-    if not text or len(text) > _LONGEST_TEXT:
-        raise Refusal(Reason.MISSING_FIELD if not text else Reason.BAD_TIME, f"{_show(text)} is no timestamp")
+    if not text:
+        raise Refusal(Reason.MISSING_FIELD, "the row has no time")
+    if len(text) > _LONGEST_TEXT:
+        raise ValueError(text)
     if len(text) == 10 and text[4] == "-" == text[7]:
         return date.fromisoformat(text)
     if text.isdecimal() or (text[0] == "-" and text[1:].isdecimal()):
         return _from_number(int(text), unit)
-    if len(text) > 26 and _BEYOND_US.search(text):
-        try:
-            return parse_timestamp(text, zone)
-        except InvalidInput as error:
-            raise Refusal(
-                Reason.NO_ZONE if "no zone" in str(error) else Reason.BAD_TIME, str(error)
-            ) from error
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
+    if _NUMBER.fullmatch(text):
         return _from_number(float(text), unit)
+    if not _BEYOND_US.search(text):
+        return _from_iso(text, zone)
+    try:
+        return parse_timestamp(text, zone)
+    except InvalidInput as error:
+        raise Refusal(Reason.NO_ZONE if "no zone" in str(error) else Reason.BAD_TIME, str(error)) from error
+
+
+def _from_iso(text: str, zone: ZoneInfo | None) -> int:
+    moment = datetime.fromisoformat(text)
     return _ns(moment if moment.tzinfo else _localise(moment, zone))
 
 
@@ -154,7 +168,7 @@ def _localise(moment: datetime, zone: ZoneInfo | None) -> datetime:
 
 def _ns(moment: datetime) -> int:
     since = moment - _EPOCH
-    return since.days * NS_PER_DAY + since.seconds * NS_PER_S + since.microseconds * 1000
+    return (since.days * 86_400 + since.seconds) * NS_PER_S + since.microseconds * NS_PER_US
 
 
 def _show(value: Any) -> str:

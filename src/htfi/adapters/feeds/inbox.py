@@ -1,0 +1,151 @@
+"""The journal of a live source: what arrives is written down before it is used, and read back as a file is.
+
+`DIR/inbox/NAME.jsonl` holds one line for each row: `{"at":arrival in ns,"row":"the row as it came"}`. So a
+run that is killed goes on from its saved place in this file, without a row lost or taken twice. A thread
+(standard input, WebSocket) appends; the merge reads.
+"""
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from htfi.adapters.feeds.framing import Lines
+from htfi.domain.errors import DependencyUnavailable, HtfiError
+from htfi.domain.time import Clock
+
+MAX_LINE_BYTES = 8_000_000  # a row of the longest kind, with every character escaped
+_BLOCK_BYTES = 1 << 18
+
+
+class Arrival(msgspec.Struct, omit_defaults=True):
+    """One row as it came: text, or hexadecimal where it is not UTF-8; `num_bytes` where it was cut."""
+
+    at: int
+    row: str = ""
+    hex: str = ""
+    num_bytes: int = 0
+
+    @property
+    def content(self) -> bytes:
+        return bytes.fromhex(self.hex) if self.hex else self.row.encode()
+
+
+class Inbox:
+    """One writer thread, one reader thread. `bell` rings when rows have come or the source has ended."""
+
+    def __init__(self, path: Path, clock: Clock, bell: threading.Event, not_before_ns: int) -> None:
+        self.path = path
+        self.bell = bell
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._encode = msgspec.json.Encoder().encode
+        self._ended = False
+        self._error: HtfiError | None = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(
+                path, os.O_CREAT | os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644
+            )
+            self.num_bytes = self._cut_torn_line()
+        except OSError as error:
+            raise self._unavailable(error) from error
+        newest = max((arrival.at for arrival in self.arrivals(last_only=True)), default=0)
+        self._latest_ns = max(newest, not_before_ns)
+
+    def append(self, rows: Sequence[tuple[bytes, int]]) -> None:
+        """Write rows down, each with its content and its true length. Raises: DependencyUnavailable."""
+        with self._lock:
+            at = self._now_ns()
+            lines = b"".join(self._line(at, content, num_bytes) + b"\n" for content, num_bytes in rows)
+            try:
+                while lines:
+                    num_written = os.write(self._file, lines)
+                    lines = lines[num_written:]
+                    self.num_bytes += num_written
+            except OSError as error:
+                raise self._unavailable(error) from error
+        self.bell.set()
+
+    def state(self) -> tuple[int, int, bool]:
+        """Bytes written, a time before which no further row is stamped, and whether none will come at all.
+
+        Raises: what made the writer give up.
+        """
+        with self._lock:
+            if self._error is not None:
+                raise self._error
+            return self.num_bytes, self._now_ns(), self._ended
+
+    def read(self, offset: int, num_bytes: int) -> bytes:
+        try:
+            return os.pread(self._file, num_bytes, offset)
+        except OSError as error:
+            raise self._unavailable(error) from error
+
+    def arrivals(self, last_only: bool = False) -> Iterator[Arrival]:
+        """The rows written so far, oldest first."""
+        decode = msgspec.json.Decoder(Arrival).decode
+        at = max(self.num_bytes - MAX_LINE_BYTES, 0) if last_only else 0
+        end, first_may_be_cut = self.num_bytes, at > 0
+
+        def read(num_bytes: int) -> bytes:
+            nonlocal at
+            chunk = self.read(at, min(num_bytes, end - at))
+            at += len(chunk)
+            return chunk
+
+        lines = Lines(read, at, MAX_LINE_BYTES)
+        newest: bytes | None = None
+        while (batch := lines.next(_BLOCK_BYTES)) is not None:
+            for _, content, _ in batch:
+                if first_may_be_cut:
+                    first_may_be_cut = False
+                elif last_only:
+                    newest = content
+                else:
+                    yield decode(content)
+        if newest is not None:
+            yield decode(newest)
+
+    def finish(self, error: HtfiError | None = None) -> None:
+        """The writer's last word: the source has ended, or why it gave up."""
+        with self._lock:
+            self._ended, self._error = True, error
+        self.bell.set()
+
+    def close(self) -> None:
+        with self._lock:
+            if self._file >= 0:
+                os.close(self._file)
+                self._file = -1
+
+    def _now_ns(self) -> int:
+        self._latest_ns = max(self._latest_ns, self._clock.now_ns())
+        return self._latest_ns
+
+    def _line(self, at: int, content: bytes, num_bytes: int) -> bytes:
+        cut = num_bytes if num_bytes > len(content) else 0
+        try:
+            return self._encode(Arrival(at, row=content.decode(), num_bytes=cut))
+        except UnicodeDecodeError:
+            return self._encode(Arrival(at, hex=content.hex(), num_bytes=cut))
+
+    def _cut_torn_line(self) -> int:
+        """Take away a line that a crash left half written; nothing has read it."""
+        end = os.fstat(self._file).st_size
+        while end:
+            begin = max(end - _BLOCK_BYTES, 0)
+            found = os.pread(self._file, end - begin, begin).rfind(b"\n")
+            if found >= 0:
+                end = begin + found + 1
+                break
+            end = begin
+        os.ftruncate(self._file, end)
+        return end
+
+    def _unavailable(self, error: OSError) -> DependencyUnavailable:
+        why = error.strerror or str(error)
+        return DependencyUnavailable(f"inbox {self.path}: {why}: free the disk or choose another folder")

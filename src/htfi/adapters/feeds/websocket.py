@@ -1,0 +1,110 @@
+"""A WebSocket's messages into their inbox: a thread that connects, and again. `LiveReader` starts it."""
+
+import random
+import threading
+import time
+
+import msgspec
+from websockets.exceptions import InvalidURI, WebSocketException
+from websockets.sync.client import connect
+from websockets.uri import parse_uri
+
+from htfi.adapters.feeds.framing import MAX_ROW_BYTES
+from htfi.adapters.feeds.inbox import Inbox
+from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput
+
+FIRST_CONNECT_S = 10.0
+_MAX_MESSAGE_BYTES = 16_000_000
+_RECEIVE_S = 0.25
+_FIRST_DELAY_S, _LONGEST_DELAY_S = 0.1, 30.0
+_KEPT_BYTES = 400
+
+
+def check_url(url: str) -> None:
+    """Raises: InvalidInput."""
+    try:
+        parse_uri(url)
+    except InvalidURI as error:
+        raise InvalidInput(f"'{url}' is no WebSocket address: write ws://HOST:PORT/PATH") from error
+
+
+class WebSocketPump:
+    """Gives up only when the very first connection does not come about within `first_connect_s`."""
+
+    def __init__(
+        self, inbox: Inbox, url: str, subscribe: str, first_connect_s: float = FIRST_CONNECT_S
+    ) -> None:
+        self._inbox = inbox
+        self._url = url
+        self._subscribe = subscribe
+        self._first_connect_s = first_connect_s
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="websocket", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=5.0)
+
+    def _run(self) -> None:
+        give_up_s = time.monotonic() + self._first_connect_s
+        connected = self._inbox.num_bytes > 0
+        num_failures = 0
+        while not self._stopped.is_set():
+            try:
+                with connect(
+                    self._url,
+                    open_timeout=self._first_connect_s,
+                    close_timeout=1,
+                    max_size=_MAX_MESSAGE_BYTES,
+                ) as socket:
+                    connected = True
+                    if self._subscribe:
+                        socket.send(self._subscribe)
+                    while not self._stopped.is_set():
+                        try:
+                            message = socket.recv(timeout=_RECEIVE_S)
+                        except TimeoutError:
+                            continue
+                        self._inbox.append(_rows(message))
+                        num_failures = 0
+            except HtfiError as error:
+                self._inbox.finish(error)
+                return
+            except (OSError, WebSocketException) as error:
+                if not connected and time.monotonic() >= give_up_s:
+                    why = str(error) or type(error).__name__
+                    self._inbox.finish(
+                        DependencyUnavailable(
+                            f"{self._url}: no connection ({why}): check the address and the server"
+                        )
+                    )
+                    return
+            self._stopped.wait(reconnect_delay_s(num_failures))
+            num_failures += 1
+
+
+def reconnect_delay_s(num_failures: int) -> float:
+    """Doubling up to 30 s, each drawn from its upper half, so that many clients do not come back at once."""
+    delay_s = min(_LONGEST_DELAY_S, _FIRST_DELAY_S * 2 ** min(num_failures, 16))
+    return delay_s * random.uniform(0.5, 1.0)
+
+
+def _rows(message: str | bytes) -> list[tuple[bytes, int]]:
+    """The rows of a message: the parts of a JSON array, or its lines."""
+    content = message.encode() if isinstance(message, str) else message
+    if content.lstrip().startswith(b"["):
+        try:
+            parts = [bytes(part) for part in msgspec.json.decode(content, type=list[msgspec.Raw])]
+        except msgspec.DecodeError:
+            parts = content.split(b"\n")
+    else:
+        parts = content.split(b"\n")
+    return [
+        (part if len(part) <= MAX_ROW_BYTES else part[:_KEPT_BYTES], len(part))
+        for part in parts
+        if part.strip()
+    ]
