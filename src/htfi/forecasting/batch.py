@@ -1,15 +1,25 @@
 """The forecasts of n series at one instant, as arrays and as records. Forecaster makes it for pipeline."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.decision import Forecast
+from htfi.domain.decision import Forecast, Quantiles
 from htfi.domain.errors import InvalidInput
 
 Array = NDArray[np.float64]
+# ready, all experts spoke, which did, quantiles, experts, weights, calibration: one conversion for the batch
+_Records = tuple[
+    list[bool],
+    list[bool],
+    list[list[bool]],
+    list[Quantiles],
+    list[list[Quantiles]],
+    list[list[list[float]]],
+    list[list[float]],
+]
+_Scales = tuple[list[float], list[float], list[list[float]], list[list[list[float]]]]
 
 BAND_SIGMAS = 3.2897072539029444  # width of a Gaussian's 90% band in its standard deviations
 
@@ -47,8 +57,8 @@ class ForecastBatch:
     usual_sigma: Array
     sigma: Array = field(init=False)
     expert_sigma: Array = field(init=False)
-    _records: tuple[list[Any], ...] | None = field(default=None, init=False, repr=False)
-    _scales: tuple[list[Any], ...] | None = field(default=None, init=False, repr=False)
+    _records: _Records | None = field(default=None, init=False, repr=False)
+    _scales: _Scales | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         low, high = self.levels.index(0.05), self.levels.index(0.95)
@@ -61,7 +71,7 @@ class ForecastBatch:
             spoke = np.isfinite(self.experts[:, :, 0, 0])
             self._records = (
                 self.ready.tolist(),
-                spoke.all(axis=1).tolist(),
+                np.logical_and.reduce(spoke, axis=1).tolist(),
                 spoke.tolist(),
                 self.quantiles.tolist(),
                 self.experts.tolist(),

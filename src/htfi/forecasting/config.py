@@ -20,6 +20,7 @@ class ForecastConfig:
     usual_window_bars: int = 250
     session_gap_bars: float = 5.0
     weight_half_life_bars: float = 500.0
+    calibration_gain: float = 0.005
 
     def __post_init__(self) -> None:
         _require(bool(self.horizons), "horizons", "name at least one")
@@ -44,6 +45,7 @@ class ForecastConfig:
         _require(self.residual_half_trust > 0, "residual_half_trust", "must be > 0")
         _require(self.usual_window_bars >= 2, "usual_window_bars", "must be ≥ 2")
         _require(self.session_gap_bars > 0, "session_gap_bars", "must be > 0")
+        _require(0 <= self.calibration_gain <= 0.1, "calibration_gain", "must lie between 0 and 0.1")
         _require(self.weight_half_life_bars > 0, "weight_half_life_bars", "must be > 0")
 
 

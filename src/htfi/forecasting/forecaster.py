@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Bar
 from htfi.forecasting.batch import BAND_SIGMAS, ForecastBatch
+from htfi.forecasting.calibration import Calibration
 from htfi.forecasting.columns import Columns
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.fusion import CrpsLearning, mix
@@ -38,6 +39,7 @@ class Forecaster:
         k, h, q = len(names), len(config.horizons), len(config.levels)
         self._panel = Panel(config.horizons, config.session_gap_bars)
         self._learning = CrpsLearning(config.levels, k, h, config.weight_half_life_bars)
+        self._calibration = Calibration(config)
         self._scoreboard = Scoreboard((FUSED, *self._names), config.horizons, config.levels)
         self._newest = Columns()
         self._newest.declare("experts", np.full((k, h, q), np.nan))
@@ -85,18 +87,19 @@ class Forecaster:
         if not known.any():
             return
         outcome = np.where(np.isfinite(batch.outcomes), batch.outcomes, 0.0)
+        self._calibration.learn(batch.rows, waited[:, 0], outcome, known[:, 0])
         self._learning.learn(batch.rows, waited[:, 1:], waited[:, 0], outcome, known[:, 0])
-        self._scoreboard.add(waited, outcome, known.all(axis=1))
+        self._scoreboard.add(waited, outcome, np.logical_and.reduce(known, axis=1))
 
     def _renew(self, batch: BarBatch) -> None:
         """Take the experts' new quantiles, mix them, and queue both for scoring."""
         rows, newest = batch.rows, self._newest
         experts = np.stack([expert.quantiles(rows) for expert in self._experts], axis=1)  # [n, K, H, Q]
-        ready = np.isfinite(experts).all(axis=(2, 3))
+        ready: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(experts), axis=(2, 3))  # [n, K]
         weights = self._learning.weights(rows, ready)
-        calibration = np.ones((len(experts), len(self._horizons)))
+        calibration = self._calibration.stretch(rows)
         fused = mix(np.where(ready[:, :, None, None], experts, 0.0), weights, calibration, self._median)
-        fused[~ready.any(axis=1)] = np.nan
+        fused[~np.logical_or.reduce(ready, axis=1)] = np.nan
         newest["experts"][rows], newest["weights"][rows] = experts, weights
         newest["calibration"][rows], newest["fused"][rows] = calibration, fused
         said = np.concatenate([fused[:, None], experts], axis=1)
@@ -144,6 +147,7 @@ class Forecaster:
         return {
             "panel": self._panel.state(),
             "experts": {expert.name: expert.state() for expert in self._experts},
+            "calibration": self._calibration.columns.state(),
             "learning": self._learning.columns.state(),
             "newest": self._newest.state(),
             "pending": self._pending.state(),
@@ -159,6 +163,7 @@ class Forecaster:
         self._panel.restore(state["panel"])
         for expert in self._experts:
             expert.restore(state["experts"][expert.name])
+        self._calibration.columns.restore(state["calibration"])
         self._learning.columns.restore(state["learning"])
         self._newest.restore(state["newest"])
         self._pending.restore(state["pending"])
@@ -167,5 +172,5 @@ class Forecaster:
     def _grow(self, num_series: int) -> None:
         for expert in self._experts:
             expert.grow(num_series)
-        for columns in (self._learning.columns, self._newest, self._pending):
+        for columns in (self._learning.columns, self._calibration.columns, self._newest, self._pending):
             columns.grow(num_series)

@@ -25,6 +25,8 @@ Rows = slice | NDArray[np.intp]  # a slice where rows are neighbours: reading is
 
 SIGMA_FLOOR = 1e-8  # log return: far below a tick of anything traded, so that no scale is ever zero
 _WILD_RATIO = 10.0  # usual deviations beyond which a return is cut before it reaches a volatility
+_WILD_MIN_BARS = 20  # before that, and while the price has not moved, no return can be called wild
+_TICK = 1e-6  # log return: below a tick of what trades
 _USUAL_GAIN = 0.02
 _PARKINSON = 1.0 / (4.0 * math.log(2.0))  # E[range²] = 4 ln 2 · σ² (Parkinson 1980)
 _RENEWAL_BARS = 10
@@ -120,7 +122,8 @@ class Panel:
         usual_var = columns["usual_var"][rows]
         size = np.maximum(np.abs(moves), math.sqrt(_PARKINSON) * ranges)
         usual = np.maximum(np.where(age > 0, np.sqrt(usual_var), size), SIGMA_FLOOR)
-        limit = _WILD_RATIO * usual
+        known = (age >= _WILD_MIN_BARS) & (usual > _TICK)
+        limit = np.where(known, _WILD_RATIO * usual, np.inf)
         returns = np.minimum(np.maximum(moves, -limit), limit)
         gain = np.maximum(1.0 / (age + 1.0), _USUAL_GAIN)
         columns["usual_var"][rows] = usual_var + gain * (returns * returns - usual_var)

@@ -28,7 +28,7 @@ def pinball(quantiles: Array, outcome: Array, levels: Array) -> Array:
 def crps(quantiles: Array, outcome: Array, levels: Array) -> Array:
     """CRPS = 2∫ρ_τ dτ over (0, 1), [...], summed over the levels by `integration_weights`.
 
-    A proper score of the quantiles given. For a Gaussian on the default 13 levels its mean is 0.3% below
+    A proper score of the quantiles given. For a Gaussian on the default 13 levels its mean is 0.8% below
     the closed form, the tails beyond 1% and 99% being held at those quantiles.
     """
     cells = 2.0 * integration_weights(levels.tolist())
@@ -61,5 +61,5 @@ def pit(quantiles: Array, outcome: Array, levels: Array) -> Array:
     below, above = quantiles[row, low], quantiles[row, high]
     share = np.where(above > below, (outcome - below) / np.where(above > below, above - below, 1.0), 0.5)
     within = levels[low] + share * (levels[high] - levels[low])
-    tails = np.where(rank == 0, levels[0] / 2.0, (1.0 + levels[-1]) / 2.0)
-    return np.where((rank == 0) | (rank == len(levels)), tails, within)
+    within = np.where(rank == 0, 0.5 * levels[low], within)
+    return np.where(rank == len(levels), 0.5 + 0.5 * levels[high], within)

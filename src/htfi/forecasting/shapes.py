@@ -29,7 +29,7 @@ def student_quantiles(levels: Sequence[float], freedom: float) -> Array:
 
     With x = √ν·tan θ the density is proportional to cos^(ν−1) θ on (−π/2, π/2), which Simpson's rule sums.
     """
-    grid = np.linspace(0.0, math.pi / 2, 4001)
+    grid = np.linspace(0.0, math.pi / 2, 40_001)
     density = np.cos(grid) ** (freedom - 1.0)
     cumulative = np.cumsum((density[:-2:2] + 4.0 * density[1::2] + density[2::2]) / 3.0)
     cumulative = np.concatenate([[0.0], cumulative]) * (0.5 / cumulative[-1])
@@ -124,7 +124,7 @@ def _at_levels(ranked: NDArray[np.float32], num: NDArray[np.int64], levels: Arra
     last = np.maximum(num - 1, 0)
     place = np.minimum(np.maximum(num * levels - 0.5, 0.0), last)
     low = place.astype(np.int64)
-    starts = np.arange(0, ranked.size, ranked.shape[2]).reshape(num.shape)
+    starts = (np.arange(num.size) * ranked.shape[2]).reshape(num.shape)
     values = ranked.reshape(-1)
     below = values[starts + low].astype(np.float64)
     above = values[starts + np.minimum(low + 1, last)]

@@ -33,8 +33,8 @@ class HistoricalSimulation:
         self._min_bars = config.history_bars
         self._root_h = np.sqrt(np.array(config.horizons, np.float64))
         self._gains = np.array([round(1.0 - math.exp(-1.0 / bars), 12) for bars in _DECAY_BARS])
-        shares = np.array([1.0 - math.log(bars) / math.log(_MEMORY_BARS) for bars in _DECAY_BARS])
-        self._shares = np.round(shares / shares.sum(), 12)
+        shares = [1.0 - math.log(bars) / math.log(_MEMORY_BARS) for bars in _DECAY_BARS]
+        self._shares = np.array([round(share / sum(shares), 12) for share in shares])
         self._columns = Columns()
         self._columns.declare("log_vars", np.zeros(len(_DECAY_BARS)))
         self._columns.declare("scale", np.full(len(config.horizons), np.nan))
