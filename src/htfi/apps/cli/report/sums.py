@@ -1,4 +1,4 @@
-"""The sums that a survey of a run fills and the page shows: scores, calibration, weights, series."""
+"""The sums that a survey of a run fills and the page shows: scores, calibration, weights, the series."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
