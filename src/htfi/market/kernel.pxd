@@ -1,0 +1,57 @@
+cimport cython
+from htfi.market.bars cimport OpenBar
+from htfi.market.book cimport Book
+from htfi.market.samples cimport Samples
+
+cdef long long _NEVER_NS
+cdef int _TRADE, _BID, _ASK, _QUOTE, _NO_REFERENCE, _TRADES, _MIDS, MIN_RETURNS
+cdef double _NAN, _MAX_SIZE, _SMALLEST, _LARGEST
+
+@cython.final
+cdef class Symbol:
+    cdef readonly object name
+    cdef readonly Samples samples
+    cdef readonly Book book
+    cdef readonly list bars
+    cdef readonly long long last_ns, quote_ns
+    cdef readonly double trade_price, reference
+    cdef readonly int reference_kind
+
+    cdef void refer_to(self, long long now_ns, int kind, double price)
+    cdef void sample(self, long long now_ns)
+
+@cython.final
+cdef class Kernel:
+    cdef readonly object config
+    cdef readonly long long session_gap_ns, quote_stale_ns, due_ns, now_ns, num_bars
+    cdef readonly Py_ssize_t max_venues
+    cdef readonly list symbols, open_bars, end_ns, realised_names
+    cdef readonly dict index, venues
+
+    cpdef Symbol symbol(self, name)
+    cpdef Py_ssize_t venue(self, name)
+    @cython.locals(symbol=Symbol)
+    cpdef list observe(self, event)
+    @cython.locals(row=Py_ssize_t, has_asks=bint, ask=double, ask_size=double, symbol=Symbol, bars=list, closed=list)
+    cpdef list run(self, list symbols, const int[::1] venues, const long long[::1] ts, const unsigned char[::1] kinds,
+                   const int[::1] symbol_codes, const int[::1] venue_codes, const double[::1] prices,
+                   const double[::1] sizes, const double[::1] ask_prices, const double[::1] ask_sizes)
+    @cython.locals(now_ns=longlong, closed=list, filled=list)
+    cdef list apply(self, Symbol symbol, long long at_ns, int kind, Py_ssize_t venue, double price, double size,
+                    double ask, double ask_size)
+    @cython.locals(closed=list, bar=OpenBar, was_open=bint, is_full=bint)
+    cdef list _trade(self, Symbol symbol, long long now_ns, double price, double size)
+    @cython.locals(book=Book, bar=OpenBar, was_open=bint)
+    cdef void _quote(self, Symbol symbol, long long now_ns, Py_ssize_t venue, bint has_bid, bint has_ask, double bid, double bid_size,
+                     double ask, double ask_size)
+    @cython.locals(bar=OpenBar, closed=list)
+    cdef list _begin_session(self, Symbol symbol, long long now_ns)
+    @cython.locals(end_ns=longlong)
+    cdef void _watch(self, OpenBar bar)
+    @cython.locals(rank=Py_ssize_t, end_ns=longlong)
+    cpdef list close_due(self, long long to_ns)
+    @cython.locals(symbol=Symbol, samples=Samples, scale=Py_ssize_t)
+    cpdef void fill(self, name, Py_ssize_t rank, dict features)
+    @cython.locals(symbol=Symbol)
+    cpdef int level(self, name, int bar_level)
+    cdef object _close(self, OpenBar bar, long long available_at_ns)

@@ -1,0 +1,116 @@
+"""Features and regime of one series of closed bars, built here or fed. market.state keeps one per series."""
+
+import math
+from array import array
+
+from htfi.domain.decision import Regime
+from htfi.domain.events import Bar
+from htfi.market.regime import Detector
+
+WINDOW = 20  # bars in range_vol and volume_ratio
+DECAY = 0.94  # of ewma_vol a bar: RiskMetrics
+FAST_BARS = 10.0  # half-lives of the bar regime
+SLOW_BARS = 250.0
+
+_PARKINSON = 1.0 / (4.0 * math.log(2.0))
+
+
+class Series:
+    """One series. `gap_ns`: a wider space between two bars of an intraday series is a night, and no return spans it."""
+
+    def __init__(self, is_intraday: bool, gap_ns: int) -> None:
+        self.is_intraday = is_intraday
+        self.gap_ns = gap_ns
+        self.num_bars = 0
+        self.end_ns = 0
+        self.close = 0.0
+        self.variance = 0.0
+        self.num_returns = 0
+        self.move = 0.0
+        self.range = 0.0
+        self.volume_ratio = 0.0
+        self.ranges = array("d", bytes(8 * WINDOW))  # (ln H/L)²
+        self.volumes = array("d", bytes(8 * WINDOW))
+        self.detector = Detector(FAST_BARS, SLOW_BARS)
+
+    def add(self, bar: Bar) -> None:
+        """Take in the bar that closed. The return starts at the close before, or, past a gap, at the open."""
+        price_close, price_open = bar.close, bar.open
+        start = self.close
+        if self.num_bars == 0 or (self.is_intraday and bar.start_ns - self.end_ns > self.gap_ns):
+            start = price_open
+        self.range = math.log(bar.high) - math.log(bar.low)
+        self.move = math.log(price_close) - math.log(start)
+        if self.num_bars > 0 or self.is_intraday:
+            self._learn(self.move)
+        self._roll(bar.volume)
+        self.close = price_close
+        self.end_ns = bar.end_ns
+        self.num_bars += 1
+
+    def _learn(self, move: float) -> None:
+        self.num_returns += 1
+        self.variance += max(1.0 - DECAY, 1.0 / self.num_returns) * (move * move - self.variance)
+        estimate = move * move
+        if self.range > 0.0:  # a range says more than a return; a series of closes alone has none
+            estimate = 0.5 * (estimate + _PARKINSON * self.range * self.range)
+        self.detector.update(estimate, move)
+
+    def _roll(self, volume: float) -> None:
+        count = min(self.num_bars, WINDOW)
+        total = 0.0
+        for at in range(count):
+            total += self.volumes[at]
+        self.volume_ratio = volume * count / total if total > 0.0 else 0.0
+        place = self.num_bars % WINDOW
+        self.volumes[place] = volume
+        self.ranges[place] = self.range * self.range
+
+    def range_volatility(self) -> float:
+        """Parkinson's, over the last bars: sqrt(mean (ln H/L)² / (4 ln 2)), per bar."""
+        count = min(self.num_bars, WINDOW)
+        total = 0.0
+        for at in range(count):
+            total += self.ranges[at]
+        return math.sqrt(_PARKINSON * total / count)
+
+    def fill(self, features: dict[str, float]) -> None:
+        """Write what is defined so far."""
+        if self.num_bars == 0:
+            return
+        features["range_last"] = self.range
+        features["range_vol"] = self.range_volatility()
+        if self.num_returns > 0:
+            features["return_last"] = self.move
+            features["ewma_vol"] = math.sqrt(self.variance)
+            features["vol_ratio"] = self.detector.ratio()
+            if self.num_returns > 1:
+                features["return_sigmas"] = self.detector.last_sigmas()
+        if self.volume_ratio > 0.0:
+            features["volume_ratio"] = self.volume_ratio
+
+    def level(self) -> int:
+        return self.detector.level
+
+    def regime(self) -> Regime:
+        return self.detector.regime()
+
+    def state(self) -> list[float]:
+        scalars = [
+            self.num_bars,
+            self.end_ns,
+            self.num_returns,
+            self.close,
+            self.variance,
+            self.move,
+            self.range,
+        ]
+        return [*scalars, self.volume_ratio, *self.ranges, *self.volumes, *self.detector.state()]
+
+    def restore(self, state: list[float]) -> None:
+        self.num_bars, self.end_ns, self.num_returns = int(state[0]), int(state[1]), int(state[2])
+        self.close, self.variance, self.move, self.range, self.volume_ratio = state[3:8]
+        for at in range(WINDOW):
+            self.ranges[at] = state[8 + at]
+            self.volumes[at] = state[8 + WINDOW + at]
+        self.detector.restore(state[8 + 2 * WINDOW :])

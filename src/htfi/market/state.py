@@ -1,0 +1,127 @@
+"""The market as the loop sees it: events and bars in, closed bars, features and a regime out.
+
+pipeline drives it, one event at a time; replays drive it by columns. Both go through the one kernel.
+"""
+
+import math
+import re
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from htfi.domain.decision import Regime
+from htfi.domain.errors import IntegrityError
+from htfi.domain.events import Bar, MacroRelease, Quote, Trade
+from htfi.domain.time import parse_duration
+from htfi.market.batch import TickBatch
+from htfi.market.config import MarketConfig, is_intraday
+from htfi.market.kernel import COMPILED, Kernel
+from htfi.market.regime import LEVELS
+from htfi.market.series import Series
+
+
+class Market:
+    """Every symbol's ticks and every series' bars, in constant memory each."""
+
+    def __init__(self, config: MarketConfig) -> None:
+        self._config = config
+        self._kernel = Kernel(config)
+        self._gap_ns = parse_duration(config.session_gap)
+        self._series: dict[tuple[str, str], Series] = {}
+        self._macro: dict[str, float] = {}
+        self._ranks = {clock.interval: rank for rank, clock in enumerate(config.clocks)}
+
+    def observe(self, event: Trade | Quote | MacroRelease) -> Sequence[Bar]:
+        """Take one event in. The volume and dollar bars that it completes, usually none.
+
+        Time bars that it finds overdue, because `advance` was not called, are closed first and returned too.
+        """
+        if type(event) is MacroRelease:
+            if math.isfinite(event.value):
+                self._macro[macro_feature(event.series)] = event.value
+            return ()
+        return self._kernel.observe(event)
+
+    def advance(self, to_ns: int) -> list[Bar]:
+        """The time bars with end_ns ≤ `to_ns`, by end, symbol and clock; those that saw no price do not exist."""
+        return self._kernel.close_due(to_ns)
+
+    def close_bar(self, bar: Bar) -> None:
+        """Take in a closed bar, built here or fed: the features and the regime of its series follow it."""
+        key = (bar.symbol, bar.interval)
+        series = self._series.get(key)
+        if series is None:
+            series = self._series[key] = Series(is_intraday(bar.interval), self._gap_ns)
+        series.add(bar)
+
+    def observe_batch(self, batch: TickBatch) -> list[Bar]:
+        """What advance, close_bar and observe do for each row in turn, bit for bit; the bars, already taken in."""
+        kernel = self._kernel
+        symbols = [kernel.symbol(name) for name in batch.symbols]
+        venues = np.array([kernel.venue(name) for name in batch.venues], np.int32)
+        columns: list[Any] = [venues, batch.available_at_ns, batch.kind, batch.symbol, batch.venue]
+        columns += [batch.price, batch.size, batch.ask_price, batch.ask_size]
+        if not COMPILED:
+            columns = [column.tolist() for column in columns]
+        bars = kernel.run(symbols, *columns)
+        for bar in bars:
+            self.close_bar(bar)
+        return bars
+
+    def features(self, symbol: str, interval: str) -> dict[str, float]:
+        """What is known of a series now; a feature that is undefined is left out. Units: docs/market.md."""
+        found: dict[str, float] = {}
+        series = self._series.get((symbol, interval))
+        if series is not None:
+            series.fill(found)
+        self._kernel.fill(symbol, self._ranks.get(interval, -1), found)
+        if self._macro:
+            found.update(self._macro)
+        return found
+
+    def regime(self, symbol: str, interval: str) -> Regime:
+        """The worse of what the symbol's ticks and the series' bars say."""
+        series = self._series.get((symbol, interval))
+        level = self._kernel.level(symbol, -1 if series is None else series.level())
+        return Regime.NORMAL if level < 0 else LEVELS[level]
+
+    def quote_age_ns(self, symbol: str, at_ns: int) -> int | None:
+        """Time since the symbol's last quote; None where it never had one."""
+        quoted_ns = self._kernel.quote_ns(symbol)
+        return None if quoted_ns is None else max(at_ns - quoted_ns, 0)
+
+    def state(self) -> dict[str, Any]:
+        """Everything that shapes what follows. A market restored from it goes on as if it had never stopped."""
+        rings = array("d")
+        kernel = self._kernel.state(rings)
+        series = [[symbol, interval, item.state()] for (symbol, interval), item in self._series.items()]
+        settings = [*self._config.scales, self._config.base_scale, str(self._config.window), self._config.bar]
+        return {
+            "settings": settings,
+            "kernel": kernel,
+            "rings": np.array(rings, np.float64),
+            "series": series,
+            "macro": dict(self._macro),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Raises: IntegrityError, where the state was taken under other settings."""
+        settings = [*self._config.scales, self._config.base_scale, str(self._config.window), self._config.bar]
+        if list(state["settings"]) != settings:
+            raise IntegrityError(
+                "the saved market state has other bars or scales: use the settings it was saved under"
+            )
+        self._kernel = Kernel(self._config)
+        self._kernel.restore(state["kernel"], array("d", state["rings"].tobytes()))
+        self._series = {}
+        for symbol, interval, saved in state["series"]:
+            item = self._series[symbol, interval] = Series(is_intraday(interval), self._gap_ns)
+            item.restore(saved)
+        self._macro = dict(state["macro"])
+
+
+def macro_feature(series: str) -> str:
+    """The feature's name for a macro series: 'US.CPI-YoY' → 'macro_us_cpi_yoy'."""
+    return "macro_" + re.sub(r"[^a-z0-9]+", "_", series.lower()).strip("_")
