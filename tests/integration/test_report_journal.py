@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from htfi.adapters.stores.decision_table import write_parquet
-from htfi.adapters.stores.decisions import DecisionJournal, Released, Withheld, journal_span, read_decisions
+from htfi.adapters.stores.decisions import DecisionJournal, Released, Withheld, journal_size, read_decisions
 from htfi.domain.decision import Receipt, encode_decision
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 
@@ -102,10 +102,12 @@ def test_lines_reach_the_file_with_the_group(tmp_path, make_decisions):
     journal.close()
 
 
-def test_the_span_is_that_of_the_first_and_last_line(tmp_path, make_decisions, write_journal):
-    decisions = make_decisions(9, withhold_every=3)
-    write_journal(tmp_path, decisions)
-    assert journal_span(tmp_path) == (decisions[0].as_of_ns, decisions[-1].as_of_ns)
+@pytest.mark.parametrize("num", [0, 1, 9])
+def test_the_size_counts_whole_lines(tmp_path, make_decisions, write_journal, num):
+    write_journal(tmp_path, make_decisions(num, withhold_every=3))
+    with (tmp_path / "decisions.jsonl").open("ab") as file:
+        file.write(b'{"index":')
+    assert journal_size(tmp_path) == num
 
 
 def test_a_broken_line_is_named(tmp_path, make_decisions, write_journal):

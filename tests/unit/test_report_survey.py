@@ -5,7 +5,7 @@ import pytest
 from msgspec import structs
 
 from htfi.apps.cli.report.notable import NUM_KEPT
-from htfi.apps.cli.report.sums import NUM_BUCKETS
+from htfi.apps.cli.report.sums import NUM_STRETCHES
 from htfi.apps.cli.report.survey import take_survey
 from htfi.domain.decision import Outcome
 from htfi.forecasting.scores import crps
@@ -24,8 +24,7 @@ def as_lines(decisions):
 
 
 def survey_of(decisions):
-    span_ns = (decisions[0].as_of_ns, decisions[-1].as_of_ns)
-    survey = take_survey(as_lines(decisions), span_ns)
+    survey = take_survey(as_lines(decisions), len(decisions))
     assert survey is not None
     return survey
 
@@ -92,11 +91,12 @@ def test_pit_counts_every_outcome_once_and_is_flat_for_honest_forecasts(make_dec
     assert np.abs(survey.pit[0] - 398).max() < 5 * 19 + 40  # 40: the two days in fifty whose spread changes
 
 
-def test_buckets_cover_the_whole_run(make_decisions):
-    survey = survey_of(make_decisions(300))
-    assert survey.num_weights.sum() == 300
-    assert survey.num_weights[0] > 0
-    assert survey.num_weights[NUM_BUCKETS - 1] > 0
+def test_stretches_cover_the_whole_run_evenly(make_decisions):
+    decisions = make_decisions(3 * NUM_STRETCHES)
+    survey = survey_of(decisions)
+    assert survey.num_weights.tolist() == [3] * NUM_STRETCHES
+    assert survey.times_ns == [decision.as_of_ns for decision in decisions[2::3]]
+    assert (survey.start_ns, survey.end_ns) == (decisions[0].as_of_ns, decisions[-1].as_of_ns)
 
 
 def test_events_read_for_several_series_at_once_are_counted_once(make_decisions):
@@ -134,4 +134,4 @@ def test_scores_begin_once_every_expert_takes_part(make_decisions):
 
 def test_a_run_that_kept_everything_back_has_no_survey(make_decisions):
     lines = as_lines(make_decisions(10, withhold_every=1))
-    assert take_survey(lines, (0, 1)) is None
+    assert take_survey(lines, len(lines)) is None

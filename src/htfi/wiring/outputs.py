@@ -6,9 +6,18 @@ from htfi.adapters.stores.decisions import (
     DecisionJournal,
     Released,
     Withheld,
-    journal_span,
+    journal_size,
     read_decisions,
     subject,
 )
 
-__all__ = ["JOURNAL", "DecisionJournal", "Released", "Withheld", "journal_span", "read_decisions", "subject", "write_parquet"]
+__all__ = [
+    "JOURNAL",
+    "DecisionJournal",
+    "Released",
+    "Withheld",
+    "journal_size",
+    "read_decisions",
+    "subject",
+    "write_parquet",
+]

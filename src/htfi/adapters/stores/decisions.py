@@ -181,17 +181,14 @@ def is_withheld(line: bytes) -> bool:
     return _KEPT_BACK in line[:_KEPT_BACK_BY]
 
 
-def journal_span(folder: Path) -> tuple[int, int] | None:
-    """First and last `as_of_ns` of the journal; None when it is empty. Raises: as `read_decisions`."""
+def journal_size(folder: Path) -> int:
+    """How many whole lines the journal has. Raises: as `read_decisions`."""
     path = folder / JOURNAL
-    first = next(read_decisions(folder), None)
-    if first is None:
-        return None
-    with path.open("rb") as file:
-        end = _after_last_newline(file.fileno(), path.stat().st_size)
-        start = _after_last_newline(file.fileno(), end - 1)
-        last = _parse(os.pread(file.fileno(), end - start, start), f"{path}, last line")
-    return subject(first).as_of_ns, subject(last).as_of_ns
+    try:
+        with path.open("rb") as file:
+            return _next_index(file.fileno(), _after_last_newline(file.fileno(), path.stat().st_size), path)
+    except OSError as error:
+        raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def subject(line: Released | Withheld) -> Decision | Withheld:
@@ -234,11 +231,15 @@ def _recover(file: int, path: Path) -> int:
     end = _after_last_newline(file, size)
     if end < size:
         os.ftruncate(file, end)
+    return _next_index(file, end, path)
+
+
+def _next_index(file: int, end: int, path: Path) -> int:
+    """The index after that of the line which ends at offset `end`."""
     if end == 0:
         return 0
     start = _after_last_newline(file, end - 1)
-    line = os.pread(file, end - start, start)
-    return _parse(line, f"{path}, last line").index + 1
+    return _parse(os.pread(file, end - start, start), f"{path}, last line").index + 1
 
 
 def _after_last_newline(file: int, end: int) -> int:

@@ -42,10 +42,9 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
     from htfi.apps.cli.report.page import render
     from htfi.apps.cli.report.survey import take_survey
     from htfi.apps.cli.report.tracks import choose, collect
-    from htfi.wiring.outputs import journal_span, read_decisions
+    from htfi.wiring.outputs import journal_size, read_decisions
 
-    span_ns = journal_span(folder)
-    survey = take_survey(read_decisions(folder), span_ns) if span_ns else None
+    survey = take_survey(read_decisions(folder), journal_size(folder))
     if survey is None:
         raise InvalidInput(f"{folder} holds no released decision yet: run `htfi run … --out {folder}` first")
     tracks = collect(read_decisions(folder), survey, choose(survey))

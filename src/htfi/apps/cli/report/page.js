@@ -45,20 +45,21 @@
     const ppm = track.bands[h][b][k];
     return ppm === null ? null : track.prices[k] * Math.exp(ppm / 1e6);
   };
-  const at = (track, k) => new Date(track.times_ms[k]).toISOString().replace("T", " ").slice(0, 16);
+  const stamp = (ms) => new Date(ms).toISOString().replace("T", " ").slice(0, 16);
 
-  function ticks(track, from, to) {
-    const first = Math.max(0, track.bars.findIndex((bar) => bar >= from));
-    let last = track.bars.findLastIndex((bar) => bar <= to);
-    if (last <= first) last = Math.min(first + 1, track.bars.length - 1);
-    const span = track.times_ms[last] - track.times_ms[first], day = 864e5;
+  // up to 8 places and their times, for an axis that counts bars or stretches; both lists rise
+  function ticks(places, times, from, to) {
+    const first = Math.max(0, places.findIndex((place) => place >= from));
+    let last = places.findLastIndex((place) => place <= to);
+    if (last <= first) last = Math.min(first + 1, places.length - 1);
+    const span = times[last] - times[first], day = 864e5;
     const part = span > 500 * day ? [0, 7] : span > 3 * day ? [0, 10] : span > day ? [5, 16] : [11, 16];
     const values = [], texts = [];
     for (let n = 0; n < 8; n++) {
       const k = Math.round(first + (n + 0.5) * (last - first) / 8);
-      if (values.at(-1) === track.bars[k]) continue;
-      values.push(track.bars[k]);
-      texts.push(at(track, k).slice(...part));
+      if (values.at(-1) === places[k]) continue;
+      values.push(places[k]);
+      texts.push(stamp(times[k]).slice(...part));
     }
     return { tickvals: values, ticktext: texts };
   }
@@ -125,7 +126,7 @@
     const element = byId("fan");
     Plotly.react(element, fanTraces(), layout({
       hovermode: "closest", hoverdistance: 24, dragmode: "zoom", margin: { l: 64, r: 20, t: 8, b: 30 },
-      xaxis: { range, ...ticks(track, ...range), anchor: "y2", ticks: "", fixedrange: false, showspikes: true, spikemode: "across", spikethickness: 1, spikedash: "solid", spikecolor: color("quiet"), spikesnap: "data" },
+      xaxis: { range, ...ticks(track.bars, track.times_ms, ...range), anchor: "y2", ticks: "", fixedrange: false, showspikes: true, spikemode: "across", spikethickness: 1, spikedash: "solid", spikecolor: color("quiet"), spikesnap: "data" },
       yaxis: { range: extent(track, h, ...range), domain: [0.05, 1] },
       yaxis2: { domain: [0, 0.022], fixedrange: true, showticklabels: false, ticks: "", showgrid: false, zeroline: false, showline: false },
     }), CONFIG);
@@ -172,7 +173,7 @@
     const { track, k, h } = state, horizon = data.horizons[h], box = byId("readout");
     const regime = REGIMES[+track.regimes[k]];
     const span = (text, name) => Object.assign(document.createElement("span"), { textContent: text, className: name ?? "" });
-    const head = Object.assign(document.createElement("b"), { textContent: at(track, k) + " UTC" });
+    const head = Object.assign(document.createElement("b"), { textContent: stamp(track.times_ms[k]) + " UTC" });
     const parts = [head, span(price(track.prices[k])), span(regime, "regime " + regime)];
     if (track.bands[h][MEDIAN][k] !== null) {
       parts.push(span(`in ${bars(horizon)}: 90% ${price(q(track, h, LOW90, k))} … ${price(q(track, h, HIGH90, k))}`));
@@ -199,19 +200,21 @@
     return labels;
   }
 
+  const x = data.times_ms.map((_, t) => t); // stretches of equally many decisions
+
   function drawRelative() {
-    const x = data.times_ms, lines = data.relative[state.h];
+    const lines = data.relative[state.h];
     const flat = lines.flat().filter((v) => v !== null);
     if (!flat.length) return void byId("relative").replaceChildren("Too few outcomes to score yet.");
     const low = Math.min(...flat, 1), high = Math.max(...flat, 1), pad = (high - low) * 0.08 || 0.02;
     const series = lines.map((values, k) => ({ name: data.names[k], values, color: nameColor(k) }));
     Plotly.react(byId("relative"), series.map((s, k) => ({ x, y: s.values, mode: "lines", line: { color: s.color, width: k === 0 ? 2.6 : 1.2 } })).reverse(),
-      layout({ xaxis: { type: "date" }, yaxis: { range: [low - pad, high + pad], tickformat: ".2f" }, margin: { l: 56, r: 150, t: 8, b: 30 },
+      layout({ xaxis: { range: [0, x.length - 1], ...ticks(x, data.times_ms, 0, x.length - 1) }, yaxis: { range: [low - pad, high + pad], tickformat: ".2f" }, margin: { l: 56, r: 150, t: 8, b: 30 },
         annotations: spread(endLabels(series), (high - low + 2 * pad) * 0.075) }), CONFIG);
   }
 
   function drawWeights() {
-    const layers = data.weights[state.h], x = data.times_ms;
+    const layers = data.weights[state.h];
     let floor = 0;
     const labels = layers.map((values, k) => {
       const end = values.findLast((v) => v !== null) ?? 0, y = floor + end / 2;
@@ -219,7 +222,7 @@
       return { x: 1, xref: "paper", xanchor: "left", y, text: ` ${escaped(words(data.names[k + 1]))} ${Math.round(end * 100)}%`, showarrow: false, font: { color: nameColor(k + 1), size: 12 } };
     });
     Plotly.react(byId("weights"), layers.map((values, k) => ({ x, y: values, stackgroup: "all", mode: "lines", line: { width: 0.6, color: color("paper") }, fillcolor: nameColor(k + 1) })),
-      layout({ xaxis: { type: "date" }, yaxis: { range: [0, 1], tickformat: ".0%", showgrid: false }, margin: { l: 56, r: 190, t: 8, b: 30 }, annotations: spread(labels, 0.075) }), CONFIG);
+      layout({ xaxis: { range: [0, x.length - 1], ...ticks(x, data.times_ms, 0, x.length - 1) }, yaxis: { range: [0, 1], tickformat: ".0%", showgrid: false }, margin: { l: 56, r: 190, t: 8, b: 30 }, annotations: spread(labels, 0.075) }), CONFIG);
   }
 
   const panels = (n) => data.horizons.map((_, h) => [(h + (h ? 0.08 : 0)) / n, (h + 0.96) / n]);

@@ -3,6 +3,7 @@
 import json
 from html import escape
 from importlib.resources import files
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from plotly.offline import get_plotlyjs
 
 from htfi import __version__
 from htfi.apps.cli.report.facts import Facts
-from htfi.apps.cli.report.sums import NUM_BUCKETS, NUM_PIT_BINS, Survey
+from htfi.apps.cli.report.sums import NUM_PIT_BINS, NUM_STRETCHES, Survey
 from htfi.apps.cli.report.tables import (
     baseline_of,
     facts_html,
@@ -22,7 +23,7 @@ from htfi.apps.cli.report.tables import (
 )
 from htfi.domain.time import NS_PER_MS, format_ns
 
-TRAILING_BUCKETS = NUM_BUCKETS // 10
+TRAILING = NUM_STRETCHES // 10
 _SIGNIFICANT = 5
 
 
@@ -79,15 +80,15 @@ def _drawn_note(survey: Survey, tracks: list[dict[str, Any]]) -> str:
 
 def _data(survey: Survey, tracks: list[dict[str, Any]]) -> dict[str, Any]:
     axes = survey.axes
-    step_ns = max(1, survey.end_ns - survey.start_ns) / NUM_BUCKETS
-    middles = [int((survey.start_ns + (t + 1) * step_ns) // NS_PER_MS) for t in range(NUM_BUCKETS)]
+    # a run of few decisions leaves stretches empty: they carry the time before
+    times_ms = [time_ns // NS_PER_MS for time_ns in accumulate(survey.times_ns, max)]
     num_scored = survey.num.sum(axis=0)  # [H]
     below = survey.below / np.maximum(1, num_scored)[:, None, None]
     return {
         "horizons": list(axes.horizons),
         "levels": list(axes.levels),
         "names": list(axes.names),
-        "times_ms": middles,
+        "times_ms": times_ms,
         "relative": _relative(survey),
         "weights": _weights(survey),
         "reliability": _rounded(below[:, 0]),
@@ -109,11 +110,11 @@ def _relative(survey: Survey) -> list[list[list[float | None]]]:
 
 
 def _weights(survey: Survey) -> list[list[list[float | None]]]:
-    """Mean weights [H][K−1][T]; a bucket without decisions shows the one before."""
+    """Mean weights [H][K−1][T]; a stretch without decisions shows the one before."""
     mean = np.full(survey.weights.shape, np.nan)
     seen = survey.num_weights > 0
     mean[seen] = survey.weights[seen] / survey.num_weights[seen][:, None, None]
-    for t in range(1, NUM_BUCKETS):
+    for t in range(1, NUM_STRETCHES):
         if not seen[t]:
             mean[t] = mean[t - 1]
     return _rounded(mean.transpose(1, 2, 0))
@@ -122,7 +123,7 @@ def _weights(survey: Survey) -> list[list[list[float | None]]]:
 def _trailing(sums: Any) -> Any:
     total = np.cumsum(sums, axis=0)
     trailing = total.copy()
-    trailing[TRAILING_BUCKETS:] -= total[:-TRAILING_BUCKETS]
+    trailing[TRAILING:] -= total[:-TRAILING]
     return trailing
 
 

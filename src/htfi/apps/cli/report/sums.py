@@ -10,7 +10,7 @@ from htfi.apps.cli.report.notable import Noted
 from htfi.domain.decision import Regime
 
 FUSED = "fused"
-NUM_BUCKETS = 240
+NUM_STRETCHES = 240
 NUM_PIT_BINS = 10
 
 Array = NDArray[np.float64]
@@ -41,15 +41,17 @@ class SeriesTally:
 
 @dataclass(slots=True)
 class Survey:
-    """Sums over a run, by horizon (H), name (K, fused first), level (Q), time bucket (T) and regime (R).
+    """Sums over a run, by horizon (H), name (K, fused first), level (Q), stretch (T) and regime (R).
+
+    The NUM_STRETCHES stretches hold equally many decisions, so that nights and gaps take no room.
 
     Shapes: crps [T, H, K]; num [T, H]; below [H, K, Q], the count of outcomes at or below each quantile; pit
     [H, NUM_PIT_BINS] for fused; weights [T, H, K−1]; num_weights [T]; regime_within and regime_num [R, H].
     """
 
     axes: Axes
-    start_ns: int
-    end_ns: int
+    size: int  # lines of the journal
+    times_ns: list[int]  # [T], the last decision of each stretch
     crps: Array
     num: Array
     below: Array
@@ -66,26 +68,28 @@ class Survey:
     num_events: int = 0
     last_digest: str = ""
     num_lines: int = 0
+    start_ns: int = 0
+    end_ns: int = 0
     widest: list[Noted] = field(default_factory=list[Noted])
     surprises: list[Noted] = field(default_factory=list[Noted])
 
-    def bucket(self, time_ns: int) -> int:
-        span = max(1, self.end_ns - self.start_ns)
-        return min(NUM_BUCKETS - 1, (time_ns - self.start_ns) * NUM_BUCKETS // span)
+    def stretch(self, index: int) -> int:
+        """The stretch of the journal's line `index`."""
+        return min(NUM_STRETCHES - 1, index * NUM_STRETCHES // self.size)
 
 
-def blank(axes: Axes, span_ns: tuple[int, int]) -> Survey:
+def blank(axes: Axes, size: int) -> Survey:
     h, q, k, r = len(axes.horizons), len(axes.levels), len(axes.names), len(Regime)
     return Survey(
         axes=axes,
-        start_ns=span_ns[0],
-        end_ns=span_ns[1],
-        crps=np.zeros((NUM_BUCKETS, h, k)),
-        num=np.zeros((NUM_BUCKETS, h)),
+        size=size,
+        times_ns=[0] * NUM_STRETCHES,
+        crps=np.zeros((NUM_STRETCHES, h, k)),
+        num=np.zeros((NUM_STRETCHES, h)),
         below=np.zeros((h, k, q)),
         pit=np.zeros((h, NUM_PIT_BINS)),
-        weights=np.zeros((NUM_BUCKETS, h, k - 1)),
-        num_weights=np.zeros(NUM_BUCKETS),
+        weights=np.zeros((NUM_STRETCHES, h, k - 1)),
+        num_weights=np.zeros(NUM_STRETCHES),
         regime_within=np.zeros((r, h)),
         regime_num=np.zeros((r, h)),
     )
@@ -100,7 +104,7 @@ def widen(survey: Survey, names: tuple[str, ...]) -> None:
     weights[:, :, [experts.index(name) for name in before]] = survey.weights
     survey.weights = weights
     h, k, q = len(survey.axes.horizons), 1 + len(experts), len(survey.axes.levels)
-    survey.crps, survey.below = np.zeros((NUM_BUCKETS, h, k)), np.zeros((h, k, q))
+    survey.crps, survey.below = np.zeros((NUM_STRETCHES, h, k)), np.zeros((h, k, q))
     for sums in (survey.num, survey.pit, survey.regime_within, survey.regime_num):
         sums[:] = 0
     for tally in survey.series.values():

@@ -29,7 +29,7 @@ class _Origin(NamedTuple):
 
     ordinal: int
     last_price: float
-    bucket: int
+    stretch: int
     regime: int
     quantiles: NDArray[np.float32]  # [H, K, Q]
     noted: Noted
@@ -44,8 +44,8 @@ class _Matured(NamedTuple):
     outcome: float
 
 
-def take_survey(lines: Iterable[Released | Withheld], span_ns: tuple[int, int]) -> Survey | None:
-    """Sum a run up. None when no line carries a forecast."""
+def take_survey(lines: Iterable[Released | Withheld], size: int) -> Survey | None:
+    """Sum a run of `size` lines up. None when no line carries a forecast."""
     survey: Survey | None = None
     pending: dict[str, deque[_Origin]] = {}
     early: list[Withheld] = []
@@ -56,7 +56,7 @@ def take_survey(lines: Iterable[Released | Withheld], span_ns: tuple[int, int]) 
             if isinstance(line, Withheld):
                 early.append(line)
                 continue
-            survey = blank(_axes(line.decision.forecast), span_ns)
+            survey = blank(_axes(line.decision.forecast), size)
             for before in early:
                 _tally(survey, before)
         tally = _tally(survey, line)
@@ -69,9 +69,9 @@ def take_survey(lines: Iterable[Released | Withheld], span_ns: tuple[int, int]) 
                 _score(survey, batch, notable)
                 batch.clear()
                 widen(survey, axes.names)
-            _take_facts(survey, line.decision)
+            _take_facts(survey, line.index, line.decision)
             if axes == survey.axes:  # nothing else is comparable
-                waiting.append(_origin(survey, line.decision, tally))
+                waiting.append(_origin(survey, line.index, line.decision, tally))
         if len(batch) >= _BATCH:
             _score(survey, batch, notable)
             batch.clear()
@@ -96,6 +96,8 @@ def _tally(survey: Survey, line: Released | Withheld) -> SeriesTally:
     tally.regime = about.regime
     tally.num_shock += about.regime is Regime.SHOCK
     survey.num_lines += 1
+    survey.start_ns = survey.start_ns or about.as_of_ns
+    survey.end_ns = survey.times_ns[survey.stretch(line.index)] = about.as_of_ns
     if isinstance(line, Withheld):
         tally.num_withheld += 1
         for reason in line.reasons or ["no reason given"]:
@@ -103,14 +105,14 @@ def _tally(survey: Survey, line: Released | Withheld) -> SeriesTally:
     return tally
 
 
-def _origin(survey: Survey, decision: Decision, tally: SeriesTally) -> _Origin:
+def _origin(survey: Survey, index: int, decision: Decision, tally: SeriesTally) -> _Origin:
     forecast = decision.forecast
     experts = [forecast.experts[name] for name in survey.axes.names[1:]]
     quantiles = np.array([forecast.quantiles, *experts], np.float32)  # [K, H, Q]
     return _Origin(
         tally.num,
         decision.last_price,
-        survey.bucket(decision.as_of_ns),
+        survey.stretch(index),
         _REGIMES[decision.regime],
         quantiles.transpose(1, 0, 2),
         note(decision),
@@ -118,7 +120,7 @@ def _origin(survey: Survey, decision: Decision, tally: SeriesTally) -> _Origin:
     )
 
 
-def _take_facts(survey: Survey, decision: Decision) -> None:
+def _take_facts(survey: Survey, index: int, decision: Decision) -> None:
     if decision.inputs.digest != survey.last_digest:  # series that close together share their inputs
         survey.last_digest = decision.inputs.digest
         survey.num_events += decision.inputs.num_events
@@ -128,12 +130,12 @@ def _take_facts(survey: Survey, decision: Decision) -> None:
     for source, (first, last) in decision.inputs.rows.items():
         low, high = survey.sources.get(source, (first, last))
         survey.sources[source] = (min(low, first), max(high, last))
-    bucket = survey.bucket(decision.as_of_ns)
+    stretch = survey.stretch(index)
     if decision.forecast.horizons != survey.axes.horizons:
         return
     for k, name in enumerate(survey.axes.names[1:]):
-        survey.weights[bucket, :, k] += decision.forecast.weights.get(name, 0.0)
-    survey.num_weights[bucket] += 1
+        survey.weights[stretch, :, k] += decision.forecast.weights.get(name, 0.0)
+    survey.num_weights[stretch] += 1
 
 
 def _mature(axes: Axes, waiting: deque[_Origin], price: float, ordinal: int) -> list[_Matured]:
@@ -157,13 +159,13 @@ def _score(survey: Survey, batch: list[_Matured], notable: Notable) -> None:
     quantiles = np.stack([item.origin.quantiles[item.h] for item in batch]).astype(np.float64)  # [N, K, Q]
     outcome = np.array([item.outcome for item in batch])  # [N]
     h = np.array([item.h for item in batch])
-    bucket = np.array([item.origin.bucket for item in batch])
+    stretch = np.array([item.origin.stretch for item in batch])
     regime = np.array([item.origin.regime for item in batch])
     levels = np.array(axes.levels)
 
     scores = crps(quantiles, outcome[:, None], levels)  # [N, K]
-    np.add.at(survey.crps, (bucket, h), scores)
-    np.add.at(survey.num, (bucket, h), 1.0)
+    np.add.at(survey.crps, (stretch, h), scores)
+    np.add.at(survey.num, (stretch, h), 1.0)
     below = outcome[:, None, None] <= quantiles  # [N, K, Q]
     np.add.at(survey.below, h, below)
     tenth = np.minimum(NUM_PIT_BINS - 1, pit(quantiles[:, 0], outcome, levels) * NUM_PIT_BINS).astype(np.intp)
