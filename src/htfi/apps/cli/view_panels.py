@@ -58,14 +58,18 @@ def one_line(state: ViewState) -> str:
     parts = [
         _clock(state),
         f"{counters.fraction_done:4.0%}" if counters.fraction_done is not None else "",
-        f"{counters.num_events:,} events ({state.events_per_s:,.0f}/s)",
-        f"{counters.num_decisions:,} decisions ({state.decisions_per_s:,.0f}/s)",
+        f"{counters.num_events:,} events" + _rate(state.events_per_s),
+        f"{counters.num_decisions:,} decisions" + _rate(state.decisions_per_s),
         f"{state.num_series} series" + (f", worst {worst.value}" if worst else ""),
         f"ledger {counters.ledger_size:,} {counters.ledger_root[:8]}".rstrip(),
         f"{sum(counters.quarantine.values()):,} quarantined",
         f"{counters.num_withheld:,} withheld" if counters.num_withheld else "",
     ]
     return "  ".join(part for part in parts if part)
+
+
+def _rate(per_s: float) -> str:
+    return f" ({_short(per_s)}/s)" if per_s > 0 else ""
 
 
 def format_seconds(seconds: float) -> str:
@@ -101,8 +105,16 @@ def _counter_line(state: ViewState, width: int) -> Text:
     counters = state.counters
     text = Text(_LEFT)
     facts = [
-        ("events", f"{counters.num_events:,}", f"{_short(state.events_per_s)}/s"),
-        ("decisions", f"{counters.num_decisions:,}", f"{_short(state.decisions_per_s)}/s"),
+        (
+            "events",
+            f"{counters.num_events:,}",
+            f"{_short(state.events_per_s)}/s" if state.events_per_s else "",
+        ),
+        (
+            "decisions",
+            f"{counters.num_decisions:,}",
+            f"{_short(state.decisions_per_s)}/s" if state.decisions_per_s else "",
+        ),
         ("ledger", f"{counters.ledger_size:,}", counters.ledger_root[:8]),
     ]
     if counters.num_withheld:

@@ -22,7 +22,7 @@ def facts_html(facts: Facts, survey: Survey) -> str:
     figures = [
         ("decisions", f"{survey.num_lines:,}"),
         ("series", f"{len(survey.series):,}"),
-        ("events read", f"{survey.num_events:,}"),
+        ("events used", f"{survey.num_events:,}"),
         ("kept back by policy", f"{num_withheld:,}"),
         ("rows set aside", f"{num_aside:,}"),
     ]
