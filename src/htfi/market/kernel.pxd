@@ -48,7 +48,7 @@ cdef class Kernel:
     cdef list _begin_session(self, Symbol symbol, long long now_ns)
     @cython.locals(end_ns=longlong)
     cdef void _watch(self, OpenBar bar)
-    @cython.locals(rank=Py_ssize_t, end_ns=longlong)
+    @cython.locals(rank=Py_ssize_t, end_ns=longlong, symbol=Symbol)
     cpdef list close_due(self, long long to_ns)
     @cython.locals(symbol=Symbol, samples=Samples, scale=Py_ssize_t)
     cpdef void fill(self, name, Py_ssize_t rank, dict features)

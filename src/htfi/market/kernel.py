@@ -265,7 +265,8 @@ class Kernel:
         due.sort(key=_order)
         closed: list[Bar] = []
         for end_ns, name, _, bar in due:
-            self.index[name].sample(end_ns)
+            symbol = self.index[name]
+            symbol.sample(end_ns)
             closed.append(self._close(bar, end_ns))
         return closed
 

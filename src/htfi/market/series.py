@@ -96,21 +96,15 @@ class Series:
         return self.detector.regime()
 
     def state(self) -> list[float]:
-        scalars = [
-            self.num_bars,
-            self.end_ns,
-            self.num_returns,
-            self.close,
-            self.variance,
-            self.move,
-            self.range,
-        ]
-        return [*scalars, self.volume_ratio, *self.ranges, *self.volumes, *self.detector.state()]
+        scalars: list[float] = [self.num_bars, self.end_ns, self.num_returns]
+        scalars += [self.close, self.variance, self.move, self.range, self.volume_ratio]
+        for at in range(WINDOW):
+            scalars += [self.ranges[at], self.volumes[at]]
+        return scalars + self.detector.state()
 
     def restore(self, state: list[float]) -> None:
         self.num_bars, self.end_ns, self.num_returns = int(state[0]), int(state[1]), int(state[2])
         self.close, self.variance, self.move, self.range, self.volume_ratio = state[3:8]
         for at in range(WINDOW):
-            self.ranges[at] = state[8 + at]
-            self.volumes[at] = state[8 + WINDOW + at]
+            self.ranges[at], self.volumes[at] = state[8 + 2 * at], state[9 + 2 * at]
         self.detector.restore(state[8 + 2 * WINDOW :])
