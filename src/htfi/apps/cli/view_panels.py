@@ -155,14 +155,14 @@ def _table(state: ViewState, width: int, room: int) -> list[Text]:
     name_width = min(22 if wide else 16, max(6, *(len(s.name) for s in state.series)))
     spark_width = 20 if wide else 0
     weights_width = 14 if wide else 0
-    fixed = 1 + name_width + 2 + 11 + 2 + 8 + 2 + 10 + 17 + (spark_width + 2 if wide else 0)
+    fixed = 1 + name_width + 2 + 11 + 2 + 8 + 2 + 12 + 17 + (spark_width + 2 if wide else 0)
     band_width = max(11, min(41, width - fixed - (weights_width + 2 if wide else 0) - 1))
     band_width -= 1 - band_width % 2  # an odd width has a middle
     styles = expert_styles(sorted({name for s in state.series for name in s.weights}))
     num_rows = min(len(state.series), max(1, room - _TABLE_EXTRA))
     shown = state.series[:num_rows]
     reach = max((max(abs(s.bands[0][0]), abs(s.bands[0][-1])) for s in shown), default=0.0)
-    head = f"{_LEFT}{'series':<{name_width}}  {'last':>11}  {'change':>8}  {'regime':<10}"
+    head = f"{_LEFT}{'series':<{name_width}}  {'last':>11}  {'change':>8}  {'regime':<12}"
     head += f"{'recent':<{spark_width + 2}}" if wide else ""
     bars = f"{shown[0].horizons[0]} bar{'s' if shown[0].horizons[0] > 1 else ''}"
     head += f"{clip(f'next {bars}: 90%, 50%', band_width):<{band_width}}{'90% band':>17}"
@@ -172,7 +172,7 @@ def _table(state: ViewState, width: int, room: int) -> list[Text]:
             f"{_LEFT}{clip(series.name, name_width):<{name_width}}  {format_price(series.last_price):>11}  "
         )
         row.append(f"{format_percent(series.change):>8}  ", _move_style(series.change))
-        row.append(f"■ {series.regime.value:<8}", REGIME_STYLE[series.regime])
+        row.append(f"■ {series.regime.value:<10}", REGIME_STYLE[series.regime])
         if wide:
             row.append(f"{sparkline(series.history, spark_width):<{spark_width}}  ", QUIET)
         row.append_text(band(series.bands[0], reach, band_width))

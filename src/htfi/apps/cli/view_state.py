@@ -68,7 +68,6 @@ class Desk:
         self._now_s = now_s
         self._latest: dict[str, Decision] = {}
         self._prices: dict[str, deque[float]] = {}
-        self._newest: Decision | None = None
         self._marks: deque[tuple[float, int, int]] = deque()
         self._start: tuple[float, float] | None = None
 
@@ -80,7 +79,6 @@ class Desk:
             prices = self._prices[name] = deque(maxlen=HISTORY_BARS)
         prices.append(decision.last_price)
         self._latest[name] = decision
-        self._newest = decision
 
     def snapshot(self, counters: Counters) -> ViewState:
         """The frame for now."""
@@ -96,7 +94,7 @@ class Desk:
             counters=counters,
             series=tuple(self._series_view(name) for name in names[:SHOWN_SERIES]),
             num_series=len(names),
-            rationale=self._newest.rationale.text if self._newest else "",
+            rationale=self._latest[names[0]].rationale.text if names else "",
             events_per_s=(counters.num_events - events) / span_s,
             decisions_per_s=(counters.num_decisions - decisions) / span_s,
             eta_s=self._eta_s(counters.fraction_done, now_s),
