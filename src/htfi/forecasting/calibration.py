@@ -17,8 +17,9 @@ _WIDEST_LOG = 0.7  # a stretch between one half and two: beyond it the experts, 
 class Calibration:
     """A stretch per series and horizon: log s ← log s + γ_h·(missed − 10%), as forecasts mature.
 
-    Gibbs and Candès (2021), on the log of the width. The long-run miss rate tends to 10% whatever the
-    data, as 1/(γ·num); γ_h = γ/h, because h overlapping outcomes tell little more than one.
+    Gibbs and Candès (2021), on the log of the width. While the stretch stays inside its bounds the mean
+    miss rate tends to 10% whatever the data, as 1/(γ_h·num). γ_h = γ/h, because h overlapping outcomes
+    tell little more than one.
     """
 
     def __init__(self, config: ForecastConfig) -> None:

@@ -77,12 +77,11 @@ class Forecaster:
 
     def _settle(self, batch: BarBatch) -> None:
         """Score what the experts and their mix said h bars ago."""
-        n, k, q = len(batch.index), len(self._names) + 1, len(self._config.levels)
-        # Levels lead in memory: sums and products over them then run along long rows.
-        by_level = np.empty((q, n, k, len(self._horizons)))
+        waited = np.empty(
+            (len(batch.index), len(self._names) + 1, len(self._horizons), len(self._config.levels))
+        )
         for j, h in enumerate(self._config.horizons):
-            by_level[..., j] = np.moveaxis(self._pending[str(h)][batch.index, batch.age % h], -1, 0)
-        waited = np.moveaxis(by_level, 0, -1)  # [n, 1+K, H, Q]
+            waited[:, :, j] = self._pending[str(h)][batch.index, batch.age % h]  # [n, 1+K, Q]
         known = np.isfinite(waited[..., 0]) & np.isfinite(batch.outcomes)[:, None]
         if not known.any():
             return

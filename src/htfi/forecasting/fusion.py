@@ -79,7 +79,8 @@ class CrpsLearning:
         """
         width = np.maximum(mixed[..., -1] - mixed[..., 0], 1e-12)
         slope = self._cells * ((outcome[..., None] < mixed) - self._levels) / width[..., None]  # [n, H, Q]
-        regret = (slope[:, None] * (mixed[:, None] - experts)).sum(axis=-1)  # [n, K, H]
+        gains = [(slope * (mixed - experts[:, k])).sum(axis=-1) for k in range(experts.shape[1])]
+        regret = np.stack(gains, axis=1)  # [n, K, H]
         regret = np.where(matured[:, None] & np.isfinite(regret), regret, 0.0)
         keep = np.where(matured, self._keep, 1.0)[:, None]
         columns = self.columns

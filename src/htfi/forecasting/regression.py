@@ -63,17 +63,13 @@ class DiscountedRegression:
 def solve(gram: Array, moment: Array) -> Array:
     """β [..., K] of gram [..., K, K] β = moment [..., K] for positive definite grams.
 
-    Plain elimination in exactly rounded operations, not LAPACK, whose bits depend on the processor.
+    Gauss-Jordan elimination in exactly rounded operations, not LAPACK, whose bits depend on the processor.
     """
     k = gram.shape[-1]
-    a = np.ascontiguousarray(np.moveaxis(gram, (-2, -1), (0, 1)))  # [K, K, ...]
-    b = np.ascontiguousarray(np.moveaxis(moment, -1, 0))  # [K, ...]
-    for i in range(k - 1):
-        ratio = a[i + 1 :, i] / a[i, i]
-        a[i + 1 :, i + 1 :] -= ratio[:, None] * a[i, i + 1 :]
-        b[i + 1 :] -= ratio * b[i]
-    for i in range(k - 1, -1, -1):
-        for j in range(i + 1, k):
-            b[i] -= a[i, j] * b[j]
-        b[i] /= a[i, i]
-    return np.moveaxis(b, 0, -1)
+    a = np.concatenate([gram, moment[..., None]], axis=-1)
+    a = np.ascontiguousarray(np.moveaxis(a, (-2, -1), (0, 1)))  # [K, K+1, ...]
+    for i in range(k):
+        pivot = a[i] / a[i, i]
+        a -= a[:, i, None] * pivot
+        a[i] = pivot
+    return np.moveaxis(a[:, k], 0, -1)

@@ -18,7 +18,8 @@ def integration_weights(levels: Sequence[float]) -> Array:
 
 def pinball(quantiles: Array, outcome: Array, levels: Array) -> Array:
     """ρ_τ(y − q) = max(τ(y−q), (τ−1)(y−q)), [..., Q], of quantiles [..., Q] and outcomes [...]."""
-    error = outcome[..., None] - quantiles
+    each = np.broadcast_to(outcome, quantiles.shape[:-1]).copy()  # long rows subtract faster
+    error = each[..., None] - quantiles
     losses = 0.5 * np.abs(error)
     error *= levels - 0.5
     losses += error

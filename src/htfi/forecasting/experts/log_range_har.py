@@ -17,7 +17,8 @@ Array = NDArray[np.float64]
 
 _WEEK, _MONTH = 5, 22
 _LEVEL_GAIN = 0.005
-_WIDEST_LOG_VAR = 6.0  # a forecast further than this from a series' own level is the regression's error
+# Regressors, targets and forecasts further than this from their level are a feed waking from a flat stretch.
+_WIDEST = 6.0
 # Typical of equities, indices and currencies; the data outweigh it within a year of daily bars.
 _PRIOR = np.array([0.0, 0.30, 0.35, 0.30, -0.1, -0.1])
 _PRIOR_BARS = 100.0
@@ -63,7 +64,7 @@ class LogRangeHar:
         at, slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
         matured = age[:, None] - self._horizons >= _MONTH - 1
         target = exact.log(means) - columns["levels"][at, slots]
-        self._fit.learn(rows, columns["features"][at, slots], target, matured)
+        self._fit.learn(rows, columns["features"][at, slots], _held(target), matured)
         due = bars.index[bars.due]
         if len(due):
             self._fit.fit(due)
@@ -75,7 +76,7 @@ class LogRangeHar:
         columns["levels"][bars.index, age % self._longest] = level
         columns["features"][bars.index, age % self._longest] = features
 
-        coming = np.clip(self._fit.predict(rows, features), -_WIDEST_LOG_VAR, _WIDEST_LOG_VAR)
+        coming = _held(self._fit.predict(rows, features))
         scale = exact.exp(0.5 * (level[:, None] + coming)) * np.sqrt(self._horizons)
         scale = np.where(age[:, None] >= _MONTH - 1, scale, np.nan)
         columns["scale"][rows] = scale
@@ -91,7 +92,7 @@ class LogRangeHar:
         features[:, 3] = logs.mean(axis=1) - level
         features[:, 4] = shocks[:, -_WEEK:].mean(axis=1)
         features[:, 5] = shocks.mean(axis=1)
-        return features
+        return _held(features)
 
     def quantiles(self, rows: Rows) -> Array:
         return spread(self._columns["scale"][rows], self._residuals.shape(rows))
@@ -107,6 +108,10 @@ class LogRangeHar:
         self._columns.restore(state["bars"])
         self._fit.columns.restore(state["fit"])
         self._residuals.restore(state["residuals"])
+
+
+def _held(values: Array) -> Array:
+    return np.minimum(np.maximum(values, -_WIDEST), _WIDEST)
 
 
 def _pushed(column: NDArray[Any], rows: Rows, newest: Array) -> Array:
