@@ -89,9 +89,7 @@ def _table(series: SeriesView) -> list[Text]:
             prices.append(f"{format_price(series.last_price * math.exp(value)):>14}", style)
             percents.append(f"{format_percent(math.expm1(value)):>14}", QUIET)
         lines += [prices, percents]
-    lines.append(
-        Text(" expected: half of all outcomes between 25% and 75%, nine in ten between 5% and 95%", QUIET)
-    )
+    lines.append(Text(" expected: half of outcomes within 25% … 75%, nine in ten within 5% … 95%", QUIET))
     return lines
 
 

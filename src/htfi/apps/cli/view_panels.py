@@ -164,8 +164,9 @@ def _table(state: ViewState, width: int, room: int) -> list[Text]:
     reach = max((max(abs(s.bands[0][0]), abs(s.bands[0][-1])) for s in shown), default=0.0)
     head = f"{_LEFT}{'series':<{name_width}}  {'last':>11}  {'change':>8}  {'regime':<12}"
     head += f"{'recent':<{spark_width + 2}}" if wide else ""
-    bars = f"{shown[0].horizons[0]} bar{'s' if shown[0].horizons[0] > 1 else ''}"
-    head += f"{clip(f'next {bars}: 90%, 50%', band_width):<{band_width}}{'90% band':>17}"
+    horizon = shown[0].horizons[0]
+    ahead = f"next {horizon} bars: 90%, 50%" if horizon > 1 else "next bar: 90%, 50%"
+    head += f"{clip(ahead, band_width):<{band_width}}{'90% band':>17}"
     lines = [Text(), Text(head, QUIET)]
     for series in shown:
         row = Text(
