@@ -93,7 +93,7 @@ class Book:
             self.ask_ns[venue] = now_ns
             self._find_ask()
         has_both = self.bid_size > 0.0 and self.ask_size > 0.0
-        if has_both and self.bid > self.ask:
+        if has_both and self.bid >= self.ask:
             self._drop_stale(now_ns)
             has_both = self.bid_size > 0.0 and self.ask_size > 0.0
         spread = self.ask - self.bid
@@ -147,19 +147,19 @@ class Book:
         self.ask, self.ask_size = best, total
 
     def _drop_stale(self, now_ns: int) -> None:
-        """Withdraw what crosses a newer quote and has outlived the patience, on the side that spoke longer ago."""
+        """Withdraw what meets or crosses a newer quote and has outlived the patience, on the side that spoke longer ago."""
         bid, ask, newest_bid, newest_ask = self.bid, self.ask, 0, 0
         for venue in range(self.num_venues):
-            if self.bid_sizes[venue] > 0.0 and self.bid_price[venue] > ask:
+            if self.bid_sizes[venue] > 0.0 and self.bid_price[venue] >= ask:
                 newest_bid = max(newest_bid, self.bid_ns[venue])
-            if self.ask_sizes[venue] > 0.0 and self.ask_price[venue] < bid:
+            if self.ask_sizes[venue] > 0.0 and self.ask_price[venue] <= bid:
                 newest_ask = max(newest_ask, self.ask_ns[venue])
         limit = now_ns - self.patience_ns
         for venue in range(self.num_venues):
             if newest_bid >= newest_ask:
-                if self.ask_price[venue] < bid and self.ask_ns[venue] < limit:
+                if self.ask_price[venue] <= bid and self.ask_ns[venue] < limit:
                     self.ask_sizes[venue] = 0.0
-            elif self.bid_price[venue] > ask and self.bid_ns[venue] < limit:
+            elif self.bid_price[venue] >= ask and self.bid_ns[venue] < limit:
                 self.bid_sizes[venue] = 0.0
         self._find_bid()
         self._find_ask()
