@@ -168,3 +168,21 @@ def test_every_expert_is_vectorised_the_same_as_alone():
 def daily_as(bar: Bar, symbol: str) -> Bar:
     fields = {name: getattr(bar, name) for name in Bar.__struct_fields__} | {"symbol": symbol}
     return Bar(**fields)
+
+
+@pytest.mark.parametrize("num_active", [0, 300])
+@pytest.mark.parametrize("expert", [HistoricalSimulation, LogRangeHar])
+def test_series_that_wakes_from_years_of_one_price_is_soon_forecast_well(expert: type, num_active: int):
+    active, later = market(np.full(num_active, 0.01), seed=5), market(np.full(250, 0.01), seed=6)
+    last = math.log(active[-1].close / 100.0) if active else 0.0
+    still = [daily(day, np.full(2, last)) for day in range(num_active, num_active + 1000)]
+    awake = [*active, *still, *(shifted(bar, num_active + 1000) for bar in later)]
+    clean = fed(expert(CONFIG), later)
+    np.testing.assert_allclose(fed(expert(CONFIG), awake)[0, HIGH], clean[0, HIGH], rtol=0.4)
+
+
+def shifted(bar: Bar, days: int) -> Bar:
+    fields = {name: getattr(bar, name) for name in Bar.__struct_fields__}
+    return Bar(
+        **fields | {"start_ns": bar.start_ns + days * NS_PER_DAY, "end_ns": bar.end_ns + days * NS_PER_DAY}
+    )

@@ -38,7 +38,7 @@ def walked(*bars: Bar) -> BarBatch:
 
 
 def test_return_is_from_close_to_close_within_a_session():
-    batch = walked(bar(0, 100.0), bar(60, 101.0))
+    batch = walked(bar(0, 100.0, open=99.0), bar(60, 101.0))
     assert batch.returns[0] == pytest.approx(math.log(1.01))
     assert batch.outcomes[0, 0] == pytest.approx(math.log(1.01))
     assert math.isnan(batch.outcomes[0, 1])
@@ -84,6 +84,12 @@ def test_constant_price_keeps_a_positive_variance():
     batch = walked(*(bar(60 * i, 100.0) for i in range(300)))
     assert batch.variance[0] > 0.0
     assert math.isfinite(batch.log_variance[0])
+
+
+def test_history_begins_with_the_first_bar_in_which_the_price_moved():
+    batch = walked(*(bar(60 * i, 100.0) for i in range(30)), bar(1800, 101.0), bar(1860, 101.0))
+    assert batch.age.tolist() == [1]
+    assert batch.usual[0] == pytest.approx(math.log(1.01))
 
 
 @pytest.mark.parametrize("close", [math.nan, math.inf, 0.0, -1.0])

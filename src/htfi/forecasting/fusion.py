@@ -80,7 +80,7 @@ class CrpsLearning:
         width = np.maximum(mixed[..., -1] - mixed[..., 0], 1e-12)
         slope = self._cells * ((outcome[..., None] < mixed) - self._levels) / width[..., None]  # [n, H, Q]
         gains = [(slope * (mixed - experts[:, k])).sum(axis=-1) for k in range(experts.shape[1])]
-        regret = np.stack(gains, axis=1)  # [n, K, H]
+        regret: Array = np.stack(gains, axis=1)  # [n, K, H]
         regret = np.where(matured[:, None] & np.isfinite(regret), regret, 0.0)
         keep = np.where(matured, self._keep, 1.0)[:, None]
         columns = self.columns

@@ -28,6 +28,7 @@ _WILD_RATIO = 10.0  # usual deviations beyond which a return is cut before it re
 _WILD_MIN_BARS = 20  # before that, and while the price has not moved, no return can be called wild
 _TICK = 1e-6  # log return: below a tick of what trades
 _USUAL_GAIN = 0.02
+_STILL_GAIN = 0.002  # a price that stands still says little of how it will move once it does
 _PARKINSON = 1.0 / (4.0 * math.log(2.0))  # E[range²] = 4 ln 2 · σ² (Parkinson 1980)
 _RENEWAL_BARS = 10
 _UNTIMED = -1
@@ -38,7 +39,8 @@ _FIELDS = Bar.__struct_fields__
 class BarBatch:
     """One closed bar of each of n series, ordered by row, in natural-log units.
 
-    Shapes: all [n] but `outcomes` [n, H]. `age` counts the bars that came before this one. `returns` is
+    Shapes: all [n] but `outcomes` [n, H]. `age` counts the bars before this one, from
+    the first in which the price moved: a price that never has gives nothing to forecast by. `returns` is
     the move since the bar before (within the bar after a session gap), cut at ten usual deviations.
     `variance` is Parkinson's from the true range, which spans the close before, and the squared return
     where high equals low; never below a hundredth of the usual. `outcomes` is the uncut move over the
@@ -70,7 +72,7 @@ class Panel:
         self._columns.declare("gap_ns", _UNTIMED, np.int64)  # longest pause within a session
         self._columns.declare("rota", 0, np.int64)
         self._columns.declare("end_ns", 0, np.int64)
-        self._columns.declare("log_close", 0.0)
+        self._columns.declare("log_close", np.nan)
         self._columns.declare("usual_var", 0.0)
         self._columns.declare("path", 0.0)
         self._columns.declare("paths", np.zeros(horizons[-1]))
@@ -107,12 +109,12 @@ class Panel:
         rows, columns = as_rows(index), self._columns
         age = columns["num_bars"][rows].copy()
         gap_ns = columns["gap_ns"][rows]
-        fresh = (age == 0) | ((gap_ns != _UNTIMED) & (starts_ns - columns["end_ns"][rows] > gap_ns))
-        before = np.where(fresh, logs[0], columns["log_close"][rows])
+        last = columns["log_close"][rows]
+        fresh = np.isnan(last) | ((gap_ns != _UNTIMED) & (starts_ns - columns["end_ns"][rows] > gap_ns))
+        before = np.where(fresh, logs[0], last)
         ranges = np.maximum(logs.max(axis=0), before) - np.minimum(logs.min(axis=0), before)
         columns["end_ns"][rows] = np.array(field["end_ns"], np.int64)[order]
         columns["log_close"][rows] = logs[3]
-        columns["num_bars"][rows] = age + 1
         return self._measure(rows, index, age, logs[3] - before, np.where(logs[1] > logs[2], ranges, 0.0))
 
     def _measure(
@@ -125,7 +127,9 @@ class Panel:
         known = (age >= _WILD_MIN_BARS) & (usual > _TICK)
         limit = np.where(known, _WILD_RATIO * usual, np.inf)
         returns = np.minimum(np.maximum(moves, -limit), limit)
-        gain = np.maximum(1.0 / (age + 1.0), _USUAL_GAIN)
+        moved = (moves != 0.0) | (ranges > 0.0)
+        columns["num_bars"][rows] = np.where(moved | (age > 0), age + 1, 0)
+        gain = np.maximum(1.0 / (age + 1.0), np.where(moved, _USUAL_GAIN, _STILL_GAIN))
         columns["usual_var"][rows] = usual_var + gain * (returns * returns - usual_var)
         variance = np.where(ranges > 0.0, _PARKINSON * ranges * ranges, returns * returns)
         variance = np.minimum(np.maximum(variance, 0.01 * usual * usual), limit * limit)
