@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from htfi.domain.decision import (
+    TICKS_PER_UNIT,
     Circumstances,
     Decision,
     Driver,
@@ -79,6 +80,10 @@ def write_journal() -> Callable[[Path, Sequence[Decision]], None]:
     return write
 
 
+def _ticks(quantiles: list[list[float]]) -> list[list[int]]:
+    return [[round(q * TICKS_PER_UNIT) for q in row] for row in quantiles]
+
+
 def _decision(symbol: str, day: int, price: float, sigma: float, withhold: bool, headline: str) -> Decision:
     as_of_ns = START_NS + day * NS_PER_DAY
     quantiles = [[sigma * h**0.5 * z for z in SCORES] for h in HORIZONS]
@@ -100,7 +105,7 @@ def _decision(symbol: str, day: int, price: float, sigma: float, withhold: bool,
             HORIZONS,
             LEVELS,
             quantiles,
-            {"ewma": quantiles, "random_walk": wide},
+            {"ewma": _ticks(quantiles), "random_walk": _ticks(wide)},
             {"ewma": [0.7, 0.6, 0.5], "random_walk": [0.3, 0.4, 0.5]},
             [1.0, 1.0, 1.0],
         ),

@@ -23,7 +23,6 @@ FACTS = st.builds(
     quote_age_ns=st.none() | st.integers(-(2**62), 2**62),
     last_return=st.none() | ANY,
     last_sigmas=st.none() | ANY,
-    jump_confirmed=st.booleans(),
     quarantine_share=ANY,
 )
 CONFIG = PolicyConfig()

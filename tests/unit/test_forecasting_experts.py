@@ -61,6 +61,7 @@ def fed(expert: Expert, bars: list[Bar]) -> np.ndarray:
         batch = panel.enter([bar])
         assert batch is not None
         expert.update(batch)
+        expert.learn(batch)
     return expert.quantiles(ALL)[0]
 
 
@@ -160,6 +161,7 @@ def test_every_expert_is_vectorised_the_same_as_alone():
         assert batch is not None
         for expert in together:
             expert.update(batch)
+            expert.learn(batch)
     for expert, alone in zip(together, build_experts(config), strict=True):
         expected = fed(alone, [daily_as(bar, "B") for bar in series[1]])
         np.testing.assert_allclose(expert.quantiles(slice(0, 3))[1], expected, rtol=1e-12)

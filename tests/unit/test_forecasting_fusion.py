@@ -9,7 +9,7 @@ import pytest
 from htfi.domain.decision import Forecast
 from htfi.forecasting.calibration import Calibration
 from htfi.forecasting.config import LEVELS, ForecastConfig
-from htfi.forecasting.fusion import CrpsLearning, combine, mix
+from htfi.forecasting.fusion import CrpsLearning, combine, mix, on_grid
 from htfi.forecasting.scores import crps
 from htfi.forecasting.shapes import gaussian_quantiles
 
@@ -84,7 +84,7 @@ def test_record_recomputes_to_the_same_bits_after_json_whatever_the_order_of_exp
     rng = np.random.default_rng(6)
     names = ("alpha", "beta", "gamma", "zeta")
     for _ in range(200):
-        experts = np.sort(rng.standard_normal((4, 3, 13)) * 10.0 ** rng.integers(-6, 1), axis=-1)
+        experts = on_grid(np.sort(rng.standard_normal((4, 3, 13)) * 10.0 ** rng.integers(-6, 1), axis=-1))
         weights = rng.dirichlet(np.ones(4), 3).T
         calibration = rng.uniform(0.5, 2.0, 3)
         fused = mix(experts, weights, calibration, MEDIAN)
@@ -93,7 +93,7 @@ def test_record_recomputes_to_the_same_bits_after_json_whatever_the_order_of_exp
             horizons=(1, 5, 22),
             levels=LEVELS,
             quantiles=fused.tolist(),
-            experts={names[k]: experts[k].tolist() for k in order},
+            expert_ticks={names[k]: np.rint(experts[k] * 1e10).astype(int).tolist() for k in order},
             weights={names[k]: weights[k].tolist() for k in order},
             calibration=calibration.tolist(),
         )

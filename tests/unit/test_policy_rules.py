@@ -22,7 +22,6 @@ SOUND = Facts(
     quote_age_ns=None,
     last_return=0.01,
     last_sigmas=1.0,
-    jump_confirmed=False,
     quarantine_share=0.0,
 )
 CONFIG = PolicyConfig(restricted_symbols=("GME",))
@@ -65,7 +64,6 @@ def test_rule_objects(changed: dict[str, Any], outcome: Outcome, rule: str) -> N
 @pytest.mark.parametrize(
     "changed",
     [
-        {"last_return": 0.5, "last_sigmas": 40.0, "jump_confirmed": True},
         {"last_return": 0.1, "last_sigmas": 40.0},  # far, but within what markets do
         {"last_return": 0.5, "last_sigmas": 10.0},  # large, but so is its volatility
         {"last_return": None, "last_sigmas": None},

@@ -119,8 +119,8 @@ def test_scores_begin_once_every_expert_takes_part(make_decisions):
     decisions = make_decisions(80)
     for n in range(30):
         forecast = decisions[n].forecast
-        alone = {"ewma": forecast.experts["ewma"]}
-        early = structs.replace(forecast, experts=alone, weights={"ewma": [1.0, 1.0, 1.0]})
+        alone = {"ewma": forecast.expert_ticks["ewma"]}
+        early = structs.replace(forecast, expert_ticks=alone, weights={"ewma": [1.0, 1.0, 1.0]})
         decisions[n] = structs.replace(decisions[n], forecast=early)
     survey = survey_of(decisions)
     assert survey.axes.names == ("fused", "ewma", "random_walk")

@@ -9,6 +9,7 @@ from enum import StrEnum
 import msgspec
 
 Quantiles = list[list[float]]  # [H, Q], never decreasing along Q
+TICKS_PER_UNIT = 1e10  # of log return
 
 
 class Regime(StrEnum):
@@ -57,17 +58,26 @@ class Plan(msgspec.Struct, frozen=True):
 class Forecast(msgspec.Struct, frozen=True):
     """Predictive quantiles of the log return over each horizon, fused and per expert.
 
-    Shapes: quantiles [H, Q]; experts {name: [H, Q]}; weights {name: [H]}, summing to 1 over the names;
+    Shapes: quantiles [H, Q]; expert_ticks {name: [H, Q]}; weights {name: [H]}, summing to 1 over the names;
     calibration [H], the stretch about the median that holds the stated coverage.
-    Units: natural-log return over `horizons` bars of the series.
+    Units: natural-log return over `horizons` bars of the series; a tick is 1e-10 of it. Whole ticks keep a
+    record exact and small.
     """
 
     horizons: tuple[int, ...]
     levels: tuple[float, ...]
     quantiles: Quantiles
-    experts: dict[str, Quantiles]
+    expert_ticks: dict[str, list[list[int]]]
     weights: dict[str, list[float]]
     calibration: list[float]
+
+    @property
+    def experts(self) -> dict[str, Quantiles]:
+        """The experts' quantiles [H, Q] as log returns, by name."""
+        return {
+            name: [[tick / TICKS_PER_UNIT for tick in row] for row in table]
+            for name, table in self.expert_ticks.items()
+        }
 
 
 class Driver(msgspec.Struct, frozen=True):

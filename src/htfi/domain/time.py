@@ -67,7 +67,9 @@ def parse_timestamp(text: str, zone: ZoneInfo | None = None) -> int:
         raise InvalidInput(f"'{text}' is no ISO 8601 timestamp") from None
     if moment.tzinfo is None:
         if zone is None:
-            raise InvalidInput(f"timestamp '{text}' has no zone: add one, or state `zone` in the feed's mapping")
+            raise InvalidInput(
+                f"timestamp '{text}' has no zone: add one, or state `zone` in the feed's mapping"
+            )
         moment = moment.replace(tzinfo=zone)
     return to_ns(moment) + fraction_ns
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.decision import Forecast, Quantiles
+from htfi.domain.decision import TICKS_PER_UNIT, Forecast, Quantiles
 from htfi.domain.errors import InvalidInput
 
 Array = NDArray[np.float64]
@@ -15,7 +15,7 @@ _Records = tuple[
     list[bool],
     list[list[bool]],
     list[Quantiles],
-    list[list[Quantiles]],
+    list[list[list[list[int]]]],
     list[list[list[float]]],
     list[list[float]],
 ]
@@ -74,7 +74,7 @@ class ForecastBatch:
                 np.logical_and.reduce(spoke, axis=1).tolist(),
                 spoke.tolist(),
                 self.quantiles.tolist(),
-                self.experts.tolist(),
+                np.rint(np.where(spoke[:, :, None, None], self.experts, 0.0) * TICKS_PER_UNIT).astype(np.int64).tolist(),
                 self.weights.tolist(),
                 self.calibration.tolist(),
             )

@@ -12,7 +12,7 @@ from htfi.forecasting.batch import BAND_SIGMAS, ForecastBatch
 from htfi.forecasting.calibration import Calibration
 from htfi.forecasting.columns import Columns
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.fusion import CrpsLearning, mix
+from htfi.forecasting.fusion import CrpsLearning, mix, on_grid
 from htfi.forecasting.panel import BarBatch, Panel, as_rows
 from htfi.forecasting.ports import Expert
 from htfi.forecasting.scoreboard import Scoreboard, ScoreRow
@@ -50,6 +50,7 @@ class Forecaster:
         self._newest.declare("num", 0, np.int64)
         self._newest.grow(1)  # row 0 stands in for a series that was never seen
         # Ring buffers of what waits for its outcome, fused first; single precision suffices to score it.
+        self._unlearnt: BarBatch | None = None
         self._pending = Columns()
         for horizon in config.horizons:
             self._pending.declare(str(horizon), np.full((horizon, k + 1, q), np.nan), np.float32)
@@ -62,18 +63,29 @@ class Forecaster:
     def observe(self, bars: Sequence[Bar]) -> None:
         """Take in bars closing at one instant, each series at most once, and forecast anew for each.
 
-        First the forecasts that mature are scored and the weights learn from them, then the experts.
+        What these bars teach waits for `learn`, so that the answer does not; the next bars call it if nobody did.
         """
+        self.learn()
         known = len(self._panel)
         batch = self._panel.enter(bars)
         if len(self._panel) > known:
             self._grow(len(self._panel))
         if batch is None:
             return
-        self._settle(batch)
         for expert in self._experts:
             expert.update(batch)
         self._renew(batch)
+        self._unlearnt = batch
+
+    def learn(self) -> None:
+        """Score the forecasts that matured with the last bars; let weights, calibration and experts learn."""
+        batch, self._unlearnt = self._unlearnt, None
+        if batch is None:
+            return
+        self._settle(batch)
+        for expert in self._experts:
+            expert.learn(batch)
+        self._queue(batch)
 
     def _settle(self, batch: BarBatch) -> None:
         """Score what the experts and their mix said h bars ago."""
@@ -91,9 +103,9 @@ class Forecaster:
         self._scoreboard.add(waited, outcome, np.logical_and.reduce(known, axis=1))
 
     def _renew(self, batch: BarBatch) -> None:
-        """Take the experts' new quantiles, mix them, and queue both for scoring."""
+        """Take the experts' new quantiles and mix them."""
         rows, newest = batch.rows, self._newest
-        experts = np.stack([expert.quantiles(rows) for expert in self._experts], axis=1)  # [n, K, H, Q]
+        experts = on_grid(np.stack([expert.quantiles(rows) for expert in self._experts], axis=1))  # [n, K, H, Q]
         ready: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(experts), axis=(2, 3))  # [n, K]
         weights = self._learning.weights(rows, ready)
         calibration = self._calibration.stretch(rows)
@@ -101,7 +113,11 @@ class Forecaster:
         fused[~np.logical_or.reduce(ready, axis=1)] = np.nan
         newest["experts"][rows], newest["weights"][rows] = experts, weights
         newest["calibration"][rows], newest["fused"][rows] = calibration, fused
-        said = np.concatenate([fused[:, None], experts], axis=1)
+
+    def _queue(self, batch: BarBatch) -> None:
+        """Let the newest forecasts wait for their outcomes."""
+        fused = self._newest["fused"][batch.rows]
+        said = np.concatenate([fused[:, None], self._newest["experts"][batch.rows]], axis=1)
         for j, horizon in enumerate(self._config.horizons):
             self._pending[str(horizon)][batch.index, batch.age % horizon] = said[:, :, j]
         self._remember_usual(batch, fused)
@@ -139,10 +155,12 @@ class Forecaster:
 
     def scores(self) -> list[ScoreRow]:
         """Mean scores so far, the fused forecast first."""
+        self.learn()
         return self._scoreboard.rows()
 
     def state(self) -> dict[str, Any]:
         """Everything that the next forecast depends on; `restore` continues bit for bit."""
+        self.learn()
         return {
             "panel": self._panel.state(),
             "experts": {expert.name: expert.state() for expert in self._experts},
@@ -155,6 +173,7 @@ class Forecaster:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Raises: IntegrityError where the state was saved under other experts or settings."""
+        self._unlearnt = None
         if set(state["experts"]) != set(self._names):
             raise IntegrityError(
                 f"saved forecasts are by {sorted(state['experts'])}, not {list(self._names)}: start anew"

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.domain.decision import TICKS_PER_UNIT
 from htfi.forecasting import exact
 from htfi.forecasting.columns import Columns
 from htfi.forecasting.panel import Rows
@@ -32,7 +33,12 @@ def mix(quantiles: Array, weights: Array, calibration: Array, median: int) -> Ar
     for k in range(quantiles.shape[-3]):
         total += weights[..., k, :, None] * quantiles[..., k, :, :]
     middle = total[..., median : median + 1]
-    return middle + calibration[..., None] * (total - middle)
+    return on_grid(middle + calibration[..., None] * (total - middle))
+
+
+def on_grid(returns: Array) -> Array:
+    """The nearest whole ticks, as log returns: what a record can hold. Keeps order; NaN stays."""
+    return np.rint(returns * TICKS_PER_UNIT) / TICKS_PER_UNIT
 
 
 def combine(

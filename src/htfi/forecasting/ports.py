@@ -24,7 +24,11 @@ class Expert(Protocol):
         ...
 
     def update(self, bars: BarBatch) -> None:
-        """Learn from one closed bar of each row in `bars`."""
+        """Take in one closed bar of each row in `bars`: all that the next quantiles must know of it."""
+        ...
+
+    def learn(self, bars: BarBatch) -> None:
+        """Learn from the same bars what may wait until the forecast is out. Follows each `update`."""
         ...
 
     def quantiles(self, rows: Rows) -> Array:

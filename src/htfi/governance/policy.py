@@ -34,7 +34,6 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     quote_age_ns: int | None
     last_return: float | None
     last_sigmas: float | None
-    jump_confirmed: bool
     quarantine_share: float
 
 
@@ -90,7 +89,7 @@ def _price_jump(facts: Facts, config: PolicyConfig) -> str | None:
     if facts.last_return is None and facts.last_sigmas is None:
         return None
     size, sigmas = abs(facts.last_return or 0.0), abs(facts.last_sigmas or 0.0)
-    if facts.jump_confirmed or size <= config.max_jump_return or sigmas <= config.max_jump_sigmas:
+    if size <= config.max_jump_return or sigmas <= config.max_jump_sigmas:
         return None
     return f"a log return of {size:.3g}, {sigmas:.3g} sigmas, that nothing confirms: a bad print is suspected"
 

@@ -1,6 +1,7 @@
 """One decision from what the rooms know: plan, read, explain, judge. The loop calls it for each series of a moment."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from htfi.domain.decision import Circumstances, Decision, Forecast, Inputs, Regime, series_id
 from htfi.domain.events import Bar
@@ -56,7 +57,7 @@ def decide_series(
     rooms.widths[series] = high - low
     rooms.usual.learn(series, features)
     return Decision(
-        id=f"{series}@{format_ns(as_of_ns)}",
+        id=f"{series}@{_instant(as_of_ns)}",
         symbol=symbol,
         interval=interval,
         as_of_ns=as_of_ns,
@@ -72,6 +73,11 @@ def decide_series(
         circumstances=circumstances,
         verdict=verdict,
     )
+
+
+@lru_cache(maxsize=8)  # all series of a moment share it
+def _instant(as_of_ns: int) -> str:
+    return format_ns(as_of_ns)
 
 
 def facts(
@@ -94,12 +100,11 @@ def facts(
         quote_age_ns=circumstances.quote_age_ns,
         last_return=features.get("return_last"),
         last_sigmas=features.get("return_sigmas"),
-        jump_confirmed=False,
         quarantine_share=circumstances.missing_share,
     )
 
 
 def band(forecast: Forecast) -> tuple[float, float]:
     """The ends of the central 90% at the first horizon, as log returns."""
-    low, high = (forecast.quantiles[0][forecast.levels.index(level)] for level in BAND)
-    return low, high
+    nearest, levels = forecast.quantiles[0], forecast.levels
+    return nearest[levels.index(BAND[0])], nearest[levels.index(BAND[1])]

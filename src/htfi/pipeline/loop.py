@@ -25,7 +25,12 @@ class Loop:
     """One feed in, one ledger and one outlet out."""
 
     def __init__(
-        self, feed: Feed, rooms: Rooms, recorder: Recorder, terms: Terms, watch: Callable[[Decision], None] = _ignore
+        self,
+        feed: Feed,
+        rooms: Rooms,
+        recorder: Recorder,
+        terms: Terms,
+        watch: Callable[[Decision], None] = _ignore,
     ) -> None:
         self.feed = feed
         self.rooms = rooms
@@ -59,6 +64,7 @@ class Loop:
         self._decide_on(self.ended_by(item.available_at_ns))
         self._decide_on(self.observe(item))
         self.recorder.release(now=type(item) is TimePassed)
+        self.rooms.forecaster.learn()
 
     def ended_by(self, now_ns: int) -> list[Bar]:
         """The bars that are complete once time reaches `now_ns`."""

@@ -30,7 +30,12 @@ def recompute(entry: bytes, settings_digest: str, policy: PolicyConfig) -> list[
     if fill(decision.rationale.template, decision.rationale.slots) != decision.rationale.text:
         problems.append("the rationale does not follow from its template and slots")
     known = facts(
-        decision.symbol, decision.as_of_ns, decision.regime, decision.features, forecast, decision.circumstances
+        decision.symbol,
+        decision.as_of_ns,
+        decision.regime,
+        decision.features,
+        forecast,
+        decision.circumstances,
     )
     if judge(known, policy) != decision.verdict:
         problems.append("the verdict does not follow from the policy")

@@ -18,7 +18,13 @@ class Recorder:
     """Holds back at most `group_entries` decisions for at most `group_ms`; 0 ms commits at every moment."""
 
     def __init__(
-        self, ledger: Ledger, outlet: Outlet, *, group_entries: int, group_ms: float, elapsed_ns: Callable[[], int]
+        self,
+        ledger: Ledger,
+        outlet: Outlet,
+        *,
+        group_entries: int,
+        group_ms: float,
+        elapsed_ns: Callable[[], int],
     ) -> None:
         self.ledger = ledger
         self.outlet = outlet

@@ -24,7 +24,9 @@ class Rooms:
     wire: Wire
     usual: Usual
     inputs: InputChain = field(default_factory=InputChain)
-    widths: dict[str, float] = field(default_factory=dict[str, float])  # series → its last 90% band, log return
+    widths: dict[str, float] = field(
+        default_factory=dict[str, float]
+    )  # series → its last 90% band, log return
 
     def state(self) -> dict[str, Any]:
         return {

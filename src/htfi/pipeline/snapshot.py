@@ -4,10 +4,11 @@ A snapshot is an optimisation of replay and never a source of truth: decisions m
 after a crash and must equal what the ledger holds.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from htfi.domain.errors import IntegrityError
 
@@ -32,18 +33,23 @@ def decode_state(data: bytes) -> dict[str, Any]:
         body: dict[str, Any] = _DECODER.decode(data)
         known = body["format"] == FORMAT
     except (msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
-        raise IntegrityError(f"the saved state cannot be read ({error}): delete state.bin to replay from the start") from error
+        raise IntegrityError(
+            f"the saved state cannot be read ({error}): delete state.bin to replay from the start"
+        ) from error
     if not known:
-        raise IntegrityError("the saved state is of another version: delete state.bin to replay from the start")
+        raise IntegrityError(
+            "the saved state is of another version: delete state.bin to replay from the start"
+        )
     return body["state"]
 
 
 def _to_ext(value: object) -> object:
     if isinstance(value, np.ndarray):
+        value = cast("NDArray[Any]", value)
         packed = _Array(value.dtype.str, value.shape, np.ascontiguousarray(value).tobytes())
         return msgspec.msgpack.Ext(_ARRAY, msgspec.msgpack.encode(packed))
     if isinstance(value, np.generic):
-        return value.item()
+        return cast("Any", value).item()
     raise TypeError(f"a {type(value).__name__} cannot be part of a snapshot")
 
 

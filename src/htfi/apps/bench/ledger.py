@@ -15,6 +15,7 @@ import click
 
 from htfi.apps.bench.figures import report
 from htfi.domain.decision import (
+    TICKS_PER_UNIT,
     Circumstances,
     Decision,
     Driver,
@@ -105,7 +106,7 @@ def _decision(index: int, noise: random.Random) -> Decision:
             horizons=(1, 5, 22),
             levels=_LEVELS,
             quantiles=fan(),
-            experts={name: fan() for name in _EXPERTS},
+            expert_ticks={name: [[round(q * TICKS_PER_UNIT) for q in row] for row in fan()] for name in _EXPERTS},
             weights={name: [0.25, 0.25, 0.25] for name in _EXPERTS},
             calibration=[1.0, 1.0, 1.0],
         ),

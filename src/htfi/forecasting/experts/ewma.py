@@ -45,6 +45,9 @@ class Ewma:
         self._columns["var"][bars.rows] = var + gain * (bars.returns * bars.returns - var)
         self._columns["num"][bars.rows] = bars.age + 1
 
+    def learn(self, bars: BarBatch) -> None:
+        """There is nothing to fit."""
+
     def quantiles(self, rows: Rows) -> Array:
         sigma = np.maximum(np.sqrt(self._columns["var"][rows]), SIGMA_FLOOR)
         sigma = np.where(self._columns["num"][rows] >= self._min_bars, sigma, np.nan)

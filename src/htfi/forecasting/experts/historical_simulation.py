@@ -51,9 +51,10 @@ class HistoricalSimulation:
         self._columns["log_vars"][bars.rows] = log_vars
         log_var = (log_vars * self._shares).sum(axis=1)
         sigma = np.where(bars.age + 1 >= self._min_bars, exact.exp(0.5 * log_var), np.nan)
-        scale = sigma[:, None] * self._root_h
-        self._columns["scale"][bars.rows] = scale
-        self._residuals.learn(bars, scale)
+        self._columns["scale"][bars.rows] = sigma[:, None] * self._root_h
+
+    def learn(self, bars: BarBatch) -> None:
+        self._residuals.learn(bars, self._columns["scale"][bars.rows])
 
     def quantiles(self, rows: Rows) -> Array:
         return spread(self._columns["scale"][rows], self._residuals.shape(rows))

@@ -47,7 +47,8 @@ class LogRangeHar:
         self._columns.declare("var", np.zeros(self._longest))
         self._columns.declare("level", 0.0)
         self._columns.declare("levels", np.zeros(self._longest))
-        self._columns.declare("features", np.zeros((self._longest, len(_PRIOR))))
+        self._columns.declare("regressors", np.zeros((self._longest, len(_PRIOR))))
+        self._columns.declare("newest", np.zeros(len(_PRIOR)))
         self._columns.declare("scale", np.full(len(horizons), np.nan))
 
     def grow(self, num_series: int) -> None:
@@ -57,32 +58,30 @@ class LogRangeHar:
 
     def update(self, bars: BarBatch) -> None:
         columns, rows, age = self._columns, bars.rows, bars.age
-        log_var = bars.log_variance
+        level = columns["level"][rows]
+        level = level + np.maximum(1.0 / (age + 1.0), _LEVEL_GAIN) * (bars.log_variance - level)
+        regressors = self._regressors(bars, bars.log_variance, level)
+        columns["level"][rows], columns["newest"][rows] = level, regressors
+        coming = _held(self._fit.predict(rows, regressors))
+        scale = exact.exp(0.5 * (level[:, None] + coming)) * np.sqrt(self._horizons)
+        columns["scale"][rows] = np.where(age[:, None] >= _MONTH - 1, scale, np.nan)
+
+    def learn(self, bars: BarBatch) -> None:
+        columns, rows, age = self._columns, bars.rows, bars.age
         past = _pushed(columns["var"], rows, bars.variance)
         means = np.stack([past[:, -h:].mean(axis=1) for h in self._horizons], axis=1)  # [n, H]
-
         at, slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
         matured = age[:, None] - self._horizons >= _MONTH - 1
         target = exact.log(means) - columns["levels"][at, slots]
-        self._fit.learn(rows, columns["features"][at, slots], _held(target), matured)
+        self._fit.learn(rows, columns["regressors"][at, slots], _held(target), matured)
         due = bars.index[bars.due]
         if len(due):
             self._fit.fit(due)
+        columns["levels"][bars.index, age % self._longest] = columns["level"][rows]
+        columns["regressors"][bars.index, age % self._longest] = columns["newest"][rows]
+        self._residuals.learn(bars, columns["scale"][rows])
 
-        level = columns["level"][rows]
-        level = level + np.maximum(1.0 / (age + 1.0), _LEVEL_GAIN) * (log_var - level)
-        features = self._features(bars, log_var, level)
-        columns["level"][rows] = level
-        columns["levels"][bars.index, age % self._longest] = level
-        columns["features"][bars.index, age % self._longest] = features
-
-        coming = _held(self._fit.predict(rows, features))
-        scale = exact.exp(0.5 * (level[:, None] + coming)) * np.sqrt(self._horizons)
-        scale = np.where(age[:, None] >= _MONTH - 1, scale, np.nan)
-        columns["scale"][rows] = scale
-        self._residuals.learn(bars, scale)
-
-    def _features(self, bars: BarBatch, log_var: Array, level: Array) -> Array:
+    def _regressors(self, bars: BarBatch, log_var: Array, level: Array) -> Array:
         """Regressors [n, 6] of the bar just closed."""
         logs = _pushed(self._columns["log_var"], bars.rows, log_var)
         shocks = _pushed(self._columns["shock"], bars.rows, bars.returns / bars.usual)

@@ -33,6 +33,9 @@ class RandomWalk:
     def update(self, bars: BarBatch) -> None:
         self._columns["window"][bars.index, bars.age % self._width] = bars.returns
 
+    def learn(self, bars: BarBatch) -> None:
+        """There is nothing to fit."""
+
     def quantiles(self, rows: Rows) -> Array:
         window = self._columns["window"][rows]
         away = window - window.mean(axis=1, keepdims=True)  # NaN until the window is full
