@@ -147,7 +147,7 @@ class Book:
         self.ask, self.ask_size = best, total
 
     def _drop_stale(self, now_ns: int) -> None:
-        """Withdraw what meets or crosses a newer quote and has outlived the patience, on the side that spoke longer ago."""
+        """Withdraw what meets or crosses a newer quote and is older than the patience, on the side that spoke first."""
         bid, ask, newest_bid, newest_ask = self.bid, self.ask, 0, 0
         for venue in range(self.num_venues):
             if self.bid_sizes[venue] > 0.0 and self.bid_price[venue] >= ask:

@@ -112,7 +112,7 @@ class Kernel:
     def observe(self, event: Trade | Quote) -> list[Bar]:
         """Take one event in. The bars that it closes: usually none."""
         symbol = self.symbol(event.symbol)
-        if type(event) is Trade:
+        if isinstance(event, Trade):
             return self.apply(symbol, event.available_at_ns, _TRADE, 0, event.price, event.size, _NAN, _NAN)
         bid, ask, bid_size, ask_size = event.bid, event.ask, event.bid_size, event.ask_size
         return self.apply(
@@ -276,7 +276,7 @@ class Kernel:
         return None if symbol is None or symbol.quote_ns == -_NEVER_NS else symbol.quote_ns
 
     def fill(self, name: str, rank: int, features: dict[str, float]) -> None:
-        """Write the symbol's tick features, where it has ticks; `rank` is the clock whose order flow is asked, or −1."""
+        """Write the tick features of a symbol that has ticks; `rank`: the clock whose order flow is asked, or −1."""
         symbol = self.index.get(name)
         if symbol is None:
             return

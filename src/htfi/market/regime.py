@@ -35,8 +35,8 @@ class Detector:
     def __init__(self, fast_half_life: float, slow_half_life: float) -> None:
         self.fast_weight = 1.0 - 0.5 ** (1.0 / fast_half_life)
         self.slow_weight = 1.0 - 0.5 ** (1.0 / slow_half_life)
-        self.fast = 0.0
-        self.slow = 0.0
+        self.fast: float = 0.0
+        self.slow: float = 0.0
         self.num_returns = 0
         self.level = NORMAL
         self.num_quieter = 0

@@ -38,7 +38,7 @@ class Market:
 
         Time bars that it finds overdue, because `advance` was not called, are closed first and returned too.
         """
-        if type(event) is MacroRelease:
+        if isinstance(event, MacroRelease):
             if math.isfinite(event.value):
                 self._macro[macro_feature(event.series)] = event.value
             return ()

@@ -1,0 +1,20 @@
+"""`htfi bench`: measures ourselves, beside peers. cli.main finds it; each command is a module of this folder."""
+
+import click
+
+from htfi.apps.bench import ledger, ticks
+
+
+@click.group("bench")
+def command() -> None:
+    """Measure ourselves, beside peers where they are installed.
+
+    \b
+    Examples:
+      htfi bench ticks                           latency, throughput and memory of market state
+      htfi bench ledger --json build/ledger.json appends, verification and proofs
+    """
+
+
+command.add_command(ticks.command)
+command.add_command(ledger.command)
