@@ -1,7 +1,7 @@
 cimport cython
 from libc cimport math
 
-cdef double _LN2, _MAX_SIZE
+cdef double _LN2, _MAX_SIZE, _SMALLEST, _LARGEST
 
 @cython.final
 cdef class Book:

@@ -9,6 +9,7 @@ from array import array
 
 _LN2 = math.log(2.0)
 _MAX_SIZE = 1e15  # beyond any market; keeps sums of products finite
+_SMALLEST, _LARGEST = 1e-12, 1e18  # a price outside is no price
 
 
 class Book:
@@ -215,7 +216,7 @@ class Book:
 
 def _size(price: float, size: float) -> float:
     """A usable size: none at a price that is none; 1 where the message gives no size (NaN)."""
-    if not price > 0.0:
+    if not _SMALLEST <= price <= _LARGEST:
         return 0.0
     if size != size:
         return 1.0

@@ -1,0 +1,110 @@
+"""One core, two ways: events and columns agree to the bit; so do a market restored, and one interpreted."""
+
+import importlib
+import sys
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from market_streams import CONFIG, SYMBOLS, Row, acquaint, run_events, snapshot, streams, to_batch, walk
+
+import htfi.market
+from htfi.market.kernel import COMPILED
+from htfi.market.state import Market
+from htfi.pipeline.snapshot import decode_state
+
+
+def assert_events_equal_columns(rows: list[Row], cut: int) -> None:
+    one, other = Market(CONFIG), Market(CONFIG)
+    acquaint(one)
+    by_event = run_events(one, rows)
+    by_column = other.observe_batch(to_batch(rows[:cut])) + other.observe_batch(to_batch(rows[cut:]))
+    assert by_event == by_column
+    assert snapshot(one) == snapshot(other)
+    for symbol in SYMBOLS:
+        for clock in CONFIG.clocks:
+            assert one.features(symbol, clock.interval) == other.features(symbol, clock.interval)
+            assert one.regime(symbol, clock.interval) == other.regime(symbol, clock.interval)
+
+
+@given(streams(), st.integers(0, 80))
+@settings(deadline=None, max_examples=150)
+def test_events_and_columns_agree_to_the_bit_on_any_stream(rows: list[Row], cut: int) -> None:
+    assert_events_equal_columns(rows, cut)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_events_and_columns_agree_to_the_bit_on_a_lively_market(seed: int) -> None:
+    assert_events_equal_columns(walk(seed, 6_000), 2_345)
+
+
+@given(streams(), st.integers(0, 80))
+@settings(deadline=None, max_examples=100)
+def test_restored_market_goes_on_as_if_it_had_never_stopped(rows: list[Row], cut: int) -> None:
+    whole, first = Market(CONFIG), Market(CONFIG)
+    run_events(whole, rows)
+    run_events(first, rows[:cut])
+    second = Market(CONFIG)
+    second.restore(decode_state(snapshot(first)))
+    assert snapshot(second) == snapshot(first)
+    run_events(second, rows[cut:])
+    assert snapshot(second) == snapshot(whole)
+
+
+@pytest.mark.skipif(not COMPILED, reason="no C compiler was at hand: there is only the interpreted kernel")
+@pytest.mark.parametrize("seed", range(2))
+def test_compiled_and_interpreted_kernels_agree_to_the_bit(seed: int, interpreted: ModuleType) -> None:
+    compiled, plain = Market(CONFIG), interpreted.Market(CONFIG)
+    rows = walk(seed, 3_000) + [(row[0] + 10**14, *row[1:]) for row in walk(seed + 9, 1_000, 5 * 10**9)]
+    assert compiled.observe_batch(to_batch(rows)) == plain.observe_batch(to_batch(rows))
+    assert snapshot(compiled) == snapshot(plain)
+    for symbol in SYMBOLS:
+        assert compiled.features(symbol, "60s") == plain.features(symbol, "60s")
+        assert compiled.regime(symbol, "60s") == plain.regime(symbol, "60s")
+
+
+@pytest.mark.skipif(not COMPILED, reason="no C compiler was at hand: there is only the interpreted kernel")
+def test_compiled_and_interpreted_kernels_agree_on_broken_fields(interpreted: ModuleType) -> None:
+    @given(streams())
+    @settings(deadline=None, max_examples=50)
+    def agree(rows: list[Row]) -> None:
+        compiled, plain = Market(CONFIG), interpreted.Market(CONFIG)
+        assert compiled.observe_batch(to_batch(rows)) == plain.observe_batch(to_batch(rows))
+        assert snapshot(compiled) == snapshot(plain)
+
+    agree()
+
+
+class _SourceOnly:
+    """Finds the hot modules and what drives them as .py files, whatever was compiled beside them."""
+
+    names = tuple(
+        f"htfi.market.{name}" for name in ("regime", "samples", "book", "bars", "series", "kernel", "state")
+    )
+
+    def find_spec(self, name: str, path: object, target: object = None) -> ModuleSpec | None:
+        if name not in self.names:
+            return None
+        file = str(Path(htfi.market.__path__[0]) / f"{name.rpartition('.')[2]}.py")
+        return spec_from_file_location(name, file, loader=SourceFileLoader(name, file))
+
+
+@pytest.fixture(scope="module")
+def interpreted():
+    """`htfi.market.state` and the kernel beneath it, loaded a second time from source."""
+    taken = {name: sys.modules.pop(name) for name in _SourceOnly.names}
+    finder = _SourceOnly()
+    sys.meta_path.insert(0, finder)
+    try:
+        state = importlib.import_module("htfi.market.state")
+        assert not sys.modules["htfi.market.kernel"].COMPILED
+    finally:
+        sys.meta_path.remove(finder)
+        sys.modules.update(taken)
+        for name, module in taken.items():
+            setattr(htfi.market, name.rpartition(".")[2], module)
+    return state
