@@ -93,7 +93,7 @@ def _river_runs(events: Sequence[Trade | Quote], num_runs: int) -> list[Any]:
             began = clock()
             found = statistics.get(trade.symbol)
             if found is None:
-                found = [stats.EWVar(0.06), utils.Rolling(stats.Var(), WINDOW), stats.EWMean(0.06)]
+                found = [stats.EWVar(0.06), utils.Rolling(stats.Var, window_size=WINDOW), stats.EWMean(0.06)]
                 statistics[trade.symbol] = found
             log_price = log(trade.price)
             move = log_price - last_log.get(trade.symbol, log_price)
