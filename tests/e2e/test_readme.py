@@ -30,12 +30,16 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for day in range(120):
         close = price * (1 + rng.gauss(0, 0.01))
         date = time.strftime("%Y-%m-%d", time.gmtime(1_704_067_200 + 86_400 * day))
-        bars.append(f"{date},ACME,{price:.2f},{max(price, close) + 0.2:.2f},{min(price, close) - 0.2:.2f},{close:.2f},1000")
+        bars.append(
+            f"{date},ACME,{price:.2f},{max(price, close) + 0.2:.2f},{min(price, close) - 0.2:.2f},{close:.2f},1000"
+        )
         price = round(close, 2)
     for second in range(0, 3600 * 2, 2):
         price = round(price * (1 + rng.gauss(0, 0.0002)), 4)
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(1_704_204_000 + second))
-        ticks.append(json.dumps({"ts": at + "Z", "symbol": "ACME", "price": price, "size": rng.randrange(1, 9)}))
+        ticks.append(
+            json.dumps({"ts": at + "Z", "symbol": "ACME", "price": price, "size": rng.randrange(1, 9)})
+        )
         odd.append(f"{at};ACME;{price};{rng.randrange(1, 9)}")
     (folder / "prices.csv").write_text("\n".join(bars) + "\n")
     (folder / "news.jsonl").write_text(

@@ -151,12 +151,12 @@ def series_id(symbol: str, interval: str) -> str:
     return f"{symbol}/{interval}"
 
 
-_ENCODER = msgspec.json.Encoder(order="deterministic")
+_ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Decision)
 
 
 def encode_decision(decision: Decision) -> bytes:
-    """Canonical bytes: JSON with fields in declared order, maps sorted by key, shortest round-trip floats."""
+    """Canonical bytes: JSON with fields in declared order, maps in the order they were filled, shortest floats."""
     return _ENCODER.encode(decision)
 
 

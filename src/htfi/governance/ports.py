@@ -66,6 +66,10 @@ class LeafStore(Protocol):
         """Make the group durable, whole or not at all."""
         ...
 
+    def tidy(self) -> None:
+        """Housekeeping that may wait until nobody does; what was appended is durable without it."""
+        ...
+
     def add_cosignature(self, size: int, verifier_key: str, line: str) -> None:
         """Make a witness's signature line durable; a newer one of the same witness replaces it."""
         ...

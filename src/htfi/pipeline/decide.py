@@ -55,7 +55,6 @@ def decide_series(
     )
     verdict = judge(facts(symbol, as_of_ns, regime, features, forecast, circumstances), terms.policy)
     rooms.widths[series] = high - low
-    rooms.usual.learn(series, features)
     return Decision(
         id=f"{series}@{_instant(as_of_ns)}",
         symbol=symbol,

@@ -39,6 +39,8 @@ class Loop:
         self.num_events = 0
         self.now_ns = 0
         self._watch = watch
+        self._taught = False  # a moment has passed that nothing has learnt from yet
+        self._fresh: list[Decision] = []  # its decisions
         self._fed: list[Bar] = []  # bars from a feed, all visible from one instant on
         self.stopped = False
 
@@ -53,6 +55,7 @@ class Loop:
         if not self.stopped:
             self._decide_on(self._take_fed())
         self.recorder.release(now=True)
+        self.learn()
 
     def stop(self) -> None:
         """End after the item in hand. Safe to call from a signal handler."""
@@ -60,11 +63,23 @@ class Loop:
         self.feed.stop()
 
     def step(self, item: FeedItem) -> None:
-        """One item, all the way: what ended before it is decided without it; what is recorded is released."""
+        """One item, all the way: what ended before it is decided without it, recorded, released, then learnt from."""
         self._decide_on(self.ended_by(item.available_at_ns))
         self._decide_on(self.observe(item))
         self.recorder.release(now=type(item) is TimePassed)
+        self.learn()
+
+    def learn(self) -> None:
+        """Do what no decision waits for."""
+        if not self._taught:
+            return
+        self._taught = False
         self.rooms.forecaster.learn()
+        for decision in self._fresh:
+            self.rooms.usual.learn(decision.series, decision.features)
+            self._watch(decision)
+        self._fresh.clear()
+        self.recorder.tidy()
 
     def ended_by(self, now_ns: int) -> list[Bar]:
         """The bars that are complete once time reaches `now_ns`."""
@@ -106,9 +121,11 @@ class Loop:
         if not bars:
             return
         for moment in split_moments(bars):
+            self.learn()
+            self._taught = True
             for decision in self.decide(moment):
                 self.recorder.record(decision)
-                self._watch(decision)
+                self._fresh.append(decision)
 
     def _take_fed(self) -> list[Bar]:
         fed, self._fed = self._fed, []

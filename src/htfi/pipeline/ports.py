@@ -55,6 +55,10 @@ class Ledger(Protocol):
         """Append all or none. Raises: LedgerUnavailable."""
         ...
 
+    def tidy(self) -> None:
+        """Do what may wait until nobody does. Raises: LedgerUnavailable."""
+        ...
+
     def close(self) -> None: ...
 
 

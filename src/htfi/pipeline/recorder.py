@@ -66,6 +66,16 @@ class Recorder:
             self._oldest_ns = self._elapsed_ns()
         self._pending.append(entry)
 
+    def tidy(self) -> None:
+        """Let the ledger do what no decision waits for. Raises: LedgerUnavailable."""
+        try:
+            self.ledger.tidy()
+        except LedgerUnavailable as error:
+            raise LedgerUnavailable(
+                f"{error}; every decision so far is recorded and none was released unrecorded: "
+                "mend it and give the same command again"
+            ) from error
+
     def release(self, *, now: bool = False) -> None:
         """Commit the open group when it is full, due or wanted `now`, and only then let it out."""
         if not self._pending:

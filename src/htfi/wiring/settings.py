@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -36,7 +36,9 @@ class Settings:
     pipeline: PipelineConfig = field(default_factory=PipelineConfig)
 
 
-def load_settings(file: Path | None = None, environment: Mapping[str, str] = MappingProxyType(os.environ)) -> Settings:
+def load_settings(
+    file: Path | None = None, environment: Mapping[str, str] = MappingProxyType(os.environ)
+) -> Settings:
     """Defaults, overlaid by `file`, overlaid by HTFI_<TABLE>__<KEY> variables. Raises: InvalidInput."""
     settings = Settings()
     if file is not None:
@@ -103,7 +105,8 @@ def _overlay(settings: Settings, tables: dict[str, Any], origin: str) -> Setting
             raise InvalidInput(f"{origin}: unknown table '{table}': the tables are {', '.join(known)}")
         if not isinstance(values, dict):
             raise InvalidInput(f"{origin}: '{table}' must be a table, such as [{table}]")
-        settings = replace(settings, **{table: _overlay_room(getattr(settings, table), values, f"{origin}: {table}")})
+        room = _overlay_room(getattr(settings, table), cast("dict[str, Any]", values), f"{origin}: {table}")
+        settings = replace(settings, **{table: room})
     return settings
 
 
@@ -112,9 +115,8 @@ def _overlay_room(room: Any, values: dict[str, Any], origin: str) -> Any:
     for key in values:
         if key not in known:
             raise InvalidInput(f"{origin}: unknown key '{key}': the keys are {', '.join(known)}")
+    kind: type[Any] = type(room)
     try:
-        return msgspec.convert({**asdict(room), **values}, type(room))
-    except msgspec.ValidationError as error:
-        raise InvalidInput(f"{origin}: {error}") from error
-    except InvalidInput as error:
+        return msgspec.convert({**asdict(room), **values}, kind)
+    except (msgspec.ValidationError, InvalidInput) as error:
         raise InvalidInput(f"{origin}: {error}") from error

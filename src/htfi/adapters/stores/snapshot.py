@@ -26,7 +26,9 @@ def read_whole(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror}; check its permissions") from error
+        raise DependencyUnavailable(
+            f"{path}: cannot be read: {error.strerror}; check its permissions"
+        ) from error
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -21,7 +21,8 @@ APPLICATION_ID = 0x48544649  # 'HTFI', in the SQLite header
 SCHEMA_VERSION = 1
 PUBLISHED = "checkpoint"  # the newest signed checkpoint, as a file beside the database
 PAGE_BYTES = 32_768  # five decisions of 6 KB to a page: 1.6× the appends, 0.8× the file of 16 KiB pages
-WAL_PAGES = 128  # 4 MiB of log between checkpoints, so that no single commit waits long for one
+WAL_PAGES = 128  # 4 MiB of write-ahead log, then `tidy` moves it into the database
+MOST_WAL_PAGES = 1024  # where nobody tidies, a commit does
 ROWS_AT_ONCE = 64
 BUSY_MS = 10_000  # a witness's cosignature may hold the write lock for a moment
 
@@ -43,6 +44,7 @@ class SqliteLog:
         self.name = str(path)
         self._connection = connection
         self._lock = lock
+        self._wal_bytes = 0
         self._doubt: str | None = None  # set once a failed sync leaves open what the disk holds
         with self._translated("read"):
             row = connection.execute("SELECT value FROM meta WHERE name = 'verifier_key'").fetchone()
@@ -95,6 +97,13 @@ class SqliteLog:
             connection.execute("INSERT INTO checkpoints VALUES (?, ?)", (size, group.checkpoint))
 
         self._write(insert)
+        self._wal_bytes += sum(map(len, group.entries))
+
+    def tidy(self) -> None:
+        if self._wal_bytes >= WAL_PAGES * PAGE_BYTES:
+            with self._translated("tidy"):
+                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            self._wal_bytes = 0
 
     def add_cosignature(self, size: int, verifier_key: str, line: str) -> None:
         def insert(connection: sqlite3.Connection) -> None:
@@ -196,7 +205,7 @@ def open_store(path: Path, lock: OwnerLock, *, durable: bool = True) -> SqliteLo
     connection = _connect(path, "rw")
     with _translated(str(path), "open"):
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {MOST_WAL_PAGES}")
     return SqliteLog(path, connection, lock)
 
 

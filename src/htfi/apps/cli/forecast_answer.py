@@ -185,6 +185,8 @@ class _Nowhere:
     def entry(self, index: int) -> bytes:
         raise InvalidInput(f"there is no entry {index}: nothing is recorded")
 
+    def tidy(self) -> None: ...
+
     def append(self, entries: Sequence[bytes]) -> list[Receipt]:
         return [Receipt(0, "")] * len(entries)
 

@@ -28,7 +28,9 @@ Examples:
 """
 
 
-@click.group(cls=LazyGroup, lazy=COMMANDS, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup, lazy=COMMANDS, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="htfi")
 def cli() -> None:
     """Real-time forecasts of prices and news, each recorded before it is released."""

@@ -3,8 +3,9 @@
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -76,11 +77,15 @@ def command(
     settings = load_settings(settings_file)
     if bar is not None:
         settings = override(settings, "market", bar=bar)
+    title = (
+        ", ".join(Path(name).name for name in [*([mapping] if mapping else []), *files])
+        or "the embedded sample"
+    )
     if not files and mapping is None:
         mapping = sample.MAPPING
     console = Console(stderr=to_stdout)
-    desk = Desk(f"{mapping.name if mapping else ', '.join(files)} → {out}")
-    mirror = sys.stdout.buffer if to_stdout else None
+    desk = Desk(f"{title} → {out}")
+    mirror = FileIO(1, "wb", closefd=False) if to_stdout else None
     started_s = time.perf_counter()
     with open_run(settings, out, files, mapping, mirror=mirror, pace=pace, watch=desk.note) as run:
         with _signals_stop(run.loop), open_view(console, plain) as view:
@@ -139,7 +144,7 @@ def count(run: "Run") -> "Counters":
 
 
 @contextmanager
-def _signals_stop(loop: "Loop") -> Iterator[None]:
+def _signals_stop(loop: "Loop") -> Generator[None]:
     """Ctrl-C and SIGTERM end the run after the item in hand; a second one ends it at once."""
 
     def stop(signum: int, frame: FrameType | None) -> None:

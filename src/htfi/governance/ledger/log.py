@@ -202,6 +202,10 @@ class Log(LogView):
         self._frontier, self._edge = frontier, edge
         return [Receipt(start + offset, leaf.hex()) for offset, leaf in enumerate(leaves)]
 
+    def tidy(self) -> None:
+        """Let the store do what may wait until nobody does. Raises: LedgerUnavailable."""
+        self._store.tidy()
+
     def close(self) -> None:
         """Publish the newest checkpoint and let go of the store; after a failed append, only the latter.
 
