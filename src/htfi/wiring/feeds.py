@@ -17,6 +17,7 @@ from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.time import Clock
 from htfi.pipeline.intake.mapping import load_mapping, stem
 from htfi.pipeline.intake.merge import Merge
+from htfi.pipeline.intake.reorder import LEAP_NS, NO_LEAP_NS
 from htfi.pipeline.intake.source import Reader, Source
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.pipeline.ports import Position, Quarantine
@@ -26,7 +27,7 @@ _FORMATS = {
     ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv",
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
 }  # fmt: skip
-_BLOCK_ROWS = (256, 8192)
+_BLOCK_ROWS = (256, 4096)
 _ALL_BLOCK_ROWS = 32_768  # rows of all sources in memory at once
 
 
@@ -101,7 +102,9 @@ def open_feed(
                 reader = _open_file(spec, block_rows, inbox)
             tolerance_ns = 0 if spec.by_arrival else spec.tolerance_ns
             keep = spec.duplicates == "keep"
-            sources.append(Source(spec.name, reader, tolerance_ns, keep_duplicates=keep))
+            leap_ns = NO_LEAP_NS if spec.by_arrival else LEAP_NS
+            source = Source(spec.name, reader, tolerance_ns, keep_duplicates=keep, leap_ns=leap_ns)
+            sources.append(source)
         return Merge(sources, quarantine, bell, position)
     except BaseException:
         for source in sources:

@@ -22,7 +22,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 _NULL = np.uint64(0xD1B54A32D192ED03)
 
 
-class NotColumnwise(Exception):  # noqa: N818 -- a fork in the road, not a fault
+class NotColumnwise(Exception):
     """The column's type needs the row parser."""
 
 

@@ -188,12 +188,12 @@ def _one_side(columns: dict[str, Column], num_rows: int) -> tuple[list[NDArray[A
 
 def _two_sides(columns: dict[str, Column], num_rows: int) -> tuple[list[NDArray[Any]], Mask]:
     """Bid, bid size, ask, ask size of quotes; a side without a price is None."""
-    nothing = Floats(np.zeros(num_rows), np.ones(num_rows, bool))
+    nothing = Floats(np.full(num_rows, np.nan), np.ones(num_rows, bool))
     bid, bid_size, ask, ask_size = (
         numbers(columns[name]) if name in columns else nothing
         for name in ("bid", "bid_size", "ask", "ask_size")
     )
-    clean = ~(bid.null & ask.null) & ~(bid.values > ask.values) | (bid.null ^ ask.null)
+    clean = ~(bid.null & ask.null) & ~(bid.values > ask.values)  # a null side is NaN, above nothing
     for price, size in ((bid, bid_size), (ask, ask_size)):
         clean &= price.null | (_positive(price) & (size.null | _at_least_0(size)))
     return [

@@ -48,7 +48,8 @@ class Lines:
             offset += length + 1
         self._offset, self._rest = offset, rest
         if len(rest) > self._max_bytes:
-            self._rest, self._skipped = rest[:_KEPT_BYTES], len(rest) - _KEPT_BYTES
+            self._rest = rest[:_KEPT_BYTES]
+            self._skipped = len(rest) - len(self._rest)
         return records
 
     def finish(self) -> list[Record]:

@@ -17,6 +17,7 @@ from htfi.domain.events import Event, Rejection
 from htfi.pipeline.intake.columns import Layout, require_layout
 from htfi.pipeline.intake.identity import identity
 from htfi.pipeline.intake.peek import SAMPLE_ROWS, SIDES_ROWS, Findings, find_out
+from htfi.pipeline.intake.reorder import InOrder
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.source import Block, Mark
 from htfi.pipeline.intake.spec import SourceSpec
@@ -25,9 +26,8 @@ pa: Any = pyarrow  # ships no types
 pc: Any = pyarrow.compute
 pq: Any = pyarrow.parquet
 
-pa.set_memory_pool(pa.system_memory_pool())  # the default pool keeps what is freed: 20 MB more for a replay
-
 _NEWS_ROWS = 1024  # long rows
+_KEEP_BATCHES = 32  # then freed pages go back to the system, which the pool does not do by itself
 
 
 class ParquetReader:
@@ -41,11 +41,14 @@ class ParquetReader:
         self._block_rows = block_rows
         self._file = self._open()
         self.num_rows: int = self._file.metadata.num_rows
-        names = self._file.schema_arrow.names
-        sample_columns = [name for name in names if not _is_nested(self._file.schema_arrow.field(name).type)]
-        self._columns = sample_columns
-        sample = self._sample()
-        self._layout: Layout = require_layout(names, spec, str(path), sample[:SIDES_ROWS])
+        names: list[str] = self._file.schema_arrow.names
+        self._columns = names
+        try:
+            sample = self._sample()
+            self._layout: Layout = require_layout(names, spec, str(path), sample[:SIDES_ROWS])
+        except BaseException:
+            self.close()
+            raise
         self.findings: Findings = find_out(spec, symbol, self._layout, sample)
         self._parser = RowParser(spec, symbol, self._layout, self.findings.interval)
         if self._layout.kind == "news":
@@ -53,7 +56,7 @@ class ParquetReader:
         self._columnwise = Columnwise(self._parser, self._layout)
         if spec.duplicates == "keep":
             used = {*self._layout.fields.values(), self._layout.clock}
-            self._columns = [name for name in sample_columns if name in used]
+            self._columns = [name for name in names if name in used]
         self._batches: Iterator[Batch] = iter(())
         self._num_numbered = self._num_read = 0
 
@@ -103,7 +106,9 @@ class ParquetReader:
             batches = self._file.iter_batches(
                 self._block_rows, groups, columns=self._columns, use_threads=False
             )
-            for batch in batches:
+            for num_batches, batch in enumerate(batches):
+                if num_batches % _KEEP_BATCHES == 0:
+                    pa.default_memory_pool().release_unused()
                 skip = min(max(first_row - before, 0), batch.num_rows)
                 before += batch.num_rows
                 if skip < batch.num_rows:
@@ -120,8 +125,10 @@ class ParquetReader:
     def _wanted(self, batch: Batch) -> Batch:
         """Rows of the symbols or series that the mapping asks for; a row without one stays, to be refused."""
         column = self._layout.fields.get("series" if self._layout.kind == "macro" else "symbol")
-        if not self._spec.only or column is None or self._layout.kind == "news":
+        if not self._spec.only or self._layout.kind == "news":
             return batch
+        if column is None:
+            return batch if self._parser.symbol in self._spec.only else batch.slice(0, 0)
         names = batch.column(column)
         if isinstance(names, pa.DictionaryArray):
             names = names.dictionary_decode()
@@ -175,14 +182,11 @@ def _identities(items: list[Any], hashes: list[int] | None) -> list[Any] | None:
     ]
 
 
-def _order(available_ns: NDArray[np.int64]) -> tuple[int, int] | None:
-    if bool(np.all(available_ns[1:] >= available_ns[:-1])):
-        return int(available_ns[0]), int(available_ns[-1])
-    return None
-
-
-def _is_nested(kind: Any) -> bool:
-    return pa.types.is_nested(kind)
+def _order(available_ns: NDArray[np.int64]) -> InOrder | None:
+    steps = np.diff(available_ns, prepend=available_ns[0])
+    if steps.min() < 0:
+        return None
+    return InOrder(int(available_ns[0]), int(available_ns[-1]), int(steps.max()))
 
 
 def _line(error: BaseException) -> str:

@@ -40,8 +40,12 @@ class TextReader:
         self.num_bytes = path.stat().st_size
         self._begin = 0  # after a byte order mark and the header
         self._rows: JsonRows | CsvRows = JsonRows()
-        layout = self._read_head()
-        sample = self._sample()
+        try:
+            layout = self._read_head()
+            sample = self._sample()
+        except BaseException:
+            self.close()
+            raise
         self.findings: Findings = find_out(spec, symbol, layout, sample)
         self._parser = RowParser(spec, symbol, layout, self.findings.interval, sample[:SIDES_ROWS])
         self._records = self._records_from(self._begin)

@@ -24,20 +24,18 @@ def check_url(url: str) -> None:
     """Raises: InvalidInput."""
     try:
         parse_uri(url)
-    except InvalidURI as error:
+    except (InvalidURI, ValueError) as error:
         raise InvalidInput(f"'{url}' is no WebSocket address: write ws://HOST:PORT/PATH") from error
 
 
 class WebSocketPump:
-    """Gives up only when the very first connection does not come about within `first_connect_s`."""
+    """Gives up only when the very first connection does not come about within 10 s."""
 
-    def __init__(
-        self, inbox: Inbox, url: str, subscribe: str, first_connect_s: float = FIRST_CONNECT_S
-    ) -> None:
+    def __init__(self, inbox: Inbox, url: str, subscribe: str) -> None:
         self._inbox = inbox
         self._url = url
         self._subscribe = subscribe
-        self._first_connect_s = first_connect_s
+        self._first_connect_s = FIRST_CONNECT_S
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="websocket", daemon=True)
 

@@ -102,11 +102,12 @@ class Layout:
     stamps_end: bool  # the time column's name says that it is the bar's end
     clock: str = ""  # a second column with the time of day, for a date
 
-    def missing(self) -> list[str]:
+    def missing(self, spec: SourceSpec) -> list[str]:
         """Fields without which no row of this kind can be read."""
-        absent = [name for name in REQUIRED[self.kind] if name not in self.fields]
-        if absent == ["ts"] and "available_at" in self.fields:
-            return []
+        timed = spec.by_arrival or "available_at" in self.fields
+        absent = [
+            name for name in REQUIRED[self.kind] if name not in self.fields and not (timed and name == "ts")
+        ]
         if (
             self.kind == "quote"
             and not self.fields.keys() & {"bid", "ask"}
@@ -196,7 +197,7 @@ def require_layout(
         raise InvalidInput(
             f"{where}: columns {', '.join(names)} fit no kind of event: state kind and columns in a mapping"
         )
-    if missing := layout.missing():
+    if missing := layout.missing(spec):
         raise InvalidInput(
             f"{where}: a {layout.kind} needs {', '.join(missing)}; its columns are {', '.join(names)}: "
             "map them under [source.columns]"

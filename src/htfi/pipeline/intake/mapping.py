@@ -77,8 +77,9 @@ def _read_source(table: Any, where: str, folder: Path) -> SourceSpec:
 def stem(path: str) -> str:
     """A file's name without its endings: 'data/AAPL.csv.gz' → 'AAPL'."""
     name = Path(path).name
-    for ending in (".gz", ".parquet", ".csv", ".jsonl", ".ndjson", ".json", ".tsv", ".txt", ".pq"):
-        name = name.removesuffix(ending)
+    for ending in (".gz", ".parquet", ".pq", ".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json"):
+        if name.lower().endswith(ending):
+            name = name[: -len(ending)]
     return name or Path(path).name
 
 

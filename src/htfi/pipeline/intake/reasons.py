@@ -26,10 +26,11 @@ class Reason(StrEnum):
     ABSURD_TIME = "absurd_time"
     DUPLICATE = "duplicate"
     LATE = "late"
+    AHEAD = "ahead"
 
 
-class Refusal(Exception):  # noqa: N818 -- an outcome that intake turns into a Rejection, never an error of the run
-    """This row cannot become an event."""
+class Refusal(Exception):
+    """This row cannot become an event: intake turns it into a rejection, it never ends a run."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(detail)

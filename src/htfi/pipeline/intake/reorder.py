@@ -6,7 +6,7 @@
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
-from typing import cast
+from typing import NamedTuple, cast
 
 import msgspec
 
@@ -15,6 +15,10 @@ from htfi.domain.time import NS_PER_S, format_ns
 from htfi.pipeline.intake.reasons import RAW_CHARS, Reason
 
 BEFORE_ALL_NS = -(1 << 63)
+LEAP_NS = 60 * NS_PER_S
+NO_LEAP_NS = 1 << 65  # for rows that this machine stamps itself
+_VOTES_AGAINST = 3
+_MOST_WAITING = 32
 
 
 class Refused(msgspec.Struct, frozen=True, gc=False):
@@ -30,12 +34,23 @@ Item = Trade | Quote | Bar | News | MacroRelease | Refused
 instant: Callable[[Item], int] = attrgetter("available_at_ns")
 
 
+class InOrder(NamedTuple):
+    """What is known of events that are sorted by time."""
+
+    first_ns: int
+    last_ns: int
+    longest_step_ns: int
+
+
 class Recent:
     """The identities of the last `window` rows, so that memory and restart stay bounded."""
 
     def __init__(self, window: int) -> None:
         self.window = window
         self._rows: dict[Hashable, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
     def seen(self, identity: Hashable, row: int) -> int | None:
         """Note a row; the earlier row with the same identity, if it is within the window."""
@@ -50,80 +65,139 @@ class Recent:
 class Reorder:
     """Holds what may be overtaken yet: items newer than the watermark, the latest time less the tolerance.
 
-    A refused row goes with the watermark, so that one wild time stamp cannot make the rest pile up.
+    A refused row goes with the watermark. A row that leaps ahead of all before it waits until the rows after
+    it agree or disagree, so that one wild time stamp does not make every row after it late.
     """
 
-    def __init__(self, tolerance_ns: int, max_seen_ns: int = BEFORE_ALL_NS) -> None:
-        self.max_seen_ns: int = max_seen_ns
+    def __init__(self, tolerance_ns: int, leap_ns: int = LEAP_NS) -> None:
+        self.max_seen_ns: int = BEFORE_ALL_NS
         self.reach = (BEFORE_ALL_NS, 0)  # the last in order, instant and row, of the items last taken
+        self.floor = (0, BEFORE_ALL_NS)  # rows after this one cannot come before this instant
         self._tolerance_ns = tolerance_ns
+        self._leap_ns = leap_ns
         self._held: list[Item] = []
+        self._leap: list[Event | Rejection] = []  # a row that leapt ahead, and the rows after it
+        self._votes = 0  # of the events after it: for it less against it
+
+    @property
+    def waits(self) -> bool:
+        """Whether a row that leapt ahead waits for the rows after it."""
+        return bool(self._leap)
 
     def take(
         self,
         items: Sequence[Event | Rejection],
         identities: Sequence[Hashable] | None,
         recent: Recent | None,
-        in_order: tuple[int, int] | None,
+        in_order: InOrder | None,
     ) -> list[Item]:
         """Items come in order of the source's rows; those that nothing can overtake leave in order of time.
 
-        `identities` has one entry per item; `in_order`: first and last instant of events known to be sorted.
+        `identities` has one entry per item; `in_order` is given for events known to be sorted.
         """
-        if in_order is not None and recent is None and in_order[0] >= self.max_seen_ns:
+        if recent is None and in_order is not None and self._follows(in_order):
             self._held.extend(cast("Sequence[Event]", items))
-            self.max_seen_ns = in_order[1]
-            self.reach = (in_order[1], items[-1].row)
+            self.max_seen_ns = in_order.last_ns
+            self.reach = (in_order.last_ns, items[-1].row)
         else:
-            judged = self._judge(items, identities, recent)
+            judged = self._judge(self._without_duplicates(items, identities, recent))
             self.reach = max(
                 ((item.available_at_ns, item.row) for item in judged), default=(BEFORE_ALL_NS, 0)
             )
             self._held.extend(judged)
             self._held.sort(key=instant)
-        cut = bisect_right(self._held, self._watermark_ns(), key=instant)
+        cut = bisect_right(self._held, self._watermark_ns(0), key=instant)
         ready, self._held = self._held[:cut], self._held[cut:]
         return ready
 
     def flush(self) -> list[Item]:
         """What is left, at the end of the source."""
-        ready, self._held = self._held, []
+        ready = self._held
+        while self._leap:
+            ready += self._judge(self._settle(True, ready))
+        ready.sort(key=instant)
+        self._held = []
         return ready
 
-    def _judge(
+    def _follows(self, run: "InOrder") -> bool:
+        """Whether sorted events go on where the ones before ended, without a leap anywhere."""
+        step_ns = max(run.first_ns - self.max_seen_ns, run.longest_step_ns)
+        return self.max_seen_ns <= run.first_ns and step_ns <= self._leap_ns and not self._leap
+
+    def _without_duplicates(
         self,
         items: Sequence[Event | Rejection],
         identities: Sequence[Hashable] | None,
         recent: Recent | None,
-    ) -> list[Item]:
+    ) -> Sequence[Event | Rejection]:
+        if recent is None or identities is None:
+            return items
+        checked: list[Event | Rejection] = []
+        for item, identity in zip(items, identities, strict=True):
+            earlier = None if isinstance(item, Rejection) else recent.seen(identity, item.row)
+            if earlier is not None and not isinstance(item, Rejection):
+                item = _reject(item, Reason.DUPLICATE, f"the same as row {earlier}")
+            checked.append(item)
+        return checked
+
+    def _judge(self, items: Sequence[Event | Rejection]) -> list[Item]:
         judged: list[Item] = []
-        for place, item in enumerate(items):
-            if isinstance(item, Rejection):
+        for item in items:
+            if self._leap:
+                self._leap.append(item)
+                settled = self._vote(item)
+                if settled is not None:
+                    judged += self._judge(self._settle(settled, judged))
+            elif isinstance(item, Rejection):
                 judged.append(self._refused(item))
-                continue
-            known_ns = item.available_at_ns
-            if recent is not None and identities is not None:
-                earlier = recent.seen(identities[place], item.row)
-                if earlier is not None:
-                    judged.append(self._refuse(item, Reason.DUPLICATE, f"the same as row {earlier}"))
-                    continue
-            if known_ns >= self.max_seen_ns:
-                self.max_seen_ns = known_ns
-            elif known_ns < self.max_seen_ns - self._tolerance_ns:
-                behind_s = (self.max_seen_ns - known_ns) / NS_PER_S
-                latest = f"the latest row ({format_ns(self.max_seen_ns)})"
-                detail = f"{behind_s:.9g} s behind {latest}: more than the tolerance"
-                judged.append(self._refuse(item, Reason.LATE, detail))
-                continue
-            judged.append(item)
+            else:
+                known_ns = item.available_at_ns
+                if known_ns - self.max_seen_ns > self._leap_ns:
+                    self._leap, self._votes = [item], 0
+                elif known_ns >= self._watermark_ns(item.row):
+                    self.max_seen_ns = max(self.max_seen_ns, known_ns)
+                    judged.append(item)
+                else:
+                    judged.append(self._late(item))
         return judged
 
-    def _watermark_ns(self) -> int:
-        return max(self.max_seen_ns - self._tolerance_ns, BEFORE_ALL_NS)
+    def _vote(self, item: Event | Rejection) -> bool | None:
+        """Whether the row that leapt is believed, once the rows after it have told."""
+        leapt = cast("Event", self._leap[0])
+        if not isinstance(item, Rejection):
+            agrees = item.available_at_ns >= leapt.available_at_ns - self._tolerance_ns
+            self._votes += 1 if agrees else -1
+        if self._votes > 0 or len(self._leap) >= _MOST_WAITING:
+            return True
+        return False if self._votes <= -_VOTES_AGAINST else None
 
-    def _refuse(self, event: Event, reason: Reason, detail: str) -> Refused:
-        said = msgspec.json.encode(event).decode()[:RAW_CHARS]
-        return self._refused(Rejection(event.source, event.row, reason.value, detail, said))
+    def _settle(self, believed: bool, judged: list[Item]) -> list[Event | Rejection]:
+        """Judge the row that leapt; the rows that waited with it are to be judged again."""
+        leapt, *after = self._leap
+        event = cast("Event", leapt)
+        self._leap = []
+        if believed:
+            self.max_seen_ns = max(self.max_seen_ns, event.available_at_ns)
+            judged.append(event)
+        else:
+            detail = f"the {_VOTES_AGAINST} rows after it are earlier: a wrong time stamp"
+            judged.append(self._refused(_reject(event, Reason.AHEAD, detail)))
+        return after
+
+    def _late(self, event: Event) -> Refused:
+        behind_s = (self.max_seen_ns - event.available_at_ns) / NS_PER_S
+        latest = f"the latest row ({format_ns(self.max_seen_ns)})"
+        detail = f"{behind_s:.9g} s behind {latest}: more than the tolerance"
+        return self._refused(_reject(event, Reason.LATE, detail))
+
+    def _watermark_ns(self, row: int) -> int:
+        floor_row, floor_ns = self.floor
+        return max(self.max_seen_ns - self._tolerance_ns, floor_ns if row > floor_row else BEFORE_ALL_NS)
 
     def _refused(self, rejection: Rejection) -> Refused:
-        return Refused(self._watermark_ns(), rejection.source, rejection.row, rejection)
+        return Refused(self._watermark_ns(rejection.row), rejection.source, rejection.row, rejection)
+
+
+def _reject(event: Event, reason: Reason, detail: str) -> Rejection:
+    said = msgspec.json.encode(event).decode()[:RAW_CHARS]
+    return Rejection(event.source, event.row, reason.value, detail, said)

@@ -110,7 +110,7 @@ class RowParser:
         spec = replace(self.spec, kind=kind) if kind else self.spec
         alike = [other for other in self._sample if other.keys() == row.keys()]
         layout = recognise(list(row), spec, alike or [row])
-        if layout is not None and (missing := layout.missing()):
+        if layout is not None and (missing := layout.missing(spec)):
             raise Refusal(Reason.MISSING_FIELD, f"a {layout.kind} needs {', '.join(missing)}")
         return layout
 

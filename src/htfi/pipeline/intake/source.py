@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from htfi.domain.events import Event, Rejection
-from htfi.pipeline.intake.reorder import BEFORE_ALL_NS, Item, Recent, Reorder
+from htfi.pipeline.intake.reorder import BEFORE_ALL_NS, LEAP_NS, InOrder, Item, Recent, Reorder
 
 IDENTITY_WINDOW_ROWS = 16_384
 _STRIDE_ROWS = 1024
@@ -21,15 +21,15 @@ Mark = list[int]  # what a reader needs to begin again: first the number of rows
 class Block:
     """Consecutive rows of one source, parsed; `mark` is where they begin.
 
-    `identities` has one entry per item, or is None where duplicates are kept. `in_order` holds the first and
-    the last instant where all items are events already in order of time. `known_until_ns` is a live reader's
-    word that nothing earlier will come.
+    `identities` has one entry per item, or is None where duplicates are kept. `in_order` is given where all
+    items are events already in order of time. `known_until_ns` is a live reader's word that nothing earlier
+    will come.
     """
 
     mark: Mark
     items: Sequence[Event | Rejection]
     identities: Sequence[Hashable] | None = None
-    in_order: tuple[int, int] | None = None
+    in_order: InOrder | None = None
     known_until_ns: int | None = None
 
 
@@ -64,23 +64,33 @@ class _Anchor:
     row: int  # rows up to this one only teach identities
     max_seen_ns: int
     reach: tuple[int, int]
+    settled: bool  # False while a row of the block waits for the row after it
 
 
 class Source:
     """Items that can be handed out stand in `ready`, in order of time and row."""
 
-    def __init__(self, name: str, reader: Reader, tolerance_ns: int, *, keep_duplicates: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        reader: Reader,
+        tolerance_ns: int,
+        *,
+        keep_duplicates: bool,
+        leap_ns: int = LEAP_NS,
+    ) -> None:
         self.name = name
         self.reader = reader
         self.ready: list[Item] = []
         self.done = False
         self.known_until_ns: int | None = None
         self.last: tuple[int, int] | None = None  # instant and row of the last item handed out
-        self._reorder = Reorder(tolerance_ns)
+        self._reorder = Reorder(tolerance_ns, leap_ns)
         self._recent = None if keep_duplicates else Recent(IDENTITY_WINDOW_ROWS)
         self._anchors: deque[_Anchor] = deque()
         self._saved: dict[str, Any] | None = None
         self._judge_after_row = 0
+        self._num_rows = 0
         self._resuming = False
 
     def start(self, saved: dict[str, Any] | None) -> None:
@@ -88,6 +98,7 @@ class Source:
         self._saved = saved
         if saved is not None:
             self._reorder.max_seen_ns = saved["max_seen_ns"]
+            self._reorder.floor = (saved["floor"][0], saved["floor"][1])
             self._judge_after_row = saved["row"]
             self.last = None if saved["last"] is None else (saved["last"][0], saved["last"][1])
             self._resuming = self.last is not None
@@ -113,7 +124,10 @@ class Source:
         if not self._anchors:
             return self._saved
         last = self.last or (BEFORE_ALL_NS, 0)
-        first = next((anchor for anchor in self._anchors if anchor.reach > last), self._anchors[-1])
+        first = next(
+            (anchor for anchor in self._anchors if anchor.reach > last or not anchor.settled),
+            self._anchors[-1],
+        )
         needed_row = first.row - (IDENTITY_WINDOW_ROWS if self._recent else 0)
         while (
             len(self._anchors) > 1
@@ -125,18 +139,22 @@ class Source:
             "mark": self._anchors[0].mark,
             "row": first.row,
             "max_seen_ns": first.max_seen_ns,
+            # Where a stream ended, all was handed out; rows that a continuation brings stay behind that.
+            "floor": [self._num_rows, last[0]] if self.done else list(self._reorder.floor),
             "last": None if self.last is None else list(self.last),
         }
 
     def _take(self, block: Block) -> list[Item]:
         if not block.items:
             return []
+        self._num_rows = block.mark[0] + len(block.items)
         if self._judge_after_row > block.mark[0]:
             block = self._learn(block)
-        before_ns = self._reorder.max_seen_ns
+        before_ns, waited = self._reorder.max_seen_ns, self._reorder.waits
         ready = self._reorder.take(block.items, block.identities, self._recent, block.in_order)
         row = max(block.mark[0], self._judge_after_row)
-        self._anchor(_Anchor(block.mark, row, before_ns, self._reorder.reach))
+        anchor = _Anchor(block.mark, row, before_ns, self._reorder.reach, not self._reorder.waits)
+        self._anchor(anchor, begins=not waited)
         return ready
 
     def _learn(self, block: Block) -> Block:
@@ -152,15 +170,17 @@ class Source:
             block.mark, block.items[cut:], identities, None if cut else block.in_order, block.known_until_ns
         )
 
-    def _anchor(self, anchor: _Anchor) -> None:
-        """Live sources bring rows one by one: blocks of a few rows share an anchor."""
+    def _anchor(self, anchor: _Anchor, *, begins: bool) -> None:
+        """Keep where to begin again: not while a row waits for its next, nor at each of a live source's rows."""
         newest = self._anchors[-1] if self._anchors else None
-        if (
+        near = (
             newest is not None
             and newest.row == newest.mark[0]
             and anchor.mark[0] - newest.mark[0] < _STRIDE_ROWS
-        ):
+        )
+        if newest is not None and (near or not begins):
             newest.reach = max(newest.reach, anchor.reach)
+            newest.settled = anchor.settled
         else:
             self._anchors.append(anchor)
             if len(self._anchors) > 2 * IDENTITY_WINDOW_ROWS // _STRIDE_ROWS:

@@ -1,0 +1,153 @@
+"""The merge keeps time's order over files and live sources, and never lets a silent one stop the others for good."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from htfi.domain.errors import DependencyUnavailable
+from htfi.domain.events import Event, FeedItem, Rejection, TimePassed, Trade
+from htfi.domain.time import NS_PER_S
+from htfi.pipeline.intake.merge import Merge
+from htfi.pipeline.intake.reorder import LEAP_NS, NO_LEAP_NS
+from htfi.pipeline.intake.source import Block, Mark, Source
+
+T0_NS = 1_381_132_800 * NS_PER_S
+
+
+class ListReader:
+    """Blocks from a list; a live one gives what `blocks` holds and never ends."""
+
+    def __init__(
+        self, blocks: list[list[Event | Rejection]], now_ns: Callable[[], int] | None = None
+    ) -> None:
+        self.blocks = blocks
+        self.live = now_ns is not None
+        self._now_ns = now_ns
+        self._row = 0
+
+    def start(self, mark: Mark | None) -> None:
+        assert mark is None
+
+    def read(self) -> Block | None:
+        known_ns = self._now_ns() if self._now_ns else None
+        if not self.blocks:
+            return Block([self._row], [], known_until_ns=known_ns) if self.live else None
+        items = self.blocks.pop(0)
+        self._row += len(items)
+        return Block([self._row - len(items)], items)
+
+    def progress(self) -> float | None:
+        return None if self.live else 0.5
+
+    def close(self) -> None: ...
+
+
+class Aside:
+    """A quarantine that only remembers."""
+
+    def __init__(self) -> None:
+        self.rejections: list[Rejection] = []
+
+    def set_aside(self, rejection: Rejection) -> None:
+        self.rejections.append(rejection)
+
+    def counts(self) -> dict[str, int]:
+        return {}
+
+    def position(self) -> dict[str, Any]:
+        return {}
+
+    def close(self) -> None: ...
+
+
+def trade(source: str, second: float, row: int) -> Trade:
+    at_ns = T0_NS + round(second * NS_PER_S)
+    return Trade(at_ns, at_ns, source, row, "A", 1.0, 1.0)
+
+
+def source(name: str, reader: ListReader, tolerance_ns: int = 0) -> Source:
+    leap_ns = NO_LEAP_NS if reader.live else LEAP_NS
+    return Source(name, reader, tolerance_ns, keep_duplicates=True, leap_ns=leap_ns)
+
+
+def merge(*sources: Source, aside: Aside | None = None) -> Merge:
+    return Merge(sources, aside or Aside(), threading.Event())
+
+
+def told(items: Sequence[FeedItem]) -> list[tuple[str, int]]:
+    return [(item.source, item.row) for item in items if not isinstance(item, TimePassed)]
+
+
+def test_ties_go_by_source_then_row() -> None:
+    first = ListReader([[trade("a", 0, 1), trade("a", 1, 2)], [trade("a", 1, 3), trade("a", 2, 4)]])
+    second = ListReader([[trade("b", 1, 1)], [trade("b", 1, 2), trade("b", 2, 3)]])
+    found = told(list(merge(source("a", first), source("b", second))))
+    assert found == [("a", 1), ("a", 2), ("a", 3), ("b", 1), ("b", 2), ("a", 4), ("b", 3)]
+
+
+def test_the_last_rows_of_a_file_need_no_later_one() -> None:
+    feed = merge(source("a", ListReader([[trade("a", 0, 1), trade("a", 0.5, 2)]]), NS_PER_S))
+    assert told(list(feed)) == [("a", 1), ("a", 2)]
+
+
+def test_refused_rows_reach_the_quarantine_when_the_stream_reaches_them() -> None:
+    aside = Aside()
+    bad = Rejection("a", 2, "malformed", "", "")
+    feed = merge(source("a", ListReader([[trade("a", 0, 1), bad, trade("a", 1, 3)]])), aside=aside)
+    items = iter(feed)
+    assert next(items).available_at_ns == T0_NS
+    assert aside.rejections == []
+    next(items)
+    assert aside.rejections == [bad]
+
+
+def test_a_silent_live_source_does_not_hold_up_files() -> None:
+    file = ListReader([[trade("f", 0, 1)], [trade("f", 1, 2)]])
+    live = ListReader([], now_ns=lambda: T0_NS + 100 * NS_PER_S)
+    items = iter(merge(source("f", file), source("l", live)))
+    assert told([next(items), next(items)]) == [("f", 1), ("f", 2)]
+
+
+def test_time_passes_while_a_live_source_is_silent() -> None:
+    clock = iter(range(T0_NS, T0_NS + 10 * NS_PER_S, NS_PER_S // 4))
+    live = ListReader([[trade("l", 0, 1)]], now_ns=lambda: next(clock))
+    feed = merge(source("l", live))
+    items = iter(feed)
+    assert told([next(items)]) == [("l", 1)]
+    later = [next(items), next(items)]
+    assert all(isinstance(item, TimePassed) for item in later)
+    assert T0_NS < later[0].available_at_ns < later[1].available_at_ns
+    live.blocks.append([trade("l", 5, 2)])
+    assert told([next(items)]) == [("l", 2)]
+
+
+def test_a_clock_that_stands_still_passes_no_time() -> None:
+    live = ListReader([[trade("l", 0, 1)]], now_ns=lambda: T0_NS)
+    feed = merge(source("l", live))
+    items = iter(feed)
+    next(items)
+    threading.Timer(0.6, feed.stop).start()
+    assert list(items) == []
+
+
+def test_stop_ends_the_wait_for_a_live_source() -> None:
+    feed = merge(source("l", ListReader([], now_ns=lambda: T0_NS)))
+    threading.Timer(0.05, feed.stop).start()
+    assert all(isinstance(item, TimePassed) for item in feed)
+
+
+def test_progress_is_known_where_any_source_has_an_end() -> None:
+    file, live = ListReader([]), ListReader([], now_ns=lambda: T0_NS)
+    assert merge(source("f", file), source("l", live)).progress() == 0.5
+    assert merge(source("l", live)).progress() is None
+
+
+def test_what_a_reader_raises_reaches_the_caller() -> None:
+    class Broken(ListReader):
+        def read(self) -> Block | None:
+            raise DependencyUnavailable("disk gone")
+
+    with pytest.raises(DependencyUnavailable, match="disk gone"):
+        list(merge(source("a", Broken([]))))
