@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+KERNEL := $(wildcard src/htfi/market/*.py src/htfi/market/*.pxd)
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .PHONY: run test test-all check format goals clean
@@ -34,13 +35,13 @@ goals: $(VENV)/.dev
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.run: pyproject.toml constraints.txt setup.py src/htfi/market/kernel.py | $(VENV)/bin/python
+$(VENV)/.run: pyproject.toml constraints.txt setup.py $(KERNEL) | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e .
 	touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt setup.py src/htfi/market/kernel.py | $(VENV)/bin/python
+$(VENV)/.dev: pyproject.toml constraints.txt setup.py $(KERNEL) | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e '.[dev,bench]'
 	touch $@ $(VENV)/.run
 
 clean:
-	rm -rf build $(VENV) src/htfi/market/kernel*.so src/htfi/market/kernel.c
+	rm -rf build $(VENV) src/htfi/market/*.so src/htfi/market/*.c

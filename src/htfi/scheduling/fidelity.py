@@ -9,6 +9,8 @@
 | SECURE      | manipulation suspected                     |
 """
 
+from functools import lru_cache
+
 from htfi.domain.decision import Plan, Regime, Rung
 from htfi.scheduling.config import FidelityConfig
 
@@ -24,6 +26,7 @@ _INSTEAD = {
 }
 
 
+@lru_cache(maxsize=256)  # the same few answers, again and again
 def plan(
     regime: Regime,
     deadline_ms: float,

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 Row = Mapping[str, Any]
+WIDTH = 150  # columns of a table that goes to a file
 
 
 def report(
@@ -20,6 +21,8 @@ def report(
     from rich.table import Table
 
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDTH)
     table = Table(title=f"htfi bench {name}", title_justify="left")
     columns = list(dict.fromkeys(key for row in rows for key in row))
     for column in columns:
