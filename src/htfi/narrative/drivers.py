@@ -7,6 +7,7 @@ from htfi.narrative.words import family
 
 MIN_RATIO = 1.25  # nearer to usual than this, either way, a feature explains nothing
 _MAX_RATIO_BELOW = 1.0 / MIN_RATIO
+_QUIET = "return"  # that the last move was small moves nothing
 
 
 def drivers(features: Mapping[str, float], usual: Mapping[str, float], limit: int = 3) -> list[Driver]:
@@ -21,7 +22,7 @@ def drivers(features: Mapping[str, float], usual: Mapping[str, float], limit: in
             size = value if value >= 0.0 else -value
             if size >= MIN_RATIO * mean:
                 found.append((size / mean, name))
-            elif 0.0 < size <= _MAX_RATIO_BELOW * mean:
+            elif 0.0 < size <= _MAX_RATIO_BELOW * mean and not name.startswith(_QUIET):
                 found.append((mean / size, name))
     found.sort(reverse=True)
     chosen: list[Driver] = []

@@ -16,7 +16,14 @@ _UNITS = {
     "s": (" s", 1.0),
     "ms": (" ms", 1.0),
 }
-_SPELT = {"vol": "volatility", "ofi": "order-flow imbalance", "rv": "realised variance", "vix": "VIX"}
+_SPELT = {
+    "vol": "volatility",
+    "ofi": "order-flow imbalance",
+    "rv": "realised variance",
+    "bv": "bipower variance",
+    "vix": "VIX",
+}
+_SAME = {"bv": "rv"}  # two measures of one thing: told once
 _SILENT = frozenset({"bps", "fraction", "sigmas"})
 # Prices and tallies: how far they are from usual says nothing of risk.
 _LEVELS = frozenset({"mid", "microprice", "price", "close", "bid", "ask", "count"})
@@ -31,7 +38,7 @@ def family(feature: str) -> str | None:
     if feature.startswith("num_") or not _LEVELS.isdisjoint(feature.split("_")):
         return None
     words = [word for word in feature.split("_") if not any(char.isdigit() for char in word)]
-    return words[0] if words else feature
+    return _SAME.get(words[0], words[0]) if words else feature
 
 
 def comparison(feature: str, value: float, usual: float, ratio: float) -> str:
