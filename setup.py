@@ -30,7 +30,7 @@ class BuildAllOrNone(build_ext):
         try:
             super().build_extensions()
         except Exception as error:  # noqa: BLE001 - whatever ails the compiler, interpreted is right, only slower
-            self.warn(f"the market kernel will run interpreted, about 50 times slower: {error}")
+            self.warn(f"the market kernel will run interpreted, about 40 times slower: {error}")
             self.extensions = []
             for file in FOLDER.glob("*.so"):  # of an earlier build, now out of step
                 file.unlink()

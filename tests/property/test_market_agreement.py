@@ -55,6 +55,16 @@ def test_restored_market_goes_on_as_if_it_had_never_stopped(rows: list[Row], cut
     assert snapshot(second) == snapshot(whole)
 
 
+def test_what_is_kept_does_not_grow_with_the_stream() -> None:
+    market = Market(CONFIG)
+    rows = walk(1, 20_000, 4 * 10**9)  # hours of market time: every ring wraps
+    sizes: list[int] = []
+    for start in range(0, len(rows), 5_000):
+        market.observe_batch(to_batch(rows[start : start + 5_000]))
+        sizes.append(len(snapshot(market)))
+    assert max(sizes) <= 1.01 * sizes[0]
+
+
 @pytest.mark.skipif(not COMPILED, reason="no C compiler was at hand: there is only the interpreted kernel")
 @pytest.mark.parametrize("seed", range(2))
 def test_compiled_and_interpreted_kernels_agree_to_the_bit(seed: int, interpreted: ModuleType) -> None:

@@ -67,7 +67,9 @@ def _pandas_runs(trades: Path, num_runs: int) -> list[float]:
     pd = _load("pandas")
 
     def run() -> None:
-        frame = pd.read_parquet(trades, columns=["ts", "symbol", "price", "size"]).set_index("ts")
+        frame = pd.read_parquet(
+            trades, columns=["ts", "symbol", "price", "size"], use_threads=False
+        ).set_index("ts")
         for _, ticks in frame.groupby("symbol", observed=True):
             ticks["price"].resample("60s").ohlc()
             ticks["size"].resample("60s").sum()
