@@ -1,0 +1,61 @@
+"""The command's doors: help that answers at once, one line for what goes wrong."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("numpy", "pyarrow", "plotly", "rich", "cryptography", "sqlite3", "websockets", "msgspec")
+
+
+def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "htfi", *arguments], capture_output=True, text=True, timeout=60
+    )
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from htfi.apps.cli.main import cli; "
+        "cli(['--help'], standalone_mode=False); "
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_help_shows_examples_of_every_command() -> None:
+    told = run("--help").stdout
+    for command in ("htfi run", "htfi forecast", "htfi report", "htfi ledger verify"):
+        assert command in told
+
+
+@pytest.mark.parametrize("command", ["run", "forecast", "report", "ledger", "bench", "completion"])
+def test_each_command_teaches_by_example(command: str) -> None:
+    done = run(command, "--help")
+    assert done.returncode == 0
+    assert f"htfi {command}" in done.stdout
+    assert "Example" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["run", "no-such.csv"], "no-such.csv"),
+        (["run", "--map", "no-such.toml"], "no-such.toml"),
+        (["run", "--settings", "no-such.toml"], "no-such.toml"),
+        (["run", "--bar", "sixty"], "sixty"),
+        (["report", "no-such-folder"], "no-such-folder"),
+        (["ledger", "verify", "no-such-folder"], "no-such-folder"),
+        (["forecast", "no-such.csv"], "no-such.csv"),
+    ],
+)
+def test_a_wrong_argument_is_one_line_that_names_it(arguments: list[str], told: str, tmp_path) -> None:
+    if arguments[0] == "run":
+        arguments = [*arguments, "--out", str(tmp_path / "out")]
+    done = run(*arguments)
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("htfi: ")
+    assert told in lines[0]

@@ -1,0 +1,281 @@
+"""The loop with hand-made ports: what is decided when, what is recorded, and in which order it leaves."""
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from htfi.domain.decision import Decision, Receipt, decode_decision
+from htfi.domain.errors import IntegrityError, LedgerUnavailable
+from htfi.domain.events import Bar, FeedItem, News, TimePassed, Trade
+from htfi.domain.time import NS_PER_DAY, NS_PER_S
+from htfi.governance.ledger.merkle import leaf_hash
+from htfi.pipeline.loop import Loop
+from htfi.pipeline.moments import split_moments
+from htfi.wiring.engine import build_loop
+from htfi.wiring.settings import load_settings, override
+
+START_NS = 15_000 * NS_PER_DAY
+NUM_DAYS = 40
+
+
+class ListFeed:
+    def __init__(self, items: Sequence[FeedItem]) -> None:
+        self.items = list(items)
+        self.stopped = False
+
+    def __iter__(self) -> Iterator[FeedItem]:
+        for item in self.items:
+            if self.stopped:
+                return
+            yield item
+
+    def position(self) -> dict[str, object]:
+        return {}
+
+    def progress(self) -> float | None:
+        return None
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def close(self) -> None: ...
+
+
+class MemoryLedger:
+    def __init__(self, log: list[str]) -> None:
+        self.entries: list[bytes] = []
+        self.log = log
+        self.full = False
+
+    @property
+    def size(self) -> int:
+        return len(self.entries)
+
+    def entry(self, index: int) -> bytes:
+        return self.entries[index]
+
+    def append(self, entries: Sequence[bytes]) -> list[Receipt]:
+        if self.full:
+            raise LedgerUnavailable("the disk is full")
+        start = len(self.entries)
+        self.entries += entries
+        self.log += [f"record {start + k}" for k in range(len(entries))]
+        return [Receipt(start + k, leaf_hash(entry).hex()) for k, entry in enumerate(entries)]
+
+    def tidy(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class MemoryOutlet:
+    def __init__(self, log: list[str]) -> None:
+        self.released: list[tuple[Receipt, bytes]] = []
+        self.log = log
+
+    @property
+    def num_released(self) -> int:
+        return len(self.released)
+
+    def release(self, receipt: Receipt, entry: bytes) -> None:
+        self.released.append((receipt, entry))
+        self.log.append(f"release {receipt.index}")
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def bar(symbol: str, day: int, close: float, row: int = 1) -> Bar:
+    end_ns = START_NS + day * NS_PER_DAY
+    return Bar(
+        end_ns,
+        end_ns,
+        "bars",
+        row,
+        symbol,
+        "1d",
+        end_ns - NS_PER_DAY,
+        end_ns,
+        close,
+        close * 1.01,
+        close * 0.99,
+        close,
+    )
+
+
+def days(*symbols: str) -> list[FeedItem]:
+    return [
+        bar(symbol, day, 100.0 + (day * 7919 % 13) / 10, row=day * len(symbols) + k + 1)
+        for day in range(NUM_DAYS)
+        for k, symbol in enumerate(symbols)
+    ]
+
+
+def loop_over(items: Sequence[FeedItem], group_ms: float = 0.0) -> tuple[Loop, MemoryLedger, MemoryOutlet]:
+    log: list[str] = []
+    ledger, outlet = MemoryLedger(log), MemoryOutlet(log)
+    settings = override(load_settings(environment={}), "pipeline", group_ms=group_ms)
+    return build_loop(settings, ListFeed(items), ledger, outlet), ledger, outlet
+
+
+def run(loop: Loop) -> None:
+    loop.run(lambda: None)
+
+
+def decisions(ledger: MemoryLedger) -> list[Decision]:
+    return [decode_decision(entry) for entry in ledger.entries]
+
+
+def test_every_decision_is_recorded_before_it_is_released() -> None:
+    loop, ledger, outlet = loop_over(days("A", "B"))
+    run(loop)
+    log = ledger.log
+    assert ledger.size == outlet.num_released > 0
+    for index in range(ledger.size):
+        assert log.index(f"record {index}") < log.index(f"release {index}")
+    assert len(set(log)) == len(log)
+
+
+def test_series_that_close_together_share_their_moment_and_inputs() -> None:
+    loop, ledger, _ = loop_over(days("A", "B"))
+    run(loop)
+    found = decisions(ledger)
+    first, second = found[0], found[1]
+    assert (first.symbol, second.symbol) == ("A", "B")
+    assert first.as_of_ns == second.as_of_ns
+    assert first.inputs == second.inputs
+
+
+def test_news_known_at_the_bars_instant_is_cited_and_later_news_is_not() -> None:
+    items = days("A")
+    at_ns = items[30].available_at_ns
+    on_time = News(at_ns, at_ns, "wire", 1, "n1", "On time")
+    late = News(at_ns + 1, at_ns + 1, "wire", 2, "n2", "Too late")
+    loop, ledger, _ = loop_over(sorted([*items, on_time, late], key=lambda item: item.available_at_ns))
+    run(loop)
+    decided = next(decision for decision in decisions(ledger) if decision.as_of_ns == at_ns)
+    assert decided.rationale.cited == ["n1"]
+
+
+def test_a_tick_at_the_very_end_of_a_bar_belongs_to_the_next() -> None:
+    settings_bar_ns = 60 * NS_PER_S
+    items: list[FeedItem] = [
+        Trade(
+            START_NS + k * settings_bar_ns,
+            START_NS + k * settings_bar_ns,
+            "t",
+            k + 1,
+            "A",
+            100.0 + k % 3,
+            1.0,
+        )
+        for k in range(60)
+    ]
+    loop, ledger, _ = loop_over(items)
+    run(loop)
+    last = decisions(ledger)[-1]
+    assert last.as_of_ns == items[-1].available_at_ns
+    assert last.last_price == items[-2].price  # type: ignore[union-attr]
+
+
+def test_silence_of_a_live_feed_closes_bars_and_releases() -> None:
+    items: list[FeedItem] = [
+        Trade(
+            START_NS + k * 60 * NS_PER_S + 5,
+            START_NS + k * 60 * NS_PER_S + 5,
+            "t",
+            k + 1,
+            "A",
+            100.0 + k % 3,
+            1.0,
+        )
+        for k in range(40)
+    ]
+    loop, ledger, outlet = loop_over([*items, TimePassed(START_NS + 40 * 60 * NS_PER_S)], group_ms=1e9)
+    run(loop)
+    assert decisions(ledger)[-1].as_of_ns == START_NS + 40 * 60 * NS_PER_S
+    assert outlet.num_released == ledger.size
+
+
+def test_a_group_waits_for_its_time_and_leaves_whole_at_the_end() -> None:
+    loop, ledger, outlet = loop_over(days("A"), group_ms=1e9)
+    for item in loop.feed:
+        loop.step(item)
+    assert ledger.size == 0
+    loop.recorder.release(now=True)
+    assert ledger.size == outlet.num_released > 0
+
+
+def test_a_full_ledger_stops_the_run_and_nothing_is_released() -> None:
+    loop, ledger, outlet = loop_over(days("A"))
+    ledger.full = True
+    with pytest.raises(LedgerUnavailable, match="none was released unrecorded"):
+        run(loop)
+    assert outlet.num_released == 0
+
+
+def test_recorded_but_unreleased_decisions_are_released_first_on_the_next_start() -> None:
+    loop, ledger, outlet = loop_over(days("A"))
+    run(loop)
+    kept = outlet.released[:3]
+    again, second_ledger, second_outlet = loop_over(days("A"))
+    second_ledger.entries, second_outlet.released = list(ledger.entries), list(kept)
+    run(again)
+    assert [receipt.index for receipt, _ in second_outlet.released] == list(range(ledger.size))
+    assert second_ledger.entries == ledger.entries
+    assert not any(line.startswith("record") for line in second_ledger.log)
+
+
+def test_a_decision_that_comes_out_differently_from_the_ledger_is_refused() -> None:
+    loop, ledger, outlet = loop_over(days("A"))
+    run(loop)
+    again, second_ledger, second_outlet = loop_over(days("A")[1:])
+    second_ledger.entries, second_outlet.released = ledger.entries, outlet.released
+    with pytest.raises(IntegrityError, match="comes out differently"):
+        run(again)
+
+
+def test_more_released_than_recorded_is_refused() -> None:
+    loop, ledger, outlet = loop_over(days("A"))
+    run(loop)
+    again, _, second_outlet = loop_over(days("A"))
+    second_outlet.released = outlet.released
+    with pytest.raises(IntegrityError, match="holds only 0"):
+        run(again)
+    assert ledger.size > 0
+
+
+def test_stopping_leaves_the_last_moment_open_for_the_next_start() -> None:
+    items = days("A")
+    whole, whole_ledger, _ = loop_over(items)
+    run(whole)
+    loop, ledger, _ = loop_over(items)
+    num_items = 0
+
+    def stop_midway() -> None:
+        nonlocal num_items
+        num_items += 1
+        if num_items == 30:
+            loop.stop()
+
+    loop.run(stop_midway)
+    state = loop.state()
+    rest, rest_ledger, rest_outlet = loop_over(items[30:])
+    rest_ledger.entries = list(ledger.entries)
+    rest_outlet.released = [(Receipt(k, ""), entry) for k, entry in enumerate(ledger.entries)]
+    rest.restore(state)
+    run(rest)
+    assert 0 < ledger.size < whole_ledger.size
+    assert rest_ledger.entries == whole_ledger.entries
+
+
+def test_moments_go_by_instant_and_split_a_series_that_closes_twice() -> None:
+    bars = [bar("A", 2, 1.0), bar("B", 1, 2.0), bar("A", 1, 3.0), bar("A", 1, 4.0)]
+    moments = list(split_moments(bars))
+    assert [
+        (moment.as_of_ns // NS_PER_DAY - 15_000, [b.symbol for b in moment.bars]) for moment in moments
+    ] == [
+        (1, ["B", "A"]),
+        (1, ["A"]),
+        (2, ["A"]),
+    ]
