@@ -112,7 +112,7 @@ def test_paths_that_lead_nowhere_are_one_line(tmp_path: Path) -> None:
 def test_an_inbox_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     quarantine = QuarantineFile(tmp_path / "q")
     occupied = file(tmp_path, "inbox", "a file, no folder")
-    with pytest.raises(DependencyUnavailable, match="inbox .*: free the disk or choose another folder"):
+    with pytest.raises(DependencyUnavailable, match=r"inbox .*: free the disk or choose another folder"):
         open_feed(resolve(["-"]), inbox=occupied, quarantine=quarantine, clock=SystemClock())
     quarantine.close()
 

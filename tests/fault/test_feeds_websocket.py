@@ -182,12 +182,12 @@ def test_a_killed_run_goes_on_from_its_inbox(tmp_path: Path) -> None:
         hold(connection)
 
     with server(handler) as url:
-        with feed(tmp_path, url) as (merged, quarantine):
+        with feed(tmp_path, url) as (merged, _):
             assert take(merged, 6) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
         with feed(tmp_path, url) as (merged, _):  # killed before its first save
             assert take(merged, 2) == [1.0, 2.0]
             position = {"feed": merged.position(), "quarantine": {"num_bytes": 0, "counts": {}}}
-        with feed(tmp_path, url, position=position) as (merged, quarantine):
+        with feed(tmp_path, url, position=position) as (merged, _):
             assert take(merged, 4) == [3.0, 4.0, 5.0, 6.0]
 
 
@@ -195,12 +195,11 @@ def test_files_run_past_a_silent_server(tmp_path: Path) -> None:
     file = tmp_path / "old.jsonl"
     file.write_text("\n".join(map(row, range(1, 4))), encoding="utf-8")
 
-    with server(hold) as url:
-        with feed(tmp_path, url, str(file)) as (merged, _):
-            items = iter(merged)
-            found: list[FeedItem] = []
-            while len(found) < 3 or not isinstance(found[-1], TimePassed):
-                found.append(next(items))
+    with server(hold) as url, feed(tmp_path, url, str(file)) as (merged, _):
+        items = iter(merged)
+        found: list[FeedItem] = []
+        while len(found) < 3 or not isinstance(found[-1], TimePassed):
+            found.append(next(items))
     assert [item.price for item in found if isinstance(item, Trade)] == [1.0, 2.0, 3.0]
 
 

@@ -1,6 +1,7 @@
 """Files whose symbols stand one below the other, and files in any order, come out in order of time."""
 
 import random
+from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,23 +28,29 @@ def read(folder: Path, path: Path, **defaults: str) -> tuple[list[FeedItem], lis
     return items, (folder / "q.jsonl").read_text().splitlines()
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_a_file_stacked_by_symbol_is_sorted(tmp_path: Path, form: str) -> None:
-    days = [f"2013-10-{day:02}" for day in range(7, 12)]
+@pytest.mark.parametrize(
+    "num_days", [5, 5000]
+)  # within the rows that are looked at first, and far beyond them
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_a_file_stacked_by_symbol_is_sorted(tmp_path: Path, form: str, num_days: int) -> None:
+    days = [date.fromordinal(date(1990, 1, 1).toordinal() + day).isoformat() for day in range(num_days)]
     table = [(day, symbol, place + 1.0) for symbol in ("A", "B", "C") for place, day in enumerate(days)]
     path = tmp_path / f"panel.{form}"
     if form == "csv":
         path.write_text(
             "date,symbol,close\n" + "".join(f"{d},{s},{c}\n" for d, s, c in table), encoding="utf-8"
         )
+    elif form == "jsonl":
+        rows = (f'{{"date":"{d}","symbol":"{s}","close":{c}}}\n' for d, s, c in table)
+        path.write_text("".join(rows), encoding="utf-8")
     else:
         columns = dict(zip(("date", "symbol", "close"), map(list, zip(*table, strict=True)), strict=True))
         pq.write_table(pa.table(columns), path)
     items, refused = read(tmp_path, path)
     assert [(item.symbol, item.close) for item in items if isinstance(item, Bar)] == [
-        (symbol, place + 1.0) for place in range(5) for symbol in ("A", "B", "C")
+        (symbol, place + 1.0) for place in range(num_days) for symbol in ("A", "B", "C")
     ]
-    assert [item.row for item in items if isinstance(item, Bar)] == list(range(1, 16))
+    assert [item.row for item in items if isinstance(item, Bar)] == list(range(1, 3 * num_days + 1))
     assert refused == []
 
 

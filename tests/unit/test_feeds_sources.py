@@ -54,7 +54,7 @@ def test_paths_take_the_settings_of_their_source_wherever_they_lie(mapping: Path
 
 def test_a_source_without_a_place_asks_for_one(mapping: Path) -> None:
     with pytest.raises(
-        InvalidInput, match="source 'wire' has no path, url or stdin: state one, or .* wire=PATH"
+        InvalidInput, match=r"source 'wire' has no path, url or stdin: state one, or .* wire=PATH"
     ):
         resolve([], mapping)
 

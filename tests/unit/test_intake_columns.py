@@ -82,6 +82,13 @@ def test_a_mapping_overrides_names() -> None:
     assert (layout.fields["price"], layout.fields["ts"]) == ("x", "when")
 
 
+def test_a_mapped_column_means_nothing_else_and_an_absent_one_nothing() -> None:
+    spec = SourceSpec("s", columns={"price": "close", "bid": "b"})
+    layout = recognise(["ts", "close"], spec)
+    assert layout is not None
+    assert (layout.kind, layout.fields) == ("trade", {"ts": "ts", "price": "close"})
+
+
 @pytest.mark.parametrize(
     ("names", "spec", "said"),
     [

@@ -16,7 +16,14 @@ from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.events import Event, Rejection
 from htfi.pipeline.intake.columns import Layout, require_layout
 from htfi.pipeline.intake.identity import identity
-from htfi.pipeline.intake.peek import SAMPLE_ROWS, SIDES_ROWS, Findings, find_out
+from htfi.pipeline.intake.peek import (
+    HEAD_ROWS,
+    LONG_HEAD_ROWS,
+    NUM_PROBES,
+    PROBE_ROWS,
+    Findings,
+    find_out,
+)
 from htfi.pipeline.intake.reorder import InOrder
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.source import Block, Mark
@@ -44,12 +51,15 @@ class ParquetReader:
         names: list[str] = self._file.schema_arrow.names
         self._columns = names
         try:
-            sample = self._sample()
-            self._layout: Layout = require_layout(names, spec, str(path), sample[:SIDES_ROWS])
+            head = self._sample(HEAD_ROWS)
+            self._layout: Layout = require_layout(names, spec, str(path), head)
+            self.findings: Findings = find_out(spec, symbol, self._layout, head)
+            if self.findings.may_be_stacked:
+                head = self._sample(LONG_HEAD_ROWS)
+                self.findings = find_out(spec, symbol, self._layout, head, self._probes(len(head)))
         except BaseException:
             self.close()
             raise
-        self.findings: Findings = find_out(spec, symbol, self._layout, sample)
         self._parser = RowParser(spec, symbol, self._layout, self.findings.interval)
         if self._layout.kind == "news":
             self._block_rows = min(block_rows, _NEWS_ROWS)
@@ -62,7 +72,7 @@ class ParquetReader:
 
     def start(self, mark: Mark | None) -> None:
         self._num_numbered, self._num_read = (0, 0) if mark is None else (mark[0], mark[1])
-        self._batches = self._batches_from(self._num_read)
+        self._batches = self._batches_from(self._num_read, self._block_rows)
 
     def read(self) -> Block | None:
         batch = next(self._batches, None)
@@ -92,8 +102,8 @@ class ParquetReader:
             why = error.strerror or _line(error)
             raise DependencyUnavailable(f"{self._path}: {why}: check the path and its rights") from error
 
-    def _batches_from(self, first_row: int) -> Iterator[Batch]:
-        """Batches from a row of the file on; whole row groups before it are not read."""
+    def _batches_from(self, first_row: int, num_rows: int) -> Iterator[Batch]:
+        """Batches of `num_rows` from a row of the file on; whole row groups before it are not read."""
         metadata = self._file.metadata
         group, before = 0, 0
         while group < metadata.num_row_groups and before + metadata.row_group(group).num_rows <= first_row:
@@ -103,9 +113,7 @@ class ParquetReader:
             return
         groups = list(range(group, metadata.num_row_groups))
         try:
-            batches = self._file.iter_batches(
-                self._block_rows, groups, columns=self._columns, use_threads=False
-            )
+            batches = self._file.iter_batches(num_rows, groups, columns=self._columns, use_threads=False)
             for num_batches, batch in enumerate(batches):
                 if num_batches % _KEEP_BATCHES == 0:
                     pa.default_memory_pool().release_unused()
@@ -118,9 +126,19 @@ class ParquetReader:
                 f"{self._path}: damaged after row {before} ({_line(error)}): fetch it again"
             ) from error
 
-    def _sample(self) -> list[dict[str, Any]]:
-        batch = next(self._batches_from(0), None)
-        return [] if batch is None else cells(batch.slice(0, SAMPLE_ROWS))
+    def _sample(self, num_rows: int) -> list[dict[str, Any]]:
+        batch = next(self._batches_from(0, num_rows), None)
+        return [] if batch is None else cells(batch)
+
+    def _probes(self, after_row: int) -> Iterator[dict[str, Any]]:
+        """A few rows from each of several places after the head; only the columns that a stack shows in."""
+        stride = max((self.num_rows - after_row) // NUM_PROBES, PROBE_ROWS)
+        all_columns = self._columns
+        wanted = {self._layout.fields.get(name) for name in ("ts", "available_at", "symbol", "series")}
+        self._columns = [name for name in all_columns if name in wanted or name == self._layout.clock]
+        for batch in self._batches_from(after_row, stride):
+            yield from cells(batch.slice(0, PROBE_ROWS))
+        self._columns = all_columns
 
     def _wanted(self, batch: Batch) -> Batch:
         """Rows of the symbols or series that the mapping asks for; a row without one stays, to be refused."""

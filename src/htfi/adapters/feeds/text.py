@@ -12,13 +12,19 @@ from htfi.adapters.feeds.framing import CHUNK_BYTES, CsvRecords, Lines, Record
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.pipeline.intake.cells import Row
 from htfi.pipeline.intake.columns import Layout, require_layout
-from htfi.pipeline.intake.peek import SAMPLE_ROWS, SIDES_ROWS, Findings, find_out
+from htfi.pipeline.intake.peek import (
+    HEAD_ROWS,
+    LONG_HEAD_ROWS,
+    NUM_PROBES,
+    PROBE_ROWS,
+    Findings,
+    find_out,
+)
 from htfi.pipeline.intake.reasons import Refusal
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.source import Block, Mark
 from htfi.pipeline.intake.spec import SourceSpec
 
-_SAMPLE_BYTES = 1 << 22
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _DELIMITERS = ",;\t|"
@@ -38,16 +44,19 @@ class TextReader:
         self._disk = self._open()
         self._file = cast("BinaryIO", gzip.GzipFile(fileobj=self._disk)) if self._zipped else self._disk
         self.num_bytes = path.stat().st_size
+        self._sampled_to = 0
         self._begin = 0  # after a byte order mark and the header
         self._rows: JsonRows | CsvRows = JsonRows()
         try:
             layout = self._read_head()
-            sample = self._sample()
+            head = self._sample(HEAD_ROWS)
+            self.findings: Findings = find_out(spec, symbol, layout, head)
+            if self.findings.may_be_stacked:
+                self.findings = find_out(spec, symbol, layout, self._sample(LONG_HEAD_ROWS), self._probes())
         except BaseException:
             self.close()
             raise
-        self.findings: Findings = find_out(spec, symbol, layout, sample)
-        self._parser = RowParser(spec, symbol, layout, self.findings.interval, sample[:SIDES_ROWS])
+        self._parser = RowParser(spec, symbol, layout, self.findings.interval, head)
         self._records = self._records_from(self._begin)
         self._num_rows = 0
         self._offset = self._begin
@@ -124,25 +133,32 @@ class TextReader:
             twice = next(name for name in header if header.count(name) > 1)
             raise InvalidInput(f"{self._path}: two columns are named '{twice}': rename one")
         self._rows = CsvRows(header, delimiter)
-        return require_layout(header, self._spec, str(self._path), self._sample(SIDES_ROWS))
+        return require_layout(header, self._spec, str(self._path), self._sample(HEAD_ROWS))
 
-    def _sample(self, num_rows: int = SAMPLE_ROWS) -> list[Row]:
+    def _sample(self, num_rows: int) -> list[Row]:
         """The first rows that can be read at all."""
-        return list(islice(self._cells(), num_rows))
+        head = list(islice(self._cells(self._begin), num_rows))
+        self._sampled_to = head[-1][1] if head else self._begin
+        return [row for row, _ in head]
 
-    def _cells(self) -> Iterator[Row]:
-        num_bytes = 0
-        for records, _ in self._records_from(self._begin):
-            for _, content, _ in records:
-                num_bytes += len(content)
+    def _probes(self) -> Iterator[Row]:
+        """A few rows from each of several places after the sample; none of a file that cannot be skipped in."""
+        begin = self._sampled_to
+        for nth in range(0 if self._zipped or begin >= self.num_bytes else NUM_PROBES):
+            place = begin + (self.num_bytes - begin) * nth // NUM_PROBES
+            for row, _ in islice(self._cells(place), 1, 1 + PROBE_ROWS):  # the first may be cut
+                yield row
+
+    def _cells(self, offset: int) -> Iterator[tuple[Row, int]]:
+        """Rows that can be read, each with the offset after it."""
+        for records, _ in self._records_from(offset):
+            for begin, content, num_bytes in records:
                 try:
                     cells = self._rows.cells(content)
                 except Refusal:
                     continue
                 if cells is not None:
-                    yield cells
-            if num_bytes > _SAMPLE_BYTES:
-                return
+                    yield cells, begin + num_bytes + 1
 
     def _records_from(self, offset: int) -> Iterator[tuple[list[Record], int]]:
         """Records in batches, each with the offset of the record after it."""

@@ -124,8 +124,9 @@ def recognise(
 
     `sample` holds a few rows: they tell a quote's side (bid, ask) from a trade's (buy, sell).
     """
-    plain = {_plain(name): name for name in reversed(names)}
-    kind = spec.kind or _kind(plain, spec, sample)
+    mapped = {field: name for field, name in spec.columns.items() if name in names}
+    plain = {_plain(name): name for name in reversed(names) if name not in mapped.values()}
+    kind = spec.kind or _kind(plain, mapped, sample)
     if not kind:
         return None
     fields = {name: found for name, synonyms in _FIELDS[kind].items() if (found := _first(plain, synonyms))}
@@ -134,17 +135,18 @@ def recognise(
     time, time_unit = _time(plain, _TIME)
     available, available_unit = _time(plain, _AVAILABLE)
     clock = ""
-    if _plain(time) in ("time", "date") and {"time", "date"} <= plain.keys():
+    if "ts" in mapped:
+        time, time_unit = mapped["ts"], ""
+    elif _plain(time) in ("time", "date") and {"time", "date"} <= plain.keys():
         time, clock = plain["date"], plain["time"]
     fields |= {name: found for name, found in (("ts", time), ("available_at", available)) if found}
-    fields |= spec.columns
-    return Layout(
-        kind, fields, spec.unit or time_unit, spec.unit or available_unit, _plain(time) in _ENDS, clock
-    )
+    fields |= mapped
+    stamps_end = _plain(time) in _ENDS
+    return Layout(kind, fields, spec.unit or time_unit, spec.unit or available_unit, stamps_end, clock)
 
 
-def _kind(plain: Mapping[str, str], spec: SourceSpec, sample: Iterable[Mapping[str, Any]]) -> str:
-    has = plain.keys() | spec.columns.keys()
+def _kind(plain: Mapping[str, str], mapped: Mapping[str, str], sample: Iterable[Mapping[str, Any]]) -> str:
+    has = plain.keys() | mapped.keys()
 
     def any_of(kind: str, *fields: str) -> bool:
         return any(field in has or has & set(_FIELDS[kind][field]) for field in fields)
@@ -154,7 +156,7 @@ def _kind(plain: Mapping[str, str], spec: SourceSpec, sample: Iterable[Mapping[s
     if any_of("quote", "bid", "ask"):
         return "quote"
     if any_of("trade", "price"):
-        side = spec.columns.get("side") or _first(plain, _FIELDS["quote"]["side"])
+        side = mapped.get("side") or _first(plain, _FIELDS["quote"]["side"])
         sides = {str(row.get(side)).strip().lower() for row in sample} if side else set[str]()
         return "quote" if sides & (BID_SIDES | ASK_SIDES) and not sides & _TAKER_SIDES else "trade"
     if any_of("news", "headline"):

@@ -153,7 +153,8 @@ class Reorder:
             else:
                 known_ns = item.available_at_ns
                 if known_ns - self.max_seen_ns > self._leap_ns:
-                    self._leap, self._votes = [item], 0
+                    self._leap.append(item)
+                    self._votes = 0
                 elif known_ns >= self._watermark_ns(item.row):
                     self.max_seen_ns = max(self.max_seen_ns, known_ns)
                     judged.append(item)

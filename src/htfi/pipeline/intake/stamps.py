@@ -32,12 +32,8 @@ class Instant(msgspec.Struct, frozen=True, gc=False):
 def read_time(value: Any, zone: ZoneInfo | None, unit: str) -> int | date:
     """UTC nanoseconds of an instant, or the date of a row that is dated by day. Raises: Refusal."""
     try:
-        if (
-            type(value) is str and 19 < len(value) < 27
-        ):  # the usual case: an instant to the microsecond at most
-            found = _from_iso(value, zone)
-        else:
-            found = _from_any(value, zone, unit)
+        usual = type(value) is str and 19 < len(value) < 27  # an instant to the microsecond at most
+        found = _from_iso(value, zone) if usual else _from_any(value, zone, unit)
     except (ValueError, OverflowError) as error:
         raise Refusal(Reason.BAD_TIME, f"{_show(value)} is no timestamp") from error
     if isinstance(found, int):
