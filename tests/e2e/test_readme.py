@@ -30,7 +30,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for day in range(120):
         close = price * (1 + rng.gauss(0, 0.01))
         date = time.strftime("%Y-%m-%d", time.gmtime(1_704_067_200 + 86_400 * day))
-        bars.append(
+        high, low = max(price, close) + 0.2, min(price, close) - 0.2
+        bars.append(f"{date},ACME,{price:.2f},{high:.2f},{low:.2f},{close:.2f},1000")
             f"{date},ACME,{price:.2f},{max(price, close) + 0.2:.2f},{min(price, close) - 0.2:.2f},{close:.2f},1000"
         )
         price = round(close, 2)

@@ -44,8 +44,10 @@ def start() -> Start:
         sources: Sequence[object], folder: Path, *options: str, command: Sequence[str] = (), **pipes: int
     ) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(
-            [*command, sys.executable, "-m", "htfi", "run", *map(str, sources), "--out", str(folder)]
-            + ["--plain", "--no-report", *options],
+            [
+                *(*command, sys.executable, "-m", "htfi", "run", *map(str, sources)),
+                *("--out", str(folder), "--plain", "--no-report", *options),
+            ],
             env={**os.environ, "HTFI_PIPELINE__SNAPSHOT_S": "0.05", "HTFI_PIPELINE__GROUP_MS": "1"},
             **{"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **pipes},
         )

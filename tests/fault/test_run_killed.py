@@ -25,7 +25,6 @@ def test_a_run_killed_again_and_again_ends_like_an_undisturbed_one(
     seed: int,
 ) -> None:
     rng = random.Random(seed)
-    print(f"seed {seed}")
     ends: list[int] = []
     for _ in range(5):
         run = start([prices], tmp_path)
@@ -36,7 +35,7 @@ def test_a_run_killed_again_and_again_ends_like_an_undisturbed_one(
         run.communicate(timeout=60)
         ends.append(run.returncode)
         every_released_line_is_recorded_once(tmp_path)
-    assert -signal.SIGKILL in ends
+    assert -signal.SIGKILL in ends, f"seed {seed}: {ends}"
     run = start([prices], tmp_path)
     _, errors = run.communicate(timeout=120)
     assert run.returncode == 0, errors.decode()

@@ -1,6 +1,7 @@
 """Standard input goes through its inbox: a run that is killed goes on without a row lost or taken twice."""
 
 import os
+import resource
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ import pytest
 
 from htfi.adapters.feeds.inbox import Arrival, Inbox
 from htfi.adapters.stores.quarantine import QuarantineFile
-from htfi.domain.errors import IntegrityError
+from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.events import Bar, FeedItem, TimePassed, Trade
 from htfi.domain.time import NS_PER_S, SystemClock, format_ns
 from htfi.pipeline.intake.merge import Merge
@@ -190,6 +191,19 @@ def test_a_line_that_a_crash_tore_is_taken_away(tmp_path: Path) -> None:
     again.append([(b"next", 4)])
     assert [arrival.at for arrival in again.arrivals()] == [7, 7, 7, 7]
     again.close()
+
+
+def test_an_inbox_on_a_full_disk_ends_the_run_with_one_line(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, limits[1]))
+    try:
+        with (
+            feed(tmp_path, rows(1, 5)) as (merged, _),
+            pytest.raises(DependencyUnavailable, match=r"stdin\.jsonl: File too large: free the disk"),
+        ):
+            list(merged)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_an_inbox_that_lost_rows_is_refused(tmp_path: Path) -> None:

@@ -59,6 +59,11 @@ def test_a_source_without_a_place_asks_for_one(mapping: Path) -> None:
         resolve([], mapping)
 
 
+def test_standard_input_can_be_one_source_only() -> None:
+    with pytest.raises(InvalidInput, match="standard input can be only one source"):
+        resolve(["-", "-"])
+
+
 def test_defaults_fill_in_what_nobody_stated(mapping: Path) -> None:
     ticks, other = resolve(
         ["ticks.csv", "o.csv"], mapping, duplicates="quarantine", zone="UTC", tolerance="5s"

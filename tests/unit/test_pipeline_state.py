@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htfi.domain.errors import InvalidInput, IntegrityError
+from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Trade
 from htfi.pipeline.inputs import FOLD_EVENTS, InputChain
 from htfi.pipeline.snapshot import decode_state, encode_state

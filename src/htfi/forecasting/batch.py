@@ -74,7 +74,9 @@ class ForecastBatch:
                 np.logical_and.reduce(spoke, axis=1).tolist(),
                 spoke.tolist(),
                 self.quantiles.tolist(),
-                np.rint(np.where(spoke[:, :, None, None], self.experts, 0.0) * TICKS_PER_UNIT).astype(np.int64).tolist(),
+                np.rint(np.where(spoke[:, :, None, None], self.experts, 0.0) * TICKS_PER_UNIT)
+                .astype(np.int64)
+                .tolist(),
                 self.weights.tolist(),
                 self.calibration.tolist(),
             )

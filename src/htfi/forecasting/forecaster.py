@@ -105,7 +105,9 @@ class Forecaster:
     def _renew(self, batch: BarBatch) -> None:
         """Take the experts' new quantiles and mix them."""
         rows, newest = batch.rows, self._newest
-        experts = on_grid(np.stack([expert.quantiles(rows) for expert in self._experts], axis=1))  # [n, K, H, Q]
+        experts = on_grid(
+            np.stack([expert.quantiles(rows) for expert in self._experts], axis=1)
+        )  # [n, K, H, Q]
         ready: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(experts), axis=(2, 3))  # [n, K]
         weights = self._learning.weights(rows, ready)
         calibration = self._calibration.stretch(rows)

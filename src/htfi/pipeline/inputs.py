@@ -46,7 +46,7 @@ class InputChain:
             self._fold()
 
     def missing_share(self) -> float:
-        """The share of the sources' latest rows that never became events: 0–1, forgotten with a memory of 4,096 rows."""
+        """The share of the sources' latest rows that never became events: 0–1, remembered over 4,096 rows."""
         return max(self._rows_missing, 0.0) / max(self._rows_seen, MIN_ROWS)
 
     def _fold(self) -> None:

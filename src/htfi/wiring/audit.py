@@ -1,4 +1,4 @@
-"""Derives every decision of a run again from its own record and the run's settings. `htfi ledger verify` asks for it."""
+"""Derives every decision of a run again from its record and the run's settings. `htfi ledger verify` asks for it."""
 
 from collections.abc import Callable
 from hashlib import sha256

@@ -55,6 +55,8 @@ def resolve(paths: Sequence[str], mapping: Path | None = None, **defaults: str) 
             "no source: name a file, a ws:// address or '-', or a mapping with [[source]] tables"
         )
     specs = [_complete(spec, defaults) for spec in specs]
+    if sum(spec.stdin for spec in specs) > 1:
+        raise InvalidInput("standard input can be only one source: name '-' once")
     return [replace(spec, name=name) for spec, name in zip(specs, _distinct(specs), strict=True)]
 
 

@@ -115,7 +115,7 @@ def _overlay_room(room: Any, values: dict[str, Any], origin: str) -> Any:
     for key in values:
         if key not in known:
             raise InvalidInput(f"{origin}: unknown key '{key}': the keys are {', '.join(known)}")
-    kind: type[Any] = type(room)
+    kind = cast("type[Any]", type(room))
     try:
         return msgspec.convert({**asdict(room), **values}, kind)
     except (msgspec.ValidationError, InvalidInput) as error:

@@ -87,6 +87,8 @@ class SpoolReader:
         self._reader.close()
         if self._file is not None:
             self._file.close()
+            if self._offset >= self._num_bytes:
+                self._path.unlink(missing_ok=True)  # read to its end: a resumed run would sort it again
 
     def _renumbered(self, entry: _Entry, row: int) -> Event | Rejection:
         fields = entry.fields

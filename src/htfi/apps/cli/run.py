@@ -149,7 +149,7 @@ def _signals_stop(loop: "Loop") -> Generator[None]:
 
     def stop(signum: int, frame: FrameType | None) -> None:
         del frame
-        signal.signal(signum, before[signum])
+        signal.signal(signum, before[signal.Signals(signum)])
         loop.stop()
 
     before = {signum: signal.signal(signum, stop) for signum in (signal.SIGINT, signal.SIGTERM)}
