@@ -32,8 +32,6 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         date = time.strftime("%Y-%m-%d", time.gmtime(1_704_067_200 + 86_400 * day))
         high, low = max(price, close) + 0.2, min(price, close) - 0.2
         bars.append(f"{date},ACME,{price:.2f},{high:.2f},{low:.2f},{close:.2f},1000")
-            f"{date},ACME,{price:.2f},{max(price, close) + 0.2:.2f},{min(price, close) - 0.2:.2f},{close:.2f},1000"
-        )
         price = round(close, 2)
     for second in range(0, 3600 * 2, 2):
         price = round(price * (1 + rng.gauss(0, 0.0002)), 4)
@@ -44,7 +42,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         odd.append(f"{at};ACME;{price};{rng.randrange(1, 9)}")
     (folder / "prices.csv").write_text("\n".join(bars) + "\n")
     (folder / "news.jsonl").write_text(
-        '{"published_at": "2024-03-01T12:00:00Z", "id": "n1", "headline": "ACME names a new chairman", "symbols": ["ACME"]}\n'
+        '{"published_at": "2024-03-01T12:00:00Z", "id": "n1", "headline": "ACME names a new chairman"}\n'
     )
     (folder / "ticks.jsonl").write_text("\n".join(ticks) + "\n")
     (folder / "odd.csv").write_text("\n".join(odd).replace(";", ",") + "\n")
