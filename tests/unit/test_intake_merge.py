@@ -140,7 +140,7 @@ def test_stop_ends_the_wait_for_a_live_source() -> None:
 
 def test_progress_is_known_where_any_source_has_an_end() -> None:
     file, live = ListReader([]), ListReader([], now_ns=lambda: T0_NS)
-    assert merge(source("f", file), source("l", live)).progress() == 0.5
+    assert merge(source("f", file), source("l", live)).progress() == 0.0
     assert merge(source("l", live)).progress() is None
 
 
@@ -151,3 +151,13 @@ def test_what_a_reader_raises_reaches_the_caller() -> None:
 
     with pytest.raises(DependencyUnavailable, match="disk gone"):
         list(merge(source("a", Broken([]))))
+
+
+def test_progress_counts_rows_handed_out_not_rows_read_ahead() -> None:
+    half_read = ListReader([[trade("f", second, second + 1) for second in range(4)]])
+    feed = merge(source("f", half_read))
+    items = iter(feed)
+    next(items)
+    assert feed.progress() == 1 / 8
+    next(items)
+    assert feed.progress() == 2 / 8

@@ -69,9 +69,12 @@ class Merge:
         }
 
     def progress(self) -> float | None:
-        """The mean over the sources that have an end; None without any."""
-        known = [done for source in self._sources if (done := source.reader.progress()) is not None]
-        return sum(known) / len(known) if known else None
+        """The share of all rows handed out, over the sources that have an end; None without any."""
+        self._account()
+        sizes = [size for source in self._sources if (size := source.size()) is not None]
+        if not sizes:
+            return None
+        return min(sum(done for done, _ in sizes) / max(sum(total for _, total in sizes), 1.0), 1.0)
 
     def stop(self) -> None:
         self._stopped = True

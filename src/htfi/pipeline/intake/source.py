@@ -104,6 +104,14 @@ class Source:
             self._resuming = self.last is not None
         self.reader.start(None if saved is None else saved["mark"])
 
+    def size(self) -> tuple[float, float] | None:
+        """Rows handed out, and about how many there are in all; None where no end is known."""
+        share = self.reader.progress()
+        if share is None:
+            return None
+        handed_out = self._num_rows if self.done and not self.ready else self.last[1] if self.last else 0
+        return handed_out, self._num_rows / share if share > 0.0 else self._num_rows
+
     def fill(self) -> None:
         """Read until something can be handed out, the source ends, or a live one has nothing more for now."""
         while not self.ready and not self.done:
