@@ -47,7 +47,7 @@ def test_the_answer_shows_price_bands_rationale_and_past(tmp_path):
     file = tmp_path / "acme.csv"
     last = write_prices(file)[""]
     output = ask(file).output
-    assert f"acme/1d  2020-06-16 20:00:00 UTC  {last:.2f}" in output
+    assert f"acme/1d  2020-06-17 04:00:00 UTC  {last:.2f}" in output
     for part in ("1 bar", "5 bars", "22 bars", "median", "why", "random walk", "vs walk", "120 events"):
         assert part in output
     assert max(len(line) for line in output.splitlines()) <= 80
@@ -58,7 +58,7 @@ def test_json_holds_the_same_forecast_and_scores(tmp_path):
     last = write_prices(file)[""]
     answer = json.loads(ask(file, "--json").output)
     assert answer["last_price"] == pytest.approx(last, abs=1e-4)
-    assert answer["as_of"] == "2020-06-16T20:00:00Z"
+    assert answer["as_of"] == "2020-06-17T04:00:00Z"
     for row in answer["forecast"]["log_returns"].values():
         assert row == sorted(row)
     assert {"fused", "random_walk"} <= {row["name"] for row in answer["scores"]}

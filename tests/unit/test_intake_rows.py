@@ -153,14 +153,14 @@ def test_a_bar_is_known_at_its_end(keys: dict[str, str], start: str, end: str) -
 
 def test_a_bar_dated_by_day_is_a_days_bar() -> None:
     bar = parse({"date": "2008-10-10", "close": 899.22})
-    assert (bar.interval, format_ns(bar.available_at_ns)) == ("1d", "2008-10-10T20:00:00Z")
+    assert (bar.interval, format_ns(bar.available_at_ns)) == ("1d", "2008-10-11T04:00:00Z")
     assert bar.open == bar.high == bar.low == bar.close == 899.22
 
 
 def test_a_weeks_bar_dated_by_its_first_day_ends_six_days_later() -> None:
     row = {"date": "2008-10-06", "close": 899.22}
-    assert format_ns(parse(row, interval="7d").end_ns) == "2008-10-12T20:00:00Z"
-    assert format_ns(parse(row, interval="7d", bar_stamp="end").end_ns) == "2008-10-06T20:00:00Z"
+    assert format_ns(parse(row, interval="7d").end_ns) == "2008-10-13T04:00:00Z"
+    assert format_ns(parse(row, interval="7d", bar_stamp="end").end_ns) == "2008-10-07T04:00:00Z"
 
 
 def test_a_delay_holds_back_what_is_dated_by_reference_period() -> None:

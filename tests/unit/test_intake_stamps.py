@@ -84,10 +84,19 @@ def test_a_stated_zone_is_that_of_texts_without_one() -> None:
 
 
 def test_a_bar_dated_by_day_ends_at_the_new_york_close_in_winter_and_summer() -> None:
-    rule = DayRule.of(SourceSpec("s"))
+    rule = DayRule.of(SourceSpec("s", date_at="16:00"))
     assert format_ns(rule.close(date(2008, 1, 22))) == "2008-01-22T21:00:00Z"
     assert format_ns(rule.close(date(2008, 7, 22))) == "2008-07-22T20:00:00Z"
     assert format_ns(rule.start(date(2008, 7, 22))) == "2008-07-22T04:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("at", "zone"), [("16:00", "America/New_York"), ("17:00", "America/New_York"), ("24:00", "UTC")]
+)
+def test_a_bar_dated_by_day_is_by_default_known_after_every_markets_close(at: str, zone: str) -> None:
+    unstated, stated = DayRule.of(SourceSpec("s")), DayRule.of(SourceSpec("s", date_at=at, date_zone=zone))
+    for day in (date(2008, 1, 22), date(2008, 7, 22)):
+        assert unstated.close(day) >= stated.close(day)
 
 
 def test_midnight_can_be_stated_as_the_end_of_the_day() -> None:

@@ -48,8 +48,8 @@ def read_time(value: Any, zone: ZoneInfo | None, unit: str) -> int | date:
 class DayRule:
     """When rows that carry a date only become known. Where the mapping states no time:
 
-    bars at 16:00 New York; news and macro values at the next session's open, 09:30 New York of the next
-    weekday.
+    bars at the end of the day in New York, past the close of every market that day, round-the-clock ones
+    too; news and macro values at the next session's open, 09:30 New York of the next weekday.
     """
 
     zone: ZoneInfo
@@ -75,7 +75,7 @@ class DayRule:
         """The end of a bar of this date."""
         found = self._closes.get(day)
         if found is None:
-            found = self._closes[day] = self._at(day, self.at or (16, 0))
+            found = self._closes[day] = self._at(day, self.at or (24, 0))
         return found
 
     def known(self, day: date) -> int:
