@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -71,6 +71,45 @@ def test_a_full_disk_stops_the_run_and_loses_nothing(
     _, errors = run.communicate(timeout=120)
     assert run.returncode == 0, errors.decode()
     same_outcome(tmp_path)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Mounts a disk of so many MiB of its own, or makes the one that is there larger."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+
+    def mount(options: str) -> Path:
+        done = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(disk)], capture_output=True
+        )
+        if done.returncode != 0:
+            pytest.skip("needs the right to mount a disk; the limit on file sizes above is tried everywhere")
+        return disk
+
+    yield mount
+    subprocess.run(["umount", str(disk)], capture_output=True)
+
+
+@pytest.mark.parametrize("mebibytes", [2, 5, 9])
+def test_a_disk_that_is_really_full_loses_nothing_either(
+    prices: Path,
+    start: Start,
+    same_outcome: Callable[[Path], None],
+    small_disk: Callable[[str], Path],
+    mebibytes: int,
+) -> None:
+    folder = small_disk(f"size={mebibytes}m") / "run"
+    run = start([prices], folder)
+    _, errors = run.communicate(timeout=120)
+    assert run.returncode == 1
+    line = one_line(errors)
+    assert "full" in line or "No space left" in line
+    small_disk("remount,size=100m")
+    run = start([prices], folder)
+    _, errors = run.communicate(timeout=120)
+    assert run.returncode == 0, errors.decode()
+    same_outcome(folder)
 
 
 def test_a_read_only_folder_is_one_clear_line(prices: Path, start: Start, tmp_path: Path) -> None:

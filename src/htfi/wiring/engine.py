@@ -3,7 +3,7 @@
 import gc
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -13,6 +13,7 @@ from htfi.adapters.stores.decisions import DecisionJournal
 from htfi.adapters.stores.quarantine import QuarantineFile
 from htfi.adapters.stores.snapshot import SnapshotFile, write_whole
 from htfi.domain.decision import Decision, Rung
+from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.time import SystemClock
 from htfi.forecasting.experts import build_experts
 from htfi.forecasting.forecaster import Forecaster
@@ -100,15 +101,15 @@ def open_run(
     sources = [{"name": info.name, "settings": info.settings} for info in describe(specs)]
     with ExitStack() as closing:
         ledger = open_ledger(folder, origin=ORIGIN)  # its lock keeps a second process out of the folder
-        closing.callback(ledger.close)
+        closing.push(_closing(ledger.close))
         identity = {"settings": settings_digest(settings), "sources": sources}
         resume = Resume(SnapshotFile(folder / STATE), identity, str(folder))
         saved = resume.load()
         write_whole(folder / SETTINGS, encode_settings(settings))
         quarantine = QuarantineFile(folder / QUARANTINE, saved.quarantine if saved else None)
-        closing.callback(quarantine.close)
+        closing.push(_closing(quarantine.close))
         journal = DecisionJournal(folder, mirror)
-        closing.callback(journal.close)
+        closing.push(_closing(journal.close))
         feed: Feed = open_feed(
             specs,
             inbox=folder / INBOX,
@@ -118,7 +119,7 @@ def open_run(
         )
         if pace is not None:
             feed = PacedFeed(feed, pace, time.monotonic_ns, time.sleep)
-        closing.callback(feed.close)
+        closing.push(_closing(feed.close))
         live = feed.progress() is None
         if live:  # nobody knows when the next item comes, so no group may wait for it
             settings = override(settings, "pipeline", group_ms=0.0)
@@ -126,6 +127,17 @@ def open_run(
         if saved is not None:
             loop.restore(saved.loop)
         yield Run(loop, ledger, quarantine, resume, settings.pipeline.snapshot_s, loop.recorder.num_decided)
+
+
+def _closing(close: Callable[[], None]) -> Callable[[object, BaseException | None, object], None]:
+    """Close on the way out; where something failed already, that is what a person is told, not what follows from it."""
+
+    def leave(kind: object, error: BaseException | None, trace: object) -> None:
+        del kind, trace
+        with suppress(DependencyUnavailable) if error is not None else nullcontext():
+            close()
+
+    return leave
 
 
 def build_rooms(settings: Settings) -> Rooms:
