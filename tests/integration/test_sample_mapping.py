@@ -3,6 +3,7 @@
 import json
 import tomllib
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -11,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from htfi.domain.events import Rejection
-from htfi.domain.time import format_ns, to_datetime
+from htfi.domain.time import NS_PER_S, format_ns
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.sample import MAPPING
@@ -46,7 +47,9 @@ def test_a_days_bar_is_known_at_a_quarter_past_four_in_new_york(name: str) -> No
     parser = RowParser(spec, spec.symbol)
     events = [parser.parse(row, number) for number, row in enumerate(rows_of(spec), 1)]
     moments = [
-        to_datetime(item.available_at_ns) for item in events if not isinstance(item, Rejection) and item
+        datetime.fromtimestamp(item.available_at_ns // NS_PER_S, UTC)
+        for item in events
+        if not isinstance(item, Rejection) and item
     ]
     clock = {moment.astimezone(ZoneInfo("America/New_York")).strftime("%H:%M") for moment in moments}
     assert clock == {"16:15"}

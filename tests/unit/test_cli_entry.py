@@ -1,9 +1,12 @@
 """The command's doors: help that answers at once, one line for what goes wrong."""
 
+import re
 import subprocess
 import sys
 
 import pytest
+
+from htfi.market.config import parse_clock
 
 HEAVY = ("numpy", "pyarrow", "plotly", "rich", "cryptography", "sqlite3", "websockets", "msgspec")
 
@@ -36,6 +39,16 @@ def test_each_command_teaches_by_example(command: str) -> None:
     assert done.returncode == 0
     assert f"htfi {command}" in done.stdout
     assert "Example" in done.stdout
+
+
+def test_every_bar_clock_that_the_help_of_run_names_is_one() -> None:
+    told = " ".join(run("run", "--help").stdout.split())
+    named = re.search(r"Bars built from ticks: (.*?)\.", told)
+    assert named is not None
+    clocks = re.split(r", | or ", named[1])
+    assert len(clocks) == 4
+    for clock in clocks:
+        parse_clock(clock)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The loop with hand-made ports: what is decided when, what is recorded, and in which order it leaves."""
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -8,6 +9,7 @@ from htfi.domain.decision import Decision, Receipt, decode_decision
 from htfi.domain.errors import IntegrityError, LedgerUnavailable
 from htfi.domain.events import Bar, FeedItem, News, TimePassed, Trade
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
+from htfi.governance.config import PolicyConfig
 from htfi.governance.ledger.merkle import leaf_hash
 from htfi.pipeline.loop import Loop
 from htfi.pipeline.moments import split_moments
@@ -267,6 +269,15 @@ def test_stopping_leaves_the_last_moment_open_for_the_next_start() -> None:
     run(rest)
     assert 0 < ledger.size < whole_ledger.size
     assert rest_ledger.entries == whole_ledger.entries
+
+
+def test_a_restored_loop_still_knows_how_many_decisions_were_withheld() -> None:
+    loop, ledger, _ = loop_over(days("A"))
+    loop.terms = dataclasses.replace(loop.terms, policy=PolicyConfig(restricted_symbols=("A",)))
+    run(loop)
+    again, _, _ = loop_over([])
+    again.restore(loop.state())
+    assert again.recorder.num_withheld == ledger.size > 0
 
 
 def test_moments_go_by_instant_and_split_a_series_that_closes_twice() -> None:

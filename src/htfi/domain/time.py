@@ -80,12 +80,6 @@ def to_ns(moment: datetime) -> int:
     return (since.days * 86_400 + since.seconds) * NS_PER_S + since.microseconds * NS_PER_US
 
 
-def to_datetime(time_ns: int) -> datetime:
-    """The instant as an aware UTC datetime, cut to the microsecond."""
-    seconds, rest_ns = divmod(time_ns, NS_PER_S)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest_ns // NS_PER_US)
-
-
 def format_ns(time_ns: int) -> str:
     """ISO 8601 in UTC, ending in Z, with as many decimals as the instant needs: ms, µs or ns."""
     seconds, rest_ns = divmod(time_ns, NS_PER_S)

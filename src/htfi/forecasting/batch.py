@@ -42,8 +42,7 @@ class ForecastBatch:
     """The newest forecast of n series. Rows that are not `ready` hold no forecast.
 
     Shapes: ready [n]; quantiles [n, H, Q]; experts [n, K, H, Q], NaN for an expert without a forecast yet;
-    weights [n, K, H]; calibration [n, H]; sigma [n, H] and expert_sigma [n, K, H], as in `Scale`;
-    usual_sigma [n].
+    weights [n, K, H]; calibration [n, H]; usual_sigma [n], as in `Scale`.
     """
 
     names: tuple[str, ...]  # the experts, sorted
@@ -55,15 +54,8 @@ class ForecastBatch:
     weights: Array
     calibration: Array
     usual_sigma: Array
-    sigma: Array = field(init=False)
-    expert_sigma: Array = field(init=False)
     _records: _Records | None = field(default=None, init=False, repr=False)
     _scales: _Scales | None = field(default=None, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        low, high = self.levels.index(0.05), self.levels.index(0.95)
-        self.sigma = (self.quantiles[..., high] - self.quantiles[..., low]) / BAND_SIGMAS
-        self.expert_sigma = (self.experts[..., high] - self.experts[..., low]) / BAND_SIGMAS
 
     def item(self, i: int) -> Forecast:
         """The forecast of series i in the record's form. Raises: InvalidInput where it is not ready."""
@@ -96,10 +88,11 @@ class ForecastBatch:
         """How wide the forecast of series i is, now and usually."""
         if self._scales is None:
             low, high = self.levels.index(0.05), self.levels.index(0.95)
+            fused, experts = self.quantiles[:, 0], self.experts[:, :, 0]
             self._scales = (
-                self.sigma[:, 0].tolist(),
+                ((fused[:, high] - fused[:, low]) / BAND_SIGMAS).tolist(),
                 self.usual_sigma.tolist(),
-                self.expert_sigma[:, :, 0].tolist(),
+                ((experts[..., high] - experts[..., low]) / BAND_SIGMAS).tolist(),
                 self.quantiles[:, :, (low, high)].tolist(),
             )
         sigma, usual, experts, bands = self._scales

@@ -15,7 +15,6 @@ cdef class Detector:
     @cython.locals(is_outlier=bint)
     cpdef void update(self, double variance, double move)
     cdef void _settle(self, int wanted)
-    cpdef double volatility(self)
     cpdef double ratio(self)
     cpdef double last_sigmas(self)
     cpdef long long count(self)

@@ -75,10 +75,6 @@ class Detector:
     def regime(self) -> Regime:
         return LEVELS[self.level]
 
-    def volatility(self) -> float:
-        """The fast one, per return."""
-        return math.sqrt(self.fast)
-
     def ratio(self) -> float:
         return self.score
 

@@ -137,6 +137,7 @@ class Loop:
             "rooms": self.rooms.state(),
             "num_events": self.num_events,
             "num_decided": self.recorder.num_decided,
+            "num_withheld": self.recorder.num_withheld,
             "now_ns": self.now_ns,
             "fed": [msgspec.to_builtins(bar) for bar in self._fed],
         }
@@ -145,5 +146,6 @@ class Loop:
         self.rooms.restore(state["rooms"])
         self.num_events = state["num_events"]
         self.recorder.num_decided = state["num_decided"]
+        self.recorder.num_withheld = state["num_withheld"]
         self.now_ns = state["now_ns"]
         self._fed = [msgspec.convert(bar, Bar) for bar in state["fed"]]

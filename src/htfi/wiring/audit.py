@@ -10,8 +10,7 @@ from htfi.adapters.stores.snapshot import read_whole
 from htfi.domain.errors import IntegrityError
 from htfi.governance.ledger.log import LogView
 from htfi.pipeline.recompute import recompute
-from htfi.wiring.engine import SETTINGS
-from htfi.wiring.settings import decode_settings
+from htfi.wiring.settings import SETTINGS, decode_settings
 
 
 def recompute_all(folder: Path, log: LogView, size: int, progress: Callable[[int, int], None]) -> None:

@@ -32,11 +32,10 @@ from htfi.pipeline.rooms import Rooms, Terms
 from htfi.simulation.pacing import PacedFeed
 from htfi.wiring.feeds import describe, open_feed, resolve
 from htfi.wiring.ledger import open_ledger
-from htfi.wiring.settings import Settings, encode_settings, override, settings_digest
+from htfi.wiring.settings import SETTINGS, Settings, encode_settings, override, settings_digest
 
 ORIGIN = "htfi.run"
 STATE = "state.bin"
-SETTINGS = "settings.json"
 QUARANTINE = "quarantine.jsonl"
 INBOX = "inbox"
 

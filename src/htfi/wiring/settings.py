@@ -23,6 +23,7 @@ from htfi.narrative.config import NarrativeConfig
 from htfi.pipeline.config import PipelineConfig
 
 ENV_PREFIX = "HTFI_"
+SETTINGS = "settings.json"  # where a run leaves those it was made under
 
 
 @dataclass(frozen=True, slots=True)

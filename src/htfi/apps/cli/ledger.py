@@ -14,7 +14,6 @@ from htfi.apps.cli.ledger_options import FOLDER, KEY, NEED, WITNESS, demand_key,
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.governance.ledger.log import LogView
 from htfi.governance.ledger.static import json_line, static_files
-from htfi.wiring.audit import recompute_all
 from htfi.wiring.ledger import open_ledger_readonly
 
 
@@ -59,6 +58,8 @@ def verify(
             audit = log.verify(advance)
         _, note = log.checkpoint(audit.size)
         if recompute:
+            from htfi.wiring.audit import recompute_all  # brings the forecasting rooms along
+
             with view.progress(f"recomputing {folder}", audit.size) as advance:
                 recompute_all(folder, log, audit.size, advance)
     finally:

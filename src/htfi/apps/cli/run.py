@@ -43,7 +43,7 @@ A run that was stopped or killed goes on where it was: give the same command aga
     "--out", type=click.Path(path_type=Path), default=Path("htfi-run"), show_default=True, help="Folder."
 )
 @click.option("--settings", "settings_file", type=click.Path(path_type=Path), help="TOML of settings.")
-@click.option("--bar", help="Bars built from ticks: 60s, 5m, volume:5000 or dollar:1e6.")
+@click.option("--bar", help="Bars built from ticks: 60s, 5m, volume:5000 or dollar:1000000.")
 @click.option(
     "--pace", type=click.FloatRange(min=0, min_open=True), help="Replay at so many times real speed."
 )
