@@ -1,0 +1,1 @@
+"""Language models: folders, vocabularies, sessions, noise, and answers held to a form."""

@@ -1,0 +1,95 @@
+"""What a language model is asked and what it answers. Narrative asks, decoding and remote engines write.
+
+Marks are control tokens. They come from code alone: text from outside is a `Text`, and whatever it says is read
+as text, never as a mark (D11).
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Mark(msgspec.Struct, frozen=True, gc=False):
+    """One control token, by its name: Mark('news') is the token '<news>'."""
+
+    name: str
+
+
+class Text(msgspec.Struct, frozen=True, gc=False):
+    """Plain text; nothing in it is a mark."""
+
+    text: str
+
+
+class Sigmas(msgspec.Struct, frozen=True, gc=False):
+    """Returns in units of the EWMA volatility before each, oldest first: one price token each."""
+
+    values: tuple[float, ...]
+
+
+Segment = Mark | Text | Sigmas
+Prompt = tuple[Segment, ...]
+
+
+class Fixed(msgspec.Struct, frozen=True):
+    """What the answer must say here: put in without asking the model."""
+
+    segments: Prompt
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """One of `options`; the field of this name holds its index as text."""
+
+    name: str
+    options: tuple[Prompt, ...]
+
+
+class Words(msgspec.Struct, frozen=True):
+    """Free words without a digit, ended by `end` or cut at `max_tokens`; `slots` are the marks they may hold.
+
+    The field of this name holds the words, a slot as its name in braces.
+    """
+
+    name: str
+    max_tokens: int
+    end: Segment
+    slots: tuple[Mark, ...] = ()
+
+
+Form = tuple[Fixed | Choice | Words, ...]
+
+
+class Dialect(StrEnum):
+    """How a model wants to be asked: by marks and price tokens, or in plain words."""
+
+    MINI = "mini"
+    PLAIN = "plain"
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One question. At temperature 0 the likeliest token is taken and the seed changes nothing.
+
+    `shared` says how many leading segments of the prompt other questions are likely to share.
+    """
+
+    prompt: Prompt
+    form: Form
+    seed: int = 0
+    temperature: float = 0.0
+    deadline_ms: float = 1_000.0
+    shared: int = 0
+
+
+class Writing(msgspec.Struct, frozen=True):
+    """An answer that holds to its form: every field by name, and the tokens as they were written."""
+
+    fields: dict[str, str]
+    tokens: tuple[int, ...] = ()
+    num_prompt_tokens: int = 0
+    num_reused_tokens: int = 0  # of the prompt, found already read
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """No answer, and why: no room, no time, no budget."""
+
+    reason: str
