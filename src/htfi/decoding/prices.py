@@ -1,0 +1,229 @@
+"""Returns as tokens: scaled by EWMA volatility, then binned so that tails keep resolution. Prompts, paths and training.
+
+z_t = r_t / σ_t, σ²_{t+1} = λ σ²_t + (1 − λ) r²_t: the volatility before a return scales it, so nothing looks ahead.
+Source of λ = 0.94: RiskMetrics, Technical Document, 1996.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from htfi.domain.errors import InvalidInput, ShapeMismatch
+
+DECAY = 0.94
+MIN_SIGMA = 1e-8  # a ten-thousandth of a basis point: below it a series counts as still
+NUM_START_RETURNS = 8
+NUM_KEPT = 32
+
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True)  # no slots: the tables below are worked out once and kept
+class PriceBins:
+    """Bins of z at equal steps of asinh(z / bend): even near zero, in proportion to z beyond `bend`.
+
+    The middle bin lies around zero, the outermost two reach from ±`limit` to infinity. A bin is represented by
+    its root mean square under a Student-t of 4 degrees of freedom and unit variance, so that binning
+    leaves the variance of fat-tailed returns as it was; the middle bin by zero.
+    """
+
+    num_bins: int = 129
+    limit: float = 12.0
+    bend: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.num_bins < 3 or self.num_bins % 2 == 0:
+            raise InvalidInput(f"price bins: {self.num_bins} bins; take an odd number of at least 3")
+        if not (0.0 < self.limit < math.inf and 0.0 < self.bend < math.inf):
+            raise InvalidInput("price bins: limit and bend must be positive and finite")
+
+    @property
+    def middle(self) -> int:
+        return self.num_bins // 2
+
+    @cached_property
+    def edges(self) -> Doubles:
+        """The inner edges, rising: [num_bins − 1]. Bin i lies between edges[i − 1] and edges[i]."""
+        return np.concatenate([-self._outward[::-1], self._outward])
+
+    @cached_property
+    def centres(self) -> Doubles:
+        """What each bin stands for: [num_bins], rising and symmetric."""
+        outer = _student_rms(np.append(self._outward, math.inf))
+        return np.concatenate([-outer[::-1], [0.0], outer])
+
+    def to_bins(self, z: ArrayLike) -> NDArray[np.int64]:
+        """Bin of each value, in the shape given. Raises InvalidInput at NaN and infinity."""
+        values = _finite(z, "price bins")
+        away = np.searchsorted(self._outward, np.abs(values), side="right")
+        return self.middle + np.sign(values).astype(np.int64) * away
+
+    def from_bins(self, bins: ArrayLike) -> Doubles:
+        """The value that each bin stands for, in the shape given."""
+        return self.centres[self._checked(bins)]
+
+    def width(self, bins: ArrayLike) -> Doubles:
+        """Width of each bin in sigmas; infinite for the outermost two."""
+        reach = np.concatenate([[-math.inf], self.edges, [math.inf]])
+        return np.diff(reach)[self._checked(bins)]
+
+    @cached_property
+    def _outward(self) -> Doubles:
+        num = self.middle
+        steps = np.arange(num) + 0.5
+        # Rounded, so that machines whose sinh differs in the last bit have the same bins.
+        return np.round(self.bend * np.sinh(steps * (math.asinh(self.limit / self.bend) / steps[-1])), 9)
+
+    def _checked(self, bins: ArrayLike) -> NDArray[np.int64]:
+        checked = np.asarray(bins)
+        if checked.size and not (
+            np.issubdtype(checked.dtype, np.integer) and checked.min() >= 0 and checked.max() < self.num_bins
+        ):
+            raise InvalidInput(f"price bins: a bin is an integer from 0 to {self.num_bins - 1}")
+        return checked.astype(np.int64)
+
+
+def start_sigma(returns: ArrayLike) -> Doubles:
+    """Volatility to begin with: the root mean square of the first few returns [..., T], not less than MIN_SIGMA."""
+    values = _finite(returns, "returns")
+    if not values.ndim or not values.shape[-1]:
+        raise ShapeMismatch("returns: a first volatility needs at least one return")
+    return np.maximum(np.sqrt(np.mean(values * values, axis=-1)), MIN_SIGMA)
+
+
+def scale(returns: ArrayLike, sigma: ArrayLike, decay: float = DECAY) -> tuple[Doubles, Doubles]:
+    """Log returns [..., T] in units of the volatility before each, and the volatility after the last [...].
+
+    `sigma` [...] is the volatility before the first return; a series that does not move gives zeros.
+    """
+    values, before = _series(returns, sigma)
+    z = np.empty_like(values)
+    for t in range(values.shape[-1]):
+        z[..., t] = values[..., t] / before
+        before = _next_sigma(before, values[..., t], decay)
+    return z, before
+
+
+def unscale(z: ArrayLike, sigma: ArrayLike, decay: float = DECAY) -> Doubles:
+    """Log returns [..., T] from scaled ones: the inverse of `scale` from the same `sigma` [...].
+
+    Binned values are unscaled by the recursion on its own output, as `to_path_bins` assumed.
+    """
+    values, before = _series(z, sigma)
+    returns = np.empty_like(values)
+    for t in range(values.shape[-1]):
+        returns[..., t] = values[..., t] * before
+        before = _next_sigma(before, returns[..., t], decay)
+    return returns
+
+
+def to_path_bins(
+    returns: ArrayLike, sigma: ArrayLike, bins: PriceBins, decay: float = DECAY
+) -> NDArray[np.int64]:
+    """Bins [..., T] of a path, each scaled by the volatility that a reader of the bins before it will have.
+
+    Errors of binning therefore do not add up in the volatility: `unscale(bins.from_bins(b), sigma)` is within half
+    a bin of every return (but for the open outermost bins).
+    """
+    values, before = _series(returns, sigma)
+    path = np.empty(values.shape, np.int64)
+    for t in range(values.shape[-1]):
+        path[..., t] = bins.to_bins(values[..., t] / before)
+        before = _next_sigma(before, bins.from_bins(path[..., t]) * before, decay)
+    return path
+
+
+class ScaledReturns:
+    """Per series, the last scaled returns and the running volatility. The loop teaches, prompts and paths ask."""
+
+    def __init__(
+        self, num_kept: int = NUM_KEPT, num_start: int = NUM_START_RETURNS, decay: float = DECAY
+    ) -> None:
+        self._num_kept, self._num_start, self._decay = num_kept, num_start, decay
+        self._starts: dict[str, list[float]] = {}
+        self._variances: dict[str, float] = {}
+        self._z: dict[str, list[float]] = {}
+
+    def of(self, series: str) -> tuple[float, ...]:
+        """The last scaled returns, oldest first; empty while the start volatility is being learnt."""
+        return tuple(self._z.get(series, ()))
+
+    def sigma(self, series: str) -> float:
+        """Volatility for the next log return; zero while it is not known."""
+        return math.sqrt(self._variances.get(series, 0.0))
+
+    def learn(self, series: str, log_return: float) -> None:
+        """Take in one log return. The first ones, at least one of which must move, only set the volatility."""
+        if not math.isfinite(log_return):
+            raise InvalidInput(f"returns of {series}: {log_return} is not finite")
+        variance = self._variances.get(series)
+        if variance is None:
+            self._begin(series, log_return)
+            return
+        z = self._z[series]
+        z.append(log_return / math.sqrt(variance))
+        if len(z) > self._num_kept:
+            del z[0]
+        moved = self._decay * variance + (1.0 - self._decay) * log_return * log_return
+        self._variances[series] = max(moved, MIN_SIGMA * MIN_SIGMA)
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "starts": {name: list(start) for name, start in self._starts.items()},
+            "variances": dict(self._variances),
+            "z": {name: list(z) for name, z in self._z.items()},
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._starts = {name: list(start) for name, start in state["starts"].items()}
+        self._variances = dict(state["variances"])
+        self._z = {name: list(z) for name, z in state["z"].items()}
+
+    def _begin(self, series: str, log_return: float) -> None:
+        start = self._starts.setdefault(series, [])
+        start.append(log_return)
+        del start[: -self._num_start]
+        variance = sum(r * r for r in start) / len(start)
+        if len(start) == self._num_start and variance > MIN_SIGMA * MIN_SIGMA:
+            self._variances[series] = variance
+            self._z[series] = []
+            del self._starts[series]
+
+
+def _next_sigma(sigma: Doubles, returns: Doubles, decay: float) -> Doubles:
+    return np.maximum(np.sqrt(decay * sigma * sigma + (1.0 - decay) * returns * returns), MIN_SIGMA)
+
+
+def _series(values: ArrayLike, sigma: ArrayLike) -> tuple[Doubles, Doubles]:
+    checked, before = _finite(values, "returns"), _finite(sigma, "volatility")
+    if not checked.ndim or checked.shape[:-1] != before.shape:
+        raise ShapeMismatch(f"returns {checked.shape} need one volatility each series, got {before.shape}")
+    if np.any(before < 0.0):
+        raise InvalidInput("volatility: a negative number")
+    return checked, np.maximum(before, MIN_SIGMA)
+
+
+def _finite(values: ArrayLike | Sequence[float], what: str) -> Doubles:
+    checked = np.asarray(values, np.float64)
+    if not np.all(np.isfinite(checked)):
+        raise InvalidInput(f"{what}: a value is not finite; leave gaps out before")
+    return checked
+
+
+def _student_rms(edges: Doubles) -> Doubles:
+    """Root mean square between neighbouring edges under a Student-t(4) of unit variance.
+
+    With s = t / sqrt(4 + t²) the distribution is 1/2 + 3/4 (s − s³/3), and the integral of t² from 0 is s³.
+    """
+    t = edges * math.sqrt(2.0)
+    s = np.ones_like(t)
+    finite = np.isfinite(t)
+    s[finite] = t[finite] / np.sqrt(4.0 + t[finite] ** 2)
+    cubes = np.diff(s**3)
+    mass = 0.75 * (np.diff(s) - cubes / 3.0)
+    return np.sqrt(cubes / 2.0 / mass)
