@@ -1,0 +1,222 @@
+"""Tensors of a model folder: safetensors read by memory map for folders, and written for training."""
+
+import json
+import math
+import os
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.domain.errors import DependencyUnavailable, InvalidInput, ShapeMismatch
+
+SINGLE = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+AGAIN = "copy the model folder again"
+
+_ITEM_BYTES = {
+    "F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2,
+    "I8": 1, "U8": 1, "BOOL": 1, "F8_E4M3": 1, "F8_E5M2": 1,
+}  # fmt: skip
+_READABLE = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
+_MAX_HEADER_BYTES = 100_000_000  # the format's own limit
+
+Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """Where one tensor lies."""
+
+    file: Path
+    kind: str
+    shape: tuple[int, ...]
+    offset: int  # bytes from the file's start
+
+
+class Weights:
+    """The tensors of one folder, by name. Nothing is read before it is asked for."""
+
+    def __init__(self, entries: Mapping[str, _Entry], files: tuple[Path, ...]) -> None:
+        self._entries = entries
+        self.files = files
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._entries
+
+    def names(self) -> list[str]:
+        return sorted(self._entries)
+
+    def array(self, name: str, shape: tuple[int, ...]) -> Array:
+        """The tensor `name` as float32; a read-only view of the file where it is stored as float32.
+
+        Raises: InvalidInput, when it is missing or stored in a type that is not read; ShapeMismatch.
+        """
+        entry = self._entries.get(name)
+        if entry is None:
+            where = ", ".join(file.name for file in self.files)
+            raise InvalidInput(f"{self.files[0].parent}: {where} lacks tensor {name!r}: {AGAIN}")
+        if entry.shape != shape:
+            raise ShapeMismatch(
+                f"{entry.file}: tensor {name!r} has shape {list(entry.shape)} where config.json asks for "
+                f"{list(shape)}: the two belong to different models, {AGAIN}"
+            )
+        kind = _READABLE.get(entry.kind)
+        if kind is None:
+            known = ", ".join(_READABLE)
+            raise InvalidInput(f"{entry.file}: tensor {name!r} is {entry.kind}; save the model as {known}")
+        try:
+            flat = np.memmap(entry.file, kind, "r", entry.offset, (math.prod(shape),))
+        except (OSError, ValueError) as error:
+            raise DependencyUnavailable(f"{entry.file} cannot be read ({error}): {AGAIN}") from error
+        plain = np.asarray(flat).reshape(shape)
+        if entry.kind == "BF16":
+            return (plain.astype("<u4") << 16).view("<f4")
+        return plain.astype(np.float32, copy=False)
+
+
+def open_weights(folder: Path) -> Weights:
+    """The weights of `folder`, in one file or in shards by its index. Every header is checked, no tensor is read.
+
+    Raises: InvalidInput, when files are missing, truncated, overlap or contradict the index.
+    """
+    index = folder / INDEX
+    if (folder / SINGLE).exists() or not index.exists():
+        file = folder / SINGLE
+        if not file.exists():
+            raise InvalidInput(f"{folder} holds no {SINGLE}: name a model folder with safetensors weights")
+        return Weights(_read_header(file), (file,))
+    shard_of = _read_index(index)
+    files = tuple(folder / name for name in sorted(set(shard_of.values())))
+    headers: dict[str, dict[str, _Entry]] = {}
+    for file in files:
+        if not file.exists():
+            raise InvalidInput(f"{folder} lacks {file.name}, which {INDEX} names: {AGAIN}")
+        headers[file.name] = _read_header(file)
+    entries: dict[str, _Entry] = {}
+    for name, shard in shard_of.items():
+        if name not in headers[shard]:
+            raise InvalidInput(f"{folder / shard} lacks tensor {name!r}, which {INDEX} puts there: {AGAIN}")
+        entries[name] = headers[shard][name]
+    return Weights(entries, files)
+
+
+def write_safetensors(
+    path: Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None
+) -> None:
+    """Write float32 or float16 arrays to `path`, the same bytes for the same arrays, replacing it at once.
+
+    Raises: InvalidInput, for another type; DependencyUnavailable, when the disk refuses.
+    """
+    kinds = {np.dtype("<f4"): "F32", np.dtype("<f2"): "F16"}
+    header: dict[str, Any] = {"__metadata__": dict(sorted((metadata or {"format": "pt"}).items()))}
+    offset = 0
+    for name in sorted(arrays):
+        array = arrays[name]
+        kind = kinds.get(array.dtype)
+        if kind is None:
+            raise InvalidInput(f"{path}: tensor {name!r} is {array.dtype}; write float32 or float16")
+        header[name] = {
+            "dtype": kind,
+            "shape": list(array.shape),
+            "data_offsets": [offset, offset + array.nbytes],
+        }
+        offset += array.nbytes
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # the format's alignment
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text)
+            for name in sorted(arrays):
+                file.write(np.ascontiguousarray(arrays[name]).data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise DependencyUnavailable(f"{path} cannot be written: {error}") from error
+
+
+def _read_index(index: Path) -> dict[str, str]:
+    try:
+        raw: Any = msgspec.json.decode(index.read_bytes())
+        shard_of = msgspec.convert(raw["weight_map"], dict[str, str])
+    except OSError as error:
+        raise DependencyUnavailable(f"{index} cannot be read: {error}") from error
+    except (msgspec.MsgspecError, KeyError, TypeError) as error:
+        raise InvalidInput(f"{index} holds no weight_map of names to files: {AGAIN}") from error
+    for shard in shard_of.values():
+        if Path(shard).name != shard:
+            raise InvalidInput(f"{index} names {shard!r}, which is no file of its own folder: {AGAIN}")
+    if not shard_of:
+        raise InvalidInput(f"{index} names no tensor: {AGAIN}")
+    return shard_of
+
+
+def _read_header(path: Path) -> dict[str, _Entry]:
+    try:
+        with path.open("rb") as file:
+            return _parse_header(path, file, path.stat().st_size)
+    except OSError as error:
+        raise DependencyUnavailable(f"{path} cannot be read: {error}") from error
+
+
+def _parse_header(path: Path, file: BinaryIO, num_bytes: int) -> dict[str, _Entry]:
+    """Source: the safetensors format: u64 header size, JSON header, then the tensors without holes."""
+    start = file.read(8)
+    num_header_bytes = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
+    if not 2 <= num_header_bytes <= min(_MAX_HEADER_BYTES, num_bytes - 8):
+        raise InvalidInput(f"{path} is truncated or no safetensors file ({num_bytes} bytes): {AGAIN}")
+    try:
+        raw: Any = msgspec.json.decode(file.read(num_header_bytes))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path}: its header is damaged ({error}): {AGAIN}") from error
+    if not isinstance(raw, dict):
+        raise InvalidInput(f"{path}: its header is damaged (no JSON object): {AGAIN}")
+    described = {k: v for k, v in cast("dict[str, Any]", raw).items() if k != "__metadata__"}
+    base = 8 + num_header_bytes
+    spans: list[tuple[int, int, str]] = []
+    entries: dict[str, _Entry] = {}
+    for name, about in described.items():
+        tensor = _parse_tensor(path, name, about)
+        begin, end = tensor.data_offsets
+        if end - begin != math.prod(tensor.shape) * _ITEM_BYTES[tensor.dtype]:
+            raise InvalidInput(f"{path}: tensor {name!r} does not fill the bytes it is given: {AGAIN}")
+        spans.append((begin, end, name))
+        entries[name] = _Entry(path, tensor.dtype, tensor.shape, base + begin)
+    reached = 0
+    for begin, end, name in sorted(spans):
+        if begin != reached:
+            fault = "overlaps the one before" if begin < reached else "leaves a gap before it"
+            raise InvalidInput(f"{path}: tensor {name!r} {fault}: {AGAIN}")
+        if base + end > num_bytes:
+            raise InvalidInput(
+                f"{path} is truncated: tensor {name!r} ends {base + end - num_bytes} bytes later: {AGAIN}"
+            )
+        reached = end
+    if base + reached != num_bytes:
+        raise InvalidInput(f"{path} has {num_bytes - base - reached} bytes after its last tensor: {AGAIN}")
+    return entries
+
+
+class _Tensor(msgspec.Struct):
+    dtype: str
+    shape: tuple[int, ...]
+    data_offsets: tuple[int, int]
+
+
+def _parse_tensor(path: Path, name: str, about: object) -> _Tensor:
+    try:
+        tensor = msgspec.convert(about, _Tensor)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"{path}: the header's entry of {name!r} is damaged ({error}): {AGAIN}") from error
+    begin, end = tensor.data_offsets
+    if tensor.dtype not in _ITEM_BYTES or min(tensor.shape, default=0) < 0 or not 0 <= begin <= end:
+        raise InvalidInput(f"{path}: the header's entry of {name!r} is damaged: {AGAIN}")
+    return tensor
