@@ -204,9 +204,11 @@ class _Config:
         return known[name]
 
     def refuse_sliding_windows(self) -> None:
-        layer_types = self.raw.get("layer_types") or ["full_attention"]
-        windowed = bool(self.raw.get("use_sliding_window")) or set(map(str, layer_types)) != {
-            "full_attention"
-        }
+        layer_types: object = self.raw.get("layer_types")
+        full = not layer_types or (
+            isinstance(layer_types, list)
+            and all(kind == "full_attention" for kind in cast("list[object]", layer_types))
+        )
+        windowed = bool(self.raw.get("use_sliding_window")) or not full
         if windowed:
             raise InvalidInput(f"{self.where}: sliding-window attention is not supported; use another model")
