@@ -60,7 +60,7 @@ class PriceBins:
     def to_bins(self, z: ArrayLike) -> NDArray[np.int64]:
         """Bin of each value, in the shape given. Raises InvalidInput at NaN and infinity."""
         values = _finite(z, "price bins")
-        away = np.searchsorted(self._outward, np.abs(values), side="right")
+        away: NDArray[np.int64] = np.searchsorted(self._outward, np.abs(values), side="right")
         return self.middle + np.sign(values).astype(np.int64) * away
 
     def from_bins(self, bins: ArrayLike) -> Doubles:
@@ -77,7 +77,10 @@ class PriceBins:
         num = self.middle
         steps = np.arange(num) + 0.5
         # Rounded, so that machines whose sinh differs in the last bit have the same bins.
-        return np.round(self.bend * np.sinh(steps * (math.asinh(self.limit / self.bend) / steps[-1])), 9)
+        rounded: Doubles = np.round(
+            self.bend * np.sinh(steps * (math.asinh(self.limit / self.bend) / steps[-1])), 9
+        )
+        return rounded
 
     def _checked(self, bins: ArrayLike) -> NDArray[np.int64]:
         checked = np.asarray(bins)
