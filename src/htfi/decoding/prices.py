@@ -74,13 +74,10 @@ class PriceBins:
 
     @cached_property
     def _outward(self) -> Doubles:
-        num = self.middle
-        steps = np.arange(num) + 0.5
+        steps: Doubles = np.arange(self.middle, dtype=np.float64) + 0.5
+        step = math.asinh(self.limit / self.bend) / (self.middle - 0.5)
         # Rounded, so that machines whose sinh differs in the last bit have the same bins.
-        rounded: Doubles = np.round(
-            self.bend * np.sinh(steps * (math.asinh(self.limit / self.bend) / steps[-1])), 9
-        )
-        return rounded
+        return (self.bend * np.sinh(steps * step)).round(9)
 
     def _checked(self, bins: ArrayLike) -> NDArray[np.int64]:
         checked = np.asarray(bins)
