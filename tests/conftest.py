@@ -109,6 +109,7 @@ def _decision(symbol: str, day: int, price: float, sigma: float, withhold: bool,
             {"ewma": [0.7, 0.6, 0.5], "random_walk": [0.3, 0.4, 0.5]},
             [1.0, 1.0, 1.0],
         ),
+        view=None,
         rationale=Rationale(
             f"Volatility is {sigma:.2%} a day. “{headline}”.",
             "volatility",

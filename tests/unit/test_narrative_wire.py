@@ -8,6 +8,7 @@ import pytest
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
 from htfi.narrative.config import NarrativeConfig
+from htfi.narrative.question import Question
 from htfi.narrative.template_reader import TemplateReader
 from htfi.narrative.wire import Wire
 
@@ -83,7 +84,8 @@ def test_restored_wire_goes_on_as_if_never_stopped() -> None:
 
 def test_template_reader_cites_and_claims_nothing() -> None:
     wire = filled(news(1), news(2), news(3))
-    view = TemplateReader(CONFIG).read(wire.recent("IBM", 4), "IBM", 4, deadline_ms=50.0)
+    question = Question("IBM", 4, 1, tuple(wire.recent("IBM", 4)))
+    (view,) = TemplateReader(CONFIG).read([question], deadline_ms=50.0)
     assert view.cited == ("n3", "n2")
     assert (view.direction, view.size_sigmas, view.volatility_multiplier, view.confidence) == (0, 0, 1, 0)
 

@@ -80,6 +80,27 @@ class Forecast(msgspec.Struct, frozen=True):
         }
 
 
+class View(msgspec.Struct, frozen=True, gc=False):
+    """What a reader makes of the news on one symbol: an opinion drawn from text, that fades with its half-life.
+
+    Units: direction −1..1 (down..up); size in standard deviations of one bar; volatility_multiplier scales
+    the band (1 leaves it); confidence 0..1, where 0 says that there is no opinion. `words` hold no digit:
+    a figure is a slot in braces.
+    """
+
+    direction: float
+    size_sigmas: float
+    volatility_multiplier: float
+    confidence: float
+    cited: tuple[str, ...]  # ids of the items that matter
+    as_of_ns: int
+    half_life_ns: int
+    cause: str = ""  # what kind of event, where the reader names one
+    consistency: str = ""  # of recent prices with the news
+    words: str = ""
+    reader: str = ""  # name and version of who read
+
+
 class Driver(msgspec.Struct, frozen=True):
     """A feature that moved the forecast: its value, what is usual for it, and their ratio."""
 
@@ -130,6 +151,7 @@ class Decision(msgspec.Struct, frozen=True):
     regime: Regime
     features: dict[str, float]
     forecast: Forecast
+    view: View | None  # None where no news was read
     rationale: Rationale
     circumstances: Circumstances
     verdict: Verdict

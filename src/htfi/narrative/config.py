@@ -21,6 +21,7 @@ class NarrativeConfig:
     max_headline_chars: int = 160
     max_body_chars: int = 8_000
     max_cited: int = 2
+    temperature: float = 0.0  # of a model that reads: 0 takes the likeliest words
     usual_half_life_bars: float = 60.0
     usual_min_bars: int = 20
 
@@ -42,5 +43,7 @@ class NarrativeConfig:
             raise InvalidInput(
                 f"narrative.usual_half_life_bars must be above 0, not {self.usual_half_life_bars}"
             )
+        if not 0.0 <= self.temperature <= 2.0:
+            raise InvalidInput(f"narrative.temperature must lie in 0..2, not {self.temperature}")
         if not 0 <= self.max_cited <= 3:
             raise InvalidInput(f"narrative.max_cited must lie in 0..3, not {self.max_cited}")

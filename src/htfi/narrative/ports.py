@@ -1,20 +1,37 @@
-"""What the narrative room needs from outside: a reader of news. Wiring chooses which."""
+"""What the narrative room needs from outside: a reader of news, and an author of text. Wiring chooses which."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from htfi.domain.events import News
-from htfi.narrative.view import View
+from htfi.domain.decision import View
+from htfi.domain.writing import Dialect, Refusal, Request, Writing
+from htfi.narrative.question import Question
 
 
 class Reader(Protocol):
-    """Turns recent news into a view. Same items, symbol and instant give the same view."""
+    """Turns recent news into views. The same question gives the same view."""
 
     @property
     def version(self) -> str:
         """Name and version, for the record of a decision."""
         ...
 
-    def read(self, items: Sequence[News], symbol: str, as_of_ns: int, deadline_ms: float) -> View:
-        """The view of `items`, newest first. Raises: DeadlineExceeded, DependencyUnavailable."""
+    def read(self, questions: Sequence[Question], deadline_ms: float) -> list[View]:
+        """One view per question, in order. Raises: DependencyUnavailable."""
+        ...
+
+
+class Author(Protocol):
+    """A language model that answers in a form: an embedded engine, or one behind a network."""
+
+    @property
+    def version(self) -> str:
+        """Name and digest, for the record of a decision."""
+        ...
+
+    @property
+    def dialect(self) -> Dialect: ...
+
+    def write(self, requests: Sequence[Request]) -> list[Writing | Refusal]:
+        """One answer per request, in order; what cannot be answered is refused with a reason, never raised."""
         ...

@@ -10,13 +10,13 @@ from functools import lru_cache
 from math import exp
 from operator import itemgetter
 
-from htfi.domain.decision import Driver, Rationale, Regime, series_id
+from htfi.domain.decision import Driver, Rationale, Regime, View, series_id
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
 from htfi.narrative.text import clean, quote
 from htfi.narrative.words import bar_words, breadth, comparison, figure, move, move_unit, price, span
 
-VERSION = "templates/1"
+VERSION = "templates/2"
 
 WIDER, NARROWER = 1.10, 1.0 / 1.10  # the band against the one before it
 JUMP_SIGMAS = 4.0
@@ -46,14 +46,27 @@ SENTENCES = {
     "no_drivers": " No feature is far from its usual value.",
     "leader": " {expert} leads the experts with {expert_weight} of the weight.",
     "equal_experts": " The experts weigh the same.",
-    "one_headline": " On the wire: {headline_a}, {age_a} earlier; cited, not weighed.",
-    "two_headlines": (
-        " On the wire: {headline_a}, {age_a} earlier; {headline_b}, {age_b} earlier; cited, not weighed."
-    ),
+    "one_headline": " On the wire: {headline_a}, {age_a} earlier",
+    "two_headlines": " On the wire: {headline_a}, {age_a} earlier; {headline_b}, {age_b} earlier",
     "three_headlines": (
-        " On the wire: {headline_a}, {age_a} earlier; {headline_b}, {age_b} earlier; "
-        "{headline_c}, {age_c} earlier; cited, not weighed."
+        " On the wire: {headline_a}, {age_a} earlier; {headline_b}, {age_b} earlier; {headline_c}, {age_c} earlier"
     ),
+    "unread": "; cited, not weighed.",
+    "read": ".",
+    "moving": (
+        " A model reads the news as {direction} by {size}, volatility {volatility}, confidence {confidence}, "
+        "{consistency}: {words}; told, not weighed."
+    ),
+    "flat": (
+        " A model reads no direction in the news, volatility {volatility}, confidence {confidence}, "
+        "{consistency}: {words}; told, not weighed."
+    ),
+}
+MAX_WORDS_CHARS = 200
+_CONSISTENCIES = {
+    "unmoved": "prices unmoved so far",
+    "with": "prices already moved that way",
+    "against": "prices moved against it",
 }
 _TELLS_MOVE = ("shock", "after_jump")
 _DRIVER_SLOTS = ("driver_a", "driver_b", "driver_c")
@@ -85,14 +98,16 @@ def write_rationale(
     has_usual: bool = False,
     weights: Mapping[str, float] | None = None,
     headlines: Sequence[News] = (),
+    view: View | None = None,
 ) -> Rationale:
     """One paragraph for one forecast, from plain values.
 
     Units: `low` and `high` bound the central `coverage` band of the next bar's log return; `previous_width`
     is the width of the band forecast one bar ago; `last_return` the latest log return, and `last_sigmas` its
     size in the standard deviations then expected. `weights` are the experts' at the first horizon.
-    `headlines` come cleaned by the wire, newest first. Of drivers and headlines three are told; where
-    there is no driver, `has_usual` says that there was something usual to compare with.
+    `headlines` come cleaned by the wire, newest first, and `view` is what a reader made of them. Of drivers
+    and headlines three are told; where there is no driver, `has_usual` says that there was something usual
+    to compare with.
     """
     width = high - low
     unit = move_unit(width)
@@ -128,6 +143,12 @@ def write_rationale(
         for (name, age), item in zip(_HEADLINE_SLOTS, cited, strict=False):
             slots[name] = quote(item.headline)
             slots[age] = span(as_of_ns - item.available_at_ns)
+    opinion = tell_view(view, symbol) if view is not None else {}
+    if cited:
+        template += "+read" if opinion else "+unread"
+    if opinion:
+        template += "+moving" if "size" in opinion else "+flat"
+        slots.update(opinion)
     return Rationale(fill(template, slots), template, slots, list(told), [item.id for item in cited])
 
 
@@ -138,6 +159,28 @@ def fill(template: str, slots: Mapping[str, str]) -> str:
         return words % pick(slots)
     except KeyError as missing:
         raise InvalidInput(f"rationale template '{template[:80]}': there is no {missing}") from None
+
+
+def tell_view(view: View, symbol: str) -> dict[str, str]:
+    """The slots of an opinion; none where the reader had none. A flat one has no direction and no size."""
+    if view.confidence <= 0.0:
+        return {}
+    told = {
+        "volatility": f"{view.volatility_multiplier:g}x",
+        "confidence": f"{100.0 * view.confidence:.0f}%",
+        "consistency": _CONSISTENCIES.get(view.consistency, "prices not considered"),
+    }
+    known = {**told, "symbol": symbol, "direction": "sideways", "size": "nothing"}
+    if view.direction:
+        moving = {
+            "direction": "up" if view.direction > 0.0 else "down",
+            "size": f"{view.size_sigmas:g} sigma",
+        }
+        told.update(moving)
+        known.update(moving)
+    words = _SLOT.sub(lambda slot: known.get(slot[1], slot[0]), view.words)
+    told["words"] = quote(clean(words, MAX_WORDS_CHARS)) if words else "no reason given"
+    return told
 
 
 def _situation(regime: Regime, width: float, previous_width: float, last_sigmas: float | None) -> str:

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from htfi.domain.events import News
+from htfi.domain.decision import View
 from htfi.narrative.config import NarrativeConfig
-from htfi.narrative.view import View
+from htfi.narrative.question import Question
 
 
 class TemplateReader:
@@ -15,8 +15,19 @@ class TemplateReader:
     def __init__(self, config: NarrativeConfig | None = None) -> None:
         self._config = config or NarrativeConfig()
 
-    def read(self, items: Sequence[News], symbol: str, as_of_ns: int, deadline_ms: float) -> View:
-        """Cites the newest items; `symbol` and `deadline_ms` are the port's, and change nothing here."""
-        del symbol, deadline_ms
-        cited = tuple(item.id for item in items[: self._config.max_cited])
-        return View(0.0, 0.0, 1.0, 0.0, cited, as_of_ns, self._config.half_life_ns)
+    def read(self, questions: Sequence[Question], deadline_ms: float) -> list[View]:
+        """Cites the newest items; `deadline_ms` is the port's, and changes nothing here."""
+        del deadline_ms
+        return [
+            View(
+                direction=0.0,
+                size_sigmas=0.0,
+                volatility_multiplier=1.0,
+                confidence=0.0,
+                cited=tuple(item.id for item in question.items[: self._config.max_cited]),
+                as_of_ns=question.as_of_ns,
+                half_life_ns=self._config.half_life_ns,
+                reader=self.version,
+            )
+            for question in questions
+        ]

@@ -1,14 +1,16 @@
-"""One decision from what the rooms know: plan, read, explain, judge. The loop calls it for each series of a moment."""
+"""One decision from what the rooms know: plan, ask, explain, judge. The loop calls it for each series of a moment."""
 
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
-from htfi.domain.decision import Circumstances, Decision, Forecast, Inputs, Regime, series_id
+from htfi.domain.decision import Circumstances, Decision, Forecast, Inputs, Plan, Regime, View, series_id
 from htfi.domain.events import Bar
 from htfi.domain.time import format_ns
 from htfi.forecasting.forecaster import ForecastBatch
 from htfi.governance.policy import Facts, judge
 from htfi.narrative.drivers import drivers
+from htfi.narrative.question import Question
 from htfi.narrative.rationale import write_rationale
 from htfi.pipeline.rooms import Rooms, Terms
 from htfi.scheduling.fidelity import plan
@@ -16,17 +18,53 @@ from htfi.scheduling.fidelity import plan
 BAND = (0.05, 0.95)  # the central 90% that rationale and policy speak of
 
 
+class Asked(NamedTuple):
+    """A series of the moment, the rung chosen for it, and what its reader is asked."""
+
+    series: str
+    question: Question
+    plan: Plan
+
+
+def ask(bar: Bar, as_of_ns: int, rooms: Rooms, terms: Terms) -> Asked:
+    """Choose the rung for `bar`'s series and gather the news on it."""
+    symbol, interval = bar.symbol, bar.interval
+    series = series_id(symbol, interval)
+    chosen = plan(
+        rooms.market.regime(symbol, interval),
+        terms.pipeline.deadline_ms,
+        rooms.readings.rungs,
+        config=terms.fidelity,
+    )
+    news = tuple(rooms.wire.recent(symbol, as_of_ns))
+    context = _moves(series, rooms, symbol, interval) if news else ()
+    return Asked(series, Question(symbol, as_of_ns, bar.end_ns - bar.start_ns, news, context), chosen)
+
+
+def _moves(series: str, rooms: Rooms, symbol: str, interval: str) -> tuple[float, ...]:
+    """Recent returns in units of volatility, with the newest, which nothing has learnt from yet."""
+    sigma = rooms.scaled.sigma(series)
+    last = rooms.market.features(symbol, interval).get("return_last")
+    known = rooms.scaled.of(series)
+    return (*known, last / sigma) if sigma and last is not None else known
+
+
 def decide_series(
-    bar: Bar, as_of_ns: int, batch: ForecastBatch, place: int, inputs: Inputs, rooms: Rooms, terms: Terms
+    bar: Bar,
+    asked: Asked,
+    view: View | None,
+    batch: ForecastBatch,
+    place: int,
+    inputs: Inputs,
+    rooms: Rooms,
+    terms: Terms,
 ) -> Decision:
     """The decision on `bar`'s series, whose forecast stands at `place` in `batch`."""
     symbol, interval = bar.symbol, bar.interval
-    series = series_id(symbol, interval)
+    series, question, chosen = asked
+    as_of_ns = question.as_of_ns
     regime = rooms.market.regime(symbol, interval)
     features = rooms.market.features(symbol, interval)
-    chosen = plan(regime, terms.pipeline.deadline_ms, terms.rungs)
-    news = rooms.wire.recent(symbol, as_of_ns)
-    view = rooms.reader.read(news, symbol, as_of_ns, terms.pipeline.deadline_ms)
     forecast = batch.item(place)
     low, high = band(forecast)
     usual = rooms.usual.of(series)
@@ -45,7 +83,8 @@ def decide_series(
         drivers=drivers(features, usual),
         has_usual=bool(usual),
         weights={name: weights[0] for name, weights in forecast.weights.items()},
-        headlines=[item for item in news if item.id in view.cited],
+        headlines=[item for item in question.items if item.id in view.cited] if view else (),
+        view=view,
     )
     circumstances = Circumstances(
         bar_start_ns=bar.start_ns,
@@ -68,6 +107,7 @@ def decide_series(
         regime=regime,
         features=features,
         forecast=forecast,
+        view=view,
         rationale=rationale,
         circumstances=circumstances,
         verdict=verdict,

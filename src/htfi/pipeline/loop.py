@@ -11,7 +11,7 @@ import msgspec
 
 from htfi.domain.decision import Decision, series_id
 from htfi.domain.events import Bar, FeedItem, MacroRelease, News, Quote, TimePassed, Trade
-from htfi.pipeline.decide import decide_series
+from htfi.pipeline.decide import ask, decide_series
 from htfi.pipeline.moments import Moment, split_moments
 from htfi.pipeline.ports import Feed
 from htfi.pipeline.recorder import Recorder
@@ -77,6 +77,7 @@ class Loop:
         self.rooms.forecaster.learn()
         for decision in self._fresh:
             self.rooms.usual.learn(decision.series, decision.features)
+            self.rooms.scaled.learn(decision.series, decision.features.get("return_last", 0.0))
             self._watch(decision)
         self._fresh.clear()
         self.recorder.tidy()
@@ -106,16 +107,19 @@ class Loop:
 
     def decide(self, moment: Moment) -> Iterator[Decision]:
         """plan → read → forecast → judge, for every series of the moment that has history enough."""
+        rooms = self.rooms
         for bar in moment.bars:
-            self.rooms.market.close_bar(bar)
-        self.rooms.forecaster.observe(moment.bars)
-        batch = self.rooms.forecaster.forecast([series_id(bar.symbol, bar.interval) for bar in moment.bars])
-        if not batch.ready.any():
+            rooms.market.close_bar(bar)
+        rooms.forecaster.observe(moment.bars)
+        batch = rooms.forecaster.forecast([series_id(bar.symbol, bar.interval) for bar in moment.bars])
+        ready = [place for place, is_ready in enumerate(batch.ready) if is_ready]
+        if not ready:
             return
-        inputs = self.rooms.inputs.close()
-        for place, bar in enumerate(moment.bars):
-            if batch.ready[place]:
-                yield decide_series(bar, moment.as_of_ns, batch, place, inputs, self.rooms, self.terms)
+        inputs = rooms.inputs.close()
+        asked = [ask(moment.bars[place], moment.as_of_ns, rooms, self.terms) for place in ready]
+        views = rooms.readings.read(asked)
+        for place, question, view in zip(ready, asked, views, strict=True):
+            yield decide_series(moment.bars[place], question, view, batch, place, inputs, rooms, self.terms)
 
     def _decide_on(self, bars: Iterable[Bar]) -> None:
         if not bars:

@@ -8,7 +8,7 @@ from htfi.domain.decision import decode_decision, encode_decision
 from htfi.forecasting.fusion import combine
 from htfi.governance.config import PolicyConfig
 from htfi.governance.policy import judge
-from htfi.narrative.rationale import fill
+from htfi.narrative.rationale import fill, tell_view
 from htfi.pipeline.decide import facts
 
 
@@ -29,6 +29,9 @@ def recompute(entry: bytes, settings_digest: str, policy: PolicyConfig) -> list[
         problems.append("the fused quantiles do not follow from the experts' and their weights")
     if fill(decision.rationale.template, decision.rationale.slots) != decision.rationale.text:
         problems.append("the rationale does not follow from its template and slots")
+    told = tell_view(decision.view, decision.symbol) if decision.view is not None else {}
+    if any(decision.rationale.slots.get(slot) != words for slot, words in told.items()):
+        problems.append("what the rationale says of the news does not follow from the view")
     known = facts(
         decision.symbol,
         decision.as_of_ns,

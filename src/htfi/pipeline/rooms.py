@@ -3,15 +3,16 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from htfi.domain.decision import Rung
+from htfi.decoding.prices import ScaledReturns
 from htfi.forecasting.forecaster import Forecaster
 from htfi.governance.config import PolicyConfig
 from htfi.market.state import Market
-from htfi.narrative.ports import Reader
 from htfi.narrative.usual import Usual
 from htfi.narrative.wire import Wire
 from htfi.pipeline.config import PipelineConfig
 from htfi.pipeline.inputs import InputChain
+from htfi.pipeline.reading import Readings
+from htfi.scheduling.config import FidelityConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +21,10 @@ class Rooms:
 
     market: Market
     forecaster: Forecaster
-    reader: Reader
+    readings: Readings
     wire: Wire
     usual: Usual
+    scaled: ScaledReturns = field(default_factory=ScaledReturns)
     inputs: InputChain = field(default_factory=InputChain)
     widths: dict[str, float] = field(
         default_factory=dict[str, float]
@@ -34,6 +36,8 @@ class Rooms:
             "forecaster": self.forecaster.state(),
             "wire": self.wire.state(),
             "usual": self.usual.state(),
+            "readings": self.readings.state(),
+            "scaled": self.scaled.state(),
             "inputs": self.inputs.state(),
             "widths": dict(self.widths),
         }
@@ -43,6 +47,8 @@ class Rooms:
         self.forecaster.restore(state["forecaster"])
         self.wire.restore(state["wire"])
         self.usual.restore(state["usual"])
+        self.readings.restore(state["readings"])
+        self.scaled.restore(state["scaled"])
         self.inputs.restore(state["inputs"])
         self.widths.clear()
         self.widths.update(state["widths"])
@@ -50,10 +56,10 @@ class Rooms:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What holds for the whole run: limits, the rungs that are wired, and what a decision says of its maker."""
+    """What holds for the whole run: limits, and what a decision says of its maker."""
 
     pipeline: PipelineConfig
     policy: PolicyConfig
-    rungs: frozenset[Rung]
+    fidelity: FidelityConfig
     settings_digest: str
     models: dict[str, str]

@@ -26,6 +26,7 @@ from htfi.narrative.usual import Usual
 from htfi.narrative.wire import Wire
 from htfi.pipeline.loop import Loop
 from htfi.pipeline.ports import Feed, Ledger, Outlet, Quarantine
+from htfi.pipeline.reading import Readings
 from htfi.pipeline.recorder import Recorder
 from htfi.pipeline.resume import Resume
 from htfi.pipeline.rooms import Rooms, Terms
@@ -144,7 +145,9 @@ def build_rooms(settings: Settings) -> Rooms:
     return Rooms(
         market=Market(settings.market),
         forecaster=Forecaster(settings.forecasting, build_experts(settings.forecasting)),
-        reader=TemplateReader(settings.narrative),
+        readings=Readings(
+            {Rung.TEMPLATE: TemplateReader(settings.narrative)}, settings.narrative.max_symbols
+        ),
         wire=Wire(settings.narrative),
         usual=Usual(settings.narrative),
     )
@@ -169,13 +172,13 @@ def build_loop(
     terms = Terms(
         pipeline=settings.pipeline,
         policy=settings.policy,
-        rungs=frozenset({Rung.TEMPLATE}),
+        fidelity=settings.scheduling,
         settings_digest=settings_digest(settings),
         models={
             "htfi": __version__,
             "policy": policy.VERSION,
             "rationale": rationale.VERSION,
-            "reader": rooms.reader.version,
+            **rooms.readings.models,
             **rooms.forecaster.models,
         },
     )

@@ -21,6 +21,7 @@ from htfi.governance.config import PolicyConfig
 from htfi.market.config import MarketConfig
 from htfi.narrative.config import NarrativeConfig
 from htfi.pipeline.config import PipelineConfig
+from htfi.scheduling.config import FidelityConfig
 
 ENV_PREFIX = "HTFI_"
 SETTINGS = "settings.json"  # where a run leaves those it was made under
@@ -33,6 +34,7 @@ class Settings:
     market: MarketConfig = field(default_factory=MarketConfig)
     forecasting: ForecastConfig = field(default_factory=ForecastConfig)
     narrative: NarrativeConfig = field(default_factory=NarrativeConfig)
+    scheduling: FidelityConfig = field(default_factory=FidelityConfig)
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     pipeline: PipelineConfig = field(default_factory=PipelineConfig)
 

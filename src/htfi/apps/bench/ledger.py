@@ -112,6 +112,7 @@ def _decision(index: int, noise: random.Random) -> Decision:
             weights={name: [0.25, 0.25, 0.25] for name in _EXPERTS},
             calibration=[1.0, 1.0, 1.0],
         ),
+        view=None,
         rationale=Rationale(text, "volatility_up", {"ratio": f"{drivers[0].ratio:.1f}"}, drivers, []),
         circumstances=Circumstances(
             1_381_154_340_000_000_000 + index, 1_381_154_400_000_000_000 + index, 1_000, 0.0

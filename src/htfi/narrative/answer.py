@@ -1,0 +1,184 @@
+"""The form of an answer about news, what it means as a view, and the answer that a known truth would be.
+
+The reader asks with `view_form` and understands with `to_view`; training teaches `ideal`. A field's number is
+the place of the chosen option in its scale, so every answer in the form is a view.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import msgspec
+
+from htfi.domain.decision import View
+from htfi.domain.writing import Choice, Dialect, Fixed, Form, Mark, Prompt, Segment, Text, Words
+from htfi.narrative.question import AGES, MAX_ITEMS, Question, shown
+
+CAUSES = ("none", "central_bank", "earnings", "guidance", "legal", "supply", "geopolitics", "rumour")
+CONSISTENCIES = (
+    "unmoved",
+    "with",
+    "against",
+)  # recent prices have not moved, moved with the news, against it
+DIRECTIONS = (-1.0, 0.0, 1.0)
+SIZES = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.5, 7.0)  # standard deviations of one bar
+VOLATILITIES = (0.8, 1.0, 1.25, 1.5, 2.0, 3.0)  # multipliers
+CONFIDENCES = (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 0.95)
+MAX_CITED = 2
+SLOTS = ("symbol", "direction", "size", "volatility", "confidence")
+MINI_WORDS, PLAIN_WORDS = 32, 48  # tokens at most
+
+_WAYS = ("down", "flat", "up")
+
+# Every mark of the mini model's vocabulary, in the order of their ids.
+MARKS = (
+    "news", "/news", "wide", "on", "says", "asset", "ages", "prices", "view", "/view", "end", "path",
+    *(f"h{place}" for place in range(1, MAX_ITEMS + 1)),
+    *(f"a{age}" for age in range(len(AGES) + 1)),
+    *(f"c_{cause}" for cause in CAUSES),
+    *CONSISTENCIES,
+    *_WAYS,
+    *(f"s{place}" for place in range(len(SIZES))),
+    *(f"v{place}" for place in range(len(VOLATILITIES))),
+    *(f"p_{place}" for place in range(len(CONFIDENCES))),
+    *SLOTS,
+    "uncited",
+)  # fmt: skip
+
+
+class Understanding(msgspec.Struct, frozen=True):
+    """An answer as values: what a writing says, or what is true. `cited` counts items from 0."""
+
+    direction: float
+    size_sigmas: float
+    volatility_multiplier: float
+    confidence: float
+    consistency: str
+    cause: str
+    cited: tuple[int, ...]
+    words: str
+
+
+@lru_cache(maxsize=2 * (MAX_ITEMS + 1))
+def view_form(dialect: Dialect, num_items: int) -> Form:
+    """The form of an answer about `num_items` items: cites, cause, consistency, words, then the numbers."""
+    return _mini_form(num_items) if dialect is Dialect.MINI else _plain_form(num_items)
+
+
+def understand(fields: dict[str, str]) -> Understanding:
+    """The values of a writing in the form of `view_form`."""
+    place = {name: int(text) for name, text in fields.items() if name != "words"}
+    cited = tuple(dict.fromkeys(place[f"cite{turn}"] - 1 for turn in range(MAX_CITED)))
+    return Understanding(
+        direction=DIRECTIONS[place["direction"]],
+        size_sigmas=SIZES[place["size"]],
+        volatility_multiplier=VOLATILITIES[place["volatility"]],
+        confidence=CONFIDENCES[place["confidence"]],
+        consistency=CONSISTENCIES[place["consistency"]],
+        cause=CAUSES[place["cause"]],
+        cited=tuple(item for item in cited if item >= 0),
+        words=" ".join(fields["words"].split()),
+    )
+
+
+def to_view(said: Understanding, question: Question, half_life_ns: int, reader: str) -> View:
+    """The view that an understanding gives; a flat direction has no size."""
+    items = shown(question)
+    return View(
+        direction=said.direction,
+        size_sigmas=said.size_sigmas if said.direction else 0.0,
+        volatility_multiplier=said.volatility_multiplier,
+        confidence=said.confidence,
+        cited=tuple(items[place].id for place in said.cited if place < len(items)),
+        as_of_ns=question.as_of_ns,
+        half_life_ns=half_life_ns,
+        cause=said.cause,
+        consistency=said.consistency,
+        words=said.words,
+        reader=reader,
+    )
+
+
+def ideal(truth: Understanding) -> Prompt:
+    """The mini model's answer that says `truth`, each value as the nearest of its scale."""
+    cites = [Mark(f"h{place + 1}") for place in truth.cited[:MAX_CITED]]
+    cites += [Mark("uncited")] * (MAX_CITED - len(cites))
+    return (
+        Mark("view"),
+        *cites,
+        Mark(f"c_{truth.cause}"),
+        Mark(truth.consistency),
+        *_words(truth.words),
+        Mark("end"),
+        Mark(_WAYS[_nearest(DIRECTIONS, truth.direction)]),
+        Mark(f"s{_nearest(SIZES, truth.size_sigmas if truth.direction else 0.0)}"),
+        Mark(f"v{_nearest(VOLATILITIES, truth.volatility_multiplier)}"),
+        Mark(f"p_{_nearest(CONFIDENCES, truth.confidence)}"),
+        Mark("/view"),
+    )
+
+
+def _words(words: str) -> list[Segment]:
+    segments: list[Segment] = []
+    for part in words.replace("{", "\0{").replace("}", "}\0").split("\0"):
+        if part.startswith("{") and part[1:-1] in SLOTS:
+            segments.append(Mark(part[1:-1]))
+        elif part:
+            segments.append(Text(part if segments else " " + part))
+    return segments
+
+
+def _nearest(scale: Sequence[float], value: float) -> int:
+    return min(range(len(scale)), key=lambda place: abs(scale[place] - value))
+
+
+def _marks(names: Sequence[str]) -> tuple[Prompt, ...]:
+    return tuple((Mark(name),) for name in names)
+
+
+def _mini_form(num_items: int) -> Form:
+    cites = _marks(["uncited", *(f"h{place}" for place in range(1, num_items + 1))])
+    return (
+        Fixed((Mark("view"),)),
+        *(Choice(f"cite{turn}", cites) for turn in range(MAX_CITED)),
+        Choice("cause", _marks([f"c_{cause}" for cause in CAUSES])),
+        Choice("consistency", _marks(CONSISTENCIES)),
+        Words("words", MINI_WORDS, Mark("end"), tuple(Mark(slot) for slot in SLOTS)),
+        Choice("direction", _marks(_WAYS)),
+        Choice("size", _marks([f"s{place}" for place in range(len(SIZES))])),
+        Choice("volatility", _marks([f"v{place}" for place in range(len(VOLATILITIES))])),
+        Choice("confidence", _marks([f"p_{place}" for place in range(len(CONFIDENCES))])),
+        Fixed((Mark("/view"),)),
+    )
+
+
+def _texts(options: Sequence[str]) -> tuple[Prompt, ...]:
+    return tuple((Text(f" {option}\n"),) for option in options)
+
+
+def _plain_form(num_items: int) -> Form:
+    cites = _texts(["none", *(f"[{place}]" for place in range(1, num_items + 1))])
+    told = (
+        Choice("cause", _texts([cause.replace("_", " ") for cause in CAUSES])),
+        Choice("consistency", _texts(CONSISTENCIES)),
+        Words("words", PLAIN_WORDS, Text("\n")),
+        Choice("direction", _texts(_WAYS)),
+        Choice("size", _texts([f"{size:g}" for size in SIZES])),
+        Choice("volatility", _texts([f"{multiplier:g}" for multiplier in VOLATILITIES])),
+        Choice("confidence", _texts([f"{100 * confidence:g}%" for confidence in CONFIDENCES])),
+    )
+    asked = (
+        "Kind of event:",
+        "Recent prices against the news:",
+        "Reason in one sentence without figures:",
+        "Direction:",
+        "Size in standard deviations:",
+        "Volatility multiplier:",
+        "Confidence:",
+    )
+    parts: list[Fixed | Choice | Words] = []
+    for turn in range(MAX_CITED):
+        label = "Item that matters most:" if turn == 0 else "Second item, if any:"
+        parts += [Fixed((Text(label),)), Choice(f"cite{turn}", cites)]
+    for label, part in zip(asked, told, strict=True):
+        parts += [Fixed((Text(label),)), part]
+    return tuple(parts)

@@ -1,0 +1,52 @@
+"""The reader that asks a language model. Wired at the EDGE rung with the draft, at the next one with the target."""
+
+import zlib
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from htfi.domain.decision import View
+from htfi.domain.writing import Refusal, Request
+from htfi.narrative.answer import to_view, understand, view_form
+from htfi.narrative.config import NarrativeConfig
+from htfi.narrative.ports import Author
+from htfi.narrative.question import Question, put, shown
+from htfi.narrative.template_reader import TemplateReader
+
+
+class ModelReader:
+    """Reads with an author; a question that the author refuses gets the template's view, which says why."""
+
+    def __init__(self, author: Author, config: NarrativeConfig | None = None) -> None:
+        self._author = author
+        self._config = config or NarrativeConfig()
+        self._otherwise = TemplateReader(self._config)
+
+    @property
+    def version(self) -> str:
+        return self._author.version
+
+    def read(self, questions: Sequence[Question], deadline_ms: float) -> list[View]:
+        """One view per question; questions on the same news are read once (prefix reuse)."""
+        answers = self._author.write([self._request(question, deadline_ms) for question in questions])
+        return [
+            self._refused(question, answer, deadline_ms)
+            if isinstance(answer, Refusal)
+            else to_view(understand(answer.fields), question, self._config.half_life_ns, self.version)
+            for question, answer in zip(questions, answers, strict=True)
+        ]
+
+    def _request(self, question: Question, deadline_ms: float) -> Request:
+        prompt, shared = put(question, self._author.dialect)
+        return Request(
+            prompt=prompt,
+            form=view_form(self._author.dialect, len(shown(question))),
+            seed=zlib.crc32(f"{question.symbol}@{question.as_of_ns}".encode()),
+            temperature=self._config.temperature,
+            deadline_ms=deadline_ms,
+            shared=shared,
+        )
+
+    def _refused(self, question: Question, refusal: Refusal, deadline_ms: float) -> View:
+        (view,) = self._otherwise.read([question], deadline_ms)
+        return replace(view, words=f"not read: {refusal.reason}")
