@@ -13,7 +13,6 @@ from typing import Any
 
 import click
 
-from htfi.apps.bench.figures import report
 from htfi.domain.decision import (
     TICKS_PER_UNIT,
     Circumstances,
@@ -30,6 +29,7 @@ from htfi.domain.decision import (
     encode_decision,
 )
 from htfi.governance.ledger.log import Log
+from htfi.wiring.figures import report
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 
 ORIGIN = "htfi.example/bench"

@@ -14,7 +14,6 @@ import click
 import numpy as np
 
 from htfi import sample
-from htfi.apps.bench.figures import report
 from htfi.apps.bench.release import bar_to_release_ms
 from htfi.apps.bench.tick_events import events_of
 from htfi.apps.bench.tick_files import count_rows, read_batches
@@ -24,6 +23,7 @@ from htfi.domain.events import Quote, Trade
 from htfi.market.config import MarketConfig
 from htfi.market.kernel import COMPILED
 from htfi.market.state import Market
+from htfi.wiring.figures import report
 
 STAGED = Path("../shared/data/hf")
 WEEK = "us_equity_ticks_{}_20131007_11.parquet"

@@ -1,4 +1,4 @@
-"""How every bench reports: a table for people, and the same figures as JSON for machines."""
+"""How every bench and evaluation reports: a table for people, and the same figures as JSON for machines."""
 
 import json
 import platform
@@ -14,16 +14,22 @@ WIDTH = 150  # columns of a table that goes to a file
 
 
 def report(
-    name: str, metrics: Mapping[str, float], rows: Sequence[Row], *, seed: int, json_file: Path | None
+    name: str,
+    metrics: Mapping[str, float],
+    rows: Sequence[Row],
+    *,
+    seed: int,
+    json_file: Path | None,
+    kind: str = "bench",
 ) -> None:
-    """Print `rows` as a table and `metrics` beneath it; write both to `json_file` where one is given."""
+    """Print `rows` of `htfi KIND NAME` as a table and `metrics` beneath it; write both to `json_file` where one is given."""
     from rich.console import Console
     from rich.table import Table
 
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDTH)
-    table = Table(title=f"htfi bench {name}", title_justify="left")
+    table = Table(title=f"htfi {kind} {name}", title_justify="left")
     columns = list(dict.fromkeys(key for row in rows for key in row))
     for column in columns:
         table.add_column(column, justify="left" if column == columns[0] else "right")
