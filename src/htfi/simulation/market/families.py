@@ -25,6 +25,8 @@ class Family:
     market_jump: Range
     overnight_share: Range
     log10_price: Range
+    volume_response: Range
+    factor_tail_index: Range = (4.0, 8.0)
     sector_loading: Range = (0.0, 0.0)
     inverse_share: float = 0.0
     annual_drift: float = 0.0
@@ -33,30 +35,33 @@ class Family:
 
 FAMILIES = {
     "stock": Family(
-        annual_vol=(0.15, 0.8), market_loading=(0.4, 0.75), tightness=(0.7, 1.1), leverage=(0.1, 0.5),
-        tail_index=(3.0, 8.0), jumps_per_year=(1.0, 6.0), vol_of_vol=(0.25, 0.45), common_vol=(0.2, 0.6),
-        market_jump=(-2.0, 0.0), overnight_share=(0.15, 0.45), log10_price=(0.7, 2.8),
+        annual_vol=(0.15, 0.8), market_loading=(0.4, 0.75), tightness=(0.75, 1.2), leverage=(0.15, 0.5),
+        tail_index=(3.5, 9.0), jumps_per_year=(0.5, 4.0), vol_of_vol=(0.3, 0.55), common_vol=(0.2, 0.6),
+        market_jump=(-2.0, 0.0), overnight_share=(0.15, 0.45), log10_price=(0.7, 2.8), volume_response=(0.2, 0.7),
         sector_loading=(0.15, 0.5), annual_drift=0.06,
     ),
     "index": Family(
-        annual_vol=(0.1, 0.35), market_loading=(0.65, 0.95), tightness=(0.75, 1.0), leverage=(0.4, 0.85),
-        tail_index=(4.0, 8.0), jumps_per_year=(0.0, 1.0), vol_of_vol=(0.3, 0.5), common_vol=(0.5, 0.9),
-        market_jump=(-2.5, -0.5), overnight_share=(0.15, 0.5), log10_price=(2.0, 4.5), annual_drift=0.05,
+        annual_vol=(0.1, 0.35), market_loading=(0.65, 0.95), tightness=(0.75, 1.0), leverage=(0.5, 0.9),
+        tail_index=(6.0, 14.0), jumps_per_year=(0.0, 0.3), vol_of_vol=(0.3, 0.48), common_vol=(0.5, 0.9),
+        market_jump=(-1.5, -0.5), overnight_share=(0.15, 0.5), log10_price=(2.0, 4.5), volume_response=(0.1, 0.5),
+        factor_tail_index=(8.0, 16.0), annual_drift=0.05,
     ),
     "fx": Family(
-        annual_vol=(0.05, 0.18), market_loading=(0.3, 0.85), tightness=(0.6, 1.1), leverage=(-0.15, 0.25),
-        tail_index=(4.0, 8.0), jumps_per_year=(0.0, 2.0), vol_of_vol=(0.2, 0.4), common_vol=(0.3, 0.7),
-        market_jump=(-1.0, 1.0), overnight_share=(0.0, 0.05), log10_price=(-0.3, 2.2), inverse_share=0.4,
-        days_per_year=260.0,
+        annual_vol=(0.05, 0.18), market_loading=(0.3, 0.85), tightness=(0.6, 1.1), leverage=(-0.1, 0.3),
+        tail_index=(6.0, 14.0), jumps_per_year=(0.0, 0.8), vol_of_vol=(0.2, 0.4), common_vol=(0.3, 0.7),
+        market_jump=(-1.0, 1.0), overnight_share=(0.0, 0.05), log10_price=(-0.3, 2.2), volume_response=(0.0, 0.3),
+        factor_tail_index=(6.0, 14.0), inverse_share=0.4, days_per_year=260.0,
     ),
     "crypto": Family(
         annual_vol=(0.35, 0.8), market_loading=(0.5, 0.9), tightness=(0.8, 1.05), leverage=(-0.15, 0.25),
-        tail_index=(3.0, 6.0), jumps_per_year=(2.0, 8.0), vol_of_vol=(0.35, 0.55), common_vol=(0.4, 0.8),
-        market_jump=(-2.0, 0.5), overnight_share=(0.0, 0.0), log10_price=(-2.0, 4.8), days_per_year=365.0,
+        tail_index=(3.0, 6.0), jumps_per_year=(2.0, 8.0), vol_of_vol=(0.35, 0.6), common_vol=(0.4, 0.8),
+        market_jump=(-2.0, 0.5), overnight_share=(0.0, 0.0), log10_price=(-2.0, 4.8), volume_response=(0.3, 0.8),
+        days_per_year=365.0,
     ),
     "commodity": Family(
         annual_vol=(0.12, 0.55), market_loading=(0.1, 0.6), tightness=(0.6, 1.1), leverage=(-0.3, 0.3),
-        tail_index=(3.5, 8.0), jumps_per_year=(0.5, 4.0), vol_of_vol=(0.25, 0.45), common_vol=(0.1, 0.4),
-        market_jump=(-1.5, 0.5), overnight_share=(0.1, 0.4), log10_price=(0.5, 3.3), sector_loading=(0.1, 0.5),
+        tail_index=(4.0, 9.0), jumps_per_year=(0.3, 2.5), vol_of_vol=(0.3, 0.5), common_vol=(0.1, 0.4),
+        market_jump=(-1.5, 0.5), overnight_share=(0.1, 0.4), log10_price=(0.5, 3.3), volume_response=(0.1, 0.6),
+        sector_loading=(0.1, 0.5),
     ),
 }  # fmt: skip

@@ -67,8 +67,9 @@ class MarketPath:
         usual = np.array([asset.bar_volume for asset in self.spec.assets])
         level = np.array([asset.annual_vol for asset in self.spec.assets]) / np.sqrt(self.spec.bars_per_year)
         moved = np.minimum(np.abs(self.log_returns) / self.sigma, 12.0)
+        response = np.array([asset.volume_response for asset in self.spec.assets])
         own = _filtered(0.3 * rng.standard_normal(self.sigma.shape), np.full(len(usual), 0.6))
-        log_volume = 0.6 * np.log(self.shocked_sigma / level) + 0.45 * (np.log1p(moved) - 0.5) + own
+        log_volume = 0.6 * np.log(self.shocked_sigma / level) + response * (np.log1p(moved) - 0.5) + own
         return usual * np.exp(log_volume)
 
 

@@ -62,6 +62,7 @@ class Asset:
     overnight_share: float = 0.0
     start_price: float = 100.0
     bar_volume: float = 1e6
+    volume_response: float = 0.45
 
     def __post_init__(self) -> None:
         _between("volatility per year", self.annual_vol, 1e-4, 10.0)
@@ -73,6 +74,7 @@ class Asset:
         _between("drift per year", self.annual_drift, -5.0, 5.0)
         _between("overnight share", self.overnight_share, 0.0, 0.95)
         _between("start price", self.start_price, 1e-9, 1e12)
+        _between("response of volume to a move", self.volume_response, 0.0, 3.0)
         _between("volume of a bar", self.bar_volume, 1e-9, 1e18)
         if self.sector is not None and self.sector < 0:
             raise InvalidInput(f"an asset's sector is {self.sector}; sectors count from 0")
@@ -99,7 +101,7 @@ class Regimes:
     and to the rate of jumps, all as multiples of the normal one."""
 
     transitions: tuple[tuple[float, ...], ...]
-    volatility: tuple[float, float, float, float] = (0.72, 1.0, 1.6, 2.7)
+    volatility: tuple[float, float, float, float] = (0.72, 1.0, 1.55, 2.4)
     loading: tuple[float, float, float, float] = (0.85, 1.0, 1.15, 1.3)
     jump_rate: tuple[float, float, float, float] = (0.6, 1.0, 1.8, 3.0)
 
@@ -170,7 +172,7 @@ class MarketSpec:
     bars_per_day: int = 1
     day_shape: float = 0.0
     factor_tail_index: float = 5.0
-    market_jumps: Jumps = Jumps(1.5, -1.0, 3.5)
+    market_jumps: Jumps = Jumps(1.0, -1.0, 3.5)
     sector_jumps: Jumps = Jumps(1.0, 0.0, 3.0)
     family: str = ""
 
@@ -220,11 +222,11 @@ class MarketSpec:
         beta = float(rng.uniform(*kind.tightness))
         assets = tuple(_random_asset(rng, kind, num_sectors, beta, bars_per_day) for _ in range(count))
         lasting = [
-            float(mean_days * np.exp(rng.normal(0.0, 0.3)) * bars_per_day) for mean_days in (60, 90, 22, 12)
+            float(mean_days * np.exp(rng.normal(0.0, 0.3)) * bars_per_day) for mean_days in (60, 90, 30, 20)
         ]
         scale, common = float(rng.uniform(*kind.vol_of_vol)), float(rng.uniform(*kind.common_vol))
-        split = rng.dirichlet((4.0, 4.0, 3.0))
-        halves = [float(rng.uniform(*days)) * bars_per_day for days in ((60, 160), (8, 25), (1, 4))]
+        split = rng.dirichlet((6.0, 3.0, 1.0))
+        halves = [float(rng.uniform(*days)) * bars_per_day for days in ((60, 200), (8, 25), (1, 4))]
         waves = tuple(
             Wave(half, scale * math.sqrt(float(part)), common)
             for half, part in zip(halves, split, strict=True)
@@ -236,8 +238,12 @@ class MarketSpec:
             bars_per_year=kind.days_per_year * bars_per_day,
             bars_per_day=bars_per_day,
             day_shape=float(rng.uniform(0.2, 0.6)) if bars_per_day > 1 else 0.0,
-            factor_tail_index=float(rng.uniform(4.0, 8.0)),
-            market_jumps=Jumps(float(rng.uniform(0.5, 3.0)), float(rng.uniform(*kind.market_jump)), 3.0),
+            factor_tail_index=float(rng.uniform(*kind.factor_tail_index)),
+            market_jumps=Jumps(
+                float(rng.uniform(0.3, 1.5)),
+                float(rng.uniform(*kind.market_jump)),
+                float(rng.uniform(1.5, 3.0)),
+            ),
             family=name,
         )
 
@@ -259,6 +265,7 @@ def _random_asset(
         annual_drift=float(rng.normal(kind.annual_drift, 0.05)),
         overnight_share=float(rng.uniform(*kind.overnight_share)) if bars_per_day == 1 else 0.0,
         start_price=float(10.0 ** rng.uniform(*kind.log10_price)),
+        volume_response=float(rng.uniform(*kind.volume_response)),
         bar_volume=float(10.0 ** rng.uniform(4.5, 7.5)) / bars_per_day,
     )
 
