@@ -1,0 +1,1 @@
+"""Tokenizers of Hugging Face folders behind the decoding port, and the training of our own."""

@@ -1,0 +1,219 @@
+"""A `tokenizer.json` behind the decoding port: plain text in, plain tokens out. Wiring opens it.
+
+The file is changed in memory before it is read, so that every model's text is treated alike: no template, padding or
+truncation; no space put before a text; and every added token is a control token that text cannot write.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+from tokenizers import Encoding, Tokenizer
+
+from htfi.domain.errors import InvalidInput
+
+_FILE = "tokenizer.json"
+_MAX_BYTES = 256 * 2**20
+_MAX_DEPTH = 100
+_MAX_ID = 2**24  # a file may name any id; nothing known has a vocabulary a tenth of this
+
+
+class HuggingFaceTokenizer:
+    """The decoding port's `Tokenizer` over one `tokenizer.json`.
+
+    `path` is the file or the folder that holds it. Raises InvalidInput when it is missing, torn or of no known form.
+    """
+
+    def __init__(self, path: Path) -> None:
+        file = path / _FILE if path.is_dir() else path
+        config = _read(file)
+        unknown = _unknown_token(config)
+        self._tokenizer = _build(_plain(config), file)
+        added = self._tokenizer.get_added_tokens_decoder()
+        vocab = self._tokenizer.get_vocab(with_added_tokens=True)
+        if not vocab:
+            raise InvalidInput(f"{file}: the vocabulary is empty")
+        self._specials = {token.content: index for index, token in added.items() if token.special}
+        self._special_ids = frozenset(self._specials.values())
+        # What cannot be said otherwise is the unknown token: it stands in for text and controls nothing.
+        self._controls = self._special_ids - {vocab.get(unknown or "", -1)}
+        self._vocab = vocab
+        self._size = max(vocab.values()) + 1
+        if self._size > _MAX_ID:
+            raise InvalidInput(f"{file}: token id {self._size - 1} is beyond {_MAX_ID}")
+        self._hash = _digest(vocab, self._special_ids)
+
+    @property
+    def digest(self) -> str:
+        return self._hash
+
+    @property
+    def vocab_size(self) -> int:
+        """One more than the largest id; a network may have more rows than this."""
+        return self._size
+
+    def encode(self, text: str) -> list[int]:
+        return self._checked(self._tokenizer.encode(_sayable(text), add_special_tokens=False), text)
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """`encode` of each text, on all cores."""
+        encodings = self._tokenizer.encode_batch([_sayable(text) for text in texts], add_special_tokens=False)
+        return [self._checked(encoding, text) for encoding, text in zip(encodings, texts, strict=True)]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        plain = [index for index in ids if index not in self._special_ids and 0 <= index < self._size]
+        return self._tokenizer.decode(plain, skip_special_tokens=False)
+
+    def special(self, token: str) -> int | None:
+        return self._specials.get(token)
+
+    def piece(self, token_id: int) -> str | None:
+        return self._pieces[token_id] if 0 <= token_id < self._size else None
+
+    @cached_property
+    def _pieces(self) -> list[str | None]:
+        """What each token adds to the text before it: learnt once, by decoding it after a plain letter."""
+        plain = sorted(index for index in self._vocab.values() if index not in self._special_ids)
+        alone = self._tokenizer.decode_batch([[index] for index in plain], skip_special_tokens=False)
+        anchors = (index for index, text in zip(plain, alone, strict=True) if text == "a")
+        anchor = next(anchors, None)
+        pieces: list[str | None] = [None] * self._size
+        if anchor is None:
+            after = alone
+        else:
+            pairs = [[anchor, index] for index in plain]
+            after = self._tokenizer.decode_batch(pairs, skip_special_tokens=False)
+        for index, by_itself, text in zip(plain, alone, after, strict=True):
+            pieces[index] = text[1:] if anchor is not None and text.startswith("a") else by_itself
+        return pieces
+
+    def _checked(self, encoding: Encoding, text: str) -> list[int]:
+        """The ids; where a vocabulary's own word spells a control token, those of the text cut in two there."""
+        ids = encoding.ids
+        if self._controls.isdisjoint(ids):
+            return ids
+        found = [span for index, span in zip(ids, encoding.offsets, strict=True) if index in self._controls]
+        start, end = found[len(found) // 2]  # the middle one, so that a text full of them is not cut too deep
+        if end - start >= 2:
+            middle = (start + end) // 2
+            return self.encode(text[:middle]) + self.encode(text[middle:])
+        if end > start:  # a single character cannot be cut: left out
+            return self.encode(text[:start]) + self.encode(text[end:])
+        return [index for index in ids if index not in self._controls]
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        if file.stat().st_size > _MAX_BYTES:
+            raise InvalidInput(f"{file}: larger than {_MAX_BYTES >> 20} MiB; is it a tokenizer?")
+        config = msgspec.json.decode(file.read_bytes())
+    except OSError as error:
+        raise InvalidInput(
+            f"{file}: {error.strerror}; give a Hugging Face folder that holds {_FILE}"
+        ) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(f"{file}: not readable as JSON ({error}); is the download complete?") from error
+    if not isinstance(config, dict):
+        raise InvalidInput(f"{file}: not a tokenizer: no object at the top")
+    return cast("dict[str, Any]", config)
+
+
+def _build(config: dict[str, Any], file: Path) -> Tokenizer:
+    try:
+        tokenizer = Tokenizer.from_str(msgspec.json.encode(config).decode())
+    except Exception as error:  # the library raises plain Exception for whatever it cannot read
+        raise InvalidInput(f"{file}: not a tokenizer that can be read ({_line(error)})") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    tokenizer.encode_special_tokens = True  # the library's name for: text does not become special tokens
+    return tokenizer
+
+
+def _plain(config: dict[str, Any]) -> dict[str, Any]:
+    """The same tokenizer for plain text: every added token but blanks is special, and nothing is put before."""
+    added, model = config.get("added_tokens"), config.get("model")
+    tokens = cast("list[Any]", added) if isinstance(added, list) else []
+    if isinstance(model, dict) and "dropout" in model:  # for training: the same text must give the same ids
+        model = {**cast("dict[str, Any]", model), "dropout": None}
+    return {
+        **{
+            key: _without_prefix(value, 0)
+            for key, value in config.items()
+            if key not in ("model", "added_tokens")
+        },
+        "model": model,
+        "added_tokens": [_controlled(token) for token in tokens],
+        "post_processor": None,
+        "truncation": None,
+        "padding": None,
+    }
+
+
+def _controlled(token: Any) -> Any:
+    """An added token that only code writes: '<think>' too, which its model calls ordinary. Blanks stay text."""
+    if not isinstance(token, dict):
+        return token
+    fields = cast("dict[str, Any]", token)
+    content = fields.get("content")
+    blanks = isinstance(content, str) and content.isspace() and not fields.get("special")
+    return {**fields, "special": not blanks}
+
+
+def _without_prefix(part: Any, depth: int) -> Any:
+    """Segments are encoded one by one: a space put before each would be read as the writer's own."""
+    if depth > _MAX_DEPTH:
+        raise InvalidInput("tokenizer.json: nested too deep")
+    if isinstance(part, list):
+        return [_without_prefix(item, depth + 1) for item in cast("list[Any]", part) if not _is_prefix(item)]
+    if not isinstance(part, dict):
+        return part
+    if _is_prefix(part):
+        return None
+    kept = {key: _without_prefix(value, depth + 1) for key, value in cast("dict[str, Any]", part).items()}
+    if kept.get("type") == "Metaspace":
+        kept.pop("add_prefix_space", None)
+        kept["prepend_scheme"] = "never"
+    elif kept.get("type") == "ByteLevel":
+        kept["add_prefix_space"] = False
+    return kept
+
+
+def _is_prefix(part: Any) -> bool:
+    """A normalizer that puts a space before every text, or the decoder that takes it away again."""
+    if not isinstance(part, dict):
+        return False
+    kind = cast("dict[str, Any]", part)
+    return kind.get("type") == "Prepend" or (kind.get("type") == "Strip" and "content" in kind)
+
+
+def _unknown_token(config: dict[str, Any]) -> str | None:
+    model = config.get("model")
+    if not isinstance(model, dict):
+        return None
+    fields = cast("dict[str, Any]", model)
+    token = fields.get("unk_token")
+    if isinstance(token, str):
+        return token
+    index, vocab = fields.get("unk_id"), fields.get("vocab")  # Unigram names it by its place
+    if isinstance(index, int) and isinstance(vocab, list) and 0 <= index < len(cast("list[Any]", vocab)):
+        entry = cast("list[list[Any]]", vocab)[index]
+        return str(entry[0])
+    return None
+
+
+def _digest(vocab: dict[str, int], special: Iterable[int]) -> str:
+    chosen = set(special)
+    rows = sorted((index, token, index in chosen) for token, index in vocab.items())
+    return hashlib.sha256(msgspec.json.encode(rows)).hexdigest()
+
+
+def _sayable(text: str) -> str:
+    """Lone surrogates have no bytes to encode: a question mark each."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
