@@ -38,12 +38,16 @@ class Part(NamedTuple):
 
 TEXT_WEIGHT, PRICES_WEIGHT, WORDS_WEIGHT, VIEW_WEIGHT, PATH_WEIGHT = 0.1, 0.1, 0.5, 1.0, 0.4
 _NUMBERS_WEIGHT = 3.0  # of direction and size: two tokens of a story that everything else leads up to
+_SHORTENED_EVERY = 10
 _NUMBERS = 4  # marks between '<end>' and '</view>'; the first two are direction and size
 
 
 def passages(seed: int, start: int = 0) -> Iterator[list[Part]]:
-    """Stories of `seed` from number `start` on, as parts; endless."""
-    for story in stories(seed, start):
+    """Stories of `seed` from number `start` on, as parts; endless. Some are short of history, as a new series is."""
+    for number, story in enumerate(stories(seed, start), start):
+        if number % _SHORTENED_EVERY == 0:
+            left = number // _SHORTENED_EVERY % len(story.context)
+            story = replace(story, context=story.context[len(story.context) - left :])
         yield passage(story)
 
 
