@@ -1,0 +1,208 @@
+"""Keys and values in memory: the arena of the sequences being written, and the blocks of what was read before.
+
+`Sessions` owns one of each. Both have a budget in bytes that they never pass.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from htfi.decoding.ports import Floats, Ids, NetworkShape
+
+HIDDEN = np.float32(-1e9)  # added to a score: exp() of it is exactly 0
+_GRAIN = 64  # tokens; an arena's capacity is a multiple of it, so that it seldom changes
+
+
+@dataclass(slots=True, eq=False)
+class Row:
+    """One sequence in the arena: `length` tokens are there, `limit` may be."""
+
+    slot: int
+    length: int
+    limit: int
+
+
+class Arena:
+    """Rows side by side as one pass wants them: keys and values [L, B, G, S, D], contiguous at every size.
+
+    The memory is laid out anew, in place, when rows join that have no free slot, or by `tidy` once half have left.
+    `mask` [B, 1, S + 1] is what a pass of one new token a row needs, kept up to date.
+    """
+
+    def __init__(self, shape: NetworkShape, budget_bytes: int) -> None:
+        self._shape = shape
+        self._num_tokens = budget_bytes // shape.kv_bytes_per_token
+        size = self._num_tokens * shape.kv_bytes_per_token // 8
+        # Zeros, not empty: a hidden place still enters sums as 0 times its value, which must be finite.
+        self._key_memory, self._value_memory = np.zeros(size, np.float32), np.zeros(size, np.float32)
+        self._slots: list[Row | None] = []
+        self._lay_out(0, _GRAIN)
+
+    @property
+    def num_slots(self) -> int:
+        return len(self._slots)
+
+    @property
+    def num_rows(self) -> int:
+        return sum(row is not None for row in self._slots)
+
+    @property
+    def capacity(self) -> int:
+        return self.keys.shape[3]
+
+    def fits(self, limits: Sequence[int]) -> bool:
+        """Whether rows of these limits would fit beside those that are there."""
+        rows = [row.limit for row in self._slots if row is not None]
+        return _rounded(max([*rows, *limits])) * (len(rows) + len(limits)) <= self._num_tokens
+
+    def fits_alone(self, limits: Sequence[int]) -> bool:
+        return _rounded(max(limits)) * len(limits) <= self._num_tokens
+
+    def add(self, limits: Sequence[int]) -> list[Row]:
+        """Empty rows; the caller has asked `fits`."""
+        free = [slot for slot, row in enumerate(self._slots) if row is None]
+        widest = _rounded(max(limits))
+        if len(free) < len(limits) or widest > self.capacity:
+            rows = [row.limit for row in self._slots if row is not None]
+            self._lay_out(len(rows) + len(limits), _rounded(max([*rows, *limits])))
+            free = list(range(len(rows), len(rows) + len(limits)))
+        added = [Row(slot, 0, limit) for slot, limit in zip(free, limits, strict=False)]
+        for row in added:
+            self._slots[row.slot] = row
+        return added
+
+    def drop(self, row: Row, wipe: bool = False) -> None:
+        """Free a row's slot. `wipe` clears what it held: needed where that may not be finite."""
+        if wipe:
+            self.keys[:, row.slot] = 0.0
+            self.values[:, row.slot] = 0.0
+        self.cut(row, 0)
+        self._slots[row.slot] = None
+        row.slot = -1
+
+    def tidy(self) -> None:
+        """Close the gaps once half of the slots are free: a pass computes them too."""
+        limits = [row.limit for row in self._slots if row is not None]
+        if 2 * len(limits) <= self.num_slots:
+            self._lay_out(len(limits), _rounded(max(limits, default=1)))
+
+    def append(self, row: Row, keys: Floats, values: Floats) -> None:
+        """Put keys and values [L, G, T, D] after what the row holds."""
+        end = row.length + keys.shape[2]
+        self.keys[:, row.slot, :, row.length : end] = keys
+        self.values[:, row.slot, :, row.length : end] = values
+        self.mask[row.slot, 0, row.length : end] = 0.0
+        row.length = end
+
+    def cut(self, row: Row, length: int) -> None:
+        """Forget what lies beyond `length` tokens."""
+        self.mask[row.slot, 0, length : row.length] = HIDDEN
+        row.length = length
+
+    def copy(self, source: Row, rows: Sequence[Row]) -> None:
+        """Let each of `rows`, all empty, begin as `source`."""
+        n = source.length
+        for row in rows:
+            self.append(row, self.keys[:, source.slot, :, :n], self.values[:, source.slot, :, :n])
+
+    def lengths(self) -> Ids:
+        """Tokens held in each slot [B], 0 where none lives."""
+        return np.array([0 if row is None else row.length for row in self._slots], np.int64)
+
+    def _lay_out(self, num_slots: int, capacity: int) -> None:
+        rows = [row for row in self._slots if row is not None]
+        if rows:
+            # Two moves, since each must go one way: first all chunks down, then all chunks up.
+            tight = min(capacity, self.capacity)
+            places = [row.slot for row in rows]
+            self._move(rows, places, (self.num_slots, self.capacity), (len(rows), tight), upwards=False)
+            self._move(rows, range(len(rows)), (len(rows), tight), (num_slots, capacity), upwards=True)
+        self.keys, self.values = (
+            self._view(memory, num_slots, capacity) for memory in (self._key_memory, self._value_memory)
+        )
+        self.mask: Floats = np.full((num_slots, 1, capacity + 1), HIDDEN, np.float32)
+        self.mask[:, :, -1] = 0.0  # a token always sees itself
+        self._slots = [*rows, *([None] * (num_slots - len(rows)))]
+        for slot, row in enumerate(rows):
+            row.slot = slot
+            self.mask[slot, 0, : row.length] = 0.0
+
+    def _move(
+        self,
+        rows: Sequence[Row],
+        places: Sequence[int],
+        old: tuple[int, int],
+        new: tuple[int, int],
+        upwards: bool,
+    ) -> None:
+        if old == new:
+            return
+        chunks = [(layer, slot) for layer in range(self._shape.num_layers) for slot in range(len(rows))]
+        for memory in (self._key_memory, self._value_memory):
+            source, target = self._view(memory, *old), self._view(memory, *new)
+            for layer, slot in reversed(chunks) if upwards else chunks:
+                n = rows[slot].length
+                target[layer, slot, :, :n] = source[layer, places[slot], :, :n]
+
+    def _view(self, memory: Floats, num_slots: int, capacity: int) -> Floats:
+        layers, heads, size = self._shape.num_layers, self._shape.num_kv_heads, self._shape.head_dim
+        num = layers * num_slots * heads * capacity * size
+        return memory[:num].reshape(layers, num_slots, heads, capacity, size)
+
+
+def _rounded(num_tokens: int) -> int:
+    return -(-num_tokens // _GRAIN) * _GRAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Keys and values [L, G, T, D] of one block of a prompt; a view that later `put`s may overwrite."""
+
+    keys: Floats
+    values: Floats
+
+
+class PrefixCache:
+    """Blocks of prompts by their chained hash, the least recently used overwritten first."""
+
+    def __init__(self, shape: NetworkShape, block_tokens: int, budget_bytes: int) -> None:
+        num_blocks = budget_bytes // (block_tokens * shape.kv_bytes_per_token)
+        sizes = (num_blocks, shape.num_layers, shape.num_kv_heads, block_tokens, shape.head_dim)
+        self._keys, self._values = np.zeros(sizes, np.float32), np.zeros(sizes, np.float32)
+        self._free = list(range(num_blocks))
+        self._places: OrderedDict[bytes, tuple[int, int]] = OrderedDict()  # hash → slot, tokens
+
+    @property
+    def num_blocks(self) -> int:
+        return len(self._keys)
+
+    @property
+    def num_free(self) -> int:
+        return len(self._free)
+
+    @property
+    def num_cached(self) -> int:
+        return len(self._places)
+
+    def find(self, key: bytes) -> Block | None:
+        if (place := self._places.get(key)) is None:
+            return None
+        slot, num_tokens = place
+        return Block(self._keys[slot, :, :, :num_tokens], self._values[slot, :, :, :num_tokens])
+
+    def touch(self, chain: Sequence[bytes]) -> None:
+        """Mark a prompt's blocks as used; its beginning is kept longest, for the rest is useless without it."""
+        for key in reversed(chain):
+            if key in self._places:
+                self._places.move_to_end(key)
+
+    def put(self, key: bytes, block: Block) -> None:
+        if key in self._places or not self.num_blocks:
+            return
+        slot = self._free.pop() if self._free else self._places.popitem(last=False)[1][0]
+        num_tokens = block.keys.shape[2]
+        self._keys[slot, :, :, :num_tokens] = block.keys
+        self._values[slot, :, :, :num_tokens] = block.values
+        self._places[key] = (slot, num_tokens)

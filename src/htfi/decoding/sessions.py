@@ -1,0 +1,163 @@
+"""Sequences being read and written by one network: open, extend, rewind, fork, close. Authors and samplers own one.
+
+A prompt is read block by block, each block alone, so that its keys and values have the same bits whether they
+were found or computed, on whatever else the engine works. What is written after it is computed side by side with
+other rows, and its last bits may depend on them.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from htfi.decoding.config import DecodingConfig
+from htfi.decoding.kv import HIDDEN, Arena, Block, PrefixCache, Row
+from htfi.decoding.ports import Floats, Network
+from htfi.domain.errors import InvalidInput, ShapeMismatch
+from htfi.domain.writing import Refusal
+
+
+class Opened(NamedTuple):
+    """A row that holds a prompt: the logits after its last token [V], and how many tokens were found already read."""
+
+    row: Row
+    logits: Floats
+    num_reused_tokens: int
+
+
+class Sessions:
+    """Owns the keys and values of one network's sequences. Not for several threads at once."""
+
+    def __init__(self, network: Network, config: DecodingConfig) -> None:
+        self.network = network
+        self.config = config
+        self.arena = Arena(network.shape, config.batch_bytes)
+        self.cache = PrefixCache(network.shape, config.block_tokens, config.cache_bytes)
+
+    def refusal(self, num_tokens: int, num_rows: int = 1) -> Refusal | None:
+        """Why rows of this many tokens can never be held, or None where they can."""
+        most = self.network.shape.max_positions
+        if num_tokens > most:
+            return Refusal(f"{num_tokens} tokens with the answer; the model reads at most {most}")
+        if not self.arena.fits_alone([num_tokens] * num_rows):
+            return Refusal(
+                f"{num_rows} × {num_tokens} tokens need more memory than decoding.batch_bytes = "
+                f"{self.config.batch_bytes} allows"
+            )
+        return None
+
+    def has_room(self, num_tokens: int, num_rows: int = 1) -> bool:
+        """Whether so many rows of so many tokens can join now."""
+        return self.arena.fits([num_tokens] * num_rows)
+
+    def open(self, ids: Sequence[int], limit: int, shared: int = 0) -> Opened:
+        """Read a prompt; its row may grow to `limit` tokens. The caller has asked `has_room`.
+
+        A block ends after `shared` tokens, so that prompts which go on differently find those tokens read.
+        """
+        if not 0 < len(ids) <= limit:
+            raise InvalidInput(f"a prompt of {len(ids)} tokens in a row of {limit}")
+        (row,) = self.arena.add([limit])
+        blocks, chain, logits, num_reused = self._read(ids, shared)
+        for block in blocks:
+            self.arena.append(row, block.keys, block.values)
+        if np.isfinite(logits).all():  # what is not finite would spoil every later question on it
+            for key, block in zip(chain, blocks, strict=True):
+                self.cache.put(key, block)
+        self.cache.touch(chain)
+        return Opened(row, logits, num_reused)
+
+    def extend(self, rows: Sequence[Row], ids: Sequence[Sequence[int]]) -> list[Floats]:
+        """Append tokens, T_i to each row, in one pass; the logits [T_i, V] after each of them."""
+        arena = self.arena
+        arena.tidy()
+        longest = max(map(len, ids))
+        batch = np.zeros((arena.num_slots, longest), np.int64)
+        for row, tokens in zip(rows, ids, strict=True):
+            if not 0 < len(tokens) <= row.limit - row.length:
+                raise ShapeMismatch(f"{len(tokens)} tokens do not fit a row of {row.length} of {row.limit}")
+            batch[row.slot, : len(tokens)] = tokens
+        positions = arena.lengths()[:, None] + np.arange(longest)  # [B, T]
+        np.minimum(positions, self.network.shape.max_positions - 1, out=positions)  # padding
+        mask = arena.mask if longest == 1 else _causal(arena.mask, longest)
+        out = self.network.forward(batch, positions, mask, arena.keys, arena.values)
+        logits: list[Floats] = []
+        for row, tokens in zip(rows, ids, strict=True):
+            slot, num = row.slot, len(tokens)
+            arena.append(row, out.keys[:, slot, :, :num], out.values[:, slot, :, :num])
+            logits.append(out.logits[slot, :num])
+        return logits
+
+    def rewind(self, row: Row, length: int) -> None:
+        """Back to the first `length` tokens."""
+        if not 0 <= length <= row.length:
+            raise InvalidInput(f"cannot rewind a row of {row.length} tokens to {length}")
+        self.arena.cut(row, length)
+
+    def fork(self, row: Row, num_rows: int) -> list[Row]:
+        """Rows that begin as this one does. The caller has asked `has_room`."""
+        forks = self.arena.add([row.limit] * num_rows)
+        self.arena.copy(row, forks)
+        return forks
+
+    def close(self, row: Row, wipe: bool = False) -> None:
+        """Let a row go. `wipe` where its numbers may not be finite."""
+        self.arena.drop(row, wipe)
+
+    def _read(self, ids: Sequence[int], shared: int) -> tuple[list[Block], list[bytes], Floats, int]:
+        cuts = block_cuts(len(ids), shared, self.config.block_tokens)
+        chain = _chain(ids, cuts)
+        blocks: list[Block] = []
+        num_reused = 0
+        logits: Floats | None = None
+        for key, (begin, end) in zip(chain, cuts, strict=True):
+            found = self.cache.find(key) if logits is None and end < len(ids) else None
+            if found is not None:
+                num_reused = end
+            else:
+                found, logits = self._compute(ids[begin:end], begin, blocks)
+            blocks.append(found)
+        assert logits is not None  # the last block is always computed
+        return blocks, chain, logits, num_reused
+
+    def _compute(self, ids: Sequence[int], begin: int, past: Sequence[Block]) -> tuple[Block, Floats]:
+        num, shape = len(ids), self.network.shape
+        sizes = (shape.num_layers, shape.num_kv_heads, begin, shape.head_dim)
+        keys, values = (
+            np.empty(sizes, np.float32),
+            np.empty(sizes, np.float32),
+        )  # contiguous, whatever the blocks are
+        if past:
+            np.concatenate([block.keys for block in past], axis=2, out=keys)
+            np.concatenate([block.values for block in past], axis=2, out=values)
+        mask = _causal(np.zeros((1, 1, begin + 1), np.float32), num)
+        positions = np.arange(begin, begin + num)[None]
+        out = self.network.forward(np.array([ids], np.int64), positions, mask, keys[:, None], values[:, None])
+        return Block(out.keys[:, 0], out.values[:, 0]), out.logits[0, -1]
+
+
+def block_cuts(num_tokens: int, shared: int, block_tokens: int) -> list[tuple[int, int]]:
+    """Where a prompt is cut: every `block_tokens`, counted anew after the `shared` first tokens."""
+    shared = min(max(shared, 0), num_tokens)
+    starts = [*range(0, shared, block_tokens), *range(shared, num_tokens, block_tokens)]
+    return list(zip(starts, [*starts[1:], num_tokens], strict=True))
+
+
+def _chain(ids: Sequence[int], cuts: Sequence[tuple[int, int]]) -> list[bytes]:
+    """A name for each block that tells all tokens up to its end and how they were cut."""
+    names: list[bytes] = []
+    name = b""
+    for begin, end in cuts:
+        name = hashlib.blake2b(name + np.array(ids[begin:end], "<i8").tobytes(), digest_size=16).digest()
+        names.append(name)
+    return names
+
+
+def _causal(mask: Floats, num_new: int) -> Floats:
+    """The mask [B, T, S + T] of T new tokens, from that of one [B, 1, S + 1]."""
+    num_rows, _, width = mask.shape
+    wide = np.empty((num_rows, num_new, width - 1 + num_new), np.float32)
+    wide[:, :, : width - 1] = mask[:, :, :-1]
+    wide[:, :, width - 1 :] = np.triu(np.full((num_new, num_new), HIDDEN, np.float32), 1)
+    return wide

@@ -1,0 +1,84 @@
+"""A tokenizer as prompts and forms see it: segments become ids here, and nowhere else. Authors and training own one."""
+
+import math
+import unicodedata
+from functools import cached_property
+
+import numpy as np
+
+from htfi.decoding.ports import Ids, Tokenizer
+from htfi.decoding.prices import PriceBins
+from htfi.domain.errors import InvalidInput
+from htfi.domain.writing import Dialect, Mark, Prompt, Segment, Sigmas, Text
+
+_SMALLEST_BINS = 3
+
+
+class Vocabulary:
+    """Ids of marks, text and returns. Text never gives a mark: the tokenizer's `encode` knows no special token.
+
+    Raises InvalidInput for price tokens that the bins do not fit.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+        self.price_ids = _price_ids(tokenizer)
+        self.bins = PriceBins(len(self.price_ids)) if len(self.price_ids) else None
+
+    @property
+    def dialect(self) -> Dialect:
+        """MINI where the vocabulary has the marks of news and views and price tokens, else PLAIN."""
+        marked = all(self.tokenizer.special(token) is not None for token in ("<news>", "<view>"))
+        return Dialect.MINI if marked and self.bins is not None else Dialect.PLAIN
+
+    def encode(self, prompt: Prompt) -> list[int]:
+        """Ids of a prompt. Raises InvalidInput naming a mark that the vocabulary does not have."""
+        return [token for segment in prompt for token in self.segment(segment)]
+
+    def segment(self, segment: Segment) -> list[int]:
+        match segment:
+            case Mark(name):
+                return [self.mark(name)]
+            case Text(text):
+                return self.tokenizer.encode(text)
+            case Sigmas(values):
+                return self._sigmas(values)
+
+    def mark(self, name: str) -> int:
+        token = self.tokenizer.special(f"<{name}>")
+        if token is None:
+            raise InvalidInput(f"the vocabulary has no mark '<{name}>': ask this model in the plain dialect")
+        return token
+
+    @cached_property
+    def word_ids(self) -> Ids:
+        """Plain tokens that free words may hold, rising: no digit of any script, no control character, no brace.
+
+        A token that holds part of a character is left out too: several together could make a digit.
+        """
+        pieces = ((token, self.tokenizer.piece(token)) for token in range(self.tokenizer.vocab_size))
+        return np.array([token for token, piece in pieces if piece and _is_wordlike(piece)], np.int64)
+
+    def _sigmas(self, values: tuple[float, ...]) -> list[int]:
+        if not all(map(math.isfinite, values)):
+            raise InvalidInput("a return in a prompt is not finite; leave gaps out before")
+        if self.bins is not None:
+            return [int(token) for token in self.price_ids[self.bins.to_bins(values)]]
+        return self.tokenizer.encode("".join(f" {round(value, 1) + 0.0:+.1f}" for value in values))
+
+
+def _price_ids(tokenizer: Tokenizer) -> Ids:
+    ids: list[int] = []
+    while (token := tokenizer.special(f"<p{len(ids)}>")) is not None:
+        ids.append(token)
+    return np.array(ids if len(ids) >= _SMALLEST_BINS else [], np.int64)
+
+
+def _is_wordlike(piece: str) -> bool:
+    return all(
+        character not in "{}\ufffd"
+        and unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+        and not unicodedata.category(character).startswith("N")
+        and unicodedata.numeric(character, None) is None
+        for character in piece
+    )

@@ -1,0 +1,176 @@
+"""The embedded author over a tiny transformer: forms hold, companions and caches change nothing, no leak."""
+
+import numpy as np
+import pytest
+
+from htfi.decoding.author import LocalAuthor
+from htfi.decoding.config import DecodingConfig
+from htfi.domain.errors import InvalidInput
+from htfi.domain.writing import (
+    Choice,
+    Dialect,
+    Fixed,
+    Form,
+    Mark,
+    Prompt,
+    Refusal,
+    Request,
+    Sigmas,
+    Text,
+    Words,
+    Writing,
+)
+from tiny_network import TinyNetwork, TinyTokenizer
+
+TOKENIZER = TinyTokenizer()
+FORM: Form = (
+    Fixed((Mark("view"),)),
+    Choice("cite", ((Mark("h1"),), (Mark("h2"),), (Mark("h3"),))),
+    Words("words", 12, Mark("end"), (Mark("size"), Mark("symbol"))),
+    Choice("direction", ((Mark("up"),), (Mark("flat"),), (Mark("down"),))),
+    Fixed((Mark("/view"), Text(" the end"))),
+)
+NEWS: Prompt = (
+    Mark("s"),
+    Mark("news"),
+    Mark("h1"),
+    Text(" the price rose"),
+    Mark("h2"),
+    Text(" fell fell, <view>"),
+    Mark("/news"),
+)
+
+
+def author(seed: int = 0, tokenizer: TinyTokenizer = TOKENIZER, **settings: int) -> LocalAuthor:
+    config = DecodingConfig(**{"block_tokens": 8, "batch_bytes": 2**22, "cache_bytes": 2**20, **settings})
+    return LocalAuthor(TinyNetwork(tokenizer.vocab_size, seed), tokenizer, "tiny", config)
+
+
+def question(about: str, seed: int = 0, temperature: float = 1.0, form: Form = FORM) -> Request:
+    prompt = (*NEWS, Mark("asset"), Text(about), Mark("prices"), Sigmas((0.1, -1.5, 3.0)))
+    return Request(prompt, form, seed=seed, temperature=temperature, shared=len(NEWS))
+
+
+def written(answers: list[Writing | Refusal]) -> list[Writing]:
+    assert all(isinstance(answer, Writing) for answer in answers), answers
+    return [answer for answer in answers if isinstance(answer, Writing)]
+
+
+def test_a_writing_names_every_field_and_repeats():
+    (first,) = written(author().write([question(" abc", seed=3)]))
+    (again,) = written(author().write([question(" abc", seed=3)]))
+    (other,) = written(author().write([question(" abc", seed=4)]))
+    assert set(first.fields) == {"cite", "words", "direction"}
+    assert first == again
+    assert first.tokens != other.tokens
+
+
+def test_together_later_or_in_any_order_the_tokens_are_those_written_alone():
+    requests = [
+        question(f" {name}", seed=i) for i, name in enumerate(["a", "bcd", "ef up", "g", "the down"] * 3)
+    ]
+    alone = [written(author().write([request]))[0].tokens for request in requests]
+    for max_batch in (2, 5, 16):
+        together = written(author(max_batch=max_batch).write(requests))
+        assert [answer.tokens for answer in together] == alone
+    backwards = written(author(max_batch=3).write(requests[::-1]))
+    assert [answer.tokens for answer in backwards] == alone[::-1]
+
+
+def test_a_second_question_about_the_same_news_reads_only_its_own_tokens():
+    engine = author()
+    first, second = written(engine.write([question(" abc"), question(" def up")]))
+    num_shared = len(engine.vocabulary.encode(NEWS))
+    assert first.num_reused_tokens == 0
+    assert second.num_reused_tokens == num_shared
+    network = engine.sessions.network
+    assert isinstance(network, TinyNetwork)
+    before = network.num_positions
+    short = question(" g", form=(Choice("way", ((Text("a"),), (Text("b"),))),))
+    (third,) = written(engine.write([short]))
+    assert network.num_positions - before == third.num_prompt_tokens - num_shared
+
+
+def test_a_prompt_too_long_for_the_model_is_refused_with_both_numbers():
+    long, good = question(" the" * 600), question(" a")
+    refused, answered = author().write([long, good])
+    assert isinstance(refused, Refusal)
+    assert "at most 512" in refused.reason
+    assert isinstance(answered, Writing)
+
+
+def test_a_dialect_follows_from_the_vocabulary():
+    assert author().dialect is Dialect.MINI
+    assert author(tokenizer=TinyTokenizer(marks=False)).dialect is Dialect.PLAIN
+
+
+def test_a_mark_that_the_vocabulary_lacks_is_a_refusal_naming_it():
+    (refused,) = author(tokenizer=TinyTokenizer(marks=False)).write([question(" a")])
+    assert isinstance(refused, Refusal)
+    assert "'<view>'" in refused.reason
+
+
+def test_a_network_and_a_tokenizer_of_different_folders_are_refused():
+    with pytest.raises(InvalidInput, match="same folder"):
+        LocalAuthor(TinyNetwork(10), TOKENIZER, "tiny")
+
+
+@pytest.mark.parametrize("temperature", [-1.0, float("nan"), float("inf"), 1e-9])
+def test_a_temperature_that_is_none_is_refused(temperature: float):
+    (refused,) = author().write([question(" a", temperature=temperature)])
+    assert isinstance(refused, Refusal)
+    assert "temperature" in refused.reason
+
+
+def test_at_temperature_zero_the_seed_changes_nothing():
+    one, two = (written(author().write([question(" a", seed=seed, temperature=0.0)]))[0] for seed in (1, 2))
+    assert one.tokens == two.tokens
+
+
+def test_a_small_memory_queues_and_a_smaller_one_refuses():
+    requests = [question(" abc", seed=i) for i in range(6)]
+    per_token = TinyNetwork(TOKENIZER.vocab_size).shape.kv_bytes_per_token
+    roomy = written(author().write(requests))
+    queued = author(batch_bytes=2 * 64 * per_token, cache_bytes=0)
+    assert [answer.tokens for answer in written(queued.write(requests))] == [a.tokens for a in roomy]
+    for answer in author(batch_bytes=63 * per_token).write(requests):
+        assert isinstance(answer, Refusal)
+        assert "batch_bytes" in answer.reason
+
+
+def test_after_many_requests_every_slot_is_free_and_every_block_free_or_cached():
+    engine = author(cache_bytes=40_000, max_batch=4)
+    for turn in range(20):
+        engine.write([question(" " + "abcdef"[i] * (turn % 5 + 1), seed=turn) for i in range(6)])
+        engine.write([question(" the" * 600)])
+    sessions = engine.sessions
+    assert sessions.arena.num_rows == 0
+    assert sessions.cache.num_free + sessions.cache.num_cached == sessions.cache.num_blocks
+    assert sessions.cache.num_cached > 0
+
+
+class Broken(TinyNetwork):
+    """Gives a NaN in the pass of this number."""
+
+    def __init__(self, vocab_size: int, pass_number: int) -> None:
+        super().__init__(vocab_size)
+        self.broken_pass = pass_number
+
+    def forward(self, ids, positions, mask, keys, values):
+        out = super().forward(ids, positions, mask, keys, values)
+        if self.num_passes == self.broken_pass:
+            for array in out:
+                array[...] = np.nan
+        return out
+
+
+@pytest.mark.parametrize("pass_number", [1, 5, 8])
+def test_a_network_that_breaks_once_refuses_and_spoils_nothing_after(pass_number: int):
+    requests = [question(" abc", seed=i) for i in range(3)]
+    engine = LocalAuthor(
+        Broken(TOKENIZER.vocab_size, pass_number), TOKENIZER, "tiny", DecodingConfig(block_tokens=8)
+    )
+    first = engine.write(requests)
+    assert any(isinstance(answer, Refusal) and "finite" in answer.reason for answer in first)
+    healthy = written(author().write(requests))
+    assert [answer.tokens for answer in written(engine.write(requests))] == [a.tokens for a in healthy]
