@@ -35,7 +35,7 @@ class Family:
 
 FAMILIES = {
     "stock": Family(
-        annual_vol=(0.15, 0.8), market_loading=(0.4, 0.75), tightness=(0.75, 1.2), leverage=(0.15, 0.5),
+        annual_vol=(0.15, 0.8), market_loading=(0.4, 0.75), tightness=(0.6, 1.15), leverage=(0.15, 0.5),
         tail_index=(3.5, 9.0), jumps_per_year=(0.5, 4.0), vol_of_vol=(0.3, 0.55), common_vol=(0.2, 0.6),
         market_jump=(-2.0, 0.0), overnight_share=(0.15, 0.45), log10_price=(0.7, 2.8), volume_response=(0.2, 0.7),
         sector_loading=(0.15, 0.5), annual_drift=0.06,
