@@ -68,7 +68,7 @@ class MarketPath:
         level = np.array([asset.annual_vol for asset in self.spec.assets]) / np.sqrt(self.spec.bars_per_year)
         moved = np.minimum(np.abs(self.log_returns) / self.sigma, 12.0)
         response = np.array([asset.volume_response for asset in self.spec.assets])
-        own = _filtered(0.3 * rng.standard_normal(self.sigma.shape), np.full(len(usual), 0.6))
+        own = filtered(0.3 * rng.standard_normal(self.sigma.shape), np.full(len(usual), 0.6))
         log_volume = 0.6 * np.log(self.shocked_sigma / level) + response * (np.log1p(moved) - 0.5) + own
         return usual * np.exp(log_volume)
 
@@ -179,7 +179,7 @@ def _log_volatility(
         push = np.empty((num_bars, num_assets))
         push[0] = wave.deviation * free[0]  # the start is drawn from the long run
         push[1:] = eta * (felt[:-1] + np.sqrt(1.0 - np.square(leverage)) * free[1:num_bars])
-        total += _filtered(push, np.full(num_assets, phi))
+        total += filtered(push, np.full(num_assets, phi))
         variance += wave.deviation**2
     multiples = np.log(np.maximum(np.asarray(spec.regimes.volatility), 1e-3))[:, None] * response  # [4, N]
     mean_square = spec.regimes.long_run() @ np.exp(2.0 * multiples)
@@ -192,14 +192,17 @@ def day_shape(spec: MarketSpec, num_bars: int) -> Floats:
     """Multiple of sigma by the time of day [T], mean square 1: a U that is lowest a little after the middle."""
     if spec.bars_per_day == 1 or spec.day_shape == 0.0:
         return np.ones(num_bars)
-    clock = (np.arange(spec.bars_per_day) + 0.5) / spec.bars_per_day
-    curve = 1.0 + spec.day_shape * (np.square((clock - 0.55) / 0.5) * 2.0 - 0.7)
-    curve = np.maximum(curve, 0.1)
-    curve /= np.sqrt(np.mean(np.square(curve)))
+    curve = u_shape((np.arange(spec.bars_per_day) + 0.5) / spec.bars_per_day, spec.day_shape)
     return np.resize(curve, num_bars)
 
 
-def _filtered(push: Floats, phi: Floats) -> Floats:
+def u_shape(clock: Floats, depth: float) -> Floats:
+    """Multiple of sigma at each time of the session (0 opens, 1 closes), its mean square 1 over the times given."""
+    curve = np.maximum(1.0 + depth * (np.square((clock - 0.55) / 0.5) * 2.0 - 0.7), 0.1)
+    return curve / np.sqrt(np.mean(np.square(curve)))
+
+
+def filtered(push: Floats, phi: Floats) -> Floats:
     """y[t] = phi y[t-1] + push[t], along the first axis, one phi per column."""
     out = np.empty_like(push)
     state = np.zeros(push.shape[1])
