@@ -220,7 +220,7 @@ def _quotes(
     in_ticks = np.exp(log_price) / session.tick
     bid = np.maximum(np.floor(in_ticks * np.exp(-half_spread)).astype(np.int64), 1)
     ask = np.maximum(np.ceil(in_ticks * np.exp(half_spread)).astype(np.int64), bid + 1)
-    lean = np.clip((in_ticks - bid) / (ask - bid), 0.08, 0.92)
+    lean: Floats = np.clip((in_ticks - bid) / (ask - bid), 0.08, 0.92)
     noise: Floats = np.exp(0.4 * rng.standard_normal((2, len(log_price))) - 0.08)
     bid_size = np.maximum(np.round(2.0 * session.mean_queue_size * lean * noise[0]), 1.0)
     ask_size = np.maximum(np.round(2.0 * session.mean_queue_size * (1.0 - lean) * noise[1]), 1.0)
