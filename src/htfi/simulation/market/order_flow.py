@@ -23,7 +23,7 @@ from htfi.simulation.market.session import FlowShock, Session
 CELL_S = (
     1.0  # rate, volatility and spread are constant within a cell; a shock changes them from the next cell on
 )
-NUM_LARGE_ORDERS = 4  # being split at the same time
+NUM_LARGE_ORDERS = 2  # being split at the same time
 ORDER_LENGTH_INDEX = 1.5  # Pareto index of their lengths in trades; signs then correlate as lag^-0.5
 CHILD_DELAYS_S = (0.05, 1.0, 20.0)  # mean delays of trades that answer a trade, equally likely
 
@@ -220,12 +220,15 @@ def _quotes(
     in_ticks = np.exp(log_price) / session.tick
     bid = np.maximum(np.floor(in_ticks * np.exp(-half_spread)).astype(np.int64), 1)
     ask = np.maximum(np.ceil(in_ticks * np.exp(half_spread)).astype(np.int64), bid + 1)
-    lean: Floats = np.clip((in_ticks - bid) / (ask - bid), 0.08, 0.92)
-    noise: Floats = np.exp(0.4 * rng.standard_normal((2, len(log_price))) - 0.08)
-    bid_size = np.maximum(np.round(2.0 * session.mean_queue_size * lean * noise[0]), 1.0)
-    ask_size = np.maximum(np.round(2.0 * session.mean_queue_size * (1.0 - lean) * noise[1]), 1.0)
+    lean = np.clip((in_ticks - bid) / (ask - bid), 0.08, 0.92)
+    bid_size, ask_size = (_queue(rng, 2.0 * session.mean_queue_size * part) for part in (lean, 1.0 - lean))
     return bid, ask, bid_size, ask_size
 
 
 def _cell(seconds: Floats, num_cells: int) -> NDArray[np.int64]:
     return np.minimum((seconds / CELL_S).astype(np.int64), num_cells - 1)
+
+
+def _queue(rng: np.random.Generator, mean: Floats) -> Floats:
+    """Sizes in whole units around `mean`; as noisy as queues are, so that order flow explains half of returns."""
+    return np.maximum(np.round(mean * np.exp(0.8 * rng.standard_normal(len(mean)) - 0.32)), 1.0)
