@@ -1,0 +1,260 @@
+"""Calls of one chat endpoint: limits of time, size and cost, and further attempts. The author calls it in its loop.
+
+No text of the server's goes into a reason, an error or a log: it may repeat the key.
+"""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from htfi.adapters.openai.asking import Unusable
+from htfi.adapters.openai.budget import Budget, Reservation
+from htfi.adapters.openai.config import FrontierConfig
+from htfi.domain.errors import InvalidInput, MissingExtra
+from htfi.domain.writing import Refusal
+
+try:
+    import httpx
+except ImportError as error:
+    raise MissingExtra("remote models need httpx: install htfi[frontier]") from error
+
+_PASSING = (408, 425, 429, 500, 502, 503, 504, 529)
+_TEMPLATE_TOKENS = 64  # a chat template's own, beyond the bytes of the request
+_LOGGERS = ("httpx", "httpcore.connection", "httpcore.http11", "httpcore.proxy")
+
+
+class Reply(NamedTuple):
+    """What the model wrote."""
+
+    content: str
+    num_input_tokens: int
+
+
+class _Again(NamedTuple):
+    """An attempt that may be repeated, not before `wait_s`."""
+
+    reason: str
+    wait_s: float = 0.0
+
+
+class _Message(msgspec.Struct):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class _Candidate(msgspec.Struct):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Body(msgspec.Struct):
+    choices: list[_Candidate]
+    usage: Any = None
+
+
+class Chat:
+    """One endpoint and the connections to it; lives in one event loop."""
+
+    def __init__(
+        self,
+        config: FrontierConfig,
+        key: str,
+        budget: Budget,
+        random: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]],
+        now_s: Callable[[], float],
+    ) -> None:
+        self._config, self._budget = config, budget
+        self._random, self._sleep, self._now_s = random, sleep, now_s
+        self._slots = asyncio.Semaphore(config.max_parallel)
+        self._url = config.base_url.rstrip("/") + "/chat/completions"
+        self._silence = _Silence(key)
+        for name in _LOGGERS:
+            logging.getLogger(name).addFilter(self._silence)
+        seconds = config.read_timeout_ms / 1e3
+        self._client = httpx.AsyncClient(
+            # A compressed reply could be far larger than its bytes on the way.
+            headers={"Accept-Encoding": "identity", **({"Authorization": f"Bearer {key}"} if key else {})},
+            timeout=httpx.Timeout(seconds, connect=config.connect_timeout_ms / 1e3, pool=None),
+            limits=httpx.Limits(max_connections=config.max_parallel),
+            follow_redirects=False,  # the key goes to one host
+            trust_env=False,  # no proxy, password file or authority that the settings do not name
+            verify=_trusted(config.ca_file),
+        )
+
+    async def ask(self, body: bytes, until_s: float) -> Reply | Refusal:
+        """One reply, after as many attempts as fit before `until_s` of the loop's clock. Raises Unusable."""
+        for attempt in range(1, self._config.max_attempts + 1):
+            async with self._slots:
+                outcome = await self._attempt(body)
+            if not isinstance(outcome, _Again):
+                return outcome
+            if attempt == self._config.max_attempts:
+                return Refusal(f"{outcome.reason}, {attempt} times")
+            longest = min(self._config.max_backoff_ms, self._config.backoff_ms * 2.0 ** (attempt - 1)) / 1e3
+            wait_s = (
+                outcome.wait_s + self._random() * longest
+            )  # full jitter: many callers come back spread out
+            if asyncio.get_running_loop().time() + wait_s >= until_s:
+                return Refusal(f"{outcome.reason}; no time is left to try again")
+            await self._sleep(wait_s)
+        raise AssertionError("an attempt always ends the loop")
+
+    async def close(self) -> None:
+        await self._client.aclose()
+        for name in _LOGGERS:
+            logging.getLogger(name).removeFilter(self._silence)
+
+    async def _attempt(self, body: bytes) -> Reply | Refusal | _Again:
+        # A token is at least one byte, so the bytes bound the tokens whatever the tokenizer.
+        call = Reservation(len(body) + _TEMPLATE_TOKENS, self._config.max_output_tokens)
+        if reason := self._budget.reserve(call):
+            return Refusal(reason)
+        used = Reservation(0, 0)
+
+        async def watch(event: str, info: Any) -> None:  # noqa: ARG001 — the library's signature
+            nonlocal used
+            if event.endswith("send_request_body.started"):
+                used = call  # from here on the server may work for us, and bill it
+
+        try:
+            request = self._client.build_request(
+                "POST",
+                self._url,
+                content=body,
+                headers={"Content-Type": "application/json"},
+                extensions={"trace": watch},
+            )
+            response = await self._client.send(request, stream=True)
+            try:
+                if response.status_code != 200:
+                    used = Reservation(0, 0)
+                    return self._refused(response)
+                whole = await self._read(response)
+                if isinstance(whole, Refusal):
+                    return whole
+                decoded = _decoded(whole)
+                used = _used(decoded.usage, call)
+                return _reply(decoded, used)
+            finally:
+                await response.aclose()
+        except (httpx.HTTPError, httpx.StreamError, OSError) as error:
+            return self._broken(error)
+        finally:
+            self._budget.settle(call, *used)
+
+    async def _read(self, response: httpx.Response) -> bytes | Refusal:
+        limit = self._config.max_reply_bytes
+        if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+            return Refusal("the server's reply is compressed, which was not asked for")
+        whole = bytearray()
+        async for part in response.aiter_raw():
+            whole += part
+            if len(whole) > limit:
+                return Refusal(f"the server's reply is larger than {limit} bytes")
+        return bytes(whole)
+
+    def _refused(self, response: httpx.Response) -> Refusal | _Again:
+        status, host = response.status_code, self._config.host
+        if status in _PASSING:
+            wait_s = _retry_after_s(response.headers.get("Retry-After", ""), self._now_s())
+            return _Again(f"{host} cannot answer now (status {status})", wait_s)
+        if status in (401, 403):
+            return Refusal(
+                f"{host} does not accept the key in {self._config.key_variable or '(none)'} (status {status})"
+            )
+        if status == 404:
+            return Refusal(
+                f"{host} does not know the address or the model '{self._config.model}' (status 404)"
+            )
+        if 300 <= status < 400:
+            return Refusal(f"{host} sends us elsewhere (status {status}); redirects are not followed")
+        return Refusal(f"{host} does not accept the request (status {status}); see frontier.omit")
+
+    def _broken(self, error: Exception) -> Refusal | _Again:
+        host = self._config.host
+        if _untrusted(error):
+            return Refusal(
+                f"the certificate of {host} is not trusted; name its authority in frontier.ca_file"
+            )
+        if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
+            return _Again(f"{host} cannot be reached")
+        if isinstance(error, httpx.TimeoutException):
+            return _Again(f"{host} fell silent for {self._config.read_timeout_ms:g} ms")
+        return _Again(f"the connection to {host} broke")
+
+
+class _Silence(logging.Filter):
+    """Drops what the HTTP library logs of a header or address that repeats the key."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__()
+        self._key = key
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not self._key or self._key not in record.getMessage()
+
+
+def _trusted(ca_file: str) -> ssl.SSLContext:
+    context = httpx.create_ssl_context(verify=True, trust_env=False)
+    if ca_file:
+        try:
+            context.load_verify_locations(ca_file)
+        except OSError as error:  # of which an unreadable certificate is one
+            raise InvalidInput(
+                f"frontier.ca_file: {ca_file} is no readable PEM file of certificates"
+            ) from error
+    return context
+
+
+def _untrusted(error: BaseException | None) -> bool:
+    for _ in range(8):
+        if error is None or isinstance(error, ssl.SSLCertVerificationError):
+            break
+        error = error.__cause__ or error.__context__
+    return error is not None and isinstance(error, ssl.SSLCertVerificationError)
+
+
+def _retry_after_s(text: str, now_s: float) -> float:
+    """Seconds to wait, from seconds or a date; 0 for anything else. Source: RFC 9110, 10.2.3."""
+    if text.isascii() and text.isdigit() and len(text) < 10:
+        return float(text)
+    with suppress(ValueError, TypeError, OverflowError):
+        return max(parsedate_to_datetime(text).timestamp() - now_s, 0.0)
+    return 0.0
+
+
+def _decoded(body: bytes) -> _Body:
+    try:
+        decoded = msgspec.json.decode(body, type=_Body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Unusable("the reply was no chat completion") from error
+    if not decoded.choices:
+        raise Unusable("the reply held no answer")
+    return decoded
+
+
+def _used(usage: Any, most: Reservation) -> Reservation:
+    """Tokens as the server counted them; the most there can be where it does not say."""
+    counts = cast("dict[str, Any]", usage) if isinstance(usage, dict) else {}
+    told = (counts.get("prompt_tokens"), counts.get("completion_tokens"))
+    if all(type(count) is int and 0 <= count < 2**40 for count in told):
+        return Reservation(*cast("tuple[int, int]", told))
+    return most
+
+
+def _reply(body: _Body, used: Reservation) -> Reply | Refusal:
+    first = body.choices[0]
+    if first.message.refusal or first.finish_reason == "content_filter":
+        return Refusal("the model declined to answer")
+    if first.finish_reason == "length":
+        raise Unusable("it was cut off")
+    if not first.message.content:
+        raise Unusable("it was empty")
+    return Reply(first.message.content, used.num_input_tokens)
