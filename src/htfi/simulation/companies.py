@@ -1,0 +1,176 @@
+"""Invented companies and well-known markets: names, tickers, sectors, and what common news does to each.
+
+Stories draw their world's assets here. Names depend on the seed alone, so an evaluation seed shows companies that no
+training story named.
+"""
+
+import msgspec
+
+from htfi.simulation.dice import Dice
+from htfi.simulation.names import company_name, ticker
+
+# Sector: the words in a company's name that tell it, by which a reader knows what common news does to the shares.
+SECTORS: dict[str, tuple[str, ...]] = {
+    "bank": ("Bank", "Bancorp", "Savings Bank", "Banking Group", "Bankshares"),
+    "oil producer": ("Petroleum", "Oil & Gas", "Energy", "Oil", "Drilling", "Exploration"),
+    "airline": ("Airlines", "Airways", "Air", "Air Lines"),
+    "retailer": ("Stores", "Retail", "Supermarkets", "Outlets", "Department Stores"),
+    "chipmaker": ("Semiconductor", "Microdevices", "Chips", "Silicon"),
+    "drugmaker": ("Pharma", "Therapeutics", "Pharmaceuticals", "Biosciences"),
+    "utility": ("Power", "Electric", "Utilities", "Water", "Light & Power"),
+    "miner": ("Mining", "Minerals", "Metals", "Copper", "Resources"),
+    "gold miner": ("Gold", "Gold Mines", "Goldfields"),
+    "carmaker": ("Motors", "Automotive", "Motor Works", "Auto"),
+    "software": ("Software", "Cloud", "Systems", "Data", "Networks"),
+    "shipper": ("Shipping", "Maritime", "Lines", "Container Lines", "Tankers"),
+    "insurer": ("Insurance", "Assurance", "Life", "Reinsurance"),
+    "food maker": ("Foods", "Dairy", "Bakeries", "Beverages", "Brewing"),
+    "defence firm": ("Defence", "Aerospace", "Armaments", "Shipyards"),
+    "steelmaker": ("Steel", "Steelworks", "Iron & Steel"),
+    "property firm": ("Properties", "Realty", "Homes", "Homebuilders"),
+    "hotel chain": ("Hotels", "Resorts", "Cruises", "Travel"),
+    "telecom": ("Telecom", "Mobile", "Wireless"),
+}
+
+
+class Asset(msgspec.Struct, frozen=True, gc=False):
+    """What can be asked about. `sector` is a company's line of business, or '' where its name does not tell it."""
+
+    symbol: str
+    name: str
+    short: str
+    sector: str = ""
+    company: bool = True
+    base: str = ""  # of a currency pair
+    quote: str = ""
+
+
+def _market(symbol: str, name: str, sector: str, short: str = "") -> Asset:
+    return Asset(symbol, name, short or name, sector, company=False)
+
+
+def _pair(base: str, quote: str) -> Asset:
+    return Asset(base + quote, f"{base}/{quote}", f"{base}/{quote}", "currency", False, base, quote)
+
+
+MARKETS: tuple[Asset, ...] = (
+    _market("SPX", "S&P 500", "index USD"),
+    _market("ES", "S&P 500 futures", "index USD"),
+    _market("NDX", "Nasdaq 100", "index USD tech"),
+    _market("SPY", "S&P 500 ETF", "index USD"),
+    _market("QQQ", "Nasdaq 100 ETF", "index USD tech"),
+    _market("DJI", "Dow Jones", "index USD"),
+    _market("RUT", "Russell 2000", "index USD"),
+    _market("DAX", "DAX", "index EUR"),
+    _market("SX5E", "Euro Stoxx 50", "index EUR"),
+    _market("UKX", "FTSE 100", "index GBP"),
+    _market("NKY", "Nikkei 225", "index JPY"),
+    _market("XAUUSD", "Gold", "gold"),
+    _market("GC", "Gold futures", "gold"),
+    _market("XAGUSD", "Silver", "gold"),
+    _market("CL", "Crude oil futures", "oil"),
+    _market("BRN", "Brent crude", "oil"),
+    _market("NG", "Natural gas futures", "gas"),
+    _market("HG", "Copper futures", "copper"),
+    _market("ZW", "Wheat futures", "grain"),
+    _market("ZC", "Corn futures", "grain"),
+    _market("TLT", "Long Treasury ETF", "bond USD"),
+    _market("ZN", "10-year Treasury futures", "bond USD"),
+    _market("ZB", "Long Treasury bond futures", "bond USD"),
+    _market("FGBL", "Bund futures", "bond EUR"),
+    _market("BTCUSD", "Bitcoin", "crypto"),
+    _market("ETHUSD", "Ether", "crypto"),
+    _market("VIX", "Volatility index", "fear"),
+    _market("DXY", "Dollar index", "dollar"),
+    _pair("EUR", "USD"), _pair("GBP", "USD"), _pair("AUD", "USD"), _pair("NZD", "USD"),
+    _pair("USD", "JPY"), _pair("USD", "CHF"), _pair("USD", "CAD"), _pair("USD", "NOK"), _pair("USD", "CNH"),
+    _pair("USD", "MXN"), _pair("EUR", "JPY"), _pair("EUR", "GBP"), _pair("EUR", "CHF"), _pair("GBP", "JPY"),
+)  # fmt: skip
+
+# Factor: what a positive unit of it does, by sector. Parts of the effect, of one asset's own news; sign is the lesson.
+EXPOSURES: dict[str, dict[str, float]] = {
+    "oil": {  # dearer oil
+        "oil": 1.2, "oil producer": 1.0, "airline": -1.0, "shipper": -0.6, "hotel chain": -0.5, "carmaker": -0.5,
+    },
+    "gas": {"gas": 1.2, "utility": -0.8, "steelmaker": -0.6, "oil producer": 0.5},
+    "copper": {"copper": 1.2, "miner": 1.0, "carmaker": -0.5},
+    "grain": {"grain": 1.2, "food maker": -0.9, "retailer": -0.5},
+    "chips": {"chipmaker": 0.9, "carmaker": -0.9},  # chips are scarce
+    "freight": {"shipper": 1.0, "retailer": -0.7, "carmaker": -0.6, "food maker": -0.5},  # sea freight is dear
+    "rates USD": {  # tighter American money than was priced
+        "index USD": -0.8, "index USD tech": -1.0, "gold": -0.9, "gold miner": -0.9, "bond USD": -1.0, "bank": 0.6,
+        "insurer": 0.6, "utility": -0.8, "software": -0.9, "chipmaker": -0.7, "property firm": -1.1, "crypto": -0.8,
+        "dollar": 1.0, "fear": 0.6, "telecom": -0.6,
+    },
+    "rates EUR": {"index EUR": -0.8, "bond EUR": -1.0, "dollar": -0.7},
+    "rates GBP": {"index GBP": -0.7},
+    "rates JPY": {"index JPY": -0.9, "dollar": -0.5},
+    "risk": {  # appetite for risk
+        "index USD": 0.9, "index USD tech": 1.0, "index EUR": 0.9, "index GBP": 0.8, "index JPY": 0.9, "gold": -0.7,
+        "gold miner": -0.6, "bond USD": -0.6, "bond EUR": -0.6, "fear": -1.2, "crypto": 0.8, "bank": 0.7,
+        "airline": 0.7, "hotel chain": 0.7, "miner": 0.6, "copper": 0.6, "carmaker": 0.6, "software": 0.6,
+        "chipmaker": 0.7, "property firm": 0.5, "insurer": 0.5, "steelmaker": 0.6,
+    },
+    "war": {
+        "index USD": -0.8, "index USD tech": -0.8, "index EUR": -1.0, "index GBP": -0.7, "index JPY": -0.8,
+        "gold": 0.9, "gold miner": 0.8, "bond USD": 0.5, "fear": 1.2, "oil": 0.9, "oil producer": 0.7,
+        "airline": -1.0, "hotel chain": -0.9, "defence firm": 1.2, "bank": -0.6, "shipper": -0.6, "grain": 0.6,
+        "carmaker": -0.5, "crypto": -0.5, "gas": 0.7, "dollar": 0.5,
+    },
+    "tariffs": {
+        "index USD": -0.8, "index USD tech": -0.9, "index EUR": -0.8, "index JPY": -0.8, "carmaker": -1.0,
+        "retailer": -0.8, "shipper": -0.9, "chipmaker": -0.9, "steelmaker": 0.8, "copper": -0.7, "miner": -0.6,
+        "gold": 0.5, "fear": 0.8, "food maker": -0.5,
+    },
+    "bank stress": {
+        "bank": -1.2, "index USD": -0.8, "index USD tech": -0.6, "index EUR": -0.8, "gold": 0.7, "bond USD": 0.8,
+        "bond EUR": 0.6, "fear": 1.1, "insurer": -0.8, "property firm": -0.6, "gold miner": 0.5,
+    },
+    "drug prices": {"drugmaker": -1.0, "insurer": 0.5},  # a cap on what drugs may cost
+    "crypto curbs": {"crypto": -1.1},
+    "carbon": {"utility": -0.9, "steelmaker": -0.8, "oil producer": -0.7, "airline": -0.6},  # a dearer carbon price
+    "arms": {"defence firm": 1.1},  # more is spent on defence
+}  # fmt: skip
+
+CURRENCIES: dict[str, dict[str, float]] = {
+    "oil": {"CAD": 0.6, "NOK": 0.8},
+    "copper": {"AUD": 0.6},
+    "rates USD": {"USD": 1.0}, "rates EUR": {"EUR": 1.0}, "rates GBP": {"GBP": 1.0}, "rates JPY": {"JPY": 1.0},
+    "rates CHF": {"CHF": 1.0}, "rates AUD": {"AUD": 1.0}, "rates CAD": {"CAD": 1.0}, "rates NZD": {"NZD": 1.0},
+    "rates NOK": {"NOK": 1.0}, "rates MXN": {"MXN": 1.0},
+    "risk": {"JPY": -0.7, "CHF": -0.5, "AUD": 0.7, "NZD": 0.6, "MXN": 0.6},
+    "war": {"JPY": 0.5, "CHF": 0.7, "EUR": -0.6, "AUD": -0.6, "NZD": -0.6},
+    "tariffs": {"CNH": -0.9, "MXN": -0.8, "CAD": -0.6, "AUD": -0.6},
+    "bank stress": {"JPY": 0.7, "CHF": 0.6, "AUD": -0.6},
+}  # fmt: skip
+
+
+def exposure(asset: Asset, factor: str) -> float:
+    """What one unit of the factor does to the asset; 0 where it does next to nothing."""
+    if asset.base:
+        by_currency = CURRENCIES.get(factor, {})
+        part = by_currency.get(asset.base, 0.0) - by_currency.get(asset.quote, 0.0)
+    else:
+        part = EXPOSURES.get(factor, {}).get(asset.sector, 0.0)
+    return part if abs(part) >= 0.45 else 0.0
+
+
+def draw_assets(dice: Dice, num_companies: int, num_markets: int) -> tuple[Asset, ...]:
+    """A world's assets: companies first, markets last; symbols differ."""
+    markets = dice.sample(MARKETS, num_markets)
+    taken = {market.symbol for market in MARKETS}
+    names: set[str] = set()
+    companies: list[Asset] = []
+    while len(companies) < num_companies:
+        asset = _company(dice, taken)
+        if asset.short not in names:
+            names.add(asset.short)
+            taken.add(asset.symbol)
+            companies.append(asset)
+    return (*companies, *markets)
+
+
+def _company(dice: Dice, taken: set[str]) -> Asset:
+    sector = dice.pick(tuple(SECTORS)) if dice.chance(0.8) else ""
+    name, short = company_name(dice, dice.pick(SECTORS[sector]) if sector else "")
+    return Asset(ticker(dice, name, taken), name, short, sector)

@@ -1,0 +1,1 @@
+"""Headlines of simulated events: a grammar with paraphrase, one module for each cause."""
