@@ -5,7 +5,8 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
@@ -17,8 +18,7 @@ CONTEXT_BARS = 32
 PATH_BARS = 24
 
 
-@dataclass(frozen=True, slots=True)
-class Truth:
+class Truth(msgspec.Struct, frozen=True, gc=False):
     """What a perfect reader would say, and what came true.
 
     `direction` and `size_sigmas` are the causal effect that followed (size in EWMA sigmas of one bar); `likeliest` is
@@ -41,8 +41,7 @@ class Truth:
     standing: str
 
 
-@dataclass(frozen=True, slots=True)
-class Story:
+class Story(msgspec.Struct, frozen=True, gc=False):
     """One question about one asset at one instant. `items` are newest first, `ages_bars` beside them; `context` holds
     the last 32 returns in units of the EWMA volatility before each (λ = .94), `path` the next 24, by the same
     recursion run on."""
@@ -92,8 +91,8 @@ def _story(world: World, beat: Beat, place: int) -> Story:
         likeliest=outcome.likeliest,
         likely_sigmas=abs(outcome.expected),
         subkind=beat.event.subkind if beat.event and outcome.cause != "none" else "",
-        situation=outcome.situation,
-        standing=outcome.standing,
+        situation=outcome.situation.value,
+        standing=outcome.standing.value,
     )
     at = beat.bar + 1
     z = world.scaled[:, place]

@@ -38,8 +38,8 @@ class Outcome:
     cause: str
     rationale: str
     volatility_multiplier: float
-    situation: str
-    standing: str
+    situation: Situation
+    standing: Standing
     relevant: bool
 
     @property
@@ -125,7 +125,6 @@ def _beat(dice: Dice, assets: tuple[Asset, ...], bar: int) -> Beat:
 
 def _run(dice: Dice, assets: tuple[Asset, ...], beats: list[Beat], base: Floats) -> Floats:
     """Lays the beats over the base returns; fills in their outcomes and gives the scaled returns [T, N]."""
-    num_bars, num_assets = base.shape
     returns = base.copy()
     leaks: dict[int, list[tuple[int, float]]] = {}  # bar: asset, move in sigmas
     for beat in beats:
@@ -138,7 +137,7 @@ def _run(dice: Dice, assets: tuple[Asset, ...], beats: list[Beat], base: Floats)
     by_bar = {beat.bar: beat for beat in beats}
     variance = np.mean(np.square(base[:40]), axis=0)
     scaled = np.empty_like(base)
-    for bar in range(num_bars):
+    for bar in range(len(base)):
         sigma = np.sqrt(variance)
         for place, size in leaks.get(bar, ()):
             returns[bar, place] = 0.3 * returns[bar, place] + size * sigma[place]
@@ -201,8 +200,7 @@ def judge(dice: Dice, plot: Plot, asset: Asset, context: Floats, luck: float, mi
     if not size:
         multiplier = 1.0 + 0.3 * (event.volatility_multiplier - 1.0)
         sign = (claim > 0) - (claim < 0)
-        outcome = _flat(dice, situation, event.why, cause, consistency, multiplier, indirect, sign)
-        return outcome
+        return _flat(dice, situation, event.why, cause, consistency, multiplier, indirect, sign)
     sure = event.credibility * (0.96 if situation is Situation.AGAINST else 1.0)
     standing = Standing.TRUE if luck < sure else (Standing.FALSE if mishap < 0.6 else Standing.REVERSED)
     came = {Standing.TRUE: 1.0, Standing.FALSE: 0.0}.get(standing, -1.0)

@@ -7,7 +7,32 @@ from htfi.simulation.headlines.grammar import wording
 
 MAX_CHARS = 160
 _SMALL = frozenset(
-    ["a", "an", "the", "of", "for", "to", "in", "on", "by", "at", "from", "and", "or", "but", "as", "with", "than", "not", "per", "vs", "is", "was", "its", "it"]
+    [
+        "a",
+        "an",
+        "the",
+        "of",
+        "for",
+        "to",
+        "in",
+        "on",
+        "by",
+        "at",
+        "from",
+        "and",
+        "or",
+        "but",
+        "as",
+        "with",
+        "than",
+        "not",
+        "per",
+        "vs",
+        "is",
+        "was",
+        "its",
+        "it",
+    ]
 )
 _PREFIXES = (
     "BRIEF-",
