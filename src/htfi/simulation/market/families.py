@@ -27,6 +27,7 @@ class Family:
     log10_price: Range
     volume_response: Range
     factor_tail_index: Range = (4.0, 8.0)
+    market_skew: Range = (-0.1, 0.1)
     sector_loading: Range = (0.0, 0.0)
     inverse_share: float = 0.0
     annual_drift: float = 0.0
@@ -38,13 +39,13 @@ FAMILIES = {
         annual_vol=(0.15, 0.8), market_loading=(0.4, 0.75), tightness=(0.6, 1.15), leverage=(0.15, 0.5),
         tail_index=(3.5, 9.0), jumps_per_year=(0.5, 4.0), vol_of_vol=(0.3, 0.55), common_vol=(0.2, 0.6),
         market_jump=(-2.0, 0.0), overnight_share=(0.15, 0.45), log10_price=(0.7, 2.8), volume_response=(0.2, 0.7),
-        sector_loading=(0.15, 0.5), annual_drift=0.06,
+        sector_loading=(0.15, 0.5), market_skew=(0.0, 0.25), annual_drift=0.06,
     ),
     "index": Family(
         annual_vol=(0.1, 0.35), market_loading=(0.65, 0.95), tightness=(0.75, 1.0), leverage=(0.5, 0.9),
         tail_index=(6.0, 14.0), jumps_per_year=(0.0, 0.3), vol_of_vol=(0.3, 0.48), common_vol=(0.5, 0.9),
         market_jump=(-1.5, -0.5), overnight_share=(0.15, 0.5), log10_price=(2.0, 4.5), volume_response=(0.1, 0.5),
-        factor_tail_index=(8.0, 16.0), annual_drift=0.05,
+        factor_tail_index=(8.0, 16.0), market_skew=(0.1, 0.3), annual_drift=0.05,
     ),
     "fx": Family(
         annual_vol=(0.05, 0.18), market_loading=(0.3, 0.85), tightness=(0.6, 1.1), leverage=(-0.1, 0.3),

@@ -8,6 +8,7 @@ g, e: Student t with jumps, unit variance. It is Taylor's log-normal stochastic 
 and Shephard (1996) and several time scales; as h does not depend on past h through z, it is a linear filter.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.errors import InvalidInput
-from htfi.simulation.market.spec import Jumps, MarketSpec, Shock, check_shocks
+from htfi.simulation.market.spec import MARKET, Jumps, MarketSpec, Shock, check_shocks
 
 Floats = NDArray[np.float64]
 
@@ -125,9 +126,13 @@ def _noise(spec: MarketSpec, rng: np.random.Generator, regimes: NDArray[np.int8]
     num_bars, num_factors = len(regimes), spec.num_factors
     factor_jumps = [spec.market_jumps, *[spec.sector_jumps] * (num_factors - 1)]
     tails = np.full(num_factors, spec.factor_tail_index)
-    factors = _innovations(spec, rng, regimes, tails, factor_jumps)  # [T, F]
+    skews = np.zeros(num_factors)
+    skews[MARKET] = spec.market_skew
+    factors = _innovations(spec, rng, regimes, tails, skews, factor_jumps)  # [T, F]
     own_tails = np.array([asset.tail_index for asset in spec.assets])
-    own = _innovations(spec, rng, regimes, own_tails, [asset.jumps for asset in spec.assets])  # [T, N]
+    own = _innovations(
+        spec, rng, regimes, own_tails, np.zeros(len(own_tails)), [asset.jumps for asset in spec.assets]
+    )  # [T, N]
     rest = np.sqrt(1.0 - np.square(loadings).sum(axis=2))  # [4, N]
     noise = rest[regimes] * own
     for regime in range(4):
@@ -142,11 +147,18 @@ def _innovations(
     rng: np.random.Generator,
     regimes: NDArray[np.int8],
     tails: Floats,
+    skews: Floats,
     jumps: Sequence[Jumps],
 ) -> Floats:
-    """Student t plus compensated jumps, mean 0 and variance 1, [T, len(jumps)]."""
+    """Skewed Student t plus compensated jumps, mean 0 and variance 1, [T, len(jumps)]."""
     shape = (len(regimes), len(jumps))
     smooth = rng.standard_t(tails, shape) * np.sqrt((tails - 2.0) / tails)
+    if skews.any():
+        # falls stretched, rises shrunk: the mean becomes -skew E|t|, the mean square 1 + skew^2
+        mean_size = np.array([_mean_size(tail) for tail in tails.tolist()])
+        stretched = smooth * np.where(smooth < 0.0, 1.0 + skews, 1.0 - skews)
+        variance = 1.0 + np.square(skews) * (1.0 - np.square(mean_size))
+        smooth = (stretched + skews * mean_size) / np.sqrt(variance)
     rate = np.array([jump.per_year for jump in jumps]) / spec.bars_per_year
     mean = np.array([jump.mean_sigmas for jump in jumps])
     spread = np.array([jump.deviation_sigmas for jump in jumps])
@@ -158,6 +170,12 @@ def _innovations(
     happened = rng.random(shape) < chance[regimes]
     size = mean + spread * rng.standard_normal(shape)
     return remaining[regimes] * smooth + happened * size - (chance * mean)[regimes]
+
+
+def _mean_size(tail_index: float) -> float:
+    """E|t| of a Student t of unit variance."""
+    log_beta = math.lgamma(0.5) + math.lgamma(tail_index / 2.0) - math.lgamma((tail_index + 1.0) / 2.0)
+    return 2.0 * math.sqrt(tail_index - 2.0) / (tail_index - 1.0) * math.exp(-log_beta)
 
 
 def _log_volatility(

@@ -163,7 +163,8 @@ class Shock:
 
 @dataclass(frozen=True, slots=True)
 class MarketSpec:
-    """A market of N assets. `bars_per_day` above 1 gives each day a U-shape of volatility of depth `day_shape`."""
+    """A market of N assets. `bars_per_day` above 1 gives each day a U-shape of volatility of depth `day_shape`.
+    `market_skew` stretches the falls of the market factor by 1 + skew and shrinks its rises by 1 - skew."""
 
     assets: tuple[Asset, ...]
     regimes: Regimes
@@ -172,6 +173,7 @@ class MarketSpec:
     bars_per_day: int = 1
     day_shape: float = 0.0
     factor_tail_index: float = 5.0
+    market_skew: float = 0.1
     market_jumps: Jumps = Jumps(1.0, -1.0, 3.5)
     sector_jumps: Jumps = Jumps(1.0, 0.0, 3.0)
     family: str = ""
@@ -182,6 +184,7 @@ class MarketSpec:
         _between("bars per year", self.bars_per_year, 0.5, 1e8)
         _between("bars per day", self.bars_per_day, 1, 1_000_000)
         _between("depth of the day's shape", self.day_shape, 0.0, 0.9)
+        _between("skew of the market", self.market_skew, -0.6, 0.6)
         _between("tail index of factors", self.factor_tail_index, 2.05, 1e4)
 
     @property
