@@ -351,3 +351,17 @@ def test_a_file_torn_or_changed_anywhere_opens_or_gets_one_line(folders, tmp_pat
 def test_training_refuses_what_cannot_make_a_vocabulary(tmp_path, num_text_tokens, marks, says):
     with pytest.raises(InvalidInput, match=says):
         train_tokenizer(iter(NEWS), tmp_path / "tokenizer.json", num_text_tokens, marks)
+
+
+def test_what_a_template_puts_before_a_text_is_told_and_not_put(tmp_path: Path) -> None:
+    started = HuggingFaceTokenizer(qwen_like(tmp_path))
+    assert started.opening == (started.special("<|im_start|>"),)
+    config = json.loads((tmp_path / "tokenizer.json").read_text())
+    config["post_processor"] = {
+        "type": "Sequence",
+        "processors": [{"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+                       config["post_processor"]],
+    }  # fmt: skip
+    assert HuggingFaceTokenizer(written(config, tmp_path)).opening == started.opening
+    config["post_processor"] = None
+    assert HuggingFaceTokenizer(written(config, tmp_path)).opening == ()

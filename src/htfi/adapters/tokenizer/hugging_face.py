@@ -45,6 +45,9 @@ class HuggingFaceTokenizer:
         if self._size > _MAX_ID:
             raise InvalidInput(f"{file}: token id {self._size - 1} is beyond {_MAX_ID}")
         self._hash = _digest(vocab, self._special_ids)
+        names = _names_before(config.get("post_processor"))
+        self.opening = tuple(vocab[name] for name in names if name in vocab)
+        """Ids that the file's template puts before every text, such as '<s>': what the model was taught to begin with."""
 
     @property
     def digest(self) -> str:
@@ -103,6 +106,22 @@ class HuggingFaceTokenizer:
         if end > start:  # a single character cannot be cut: left out
             return self.encode(text[:start]) + self.encode(text[end:])
         return [index for index in ids if index not in self._controls]
+
+
+def _names_before(processor: Any) -> list[str]:
+    """The special tokens that a template puts before a single text."""
+    if not isinstance(processor, dict):
+        return []
+    template = cast("dict[str, Any]", processor)
+    if template.get("type") == "Sequence":
+        steps = cast("list[Any]", template.get("processors") or [])
+        return [name for step in steps for name in _names_before(step)]
+    names: list[str] = []
+    for piece in cast("list[dict[str, Any]]", template.get("single") or []):
+        if "SpecialToken" not in piece:
+            break
+        names.append(str(piece["SpecialToken"].get("id")))
+    return names
 
 
 def _read(file: Path) -> dict[str, Any]:
