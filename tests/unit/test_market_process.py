@@ -115,6 +115,19 @@ def test_the_day_has_the_shape_of_a_u():
     assert curve[-1] > 1.2 * curve[14]
 
 
+def test_night_belongs_to_the_first_bar_of_an_intraday_day():
+    assets = tuple(Asset(0.2, overnight_share=0.3) for _ in range(20))
+    spec = MarketSpec(assets, CHAIN, (), bars_per_year=252 * 13.0, bars_per_day=13, day_shape=0.4)
+    path = simulate(spec, [], 13 * 400, 5)
+    opened, _, _, close = path.ohlc()
+    gap = np.zeros_like(close)
+    gap[1:] = np.log(opened[1:] / close[:-1])
+    by_clock = np.mean(np.square(gap).reshape(400, 13, 20), axis=(0, 2))
+    assert by_clock[1:].max() < 1e-20
+    whole = np.mean(np.square(path.sigma).reshape(400, 13, 20).sum(axis=1))
+    assert by_clock[0] == pytest.approx(0.3 * whole, rel=0.1)
+
+
 @pytest.mark.parametrize("family", list(FAMILIES))
 def test_random_markets_stay_finite_and_repeat(family):
     for draw in range(20):

@@ -47,13 +47,13 @@ class MarketPath:
         """Open, high, low, close, each [T, N]; low <= open, close <= high. The path inside a bar is a Brownian
         bridge, of which high and low are drawn from their exact marginal laws; the overnight gap comes before it."""
         rng = _generator(self.seed, 1)
-        share = np.array([asset.overnight_share for asset in self.spec.assets])
-        num_bars = len(self.log_returns)
+        num_bars, num_assets = len(self.log_returns), len(self.spec.assets)
+        _, share = day_shape(self.spec, num_bars)
         gap_noise = rng.standard_normal(self.log_returns.shape) * np.sqrt(share * (1.0 - share))
         gap = share * self.log_returns + gap_noise * self.shocked_sigma  # [T, N]
         inside = self.log_returns - gap
         variance = np.square(self.shocked_sigma) * (1.0 - share)
-        up, down = -np.log1p(-rng.random((2, num_bars, len(share))))
+        up, down = -np.log1p(-rng.random((2, num_bars, num_assets)))
         high = 0.5 * (inside + np.sqrt(np.square(inside) + 2.0 * variance * up))
         low = 0.5 * (inside - np.sqrt(np.square(inside) + 2.0 * variance * down))
         opened = self.close * np.exp(-inside)
@@ -203,15 +203,20 @@ def _log_volatility(
     mean_square = spec.regimes.long_run() @ np.exp(2.0 * multiples)
     annual = np.array([asset.annual_vol for asset in spec.assets])
     level = np.log(annual) - 0.5 * np.log(spec.bars_per_year) - variance - 0.5 * np.log(mean_square)
-    return level + multiples[regimes] + total + np.log(day_shape(spec, num_bars))[:, None]
+    return level + multiples[regimes] + total + np.log(day_shape(spec, num_bars)[0])
 
 
-def day_shape(spec: MarketSpec, num_bars: int) -> Floats:
-    """Multiple of sigma by the time of day [T], mean square 1: a U that is lowest a little after the middle."""
-    if spec.bars_per_day == 1 or spec.day_shape == 0.0:
-        return np.ones(num_bars)
-    curve = u_shape((np.arange(spec.bars_per_day) + 0.5) / spec.bars_per_day, spec.day_shape)
-    return np.resize(curve, num_bars)
+def day_shape(spec: MarketSpec, num_bars: int) -> tuple[Floats, Floats]:
+    """Multiple of sigma by the time of day [T, N], of mean square 1, and the share of each bar's variance that comes
+    overnight [T, N]. The night belongs to a day's first bar; a daily bar is its day's first."""
+    clock = (np.arange(spec.bars_per_day) + 0.5) / spec.bars_per_day
+    inside = np.square(u_shape(clock, spec.day_shape))[:, None]
+    night = np.array([asset.overnight_share for asset in spec.assets])
+    gap = np.zeros((spec.bars_per_day, len(night)))
+    gap[0] = night * spec.bars_per_day
+    variance = gap + inside * (1.0 - night)
+    day = np.arange(num_bars) % spec.bars_per_day
+    return np.sqrt(variance)[day], (gap / variance)[day]
 
 
 def u_shape(clock: Floats, depth: float) -> Floats:

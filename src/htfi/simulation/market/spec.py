@@ -234,13 +234,15 @@ class MarketSpec:
             Wave(half, scale * math.sqrt(float(part)), common)
             for half, part in zip(halves, split, strict=True)
         )
+        if bars_per_day > 1:  # bursts of a few bars, which the days between daily bars average out
+            waves += (Wave(float(rng.uniform(2.0, 12.0)), float(rng.uniform(0.15, 0.45)), common),)
         return cls(
             assets,
             Regimes.lasting(*lasting),
             waves,
             bars_per_year=kind.days_per_year * bars_per_day,
             bars_per_day=bars_per_day,
-            day_shape=float(rng.uniform(0.2, 0.6)) if bars_per_day > 1 else 0.0,
+            day_shape=float(rng.uniform(0.2, 0.8)) if bars_per_day > 1 else 0.0,
             factor_tail_index=float(rng.uniform(*kind.factor_tail_index)),
             market_jumps=Jumps(
                 float(rng.uniform(0.3, 1.5)),
@@ -255,18 +257,24 @@ def _random_asset(
     rng: np.random.Generator, kind: Family, num_sectors: int, tightness: float, bars_per_day: int
 ) -> Asset:
     low, high = kind.annual_vol
+    intraday = bars_per_day > 1
     sign = -1.0 if rng.random() < kind.inverse_share else 1.0
     return Asset(
         annual_vol=float(low * (high / low) ** rng.random()),
         market_loading=sign * float(np.clip(tightness * rng.uniform(*kind.market_loading), 0.0, 0.95)),
         sector=int(rng.integers(num_sectors)) if num_sectors else None,
         sector_loading=float(rng.uniform(*kind.sector_loading)),
-        tail_index=float(rng.uniform(*kind.tail_index)),
+        tail_index=max(3.0, float(rng.uniform(*kind.tail_index)) * (0.65 if intraday else 1.0)),
         leverage=float(rng.uniform(*kind.leverage)),
         regime_response=float(rng.uniform(0.7, 1.2)),
-        jumps=Jumps(float(rng.uniform(*kind.jumps_per_year)), 0.0, float(rng.uniform(2.5, 5.0))),
+        jumps=Jumps(
+            float(rng.uniform(*kind.jumps_per_year)) * (6.0 if intraday else 1.0),
+            0.0,
+            float(rng.uniform(2.5, 5.0)),
+        ),
         annual_drift=float(rng.normal(kind.annual_drift, 0.05)),
-        overnight_share=float(rng.uniform(*kind.overnight_share)) if bars_per_day == 1 else 0.0,
+        # no return of ours spans a night between intraday bars, so those drawn have none either
+        overnight_share=0.0 if intraday else float(rng.uniform(*kind.overnight_share)),
         start_price=float(10.0 ** rng.uniform(*kind.log10_price)),
         volume_response=float(rng.uniform(*kind.volume_response)),
         bar_volume=float(10.0 ** rng.uniform(4.5, 7.5)) / bars_per_day,
