@@ -365,3 +365,10 @@ def test_what_a_template_puts_before_a_text_is_told_and_not_put(tmp_path: Path) 
     assert HuggingFaceTokenizer(written(config, tmp_path)).opening == started.opening
     config["post_processor"] = None
     assert HuggingFaceTokenizer(written(config, tmp_path)).opening == ()
+
+
+def test_no_space_is_put_before_a_text_where_the_file_would(tokenizers):
+    unigram = tokenizers["unigram_like"]
+    assert unigram.decode(unigram.encode("leaves")) == "leaves"
+    assert [unigram.piece(i) for i in unigram.encode(" Fed")] == [" Fed"]
+    assert " Fed" not in [unigram.piece(i) for i in unigram.encode("Fed")]
