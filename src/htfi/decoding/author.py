@@ -13,36 +13,45 @@ import numpy as np
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.form import CompiledForm, Forms
 from htfi.decoding.kv import Row
-from htfi.decoding.noise import keys
+from htfi.decoding.noise import key
 from htfi.decoding.ports import Floats, Network, Tokenizer
 from htfi.decoding.sampling import check_temperature, choose
 from htfi.decoding.sessions import Sessions
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.errors import InvalidInput
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.writing import Dialect, Refusal, Request, Writing
 
 ANSWER_STREAM = 0
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request in token ids: `head` is what the form forces at its beginning, read together with the prompt."""
+
+    request: Request
+    form: CompiledForm
+    prompt: list[int]
+    num_shared: int
+    head: list[int]
+    state: int  # of the form, after the head
+
+    @property
+    def limit(self) -> int:
+        """Tokens of prompt and answer at most."""
+        return len(self.prompt) + self.form.longest
+
+
+@dataclass(slots=True, eq=False)
 class _Job:
     """One request on its way: `pending` tokens are written and not yet read by the network."""
 
     place: int
-    request: Request
-    form: CompiledForm
-    prompt: list[int]
-    head: list[int]  # what the form forces at its beginning: read with the prompt
-    shared: int
+    asked: Asked
     state: int
     tokens: list[int]
     pending: list[int] = field(default_factory=list[int])
     row: Row | None = None
     num_reused: int = 0
-
-    @property
-    def limit(self) -> int:
-        return len(self.prompt) + self.form.longest
 
 
 class LocalAuthor:
@@ -80,25 +89,41 @@ class LocalAuthor:
         answers: list[Writing | Refusal] = [Refusal("not asked")] * len(requests)
         waiting: deque[_Job] = deque()
         for place, request in enumerate(requests):
-            job = self._prepare(place, request)
-            if isinstance(job, Refusal):
-                answers[place] = job
+            asked = self.ask(request)
+            if isinstance(asked, Refusal):
+                answers[place] = asked
             else:
-                waiting.append(job)
+                waiting.append(_Job(place, asked, asked.state, list(asked.head)))
         writing: list[_Job] = []
+        try:
+            self._run(waiting, writing, answers)
+        except DependencyUnavailable as error:
+            for job in (*waiting, *writing):
+                answers[job.place] = Refusal(str(error))
+        finally:
+            for job in writing:
+                self._leave(job)
+        return answers
+
+    def _run(self, waiting: deque[_Job], writing: list[_Job], answers: list[Writing | Refusal]) -> None:
+        """Requests join as there is room, all rows go one step, and what is finished leaves.
+
+        Who joins when depends on sizes alone, never on what the cache holds: a replay goes the same way.
+        """
         while waiting or writing:
             while waiting and self._can_join(waiting[0], len(writing)):
-                job = waiting.popleft()
-                self._take(job, self._join(job), writing, answers)
+                logits = self._join(waiting[0])
+                writing.append(job := waiting.popleft())
+                self._take(job, logits, writing, answers)
             if waiting and not writing:
                 answers[waiting.popleft().place] = Refusal("the memory is held by other sequences; ask again")
             if writing:
-                asked, writing = writing, []
-                for job, logits in zip(asked, self._read_pending(asked), strict=True):
+                asking = list(writing)
+                for job, logits in zip(asking, self._read_pending(asking), strict=True):
                     self._take(job, logits, writing, answers)
-        return answers
 
-    def _prepare(self, place: int, request: Request) -> _Job | Refusal:
+    def ask(self, request: Request) -> Asked | Refusal:
+        """The request in token ids, or why this model can never answer it."""
         try:
             check_temperature(request.temperature)
             form = self._forms.compiled(request.form)
@@ -108,17 +133,18 @@ class LocalAuthor:
             return Refusal(str(error))
         prompt = [*self._opening, *first, *rest]
         head, state = form.forced(form.start)
-        job = _Job(place, request, form, prompt, head, len(self._opening) + len(first), state, list(head))
         if not prompt and not head:
             return Refusal("an empty prompt: say something before the form")
-        return self.sessions.refusal(job.limit) or job
+        asked = Asked(request, form, prompt, len(self._opening) + len(first), head, state)
+        return self.sessions.refusal(asked.limit) or asked
 
     def _can_join(self, job: _Job, num_writing: int) -> bool:
-        return num_writing < self.sessions.config.max_batch and self.sessions.has_room(job.limit)
+        return num_writing < self.sessions.config.max_batch and self.sessions.has_room(job.asked.limit)
 
     def _join(self, job: _Job) -> Floats:
-        opened = self.sessions.open([*job.prompt, *job.head], job.limit, job.shared)
-        job.row, job.num_reused = opened.row, min(opened.num_reused_tokens, len(job.prompt))
+        asked = job.asked
+        opened = self.sessions.open([*asked.prompt, *asked.head], asked.limit, asked.num_shared)
+        job.row, job.num_reused = opened.row, min(opened.num_reused_tokens, len(asked.prompt))
         return opened.logits
 
     def _read_pending(self, writing: Sequence[_Job]) -> list[Floats]:
@@ -128,19 +154,17 @@ class LocalAuthor:
 
     def _take(self, job: _Job, logits: Floats, writing: list[_Job], answers: list[Writing | Refusal]) -> None:
         answer = self._write_token(job, logits)
-        if answer is None:
-            writing.append(job)
-        else:
+        if answer is not None:
             answers[job.place] = answer
+            writing.remove(job)
 
     def _write_token(self, job: _Job, logits: Floats) -> Writing | Refusal | None:
         """Choose a token and take what its choice forces; the answer where that ends the form."""
-        form = job.form
+        asked, form = job.asked, job.asked.form
         if job.state != form.done:
-            places = np.array([len(job.tokens)])
-            noise = keys(job.request.seed, np.array([ANSWER_STREAM]), places)
-            ids = form.steps[job.state].ids
-            token = int(choose(logits[None], ids, job.request.temperature, noise)[0])
+            noise = np.array([key(asked.request.seed, ANSWER_STREAM, len(job.tokens))], np.uint64)
+            admitted = form.steps[job.state].admitted
+            token = int(choose(logits[None], admitted, asked.request.temperature, noise)[0])
             if token < 0:
                 self._leave(job, wipe=True)
                 return Refusal("the network gave a logit that is not a finite number")
@@ -150,7 +174,7 @@ class LocalAuthor:
         if job.state != form.done:
             return None
         self._leave(job)
-        return Writing(form.fields(job.tokens), tuple(job.tokens), len(job.prompt), job.num_reused)
+        return Writing(form.fields(job.tokens), tuple(job.tokens), len(asked.prompt), job.num_reused)
 
     def _leave(self, job: _Job, wipe: bool = False) -> None:
         if job.row is not None:

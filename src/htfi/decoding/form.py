@@ -10,20 +10,21 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from htfi.decoding.ports import Ids
+from htfi.decoding.sampling import Admitted
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.writing import Choice, Fixed, Form, Words
 
 _KEPT_FORMS = 256
-_NO_IDS: Ids = np.zeros(0, np.int64)
+_NOTHING = Admitted.of(np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One state: the one token that must come (`forced`), or the ids to choose among, rising (then forced is −1)."""
+    """One state: the one token that must come (`forced`), or what to choose among (then `forced` is −1)."""
 
     part: int  # of the form
-    ids: Ids
+    admitted: Admitted
     forced: int
 
 
@@ -34,7 +35,7 @@ class _State:
         default_factory=dict[int, tuple[int, int]]
     )  # token → state, its part
     others: int = -1  # where every other admitted token of free words leads
-    ids: Ids | None = None
+    admitted: Admitted | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,21 @@ class CompiledForm:
             state = self.advance(state, token)
         return tokens, state
 
+    def choices(self, tokens: Sequence[int]) -> list[tuple[int, Step, str]]:
+        """Where a writing was not forced: the place, what was admitted, and the field it belongs to.
+
+        Raises IntegrityError where the tokens leave the form.
+        """
+        open_places: list[tuple[int, Step, str]] = []
+        state = self.start
+        for place, token in enumerate(tokens):
+            step = None if state == self.done else self.steps[state]
+            if step is not None and step.forced < 0:
+                reading = self._readings[step.part]
+                open_places.append((place, step, reading.name if reading else ""))
+            state = self.advance(state, token)
+        return open_places
+
     def fields(self, tokens: Sequence[int]) -> dict[str, str]:
         """Every field of a whole writing. Raises IntegrityError where the tokens leave the form or end early."""
         parts: list[list[int]] = [[] for _ in self._readings]
@@ -106,7 +122,7 @@ class CompiledForm:
         here = self._states[state]
         if (jump := here.jumps.get(token)) is not None:
             return jump
-        if here.others >= 0 and _holds(self.steps[state].ids, token):
+        if here.others >= 0 and _holds(self.steps[state].admitted.ids, token):
             return here.others, here.part
         raise IntegrityError(f"token {token} is not admitted at this place of its form")
 
@@ -213,12 +229,15 @@ class _Build:
         if not ending or part.max_tokens < 0:
             raise InvalidInput(f"the words '{part.name}' need an end of at least one token and a bound ≥ 0")
         slots = {self.vocabulary.mark(slot.name): slot.name for slot in part.slots}
+        if ending[0] in slots:
+            raise InvalidInput(f"the words '{part.name}' have a slot that is their end")
         self.readings.append(_Reading(part.name, {}, len(ending), slots))
-        admitted = np.union1d(self.vocabulary.word_ids, [*slots, ending[0]]).astype(np.int64)
+        ids = np.union1d(self.vocabulary.word_ids, [*slots, ending[0]]).astype(np.int64)
+        admitted = Admitted.of(ids)
         first = len(self.states) - 1
         self.states += [_State(place) for _ in range(part.max_tokens)]
         for state in range(first, first + part.max_tokens):
-            self.states[state].ids = admitted
+            self.states[state].admitted = admitted
             self.states[state].others = state + 1
         for state in range(first, first + part.max_tokens + 1):
             self.states[state].jumps[ending[0]] = (first + part.max_tokens + 1, place)
@@ -228,12 +247,12 @@ class _Build:
 
 
 def _step(state: _State) -> Step:
-    if state.ids is not None:
-        return Step(state.part, state.ids, -1)
+    if state.admitted is not None:
+        return Step(state.part, state.admitted, -1)
     tokens = sorted(state.jumps)
     if len(tokens) == 1:
-        return Step(state.part, _NO_IDS, tokens[0])
-    return Step(state.part, np.array(tokens, np.int64), -1)
+        return Step(state.part, _NOTHING, tokens[0])
+    return Step(state.part, Admitted.of(np.array(tokens, np.int64)), -1)
 
 
 def _holds(ids: Ids, token: int) -> bool:

@@ -60,6 +60,11 @@ class Arena:
     def fits_alone(self, limits: Sequence[int]) -> bool:
         return _rounded(max(limits)) * len(limits) <= self._num_tokens
 
+    def num_fitting(self, limit: int) -> int:
+        """How many rows of this limit would fit beside those that are there."""
+        rows = [row.limit for row in self._slots if row is not None]
+        return max(self._num_tokens // _rounded(max([*rows, limit])) - len(rows), 0)
+
     def add(self, limits: Sequence[int]) -> list[Row]:
         """Empty rows; the caller has asked `fits`."""
         free = [slot for slot, row in enumerate(self._slots) if row is None]
@@ -73,11 +78,13 @@ class Arena:
             self._slots[row.slot] = row
         return added
 
-    def drop(self, row: Row, wipe: bool = False) -> None:
-        """Free a row's slot. `wipe` clears what it held: needed where that may not be finite."""
-        if wipe:
-            self.keys[:, row.slot] = 0.0
-            self.values[:, row.slot] = 0.0
+    def wipe(self, row: Row) -> None:
+        """Clear what a row holds: needed where that may not be finite."""
+        self.keys[:, row.slot] = 0.0
+        self.values[:, row.slot] = 0.0
+
+    def drop(self, row: Row) -> None:
+        """Free a row's slot."""
         self.cut(row, 0)
         self._slots[row.slot] = None
         row.slot = -1

@@ -13,53 +13,73 @@ from htfi.decoding.ports import Ids
 Keys = NDArray[np.uint64]
 Doubles = NDArray[np.float64]
 
-_STEP = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
-_LANES = (np.uint64(0xD1B54A32D192ED03), np.uint64(0xABC98388FB8FAC03))  # odd; keep stream and position apart
+_STEP = 0x9E3779B97F4A7C15
+_FIRST = 0xBF58476D1CE4E5B9
+_SECOND = 0x94D049BB133111EB
+_LANES = (0xD1B54A32D192ED03, 0xABC98388FB8FAC03)  # odd; they keep stream and position apart
 _MASK64 = 2**64 - 1
+_UNUSED_BITS = 12
+_TABLE_BITS = 14
+
+
+def key(seed: int, stream: int, position: int) -> int:
+    """The key of one place, counted from 0; seeds are equal modulo 2^64."""
+    mixed = seed & _MASK64
+    for lane, place in zip(_LANES, (stream, position), strict=True):
+        mixed = _mix_one((mixed + _STEP) & _MASK64) ^ (place * lane & _MASK64)
+    return _mix_one((mixed + _STEP) & _MASK64)
 
 
 def keys(seed: int, streams: Ids, positions: Ids) -> Keys:
-    """One key a place: streams and positions [N], counted from 0; seeds are equal modulo 2^64."""
-    key = np.full(np.shape(streams), seed & _MASK64, np.uint64)
+    """`key` of each of many places: streams and positions [N]."""
+    mixed = np.full(streams.shape, seed & _MASK64, np.uint64)
     for lane, places in zip(_LANES, (streams, positions), strict=True):
-        key = _mix(key + _STEP) ^ (np.asarray(places).astype(np.uint64) * lane)
-    return _mix(key + _STEP)
+        mixed = _mix(mixed + np.uint64(_STEP)) ^ (places.astype(np.uint64) * np.uint64(lane))
+    return _mix(mixed + np.uint64(_STEP))
 
 
-def uniforms(row_keys: Keys, token_ids: Ids) -> Doubles:
-    """Numbers strictly between 0 and 1, [N, C], for keys [N] and token ids [C] or [N, C]."""
-    counters = (np.asarray(token_ids).astype(np.uint64) + np.uint64(1)) * _STEP
-    bits = _mix(row_keys[:, None] + counters)
-    bits >>= np.uint64(12)
-    numbers = bits.astype(np.float64)  # 52 bits, so the half below and the product are exact
-    numbers += 0.5
-    numbers *= 2.0**-52
-    return numbers
+def counters(token_ids: Ids) -> Keys:
+    """What a key is advanced by for each token; work it out once for tokens that are asked about often."""
+    return (np.asarray(token_ids).astype(np.uint64) + np.uint64(1)) * np.uint64(_STEP)
+
+
+def hashes(row_keys: Keys, token_counters: Keys) -> Keys:
+    """52 fair bits for each key [N] and counter [C]: [N, C]. The greater the hash, the greater its noise."""
+    bits = _mix(row_keys[:, None] + token_counters)
+    bits >>= np.uint64(_UNUSED_BITS)
+    return bits
+
+
+def gumbel_of(bits: Keys) -> Doubles:
+    """Standard Gumbel noise of hashes: -log(-log(u)) with u = (bits + 1/2) / 2^52, exact and never 0 or 1."""
+    return -exact_log(-exact_log((bits.astype(np.float64) + 0.5) * 2.0**-52))
 
 
 def gumbel(row_keys: Keys, token_ids: Ids) -> Doubles:
-    """Standard Gumbel noise [N, C] for keys [N] and token ids [C] or [N, C], the same bits on every machine."""
-    return -exact_log(-exact_log(uniforms(row_keys, token_ids)))
+    """Standard Gumbel noise [N, C] for keys [N] and token ids [C], the same bits on every machine."""
+    return gumbel_of(hashes(row_keys, counters(token_ids)))
 
 
-def rough_gumbel(row_keys: Keys, token_ids: Ids) -> Doubles:
-    """The same within 1e-9, by the machine's own logarithm: fast, but its last bits are the machine's."""
-    noise = uniforms(row_keys, token_ids)
-    np.log(noise, out=noise)
-    np.negative(noise, out=noise)
-    np.log(noise, out=noise)
-    return np.negative(noise, out=noise)
+def gumbel_bounds(bits: Keys) -> tuple[Doubles, Doubles]:
+    """Two numbers between which the noise of each hash lies, by table: many times cheaper than the noise."""
+    bins = (bits >> np.uint64(52 - _TABLE_BITS)).astype(np.int64)
+    return _LOW.take(bins), _HIGH.take(bins)
 
 
 def _mix(x: Keys) -> Keys:
-    x = x ^ (x >> np.uint64(30))
-    x *= _FIRST
+    """SplitMix64's output function, in place where x is new."""
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(_FIRST)
     x ^= x >> np.uint64(27)
-    x *= _SECOND
+    x *= np.uint64(_SECOND)
     x ^= x >> np.uint64(31)
     return x
+
+
+def _mix_one(x: int) -> int:
+    x = (x ^ (x >> 30)) * _FIRST & _MASK64
+    x = (x ^ (x >> 27)) * _SECOND & _MASK64
+    return x ^ (x >> 31)
 
 
 _LN2_HIGH = 6.93147180369123816490e-01  # ln 2 in two parts: the first has 32 trailing zero bits
@@ -81,3 +101,8 @@ def exact_log(x: Doubles) -> Doubles:
         series *= square
         series += term
     return power * _LN2_HIGH + (2.0 * f * series + power * _LN2_LOW)
+
+
+_FIRSTS = np.arange(2**_TABLE_BITS, dtype=np.uint64) << np.uint64(52 - _TABLE_BITS)
+_LOW = gumbel_of(_FIRSTS)
+_HIGH = gumbel_of(_FIRSTS + np.uint64(2 ** (52 - _TABLE_BITS) - 1))

@@ -3,14 +3,28 @@
 Authors, path samplers and the measure of agreement call it; equal logits and keys give equal tokens anywhere.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.decoding.noise import Doubles, Keys, gumbel, rough_gumbel
+from htfi.decoding.noise import Doubles, Keys, counters, gumbel_bounds, gumbel_of, hashes
 from htfi.decoding.ports import Floats, Ids
 from htfi.domain.errors import InvalidInput
 
-_MARGIN = 1e-9  # far above what two logarithms can differ by, far below what tells most tokens apart
+_SLACK = 1e-9  # above what rounding can move the bounds of a score by, for scores up to a million
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """Token ids to choose among, rising, and their counters in the noise."""
+
+    ids: Ids
+    counters: Keys
+
+    @classmethod
+    def of(cls, ids: Ids) -> "Admitted":
+        return cls(ids, counters(ids))
 
 
 def check_temperature(temperature: float) -> None:
@@ -19,32 +33,35 @@ def check_temperature(temperature: float) -> None:
         raise InvalidInput(f"temperature {temperature}: take 0, or a number between 0.001 and 1000")
 
 
-def choose(logits: Floats, ids: Ids, temperature: float, row_keys: Keys) -> Ids:
-    """One token a row: logits [N, V], the admitted ids [C] rising, keys [N] → tokens [N]; −1 where a logit is NaN.
+def choose(logits: Floats, admitted: Admitted, temperature: float, row_keys: Keys) -> Ids:
+    """One token a row: logits [N, V], C admitted ids, keys [N] → tokens [N]; −1 where a logit is not finite.
 
     At temperature 0 the keys change nothing. Ties go to the lowest id.
     """
-    scores = logits[:, ids]  # [N, C]
+    scores = logits.take(admitted.ids, axis=1)  # [N, C]
     if temperature == 0.0:
-        best = np.argmax(scores, axis=1)
-        top: Doubles | Floats = scores[np.arange(len(scores)), best]
-        return np.where(np.isfinite(top), ids[best], -1)
+        best = scores.argmax(axis=1)
+        top = scores[np.arange(len(scores)), best]
+        return np.where(np.isfinite(top), admitted.ids[best], -1)
     scaled = scores.astype(np.float64)
     scaled /= temperature
-    noisy = rough_gumbel(row_keys, ids)
-    noisy += scaled
-    best = np.argmax(noisy, axis=1)
-    rows = np.arange(len(noisy))
-    top = noisy[rows, best]
-    close: NDArray[np.bool_] = noisy >= (top - _MARGIN * (1.0 + np.abs(top)))[:, None]
-    if np.count_nonzero(close) > len(noisy):
-        _settle(best, close, scaled, ids, row_keys)
-    return np.where(np.isfinite(top), ids[best], -1)
+    bits = hashes(row_keys, admitted.counters)
+    low, high = gumbel_bounds(bits)
+    low += scaled
+    floor = low.max(axis=1)  # the best score is at least this
+    high += scaled
+    floor -= _SLACK * (1.0 + np.abs(floor))
+    rows, places = (high >= floor[:, None]).nonzero()  # by row, then by token; none where the floor is NaN
+    if len(rows) == len(floor) and np.isfinite(floor).all():
+        return admitted.ids[places]
+    exact = scaled[rows, places] + gumbel_of(bits[rows, places])
+    return _settle(rows, exact, admitted.ids[places], np.isfinite(floor))
 
 
-def _settle(best: Ids, close: NDArray[np.bool_], scaled: Doubles, ids: Ids, row_keys: Keys) -> None:
-    """Where the machine's logarithm cannot tell the first from the second, ask the exact one."""
-    for row in np.flatnonzero(np.count_nonzero(close, axis=1) > 1):
-        places = np.flatnonzero(close[row])
-        exact = scaled[row, places] + gumbel(row_keys[row : row + 1], ids[places])[0]
-        best[row] = places[np.argmax(exact)]
+def _settle(rows: Ids, scores: Doubles, tokens: Ids, finite: NDArray[np.bool_]) -> Ids:
+    """For each row the token of its greatest score, the first of equals; −1 where it is not finite."""
+    best = np.full(len(finite), -1, np.int64)
+    for row in finite.nonzero()[0]:
+        here = slice(*rows.searchsorted([row, row + 1]))
+        best[row] = tokens[here][scores[here].argmax()]
+    return best

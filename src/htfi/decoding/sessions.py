@@ -6,7 +6,8 @@ other rows, and its last bits may depend on them.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,13 @@ class Opened(NamedTuple):
     row: Row
     logits: Floats
     num_reused_tokens: int
+
+
+class Forks(NamedTuple):
+    """Rows that hold the same prompt, and the logits after its last token [V]."""
+
+    rows: list[Row]
+    logits: Floats
 
 
 class Sessions:
@@ -51,6 +59,10 @@ class Sessions:
         """Whether so many rows of so many tokens can join now."""
         return self.arena.fits([num_tokens] * num_rows)
 
+    def num_rows_free(self, num_tokens: int) -> int:
+        """How many rows of so many tokens can join now."""
+        return self.arena.num_fitting(num_tokens)
+
     def open(self, ids: Sequence[int], limit: int, shared: int = 0) -> Opened:
         """Read a prompt; its row may grow to `limit` tokens. The caller has asked `has_room`.
 
@@ -58,8 +70,8 @@ class Sessions:
         """
         if not 0 < len(ids) <= limit:
             raise InvalidInput(f"a prompt of {len(ids)} tokens in a row of {limit}")
-        (row,) = self.arena.add([limit])
         blocks, chain, logits, num_reused = self._read(ids, shared)
+        (row,) = self.arena.add([limit])
         for block in blocks:
             self.arena.append(row, block.keys, block.values)
         if np.isfinite(logits).all():  # what is not finite would spoil every later question on it
@@ -103,7 +115,22 @@ class Sessions:
 
     def close(self, row: Row, wipe: bool = False) -> None:
         """Let a row go. `wipe` where its numbers may not be finite."""
-        self.arena.drop(row, wipe)
+        if wipe:
+            self.arena.wipe(row)
+        self.arena.drop(row)
+
+    @contextmanager
+    def forked(self, ids: Sequence[int], limit: int, num_rows: int, shared: int = 0) -> Generator[Forks]:
+        """Rows that all begin with one prompt, closed in the end. The caller has asked `num_rows_free`."""
+        opened = self.open(ids, limit, shared)
+        rows = [opened.row]
+        try:
+            if num_rows > 1:
+                rows += self.fork(opened.row, num_rows - 1)
+            yield Forks(rows, opened.logits)
+        finally:
+            for row in rows:
+                self.close(row)
 
     def _read(self, ids: Sequence[int], shared: int) -> tuple[list[Block], list[bytes], Floats, int]:
         cuts = block_cuts(len(ids), shared, self.config.block_tokens)

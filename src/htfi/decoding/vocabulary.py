@@ -8,6 +8,7 @@ import numpy as np
 
 from htfi.decoding.ports import Ids, Tokenizer
 from htfi.decoding.prices import PriceBins
+from htfi.decoding.sampling import Admitted
 from htfi.domain.errors import InvalidInput
 from htfi.domain.writing import Dialect, Mark, Prompt, Segment, Sigmas, Text
 
@@ -23,6 +24,7 @@ class Vocabulary:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
         self.price_ids = _price_ids(tokenizer)
+        self.prices = Admitted.of(np.sort(self.price_ids))
         self.bins = PriceBins(len(self.price_ids)) if len(self.price_ids) else None
 
     @property

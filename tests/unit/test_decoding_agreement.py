@@ -1,0 +1,130 @@
+"""Agreement and price paths: a model agrees with itself, another as often as asking it step by step says."""
+
+import numpy as np
+import pytest
+
+from htfi.decoding.agreement import Agreement, agreement
+from htfi.decoding.author import LocalAuthor
+from htfi.decoding.config import DecodingConfig
+from htfi.decoding.noise import gumbel, keys
+from htfi.decoding.paths import path_agreement, sample_paths
+from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.domain.writing import Choice, Fixed, Form, Mark, Refusal, Request, Text, Words, Writing
+from tiny_network import TinyNetwork, TinyTokenizer
+
+TOKENIZER = TinyTokenizer()
+FORM: Form = (
+    Fixed((Mark("view"),)),
+    Words("words", 15, Mark("end")),
+    Fixed((Text(" so"),)),
+    Choice("way", ((Mark("up"),), (Mark("flat"),), (Mark("down"),))),
+)
+REQUESTS = [
+    Request((Mark("s"), Text(" the price " + "abc"[i % 3])), FORM, seed=i, temperature=1.0) for i in range(12)
+]
+PREFIX = [5, 6, 7, 30, 8, 2, 1, 40, 41]
+
+
+def author(seed: int, **settings: int) -> LocalAuthor:
+    config = DecodingConfig(**{"block_tokens": 8, "batch_bytes": 2**22, "max_batch": 5, **settings})
+    return LocalAuthor(TinyNetwork(TOKENIZER.vocab_size, seed, sharpness=1.0), TOKENIZER, "tiny", config)
+
+
+def tokens_of(writer: LocalAuthor) -> list[tuple[int, ...]]:
+    return [answer.tokens for answer in writer.write(REQUESTS) if isinstance(answer, Writing)]
+
+
+def test_a_model_agrees_with_itself_at_every_open_place():
+    target = author(0)
+    writings = tokens_of(target)
+    same = agreement(author(0), REQUESTS, writings)
+    assert isinstance(same, Agreement)
+    assert same.share == 1.0
+    assert same.num_matches == same.num_choices
+    assert same.num_choices["way"] == len(REQUESTS)
+    fixed = len(target.vocabulary.encode((Mark("view"), Text(" so"), Mark("end"))))
+    cut = sum(tokens.index(TOKENIZER.special("<end>")) == 16 for tokens in writings)  # their end was forced
+    assert sum(same.num_choices.values()) == sum(len(t) - fixed + 1 for t in writings) - cut
+
+
+def test_another_model_agrees_as_often_as_it_does_when_asked_step_by_step():
+    writings = tokens_of(author(0))
+    draft = author(1)
+    counted = agreement(draft, REQUESTS, writings)
+    assert isinstance(counted, Agreement)
+    matches = {"words": 0, "way": 0}
+    for request, tokens in zip(REQUESTS, writings, strict=True):
+        for place in range(1, len(tokens)):
+            # what has been written becomes fixed, and the draft writes on from there
+            asked = draft.ask(request)
+            assert not isinstance(asked, Refusal)
+            if place not in {at for at, _, _ in asked.form.choices(tokens)}:
+                continue
+            opened = draft.sessions.open([*asked.prompt, *tokens[:place]], asked.limit)
+            draft.sessions.close(opened.row)
+            name = next(field for at, _, field in asked.form.choices(tokens) if at == place)
+            matches[name] += chosen(asked, opened.logits, tokens, place) == tokens[place]
+    assert counted.num_matches == matches
+    assert 0 < counted.share < 1
+
+
+def chosen(asked, logits, tokens, place) -> int:
+    ids = next(step for at, step, _ in asked.form.choices(tokens) if at == place).admitted.ids
+    noise = gumbel(keys(asked.request.seed, np.array([0]), np.array([place])), ids)[0]
+    return int(ids[np.argmax(logits[ids].astype(float) + noise)])
+
+
+def test_a_writing_of_another_form_is_no_ground_for_agreement_and_leaves_no_row():
+    draft = author(0)
+    for bad in ((1, 2, 3), (1,) * 500):
+        with pytest.raises(IntegrityError):
+            agreement(draft, REQUESTS[:1], [bad])
+    refused = agreement(author(0, batch_bytes=100), REQUESTS[:1], [(1,)])
+    assert isinstance(refused, Refusal)
+    assert draft.sessions.arena.num_rows == 0
+
+
+def test_paths_are_price_bins_that_a_seed_repeats_whatever_the_room():
+    wide, narrow = author(0), author(0, batch_bytes=4 * 64 * TinyNetwork(1).shape.kv_bytes_per_token)
+    paths = sample_paths(wide.sessions, wide.vocabulary, PREFIX, 20, 8, seed=3)
+    assert not isinstance(paths, Refusal)
+    assert paths.shape == (20, 8)
+    assert paths.min() >= 0
+    assert paths.max() < 9
+    assert len(np.unique(paths, axis=0)) > 10
+    turns = sample_paths(narrow.sessions, narrow.vocabulary, PREFIX, 20, 8, seed=3)
+    assert np.array_equal(paths, turns)
+    other = sample_paths(wide.sessions, wide.vocabulary, PREFIX, 20, 8, seed=4)
+    assert not np.array_equal(paths, other)
+    assert wide.sessions.arena.num_rows == narrow.sessions.arena.num_rows == 0
+
+
+def test_a_path_does_not_depend_on_how_many_are_drawn():
+    engine = author(0)
+    many, few = (sample_paths(engine.sessions, engine.vocabulary, PREFIX, n, 6, seed=1) for n in (9, 2))
+    assert not isinstance(many, Refusal)
+    assert np.array_equal(many[:2], few)
+
+
+def test_a_model_draws_its_own_paths_again_and_another_some_of_them():
+    target, draft = author(0), author(1)
+    bins = sample_paths(target.sessions, target.vocabulary, PREFIX, 30, 10, seed=3)
+    assert not isinstance(bins, Refusal)
+    assert path_agreement(target.sessions, target.vocabulary, PREFIX, bins, seed=3) == (300, 300)
+    some = path_agreement(draft.sessions, draft.vocabulary, PREFIX, bins, seed=3)
+    assert not isinstance(some, Refusal)
+    assert 30 < some[0] < 270
+    wrong = path_agreement(target.sessions, target.vocabulary, PREFIX, bins, seed=4)
+    assert not isinstance(wrong, Refusal)
+    assert wrong[0] < 150
+
+
+def test_paths_need_price_tokens_and_room():
+    plain = TinyTokenizer(marks=False)
+    writer = LocalAuthor(TinyNetwork(plain.vocab_size), plain, "plain")
+    with pytest.raises(InvalidInput, match="no price tokens"):
+        sample_paths(writer.sessions, writer.vocabulary, PREFIX, 2, 2, seed=0)
+    engine = author(0)
+    with pytest.raises(InvalidInput, match="at least one"):
+        sample_paths(engine.sessions, engine.vocabulary, PREFIX, 0, 2, seed=0)
+    assert isinstance(sample_paths(engine.sessions, engine.vocabulary, PREFIX, 2, 600, seed=0), Refusal)

@@ -1,0 +1,140 @@
+"""The shared noise: the same bits anywhere, fair to stated false-alarm rates, and what it chooses follows softmax.
+
+Every seed is fixed, so a pass is a pass for good; the rates say how likely a fair generator would fail once.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+from htfi.decoding.noise import counters, exact_log, gumbel, gumbel_bounds, hashes, key, keys
+from htfi.decoding.sampling import Admitted, choose
+
+PLACES = np.arange(200)
+KNOWN = [
+    ["-0x1.89edb15a4c253p-2", "0x1.5f4e1f5d15fd8p+1", "0x1.4b2d8080ab029p-2"],
+    ["0x1.95cf393c222bcp-1", "0x1.bb72c97371872p-1", "-0x1.4f75ab9703fd5p-3"],
+]
+
+
+def table(seed: int = 1, stream: int = 0, num_tokens: int = 500) -> np.ndarray:
+    return gumbel(keys(seed, np.full_like(PLACES, stream), PLACES), np.arange(num_tokens))  # [200, C]
+
+
+def test_noise_is_known_to_the_last_bit():
+    noise = gumbel(keys(2024, np.array([0, 7]), np.array([0, 31])), np.array([0, 2559, 151_935]))
+    assert [[x.hex() for x in row] for row in noise.tolist()] == KNOWN
+
+
+def test_one_place_alone_has_the_key_it_has_among_many():
+    streams, positions = np.array([0, 1, 0, 10_000]), np.array([0, 0, 1, 2**31])
+    for seed in (0, 1, -1, 2**63, 2**64 + 1, 2**80):
+        many = keys(seed, streams, positions).tolist()
+        assert many == [key(seed, s, p) for s, p in zip(streams.tolist(), positions.tolist(), strict=True)]
+    assert key(5, 0, 0) == key(5 + 2**64, 0, 0)
+    assert len({key(s, t, p) for s in range(30) for t in range(30) for p in range(30)}) == 27_000
+
+
+def test_the_logarithm_is_right_within_two_units_in_the_last_place():
+    rng = np.random.Generator(np.random.PCG64(3))
+    x = np.concatenate(
+        [rng.random(20_000), 1.0 - rng.random(2000) * 1e-9, np.exp(rng.uniform(-40, 40, 5000))]
+    )
+    true = np.array([math.log(v) for v in x])
+    assert np.all(
+        np.abs(exact_log(x) - true) <= 2 * np.spacing(np.abs(true)) + 2.3e-16 * (np.abs(x - 1) < 0.5)
+    )
+
+
+def test_noise_is_gumbel_by_kolmogorov_and_smirnov():
+    """False-alarm rate 1e-6 (asymptotic: D √n < 2.69)."""
+    values = np.sort(table().ravel())
+    law = np.exp(-np.exp(-values))
+    n = len(values)
+    distance = max(np.max(np.arange(1, n + 1) / n - law), np.max(law - np.arange(n) / n))
+    assert distance * math.sqrt(n) < 2.69
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (table(1), table(2)),  # neighbouring seeds
+        (table(1, 0), table(1, 1)),  # neighbouring streams
+        (table()[:-1], table()[1:]),  # neighbouring positions
+        (table()[:, :-1], table()[:, 1:]),  # neighbouring tokens
+        (table(1, 1)[:-1], table(1, 0)[1:]),  # the next position of the stream before
+        (table(1, 0, 200), table(1, 0, 200).T),  # position and token exchanged
+        (table(1, 5), table(5, 1)),  # seed and stream exchanged
+        (table()[:, :250], table()[:, 250:]),
+    ],
+)
+def test_neighbours_are_independent(one: np.ndarray, other: np.ndarray):
+    """Chi-square of an 8 × 8 table of joint eighths, 63 degrees of freedom; false-alarm rate 1e-6 (131.4)."""
+    edges = -np.log(-np.log(np.arange(1, 8) / 8))
+    off = ~np.eye(*one.shape, dtype=bool)  # a transposed table equals itself there
+    cells = np.searchsorted(edges, one[off]) * 8 + np.searchsorted(edges, other[off])
+    counts = np.bincount(cells, minlength=64)
+    expected = counts.sum() / 64
+    assert np.sum((counts - expected) ** 2 / expected) < 131.4
+
+
+def test_every_bit_of_the_hash_is_fair():
+    """52 bits, 100,000 draws: each within 5.5 standard errors; false-alarm rate 2e-6 over all."""
+    bits = hashes(keys(9, np.zeros_like(PLACES), PLACES), counters(np.arange(500))).ravel()
+    for place in range(52):
+        share = np.mean((bits >> np.uint64(place)) & np.uint64(1))
+        assert abs(share - 0.5) < 5.5 * 0.5 / math.sqrt(len(bits))
+
+
+def test_bounds_hold_the_noise():
+    row_keys = keys(4, np.zeros_like(PLACES), PLACES)
+    low, high = gumbel_bounds(hashes(row_keys, counters(np.arange(500))))
+    noise = gumbel(row_keys, np.arange(500))
+    assert np.all(low <= noise)
+    assert np.all(noise <= high)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
+def test_what_is_chosen_follows_softmax(temperature: float):
+    """Chi-square over 8 admitted tokens of 20, 7 degrees of freedom, 50,000 draws; false-alarm rate 1e-6 (41.5)."""
+    rng = np.random.Generator(np.random.PCG64(5))
+    logits = rng.standard_normal(20).astype(np.float32) * 2
+    ids = np.array([1, 2, 3, 7, 11, 12, 18, 19])
+    places = np.arange(50_000)
+    rows = np.broadcast_to(logits, (len(places), 20))
+    drawn = choose(rows, Admitted.of(ids), temperature, keys(6, np.zeros_like(places), places))
+    law = np.exp(logits[ids].astype(float) / temperature)
+    expected = law / law.sum() * len(places)
+    counts = np.array([np.count_nonzero(drawn == token) for token in ids])
+    assert counts.sum() == len(places)
+    assert np.sum((counts - expected) ** 2 / expected) < 41.5
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-3, 1.0, 30.0, 1e6])
+def test_the_screened_choice_is_the_argmax_over_all(scale: float):
+    rng = np.random.Generator(np.random.PCG64(7))
+    logits = (rng.standard_normal((200, 300)) * scale).astype(np.float32)
+    ids = np.flatnonzero(rng.random(300) < 0.7)
+    row_keys = keys(8, np.zeros_like(PLACES), PLACES)
+    for temperature in (0.3, 1.0):
+        full = logits[:, ids].astype(np.float64) / temperature + gumbel(row_keys, ids)
+        assert np.array_equal(
+            choose(logits, Admitted.of(ids), temperature, row_keys), ids[full.argmax(axis=1)]
+        )
+
+
+def test_equal_logits_at_temperature_zero_go_to_the_lowest_admitted_id():
+    logits = np.array([[9.0, 1.0, 3.0, 3.0, 2.0]], np.float32)
+    assert choose(
+        logits, Admitted.of(np.array([1, 2, 3, 4])), 0.0, keys(0, np.array([0]), np.array([0]))
+    ) == [2]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_a_logit_that_is_no_number_gives_no_token_and_leaves_other_rows(temperature: float):
+    logits = np.zeros((3, 6), np.float32)
+    logits[1, 4] = np.nan
+    logits[:, 2] = 50.0
+    row_keys = keys(0, np.arange(3), np.zeros(3, np.int64))
+    assert choose(logits, Admitted.of(np.arange(6)), temperature, row_keys).tolist() == [2, -1, 2]
