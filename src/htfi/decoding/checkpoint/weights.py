@@ -24,6 +24,8 @@ _ITEM_BYTES = {
     "I8": 1, "U8": 1, "BOOL": 1, "F8_E4M3": 1, "F8_E5M2": 1,
 }  # fmt: skip
 _READABLE = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}
+_WRITABLE = {np.dtype("<f4"): "F32", np.dtype("<f2"): "F16", np.dtype("i1"): "I8", np.dtype("u1"): "U8"}
+_STORED = _READABLE | {kind: dtype for dtype, kind in _WRITABLE.items()}
 _MAX_HEADER_BYTES = 100_000_000  # the format's own limit
 
 Array = NDArray[np.float32]
@@ -42,9 +44,12 @@ class _Entry:
 class Weights:
     """The tensors of one folder, by name. Nothing is read before it is asked for."""
 
-    def __init__(self, entries: Mapping[str, _Entry], files: tuple[Path, ...]) -> None:
+    def __init__(
+        self, entries: Mapping[str, _Entry], files: tuple[Path, ...], metadata: Mapping[str, str]
+    ) -> None:
         self._entries = entries
         self.files = files
+        self.metadata = metadata  # of the last file; what a writer noted
 
     def __contains__(self, name: str) -> bool:
         return name in self._entries
@@ -57,6 +62,20 @@ class Weights:
 
         Raises: InvalidInput, when it is missing or stored in a type that is not read; ShapeMismatch.
         """
+        kind, plain = self.stored(name, shape)
+        if kind not in _READABLE:
+            known = ", ".join(_READABLE)
+            file = self._entries[name].file
+            raise InvalidInput(f"{file}: tensor {name!r} is {kind}; save the model as {known}")
+        if kind == "BF16":
+            return (plain.astype("<u4") << 16).view("<f4")
+        return plain.astype(np.float32, copy=False)
+
+    def stored(self, name: str, shape: tuple[int, ...]) -> tuple[str, NDArray[Any]]:
+        """The tensor `name` as it lies in the file, a read-only view, with the format's name of its type.
+
+        BF16 comes as uint16. Raises: as `array` does.
+        """
         entry = self._entries.get(name)
         if entry is None:
             where = ", ".join(file.name for file in self.files)
@@ -66,18 +85,26 @@ class Weights:
                 f"{entry.file}: tensor {name!r} has shape {list(entry.shape)} where config.json asks for "
                 f"{list(shape)}: the two belong to different models, {AGAIN}"
             )
-        kind = _READABLE.get(entry.kind)
-        if kind is None:
+        dtype = _STORED.get(entry.kind)
+        if dtype is None:
             known = ", ".join(_READABLE)
             raise InvalidInput(f"{entry.file}: tensor {name!r} is {entry.kind}; save the model as {known}")
+        if 0 in shape:
+            return entry.kind, np.zeros(shape, dtype)
         try:
-            flat = np.memmap(entry.file, kind, "r", entry.offset, (math.prod(shape),))
+            flat = np.memmap(entry.file, dtype, "r", entry.offset, (math.prod(shape),))
         except (OSError, ValueError) as error:
             raise DependencyUnavailable(f"{entry.file} cannot be read ({error}): {AGAIN}") from error
-        plain = np.asarray(flat).reshape(shape)
-        if entry.kind == "BF16":
-            return (plain.astype("<u4") << 16).view("<f4")
-        return plain.astype(np.float32, copy=False)
+        return entry.kind, np.asarray(flat).reshape(shape)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self._entries[name].shape
+
+
+def open_safetensors(file: Path) -> Weights:
+    """One file of tensors. Raises: InvalidInput, when it is truncated or damaged; DependencyUnavailable."""
+    metadata: dict[str, str] = {}
+    return Weights(_read_header(file, metadata), (file,), metadata)
 
 
 def open_weights(folder: Path) -> Weights:
@@ -90,37 +117,39 @@ def open_weights(folder: Path) -> Weights:
         file = folder / SINGLE
         if not file.exists():
             raise InvalidInput(f"{folder} holds no {SINGLE}: name a model folder with safetensors weights")
-        return Weights(_read_header(file), (file,))
+        return open_safetensors(file)
     shard_of = _read_index(index)
     files = tuple(folder / name for name in sorted(set(shard_of.values())))
     headers: dict[str, dict[str, _Entry]] = {}
+    metadata: dict[str, str] = {}
     for file in files:
         if not file.exists():
             raise InvalidInput(f"{folder} lacks {file.name}, which {INDEX} names: {AGAIN}")
-        headers[file.name] = _read_header(file)
+        headers[file.name] = _read_header(file, metadata)
     entries: dict[str, _Entry] = {}
     for name, shard in shard_of.items():
         if name not in headers[shard]:
             raise InvalidInput(f"{folder / shard} lacks tensor {name!r}, which {INDEX} puts there: {AGAIN}")
         entries[name] = headers[shard][name]
-    return Weights(entries, files)
+    return Weights(entries, files, metadata)
 
 
 def write_safetensors(
     path: Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Write float32 or float16 arrays to `path`, the same bytes for the same arrays, replacing it at once.
+    """Write float32, float16, int8 and uint8 arrays to `path`: equal bytes for equal arrays, replaced at once.
 
     Raises: InvalidInput, for another type; DependencyUnavailable, when the disk refuses.
     """
-    kinds = {np.dtype("<f4"): "F32", np.dtype("<f2"): "F16"}
     header: dict[str, Any] = {"__metadata__": dict(sorted((metadata or {"format": "pt"}).items()))}
     offset = 0
     for name in sorted(arrays):
         array = arrays[name]
-        kind = kinds.get(array.dtype)
+        kind = _WRITABLE.get(array.dtype)
         if kind is None:
-            raise InvalidInput(f"{path}: tensor {name!r} is {array.dtype}; write float32 or float16")
+            raise InvalidInput(
+                f"{path}: tensor {name!r} is {array.dtype}; write float32, float16, int8 or uint8"
+            )
         header[name] = {
             "dtype": kind,
             "shape": list(array.shape),
@@ -129,7 +158,7 @@ def write_safetensors(
         offset += array.nbytes
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # the format's alignment
-    part = path.with_name(path.name + ".part")
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:
             file.write(struct.pack("<Q", len(text)) + text)
@@ -159,15 +188,15 @@ def _read_index(index: Path) -> dict[str, str]:
     return shard_of
 
 
-def _read_header(path: Path) -> dict[str, _Entry]:
+def _read_header(path: Path, metadata: dict[str, str]) -> dict[str, _Entry]:
     try:
         with path.open("rb") as file:
-            return _parse_header(path, file, path.stat().st_size)
+            return _parse_header(path, file, path.stat().st_size, metadata)
     except OSError as error:
         raise DependencyUnavailable(f"{path} cannot be read: {error}") from error
 
 
-def _parse_header(path: Path, file: BinaryIO, num_bytes: int) -> dict[str, _Entry]:
+def _parse_header(path: Path, file: BinaryIO, num_bytes: int, metadata: dict[str, str]) -> dict[str, _Entry]:
     """Source: the safetensors format: u64 header size, JSON header, then the tensors without holes."""
     start = file.read(8)
     num_header_bytes = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
@@ -179,6 +208,9 @@ def _parse_header(path: Path, file: BinaryIO, num_bytes: int) -> dict[str, _Entr
         raise InvalidInput(f"{path}: its header is damaged ({error}): {AGAIN}") from error
     if not isinstance(raw, dict):
         raise InvalidInput(f"{path}: its header is damaged (no JSON object): {AGAIN}")
+    noted = cast("dict[str, Any]", raw).get("__metadata__")
+    if isinstance(noted, dict):
+        metadata |= {key: str(value) for key, value in cast("dict[str, Any]", noted).items()}
     described = {k: v for k, v in cast("dict[str, Any]", raw).items() if k != "__metadata__"}
     base = 8 + num_header_bytes
     spans: list[tuple[int, int, str]] = []

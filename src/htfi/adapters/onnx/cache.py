@@ -1,0 +1,81 @@
+"""Written graphs on disk, by the content they came from. Networks ask here first; it may fail without harm."""
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.adapters.onnx.written import WrittenGraph
+from htfi.decoding.checkpoint.weights import open_safetensors, write_safetensors
+from htfi.domain.errors import HtfiError
+
+_GRAPH = "graph"
+_WRITERS = ("graph.py", "linear.py", "causal.py", "encoder_graph.py", "saturation.py")
+
+
+def default_cache_folder() -> Path:
+    """$XDG_CACHE_HOME/htfi, or ~/.cache/htfi. Source: XDG Base Directory Specification."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "htfi"
+
+
+def cached(key: str, folder: Path, write: Callable[[], WrittenGraph]) -> WrittenGraph:
+    """The graph kept under `key`, or else what `write` gives, kept for the next time where the disk allows.
+
+    A file that is damaged is written anew. The key is a digest of all that `write` reads.
+    """
+    file = folder / f"{key}.{_writers_digest()[:16]}.graph"
+    found = _read(file)
+    if found is not None:
+        return found
+    written = write()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _keep(file, written)
+    except (OSError, HtfiError):  # read-only or full: the graph in memory serves as well
+        return written
+    return _read(file) or written  # from the file's memory map, so that the copy in memory can go
+
+
+def _keep(file: Path, written: WrittenGraph) -> None:
+    arrays = {_GRAPH: np.frombuffer(written.content, np.uint8), **written.computed}
+    borrowed = msgspec.json.encode(written.borrowed).decode()
+    write_safetensors(file, arrays, {"borrowed": borrowed, "digest": _digest(arrays, borrowed)})
+
+
+def _read(file: Path) -> WrittenGraph | None:
+    if not file.is_file():
+        return None
+    try:
+        kept = open_safetensors(file)
+        arrays = {name: kept.stored(name, kept.shape(name))[1] for name in kept.names()}
+        borrowed = kept.metadata["borrowed"]
+        if kept.metadata["digest"] != _digest(arrays, borrowed):
+            return None
+        shapes = msgspec.json.decode(borrowed, type=dict[str, tuple[int, ...]])
+        return WrittenGraph(arrays.pop(_GRAPH).tobytes(), shapes, arrays)
+    except (HtfiError, KeyError, msgspec.MsgspecError):
+        return None
+
+
+def _digest(arrays: Mapping[str, NDArray[Any]], borrowed: str) -> str:
+    whole = hashlib.sha256(borrowed.encode())
+    for name in sorted(arrays):
+        whole.update(name.encode())
+        whole.update(np.ascontiguousarray(arrays[name]).data)
+    return whole.hexdigest()
+
+
+def _writers_digest() -> str:
+    """Of the code that writes graphs: a change there makes every kept graph one of the past."""
+    package = resources.files("htfi.adapters.onnx")
+    whole = hashlib.sha256()
+    for name in _WRITERS:
+        whole.update((package / name).read_bytes())
+    return whole.hexdigest()

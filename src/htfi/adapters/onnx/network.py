@@ -1,0 +1,106 @@
+"""Causal networks on onnxruntime: the embedded engine's side of decoding's Network port."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+from htfi.adapters.onnx.cache import cached, default_cache_folder
+from htfi.adapters.onnx.saturation import largest_weight
+from htfi.adapters.onnx.session import Session
+from htfi.adapters.onnx.written import Precision, WrittenGraph
+from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.decoding.ports import Floats, Ids, NetworkShape, Pass
+from htfi.domain.errors import InvalidInput, ShapeMismatch
+
+
+class OnnxNetwork:
+    """A Llama or Qwen3 network from a model folder.
+
+    A token's logits depend on its own context alone, to the last bit: not on the other rows of a pass, the cut of a
+    text into passes, or hidden positions in between.
+    """
+
+    def __init__(
+        self,
+        folder: ModelFolder,
+        precision: Precision = Precision.INT8,
+        *,
+        threads: int = 1,
+        cache_folder: Path | None = None,
+    ) -> None:
+        """Opens at once where the graph is cached, else writes it first, in seconds.
+
+        Raises: InvalidInput, when the folder is no causal network or its weights do not fit; DependencyUnavailable.
+        """
+        if not folder.architecture.is_causal:
+            family = folder.architecture.family
+            raise InvalidInput(f"{folder.path} holds a {family} encoder; name a causal model to write with")
+        cache_folder = default_cache_folder() if cache_folder is None else cache_folder
+        top = 127 if precision is Precision.FP32 else largest_weight(cache_folder)
+        self._digest = hashlib.sha256(f"{folder.digest} {precision} {top}".encode()).hexdigest()
+        written = cached(self._digest, cache_folder, lambda: _write(folder, precision, top))
+        self._session = Session(written, folder.weights, threads)
+        of = folder.architecture
+        self._shape = NetworkShape(
+            of.num_layers, of.num_kv_heads, of.head_dim, of.vocab_size, of.max_positions
+        )
+
+    @property
+    def shape(self) -> NetworkShape:
+        return self._shape
+
+    @property
+    def digest(self) -> str:
+        return self._digest
+
+    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> Pass:
+        """See the port. Raises: ShapeMismatch; InvalidInput, for an id or a position out of range."""
+        of = self._shape
+        num_rows, num_new = self._check(ids, positions, mask, keys, values)
+        inputs = {"ids": ids, "pos": positions, "mask": mask}
+        for layer in range(of.num_layers):
+            inputs[f"k.{layer}"] = keys[layer]
+            inputs[f"v.{layer}"] = values[layer]
+        logits, new_keys, new_values = self._session.run(("logits", "k_new", "v_new"), inputs)
+        stacked = (of.num_layers, num_rows, of.num_kv_heads, num_new, of.head_dim)
+        return Pass(
+            logits.reshape(num_rows, num_new, of.vocab_size),
+            new_keys.reshape(stacked),
+            new_values.reshape(stacked),
+        )
+
+    def _check(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> tuple[int, int]:
+        of = self._shape
+        if ids.ndim != 2 or ids.size == 0:
+            raise ShapeMismatch(
+                f"ids have shape {list(ids.shape)}: give [rows, new positions], at least one each"
+            )
+        num_rows, num_new = ids.shape
+        past = keys.shape[3] if keys.ndim == 5 else 0
+        kept = (of.num_layers, num_rows, of.num_kv_heads, past, of.head_dim)
+        wanted = (
+            ("ids", ids, (num_rows, num_new), np.int64),
+            ("positions", positions, (num_rows, num_new), np.int64),
+            ("mask", mask, (num_rows, num_new, past + num_new), np.float32),
+            ("keys", keys, kept, np.float32),
+            ("values", values, kept, np.float32),
+        )
+        for name, array, shape, dtype in wanted:
+            if array.shape != shape or array.dtype != dtype:
+                raise ShapeMismatch(
+                    f"{name} are {array.dtype} {list(array.shape)} where {np.dtype(dtype)} {list(shape)} is due"
+                )
+        if ids.min() < 0 or ids.max() >= of.vocab_size:
+            raise InvalidInput(
+                f"token ids must lie in 0 to {of.vocab_size - 1}: is it the model's own tokenizer?"
+            )
+        if positions.min() < 0 or positions.max() >= of.max_positions:
+            raise InvalidInput(f"positions must lie in 0 to {of.max_positions - 1}: the text is too long")
+        return num_rows, num_new
+
+
+def _write(folder: ModelFolder, precision: Precision, top: int) -> WrittenGraph:
+    from htfi.adapters.onnx.causal import write_causal  # onnx is needed to write a graph, not to run one
+
+    return write_causal(folder.architecture, folder.weights, precision, top)

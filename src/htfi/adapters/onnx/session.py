@@ -1,0 +1,74 @@
+"""An onnxruntime session over a written graph: one thread, no spinning, errors translated. Networks run through it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+from onnxruntime import capi
+
+from htfi.adapters.onnx.written import WrittenGraph, all_weights
+from htfi.decoding.checkpoint.weights import Weights
+from htfi.domain.errors import DependencyUnavailable
+
+ort: Any = onnxruntime  # which ships no types
+_FAULTS: tuple[type[Exception], ...] = (
+    *(
+        getattr(cast("Any", capi).onnxruntime_pybind11_state, name)
+        for name in (
+            "EPFail",
+            "Fail",
+            "InvalidArgument",
+            "InvalidGraph",
+            "InvalidProtobuf",
+            "NotImplemented",
+            "RuntimeException",
+        )
+    ),
+    MemoryError,
+)
+_BFLOAT16 = 16  # TensorProto.BFLOAT16
+
+Array = NDArray[Any]
+
+
+class Session:
+    """A graph that is ready to run. Weights that lie in the folder are used from its memory map, not copied here."""
+
+    def __init__(self, written: WrittenGraph, weights: Weights, threads: int) -> None:
+        """Raises: DependencyUnavailable, when onnxruntime cannot run the graph."""
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        options.enable_mem_pattern = False  # a pattern fits one shape, and ours change with every pass
+        # A waiting thread that spins takes the core from whoever shares it.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        self._kept: list[Any] = []
+        names: list[str] = []
+        for name, kind, array in all_weights(written, weights):
+            names.append(name)
+            self._kept.append(_shared(array, kind))
+        options.add_external_initializers(names, self._kept)
+        try:
+            self._session = ort.InferenceSession(written.content, options, providers=["CPUExecutionProvider"])
+        except _FAULTS as error:
+            raise DependencyUnavailable(f"onnxruntime cannot open the graph: {_first_line(error)}") from error
+
+    def run(self, outputs: Sequence[str], inputs: Mapping[str, Array]) -> list[NDArray[np.float32]]:
+        """Raises: DependencyUnavailable."""
+        try:
+            return cast("list[NDArray[np.float32]]", self._session.run(outputs, dict(inputs)))
+        except _FAULTS as error:
+            raise DependencyUnavailable(f"onnxruntime cannot run the graph: {_first_line(error)}") from error
+
+
+def _shared(array: Array, kind: str) -> Any:
+    if kind == "BF16":
+        return ort.OrtValue.ortvalue_from_numpy_with_onnx_type(array, _BFLOAT16)
+    return ort.OrtValue.ortvalue_from_numpy(array)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
