@@ -47,7 +47,7 @@ class HuggingFaceTokenizer:
         self._hash = _digest(vocab, self._special_ids)
         names = _names_before(config.get("post_processor"))
         self.opening = tuple(vocab[name] for name in names if name in vocab)
-        """Ids that the file's template puts before every text, such as '<s>': what the model was taught to begin with."""
+        """Ids that the file's template puts before every text, such as '<s>': the model was taught to begin so."""
 
     @property
     def digest(self) -> str:
