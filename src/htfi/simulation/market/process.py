@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 FELT_SIGMAS = (
     4.0  # a move beyond this raises volatility no further: otherwise one jump would set a year's level
 )
+WILDEST_LOG_SIGMA = 3.0
+FARTHEST_LOG_MOVE = 150.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,8 @@ def simulate(spec: MarketSpec, shocks: Sequence[Shock], num_bars: int, seed: int
     """One path of the market. The noise depends on the seed alone, so a run without a shock is its counterfactual:
     before the shock's bar both are the same, and later they differ by the shock's return and volatility only.
 
-    Raises InvalidInput for no bars, or a shock that lies outside the path or names what is not there.
+    Raises InvalidInput for no bars, a shock that lies outside the path or names what is not there, or a market so wild
+    that prices overflow.
     """
     if num_bars < 1:
         raise InvalidInput(f"a path of {num_bars} bars cannot be simulated; it needs at least one")
@@ -89,14 +92,22 @@ def simulate(spec: MarketSpec, shocks: Sequence[Shock], num_bars: int, seed: int
     noise = _noise(spec, rng, regimes, loadings)  # [T, N]
     log_vol = _log_volatility(spec, rng, regimes, noise)
     before, after, moves = _shock_effects(spec, shocks, regimes, loadings, num_bars)
+    if (log_vol + after).max() > WILDEST_LOG_SIGMA:
+        raise InvalidInput(
+            "volatility explodes: one bar has a sigma beyond 2000%; lower annual_vol or the shocks"
+        )
     sigma = np.exp(log_vol + before)
     shocked_sigma = np.exp(log_vol + after)
     shock_returns = _land(moves, sigma)
     drift = np.array([asset.annual_drift for asset in spec.assets]) / spec.bars_per_year
     log_returns = drift + shocked_sigma * noise + shock_returns
     start = np.array([asset.start_price for asset in spec.assets])
-    close = start * np.exp(np.clip(np.cumsum(log_returns, axis=0), -600.0, 600.0))
-    return MarketPath(spec, seed, log_returns, sigma, shocked_sigma, shock_returns, regimes, close)
+    log_moves = np.cumsum(log_returns, axis=0)
+    if np.abs(log_moves).max() > FARTHEST_LOG_MOVE:
+        raise InvalidInput("a price leaves what a number holds; lower annual_vol, the drift or the shocks")
+    return MarketPath(
+        spec, seed, log_returns, sigma, shocked_sigma, shock_returns, regimes, start * np.exp(log_moves)
+    )
 
 
 def _generator(seed: int, stream: int) -> np.random.Generator:
