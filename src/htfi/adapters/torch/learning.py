@@ -1,0 +1,169 @@
+"""Target and draft as they learn from one batch, with optimisers and what a step costs. The training loop owns one.
+
+The target learns the data; the draft learns the target's distribution (and a little of the data) on the same
+batch, so one pass over the stories makes both and drafts get accepted. Distillation: arXiv 1503.02531.
+
+On a CPU a batch is cut into parts, each computed by one thread alone. Threads that share every operation wait
+for each other a thousand times a step, and on a machine with other work that cost up to 8 times; so they meet once.
+Gradients are added in the order of the parts, so the number of threads changes no bit.
+"""
+
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from htfi.adapters.torch.batches import NUM_CLASSES, Batch
+from htfi.adapters.torch.config import TrainingConfig
+from htfi.adapters.torch.llama import Llama, initialise
+
+# Rows of the sums that a step reports, each by class of token.
+COUNT, TARGET_CE, DRAFT_CE, DRAFT_KL, AGREE, TARGET_HIT = range(6)
+NUM_SUMS = 6
+
+_CHUNK_POSITIONS = 1_024  # their probabilities fit in the processor's cache
+
+
+class Pair:
+    """Both networks and their optimiser state on one device."""
+
+    def __init__(self, config: TrainingConfig, vocab_size: int, device: torch.device) -> None:
+        self.config = config
+        self.device = device
+        self.target = Llama(config.target.architecture(vocab_size))
+        self.draft = Llama(config.draft.architecture(vocab_size))
+        initialise(self.target, config.seed)
+        initialise(self.draft, config.seed + 1)
+        self.target.to(device)
+        self.draft.to(device)
+        if config.compiled:
+            for network in (self.target, self.draft):
+                for layer in network.model.layers:
+                    layer.compile(dynamic=True)
+        self.optimiser = torch.optim.AdamW(
+            _groups(self.target, config.target_rate, config) + _groups(self.draft, config.draft_rate, config),
+            betas=(0.9, 0.95),
+            fused=True,
+        )
+        self._parameters = [*self.target.parameters(), *self.draft.parameters()]
+        on_cpu = device.type == "cpu"
+        self._num_parts = config.parts if on_cpu else 1
+        num_threads = (config.threads or len(os.sched_getaffinity(0))) if on_cpu else 1
+        if on_cpu:
+            torch.set_num_threads(1)
+        # OpenMP keeps its count by thread
+        self._threads = ThreadPoolExecutor(
+            num_threads, "htfi-learning", initializer=torch.set_num_threads, initargs=(1,)
+        )
+
+    def step(self, batch: Batch, rate_share: float) -> NDArray[np.float64]:
+        """Learn from one batch at this share of the peak rate. Sums by class of token [NUM_SUMS, NUM_CLASSES]."""
+        for group in self.optimiser.param_groups:
+            group["lr"] = group["peak"] * rate_share
+        total = float(batch.weights.sum())
+        parts = [
+            Batch(
+                batch.ids[i :: self._num_parts],
+                batch.weights[i :: self._num_parts],
+                batch.classes[i :: self._num_parts],
+                0,
+            )
+            for i in range(min(self._num_parts, len(batch.ids)))
+        ]
+        sums = torch.zeros(NUM_SUMS, NUM_CLASSES, dtype=torch.float64, device=self.device)
+        for gradients, counted in self._threads.map(lambda part: self._learn(part, total), parts):
+            sums += counted
+            for parameter, gradient in zip(self._parameters, gradients, strict=True):
+                if parameter.grad is None:
+                    parameter.grad = gradient
+                else:
+                    parameter.grad += gradient
+        for network in (self.target, self.draft):  # apart, so that neither's size bounds the other's step
+            nn.utils.clip_grad_norm_(network.parameters(), self.config.clip)
+        self.optimiser.step()
+        self.optimiser.zero_grad()
+        return sums.cpu().numpy()
+
+    def _learn(self, part: Batch, total_weight: float) -> tuple[tuple[Tensor, ...], Tensor]:
+        """Gradients of both networks' parameters from one part, and its sums [NUM_SUMS, NUM_CLASSES]."""
+        ids = torch.from_numpy(part.ids).to(self.device)
+        rows, steps = np.nonzero(part.weights)
+        picked = torch.from_numpy(rows * ids.shape[1] + steps - 1).to(self.device)  # one before the predicted
+        truth = torch.from_numpy(part.ids[rows, steps]).to(self.device)
+        weights = torch.from_numpy(part.weights[rows, steps] / np.float32(total_weight)).to(self.device)
+        classes = torch.from_numpy(part.classes[rows, steps].astype(np.int64)).to(self.device)
+        with torch.autocast(self.device.type, torch.bfloat16):
+            target = self._logits(self.target, ids, picked)
+            draft = self._logits(self.draft, ids, picked)
+        gradients, sums = _scores(target, draft, truth, weights, classes, self.config.distillation)
+        return torch.autograd.grad([target, draft], self._parameters, gradients), sums
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "target": self.target.state_dict(),
+            "draft": self.draft.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.target.load_state_dict(state["target"])
+        self.draft.load_state_dict(state["draft"])
+        self.optimiser.load_state_dict(state["optimiser"])
+
+    @staticmethod
+    def _logits(network: Llama, ids: Tensor, picked: Tensor) -> Tensor:
+        """Logits [N, V] of the positions that carry loss; the others never meet the vocabulary."""
+        hidden = network.hidden(ids).flatten(0, 1).index_select(0, picked)  # [N, hidden]
+        return functional.linear(hidden, network.head)
+
+
+def _groups(network: Llama, rate: float, config: TrainingConfig) -> list[dict[str, Any]]:
+    def group(parameters: Iterable[nn.Parameter], decay: float) -> dict[str, Any]:
+        return {"params": list(parameters), "peak": rate, "lr": rate, "weight_decay": decay}
+
+    parameters = list(network.parameters())
+    return [
+        group((p for p in parameters if p.ndim == 2), config.weight_decay),
+        group((p for p in parameters if p.ndim != 2), 0.0),
+    ]
+
+
+@torch.no_grad()
+def _scores(
+    target: Tensor, draft: Tensor, truth: Tensor, weights: Tensor, classes: Tensor, distillation: float
+) -> tuple[list[Tensor], Tensor]:
+    """Gradients of the losses at the logits [N, V], and sums by class [NUM_SUMS, NUM_CLASSES].
+
+    With p and q the target's and the draft's probabilities, y the truth: of the target's cross-entropy p - y; of
+    the draft's a KL(p, q) + (1 - a) CE(y, q): q - a p - (1 - a) y. Written out, autograd would walk [N, V] thrice.
+    """
+    gradients = [torch.empty_like(target), torch.empty_like(draft)]
+    sums = torch.zeros(NUM_SUMS, NUM_CLASSES, dtype=torch.float64, device=target.device)
+    for begin in range(0, len(truth), _CHUNK_POSITIONS):
+        part = slice(begin, begin + _CHUNK_POSITIONS)
+        y, weight = truth[part, None], weights[part, None]
+        log_p, log_q = target[part].float().log_softmax(-1), draft[part].float().log_softmax(-1)
+        p, q = log_p.exp(), log_q.exp()
+        best = target[part].argmax(-1)
+        columns = torch.stack(
+            (
+                torch.ones_like(weight[:, 0]),
+                -log_p.gather(1, y)[:, 0],
+                -log_q.gather(1, y)[:, 0],
+                (p * (log_p - log_q)).sum(-1),
+                (best == draft[part].argmax(-1)).float(),
+                (best == y[:, 0]).float(),
+            )
+        )
+        sums.index_add_(1, classes[part], columns.double())
+        ones = torch.ones_like(weight)
+        q.sub_(p, alpha=distillation).scatter_add_(1, y, (distillation - 1) * ones).mul_(weight)
+        p.scatter_add_(1, y, -ones).mul_(weight)
+        gradients[0][part], gradients[1][part] = p, q
+    return gradients, sums

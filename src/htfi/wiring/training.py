@@ -1,0 +1,48 @@
+"""Trains the mini models on simulated stories. The command line asks for it; torch is imported here at the latest."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from htfi.adapters.torch.batches import Source
+from htfi.adapters.torch.config import TrainingConfig
+from htfi.adapters.torch.extra import require_torch
+from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
+from htfi.wiring.corpus import SOURCE, write_tokenizer
+
+TOKENIZER = "tokenizer.json"
+_DESCRIPTION = "simulated markets, events and headlines of htfi's own generator; no outside data"
+
+
+def train_models(
+    config: TrainingConfig,
+    out: Path,
+    report: Callable[[str], None] | None = None,
+    *,
+    tokenizer_file: Path | None = None,
+    source: str = SOURCE,
+) -> bool:
+    """Train target and draft into `out`/mini-target and `out`/mini-draft; whether the budget was used up.
+
+    The tokenizer is that of `tokenizer_file`, else of `out`/tokenizer.json, which is trained first where it is
+    missing. The same call goes on with what an interrupted one left. Progress goes line by line to `report`, or
+    to standard error.
+    Raises: MissingExtra, InvalidInput, DependencyUnavailable.
+    """
+    require_torch("training")
+    from htfi.adapters.torch.saving import open_output
+    from htfi.adapters.torch.training import train
+
+    say = report or _say
+    open_output(out)
+    file = tokenizer_file or out / TOKENIZER
+    if tokenizer_file is None and not file.is_file():
+        say("training the tokenizer")
+        write_tokenizer(file)
+    vocab_size = HuggingFaceTokenizer(file).vocab_size
+    return train(config, out, Source(source, str(file)), vocab_size, say, _DESCRIPTION).finished
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
