@@ -49,12 +49,18 @@ def _market(symbol: str, name: str, sector: str, short: str = "") -> Asset:
     return Asset(symbol, name, short or name, sector, company=False)
 
 
+_WATCHED = 4  # of MARKETS, the ones most often asked about
+
+
 def _pair(base: str, quote: str) -> Asset:
     return Asset(base + quote, f"{base}/{quote}", f"{base}/{quote}", "currency", False, base, quote)
 
 
 MARKETS: tuple[Asset, ...] = (
     _market("SPX", "S&P 500", "index USD"),
+    _market("VIX", "Volatility index", "fear"),
+    _pair("EUR", "USD"),
+    _market("XAUUSD", "Gold", "gold"),
     _market("ES", "S&P 500 futures", "index USD"),
     _market("NDX", "Nasdaq 100", "index USD tech"),
     _market("SPY", "S&P 500 ETF", "index USD"),
@@ -65,7 +71,6 @@ MARKETS: tuple[Asset, ...] = (
     _market("SX5E", "Euro Stoxx 50", "index EUR"),
     _market("UKX", "FTSE 100", "index GBP"),
     _market("NKY", "Nikkei 225", "index JPY"),
-    _market("XAUUSD", "Gold", "gold"),
     _market("GC", "Gold futures", "gold"),
     _market("XAGUSD", "Silver", "gold"),
     _market("CL", "Crude oil futures", "oil"),
@@ -80,9 +85,8 @@ MARKETS: tuple[Asset, ...] = (
     _market("FGBL", "Bund futures", "bond EUR"),
     _market("BTCUSD", "Bitcoin", "crypto"),
     _market("ETHUSD", "Ether", "crypto"),
-    _market("VIX", "Volatility index", "fear"),
     _market("DXY", "Dollar index", "dollar"),
-    _pair("EUR", "USD"), _pair("GBP", "USD"), _pair("AUD", "USD"), _pair("NZD", "USD"),
+    _pair("GBP", "USD"), _pair("AUD", "USD"), _pair("NZD", "USD"),
     _pair("USD", "JPY"), _pair("USD", "CHF"), _pair("USD", "CAD"), _pair("USD", "NOK"), _pair("USD", "CNH"),
     _pair("USD", "MXN"), _pair("EUR", "JPY"), _pair("EUR", "GBP"), _pair("EUR", "CHF"), _pair("GBP", "JPY"),
 )  # fmt: skip
@@ -157,7 +161,10 @@ def exposure(asset: Asset, factor: str) -> float:
 
 def draw_assets(dice: Dice, num_companies: int, num_markets: int) -> tuple[Asset, ...]:
     """A world's assets: companies first, markets last; symbols differ."""
-    markets = dice.sample(MARKETS, num_markets)
+    markets = [market for market in MARKETS[:_WATCHED] if dice.chance(0.12)]
+    markets += dice.sample(
+        [market for market in MARKETS if market not in markets], num_markets - len(markets)
+    )
     taken = {market.symbol for market in MARKETS}
     names: set[str] = set()
     companies: list[Asset] = []

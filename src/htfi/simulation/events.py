@@ -68,5 +68,9 @@ class Event(msgspec.Struct, frozen=True, gc=False):
         total = sum(size * exposure(asset, factor) for factor, size in self.factors)
         return total if abs(total) >= LEAST_SIGMAS else 0.0
 
+    def concerns(self, asset: Asset) -> bool:
+        """Whether the asset is named, or of those that such news moves; the news may still be too small to."""
+        return asset.symbol in self.symbols or any(exposure(asset, factor) for factor, _ in self.factors)
+
 
 LEAST_SIGMAS = 0.4

@@ -130,7 +130,7 @@ def draw_event(dice: Dice, assets: tuple[Asset, ...]) -> Event:
             central_bank.draw(dice) if way == 5 else geopolitics.draw(dice) if way == 6
             else supply.draw(dice, None, None)
         )  # fmt: skip
-        if any(event.effect_on(asset) for asset in assets):
+        if any(event.concerns(asset) for asset in assets):
             return event
     return earnings.draw(dice, subject)
 
@@ -149,6 +149,6 @@ def distraction(dice: Dice, assets: tuple[Asset, ...], asked: Asset) -> Event | 
         return trivia.draw(dice, None, dice.pick(companies))
     for _ in range(4):
         event = draw_event(dice, assets)
-        if asked.symbol not in event.symbols and not event.effect_on(asked):
+        if not event.concerns(asked):
             return event
     return None

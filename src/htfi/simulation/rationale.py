@@ -26,23 +26,62 @@ class Situation(StrEnum):
 
 # "<" and ">" stand for the braces of slots that are filled when the answer is read.
 _TAILS: dict[Situation, str] = {
-    Situation.FRESH: "[{why}, [and|but] [prices have not moved yet|the price has yet to react|it is not in the price]|{why}; [nothing is priced yet|the market has not answered yet|prices still stand where they stood]|{why}]",
-    Situation.AGAINST: "[{why}, [though|and] [prices had moved the other way|the last move went the other way]|{why}; the market was leaning the other way]",
-    Situation.PRICED: "[{why}, but [prices have moved already|it is in the price already|the market was faster]|{why}; [the move is done|the price shows it already]]",
-    Situation.STALE: "[{why}, but [that is old news|the news is old]|the news is old and [long absorbed|no longer moves prices]|[old news|an old story]: {why}]",
-    Situation.FORGED: "[{why}, so [nothing should follow|it should fade|it does not count]|[the item looks forged|this reads like a forgery], and {why}|[hype|noise] without a source [moves nothing that lasts|does not count]]",
-    Situation.DENIED: "[{why}, so [the move should unwind|what it moved comes back|it fades]|{why}; [the rumour's move is undone|prices go back to where they were]]",
-    Situation.DENIED_UNMOVED: "[{why}, and [prices never followed the rumour|there is nothing to unwind]|{why}; the rumour had moved nothing]",
-    Situation.OFFICIAL: "[{why}; [the official word beats unnamed sources|that outweighs the talk]|{why}, [whatever|despite what] [sources say|the talk says]]",
-    Situation.EMPTY: "[{why}, so [nothing changes|no move is due|little follows]|{why}; [nothing new for|no reason to move] <symbol>]",
-    Situation.IRRELEVANT: "[[none of the news bears|the news has no bearing] on <symbol>|[the items|these headlines] [do not concern|say nothing of weight for] <symbol>|nothing here should move <symbol>|[the news is about others|others are concerned], not <symbol>]",
-    Situation.NO_NEWS: "[there is no news [on|about] <symbol>|nothing was reported [on|about] <symbol>|no headline, so no view on <symbol>|without news there is no lean]",
-}  # fmt: skip
+    Situation.FRESH: (
+        "[{why}, [and|but] [prices have not moved yet|the price has yet to react|it is not in the price]|"
+        "{why}; [nothing is priced yet|the market has not answered yet|prices still stand where they "
+        "stood]|{why}]"
+    ),
+    Situation.AGAINST: (
+        "[{why}, [though|and] [prices had moved the other way|the last move went the other way]|{why}; "
+        "the market was leaning the other way]"
+    ),
+    Situation.PRICED: (
+        "[{why}, but [prices have moved already|it is in the price already|the market was faster]|{why}; "
+        "[the move is done|the price shows it already]]"
+    ),
+    Situation.STALE: (
+        "[{why}, but [that is old news|the news is old]|the news is old and [long absorbed|no longer "
+        "moves prices]|[old news|an old story]: {why}]"
+    ),
+    Situation.FORGED: (
+        "[{why}, so [nothing should follow|it should fade|it does not count]|[the item looks forged|this "
+        "reads like a forgery], and {why}|[hype|noise] without a source [moves nothing that lasts|does "
+        "not count]]"
+    ),
+    Situation.DENIED: (
+        "[{why}, so [the move should unwind|what it moved comes back|it fades]|{why}; [the rumour's move "
+        "is undone|prices go back to where they were]]"
+    ),
+    Situation.DENIED_UNMOVED: (
+        "[{why}, and [prices never followed the rumour|there is nothing to unwind]|{why}; the rumour had "
+        "moved nothing]"
+    ),
+    Situation.OFFICIAL: (
+        "[{why}; [the official word beats unnamed sources|that outweighs the talk]|{why}, [whatever|"
+        "despite what] [sources say|the talk says]]"
+    ),
+    Situation.EMPTY: (
+        "[{why}, so [nothing changes|no move is due|little follows]|{why}; [nothing new for|no reason to "
+        "move] <symbol>]"
+    ),
+    Situation.IRRELEVANT: (
+        "[[none of the news bears|the news has no bearing] on <symbol>|[the items|these headlines] [do "
+        "not concern|say nothing of weight for] <symbol>|nothing here should move <symbol>|[the news is "
+        "about others|others are concerned], not <symbol>]"
+    ),
+    Situation.NO_NEWS: (
+        "[there is no news [on|about] <symbol>|nothing was reported [on|about] <symbol>|no headline, so "
+        "no view on <symbol>|without news there is no lean]"
+    ),
+}
 _SIDE = {
     1: "[which [helps|supports|lifts|favours] <symbol>|[good|a help|a gain] for <symbol>]",
     -1: "[which [hurts|burdens|weighs on] <symbol>|[bad|a burden|a loss] for <symbol>]",
 }
-_CLOSING = "[[; expect|, so] <direction> [by|about] <size>|; <direction>, confidence <confidence>|, <direction> with volatility <volatility>]"
+_CLOSING = (
+    "[[; expect|, so] <direction> [by|about] <size>|; <direction>, confidence <confidence>|, <direction> "
+    "with volatility <volatility>]"
+)
 
 
 def rationale(dice: Dice, situation: Situation, why: str, sign: int, indirect: bool) -> str:

@@ -114,9 +114,7 @@ def _beat(dice: Dice, assets: tuple[Asset, ...], bar: int) -> Beat:
     touched: list[int] = []
     others: list[int] = []
     for place, asset in enumerate(assets):
-        named = plot.event is not None and asset.symbol in plot.event.symbols
-        moved = plot.event is not None and plot.event.effect_on(asset) != 0.0
-        (touched if named or moved else others).append(place)
+        (touched if plot.event is not None and plot.event.concerns(asset) else others).append(place)
     asked = dice.sample(touched, 3)
     if others and (not asked or dice.chance(0.27)):
         asked.append(dice.pick(others))
@@ -185,9 +183,8 @@ _FLAT_SURE = {
 def judge(dice: Dice, plot: Plot, asset: Asset, context: Floats, luck: float, mishap: float) -> Outcome:
     """What the plot means for the asset, given its recent scaled returns (oldest first)."""
     event = plot.event
-    named = event is not None and asset.symbol in event.symbols
     claim = event.effect_on(asset) if event else 0.0
-    if event is None or (not claim and not named) or plot.plan is Plan.QUIET:
+    if event is None or not event.concerns(asset) or plot.plan is Plan.QUIET:
         situation = Situation.IRRELEVANT if plot.plan is not Plan.NO_NEWS else Situation.NO_NEWS
         return _flat(dice, situation, "", "none", "unmoved", 1.0, False)
     window = context[-plot.window :]

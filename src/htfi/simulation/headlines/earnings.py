@@ -7,15 +7,26 @@ from htfi.simulation.headlines.frames import Frame, draw_event, money, quarter
 
 # More of these is good, more of those is bad: with "rises" or "falls" and "more" or "less" only all three together tell.
 _GOOD = (
-    "[profit|net profit|net income|earnings]", "[sales|revenue|turnover]", "[operating margin|margins|gross margin]",
-    "[orders|order intake|new orders]", "[same-store sales|comparable sales]", "[bookings|new contracts]",
-    "[core profit|operating profit|EBITDA]", "[volumes|deliveries|shipments]", "[free cash flow|cash flow]",
-)  # fmt: skip
+    "[profit|net profit|net income|earnings]",
+    "[sales|revenue|turnover]",
+    "[operating margin|margins|gross margin]",
+    "[orders|order intake|new orders]",
+    "[same-store sales|comparable sales]",
+    "[bookings|new contracts]",
+    "[core profit|operating profit|EBITDA]",
+    "[volumes|deliveries|shipments]",
+    "[free cash flow|cash flow]",
+)
 _BAD = (
-    "[costs|operating costs|expenses]", "[net loss|loss|operating loss]", "[writedowns|impairments|charges]",
-    "[debt|net debt|borrowings]", "[bad loans|defaults|loan losses|claims]", "[churn|customer losses|cancellations]",
-    "[input costs|wage bill|energy bill]", "[inventories|unsold stock]",
-)  # fmt: skip
+    "[costs|operating costs|expenses]",
+    "[net loss|loss|operating loss]",
+    "[writedowns|impairments|charges]",
+    "[debt|net debt|borrowings]",
+    "[bad loans|defaults|loan losses|claims]",
+    "[churn|customer losses|cancellations]",
+    "[input costs|wage bill|energy bill]",
+    "[inventories|unsold stock]",
+)
 _RISE = "[rose|climbed|grew|increased|went up|up]"
 _FALL = "[fell|dropped|declined|shrank|went down|down]"
 
@@ -59,7 +70,10 @@ def _compared(dice: Dice, subject: Asset, facts: dict[str, str]) -> Event:
 _FIGURES = (
     "{s} {q} {metric} {a} [vs|versus|against] {e} [expected|estimate|consensus]",
     "{s} {q} {metric} {a}, [est.|estimate|consensus|analysts expected|expected|forecast] {e}",
-    "{s} [posts|reports|delivers] {q} {metric} of {a}; [analysts had|consensus was|the market looked for] {e}",
+    (
+        "{s} [posts|reports|delivers] {q} {metric} of {a}; [analysts had|consensus was|the market looked "
+        "for] {e}"
+    ),
     "[Expected|Forecast|Consensus] {e}, {s} [delivers|reports|posts] {q} {metric} of {a}",
     "{s}: {metric} [expected at|seen at|forecast] {e}, [actual|comes in at|came at] {a}",
     "Against [forecasts|estimates] of {e}, {s} [earned|reported|booked] {metric} of {a}",
@@ -101,12 +115,13 @@ def _figures(dice: Dice, subject: Asset, facts: dict[str, str]) -> Event:
         a, e = (f"${a} {unit}", f"${e} {unit}")
     own = -sign if loss else sign
     far_side = "[above|over|ahead of]" if sign > 0 else "[below|under|short of]"
-    phrases = _WORDED if dice.chance(0.3) else _FIGURES
+    phrases = _WORDED if dice.chance(0.45) else _FIGURES
     facts |= {"a": a, "e": e, "metric": metric, "side": far_side}
     why = (
-        "[reported figures|the numbers] [beat|topped] [what was expected|the forecasts]" if own > 0
+        "[reported figures|the numbers] [beat|topped] [what was expected|the forecasts]"
+        if own > 0
         else "[reported figures|the numbers] [missed|fell short of] [what was expected|the forecasts]"
-    )  # fmt: skip
+    )
     return draw_event(
         dice, Kind.EARNINGS, Frame("figures", phrases, why, own=own), subject, None, facts, grade
     )
@@ -116,50 +131,117 @@ _BEAT = "[results|the quarter] [topped|beat] [forecasts|expectations]"
 _MISS = "[results|the quarter] [missed|fell short of] [forecasts|expectations]"
 _MIXED = "[guidance|the outlook] [matters more than|outweighs] the quarter"
 _FRAMES = (
-    Frame("beat", (
-        "{s} {q} [profit|earnings|results] [beats|tops|exceeds] [forecasts|estimates|expectations] {by}",
-        "{s} [beats|tops] {q} [profit|earnings] [forecasts|estimates|consensus] {by}",
-        "[Forecasts|Estimates|Expectations] for {s} [beaten|topped|exceeded] {by} by {q} [profit|earnings]",
-        "{s} {q} [profit|earnings|results] {far} [better than|ahead of] [forecasts|expected]",
-        "[Feared|Expected] {s} {q} [miss|shortfall] [fails to appear|does not come], results {far} ahead",
-        "{s} {q} results do not disappoint, {far} [ahead of|above] [forecasts|consensus]",
-    ), _BEAT, own=1.0),
-    Frame("miss", (
-        "{s} {q} [profit|earnings|results] [misses|trails|lags] [forecasts|estimates|expectations] {by}",
-        "{s} [misses|falls short of] {q} [profit|earnings] [forecasts|estimates|consensus] {by}",
-        "[Forecasts|Estimates|Expectations] [beat|top|exceed] {s}'s {q} [profit|earnings] {by}",
-        "{s} {q} [profit|earnings|results] {far} [worse than|behind] [forecasts|expected]",
-        "[Hoped-for|Expected] {s} {q} [beat|surprise] [fails to appear|does not come], results {far} behind",
-        "{s} {q} results do not [impress|please], {far} [behind|below] [forecasts|consensus]",
-    ), _MISS, own=-1.0),
-    Frame("no beat", (
-        "{s} [fails to beat|does not beat|cannot beat|stops short of beating] {q} [profit|earnings] [forecasts|estimates]",
-        "No {q} [beat|upside surprise] from {s}, [profit|earnings] short of forecasts",
-        "{s} {q} [profit|earnings] [not above|no better than] [last year's low|the weakest forecast]",
-    ), _MISS, own=-0.8, grade=1, weight=0.7),
-    Frame("no miss", (
-        "{s} [avoids|escapes|dodges] [feared|expected] {q} [profit|earnings] miss",
-        "No {q} [miss|shortfall] at {s} after all, [profit|earnings] hold up",
-        "{s} {q} [profit|earnings] [not below|no worse than] [last year's high|the boldest forecast]",
-    ), _BEAT, own=0.8, grade=1, weight=0.7),
-    Frame("beat, outlook cut", (
-        "{s} [beats|tops] {q} [profit|earnings] forecasts but [cuts|lowers|trims] [full-year|annual] [outlook|guidance] {by}",
-        "{s} [cuts|lowers] [full-year|annual] [outlook|guidance] {by} despite {q} [profit|earnings] beat",
-        "Despite [record|strong] {q} [profit|sales], {s} [cuts|lowers] [outlook|guidance|forecast] {by}",
-        "{s} {q} [profit|earnings] above forecasts; [outlook|guidance] lowered {by}",
-    ), _MIXED, own=-0.9),
-    Frame("miss, outlook raised", (
-        "{s} [misses|falls short of] {q} [profit|earnings] forecasts but [raises|lifts|increases] [full-year|annual] [outlook|guidance] {by}",
-        "{s} [raises|lifts] [full-year|annual] [outlook|guidance] {by} despite {q} [profit|earnings] miss",
-        "Despite [poor|weak] {q} [profit|sales], {s} [raises|lifts] [outlook|guidance|forecast] {by}",
-        "{s} {q} [profit|earnings] below forecasts; [outlook|guidance] raised {by}",
-    ), _MIXED, own=0.9),
-    Frame("in line", (
-        "{s} {q} [profit|earnings|sales] [in line with|matches|meets] [forecasts|expectations|consensus]",
-        "{s} {q} EPS {a} vs {a} expected",
-        "{s} reports {q} [profit|revenue] [exactly|just] as [forecast|expected]",
-    ), "[results|figures] were [just as expected|in line with forecasts]", grade=1, weight=0.8),
-)  # fmt: skip
+    Frame(
+        "beat",
+        (
+            (
+                "{s} {q} [profit [beats|tops|exceeds]|[earnings|results] [beat|top|exceed]] [forecasts|"
+                "estimates|expectations] {by}"
+            ),
+            "{s} [beats|tops] {q} [profit|earnings] [forecasts|estimates|consensus] {by}",
+            (
+                "[Forecasts|Estimates|Expectations] for {s} [beaten|topped|exceeded] {by} by {q} [profit|"
+                "earnings|results]"
+            ),
+            "{s} {q} [profit|earnings|results] {far} [better than|ahead of] [forecasts|expected]",
+            "[Feared|Expected] {s} {q} [miss|shortfall] [fails to appear|does not come], results {far} ahead",
+            "{s} {q} results do not disappoint, {far} [ahead of|above] [forecasts|consensus]",
+        ),
+        _BEAT,
+        own=1.0,
+    ),
+    Frame(
+        "miss",
+        (
+            (
+                "{s} {q} [profit [misses|trails|lags]|[earnings|results] [miss|trail|lag]] [forecasts|"
+                "estimates|expectations] {by}"
+            ),
+            "{s} [misses|falls short of] {q} [profit|earnings] [forecasts|estimates|consensus] {by}",
+            "[Forecasts|Estimates|Expectations] [beat|top|exceed] {s}'s {q} [profit|earnings] {by}",
+            "{s} {q} [profit|earnings|results] {far} [worse than|behind] [forecasts|expected]",
+            (
+                "[Hoped-for|Expected] {s} {q} [beat|surprise] [fails to appear|does not come], results "
+                "{far} behind"
+            ),
+            "{s} {q} results do not [impress|please], {far} [behind|below] [forecasts|consensus]",
+        ),
+        _MISS,
+        own=-1.0,
+    ),
+    Frame(
+        "no beat",
+        (
+            (
+                "{s} [fails to beat|does not beat|cannot beat|stops short of beating] {q} [profit|"
+                "earnings] [forecasts|estimates]"
+            ),
+            "No {q} [beat|upside surprise] from {s}, [profit|earnings] short of forecasts",
+            "{s} {q} [profit|earnings] [not above|no better than] [last year's low|the weakest forecast]",
+        ),
+        _MISS,
+        own=-0.8,
+        grade=1,
+        weight=0.7,
+    ),
+    Frame(
+        "no miss",
+        (
+            "{s} [avoids|escapes|dodges] [feared|expected] {q} [profit|earnings] miss",
+            "No {q} [miss|shortfall] at {s} after all, [profit|earnings] hold up",
+            "{s} {q} [profit|earnings] [not below|no worse than] [last year's high|the boldest forecast]",
+        ),
+        _BEAT,
+        own=0.8,
+        grade=1,
+        weight=0.7,
+    ),
+    Frame(
+        "beat, outlook cut",
+        (
+            (
+                "{s} [beats|tops] {q} [profit|earnings] forecasts but [cuts|lowers|trims] [full-year|"
+                "annual] [outlook|guidance] {by}"
+            ),
+            "{s} [cuts|lowers] [full-year|annual] [outlook|guidance] {by} despite {q} [profit|earnings] beat",
+            "Despite [record|strong] {q} [profit|sales], {s} [cuts|lowers] [outlook|guidance|forecast] {by}",
+            "{s} {q} [profit|earnings] above forecasts; [outlook|guidance] lowered {by}",
+        ),
+        _MIXED,
+        own=-0.9,
+    ),
+    Frame(
+        "miss, outlook raised",
+        (
+            (
+                "{s} [misses|falls short of] {q} [profit|earnings] forecasts but [raises|lifts|"
+                "increases] [full-year|annual] [outlook|guidance] {by}"
+            ),
+            (
+                "{s} [raises|lifts] [full-year|annual] [outlook|guidance] {by} despite {q} [profit|"
+                "earnings] miss"
+            ),
+            "Despite [poor|weak] {q} [profit|sales], {s} [raises|lifts] [outlook|guidance|forecast] {by}",
+            "{s} {q} [profit|earnings] below forecasts; [outlook|guidance] raised {by}",
+        ),
+        _MIXED,
+        own=0.9,
+    ),
+    Frame(
+        "in line",
+        (
+            (
+                "{s} {q} [[profit|earnings|sales] in line with|profit [matches|meets]|[sales|earnings] "
+                "match] [forecasts|expectations|consensus]"
+            ),
+            "{s} {q} EPS {a} vs {a} expected",
+            "{s} reports {q} [profit|revenue] [exactly|just] as [forecast|expected]",
+        ),
+        "[results|figures] were [just as expected|in line with forecasts]",
+        grade=1,
+        weight=0.8,
+    ),
+)
 _WEIGHTS = tuple(frame.weight for frame in _FRAMES)
 
 
@@ -167,9 +249,9 @@ def draw(dice: Dice, subject: Asset) -> Event:
     """A company reports."""
     facts = quarter(dice)
     way = dice.unit()
-    if way < 0.32:
+    if way < 0.26:
         return _figures(dice, subject, facts)
-    if way < 0.58:
+    if way < 0.42:
         return _compared(dice, subject, facts)
     facts |= {"a": f"{dice.between(0.3, 9):.2f}", "m": money(dice)}
     return draw_event(dice, Kind.EARNINGS, _FRAMES[dice.weighted(_WEIGHTS)], subject, None, facts)

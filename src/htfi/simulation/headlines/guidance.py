@@ -3,123 +3,324 @@
 from htfi.simulation.companies import Asset
 from htfi.simulation.dice import Dice
 from htfi.simulation.events import Event, Kind
+from htfi.simulation.headlines import fortunes
 from htfi.simulation.headlines.frames import Frame, draw_event, money
 
 _UP = "[raises|lifts|increases|boosts|hikes|ups|upgrades]"
 _DOWN = "[cuts|lowers|reduces|trims|slashes|downgrades]"
-_OUTLOOK = "[full-year|annual|2025|next year's|second-half|fiscal-year] [outlook|guidance|forecast|profit target|sales target]"
+_OUTLOOK = (
+    "[full-year|annual|2025|next year's|second-half|fiscal-year] [outlook|guidance|forecast|profit "
+    "target|sales target]"
+)
 _NO = "[does not|will not|has no plans to|sees no need to|says it won't|declines to]"
-_RULES = "[rules out|dismisses talk of|decides against|backs away from|shelves plans for|abandons plans for|scraps plans for]"
+_RULES = (
+    "[rules out|dismisses talk of|decides against|backs away from|shelves plans for|abandons plans for|"
+    "scraps plans for]"
+)
 
 _BETTER = "[the outlook|guidance] was [raised|lifted]"
 _WORSE = "[the outlook|guidance] was [cut|lowered]"
 _RELIEF = "[a feared|an expected] [cut|setback] [will not come|was ruled out]"
 _LETDOWN = "[a hoped-for|an expected] [gain|lift] [will not come|was ruled out]"
 
-_GOODIES = "[a dividend increase|a special dividend|a share buyback|higher targets|a bigger payout|an upgrade to its outlook]"
-_EVILS = "[a dividend cut|a share issue|a profit warning|lower targets|a capital raising|a cut to its outlook|layoffs and a writedown]"
+_GOODIES = (
+    "[a dividend increase|a special dividend|a share buyback|higher targets|a bigger payout|an upgrade "
+    "to its outlook]"
+)
+_EVILS = (
+    "[a dividend cut|a share issue|a profit warning|lower targets|a capital raising|a cut to its outlook|"
+    "layoffs and a writedown]"
+)
 
 _FRAMES = (
-    Frame("raised", (
-        "{s} {up} {outlook} {by}", "{s} {up} its {outlook} {by}", "{outlook} {up_passive} {by} [at|by] {s}",
-        "{s} now sees {outlook} {far} [higher|better] than before", "{s} sees [profit|sales|growth] {far} above [earlier|previous] guidance",
-        "{s} {up} {outlook} {by} [on strong demand|after strong orders|as costs ease]",
-    ), _BETTER, own=1.0, weight=1.6),
-    Frame("cut", (
-        "{s} {down} {outlook} {by}", "{s} {down} its {outlook} {by}", "{outlook} {down_passive} {by} [at|by] {s}",
-        "{s} now sees {outlook} {far} [lower|worse] than before", "{s} sees [profit|sales|growth] {far} below [earlier|previous] guidance",
-        "{s} {down} {outlook} {by} [on weak demand|after weak orders|as costs rise]",
-    ), _WORSE, own=-1.0, weight=1.6),
-    Frame("no raise", (
-        "{s} {no} [raise|lift|increase|upgrade] {outlook}", "{s} stops short of [raising|lifting] {outlook}",
-        "{s} {rules} {goodies}", "{s} no longer expects to [raise|beat|exceed] {outlook}", "No {adj} [raise|increase] in {outlook}, says {s}",
-        "{s} withdraws [raise|increase] of {outlook}", "{goodies} [is off the table|will not happen|is not planned], {s} says",
-    ), _LETDOWN, own=-0.8, grade=1, weight=1.8),
-    Frame("no cut", (
-        "{s} {no} [cut|lower|reduce|downgrade] {outlook}", "{s} stops short of [cutting|lowering] {outlook}",
-        "{s} {rules} {evils}", "{s} no longer expects to [cut|miss|lower] {outlook}", "No {adj} [cut|reduction] in {outlook}, says {s}",
-        "{s} withdraws [cut|reduction] of {outlook}", "{evils} [is off the table|will not happen|is not planned], {s} says",
-    ), _RELIEF, own=0.8, grade=1, weight=1.8),
-    Frame("payout up", (
-        "{s} [announces|launches|plans|unveils|proposes] {adj} {money} [share buyback|buyback|special dividend]",
-        "{s} [raises|lifts] dividend {by}", "{s} to [return|hand back] {money} to shareholders", "{s} reinstates dividend",
-    ), "[more cash goes back to|a bigger payout for] shareholders", own=0.8),
-    Frame("payout down", (
-        "{s} [suspends|halts|cancels|scraps] {adj} {money} [share buyback|buyback|special dividend]",
-        "{s} [cuts|lowers] dividend {by}", "{s} to [raise|seek] {money} from shareholders [in share sale|in rights issue]", "{s} suspends dividend",
-    ), "[less cash goes back to|a smaller payout for|new shares dilute] shareholders", own=-0.9),
-    Frame("versus analysts up", (
-        "{s} sees [annual|FY] EPS of {hi}, analysts at {lo}", "{s} guides to {hi} per share; consensus {lo}",
-        "Consensus {lo}, {s} guides to EPS of {hi}", "{s} had guided to growth of {lop}, now sees {hip}",
-        "{s} sees revenue growth of {hip} [vs|against] {lop} [before|previously|expected]", "Analysts expected {lop} growth from {s}, it forecasts {hip}",
-        "{s} [raises|moves|changes] growth target to {hip} from {lop}", "{s} sees costs rising {lop}, had planned for {hip}",
-    ), "[the company|management] sees more than was [expected|forecast]", own=1.0, grade=1, weight=1.6),
-    Frame("versus analysts down", (
-        "{s} sees [annual|FY] EPS of {lo}, analysts at {hi}", "{s} guides to {lo} per share; consensus {hi}",
-        "Consensus {hi}, {s} guides to EPS of {lo}", "{s} had guided to growth of {hip}, now sees {lop}",
-        "{s} sees revenue growth of {lop} [vs|against] {hip} [before|previously|expected]", "Analysts expected {hip} growth from {s}, it forecasts {lop}",
-        "{s} [cuts|moves|changes] growth target to {lop} from {hip}", "{s} sees costs rising {hip}, had planned for {lop}",
-    ), "[the company|management] sees less than was [expected|forecast]", own=-1.0, grade=1, weight=1.6),
-    Frame("unchanged", (
-        "{s} [reiterates|confirms|maintains|leaves unchanged|stands by|affirms] {outlook}", "{outlook} unchanged at {s}",
-    ), "[the outlook is unchanged|nothing changes in the outlook]", grade=1, weight=0.8),
-)  # fmt: skip
+    Frame(
+        "raised",
+        (
+            "{s} {up} {outlook} {by}",
+            "{s} {up} its {outlook} {by}",
+            "{outlook} {up_passive} {by} [at|by] {s}",
+            "{s} now sees {outlook} {far} [higher|better] than before",
+            "{s} sees [profit|sales|growth] {far} above [earlier|previous] guidance",
+            "{s} {up} {outlook} {by} [on strong demand|after strong orders|as costs ease]",
+        ),
+        _BETTER,
+        own=1.0,
+        weight=2.4,
+    ),
+    Frame(
+        "cut",
+        (
+            "{s} {down} {outlook} {by}",
+            "{s} {down} its {outlook} {by}",
+            "{outlook} {down_passive} {by} [at|by] {s}",
+            "{s} now sees {outlook} {far} [lower|worse] than before",
+            "{s} sees [profit|sales|growth] {far} below [earlier|previous] guidance",
+            "{s} {down} {outlook} {by} [on weak demand|after weak orders|as costs rise]",
+        ),
+        _WORSE,
+        own=-1.0,
+        weight=2.4,
+    ),
+    Frame(
+        "no raise",
+        (
+            "{s} {no} [raise|lift|increase|upgrade] {outlook}",
+            "{s} stops short of [raising|lifting] {outlook}",
+            "{s} {rules} {goodies}",
+            "{s} no longer expects to [raise|beat|exceed] {outlook}",
+            "No {adj} [raise|increase] in {outlook}, says {s}",
+            "{s} withdraws [raise|increase] of {outlook}",
+            "{goodies} [is off the table|will not happen|is not planned], {s} says",
+        ),
+        _LETDOWN,
+        own=-0.8,
+        grade=1,
+        weight=0.9,
+    ),
+    Frame(
+        "no cut",
+        (
+            "{s} {no} [cut|lower|reduce|downgrade] {outlook}",
+            "{s} stops short of [cutting|lowering] {outlook}",
+            "{s} {rules} {evils}",
+            "{s} no longer expects to [cut|miss|lower] {outlook}",
+            "No {adj} [cut|reduction] in {outlook}, says {s}",
+            "{s} withdraws [cut|reduction] of {outlook}",
+            "{evils} [is off the table|will not happen|is not planned], {s} says",
+        ),
+        _RELIEF,
+        own=0.8,
+        grade=1,
+        weight=0.9,
+    ),
+    Frame(
+        "payout up",
+        (
+            (
+                "{s} [announces|launches|plans|unveils|proposes] {adj} {money} [share buyback|buyback|"
+                "special dividend]"
+            ),
+            "{s} [raises|lifts] dividend {by}",
+            "{s} to [return|hand back] {money} to shareholders",
+            "{s} reinstates dividend",
+        ),
+        "[more cash goes back to|a bigger payout for] shareholders",
+        own=0.8,
+    ),
+    Frame(
+        "payout down",
+        (
+            "{s} [suspends|halts|cancels|scraps] {adj} {money} [share buyback|buyback|special dividend]",
+            "{s} [cuts|lowers] dividend {by}",
+            "{s} to [raise|seek] {money} from shareholders [in share sale|in rights issue]",
+            "{s} suspends dividend",
+        ),
+        "[less cash goes back to|a smaller payout for|new shares dilute] shareholders",
+        own=-0.9,
+    ),
+    Frame(
+        "versus analysts up",
+        (
+            "{s} sees [annual|FY] EPS of {hi}, analysts at {lo}",
+            "{s} guides to {hi} per share; consensus {lo}",
+            "Consensus {lo}, {s} guides to EPS of {hi}",
+            "{s} had guided to growth of {lop}, now sees {hip}",
+            "{s} sees revenue growth of {hip} [vs|against] {lop} [before|previously|expected]",
+            "Analysts expected {lop} growth from {s}, it forecasts {hip}",
+            "{s} [raises|moves|changes] growth target to {hip} from {lop}",
+            "{s} sees costs rising {lop}, had planned for {hip}",
+        ),
+        "[the company|management] sees more than was [expected|forecast]",
+        own=1.0,
+        grade=1,
+        weight=1.0,
+    ),
+    Frame(
+        "versus analysts down",
+        (
+            "{s} sees [annual|FY] EPS of {lo}, analysts at {hi}",
+            "{s} guides to {lo} per share; consensus {hi}",
+            "Consensus {hi}, {s} guides to EPS of {lo}",
+            "{s} had guided to growth of {hip}, now sees {lop}",
+            "{s} sees revenue growth of {lop} [vs|against] {hip} [before|previously|expected]",
+            "Analysts expected {hip} growth from {s}, it forecasts {lop}",
+            "{s} [cuts|moves|changes] growth target to {lop} from {hip}",
+            "{s} sees costs rising {hip}, had planned for {lop}",
+        ),
+        "[the company|management] sees less than was [expected|forecast]",
+        own=-1.0,
+        grade=1,
+        weight=1.0,
+    ),
+    Frame(
+        "unchanged",
+        (
+            "{s} [reiterates|confirms|maintains|leaves unchanged|stands by|affirms] {outlook}",
+            "{outlook} unchanged at {s}",
+        ),
+        "[the outlook is unchanged|nothing changes in the outlook]",
+        grade=1,
+        weight=0.8,
+    ),
+)
 
 # Between two companies: who does what to whom.
 _BID = "[a bid|a takeover] [at a premium|above the market price] lifts the target"
 _PAIRS = (
-    Frame("to buy", (
-        "{s} to [buy|acquire|take over] {o} [for {money}|in {money} deal|at {premium}% premium]",
-        "{s} [agrees|signs deal] to [buy|acquire] {o} at {premium}% premium", "{s} [offers|bids] {money} for {o}",
-        "{s} makes [agreed|friendly|all-cash] [bid|offer] for {o}", "{s} [swallows|snaps up|takes out] [rival|] {o} [for {money}|]",
-    ), _BID, own=-0.45, other=2.4, grade=1),
-    Frame("to be bought", (
-        "{s} to be [bought|acquired|taken over] by {o} [for {money}|in {money} deal|at {premium}% premium]",
-        "{s} agrees to be [bought|acquired] by {o} at {premium}% premium", "{s} [accepts|backs] {money} [bid|offer] from {o}",
-        "{s} [receives|gets] [bid|offer] from {o} at {premium}% premium", "{s} [sells itself|agrees sale] to {o} for {money}",
-    ), _BID, own=2.4, other=-0.45, grade=1),
-    Frame("drops bid", (
-        "{s} [drops|withdraws|abandons|walks away from] [bid|offer] for {o}", "{s} [drops|ends] plan to [buy|acquire] {o}",
-        "{s} will not [raise bid|proceed with bid|return] for {o}",
-    ), "the bid is gone and its premium with it", own=0.45, other=-1.9, grade=1, weight=0.7),
-    Frame("rejects bid", (
-        "{s} loses [bidder|suitor] {o} as [bid|offer] is withdrawn", "{s} left without [bid|offer] as {o} [walks away|pulls out|withdraws]",
-    ), "the bid is gone and its premium with it", own=-1.9, other=0.45, grade=1, weight=0.6),
-    Frame("takes contract from", (
-        "{s} [takes|snatches|wins] {adj} [contract|order|customer] away from {o}", "{s} beats {o} to {adj} [government|supply|defence] [contract|order]",
-        "{s} [picked|chosen|preferred] over {o} for {adj} [contract|order|project]", "{s} [replaces|ousts] {o} as [main|sole] supplier in {adj} [contract|deal]",
-    ), "[a contract|an order] changes hands", own=0.85, other=-0.75),
-    Frame("loses contract to", (
-        "{s} [loses|cedes] {adj} [contract|order|customer] to {o}", "{s} [beaten|outbid] by {o} to {adj} [government|supply|defence] [contract|order]",
-        "{s} [passed over|rejected] in favour of {o} for {adj} [contract|order|project]", "{s} [replaced|ousted] by {o} as [main|sole] supplier in {adj} [contract|deal]",
-    ), "[a contract|an order] changes hands", own=-0.85, other=0.75),
-    Frame("cheaper than", (
-        "{s} [undercuts|takes market share from|outsells|overtakes] {o} {by}", "{o} [loses market share to|outsold by|overtaken by] {s} {by}",
-    ), "market share [changes hands|moves between rivals]", own=0.7, other=-0.7, weight=0.8),
-    Frame("dearer than", (
-        "{s} [loses market share to|undercut by|outsold by|overtaken by] {o} {by}", "{o} [takes market share from|outsells|overtakes] {s} {by}",
-    ), "market share [changes hands|moves between rivals]", own=-0.7, other=0.7, weight=0.8),
-)  # fmt: skip
+    Frame(
+        "to buy",
+        (
+            "{s} to [buy|acquire|take over] {o} [for {money}|in {money} deal|at {premium}% premium]",
+            "{s} [agrees|signs deal] to [buy|acquire] {o} at {premium}% premium",
+            "{s} [offers|bids] {money} for {o}",
+            "{s} makes [agreed|friendly|all-cash] [bid|offer] for {o}",
+            "{s} [swallows|snaps up|takes out] [rival|] {o} [for {money}|]",
+        ),
+        _BID,
+        own=-0.45,
+        other=2.4,
+        grade=1,
+    ),
+    Frame(
+        "to be bought",
+        (
+            (
+                "{s} to be [bought|acquired|taken over] by {o} [for {money}|in {money} deal|at "
+                "{premium}% premium]"
+            ),
+            "{s} agrees to be [bought|acquired] by {o} at {premium}% premium",
+            "{s} [accepts|backs] {money} [bid|offer] from {o}",
+            "{s} [receives|gets] [bid|offer] from {o} at {premium}% premium",
+            "{s} [sells itself|agrees sale] to {o} for {money}",
+        ),
+        _BID,
+        own=2.4,
+        other=-0.45,
+        grade=1,
+    ),
+    Frame(
+        "drops bid",
+        (
+            "{s} [drops|withdraws|abandons|walks away from] [bid|offer] for {o}",
+            "{s} [drops|ends] plan to [buy|acquire] {o}",
+            "{s} will not [raise bid|proceed with bid|return] for {o}",
+        ),
+        "the bid is gone and its premium with it",
+        own=0.45,
+        other=-1.9,
+        grade=1,
+        weight=0.7,
+    ),
+    Frame(
+        "rejects bid",
+        (
+            "{s} loses [bidder|suitor] {o} as [bid|offer] is withdrawn",
+            "{s} left without [bid|offer] as {o} [walks away|pulls out|withdraws]",
+        ),
+        "the bid is gone and its premium with it",
+        own=-1.9,
+        other=0.45,
+        grade=1,
+        weight=0.6,
+    ),
+    Frame(
+        "takes contract from",
+        (
+            "{s} [takes|snatches|wins] {adj} [contract|order|customer] away from {o}",
+            "{s} beats {o} to {adj} [government|supply|defence] [contract|order]",
+            "{s} [picked|chosen|preferred] over {o} for {adj} [contract|order|project]",
+            "{s} [replaces|ousts] {o} as [main|sole] supplier in {adj} [contract|deal]",
+        ),
+        "[a contract|an order] changes hands",
+        own=0.85,
+        other=-0.75,
+    ),
+    Frame(
+        "loses contract to",
+        (
+            "{s} [loses|cedes] {adj} [contract|order|customer] to {o}",
+            "{s} [beaten|outbid] by {o} to {adj} [government|supply|defence] [contract|order]",
+            "{s} [passed over|rejected] in favour of {o} for {adj} [contract|order|project]",
+            "{s} [replaced|ousted] by {o} as [main|sole] supplier in {adj} [contract|deal]",
+        ),
+        "[a contract|an order] changes hands",
+        own=-0.85,
+        other=0.75,
+    ),
+    Frame(
+        "cheaper than",
+        (
+            "{s} [undercuts|takes market share from|outsells|overtakes] {o} {by}",
+            "{o} [loses market share to|outsold by|overtaken by] {s} {by}",
+        ),
+        "market share [changes hands|moves between rivals]",
+        own=0.7,
+        other=-0.7,
+        weight=0.8,
+    ),
+    Frame(
+        "dearer than",
+        (
+            "{s} [loses market share to|undercut by|outsold by|overtaken by] {o} {by}",
+            "{o} [takes market share from|outsells|overtakes] {s} {by}",
+        ),
+        "market share [changes hands|moves between rivals]",
+        own=-0.7,
+        other=0.7,
+        weight=0.8,
+    ),
+)
+_FORTUNES = tuple(frame.weight for frame in fortunes.FRAMES)
 _WEIGHTS = tuple(frame.weight for frame in _FRAMES)
 _PAIR_WEIGHTS = tuple(frame.weight for frame in _PAIRS)
 _FIXED = {
-    "up": _UP, "down": _DOWN, "outlook": _OUTLOOK, "no": _NO, "rules": _RULES, "goodies": _GOODIES, "evils": _EVILS,
-    "up_passive": "[raised|lifted|increased]", "down_passive": "[cut|lowered|reduced]",
-}  # fmt: skip
+    "up": _UP,
+    "down": _DOWN,
+    "outlook": _OUTLOOK,
+    "no": _NO,
+    "rules": _RULES,
+    "goodies": _GOODIES,
+    "evils": _EVILS,
+    "up_passive": "[raised|lifted|increased]",
+    "down_passive": "[cut|lowered|reduced]",
+}
 
 
 def draw(dice: Dice, subject: Asset, other: Asset) -> Event:
-    """A company's own announcement, in a third of cases one that concerns `other` too."""
+    """A company's own announcement or its prospects, in a quarter of cases one that concerns `other` too."""
     low = dice.between(0.5, 8.0)
     growth = dice.between(1.0, 9.0)
     facts = _FIXED | {
         "money": money(dice),
-        "premium": str(15 + dice.below(45)),
         "lo": f"{low:.2f}",
         "hi": f"{low * dice.between(1.08, 1.2):.2f}",
         "lop": f"{growth:.1f}%",
         "hip": f"{growth + dice.between(1.5, 4.0):.1f}%",
     }
-    if dice.chance(0.36):
-        return draw_event(dice, Kind.GUIDANCE, _PAIRS[dice.weighted(_PAIR_WEIGHTS)], subject, other, facts)
+    way = dice.unit()
+    if way < 0.27:
+        frame = _PAIRS[dice.weighted(_PAIR_WEIGHTS)]
+        if frame.why is _BID:
+            return _bid(dice, frame, subject, other, facts)
+        return draw_event(dice, Kind.GUIDANCE, frame, subject, other, facts)
+    if way < 0.6:
+        frame = fortunes.FRAMES[dice.weighted(_FORTUNES)]
+        return draw_event(dice, Kind.GUIDANCE, frame, subject, None, facts | fortunes.SLOTS)
     return draw_event(dice, Kind.GUIDANCE, _FRAMES[dice.weighted(_WEIGHTS)], subject, None, facts)
+
+
+def _bid(dice: Dice, frame: Frame, subject: Asset, other: Asset, facts: dict[str, str]) -> Event:
+    """A takeover: the higher the premium, the further the target rises; without one it is a middling bid."""
+    premium = dice.weighted((3, 4, 3))
+    facts["premium"] = str(((12, 18), (25, 38), (45, 75))[premium][0] + dice.below((7, 14, 31)[premium]))
+    if premium == 1:
+        return draw_event(dice, Kind.GUIDANCE, frame, subject, other, facts)
+    phrases = tuple(
+        phrase.replace("[for {money}|in {money} deal|at {premium}% premium]", "at {premium}% premium")
+        for phrase in frame.phrases
+        if "{premium}" in phrase
+    )
+    scale = 0.6 if premium == 0 else 1.7
+    own, target = (frame.own * scale, frame.other) if frame.own > 0 else (frame.own, frame.other * scale)
+    frame = Frame(frame.subkind, phrases, frame.why, own=own, other=target, grade=1)
+    return draw_event(dice, Kind.GUIDANCE, frame, subject, other, facts)

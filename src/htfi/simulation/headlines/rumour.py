@@ -7,9 +7,21 @@ from htfi.simulation.headlines.frames import Frame, draw_event, money
 
 # Who says so, by the chance that it comes true.
 _TALK = (
-    (0.86, "[{claim}, people familiar with the matter say|{claim} - [sources|people familiar]|[Sources|People close to the talks]: {claim}|{claim}, [three|several|two] [sources|people] say]"),
-    (0.62, "[[Market talk|Talk|Chatter]: {claim}|{claim}, [unconfirmed report|one report] says|[Unconfirmed|Talk]: {claim}|{claim}, [a source says|traders say]]"),
-)  # fmt: skip
+    (
+        0.86,
+        (
+            "[{claim}, people familiar with the matter say|{claim} - [sources|people familiar]|[Sources|"
+            "People close to the talks]: {claim}|{claim}, [three|several|two] [sources|people] say]"
+        ),
+    ),
+    (
+        0.62,
+        (
+            "[[Market talk|Talk|Chatter]: {claim}|{claim}, [unconfirmed report|one report] says|"
+            "[Unconfirmed|Talk]: {claim}|{claim}, [a source says|traders say]]"
+        ),
+    ),
+)
 
 
 class Tale(Frame, frozen=True):
@@ -19,46 +31,132 @@ class Tale(Frame, frozen=True):
 
 
 _TALES = (
-    Tale("takeover", ("{s} [in|is in|enters] [advanced|early|] [takeover|buyout|merger] talks [with {bidder}|]", "{bidder} [weighs|considers|prepares|nears] [bid|offer] for {s}",
-                      "{s} [draws|attracts] takeover interest from {bidder}", "{s} [works with banks on|explores|nears] {money} sale", "{bidder} [said to|may] [bid|offer] {money} for {s}"),
-         "[takeover|merger] talk", own=1.3, grade=1, about="[takeover|merger|sale] talks"),
-    Tale("default", ("{s} [may|could|said to] miss [bond|debt|coupon] payment", "{s} [hires|talks to] [advisers|lenders] on [debt restructuring|bankruptcy|standstill]",
-                     "[Lenders|Banks|Creditors] [refuse|decline] to roll over {s} debt", "{s} [close to|near|nears] [default|bankruptcy|breach of covenants]", "{s} runs short of cash"),
-         "[talk of default|payment trouble]", own=-1.5, grade=1, about="[default|bankruptcy|cash shortage|restructuring]"),
-    Tale("accounting", ("[Auditor|Whistleblower|Insider] [questions|doubts] {s} [accounts|books]", "{s} [inflated|overstated|booked too early] {adj} [sales|profit]",
-                        "[Hole|Irregularities] found in {s} [accounts|books]", "{s} to restate {adj} [profit|results]", "{s} [hid|concealed] {adj} losses"),
-         "[doubts about|trouble with] the books", own=-1.2, grade=1, about="[accounting irregularities|accounting report|allegations]"),
-    Tale("stake", ("{bidder} [builds|has built|takes] stake in {s}", "Activist [fund|investor] [builds|buys] {adj} stake in {s}", "[Large|New] buyer behind {s} share purchases"),
-         "[a big buyer|an investor] is said to build a stake", own=0.9, grade=1, about="stake [building|purchase]"),
-    Tale("contract", ("{s} [close to|near|nears|said to win] {adj} [contract|order] [worth {money}|]", "{s} [chosen|picked] for {adj} [government|defence|supply] [contract|order]"),
-         "[talk of|hope for] a big order", own=0.9, grade=1, about="[contract|order] win"),
-    Tale("departure", ("{s} [chief executive|CEO|finance chief] [to leave|may quit|pushed out]", "{s} board [loses confidence in|splits over] [chief executive|CEO]"),
-         "[talk that|a report that] the chief will go", own=-0.9, grade=1, about="[departure|resignation] [report|rumours]"),
-    Tale("lost client", ("{s} [may|set to|said to] lose [largest|key|main] customer", "{bidder} to drop {s} as supplier"),
-         "[talk of|fear of] a lost customer", own=-1.0, grade=1, about="[loss of customer|customer report]"),
-)  # fmt: skip
+    Tale(
+        "takeover",
+        (
+            "{s} [in|is in|enters] [advanced|early|] [takeover|buyout|merger] talks [with {bidder}|]",
+            "{bidder} [weighs|considers|prepares|nears] [bid|offer] for {s}",
+            "{s} [draws|attracts] takeover interest from {bidder}",
+            "{s} [works with banks on|explores|nears] {money} sale",
+            "{bidder} [said to|may] [bid|offer] {money} for {s}",
+        ),
+        "[takeover|merger] talk",
+        own=1.3,
+        grade=1,
+        about="[takeover|merger|sale] talks",
+    ),
+    Tale(
+        "default",
+        (
+            "{s} [may|could|said to] miss [bond|debt|coupon] payment",
+            "{s} [hires|talks to] [advisers|lenders] on [debt restructuring|bankruptcy|standstill]",
+            "[Lenders|Banks|Creditors] [refuse|decline] to roll over {s} debt",
+            "{s} [close to|near|nears] [default|bankruptcy|breach of covenants]",
+            "{s} runs short of cash",
+        ),
+        "[talk of default|payment trouble]",
+        own=-1.5,
+        grade=1,
+        about="[default|bankruptcy|cash shortage|restructuring]",
+    ),
+    Tale(
+        "accounting",
+        (
+            "[Auditor|Whistleblower|Insider] [questions|doubts] {s} [accounts|books]",
+            "{s} [inflated|overstated|booked too early] {adj} [sales|profit]",
+            "[Hole|Irregularities] found in {s} [accounts|books]",
+            "{s} to restate {adj} [profit|results]",
+            "{s} [hid|concealed] {adj} losses",
+        ),
+        "[doubts about|trouble with] the books",
+        own=-1.2,
+        grade=1,
+        about="[accounting irregularities|accounting report|allegations]",
+    ),
+    Tale(
+        "stake",
+        (
+            "{bidder} [builds|has built|takes] stake in {s}",
+            "Activist [fund|investor] [builds|buys] {adj} stake in {s}",
+            "[Large|New] buyer behind {s} share purchases",
+        ),
+        "[a big buyer|an investor] is said to build a stake",
+        own=0.9,
+        grade=1,
+        about="stake [building|purchase]",
+    ),
+    Tale(
+        "contract",
+        (
+            "{s} [close to|near|nears|said to win] {adj} [contract|order] [worth {money}|]",
+            "{s} [chosen|picked] for {adj} [government|defence|supply] [contract|order]",
+        ),
+        "[talk of|hope for] a big order",
+        own=0.9,
+        grade=1,
+        about="[contract|order] win",
+    ),
+    Tale(
+        "departure",
+        (
+            "{s} [chief executive|CEO|finance chief] [to leave|may quit|pushed out]",
+            "{s} board [loses confidence in|splits over] [chief executive|CEO]",
+        ),
+        "[talk that|a report that] the chief will go",
+        own=-0.9,
+        grade=1,
+        about="[departure|resignation] [report|rumours]",
+    ),
+    Tale(
+        "lost client",
+        ("{s} [may|set to|said to] lose [largest|key|main] customer", "{bidder} to drop {s} as supplier"),
+        "[talk of|fear of] a lost customer",
+        own=-1.0,
+        grade=1,
+        about="[loss of customer|customer report]",
+    ),
+)
 
 _CONFIRM = (
-    "{s} confirms {about}", "{s}: {about} [confirmed|true|is correct]", "[CONFIRMED|Confirmed]: {claim}, says {s}", "{s} [admits|acknowledges] {about}",
-    "{about} [confirmed|not denied] by {s} [in filing|in statement|]", "{s} says report of {about} is [true|accurate|correct|no rumour]", "{s} [does not deny|cannot rule out any longer] {about}",
-)  # fmt: skip
+    "{s} confirms {about}",
+    "{s}: {about} [confirmed|true|is correct]",
+    "[CONFIRMED|Confirmed]: {claim}, says {s}",
+    "{s} [admits|acknowledges] {about}",
+    "{about} [confirmed|not denied] by {s} [in filing|in statement|]",
+    "{s} says report of {about} is [true|accurate|correct|no rumour]",
+    "{s} [does not deny|cannot rule out any longer] {about}",
+)
 _DENY = (
-    "{s} denies {about}", "{s}: {about} [denied|untrue|pure fiction]", "{s} [rejects|dismisses|refutes] [report|talk] of {about}", "{s} says report of {about} is [false|untrue|incorrect|baseless]",
-    "{about} [denied|not confirmed] by {s} [in filing|in statement|]", "{s} [knows of no|sees no truth in|is not in any] {about}", "No truth in report of {about}, says {s}",
-)  # fmt: skip
+    "{s} denies {about}",
+    "{s}: {about} [denied|untrue|pure fiction]",
+    "{s} [rejects|dismisses|refutes] [report|talk] of {about}",
+    "{s} says report of {about} is [false|untrue|incorrect|baseless]",
+    "{about} [denied|not confirmed] by {s} [in filing|in statement|]",
+    "{s} [knows of no|sees no truth in|is not in any] {about}",
+    "No truth in report of {about}, says {s}",
+)
 
 _SHILL = (
-    "URGENT!!! ${t} [guaranteed|100%] [10x|5x|double] [today|this week], [insiders|whales] [loading|buying]", "${t} TAKEOVER CONFIRMED!! buy before [noon|the bell|everyone knows]",
-    "[LEAKED|SECRET] memo: {s} to [explode|triple|moon], don't miss [out|it]", "${t} [to the moon|about to squeeze], trust me, [guaranteed|can't lose] [gains|money]",
-    "Breaking!!! {s} [buyout|merger] at {pct}% premium [guaranteed|100% sure], [act now|buy now]", "Hot tip: ${t} will [rocket|skyrocket] tomorrow, [my cousin|a friend] works there",
-)  # fmt: skip
+    "URGENT!!! ${t} [guaranteed|100%] [10x|5x|double] [today|this week], [insiders|whales] [loading|buying]",
+    "${t} TAKEOVER CONFIRMED!! buy before [noon|the bell|everyone knows]",
+    "[LEAKED|SECRET] memo: {s} to [explode|triple|moon], don't miss [out|it]",
+    "${t} [to the moon|about to squeeze], trust me, [guaranteed|can't lose] [gains|money]",
+    "Breaking!!! {s} [buyout|merger] at {pct}% premium [guaranteed|100% sure], [act now|buy now]",
+    "Hot tip: ${t} will [rocket|skyrocket] tomorrow, [my cousin|a friend] works there",
+)
 _SMEAR = (
-    "URGENT!!! ${t} going to ZERO, [sell everything|get out] [now|today]", "${t} BANKRUPT TOMORROW!! [insiders|everyone] dumping, sell now",
-    "[LEAKED|SECRET] memo: {s} [collapse|fraud] [imminent|guaranteed], [sell|short] before it's too late", "${t} is a [scam|ponzi|fraud], trust me, [100% sure|guaranteed] crash",
-    "Breaking!!! {s} [raided|shut down] [by agents|tonight], [act now|sell now] before halt", "Hot tip: ${t} will crash tomorrow, [my cousin|a friend] works there",
-)  # fmt: skip
+    "URGENT!!! ${t} going to ZERO, [sell everything|get out] [now|today]",
+    "${t} BANKRUPT TOMORROW!! [insiders|everyone] dumping, sell now",
+    "[LEAKED|SECRET] memo: {s} [collapse|fraud] [imminent|guaranteed], [sell|short] before it's too late",
+    "${t} is a [scam|ponzi|fraud], trust me, [100% sure|guaranteed] crash",
+    "Breaking!!! {s} [raided|shut down] [by agents|tonight], [act now|sell now] before halt",
+    "Hot tip: ${t} will crash tomorrow, [my cousin|a friend] works there",
+)
 # A wire's manner under a name that is almost a wire's, with the letters of another alphabet or a wrong desk.
-_FAKE_DESK = "[{desk} (unverified account)|via anonymous forwarded message|posted by @{handle}|- {desk} copy, sender unknown]"
+_FAKE_DESK = (
+    "[{desk} (unverified account)|via anonymous forwarded message|posted by @{handle}|- {desk} copy, "
+    "sender unknown]"
+)
 _DESKS = ("Market1ine", "Cap1tal Wire", "Northgаte News", "Capitаl Wire", "Mаrketline", "Tradedеsk")
 _HANDLES = ("stock_prophet", "alpha_gains", "pumpking", "moon_desk", "freetips4u", "insider_x")
 
