@@ -2,7 +2,7 @@
 
 import gc
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from htfi.governance import policy
 from htfi.governance.ledger.log import Log
 from htfi.market.state import Market
 from htfi.narrative import rationale
+from htfi.narrative.ports import Reader
 from htfi.narrative.template_reader import TemplateReader
 from htfi.narrative.usual import Usual
 from htfi.narrative.wire import Wire
@@ -33,6 +34,7 @@ from htfi.pipeline.rooms import Rooms, Terms
 from htfi.simulation.pacing import PacedFeed
 from htfi.wiring.feeds import describe, open_feed, resolve
 from htfi.wiring.ledger import open_ledger
+from htfi.wiring.models import open_readers
 from htfi.wiring.settings import SETTINGS, Settings, encode_settings, override, settings_digest
 
 ORIGIN = "htfi.run"
@@ -102,7 +104,9 @@ def open_run(
     with ExitStack() as closing:
         ledger = open_ledger(folder, origin=ORIGIN)  # its lock keeps a second process out of the folder
         closing.push(_closing(ledger.close))
-        identity = {"settings": settings_digest(settings), "sources": sources}
+        readers = open_readers(settings.models, settings.narrative, settings.decoding)
+        read_by = {rung.value: reader.version for rung, reader in readers.items()}
+        identity = {"settings": settings_digest(settings), "sources": sources, "readers": read_by}
         resume = Resume(SnapshotFile(folder / STATE), identity, str(folder))
         saved = resume.load()
         write_whole(folder / SETTINGS, encode_settings(settings))
@@ -123,7 +127,7 @@ def open_run(
         live = feed.progress() is None
         if live:  # nobody knows when the next item comes, so no group may wait for it
             settings = override(settings, "pipeline", group_ms=0.0)
-        loop = build_loop(settings, feed, ledger, journal, watch)
+        loop = build_loop(settings, feed, ledger, journal, watch, readers)
         if saved is not None:
             loop.restore(saved.loop)
         yield Run(loop, ledger, quarantine, resume, settings.pipeline.snapshot_s, loop.recorder.num_decided)
@@ -140,8 +144,9 @@ def _closing(close: Callable[[], None]) -> Callable[[object, BaseException | Non
     return leave
 
 
-def build_rooms(settings: Settings) -> Rooms:
-    """Fresh rooms, without history."""
+def build_rooms(settings: Settings, readers: Mapping[Rung, Reader] | None = None) -> Rooms:
+    """Fresh rooms, without history. Without readers news are cited and not read."""
+    readers = readers or {Rung.TEMPLATE: TemplateReader(settings.narrative)}
     return Rooms(
         market=Market(settings.market),
         forecaster=Forecaster(settings.forecasting, build_experts(settings.forecasting)),
@@ -159,9 +164,10 @@ def build_loop(
     ledger: Ledger,
     outlet: Outlet,
     watch: Callable[[Decision], None] = lambda _: None,
+    readers: Mapping[Rung, Reader] | None = None,
 ) -> Loop:
     """The loop over any feed, ledger and outlet, with fresh rooms."""
-    rooms = build_rooms(settings)
+    rooms = build_rooms(settings, readers)
     recorder = Recorder(
         ledger,
         outlet,

@@ -22,7 +22,7 @@ def report(
     json_file: Path | None,
     kind: str = "bench",
 ) -> None:
-    """Print `rows` of `htfi KIND NAME` as a table and `metrics` beneath it; write both to `json_file` where one is given."""
+    """Print `rows` of `htfi KIND NAME` as a table, `metrics` beneath it; write both to `json_file` if given."""
     from rich.console import Console
     from rich.table import Table
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import msgspec
 
+from htfi.decoding.config import DecodingConfig
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import ForecastConfig
 from htfi.governance.config import PolicyConfig
@@ -22,6 +23,7 @@ from htfi.market.config import MarketConfig
 from htfi.narrative.config import NarrativeConfig
 from htfi.pipeline.config import PipelineConfig
 from htfi.scheduling.config import FidelityConfig
+from htfi.wiring.models import ModelsConfig
 
 ENV_PREFIX = "HTFI_"
 SETTINGS = "settings.json"  # where a run leaves those it was made under
@@ -34,6 +36,8 @@ class Settings:
     market: MarketConfig = field(default_factory=MarketConfig)
     forecasting: ForecastConfig = field(default_factory=ForecastConfig)
     narrative: NarrativeConfig = field(default_factory=NarrativeConfig)
+    models: ModelsConfig = field(default_factory=ModelsConfig)
+    decoding: DecodingConfig = field(default_factory=DecodingConfig)
     scheduling: FidelityConfig = field(default_factory=FidelityConfig)
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     pipeline: PipelineConfig = field(default_factory=PipelineConfig)
@@ -55,8 +59,12 @@ def override(settings: Settings, table: str, **values: Any) -> Settings:
 
 
 def encode_settings(settings: Settings) -> bytes:
-    """What shapes a decision, as canonical JSON. How decisions are grouped and saved does not."""
+    """What shapes a decision, as canonical JSON. How decisions are grouped and saved does not, nor how much
+    memory models may take; where a model lies does not either: decisions name it by its digest.
+    """
     shaping = asdict(settings)
+    shaping["models"] = {"precision": settings.models.precision}
+    shaping["decoding"] = {"block_tokens": settings.decoding.block_tokens}
     shaping["pipeline"] = {"deadline_ms": settings.pipeline.deadline_ms}
     return msgspec.json.encode(shaping, order="deterministic")
 

@@ -4,10 +4,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 from htfi.adapters.torch.batches import Source
 from htfi.adapters.torch.config import TrainingConfig
 from htfi.adapters.torch.extra import require_torch
-from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 from htfi.wiring.corpus import SOURCE, write_tokenizer
 
 TOKENIZER = "tokenizer.json"

@@ -13,7 +13,9 @@ COMMANDS = {
     "forecast": ("htfi.apps.cli.forecast:command", "One answer for one file of prices."),
     "report": ("htfi.apps.cli.report:command", "One HTML page from a run's folder."),
     "ledger": ("htfi.apps.cli.ledger:command", "Verify, prove, show, export and cosign the record."),
+    "models": ("htfi.apps.cli.models:command", "Language models: list, inspect, convert, check, train."),
     "bench": ("htfi.apps.bench.main:command", "Measure ourselves, beside peers."),
+    "eval": ("htfi.apps.eval.main:command", "Judge what models and forecasts are worth."),
     "completion": ("htfi.apps.cli.completion:command", "Print the shell's completion script."),
 }
 

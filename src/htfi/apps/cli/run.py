@@ -31,6 +31,7 @@ Examples:
   htfi run trades.parquet quotes.parquet --bar 1m
   tail -f ticks.jsonl | htfi run - --stdout      a live stream in, decisions out as JSON lines
   htfi run --pace 86400 --out run1               watch: a day a second
+  htfi run news.jsonl prices.csv --target ~/models/Qwen3-1.7B --draft ~/models/Qwen3-0.6B
 \b
 A run that was stopped or killed goes on where it was: give the same command again.
 """
@@ -44,6 +45,8 @@ A run that was stopped or killed goes on where it was: give the same command aga
 )
 @click.option("--settings", "settings_file", type=click.Path(path_type=Path), help="TOML of settings.")
 @click.option("--bar", help="Bars built from ticks: 60s, 5m, volume:5000 or dollar:1000000.")
+@click.option("--target", help="Folder of the language model that reads news when there is time.")
+@click.option("--draft", help="Folder of the small model that reads when time is short.")
 @click.option(
     "--pace", type=click.FloatRange(min=0, min_open=True), help="Replay at so many times real speed."
 )
@@ -56,6 +59,8 @@ def command(
     out: Path,
     settings_file: Path | None,
     bar: str | None,
+    target: str | None,
+    draft: str | None,
     pace: float | None,
     to_stdout: bool,
     plain: bool,
@@ -77,6 +82,9 @@ def command(
     settings = load_settings(settings_file)
     if bar is not None:
         settings = override(settings, "market", bar=bar)
+    for role, folder in (("target", target), ("draft", draft)):
+        if folder is not None:
+            settings = override(settings, "models", **{role: folder})
     title = (
         ", ".join(Path(name).name for name in [*([mapping] if mapping else []), *files])
         or "the embedded sample"

@@ -1,0 +1,149 @@
+"""`htfi models`: what models there are, what a folder holds, whether it works, and how ours are made."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from htfi import models
+
+if TYPE_CHECKING:
+    from htfi.wiring.models import OpenFolder
+
+EPILOG = """\b
+Examples:
+  htfi models list
+  htfi models inspect ~/models/Qwen3-0.6B
+  htfi models check ~/models/Qwen3-0.6B           load it, compare int8 with full precision, ask it a question
+  htfi models train --out mine --minutes 60       needs the extra [train]
+  htfi run --target mine/mini-target --draft mine/mini-draft
+"""
+
+_PRECISIONS = ("int8", "int8-wide", "fp32")
+_folder = click.argument("folder", type=click.Path(path_type=Path))
+_precision = click.option(
+    "--precision", type=click.Choice(_PRECISIONS), default="int8", show_default=True, help="Of the weights."
+)
+
+
+@click.group("models", epilog=EPILOG)
+def command() -> None:
+    """Language models: the shipped pair, and any Hugging Face folder on disk."""
+
+
+@command.command("list")
+def list_models() -> None:
+    """The models that ship with the package."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from htfi.wiring.model_check import card, facts
+    from htfi.wiring.models import open_folder
+
+    table = Table(title="Shipped models", title_justify="left")
+    for column in ("name", "parameters", "sizes", "vocabulary", "on disk", "trained on", "digest"):
+        table.add_column(column)
+    for path in (models.TARGET, models.DRAFT):
+        known = facts(open_folder(path, "int8"))
+        tokens = card(path).get("tokens")
+        table.add_row(
+            path.name,
+            _count(known.num_parameters),
+            known.sizes,
+            f"{known.vocab_size:,}",
+            f"{known.weight_bytes / 1e6:.1f} MB",
+            f"{_count(tokens)} tokens" if isinstance(tokens, int) else "",
+            known.digest[:12],
+        )
+    Console().print(table)
+
+
+@command.command()
+@_folder
+def inspect(folder: Path) -> None:
+    """What FOLDER holds, without loading it: architecture, sizes, vocabulary, digest."""
+    from htfi.wiring.model_check import card, facts
+    from htfi.wiring.models import open_folder
+
+    known = facts(open_folder(folder, "int8"))
+    rows = {
+        "folder": str(known.path),
+        "architecture": known.family,
+        "parameters": f"{known.num_parameters:,}",
+        "sizes": known.sizes,
+        "vocabulary": f"{known.vocab_size:,} tokens, asked in the {known.dialect.value} dialect",
+        "positions": f"{known.max_positions:,}",
+        "weights": f"{known.weight_bytes / 1e6:.1f} MB",
+        "digest": known.digest + (" (shipped, unchanged)" if known.shipped else ""),
+        **{f"card: {name}": str(value) for name, value in card(folder).items()},
+    }
+    _print(rows)
+
+
+@command.command()
+@_folder
+@_precision
+@click.option(
+    "--cache", type=click.Path(path_type=Path), help="Where graphs are kept (default: the user's cache)."
+)
+def convert(folder: Path, precision: str, cache: Path | None) -> None:
+    """Write the graph of FOLDER into the cache ahead of its first use."""
+    import time
+
+    from htfi.wiring.models import load_network, open_folder
+
+    opened = open_folder(folder, precision)
+    started_s = time.perf_counter()
+    load_network(opened.folder, precision, cache)
+    click.echo(f"{opened.name}: its graph is ready, {time.perf_counter() - started_s:.1f} s")
+
+
+@command.command()
+@_folder
+@_precision
+@click.option("--draft", type=click.Path(path_type=Path), help="A draft that is to stand beside it.")
+def check(folder: Path, precision: str, draft: Path | None) -> None:
+    """Load FOLDER, compare its logits with full precision, ask it a standard question."""
+    from htfi.wiring.models import ModelsConfig, open_folder, open_pair
+
+    if draft is None:
+        _show_check(open_folder(folder, precision))
+        return
+    for opened in open_pair(ModelsConfig(str(folder), str(draft), precision)):
+        _show_check(opened)
+
+
+def _show_check(opened: "OpenFolder") -> None:
+    from htfi.decoding.config import DecodingConfig
+    from htfi.narrative.rationale import tell_view
+    from htfi.wiring.model_check import QUESTION, check
+
+    found = check(opened, DecodingConfig())
+    view = found.view
+    told = tell_view(view, QUESTION.symbol)
+    way = {-1.0: "down", 0.0: "flat", 1.0: "up"}[view.direction]
+    rows = {
+        "model": opened.name,
+        "opened in": f"{found.open_s:.2f} s",
+        "one token": f"{found.step_ms:.2f} ms",
+        "the question": f"{found.num_prompt_tokens} tokens read, {found.num_written_tokens} written, "
+        f"{found.read_ms:.0f} ms",
+        "against fp32": f"logits within {found.logit_error:.3f}, "
+        f"the same likeliest token at {100 * found.top1_agreement:.1f}% of places",
+        "asked": f"{QUESTION.symbol} after “{QUESTION.items[0].headline}”",
+        "view": f"{way} {view.size_sigmas:g} sigma, volatility {view.volatility_multiplier:g}x, "
+        f"confidence {100 * view.confidence:.0f}%, {view.cause.replace('_', ' ')}",
+        "because": told.get("words", ""),
+    }
+    _print(rows)
+    click.echo()
+
+
+def _print(rows: dict[str, str]) -> None:
+    width = max(map(len, rows))
+    for name, value in rows.items():
+        click.echo(f"{name:<{width}}  {value}")
+
+
+def _count(number: int) -> str:
+    return f"{number / 1e6:.1f}M" if number >= 1e6 else f"{number:,}"

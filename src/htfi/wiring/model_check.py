@@ -1,0 +1,159 @@
+"""What one can know of a model's folder: its facts, and how it does when loaded. `htfi models` shows both."""
+
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import msgspec
+import numpy as np
+
+from htfi import models
+from htfi.decoding.config import DecodingConfig
+from htfi.decoding.ports import Floats, Ids, Network, Pass
+from htfi.decoding.vocabulary import Vocabulary
+from htfi.domain.decision import View
+from htfi.domain.errors import InvalidInput
+from htfi.domain.events import News
+from htfi.domain.time import NS_PER_DAY
+from htfi.domain.writing import Dialect, Refusal, Request
+from htfi.narrative.answer import to_view, understand, view_form
+from htfi.narrative.question import Question, put, shown
+from htfi.wiring.models import OpenFolder, load_network
+
+_AS_OF_NS = 19_000 * NS_PER_DAY
+_NUM_STEPS = 30
+
+# A question that every model is asked, so that answers can be laid side by side. The companies are invented.
+_HEADLINES = (
+    ("Norvane Energy cuts full-year outlook, cites weaker refining margins", ("NRV",)),
+    ("Fed raises its target rate by 25 bp, as expected", ()),
+    ("Halcyon Foods names new head of investor relations", ("HLCY",)),
+)
+QUESTION = Question(
+    symbol="NRV",
+    as_of_ns=_AS_OF_NS,
+    bar_ns=NS_PER_DAY,
+    items=tuple(
+        News(_AS_OF_NS - hours * 3_600 * 10**9, 0, "check", hours, f"check-{hours}", headline, symbols)
+        for hours, (headline, symbols) in enumerate(_HEADLINES, 1)
+    ),
+    context=(0.3, -0.8, 0.1, 1.2, -0.4, 0.6, -1.1, 0.2),
+    name="Norvane Energy",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """A folder's facts, read without loading it."""
+
+    path: Path
+    family: str
+    num_parameters: int
+    sizes: str
+    vocab_size: int
+    max_positions: int
+    dialect: Dialect
+    weight_bytes: int
+    digest: str
+    shipped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """How a loaded model did. Times are medians; logits are compared with those of full precision."""
+
+    open_s: float
+    step_ms: float
+    read_ms: float
+    logit_error: float
+    top1_agreement: float
+    num_prompt_tokens: int
+    num_written_tokens: int
+    view: View
+
+
+def facts(opened: OpenFolder) -> ModelFacts:
+    """Raises: InvalidInput when the weights are not whole."""
+    folder = opened.folder
+    shape = folder.architecture
+    return ModelFacts(
+        path=folder.path,
+        family=shape.family.value,
+        num_parameters=sum(math.prod(folder.weights.shape(name)) for name in folder.weights.names()),
+        sizes=f"{shape.num_layers} layers of {shape.hidden_size}, {shape.num_heads}/{shape.num_kv_heads} heads",
+        vocab_size=shape.vocab_size,
+        max_positions=shape.max_positions,
+        dialect=Vocabulary(opened.tokenizer).dialect,
+        weight_bytes=sum(file.stat().st_size for file in folder.weights.files),
+        digest=folder.digest,
+        shipped=models.DIGESTS.get(folder.path) == folder.digest,
+    )
+
+
+def card(folder: Path) -> dict[str, object]:
+    """The model card that training left; empty where there is none."""
+    try:
+        return msgspec.json.decode((folder / "card.json").read_bytes(), type=dict[str, object])
+    except (OSError, msgspec.DecodeError):
+        return {}
+
+
+def check(opened: OpenFolder, config: DecodingConfig) -> Check:
+    """Load the model, ask it the standard question, and hold its logits against full precision.
+
+    Raises: InvalidInput, DependencyUnavailable.
+    """
+    started_s = time.perf_counter()
+    author = opened.author(config)
+    open_s = time.perf_counter() - started_s
+    request = _request(author.dialect)
+    started_s = time.perf_counter()
+    (writing,) = author.write([request])
+    read_ms = 1e3 * (time.perf_counter() - started_s)
+    if isinstance(writing, Refusal):
+        raise InvalidInput(f"{opened.folder.path}: it refused the standard question: {writing.reason}")
+    prompt = author.vocabulary.encode(request.prompt)
+    ids = np.array([[*prompt, *writing.tokens]], np.int64)
+    exact = _logits(load_network(opened.folder, "fp32"), ids)
+    rounded = _logits(opened.network, ids)
+    return Check(
+        open_s=open_s,
+        step_ms=_step_ms(opened.network, ids),
+        read_ms=read_ms,
+        logit_error=float(np.abs(rounded - exact).max()),
+        top1_agreement=float((rounded.argmax(-1) == exact.argmax(-1)).mean()),
+        num_prompt_tokens=writing.num_prompt_tokens,
+        num_written_tokens=len(writing.tokens),
+        view=to_view(understand(writing.fields), QUESTION, NS_PER_DAY, author.version),
+    )
+
+
+def _request(dialect: Dialect) -> Request:
+    prompt, shared = put(QUESTION, dialect)
+    return Request(prompt, view_form(dialect, len(shown(QUESTION))), shared=shared)
+
+
+def _logits(network: Network, ids: Ids) -> Floats:
+    return _read(network, ids).logits[0]
+
+
+def _read(network: Network, ids: Ids) -> Pass:
+    shape = network.shape
+    num = ids.shape[1]
+    none = np.zeros((shape.num_layers, 1, shape.num_kv_heads, 0, shape.head_dim), np.float32)
+    mask = np.triu(np.full((num, num), -1e9, np.float32), 1)[None]
+    return network.forward(ids, np.arange(num)[None], mask, none, none)
+
+
+def _step_ms(network: Network, ids: Ids) -> float:
+    past = _read(network, ids[:, :-1])
+    num = ids.shape[1] - 1
+    mask = np.zeros((1, 1, num + 1), np.float32)
+    times: list[float] = []
+    for _ in range(_NUM_STEPS):
+        started_s = time.perf_counter()
+        network.forward(ids[:, -1:], np.array([[num]], np.int64), mask, past.keys, past.values)
+        times.append(1e3 * (time.perf_counter() - started_s))
+    return median(times)
