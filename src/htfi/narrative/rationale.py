@@ -54,12 +54,12 @@ SENTENCES = {
     "unread": "; cited, not weighed.",
     "read": ".",
     "moving": (
-        " A model reads the news as {direction} by {size}, volatility {volatility}, confidence {confidence}, "
-        "{consistency}: {words}; told, not weighed."
+        " Read by {reader}: {direction} by {size}, volatility {volatility}, confidence {confidence}, "
+        "{consistency}, {words}; told, not weighed."
     ),
     "flat": (
-        " A model reads no direction in the news, volatility {volatility}, confidence {confidence}, "
-        "{consistency}: {words}; told, not weighed."
+        " Read by {reader}: no direction, volatility {volatility}, confidence {confidence}, "
+        "{consistency}, {words}; told, not weighed."
     ),
 }
 MAX_WORDS_CHARS = 200
@@ -166,6 +166,7 @@ def tell_view(view: View, symbol: str) -> dict[str, str]:
     if view.confidence <= 0.0:
         return {}
     told = {
+        "reader": clean(view.reader.partition("@")[0], 40) or "a model",
         "volatility": f"{view.volatility_multiplier:g}x",
         "confidence": f"{100.0 * view.confidence:.0f}%",
         "consistency": _CONSISTENCIES.get(view.consistency, "prices not considered"),

@@ -1,7 +1,8 @@
 """Has the news of a moment read, once for as long as they stay the same. `Loop.decide` calls it before it forecasts.
 
-A symbol whose news did not change keeps its view, which fades with its half-life; so a model reads a headline
-once, not at every bar. Views are part of the run's state: what was read before a crash is not read again.
+A series whose news did not change keeps its view, which fades with its half-life; so a model reads a headline
+once, not at every bar, and a shock that leaves no time to read still has what was read before. Views are part of
+the run's state: what was read before a crash is not read again.
 """
 
 from collections import OrderedDict
@@ -14,6 +15,21 @@ from htfi.domain.decision import Plan, Rung, View
 from htfi.narrative.ports import Reader
 from htfi.narrative.question import Question
 
+# A view made at a rung serves those beneath it. What is suspected of manipulation is read by SECURE alone.
+_SERVES = {
+    Rung.TEMPLATE: 0,
+    Rung.EDGE: 1,
+    Rung.SPECULATIVE: 2,
+    Rung.DEEP: 3,
+    Rung.SECURE: 4,
+}
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    items: tuple[str, ...]
+    rung: Rung
+    view: View
+
 
 class Readings:
     """The latest view per series, in bounded number, by what was read and by whom."""
@@ -21,7 +37,7 @@ class Readings:
     def __init__(self, readers: Mapping[Rung, Reader], max_series: int) -> None:
         self._readers = readers
         self._max_series = max_series
-        self._views: OrderedDict[str, tuple[str, View]] = OrderedDict()
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
     @property
     def rungs(self) -> frozenset[Rung]:
@@ -43,10 +59,10 @@ class Readings:
         for place, (series, question, plan) in enumerate(asked):
             if not question.items:
                 continue
-            kept = self._views.get(series)
-            if kept is not None and kept[0] == self._key(question, plan.rung):
-                self._views.move_to_end(series)
-                views[place] = kept[1]
+            kept = self._kept.get(series)
+            if kept is not None and _serves(kept, question, plan.rung):
+                self._kept.move_to_end(series)
+                views[place] = kept.view
             else:
                 unread.setdefault(plan.rung, []).append(place)
         for rung, places in unread.items():
@@ -54,27 +70,25 @@ class Readings:
             found = self._readers[rung].read(questions, asked[places[0]][2].deadline_ms)
             for place, view in zip(places, found, strict=True):
                 views[place] = view
-                self._keep(asked[place][0], self._key(asked[place][1], rung), view)
+                self._keep(asked[place][0], _Kept(_ids(asked[place][1]), rung, view))
         return views
 
-    def _key(self, question: Question, rung: Rung) -> str:
-        return "\n".join([self._readers[rung].version, *(item.id for item in question.items)])
-
-    def _keep(self, series: str, key: str, view: View) -> None:
-        self._views[series] = (key, view)
-        self._views.move_to_end(series)
-        if len(self._views) > self._max_series:
-            self._views.popitem(last=False)
+    def _keep(self, series: str, kept: _Kept) -> None:
+        self._kept[series] = kept
+        self._kept.move_to_end(series)
+        if len(self._kept) > self._max_series:
+            self._kept.popitem(last=False)
 
     def state(self) -> dict[str, Any]:
-        return {
-            "views": [
-                {"series": series, "key": key, "view": msgspec.to_builtins(view)}
-                for series, (key, view) in self._views.items()
-            ]
-        }
+        return {"kept": [[series, msgspec.to_builtins(kept)] for series, kept in self._kept.items()]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self._views = OrderedDict(
-            (kept["series"], (kept["key"], msgspec.convert(kept["view"], View))) for kept in state["views"]
-        )
+        self._kept = OrderedDict((series, msgspec.convert(kept, _Kept)) for series, kept in state["kept"])
+
+
+def _ids(question: Question) -> tuple[str, ...]:
+    return tuple(item.id for item in question.items)
+
+
+def _serves(kept: _Kept, question: Question, rung: Rung) -> bool:
+    return _SERVES[kept.rung] >= _SERVES[rung] and kept.items == _ids(question)

@@ -150,9 +150,7 @@ def build_rooms(settings: Settings, readers: Mapping[Rung, Reader] | None = None
     return Rooms(
         market=Market(settings.market),
         forecaster=Forecaster(settings.forecasting, build_experts(settings.forecasting)),
-        readings=Readings(
-            {Rung.TEMPLATE: TemplateReader(settings.narrative)}, settings.narrative.max_symbols
-        ),
+        readings=Readings(readers, settings.narrative.max_symbols),
         wire=Wire(settings.narrative),
         usual=Usual(settings.narrative),
     )

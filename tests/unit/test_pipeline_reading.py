@@ -1,0 +1,82 @@
+"""When the news of a series is read again, by whom, and that a view outlives a restart."""
+
+import json
+
+from htfi.domain.decision import Plan, Rung, View
+from htfi.domain.events import News
+from htfi.narrative.question import Question
+from htfi.pipeline.reading import Readings
+
+DAY_NS = 86_400 * 10**9
+
+
+class Recording:
+    """A reader that notes what it was asked."""
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+        self.asked: list[list[str]] = []
+
+    def read(self, questions: list[Question], deadline_ms: float) -> list[View]:
+        self.asked.append([question.symbol for question in questions])
+        return [
+            View(1.0, 0.5, 1.0, 0.7, tuple(item.id for item in question.items), question.as_of_ns, DAY_NS,
+                 reader=self.version)
+            for question in questions
+        ]  # fmt: skip
+
+
+def asked(symbol: str, rung: Rung, *ids: str) -> tuple[str, Question, Plan]:
+    items = tuple(News(0, 0, "wire", 1, name, "headline") for name in ids)
+    return f"{symbol}/1d", Question(symbol, DAY_NS, DAY_NS, items), Plan(rung, "", 50.0)
+
+
+def readings(max_series: int = 8) -> tuple[Readings, dict[Rung, Recording]]:
+    readers = {rung: Recording(f"{rung.value}/1") for rung in (Rung.TEMPLATE, Rung.EDGE, Rung.SPECULATIVE)}
+    return Readings(readers, max_series), readers
+
+
+def test_a_moment_is_read_in_one_batch_for_each_rung() -> None:
+    found, readers = readings()
+    views = found.read(
+        [asked("A", Rung.EDGE, "n1"), asked("B", Rung.SPECULATIVE, "n1"), asked("C", Rung.EDGE, "n2")]
+    )
+    assert readers[Rung.EDGE].asked == [["A", "C"]]
+    assert readers[Rung.SPECULATIVE].asked == [["B"]]
+    assert [view.reader for view in views if view] == ["edge/1", "speculative/1", "edge/1"]
+
+
+def test_without_news_nobody_is_asked() -> None:
+    found, readers = readings()
+    assert found.read([asked("A", Rung.EDGE)]) == [None]
+    assert readers[Rung.EDGE].asked == []
+
+
+def test_the_same_news_are_read_once_and_other_news_again() -> None:
+    found, readers = readings()
+    for ids in (("n1",), ("n1",), ("n2", "n1"), ("n2",)):
+        found.read([asked("A", Rung.EDGE, *ids)])
+    assert len(readers[Rung.EDGE].asked) == 3
+
+
+def test_a_shock_keeps_what_a_model_read_before_and_a_higher_rung_reads_anew() -> None:
+    found, readers = readings()
+    for rung in (Rung.TEMPLATE, Rung.EDGE, Rung.TEMPLATE, Rung.EDGE, Rung.SPECULATIVE, Rung.EDGE):
+        found.read([asked("A", rung, "n1")])
+    assert [len(readers[rung].asked) for rung in readers] == [1, 1, 1]
+
+
+def test_views_survive_a_restart_as_json() -> None:
+    found, _ = readings()
+    before = found.read([asked("A", Rung.EDGE, "n1")])
+    again, readers = readings()
+    again.restore(json.loads(json.dumps(found.state())))
+    assert again.read([asked("A", Rung.EDGE, "n1")]) == before
+    assert readers[Rung.EDGE].asked == []
+
+
+def test_the_number_of_views_kept_is_bounded_and_the_oldest_goes() -> None:
+    found, readers = readings(max_series=2)
+    for symbol in ("A", "B", "A", "C", "A", "B"):
+        found.read([asked(symbol, Rung.EDGE, "n1")])
+    assert readers[Rung.EDGE].asked == [["A"], ["B"], ["C"], ["B"]]
