@@ -89,7 +89,7 @@ class _CausalWriter:
             self.cos, self.sin = (graph.add("Mul", [part, scale]) for part in (self.cos, self.sin))
         num_shared = shape.num_heads // shape.num_kv_heads
         mask = graph.add("Unsqueeze", ["mask", graph.constant([1])])
-        self.mask = graph.add("Concat", [mask] * num_shared, axis=2) if num_shared > 1 else mask
+        self.mask = graph.add("Concat", [mask] * num_shared, axis=2) if num_shared > 1 else self._paired(mask)
         num_heads = shape.num_heads + 2 * shape.num_kv_heads
         self.split_heads = graph.add(
             "Concat", [graph.add("Shape", ["ids"]), graph.constant([num_heads, shape.head_dim])], axis=0
@@ -97,7 +97,8 @@ class _CausalWriter:
         context = graph.add("Shape", ["mask"], start=2)
         width = graph.constant([shape.head_dim])
         self.ones = graph.add(
-            "Expand", [graph.constant(np.ones((1, 1), np.float32)), graph.add("Concat", [context, width], axis=0)]
+            "Expand",
+            [graph.constant(np.ones((1, 1), np.float32)), graph.add("Concat", [context, width], axis=0)],
         )
 
     def _attention(self, layer: int, value: str) -> tuple[str, str, str]:
@@ -131,7 +132,11 @@ class _CausalWriter:
         sum over positions is a matrix product, which adds them one after the other: a hidden position adds zero.
         """
         graph, shape = self.graph, self.shape
-        query = graph.add("Reshape", [query, graph.constant([0, shape.num_kv_heads, -1, shape.head_dim])])
+        is_grouped = shape.num_heads > shape.num_kv_heads
+        if is_grouped:
+            query = graph.add("Reshape", [query, graph.constant([0, shape.num_kv_heads, -1, shape.head_dim])])
+        else:
+            query = graph.add("Tile", [query, self.repeats])
         scores = [
             graph.add("FusedMatMul", [query, keys], domain=MICROSOFT, transB=1, alpha=shape.head_dim**-0.5)
             for keys in (f"k.{layer}", key)
@@ -141,7 +146,18 @@ class _CausalWriter:
         share = graph.add("Exp", [graph.add("Sub", [score, highest])])
         mixed = graph.add("MatMul", [share, graph.add("Concat", [f"v.{layer}", value], axis=2)])
         mixed = graph.add("Div", [mixed, graph.add("MatMul", [share, self.ones])])
-        return graph.add("Reshape", [mixed, graph.constant([0, shape.num_heads, -1, shape.head_dim])])
+        if is_grouped:
+            return graph.add("Reshape", [mixed, graph.constant([0, shape.num_heads, -1, shape.head_dim])])
+        return graph.add("Slice", [mixed, graph.constant([0]), self.num_new, graph.constant([2])])
+
+    def _paired(self, mask: str) -> str:
+        """A lone query per key head is asked twice: a product of one row is added up in another order."""
+        graph = self.graph
+        self.num_new = graph.add("Shape", ["ids"], start=1)
+        one = graph.constant([1])
+        is_alone = graph.add("Cast", [graph.add("Equal", [self.num_new, one])], to=TensorProto.INT64)
+        self.repeats = graph.add("Concat", [one, one, graph.add("Add", [is_alone, one]), one], axis=0)
+        return graph.add("Tile", [mask, self.repeats])
 
     def _head_norm(self, at: str, turned: str) -> str:
         """The RMS norm of every query and key head, [B, T, N + G, D], with two sets of weights."""

@@ -50,7 +50,9 @@ class GraphWriter:
 
     def constant(self, value: Array | np.generic | Sequence[int]) -> str:
         """A small constant, stored once however often it is asked for."""
-        array: Array = np.asarray(value, np.int64) if isinstance(value, Sequence) else np.ascontiguousarray(value)
+        array: Array = (
+            np.asarray(value, np.int64) if isinstance(value, Sequence) else np.ascontiguousarray(value)
+        )
         if array.nbytes > _SMALL_BYTES:
             raise ValueError("a large constant is a weight: give it a name")
         shape = "x".join(map(str, np.shape(value)))

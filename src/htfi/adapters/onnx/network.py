@@ -18,7 +18,7 @@ class OnnxNetwork:
     """A Llama or Qwen3 network from a model folder.
 
     A token's logits depend on its own context alone, to the last bit: not on the other rows of a pass, the cut of a
-    text into passes, or hidden positions in between.
+    text into passes, or hidden positions in between (for head sizes of 8 and more).
     """
 
     def __init__(
