@@ -62,8 +62,11 @@ class Pair:
             num_threads, "htfi-learning", initializer=torch.set_num_threads, initargs=(1,)
         )
 
-    def step(self, batch: Batch, rate_share: float) -> NDArray[np.float64]:
-        """Learn from one batch at this share of the peak rate. Sums by class of token [NUM_SUMS, NUM_CLASSES]."""
+    def step(self, batch: Batch, rate_share: float, measured: bool = True) -> NDArray[np.float64]:
+        """Learn from one batch at this share of the peak rate.
+
+        Sums by class of token [NUM_SUMS, NUM_CLASSES]; zeros unless `measured`, as measuring costs a tenth.
+        """
         for group in self.optimiser.param_groups:
             group["lr"] = group["peak"] * rate_share
         total = float(batch.weights.sum())
@@ -77,7 +80,7 @@ class Pair:
             for i in range(min(self._num_parts, len(batch.ids)))
         ]
         sums = torch.zeros(NUM_SUMS, NUM_CLASSES, dtype=torch.float64, device=self.device)
-        for gradients, counted in self._threads.map(lambda part: self._learn(part, total), parts):
+        for gradients, counted in self._threads.map(lambda part: self._learn(part, total, measured), parts):
             sums += counted
             for parameter, gradient in zip(self._parameters, gradients, strict=True):
                 if parameter.grad is None:
@@ -90,7 +93,7 @@ class Pair:
         self.optimiser.zero_grad()
         return sums.cpu().numpy()
 
-    def _learn(self, part: Batch, total_weight: float) -> tuple[tuple[Tensor, ...], Tensor]:
+    def _learn(self, part: Batch, total_weight: float, measured: bool) -> tuple[tuple[Tensor, ...], Tensor]:
         """Gradients of both networks' parameters from one part, and its sums [NUM_SUMS, NUM_CLASSES]."""
         ids = torch.from_numpy(part.ids).to(self.device)
         rows, steps = np.nonzero(part.weights)
@@ -101,7 +104,7 @@ class Pair:
         with torch.autocast(self.device.type, torch.bfloat16):
             target = self._logits(self.target, ids, picked)
             draft = self._logits(self.draft, ids, picked)
-        gradients, sums = _scores(target, draft, truth, weights, classes, self.config.distillation)
+        gradients, sums = _scores(target, draft, truth, weights, classes, self.config.distillation, measured)
         return torch.autograd.grad([target, draft], self._parameters, gradients), sums
 
     def state(self) -> dict[str, Any]:
@@ -136,7 +139,13 @@ def _groups(network: Llama, rate: float, config: TrainingConfig) -> list[dict[st
 
 @torch.no_grad()
 def _scores(
-    target: Tensor, draft: Tensor, truth: Tensor, weights: Tensor, classes: Tensor, distillation: float
+    target: Tensor,
+    draft: Tensor,
+    truth: Tensor,
+    weights: Tensor,
+    classes: Tensor,
+    distillation: float,
+    measured: bool,
 ) -> tuple[list[Tensor], Tensor]:
     """Gradients of the losses at the logits [N, V], and sums by class [NUM_SUMS, NUM_CLASSES].
 
@@ -150,20 +159,26 @@ def _scores(
         y, weight = truth[part, None], weights[part, None]
         log_p, log_q = target[part].float().log_softmax(-1), draft[part].float().log_softmax(-1)
         p, q = log_p.exp(), log_q.exp()
-        best = target[part].argmax(-1)
-        columns = torch.stack(
-            (
-                torch.ones_like(weight[:, 0]),
-                -log_p.gather(1, y)[:, 0],
-                -log_q.gather(1, y)[:, 0],
-                (p * (log_p - log_q)).sum(-1),
-                (best == draft[part].argmax(-1)).float(),
-                (best == y[:, 0]).float(),
-            )
-        )
-        sums.index_add_(1, classes[part], columns.double())
-        ones = torch.ones_like(weight)
-        q.sub_(p, alpha=distillation).scatter_add_(1, y, (distillation - 1) * ones).mul_(weight)
-        p.scatter_add_(1, y, -ones).mul_(weight)
-        gradients[0][part], gradients[1][part] = p, q
+        if measured:
+            sums.index_add_(1, classes[part], _columns(log_p, log_q, p, y).double())
+        scaled = weight.expand_as(y)
+        gradients[1][part] = q.sub_(p, alpha=distillation).mul_(weight)
+        gradients[1][part].scatter_add_(1, y, ((distillation - 1) * scaled).to(draft.dtype))
+        gradients[0][part] = p.mul_(weight)
+        gradients[0][part].scatter_add_(1, y, -scaled.to(target.dtype))
     return gradients, sums
+
+
+def _columns(log_p: Tensor, log_q: Tensor, p: Tensor, truth: Tensor) -> Tensor:
+    """What is summed, for each position [NUM_SUMS, N]."""
+    best = log_p.argmax(-1)
+    return torch.stack(
+        (
+            torch.ones_like(log_p[:, 0]),
+            -log_p.gather(1, truth)[:, 0],
+            -log_q.gather(1, truth)[:, 0],
+            (p * (log_p - log_q)).sum(-1),
+            (best == log_q.argmax(-1)).float(),
+            (best == truth[:, 0]).float(),
+        )
+    )

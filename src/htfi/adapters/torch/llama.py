@@ -35,10 +35,10 @@ def attend_before(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     q = (q * size**-0.5).reshape(rows * groups, -1, size)  # [B G, heads / G T, D]
     k, v = k.reshape(rows * groups, steps, size), v.reshape(rows * groups, steps, size)
     hidden = torch.full((steps, steps), -torch.inf, dtype=q.dtype, device=q.device).triu(1)
-    scores = torch.bmm(q, k.transpose(1, 2)).view(rows * groups, -1, steps, steps) + hidden
-    shares = functional.softmax(scores, dim=-1).view(rows * groups, -1, steps)
-    # autocast makes softmax float32
-    return torch.bmm(shares.to(v.dtype), v).view(rows, heads, steps, size)
+    with torch.autocast("cpu", enabled=False):  # it would widen the softmax, which sums in float32 anyway
+        scores = torch.bmm(q, k.transpose(1, 2)).view(rows * groups, -1, steps, steps)
+        shares = functional.softmax(scores.add_(hidden), dim=-1).view(rows * groups, -1, steps)
+        return torch.bmm(shares, v).view(rows, heads, steps, size)
 
 
 class RMSNorm(nn.Module):

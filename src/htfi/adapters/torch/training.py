@@ -37,6 +37,7 @@ from htfi.adapters.torch.saving import (
 from htfi.domain.errors import InvalidInput
 
 _SAMPLE_ROWS = 4
+_MEASURE_EVERY = 4  # steps
 _MIN_LOSS_AVERAGE = 20  # log entries over which a card's losses are averaged
 
 
@@ -134,7 +135,8 @@ class _Run:
             if sample is None:  # the wait for the first pool is not the training's
                 self._began_s = time.monotonic() - self._standing.elapsed_s
             sample = batch
-            self._sums += self._pair.step(batch, rate_share(self._config, self._progress()))
+            measured = self._standing.step % _MEASURE_EVERY == 0
+            self._sums += self._pair.step(batch, rate_share(self._config, self._progress()), measured)
             self._standing = Standing(
                 step=self._standing.step + 1,
                 tokens=self._standing.tokens + batch.tokens,
