@@ -23,10 +23,10 @@ def from_scratch(network: TinyNetwork, ids: list[int]) -> Floats:
 
 
 @given(data=st.data(), cache_blocks=st.integers(0, 6))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_every_row_answers_as_if_it_were_alone_and_new(data: st.DataObject, cache_blocks: int):
     network, check = TinyNetwork(VOCAB), TinyNetwork(VOCAB)
-    budget = 5 * 64 * PER_TOKEN
+    budget = 14 * 64 * PER_TOKEN
     config = DecodingConfig(
         batch_bytes=budget, cache_bytes=cache_blocks * 4 * PER_TOKEN, block_tokens=4, max_batch=8
     )

@@ -138,3 +138,14 @@ def test_a_logit_that_is_no_number_gives_no_token_and_leaves_other_rows(temperat
     logits[:, 2] = 50.0
     row_keys = keys(0, np.arange(3), np.zeros(3, np.int64))
     assert choose(logits, Admitted.of(np.arange(6)), temperature, row_keys).tolist() == [2, -1, 2]
+
+
+def test_a_row_without_numbers_does_not_hide_a_close_race_in_another():
+    """Flat logits make races that the table cannot decide; one row NaN and one such race count as two candidates."""
+    ids = np.arange(400)
+    logits = np.zeros((2, 400), np.float32)
+    logits[0] = np.nan
+    for place in range(100):
+        row_keys = keys(3, np.array([0, 1]), np.array([place, place]))
+        best = int(np.argmax(gumbel(row_keys[1:], ids)))
+        assert choose(logits, Admitted.of(ids), 1.0, row_keys).tolist() == [-1, best]

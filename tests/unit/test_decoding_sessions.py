@@ -44,6 +44,16 @@ def test_what_is_shared_is_read_once_to_the_token_and_the_last_block_always():
     assert engine.open([7, *PROMPT[1:30]], 64).num_reused_tokens == 0
 
 
+def test_the_same_tokens_after_another_beginning_are_not_taken_for_each_other():
+    engine, one, other = sessions(), PROMPT[:16], PROMPT[16:32]
+    for prompt in (one, other):
+        engine.open([*prompt, 1], 64)
+    crossed = [*one[:8], *other[8:], 1]
+    opened = engine.open(crossed, 64)
+    assert opened.num_reused_tokens == 8
+    assert np.array_equal(opened.logits, sessions(cache_bytes=0).open(crossed, 64).logits)
+
+
 @pytest.mark.parametrize(
     ("num_tokens", "shared", "cuts"),
     [

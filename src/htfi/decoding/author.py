@@ -113,14 +113,27 @@ class LocalAuthor:
         while waiting or writing:
             while waiting and self._can_join(waiting[0], len(writing)):
                 logits = self._join(waiting[0])
-                writing.append(job := waiting.popleft())
-                self._take(job, logits, writing, answers)
+                writing.append(waiting.popleft())
+                self._step(writing[-1:], [logits], writing, answers)
             if waiting and not writing:
                 answers[waiting.popleft().place] = Refusal("the memory is held by other sequences; ask again")
             if writing:
-                asking = list(writing)
-                for job, logits in zip(asking, self._read_pending(asking), strict=True):
-                    self._take(job, logits, writing, answers)
+                jobs, logits = self._read_pending(writing)
+                self._step(jobs, logits, writing, answers)
+
+    def _step(
+        self,
+        jobs: Sequence[_Job],
+        logits: Sequence[Floats],
+        writing: list[_Job],
+        answers: list[Writing | Refusal],
+    ) -> None:
+        """Write one token more of each job; those that are finished leave `writing` for `answers`."""
+        for job, token in zip(jobs, _chosen(jobs, logits), strict=True):
+            answer = self._take(job, token)
+            if answer is not None:
+                answers[job.place] = answer
+                writing.remove(job)
 
     def ask(self, request: Request) -> Asked | Refusal:
         """The request in token ids, or why this model can never answer it."""
@@ -147,24 +160,28 @@ class LocalAuthor:
         job.row, job.num_reused = opened.row, min(opened.num_reused_tokens, len(asked.prompt))
         return opened.logits
 
-    def _read_pending(self, writing: Sequence[_Job]) -> list[Floats]:
+    def _read_pending(self, writing: Sequence[_Job]) -> tuple[list[_Job], list[Floats]]:
+        """Let the network read what is written; the jobs of which nothing is left to read, with their logits.
+
+        A pass is as wide as its widest row. Where that would be mostly padding, it is as wide as the narrowest.
+        """
+        sizes = [len(job.pending) for job in writing]
+        width = max(sizes) if max(sizes) * len(sizes) <= 2 * sum(sizes) else min(sizes)
         rows = [job.row for job in writing if job.row is not None]
-        logits = self.sessions.extend(rows, [job.pending for job in writing])
-        return [after[-1] for after in logits]
+        after = self.sessions.extend(rows, [job.pending[:width] for job in writing])
+        done: list[_Job] = []
+        logits: list[Floats] = []
+        for job, read in zip(writing, after, strict=True):
+            del job.pending[:width]
+            if not job.pending:
+                done.append(job)
+                logits.append(read[-1])
+        return done, logits
 
-    def _take(self, job: _Job, logits: Floats, writing: list[_Job], answers: list[Writing | Refusal]) -> None:
-        answer = self._write_token(job, logits)
-        if answer is not None:
-            answers[job.place] = answer
-            writing.remove(job)
-
-    def _write_token(self, job: _Job, logits: Floats) -> Writing | Refusal | None:
-        """Choose a token and take what its choice forces; the answer where that ends the form."""
-        asked, form = job.asked, job.asked.form
-        if job.state != form.done:
-            noise = np.array([key(asked.request.seed, ANSWER_STREAM, len(job.tokens))], np.uint64)
-            admitted = form.steps[job.state].admitted
-            token = int(choose(logits[None], admitted, asked.request.temperature, noise)[0])
+    def _take(self, job: _Job, token: int | None) -> Writing | Refusal | None:
+        """Append a token and what it forces; the answer where that ends the form."""
+        form = job.asked.form
+        if token is not None:
             if token < 0:
                 self._leave(job, wipe=True)
                 return Refusal("the network gave a logit that is not a finite number")
@@ -174,9 +191,27 @@ class LocalAuthor:
         if job.state != form.done:
             return None
         self._leave(job)
-        return Writing(form.fields(job.tokens), tuple(job.tokens), len(asked.prompt), job.num_reused)
+        return Writing(form.fields(job.tokens), tuple(job.tokens), len(job.asked.prompt), job.num_reused)
 
     def _leave(self, job: _Job, wipe: bool = False) -> None:
         if job.row is not None:
             self.sessions.close(job.row, wipe)
             job.row = None
+
+
+def _chosen(jobs: Sequence[_Job], logits: Sequence[Floats]) -> list[int | None]:
+    """The next token of each job, None where its form is at an end; jobs that choose alike choose together."""
+    tokens: list[int | None] = [None] * len(jobs)
+    groups: dict[tuple[int, float], list[int]] = {}
+    for place, job in enumerate(jobs):
+        if job.state != job.asked.form.done:
+            admitted = job.asked.form.steps[job.state].admitted
+            groups.setdefault((id(admitted), job.asked.request.temperature), []).append(place)
+    for (_, temperature), places in groups.items():
+        admitted = jobs[places[0]].asked.form.steps[jobs[places[0]].state].admitted
+        noise = [key(jobs[at].asked.request.seed, ANSWER_STREAM, len(jobs[at].tokens)) for at in places]
+        rows = np.stack([logits[at] for at in places]) if len(places) > 1 else logits[places[0]][None]
+        drawn = choose(rows, admitted, temperature, np.array(noise, np.uint64))
+        for at, token in zip(places, drawn.tolist(), strict=True):
+            tokens[at] = token
+    return tokens

@@ -12,7 +12,7 @@ import numpy as np
 from htfi.decoding.ports import Floats, Ids, NetworkShape
 
 HIDDEN = np.float32(-1e9)  # added to a score: exp() of it is exactly 0
-_GRAIN = 64  # tokens; an arena's capacity is a multiple of it, so that it seldom changes
+_GRAIN = 32  # tokens; an arena's capacity is a multiple of it: hidden places cost time, moving costs time too
 
 
 @dataclass(slots=True, eq=False)
@@ -27,7 +27,8 @@ class Row:
 class Arena:
     """Rows side by side as one pass wants them: keys and values [L, B, G, S, D], contiguous at every size.
 
-    The memory is laid out anew, in place, when rows join that have no free slot, or by `tidy` once half have left.
+    The memory is laid out anew, in place, when rows join that have no free slot, when they outgrow it, and when half
+    have left. A row's `limit` is reserved in the budget; its place grows with its length.
     `mask` [B, 1, S + 1] is what a pass of one new token a row needs, kept up to date.
     """
 
@@ -65,18 +66,23 @@ class Arena:
         rows = [row.limit for row in self._slots if row is not None]
         return max(self._num_tokens // _rounded(max([*rows, limit])) - len(rows), 0)
 
-    def add(self, limits: Sequence[int]) -> list[Row]:
-        """Empty rows; the caller has asked `fits`."""
+    def add(self, limits: Sequence[int], length: int) -> list[Row]:
+        """Empty rows with room for `length` tokens each at once; the caller has asked `fits`."""
         free = [slot for slot, row in enumerate(self._slots) if row is None]
-        widest = _rounded(max(limits))
-        if len(free) < len(limits) or widest > self.capacity:
-            rows = [row.limit for row in self._slots if row is not None]
-            self._lay_out(len(rows) + len(limits), _rounded(max([*rows, *limits])))
-            free = list(range(len(rows), len(rows) + len(limits)))
+        if len(free) < len(limits) or length > self.capacity:
+            num_rows = self.num_rows
+            self._lay_out(num_rows + len(limits), self._width(length))
+            free = list(range(num_rows, num_rows + len(limits)))
         added = [Row(slot, 0, limit) for slot, limit in zip(free, limits, strict=False)]
         for row in added:
             self._slots[row.slot] = row
         return added
+
+    def make_room(self, length: int) -> None:
+        """Let every row grow to `length` tokens; close the gaps once half of the slots are free."""
+        num_rows = self.num_rows
+        if length > self.capacity or 2 * num_rows <= self.num_slots:
+            self._lay_out(num_rows, self._width(length))
 
     def wipe(self, row: Row) -> None:
         """Clear what a row holds: needed where that may not be finite."""
@@ -88,12 +94,6 @@ class Arena:
         self.cut(row, 0)
         self._slots[row.slot] = None
         row.slot = -1
-
-    def tidy(self) -> None:
-        """Close the gaps once half of the slots are free: a pass computes them too."""
-        limits = [row.limit for row in self._slots if row is not None]
-        if 2 * len(limits) <= self.num_slots:
-            self._lay_out(len(limits), _rounded(max(limits, default=1)))
 
     def append(self, row: Row, keys: Floats, values: Floats) -> None:
         """Put keys and values [L, G, T, D] after what the row holds."""
@@ -117,6 +117,10 @@ class Arena:
     def lengths(self) -> Ids:
         """Tokens held in each slot [B], 0 where none lives."""
         return np.array([0 if row is None else row.length for row in self._slots], np.int64)
+
+    def _width(self, length: int) -> int:
+        """The capacity for rows of at least `length`; never more than the limits of all rows reserve."""
+        return _rounded(max([length, *(row.length for row in self._slots if row is not None)]))
 
     def _lay_out(self, num_slots: int, capacity: int) -> None:
         rows = [row for row in self._slots if row is not None]

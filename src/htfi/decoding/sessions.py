@@ -70,25 +70,28 @@ class Sessions:
         """
         if not 0 < len(ids) <= limit:
             raise InvalidInput(f"a prompt of {len(ids)} tokens in a row of {limit}")
-        blocks, chain, logits, num_reused = self._read(ids, shared)
-        (row,) = self.arena.add([limit])
-        for block in blocks:
+        read = self._read(ids, shared)
+        (row,) = self.arena.add([limit], len(ids))
+        for _, block, _ in read.blocks:
             self.arena.append(row, block.keys, block.values)
-        if np.isfinite(logits).all():  # what is not finite would spoil every later question on it
-            for key, block in zip(chain, blocks, strict=True):
-                self.cache.put(key, block)
-        self.cache.touch(chain)
-        return Opened(row, logits, num_reused)
+        self.cache.touch([name for name, _, _ in read.blocks])
+        if np.isfinite(read.logits).all():  # what is not finite would spoil every later question on it
+            for name, block, found in read.blocks:
+                if not found:
+                    self.cache.put(name, block)
+        num_reused = sum(block.keys.shape[2] for _, block, found in read.blocks if found)
+        return Opened(row, read.logits, num_reused)
 
     def extend(self, rows: Sequence[Row], ids: Sequence[Sequence[int]]) -> list[Floats]:
         """Append tokens, T_i to each row, in one pass; the logits [T_i, V] after each of them."""
         arena = self.arena
-        arena.tidy()
         longest = max(map(len, ids))
-        batch = np.zeros((arena.num_slots, longest), np.int64)
         for row, tokens in zip(rows, ids, strict=True):
             if not 0 < len(tokens) <= row.limit - row.length:
                 raise ShapeMismatch(f"{len(tokens)} tokens do not fit a row of {row.length} of {row.limit}")
+        arena.make_room(max(row.length + len(tokens) for row, tokens in zip(rows, ids, strict=True)))
+        batch = np.zeros((arena.num_slots, longest), np.int64)
+        for row, tokens in zip(rows, ids, strict=True):
             batch[row.slot, : len(tokens)] = tokens
         positions = arena.lengths()[:, None] + np.arange(longest)  # [B, T]
         np.minimum(positions, self.network.shape.max_positions - 1, out=positions)  # padding
@@ -109,7 +112,7 @@ class Sessions:
 
     def fork(self, row: Row, num_rows: int) -> list[Row]:
         """Rows that begin as this one does. The caller has asked `has_room`."""
-        forks = self.arena.add([row.limit] * num_rows)
+        forks = self.arena.add([row.limit] * num_rows, row.length)
         self.arena.copy(row, forks)
         return forks
 
@@ -132,36 +135,39 @@ class Sessions:
             for row in rows:
                 self.close(row)
 
-    def _read(self, ids: Sequence[int], shared: int) -> tuple[list[Block], list[bytes], Floats, int]:
+    def _read(self, ids: Sequence[int], shared: int) -> "_Read":
         cuts = block_cuts(len(ids), shared, self.config.block_tokens)
-        chain = _chain(ids, cuts)
-        blocks: list[Block] = []
-        num_reused = 0
-        logits: Floats | None = None
-        for key, (begin, end) in zip(chain, cuts, strict=True):
-            found = self.cache.find(key) if logits is None and end < len(ids) else None
-            if found is not None:
-                num_reused = end
-            else:
-                found, logits = self._compute(ids[begin:end], begin, blocks)
-            blocks.append(found)
-        assert logits is not None  # the last block is always computed
-        return blocks, chain, logits, num_reused
+        *before, (last, cut) = zip(_chain(ids, cuts), cuts, strict=True)
+        blocks: list[tuple[bytes, Block, bool]] = []
+        for name, (begin, end) in before:
+            block = self.cache.find(name)
+            found = block is not None
+            blocks.append((name, block or self._compute(ids[begin:end], begin, blocks)[0], found))
+        block, logits = self._compute(ids[cut[0] :], cut[0], blocks)  # always, for its logits
+        return _Read([*blocks, (last, block, False)], logits)
 
-    def _compute(self, ids: Sequence[int], begin: int, past: Sequence[Block]) -> tuple[Block, Floats]:
+    def _compute(
+        self, ids: Sequence[int], begin: int, past: Sequence[tuple[bytes, Block, bool]]
+    ) -> tuple[Block, Floats]:
         num, shape = len(ids), self.network.shape
         sizes = (shape.num_layers, shape.num_kv_heads, begin, shape.head_dim)
-        keys, values = (
-            np.empty(sizes, np.float32),
-            np.empty(sizes, np.float32),
-        )  # contiguous, whatever the blocks are
+        keys, values = np.empty(sizes, np.float32), np.empty(sizes, np.float32)
         if past:
-            np.concatenate([block.keys for block in past], axis=2, out=keys)
-            np.concatenate([block.values for block in past], axis=2, out=values)
+            np.concatenate(
+                [block.keys for _, block, _ in past], axis=2, out=keys
+            )  # contiguous, as blocks need not be
+            np.concatenate([block.values for _, block, _ in past], axis=2, out=values)
         mask = _causal(np.zeros((1, 1, begin + 1), np.float32), num)
         positions = np.arange(begin, begin + num)[None]
         out = self.network.forward(np.array([ids], np.int64), positions, mask, keys[:, None], values[:, None])
         return Block(out.keys[:, 0], out.values[:, 0]), out.logits[0, -1]
+
+
+class _Read(NamedTuple):
+    """A prompt's blocks, each with its name and whether it was found, and the logits after its last token [V]."""
+
+    blocks: list[tuple[bytes, Block, bool]]
+    logits: Floats
 
 
 def block_cuts(num_tokens: int, shared: int, block_tokens: int) -> list[tuple[int, int]]:
