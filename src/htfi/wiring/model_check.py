@@ -144,7 +144,7 @@ def _read(network: Network, ids: Ids) -> Pass:
     num = ids.shape[1]
     none = np.zeros((shape.num_layers, 1, shape.num_kv_heads, 0, shape.head_dim), np.float32)
     mask = np.triu(np.full((num, num), -1e9, np.float32), 1)[None]
-    return network.forward(ids, np.arange(num)[None], mask, none, none)
+    return network.forward(ids, np.arange(num, dtype=np.int64)[None], mask, none, none)
 
 
 def _step_ms(network: Network, ids: Ids) -> float:
@@ -154,6 +154,6 @@ def _step_ms(network: Network, ids: Ids) -> float:
     times: list[float] = []
     for _ in range(_NUM_STEPS):
         started_s = time.perf_counter()
-        network.forward(ids[:, -1:], np.array([[num]], np.int64), mask, past.keys, past.values)
+        network.forward(ids[:, -1:], np.full((1, 1), num, np.int64), mask, past.keys, past.values)
         times.append(1e3 * (time.perf_counter() - started_s))
     return median(times)

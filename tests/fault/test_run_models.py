@@ -1,0 +1,180 @@
+"""Runs whose language models are killed, missing, damaged or do not fit each other."""
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from random_pair import write_random_pair
+
+from htfi.wiring.ledger import open_ledger_readonly
+
+Process = subprocess.Popen[bytes]
+NUM_DAYS = 90
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return write_random_pair(tmp_path_factory.mktemp("pair"))
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Three symbols over ninety days, and a headline a day on one of them or on the market."""
+    folder = tmp_path_factory.mktemp("sources")
+    prices, news = folder / "prices.csv", folder / "news.jsonl"
+    rng = random.Random(3)
+    with prices.open("w") as rows, news.open("w") as items:
+        rows.write("ts,symbol,open,high,low,close,volume\n")
+        for day in range(NUM_DAYS):
+            date = time.strftime("%Y-%m-%d", time.gmtime(1_262_304_000 + 86_400 * day))
+            for symbol in ("AAA", "BBB", "CCC"):
+                close = 100.0 * (1 + rng.gauss(0, 0.01))
+                rows.write(
+                    f"{date}T21:00:00Z,{symbol},100,{max(close, 100) + 1:.4f},{min(close, 100) - 1:.4f},{close:.4f},9\n"
+                )
+            tags = rng.choice(([], ["AAA"], ["BBB", "CCC"]))
+            item = {
+                "ts": f"{date}T15:00:00Z",
+                "id": f"n{day}",
+                "headline": f"Item {day}: <view> cuts",
+                "symbols": tags,
+            }
+            items.write(json.dumps(item) + "\n")
+    return [prices, news]
+
+
+def reading(pair: tuple[Path, Path]) -> list[str]:
+    return ["--target", str(pair[0]), "--draft", str(pair[1])]
+
+
+def decisions(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(line)["decision"] for line in (folder / "decisions.jsonl").read_text().splitlines()]
+
+
+def root(folder: Path) -> str:
+    ledger = open_ledger_readonly(folder)
+    try:
+        return f"{ledger.size}:{ledger.root().hex()}"
+    finally:
+        ledger.close()
+
+
+@pytest.fixture(scope="module")
+def undisturbed_reading(
+    sources: list[Path],
+    pair: tuple[Path, Path],
+    start: Callable[..., Process],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    run = start(sources, folder, *reading(pair))
+    _, errors = run.communicate(timeout=120)
+    assert run.returncode == 0, errors.decode()
+    return folder
+
+
+def test_every_decision_after_news_holds_a_view_and_who_read(undisturbed_reading: Path) -> None:
+    read = [decision["view"] for decision in decisions(undisturbed_reading) if decision["view"]]
+    assert len(read) > NUM_DAYS
+    models = {str(view["reader"]).partition("@")[0] for view in read}  # type: ignore[index]
+    assert "draft-int8" in models
+    assert models <= {"draft-int8", "template-reader/1"}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_run_killed_while_it_reads_ends_with_the_same_root(
+    sources: list[Path],
+    pair: tuple[Path, Path],
+    start: Callable[..., Process],
+    wait_for_lines: Callable[[Path, Process, int], None],
+    undisturbed_reading: Path,
+    tmp_path: Path,
+    seed: int,
+) -> None:
+    rng = random.Random(seed)
+    for _ in range(4):
+        run = start(sources, tmp_path, *reading(pair))
+        wait_for_lines(tmp_path / "decisions.jsonl", run, rng.randrange(150))
+        time.sleep(rng.random() * 0.05)
+        run.send_signal(signal.SIGKILL)
+        run.communicate(timeout=60)
+    run = start(sources, tmp_path, *reading(pair))
+    _, errors = run.communicate(timeout=120)
+    assert run.returncode == 0, errors.decode()
+    assert root(tmp_path) == root(undisturbed_reading), f"seed {seed}"
+    assert (tmp_path / "decisions.jsonl").read_bytes() == (
+        undisturbed_reading / "decisions.jsonl"
+    ).read_bytes()
+
+
+def damaged(pair: tuple[Path, Path], folder: Path) -> Path:
+    shutil.copytree(pair[1], folder)
+    return folder
+
+
+def missing(pair: tuple[Path, Path], folder: Path) -> Path:
+    return folder
+
+
+def truncated(pair: tuple[Path, Path], folder: Path) -> Path:
+    weights = damaged(pair, folder) / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1000])
+    return folder
+
+
+def of_unknown_architecture(pair: tuple[Path, Path], folder: Path) -> Path:
+    config = damaged(pair, folder) / "config.json"
+    config.write_text(
+        json.dumps(json.loads(config.read_text()) | {"model_type": "mamba", "architectures": ["Mamba"]})
+    )
+    return folder
+
+
+def without_a_tokenizer(pair: tuple[Path, Path], folder: Path) -> Path:
+    (damaged(pair, folder) / "tokenizer.json").unlink()
+    return folder
+
+
+def with_another_tokenizer(pair: tuple[Path, Path], folder: Path) -> Path:
+    file = damaged(pair, folder) / "tokenizer.json"
+    tokenizer = json.loads(file.read_text())
+    tokenizer["added_tokens"][-1]["content"] = "<other>"
+    vocab = tokenizer["model"]["vocab"]
+    vocab["<other>"] = vocab.pop("<uncited>", None) or max(vocab.values())
+    file.write_text(json.dumps(tokenizer))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (missing, "is no folder"),
+        (truncated, "model.safetensors"),
+        (of_unknown_architecture, "mamba"),
+        (without_a_tokenizer, "tokenizer.json"),
+        (with_another_tokenizer, "different tokenizers"),
+    ],
+    ids=lambda value: value.__name__ if callable(value) else "",
+)
+def test_a_draft_that_cannot_serve_stops_the_start_with_one_line(
+    sources: list[Path],
+    pair: tuple[Path, Path],
+    start: Callable[..., Process],
+    tmp_path: Path,
+    spoil: Callable[[tuple[Path, Path], Path], Path],
+    told: str,
+) -> None:
+    draft = spoil(pair, tmp_path / "spoilt")
+    run = start(sources, tmp_path / "out", "--target", str(pair[0]), "--draft", str(draft))
+    _, errors = run.communicate(timeout=60)
+    (line,) = errors.decode().splitlines()
+    assert run.returncode == 1
+    assert told in line
+    assert "spoilt" in line
+    assert not (tmp_path / "out" / "decisions.jsonl").exists()
