@@ -44,7 +44,8 @@ _WORDS = (
     "Pilgrim", "Settler", "Mariner", "Navigator",
 )  # fmt: skip
 _LINKS = (
-    "Group", "Holdings", "Industries", "& Sons", "& Co", "International", "Partners", "Corp", "Global", "plc", "AG", "SA",
+    "Group", "Holdings", "Industries", "& Sons", "& Co", "International", "Partners", "Corp", "Global", "plc",
+    "AG", "SA",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from htfi.simulation.dice import Dice
 from htfi.simulation.events import Event
 from htfi.simulation.headlines import (
     central_bank,
+    commodities,
     earnings,
     geopolitics,
     guidance,
@@ -128,7 +129,7 @@ def draw_event(dice: Dice, assets: tuple[Asset, ...]) -> Event:
     for _ in range(12):
         event = (
             central_bank.draw(dice) if way == 5 else geopolitics.draw(dice) if way == 6
-            else supply.draw(dice, None, None)
+            else commodities.draw(dice)
         )  # fmt: skip
         if any(event.concerns(asset) for asset in assets):
             return event

@@ -5,7 +5,7 @@ from enum import StrEnum
 from htfi.simulation.dice import Dice
 from htfi.simulation.headlines.grammar import expand
 
-MOST_WORDS = 14
+LEAST_WORDS, MOST_WORDS = 4, 14
 
 
 class Situation(StrEnum):
@@ -84,13 +84,30 @@ _CLOSING = (
 )
 
 
+# Where the reason is too long to go with what follows from it.
+_SHORT: dict[Situation, str] = {
+    Situation.FRESH: "the news is fresh and not priced",
+    Situation.AGAINST: "the news turns the last move around",
+    Situation.PRICED: "[the news is in the price already|prices had moved before the news]",
+    Situation.STALE: "[the news is old and long absorbed|this is old news for <symbol>]",
+    Situation.DENIED: "what the rumour moved comes back",
+    Situation.OFFICIAL: "the official word beats unnamed sources",
+    Situation.EMPTY: "nothing new in it for <symbol>",
+}
+_TRIES = 4
+
+
 def rationale(dice: Dice, situation: Situation, why: str, sign: int, indirect: bool) -> str:
     """The sentence. `sign` is the way the news points; `indirect` says that it is not the asset's own news."""
     if indirect and sign:
         why = f"{why}, {_SIDE[sign]}"
-    said = expand(_TAILS[situation], {"why": why}, dice)
-    if len(said.split()) > MOST_WORDS:
-        said = expand("{why}", {"why": why}, dice)
+    said = ""
+    for _ in range(_TRIES):
+        said = expand(_TAILS[situation], {"why": why}, dice)
+        if LEAST_WORDS <= len(said.split()) <= MOST_WORDS:
+            break
+    else:
+        said = expand(_SHORT.get(situation, _SHORT[Situation.EMPTY]), {}, dice)
     if sign and situation in (Situation.FRESH, Situation.AGAINST, Situation.DENIED) and dice.chance(0.25):
         longer = said + expand(_CLOSING, {}, dice)
         if len(longer.split()) <= MOST_WORDS:

@@ -1,4 +1,4 @@
-"""Stories: what was reported, how prices stood, what it truly meant, what followed. Models are trained and judged on them.
+"""Stories: what was reported, how prices stood, what it meant, what followed. Models are trained and judged on them.
 
 `stories` runs simulated worlds one after the other: a world depends on (seed, number) alone. Seeds from
 `FIRST_EVALUATION_SEED` on are kept for evaluation: no training run may use them.
@@ -78,7 +78,7 @@ def world_stories(seed: int, number: int) -> list[Story]:
 def _story(world: World, beat: Beat, place: int) -> Story:
     asset = world.assets[place]
     outcome = beat.outcomes[place]
-    items, ages, cited = report(world, beat, asset)
+    items, ages, cited, name = report(world, beat, asset)
     truth = Truth(
         direction=outcome.direction,
         size_sigmas=abs(outcome.realised),
@@ -97,6 +97,6 @@ def _story(world: World, beat: Beat, place: int) -> Story:
     at = beat.bar + 1
     z = world.scaled[:, place]
     return Story(
-        items, asset.symbol, asset.name, ages,
+        items, asset.symbol, name, ages,
         tuple(z[at - CONTEXT_BARS : at].tolist()), tuple(z[at : at + PATH_BARS].tolist()), truth,
     )  # fmt: skip

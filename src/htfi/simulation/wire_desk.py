@@ -16,8 +16,8 @@ _SOURCES = ("marketline", "capital wire", "northgate", "tradedesk")
 
 def report(
     world: World, beat: Beat, asked: Asset
-) -> tuple[tuple[News, ...], tuple[float, ...], tuple[str, ...]]:
-    """Items newest first, their ages in bars, and the ids of those that matter for `asked`.
+) -> tuple[tuple[News, ...], tuple[float, ...], tuple[str, ...], str]:
+    """Items newest first, their ages in bars, the ids of those that matter for `asked`, and its name where it is told.
 
     Of rewrites the first report is cited; of two that disagree the one that holds, then the other.
     """
@@ -29,26 +29,32 @@ def report(
         if plot.before is not None:
             told.append((plot.before_age_bars, plot.before, False, 2 if relevant else 0))
         if plot.plan is not Plan.FORGED and dice.chance(0.22):
-            for _ in range(1 + (dice.unit() < 0.25)):
-                told.append((plot.age_bars * dice.unit(), plot.event, True, 0))
+            num = 1 + dice.chance(0.25)
+            told += [(plot.age_bars * dice.unit(), plot.event, True, 0) for _ in range(num)]
     if plot.plan is not Plan.NO_NEWS:
         told += _aside(dice, world.assets, asked, plot.plan, plot.event)
     elif dice.chance(0.15):
         told += _aside(dice, world.assets, asked, plot.plan, None)
     told = sorted(told[:MOST_ITEMS], key=lambda one: one[0])
+    # the tags or the name may be missing, as in life, but not both where only they tie the news to the asset
+    tagged = not dice.chance(0.07)
+    tied = not asked.company or (plot.event is not None and asked.symbol in plot.event.symbols)
+    name = "" if tagged and tied and dice.chance(0.15) else asked.name
     now_ns = world.first_ns + (beat.bar + 1) * world.bar_ns
     items: list[News] = []
     cited: dict[int, str] = {}
     for age, event, again, rank in told:
         at_ns = now_ns - round(age * world.bar_ns)
         row = dice.below(1_000_000)
-        name = f"w{world.number}b{beat.bar}r{row}n{len(items)}"
+        mark = f"w{world.number}b{beat.bar}r{row}n{len(items)}"
         if rank:
-            cited[rank] = name
+            cited[rank] = mark
         text = render(event, world.by_symbol, dice, again)
-        items.append(News(at_ns, at_ns, dice.pick(_SOURCES), row, name, text, event.symbols))
+        items.append(
+            News(at_ns, at_ns, dice.pick(_SOURCES), row, mark, text, event.symbols if tagged else ())
+        )
     ages = tuple(round(age, 2) for age, *_ in told)
-    return tuple(items), ages, tuple(cited[rank] for rank in sorted(cited))
+    return tuple(items), ages, tuple(cited[rank] for rank in sorted(cited)), name
 
 
 def _aside(

@@ -5,7 +5,7 @@ from htfi.simulation.dice import Dice
 from htfi.simulation.events import Event, Kind
 from htfi.simulation.headlines.frames import Frame, draw_event, money, quarter
 
-# More of these is good, more of those is bad: with "rises" or "falls" and "more" or "less" only all three together tell.
+# More of these is good, more of those is bad: of thing, "rose" or "fell", and "more" or "less", only all three tell.
 _GOOD = (
     "[profit|net profit|net income|earnings]",
     "[sales|revenue|turnover]",

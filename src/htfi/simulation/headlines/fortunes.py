@@ -11,7 +11,7 @@ FRAMES = (
     Frame(
         "warning",
         (
-            "{s} issues [{adj}|] profit warning",
+            "{s} issues {adj} profit warning",
             "{s} warns on [profit|sales|margins|demand], shares at risk",
             (
                 "{s} [warns|cautions] that [profit|sales|orders] will be {far} [weaker|lower] [this year|"

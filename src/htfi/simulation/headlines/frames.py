@@ -59,7 +59,7 @@ def draw_event(
     dice: Dice, kind: Kind, frame: Frame, subject: Asset | None, other: Asset | None = None,
     facts: Mapping[str, str] | None = None, grade: int | None = None,
 ) -> Event:  # fmt: skip
-    """An event in this frame. Where its words can say how big it is they do; where they cannot it is of middling size."""
+    """An event in this frame. Words say how big it is where they can; where they cannot it is middling."""
     phrases = frame.phrases
     grade = frame.grade if frame.grade is not None else grade
     if grade is None:

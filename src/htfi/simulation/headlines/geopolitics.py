@@ -268,8 +268,8 @@ _LANDS = tuple(_LAND[1:-1].split("|"))
 _STATES = tuple(_STATE[1:-1].split("|"))
 
 
-def draw(dice: Dice, factor: str = "") -> Event:
-    """Something between states or within one; of `factor` where given."""
+def draw(dice: Dice) -> Event:
+    """Something between states or within one."""
     land, other = dice.sample(_LANDS, 2)
     state, second = dice.sample(_STATES, 2)
     low = 5 * (1 + dice.below(4))
@@ -277,10 +277,4 @@ def draw(dice: Dice, factor: str = "") -> Event:
         "land": land, "other": other, "state": state, "state2": second, "pct": str(5 * (1 + dice.below(12))),
         "lo": str(low), "hi": str(low + 5 * (2 + dice.below(5))),
     }  # fmt: skip
-    if factor:
-        frames = [frame for frame in _FRAMES if frame.factors[0][0] == factor]
-        return draw_event(dice, Kind.GEOPOLITICS, dice.pick(frames), None, None, facts)
     return draw_event(dice, Kind.GEOPOLITICS, _FRAMES[dice.weighted(_WEIGHTS)], None, None, facts)
-
-
-FACTORS = tuple(dict.fromkeys(frame.factors[0][0] for frame in _FRAMES))

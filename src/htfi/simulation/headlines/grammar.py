@@ -1,4 +1,4 @@
-"""The grammar engine: `[one|another|]` is a choice, `{slot}` a fact, both may nest. Every cause's module writes in it."""
+"""The grammar: `[one|another|]` is a choice, `{slot}` a fact, both may nest. Every cause's module writes in it."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -47,16 +47,16 @@ def _walk(program: Program, slots: Mapping[str, str], dice: Dice, words: list[st
 
 @lru_cache(maxsize=65_536)
 def _compiled(template: str) -> Program:
-    program, end = _parse(template, 0, "")
+    program, end = _parse(template, 0)
     if end != len(template):
-        raise ValueError(f"unbalanced ']' at {end} in {template!r}")
+        raise ValueError(f"{template[end]!r} at {end} stands outside brackets in {template!r}")
     return program
 
 
-def _parse(text: str, at: int, stop: str) -> tuple[Program, int]:
+def _parse(text: str, at: int) -> tuple[Program, int]:
     nodes: list[Node] = []
     start = at
-    while at < len(text) and text[at] not in stop:
+    while at < len(text) and text[at] not in "|]":
         mark = text[at]
         if mark not in "[{":
             at += 1
@@ -70,7 +70,7 @@ def _parse(text: str, at: int, stop: str) -> tuple[Program, int]:
         else:
             options: list[Program] = []
             while True:
-                option, at = _parse(text, at + 1, "|]")
+                option, at = _parse(text, at + 1)
                 options.append(option)
                 if text[at] == "]":
                     break

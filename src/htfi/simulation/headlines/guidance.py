@@ -3,7 +3,7 @@
 from htfi.simulation.companies import Asset
 from htfi.simulation.dice import Dice
 from htfi.simulation.events import Event, Kind
-from htfi.simulation.headlines import fortunes
+from htfi.simulation.headlines import fortunes, rivals
 from htfi.simulation.headlines.frames import Frame, draw_event, money
 
 _UP = "[raises|lifts|increases|boosts|hikes|ups|upgrades]"
@@ -164,115 +164,8 @@ _FRAMES = (
     ),
 )
 
-# Between two companies: who does what to whom.
-_BID = "[a bid|a takeover] [at a premium|above the market price] lifts the target"
-_PAIRS = (
-    Frame(
-        "to buy",
-        (
-            "{s} to [buy|acquire|take over] {o} [for {money}|in {money} deal|at {premium}% premium]",
-            "{s} [agrees|signs deal] to [buy|acquire] {o} at {premium}% premium",
-            "{s} [offers|bids] {money} for {o}",
-            "{s} makes [agreed|friendly|all-cash] [bid|offer] for {o}",
-            "{s} [swallows|snaps up|takes out] [rival|] {o} [for {money}|]",
-        ),
-        _BID,
-        own=-0.45,
-        other=2.4,
-        grade=1,
-    ),
-    Frame(
-        "to be bought",
-        (
-            (
-                "{s} to be [bought|acquired|taken over] by {o} [for {money}|in {money} deal|at "
-                "{premium}% premium]"
-            ),
-            "{s} agrees to be [bought|acquired] by {o} at {premium}% premium",
-            "{s} [accepts|backs] {money} [bid|offer] from {o}",
-            "{s} [receives|gets] [bid|offer] from {o} at {premium}% premium",
-            "{s} [sells itself|agrees sale] to {o} for {money}",
-        ),
-        _BID,
-        own=2.4,
-        other=-0.45,
-        grade=1,
-    ),
-    Frame(
-        "drops bid",
-        (
-            "{s} [drops|withdraws|abandons|walks away from] [bid|offer] for {o}",
-            "{s} [drops|ends] plan to [buy|acquire] {o}",
-            "{s} will not [raise bid|proceed with bid|return] for {o}",
-        ),
-        "the bid is gone and its premium with it",
-        own=0.45,
-        other=-1.9,
-        grade=1,
-        weight=0.7,
-    ),
-    Frame(
-        "rejects bid",
-        (
-            "{s} loses [bidder|suitor] {o} as [bid|offer] is withdrawn",
-            "{s} left without [bid|offer] as {o} [walks away|pulls out|withdraws]",
-        ),
-        "the bid is gone and its premium with it",
-        own=-1.9,
-        other=0.45,
-        grade=1,
-        weight=0.6,
-    ),
-    Frame(
-        "takes contract from",
-        (
-            "{s} [takes|snatches|wins] {adj} [contract|order|customer] away from {o}",
-            "{s} beats {o} to {adj} [government|supply|defence] [contract|order]",
-            "{s} [picked|chosen|preferred] over {o} for {adj} [contract|order|project]",
-            "{s} [replaces|ousts] {o} as [main|sole] supplier in {adj} [contract|deal]",
-        ),
-        "[a contract|an order] changes hands",
-        own=0.85,
-        other=-0.75,
-    ),
-    Frame(
-        "loses contract to",
-        (
-            "{s} [loses|cedes] {adj} [contract|order|customer] to {o}",
-            "{s} [beaten|outbid] by {o} to {adj} [government|supply|defence] [contract|order]",
-            "{s} [passed over|rejected] in favour of {o} for {adj} [contract|order|project]",
-            "{s} [replaced|ousted] by {o} as [main|sole] supplier in {adj} [contract|deal]",
-        ),
-        "[a contract|an order] changes hands",
-        own=-0.85,
-        other=0.75,
-    ),
-    Frame(
-        "cheaper than",
-        (
-            "{s} [undercuts|takes market share from|outsells|overtakes] {o} {by}",
-            "{o} [loses market share to|outsold by|overtaken by] {s} {by}",
-        ),
-        "market share [changes hands|moves between rivals]",
-        own=0.7,
-        other=-0.7,
-        weight=0.8,
-    ),
-    Frame(
-        "dearer than",
-        (
-            "{s} [loses market share to|undercut by|outsold by|overtaken by] {o} {by}",
-            "{o} [takes market share from|outsells|overtakes] {s} {by}",
-        ),
-        "market share [changes hands|moves between rivals]",
-        own=-0.7,
-        other=0.7,
-        weight=0.8,
-    ),
-)
 _FORTUNES = tuple(frame.weight for frame in fortunes.FRAMES)
 _WEIGHTS = tuple(frame.weight for frame in _FRAMES)
-_PAIR_WEIGHTS = tuple(frame.weight for frame in _PAIRS)
 _FIXED = {
     "up": _UP,
     "down": _DOWN,
@@ -299,28 +192,8 @@ def draw(dice: Dice, subject: Asset, other: Asset) -> Event:
     }
     way = dice.unit()
     if way < 0.27:
-        frame = _PAIRS[dice.weighted(_PAIR_WEIGHTS)]
-        if frame.why is _BID:
-            return _bid(dice, frame, subject, other, facts)
-        return draw_event(dice, Kind.GUIDANCE, frame, subject, other, facts)
+        return rivals.draw(dice, subject, other, facts)
     if way < 0.6:
         frame = fortunes.FRAMES[dice.weighted(_FORTUNES)]
         return draw_event(dice, Kind.GUIDANCE, frame, subject, None, facts | fortunes.SLOTS)
     return draw_event(dice, Kind.GUIDANCE, _FRAMES[dice.weighted(_WEIGHTS)], subject, None, facts)
-
-
-def _bid(dice: Dice, frame: Frame, subject: Asset, other: Asset, facts: dict[str, str]) -> Event:
-    """A takeover: the higher the premium, the further the target rises; without one it is a middling bid."""
-    premium = dice.weighted((3, 4, 3))
-    facts["premium"] = str(((12, 18), (25, 38), (45, 75))[premium][0] + dice.below((7, 14, 31)[premium]))
-    if premium == 1:
-        return draw_event(dice, Kind.GUIDANCE, frame, subject, other, facts)
-    phrases = tuple(
-        phrase.replace("[for {money}|in {money} deal|at {premium}% premium]", "at {premium}% premium")
-        for phrase in frame.phrases
-        if "{premium}" in phrase
-    )
-    scale = 0.6 if premium == 0 else 1.7
-    own, target = (frame.own * scale, frame.other) if frame.own > 0 else (frame.own, frame.other * scale)
-    frame = Frame(frame.subkind, phrases, frame.why, own=own, other=target, grade=1)
-    return draw_event(dice, Kind.GUIDANCE, frame, subject, other, facts)

@@ -1,4 +1,4 @@
-"""The manner of a headline: wire prefixes and sources, sentence or Title Case, flashes in capitals, posts with cashtags."""
+"""The manner of a headline: prefixes and sources, sentence or Title Case, flashes in capitals, posts with cashtags."""
 
 from htfi.simulation.companies import Asset
 from htfi.simulation.dice import Dice

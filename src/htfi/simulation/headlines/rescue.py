@@ -1,4 +1,4 @@
-"""Banks in trouble and what is done for them: facilities, guarantees, bail-outs, runs, stress tests. `central_bank` draws them."""
+"""Banks in trouble and what is done for them: facilities, bail-outs, runs, stress tests. `central_bank` draws them."""
 
 from htfi.simulation.headlines.frames import Frame
 
@@ -16,7 +16,7 @@ FRAMES = (
                 "window|term auction facility] for {whom}"
             ),
             (
-                "{b} [opens|raises|widens] [{adj}|] dollar swap lines with [other central banks|the ECB|"
+                "{b} [opens|raises|widens] {adj} dollar swap lines with [other central banks|the ECB|"
                 "six central banks] [by {m}|to {m}|]"
             ),
             "{b} will lend {whom} up to {m} [against {asset}|]",

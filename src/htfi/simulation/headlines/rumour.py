@@ -1,4 +1,4 @@
-"""Rumours of takeovers, defaults and cooked books, by how far they can be trusted; what confirms or denies them; forgeries."""
+"""Rumours of takeovers, defaults and cooked books, as trustworthy as their source; denials, forgeries."""
 
 from htfi.simulation.companies import Asset
 from htfi.simulation.dice import Dice
@@ -124,7 +124,11 @@ _CONFIRM = (
     "{s} [admits|acknowledges] {about}",
     "{about} [confirmed|not denied] by {s} [in filing|in statement|]",
     "{s} says report of {about} is [true|accurate|correct|no rumour]",
-    "{s} [does not deny|cannot rule out any longer] {about}",
+    "{s} [does not deny|cannot rule out any longer|no longer denies] {about}",
+    "{s} [issues statement confirming|owns up to|makes official] {about}",
+    "It is true: {s} {about} [confirmed|acknowledged]",
+    "After [days|hours] of rumours, {s} confirms {about}",
+    "{s} [drops|withdraws] denial of {about}",
 )
 _DENY = (
     "{s} denies {about}",
@@ -134,6 +138,11 @@ _DENY = (
     "{about} [denied|not confirmed] by {s} [in filing|in statement|]",
     "{s} [knows of no|sees no truth in|is not in any] {about}",
     "No truth in report of {about}, says {s}",
+    "{s} [does not confirm|never confirmed] {about}, [calls report false|speaks of invention]",
+    "{s} [issues statement denying|threatens to sue over|demands retraction of] [report|story] of {about}",
+    "[Report|Story|Talk] of {about} [is wrong|has no basis], {s} [tells investors|insists]",
+    "After [days|hours] of rumours, {s} denies {about}",
+    "[Newspaper|Blog|Agency] [retracts|withdraws|takes back] [report|story] of {s} {about}",
 )
 
 _SHILL = (

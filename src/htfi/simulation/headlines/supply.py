@@ -1,4 +1,4 @@
-"""Supply: cartels, strikes, fires, ports, chips and harvests; what begins, what ends, and by how much against forecasts."""
+"""A company's own output: strikes, fires, repairs, suppliers; what begins and what ends."""
 
 from htfi.simulation.companies import Asset
 from htfi.simulation.dice import Dice
@@ -13,176 +13,6 @@ _STOP = "[ends|averts|settles|calls off|avoids|resolves]"
 _TROUBLE = "[strike|walkout|outage|shutdown|shortage of parts|fire damage|labour dispute|recall]"
 _FLOW = "[production|output|deliveries|operations|shipments|exports]"
 _SITE = "[main|largest|key|second|coastal|new] [plant|mine|factory|refinery|works|site|warehouse]"
-
-_DEARER = "[supply shrinks|less comes to market|the market gets tighter]"
-_CHEAPER = "[supply grows|more comes to market|the market gets looser]"
-
-
-def _commodity(
-    name: str, factor: str, tighter: tuple[str, ...], looser: tuple[str, ...]
-) -> tuple[Frame, Frame]:
-    return (
-        Frame(f"{name} tighter", tighter, _DEARER, factors=((factor, 1.0),)),
-        Frame(f"{name} looser", looser, _CHEAPER, factors=((factor, -1.0),)),
-    )
-
-
-_CARTEL = "[OPEC|OPEC+|oil cartel|Saudi-led group|oil producers' group]"
-_OIL = (
-    _commodity(
-        "oil",
-        "oil",
-        (
-            "{cartel} [agrees|decides|vows] to cut [output|production|supply] {by}",
-            "{cartel} [extends|deepens|prolongs] [output|production] cuts {by}",
-            "{cartel} {does_not} raise [output|production]",
-            "{cartel} [cuts|raises quota cuts by] {far} more than expected",
-            "{cartel} raises [output|production] {far} less than expected",
-            (
-                "[Pipeline|Refinery|Oil field|Export terminal] [fire|blast|shutdown|sabotage] [halts|"
-                "cuts] {adj} crude [flows|exports]"
-            ),
-            "U.S. crude [stocks|inventories] [fall|drop] {far} more than expected",
-            "U.S. crude [stocks|inventories] [rise|build] {far} less than expected",
-        ),
-        (
-            "{cartel} [agrees|decides|vows] to raise [output|production|supply] {by}",
-            "{cartel} [ends|unwinds|abandons] [output|production] cuts {by}",
-            "{cartel} {does_not} cut [output|production]",
-            "{cartel} [raises output by|adds] {far} more than expected",
-            "{cartel} cuts [output|production] {far} less than expected",
-            (
-                "[Pipeline|Refinery|Oil field|Export terminal] [restart|repair|reopening] [restores|"
-                "frees] {adj} crude [flows|exports]"
-            ),
-            "U.S. crude [stocks|inventories] [rise|build] {far} more than expected",
-            "U.S. crude [stocks|inventories] [fall|drop] {far} less than expected",
-        ),
-    ),
-    _commodity(
-        "oil figures",
-        "oil",
-        (
-            "{cartel} cuts output by {hi} [bpd|barrels a day], {lo} expected",
-            "{cartel} raises output by {lo} [bpd|barrels a day], {hi} expected",
-            "[Traders|Analysts] expected {lo} [bpd|barrel] cut, {cartel} [cuts|agrees] {hi}",
-            "[Traders|Analysts] expected {hi} [bpd|barrel] increase, {cartel} adds {lo}",
-            "U.S. crude stocks [fall|drop] {hi} barrels vs {lo} forecast",
-            "U.S. crude stocks [rise|build] {lo} barrels vs {hi} forecast",
-        ),
-        (
-            "{cartel} cuts output by {lo} [bpd|barrels a day], {hi} expected",
-            "{cartel} raises output by {hi} [bpd|barrels a day], {lo} expected",
-            "[Traders|Analysts] expected {hi} [bpd|barrel] cut, {cartel} [cuts|agrees] {lo}",
-            "[Traders|Analysts] expected {lo} [bpd|barrel] increase, {cartel} adds {hi}",
-            "U.S. crude stocks [fall|drop] {lo} barrels vs {hi} forecast",
-            "U.S. crude stocks [rise|build] {hi} barrels vs {lo} forecast",
-        ),
-    ),
-)
-_OTHERS = (
-    _commodity(
-        "copper",
-        "copper",
-        (
-            "[Strike|Walkout|Flood|Collapse] [halts|shuts] {adj} copper mine in [Chile|Peru|Zambia]",
-            "Copper miners [reject pay offer|extend strike] in [Chile|Peru]",
-            "Copper [stocks|inventories] [fall|drop] {far} more than expected",
-            "[Chile|Peru] copper output [falls|drops] {by}",
-        ),
-        (
-            "[Strike|Walkout|Stoppage] ends at {adj} copper mine in [Chile|Peru|Zambia]",
-            "Copper miners [accept pay offer|end strike] in [Chile|Peru]",
-            "Copper [stocks|inventories] [rise|build] {far} more than expected",
-            "[Chile|Peru] copper output [rises|jumps] {by}",
-        ),
-    ),
-    _commodity(
-        "gas",
-        "gas",
-        (
-            (
-                "[Gas pipeline|LNG terminal|Gas field] [shut|halted|offline] after [fire|leak|blast], "
-                "{adj} supply lost"
-            ),
-            (
-                "[Cold snap|Freeze|Arctic blast] [to hit|forecast for] [Midwest|Europe|Northeast], gas "
-                "demand {far} higher"
-            ),
-            "Gas [stocks|storage] {far} below forecasts",
-            "Restart of [gas pipeline|LNG terminal] [delayed|put off|not expected soon]",
-        ),
-        (
-            (
-                "[Gas pipeline|LNG terminal|Gas field] [restarts|back online|reopens] after [fire|leak|"
-                "blast], {adj} supply restored"
-            ),
-            (
-                "[Mild|Warm] [weather|winter] [to reach|forecast for] [Midwest|Europe|Northeast], gas "
-                "demand {far} lower"
-            ),
-            "Gas [stocks|storage] {far} above forecasts",
-            "Restart of [gas pipeline|LNG terminal] [brought forward|due early|no longer delayed]",
-        ),
-    ),
-    _commodity(
-        "grain",
-        "grain",
-        (
-            "[Drought|Frost|Heatwave|Flood] [hits|damages|shrinks] {adj} [wheat|corn|grain] [crop|harvest]",
-            "[Russia|Ukraine|Argentina|India] [halts|bans|curbs] grain exports",
-            "[Wheat|Corn|Grain] harvest {far} smaller than [expected|forecast]",
-            "Black Sea grain [deal|corridor] [ends|collapses|not renewed]",
-        ),
-        (
-            "[Rain|Better weather|Mild spring] [saves|helps|swells] {adj} [wheat|corn|grain] [crop|harvest]",
-            "[Russia|Ukraine|Argentina|India] [resumes|frees|lifts curbs on] grain exports",
-            "[Wheat|Corn|Grain] harvest {far} bigger than [expected|forecast]",
-            "Black Sea grain [deal|corridor] [extended|revived|renewed]",
-        ),
-    ),
-    _commodity(
-        "chips",
-        "chips",
-        (
-            "[Global|] chip shortage {begin}",
-            (
-                "[Quake|Fire|Power cut|Drought] [shuts|halts] {adj} chip [plants|foundries] in [Taiwan|"
-                "Japan|Korea]"
-            ),
-            "Chip [lead times|delivery times] {far} longer",
-            "Chip shortage no longer [expected to ease|seen ending] this year",
-        ),
-        (
-            "[Global|] chip shortage {end}",
-            (
-                "[Taiwan|Japan|Korea] chip [plants|foundries] [restart|back at work] after [quake|fire|"
-                "power cut]"
-            ),
-            "Chip [lead times|delivery times] {far} shorter",
-            "Chip [glut|oversupply] {begin}",
-        ),
-    ),
-    _commodity(
-        "freight",
-        "freight",
-        (
-            "[Port|Dockworkers'|Dock] strike {begin} [on East Coast|in Europe|at biggest ports]",
-            "[Canal|Strait|Sea lane] [blocked|closed|shut] [by grounded ship|by drought|after attacks]",
-            "Container [freight rates|rates] {far} higher",
-            "[Port|Canal] reopening [delayed|put off|no longer expected this month]",
-        ),
-        (
-            "[Port|Dockworkers'|Dock] strike {end} [on East Coast|in Europe|at biggest ports]",
-            (
-                "[Canal|Strait|Sea lane] [reopens|reopened|cleared] [after grounded ship is freed|after "
-                "rain|as attacks stop]"
-            ),
-            "Container [freight rates|rates] {far} lower",
-            "[Port|Canal] closure [avoided|called off|no longer expected]",
-        ),
-    ),
-)
 
 _OWN = (
     Frame(
@@ -278,19 +108,7 @@ _RIVAL = (
         grade=1,
     ),
 )
-_NOTHING = Frame(
-    "as expected",
-    (
-        "{cartel} [keeps|leaves] [output|production|quotas] unchanged, as [widely|] expected",
-        "U.S. crude [stocks|inventories] [rise|fall] {lo} barrels, [exactly|just] as forecast",
-        "{cartel} [meeting|talks] [ends|close] without [change|surprise]",
-    ),
-    "supply stays as expected",
-    factors=(("oil", 0.0),),
-    grade=1,
-)
-_FIXED = {
-    "cartel": _CARTEL,
+_SLOTS = {
     "begin": _BEGIN,
     "end": _END,
     "keep": _KEEP,
@@ -298,22 +116,11 @@ _FIXED = {
     "trouble": _TROUBLE,
     "flow": _FLOW,
     "site": _SITE,
-    "does_not": "[does not agree to|rules out plan to|will not|shelves plan to|fails to agree to]",
 }
-FACTORS = ("oil", "copper", "gas", "grain", "chips", "freight")
 
 
-def draw(dice: Dice, subject: Asset | None, other: Asset | None, factor: str = "") -> Event:
-    """A company's own trouble or relief; without a subject, a commodity's, of `factor` where given."""
-    facts = dict(_FIXED)
-    if subject is None:
-        low = dice.between(0.3, 1.2)
-        facts |= {"lo": f"{low:.1f} [mln|million]", "hi": f"{low * dice.between(1.8, 3.0):.1f} [mln|million]"}
-        factor = factor or FACTORS[dice.weighted((5, 1, 1, 1, 1, 1.5))]
-        if factor == "oil" and dice.chance(0.07):
-            return draw_event(dice, Kind.SUPPLY, _NOTHING, None, None, facts)
-        pair = dice.pick(_OIL) if factor == "oil" else _OTHERS[FACTORS.index(factor) - 1]
-        return draw_event(dice, Kind.SUPPLY, dice.pick(pair), None, None, facts)
-    if other is not None and dice.chance(0.3):
-        return draw_event(dice, Kind.SUPPLY, dice.pick(_RIVAL), subject, other, facts)
-    return draw_event(dice, Kind.SUPPLY, dice.pick(_OWN), subject, None, facts)
+def draw(dice: Dice, subject: Asset, other: Asset) -> Event:
+    """Trouble or relief, in some cases one that concerns `other` too."""
+    if dice.chance(0.3):
+        return draw_event(dice, Kind.SUPPLY, dice.pick(_RIVAL), subject, other, _SLOTS)
+    return draw_event(dice, Kind.SUPPLY, dice.pick(_OWN), subject, None, _SLOTS)
