@@ -1,0 +1,1 @@
+"""Evaluations: what models and forecasts are worth, beside baselines. `htfi eval` runs them."""

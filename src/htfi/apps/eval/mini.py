@@ -1,0 +1,100 @@
+"""`htfi eval mini`: the mini models on simulated weeks never seen, beside bags of words and shuffled text."""
+
+import time
+from pathlib import Path
+
+import click
+
+from htfi.simulation.stories import FIRST_EVALUATION_SEED
+
+NUM_STORIES = 1_000
+NUM_TRAINING = 20_000  # stories that the baselines learn from
+
+_EPILOG = """\b
+Examples:
+  htfi eval mini
+  htfi eval mini --stories 300 --html build/mini.html
+  htfi eval mini --target mine/mini-target --draft mine/mini-draft --json build/mini.json
+"""
+
+
+@click.command("mini", short_help="The mini models on simulated weeks they never saw.", epilog=_EPILOG)
+@click.option(
+    "--target", type=click.Path(path_type=Path), help="Folder of the target.  [default: the shipped one]"
+)
+@click.option(
+    "--draft", type=click.Path(path_type=Path), help="Folder of the draft.  [default: the shipped one]"
+)
+@click.option("--stories", "num_stories", default=NUM_STORIES, show_default=True, type=click.IntRange(2))
+@click.option(
+    "--training-stories", "num_training", default=NUM_TRAINING, show_default=True, type=click.IntRange(100),
+    help="Stories that the baselines learn from.",
+)  # fmt: skip
+@click.option(
+    "--seed",
+    default=FIRST_EVALUATION_SEED,
+    show_default=True,
+    help="Of the stories; training has those below.",
+)
+@click.option(
+    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
+)
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
+)
+def command(
+    target: Path | None, draft: Path | None, num_stories: int, num_training: int, seed: int,
+    html_file: Path | None, json_file: Path | None,
+) -> None:  # fmt: skip
+    """Judge the views of target and draft on simulated news whose effect is known.
+
+    Beside them stand logistic regressions (scikit-learn, the extra [bench]) on the words of all headlines, on
+    words with tags, ages and recent returns (words+), and on these without words; the usual answer; and the
+    ceiling: one who understands all that is shown. Shuffled (sh.), with others' headlines under the same tags, a
+    reader must fall back to chance.
+    """
+    from htfi.apps.eval import table
+    from htfi.apps.eval.cases import training_cases, unseen_cases
+    from htfi.apps.eval.evaluation import DRAFT, TARGET, listen, read
+    from htfi.apps.eval.page import write_page
+    from htfi.decoding.config import DecodingConfig
+    from htfi.domain.writing import Dialect
+    from htfi.wiring.figures import report
+    from htfi.wiring.models import ModelsConfig, open_pair
+
+    cases = unseen_cases(seed, num_stories)
+    opened = open_pair(ModelsConfig(str(target or ""), str(draft or "")))
+    authors = {name: one.author(DecodingConfig()) for name, one in zip((TARGET, DRAFT), opened, strict=True)}
+    training = training_cases(num_training)
+    views = read(cases, training, authors, _stage)
+    rows, metrics = table.view_rows(views, cases), table.view_metrics(views)
+    notes = table.notes(views, num_stories)
+    fluency = None
+    if all(author.dialect is Dialect.MINI for author in authors.values()):
+        fluency = listen(cases, training, authors[TARGET], authors[DRAFT], _stage)
+        rows += table.fluency_rows(fluency)
+        metrics |= table.fluency_metrics(fluency)
+    else:
+        notes.append("a model without price tokens has no perplexity of passages and draws no paths")
+    report("mini", metrics, rows, seed=seed, json_file=json_file, kind="eval")
+    for note in notes:
+        click.echo(note)
+    if html_file is not None:
+        versions = [author.version for author in authors.values()]
+        write_page(html_file, views, cases, rows, metrics, notes, versions)
+        click.echo(f"page written to {html_file}", err=True)
+
+
+class _stage:  # noqa: N801 - called like a function
+    """Tells on stderr how far a stage is, at most once a second."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._began_s = self._told_s = time.monotonic()
+        click.echo(f"{name} …", err=True)
+
+    def __call__(self, done: int, num: int) -> None:
+        now_s = time.monotonic()
+        if done >= num or now_s - self._told_s >= 5.0:
+            self._told_s = now_s
+            click.echo(f"{self._name}: {done:,} of {num:,}, {now_s - self._began_s:.1f} s", err=True)
