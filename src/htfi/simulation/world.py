@@ -105,7 +105,7 @@ def run_world(seed: int, number: int) -> World:
 
 def _base_returns(dice: Dice, num_assets: int, num_bars: int) -> Floats:
     rng = np.random.Generator(np.random.PCG64(dice.below(2**52)))
-    spec = MarketSpec.random(rng, num_assets=num_assets, family="stock", intraday=dice.chance(0.15))
+    spec = MarketSpec.random(rng, num_assets=num_assets, intraday=dice.chance(0.15))
     return simulate(spec, (), num_bars, dice.below(2**52)).log_returns
 
 

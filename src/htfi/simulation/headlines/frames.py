@@ -12,7 +12,7 @@ from htfi.simulation.events import Event, Kind
 # How big news is, in words that say so; sigmas of a bar for the subject.
 GRADE_SIGMAS = (1.1, 2.3, 4.2, 7.5)
 GRADE_SHARES = (0.24, 0.42, 0.25, 0.09)
-GRADE_CREDIBILITY = (0.8, 0.88, 0.92, 0.95)
+GRADE_CREDIBILITY = (0.76, 0.86, 0.91, 0.95)
 GRADE_VOLATILITY = (1.1, 1.4, 1.9, 2.8)
 SIZE_SPREAD = 0.22  # deviation of the log of a size, once the words are known
 
