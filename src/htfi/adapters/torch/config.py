@@ -63,6 +63,7 @@ class TrainingConfig(msgspec.Struct, frozen=True):
     target_rate: float = 2e-3
     draft_rate: float = 3e-3
     distillation: float = 0.7
+    muon: bool = True  # for the layers' matrices, instead of AdamW
     weight_decay: float = 0.1
     clip: float = 1.0
     warmup: float = 0.02  # of the budget

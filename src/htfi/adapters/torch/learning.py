@@ -9,7 +9,6 @@ Gradients are added in the order of the parts, so the number of threads changes 
 """
 
 import os
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -46,11 +45,8 @@ class Pair:
             for network in (self.target, self.draft):
                 for layer in network.model.layers:
                     layer.compile(dynamic=True)
-        self.optimiser = torch.optim.AdamW(
-            _groups(self.target, config.target_rate, config) + _groups(self.draft, config.draft_rate, config),
-            betas=(0.9, 0.95),
-            fused=True,
-        )
+        self.optimisers = _optimisers(self.target, config.target_rate, config)
+        self.optimisers += _optimisers(self.draft, config.draft_rate, config)
         self._parameters = [*self.target.parameters(), *self.draft.parameters()]
         on_cpu = device.type == "cpu"
         self._num_parts = config.parts if on_cpu else 1
@@ -67,8 +63,9 @@ class Pair:
 
         Sums by class of token [NUM_SUMS, NUM_CLASSES]; zeros unless `measured`, as measuring costs a tenth.
         """
-        for group in self.optimiser.param_groups:
-            group["lr"] = group["peak"] * rate_share
+        for optimiser in self.optimisers:
+            for group in optimiser.param_groups:
+                group["lr"] = group["peak"] * rate_share
         total = float(batch.weights.sum())
         parts = [
             Batch(
@@ -89,8 +86,9 @@ class Pair:
                     parameter.grad += gradient
         for network in (self.target, self.draft):  # apart, so that neither's size bounds the other's step
             nn.utils.clip_grad_norm_(network.parameters(), self.config.clip)
-        self.optimiser.step()
-        self.optimiser.zero_grad()
+        for optimiser in self.optimisers:
+            optimiser.step()
+            optimiser.zero_grad()
         return sums.cpu().numpy()
 
     def _learn(self, part: Batch, total_weight: float, measured: bool) -> tuple[tuple[Tensor, ...], Tensor]:
@@ -111,13 +109,14 @@ class Pair:
         return {
             "target": self.target.state_dict(),
             "draft": self.draft.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
+            "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
         }
 
     def load(self, state: dict[str, Any]) -> None:
         self.target.load_state_dict(state["target"])
         self.draft.load_state_dict(state["draft"])
-        self.optimiser.load_state_dict(state["optimiser"])
+        for optimiser, saved in zip(self.optimisers, state["optimisers"], strict=True):
+            optimiser.load_state_dict(saved)
 
     @staticmethod
     def _logits(network: Llama, ids: Tensor, picked: Tensor) -> Tensor:
@@ -126,15 +125,27 @@ class Pair:
         return functional.linear(hidden, network.head)
 
 
-def _groups(network: Llama, rate: float, config: TrainingConfig) -> list[dict[str, Any]]:
-    def group(parameters: Iterable[nn.Parameter], decay: float) -> dict[str, Any]:
-        return {"params": list(parameters), "peak": rate, "lr": rate, "weight_decay": decay}
-
-    parameters = list(network.parameters())
-    return [
-        group((p for p in parameters if p.ndim == 2), config.weight_decay),
-        group((p for p in parameters if p.ndim != 2), 0.0),
+def _optimisers(network: Llama, rate: float, config: TrainingConfig) -> list[torch.optim.Optimizer]:
+    """Muon (arXiv 2502.16982, whose scale lets it share AdamW's rate) for the layers' matrices, AdamW for the rest."""
+    embeddings: list[nn.Parameter] = []
+    matrices: list[nn.Parameter] = []
+    vectors: list[nn.Parameter] = []
+    for name, parameter in network.named_parameters():
+        inside = ".layers." in name and config.muon
+        (vectors if parameter.ndim != 2 else matrices if inside else embeddings).append(parameter)
+    groups: list[dict[str, Any]] = [
+        {"params": embeddings, "peak": rate, "weight_decay": config.weight_decay},
+        {"params": vectors, "peak": rate, "weight_decay": 0.0},
     ]
+    found: list[torch.optim.Optimizer] = [torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.95), fused=True)]
+    if matrices:
+        group = {"params": matrices, "peak": rate}
+        found.append(
+            torch.optim.Muon(
+                [group], lr=rate, weight_decay=config.weight_decay, adjust_lr_fn="match_rms_adamw"
+            )
+        )
+    return found
 
 
 @torch.no_grad()

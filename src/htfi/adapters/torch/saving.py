@@ -67,14 +67,24 @@ def load_checkpoint(out: Path, pair: Pair, vocab_size: int) -> Standing:
     if not path.exists():
         return Standing()
     try:
-        state: dict[str, Any] = torch.load(path, map_location=pair.device, weights_only=True)
+        content = io.BytesIO(path.read_bytes())
+    except OSError as error:
+        raise DependencyUnavailable(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        state: dict[str, Any] = torch.load(content, map_location=pair.device, weights_only=True)
         same = state["config"] == _bound(pair.config, vocab_size)
         standing = msgspec.convert(state["standing"], Standing)
         if same:
             pair.load(state)
-    except OSError as error:
-        raise DependencyUnavailable(f"{path} cannot be read: {error.strerror}") from error
-    except (RuntimeError, EOFError, KeyError, ValueError, TypeError, pickle.UnpicklingError) as error:
+    except (
+        OSError,
+        RuntimeError,
+        EOFError,
+        KeyError,
+        ValueError,
+        TypeError,
+        pickle.UnpicklingError,
+    ) as error:
         raise InvalidInput(f"{path} is damaged: remove it to begin again") from error
     if not same:
         raise InvalidInput(

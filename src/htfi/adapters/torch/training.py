@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from htfi.adapters.torch.batches import CLASS_NAMES, NUM_CLASSES, Batch, Batches, Place, Source
 from htfi.adapters.torch.config import TrainingConfig, rate_share
+from htfi.adapters.torch.device import find_device
 from htfi.adapters.torch.learning import (
     AGREE,
     COUNT,
@@ -34,7 +35,6 @@ from htfi.adapters.torch.saving import (
     rewind_log,
     save_checkpoint,
 )
-from htfi.domain.errors import InvalidInput
 
 _SAMPLE_ROWS = 4
 _MEASURE_EVERY = 4  # steps
@@ -86,18 +86,6 @@ def train(
         ) as batches,
     ):
         return run.until_done(batches, stop)
-
-
-def find_device(name: str) -> torch.device:
-    """'auto' is the GPU where there is one. Raises: InvalidInput."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:  # torch built without CUDA asserts
-        raise InvalidInput(f"device {name!r} is not to be had here: use cpu, cuda or auto") from error
-    return device
 
 
 class _Run:
@@ -234,11 +222,11 @@ def _line(standing: Standing, progress: float, rate: float, metrics: dict[str, f
 def _device_name(device: torch.device) -> str:
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    return f"{device.type}, {torch.get_num_threads()} threads"
+    return "cpu"
 
 
 @contextmanager
-def _stopping() -> Iterator[Event]:
+def _stopping() -> Generator[Event]:
     """An event that SIGTERM or SIGINT sets, instead of ending the process in the middle of a step."""
     stop = Event()
 
