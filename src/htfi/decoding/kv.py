@@ -47,7 +47,7 @@ class Arena:
 
     @property
     def num_rows(self) -> int:
-        return sum(row is not None for row in self._slots)
+        return len(self._slots) - self._slots.count(None)
 
     @property
     def capacity(self) -> int:

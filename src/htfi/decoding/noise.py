@@ -16,10 +16,15 @@ Doubles = NDArray[np.float64]
 _STEP = 0x9E3779B97F4A7C15
 _FIRST = 0xBF58476D1CE4E5B9
 _SECOND = 0x94D049BB133111EB
+_FIRST64, _SECOND64 = np.uint64(_FIRST), np.uint64(_SECOND)
+_SHIFT_30, _SHIFT_27, _SHIFT_31 = np.uint64(30), np.uint64(27), np.uint64(31)
 _LANES = (0xD1B54A32D192ED03, 0xABC98388FB8FAC03)  # odd; they keep stream and position apart
 _MASK64 = 2**64 - 1
-_UNUSED_BITS = 12
-_TABLE_BITS = 14
+_SLACK = 1e-12  # above the logarithm's own errors, so that a bin's ends bound all of it
+_BITS = 52
+_KEPT_BITS = 6  # of the mantissa, in the table of bounds: noise above 1 is known within 0.02
+_CUT = 52 - _KEPT_BITS
+_FIRST_BIN = 1023 << _KEPT_BITS  # of the float 1.0
 
 
 def key(seed: int, stream: int, position: int) -> int:
@@ -44,15 +49,15 @@ def counters(token_ids: Ids) -> Keys:
 
 
 def hashes(row_keys: Keys, token_counters: Keys) -> Keys:
-    """52 fair bits for each key [N] and counter [C]: [N, C]. The greater the hash, the greater its noise."""
+    """52 fair bits for each key [N] and counter [C]: [N, C]. The smaller the hash, the greater its noise."""
     bits = _mix(row_keys[:, None] + token_counters)
-    bits >>= np.uint64(_UNUSED_BITS)
+    bits >>= np.uint64(64 - _BITS)
     return bits
 
 
 def gumbel_of(bits: Keys) -> Doubles:
-    """Standard Gumbel noise of hashes: -log(-log(u)) with u = (bits + 1/2) / 2^52, exact and never 0 or 1."""
-    return -exact_log(-exact_log((bits.astype(np.float64) + 0.5) * 2.0**-52))
+    """Standard Gumbel noise of hashes: -log(-log(u)) with u = 1 - (bits + 1/2) / 2^52, exact and never 0 or 1."""
+    return -exact_log(-exact_log(1.0 - (bits.astype(np.float64) + 0.5) * 2.0**-_BITS))
 
 
 def gumbel(row_keys: Keys, token_ids: Ids) -> Doubles:
@@ -61,18 +66,23 @@ def gumbel(row_keys: Keys, token_ids: Ids) -> Doubles:
 
 
 def gumbel_bounds(bits: Keys) -> tuple[Doubles, Doubles]:
-    """Two numbers between which the noise of each hash lies, by table: many times cheaper than the noise."""
-    bins = (bits >> np.uint64(52 - _TABLE_BITS)).astype(np.int64)
-    return _LOW.take(bins), _HIGH.take(bins)
+    """Two numbers between which the noise of each hash lies, by table: many times cheaper than the noise.
+
+    A bin is a hash's float with its mantissa cut short, so that the bins are fine where the noise is great.
+    """
+    places = (bits.astype(np.float64) + 1.0).view(np.int64)
+    places >>= _CUT
+    places -= _FIRST_BIN
+    return _LOW.take(places), _HIGH.take(places)
 
 
 def _mix(x: Keys) -> Keys:
     """SplitMix64's output function, in place where x is new."""
-    x ^= x >> np.uint64(30)
-    x *= np.uint64(_FIRST)
-    x ^= x >> np.uint64(27)
-    x *= np.uint64(_SECOND)
-    x ^= x >> np.uint64(31)
+    x ^= x >> _SHIFT_30
+    x *= _FIRST64
+    x ^= x >> _SHIFT_27
+    x *= _SECOND64
+    x ^= x >> _SHIFT_31
     return x
 
 
@@ -103,6 +113,12 @@ def exact_log(x: Doubles) -> Doubles:
     return power * _LN2_HIGH + (2.0 * f * series + power * _LN2_LOW)
 
 
-_FIRSTS = np.arange(2**_TABLE_BITS, dtype=np.uint64) << np.uint64(52 - _TABLE_BITS)
-_LOW = gumbel_of(_FIRSTS)
-_HIGH = gumbel_of(_FIRSTS + np.uint64(2 ** (52 - _TABLE_BITS) - 1))
+def _bound_tables() -> tuple[Doubles, Doubles]:
+    edges = (np.arange(_FIRST_BIN, _FIRST_BIN + (_BITS << _KEPT_BITS) + 2) << _CUT).view(np.float64) - 1.0
+    firsts = np.minimum(np.ceil(edges), 2.0**_BITS)  # the least whole number of each bin
+    least, most = firsts[:-1], np.maximum(firsts[1:] - 1.0, 0.0)  # a bin with no whole number is never asked
+    low, high = (gumbel_of(bits.astype(np.uint64)) for bits in (most, np.minimum(least, 2.0**_BITS - 1.0)))
+    return low - _SLACK, high + _SLACK
+
+
+_LOW, _HIGH = _bound_tables()

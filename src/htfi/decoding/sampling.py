@@ -13,7 +13,6 @@ from htfi.decoding.ports import Floats, Ids
 from htfi.domain.errors import InvalidInput
 
 _GROUP = 8192  # scores worked on at once: more would leave the processor's nearest memory
-_SLACK = 1e-9  # above what rounding can move the bounds of a score by, for scores up to a million
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +48,17 @@ def choose(logits: Floats, admitted: Admitted, temperature: float, row_keys: Key
         top = scores[np.arange(len(scores)), best]
         return np.where(np.isfinite(top), admitted.ids[best], -1)
     scaled = scores.astype(np.float64)
-    scaled /= temperature
+    if temperature != 1.0:
+        scaled /= temperature
     bits = hashes(row_keys, admitted.counters)
     low, high = gumbel_bounds(bits)
     low += scaled
-    floor = low.max(axis=1)  # the best score is at least this
     high += scaled
-    floor -= _SLACK * (1.0 + np.abs(floor))
+    floor = low.max(
+        axis=1
+    )  # the best score is at least this; rounding keeps the order, so no slack is needed
     rows, places = (high >= floor[:, None]).nonzero()  # by row, then by token; none where the floor is NaN
-    if len(rows) == len(floor) and np.isfinite(floor).all():
+    if len(rows) == len(floor) and (len(rows) == 1 or np.isfinite(floor).all()):
         return admitted.ids[places]
     exact = scaled[rows, places] + gumbel_of(bits[rows, places])
     return _settle(rows, exact, admitted.ids[places], np.isfinite(floor))

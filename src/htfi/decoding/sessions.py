@@ -93,9 +93,12 @@ class Sessions:
         batch = np.zeros((arena.num_slots, longest), np.int64)
         for row, tokens in zip(rows, ids, strict=True):
             batch[row.slot, : len(tokens)] = tokens
-        positions = arena.lengths()[:, None] + np.arange(longest)  # [B, T]
-        np.minimum(positions, self.network.shape.max_positions - 1, out=positions)  # padding
-        mask = arena.mask if longest == 1 else _causal(arena.mask, longest)
+        positions, mask = arena.lengths()[:, None], arena.mask  # [B, 1]
+        if longest > 1:
+            positions = np.minimum(
+                positions + np.arange(longest), self.network.shape.max_positions - 1
+            )  # padding
+            mask = _causal(mask, longest)
         out = self.network.forward(batch, positions, mask, arena.keys, arena.values)
         logits: list[Floats] = []
         for row, tokens in zip(rows, ids, strict=True):

@@ -1,0 +1,154 @@
+"""Sessions and author on the embedded engine: what is found, shared, queued or written beside others changes no bit."""
+
+import numpy as np
+import pytest
+
+from htfi.decoding.author import LocalAuthor
+from htfi.decoding.checkpoint.architecture import Architecture, Family, config_json
+from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.decoding.checkpoint.rope import Rope
+from htfi.decoding.checkpoint.weights import write_safetensors
+from htfi.decoding.config import DecodingConfig
+from htfi.decoding.paths import sample_paths
+from htfi.decoding.ports import Floats
+from htfi.decoding.sessions import Sessions
+from htfi.domain.writing import (
+    Choice,
+    Fixed,
+    Form,
+    Mark,
+    Prompt,
+    Refusal,
+    Request,
+    Sigmas,
+    Text,
+    Words,
+    Writing,
+)
+
+pytest.importorskip("onnxruntime")
+from htfi.adapters.onnx.network import OnnxNetwork
+from htfi.adapters.onnx.written import Precision
+from tiny_network import TinyTokenizer
+
+TOKENIZER = TinyTokenizer()
+HIDDEN, LAYERS, HEADS, HEAD_DIM, INNER = 64, 3, 4, 16, 96
+FORM: Form = (
+    Fixed((Mark("view"),)),
+    Words("words", 16, Mark("end"), (Mark("size"),)),
+    Choice("direction", ((Mark("up"),), (Mark("flat"),), (Mark("down"),))),
+    Fixed((Mark("/view"), Text(" so"))),
+    Choice("way", ((Text(" up"),), (Text(" down"),))),
+)
+NEWS: Prompt = (Mark("s"), Mark("news"), Text(" the price rose and fell and rose again"), Mark("/news"))
+
+
+@pytest.fixture(scope="module", params=[Precision.FP32, Precision.INT8])
+def network(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> OnnxNetwork:
+    folder = tmp_path_factory.mktemp("model")
+    architecture = Architecture(
+        family=Family.LLAMA,
+        hidden_size=HIDDEN,
+        num_layers=LAYERS,
+        num_heads=HEADS,
+        num_kv_heads=HEADS // 2,
+        head_dim=HEAD_DIM,
+        intermediate_size=INNER,
+        vocab_size=TOKENIZER.vocab_size,
+        max_positions=512,
+        norm_eps=1e-5,
+        activation="silu",
+        tie_embeddings=False,
+        rope=Rope(),
+    )
+    rng = np.random.Generator(np.random.PCG64(1))
+
+    def weights(*sizes: int) -> Floats:
+        return (rng.standard_normal(sizes) / np.sqrt(sizes[-1])).astype(np.float32)
+
+    ones = np.ones(HIDDEN, np.float32)
+    tensors = {
+        "model.embed_tokens.weight": weights(TOKENIZER.vocab_size, HIDDEN),
+        "lm_head.weight": 2 * weights(TOKENIZER.vocab_size, HIDDEN),
+        "model.norm.weight": ones,
+    }
+    for layer in range(LAYERS):
+        own = f"model.layers.{layer}."
+        tensors |= {
+            f"{own}input_layernorm.weight": ones,
+            f"{own}post_attention_layernorm.weight": ones,
+            f"{own}self_attn.q_proj.weight": weights(HEADS * HEAD_DIM, HIDDEN),
+            f"{own}self_attn.k_proj.weight": weights(HEADS // 2 * HEAD_DIM, HIDDEN),
+            f"{own}self_attn.v_proj.weight": weights(HEADS // 2 * HEAD_DIM, HIDDEN),
+            f"{own}self_attn.o_proj.weight": weights(HIDDEN, HEADS * HEAD_DIM),
+            f"{own}mlp.gate_proj.weight": weights(INNER, HIDDEN),
+            f"{own}mlp.up_proj.weight": weights(INNER, HIDDEN),
+            f"{own}mlp.down_proj.weight": weights(HIDDEN, INNER),
+        }
+    (folder / "config.json").write_bytes(config_json(architecture))
+    write_safetensors(folder / "model.safetensors", tensors)
+    (folder / "tokenizer.json").write_text("{}")
+    return OnnxNetwork(ModelFolder.open(folder), request.param, cache_folder=folder / "cache")
+
+
+def test_a_rows_logits_have_the_same_bits_whatever_is_read_beside_it_and_how_it_is_cut(network: OnnxNetwork):
+    rng = np.random.Generator(np.random.PCG64(2))
+
+    def tokens(num: int) -> list[int]:
+        return rng.integers(0, TOKENIZER.vocab_size, num).tolist()
+
+    prompt, written = tokens(50), tokens(24)
+
+    def logits(num_others: int = 0, width: int = 1, limit: int = 80, **settings: int) -> Floats:
+        sessions = Sessions(network, DecodingConfig(**settings))
+        others = [sessions.open(tokens(20 + 13 * k), 250).row for k in range(num_others)]
+        opened = sessions.open(prompt, limit)
+        (row,) = sessions.fork(opened.row, 1)
+        sessions.close(opened.row)
+        after = [opened.logits[None]]
+        for begin in range(0, len(written), width):
+            beside = [tokens(1 + int(rng.integers(3))) for _ in others]
+            after.append(sessions.extend([*others, row], [*beside, written[begin : begin + width]])[-1])
+        return np.concatenate(after)
+
+    alone = logits()
+    assert np.isfinite(alone).all()
+    assert alone.std() > 0.1
+    for other in (
+        logits(num_others=1),
+        logits(num_others=6),
+        logits(width=3),
+        logits(width=24),
+        logits(limit=400),
+        logits(block_tokens=7),
+        logits(block_tokens=64, cache_bytes=0),
+    ):
+        assert np.array_equal(alone, other)
+
+
+def test_answers_and_paths_are_the_same_alone_together_warm_and_after_a_crash(network: OnnxNetwork):
+    requests = [
+        Request(
+            (*NEWS, Text(f" {name}"), Sigmas((0.5, -2.0))), FORM, seed=i, temperature=1.0, shared=len(NEWS)
+        )
+        for i, name in enumerate(["a", "bc", "def up", "g", "up down", "b"])
+    ]
+
+    def author(**settings: int) -> LocalAuthor:
+        return LocalAuthor(network, TOKENIZER, "tiny", DecodingConfig(**settings))
+
+    def written(engine: LocalAuthor, asked: list[Request]) -> list[tuple[int, ...]]:
+        answers = engine.write(asked)
+        assert all(isinstance(answer, Writing) for answer in answers), answers
+        return [answer.tokens for answer in answers if isinstance(answer, Writing)]
+
+    alone = [written(author(), [request])[0] for request in requests]
+    assert len(set(alone)) == len(alone)
+    warm = author()
+    for engine in (warm, warm, author(max_batch=2), author(block_tokens=5)):
+        assert written(engine, requests) == alone
+    prefix = warm.vocabulary.encode((*NEWS, Mark("path")))
+    paths = sample_paths(warm.sessions, warm.vocabulary, prefix, 12, 6, seed=1)
+    cold = author(max_forks=5, cache_bytes=0)
+    assert not isinstance(paths, Refusal)
+    assert np.array_equal(paths, sample_paths(cold.sessions, cold.vocabulary, prefix, 12, 6, seed=1))
