@@ -8,6 +8,7 @@ import msgspec
 from htfi.simulation.companies import Asset
 from htfi.simulation.dice import Dice
 from htfi.simulation.events import Event, Kind
+from htfi.simulation.headlines.grammar import expand
 
 # How big news is, in words that say so; sigmas of a bar for the subject.
 GRADE_SIGMAS = (1.1, 2.3, 4.2, 7.5)
@@ -38,6 +39,17 @@ GRADE_WORDS: tuple[dict[str, str], ...] = (
     },
 )
 _GRADED = ("{by}", "{far}", "{adj}", "{hit}")
+
+# Frames whose phrases all say the same thing: a rewrite may use any. Of the others an event keeps one phrase.
+_ONE_FACT = frozenset({
+    "comparison", "figures", "correction", "move", "step", "data", "beat", "miss", "in line", "raised", "cut",
+    "beat, outlook cut", "miss, outlook raised", "to buy", "to be bought", "denied", "confirmed", "warning",
+})  # fmt: skip
+# Slots that hold facts: settled once, so that a rewrite does not change them.
+_SETTLED = (
+    "goods", "site", "suit", "trouble", "metric", "outlook", "goodies", "evils", "flow", "n", "about", "fight", "peace",
+    "whom", "asset", "court", "watchdog", "q",
+)  # fmt: skip
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -74,6 +86,11 @@ def draw_event(
     if other is not None:
         slots["o"] = other.short
     slots.update(facts or {})
+    if frame.subkind not in _ONE_FACT:
+        phrases = (dice.pick(phrases),)
+    for name in _SETTLED:
+        if name in slots:
+            slots[name] = expand(slots[name], slots, dice)
     scale = GRADE_SIGMAS[grade] * math.exp(SIZE_SPREAD * dice.normal())
     return Event(
         kind=kind,
