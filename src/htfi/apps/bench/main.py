@@ -2,7 +2,7 @@
 
 import click
 
-from htfi.apps.bench import ledger, ticks
+from htfi.apps.bench import engine, ledger, ticks
 
 
 @click.group("bench")
@@ -13,8 +13,10 @@ def command() -> None:
     Examples:
       htfi bench ticks                           latency, throughput and memory of market state
       htfi bench ledger --json build/ledger.json appends, verification and proofs
+      htfi bench engine                          steps of a language model on one core
     """
 
 
 command.add_command(ticks.command)
 command.add_command(ledger.command)
+command.add_command(engine.command)

@@ -1,0 +1,93 @@
+"""One engine in a process of its own, on one core, asked over standard input. `htfi bench engine` starts it.
+
+A request is a line of JSON, {"rows", "new", "repeats"}; the answer is {"ms"}, the median. The engine named 'machine'
+answers {"read_bytes_per_s", "operations_per_s"} instead: what this core gives at best.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from htfi.apps.bench.engine_peers import Engine, MissingPeerError, Pass, open_engine
+from htfi.domain.errors import HtfiError
+
+MACHINE = "machine"
+_NUM_FLOATS = 1 << 26  # 256 MB: past any cache
+_GEMM_SIZE = 1024
+
+
+def main() -> None:
+    name, folder, cache, context, seed, core = sys.argv[1:]
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {int(core)})
+    try:
+        engine = (
+            None if name == MACHINE else open_engine(name, Path(folder), Path(cache), int(context), int(seed))
+        )
+    except (MissingPeerError, HtfiError) as missing:
+        _say({"missing": str(missing)})
+        return
+    _say({"ready": name})
+    passes: dict[tuple[int, int], tuple[Pass, Pass]] = {}
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if engine is None:
+            _say(machine_rates())
+            continue
+        key = (asked["rows"], asked["new"])
+        _say({"ms": _timed(engine, passes, key, asked["repeats"])})
+
+
+def machine_rates() -> dict[str, float]:
+    """Bytes read a second, the better of a sum of products and a copy; float32 operations a second in a GEMM."""
+    floats = np.ones(_NUM_FLOATS, np.float32)
+    other = np.empty_like(floats)
+    square = np.ones((_GEMM_SIZE, _GEMM_SIZE), np.float32)
+    result = np.empty_like(square)
+    read_s = _best_s(lambda: np.dot(floats, floats))
+    copy_s = _best_s(lambda: np.copyto(other, floats))
+    gemm_s = _best_s(lambda: np.matmul(square, square, out=result))
+    rate = max(floats.nbytes / read_s, 2 * floats.nbytes / copy_s)
+    return {"read_bytes_per_s": rate, "operations_per_s": 2 * _GEMM_SIZE**3 / gemm_s}
+
+
+def _timed(
+    engine: Engine, passes: dict[tuple[int, int], tuple[Pass, Pass]], key: tuple[int, int], repeats: int
+) -> float:
+    if key not in passes:
+        passes.clear()  # one past at a time: a large one would take memory from the others
+        passes[key] = engine(*key)
+        _run(*passes[key])
+    return median(_run(*passes[key]) for _ in range(repeats)) * 1e3
+
+
+def _run(go: Pass, undo: Pass) -> float:
+    began = time.perf_counter()
+    go()
+    taken_s = time.perf_counter() - began
+    undo()
+    return taken_s
+
+
+def _best_s(act: Callable[[], object]) -> float:
+    act()
+    times: list[float] = []
+    for _ in range(5):
+        began = time.perf_counter()
+        act()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def _say(answer: object) -> None:
+    print(json.dumps(answer), flush=True)  # noqa: T201  # the protocol's own channel
+
+
+if __name__ == "__main__":
+    main()
