@@ -13,6 +13,7 @@ pytest.importorskip("onnxruntime")
 from htfi.apps.bench import engine
 from htfi.apps.bench.engine_agreement import top1_agreement
 from htfi.apps.bench.engine_target import TARGET, num_parameters, work, write_target
+from htfi.decoding.checkpoint.architecture import config_json
 from htfi.decoding.checkpoint.folder import ModelFolder
 
 SMALL = dataclasses.replace(
@@ -58,7 +59,9 @@ def test_bench_reports_each_engine_that_is_there_and_a_line_for_the_one_that_is_
 
 
 def test_agreement_is_whole_with_itself_and_less_with_coarse_bytes(tmp_path: Path) -> None:
-    write_target(tmp_path, 3, dataclasses.replace(SMALL, num_layers=3, vocab_size=2000))
+    model_folders = pytest.importorskip("model_folders")
+    config = json.loads(config_json(dataclasses.replace(SMALL, vocab_size=2000, tie_embeddings=False)))
+    model_folders.save(model_folders.causal_model(config, 3), tmp_path)
     cache = tmp_path / "cache"
     assert top1_agreement(tmp_path, "fp32", seed=1, cache=cache) == 1.0
     coarse = top1_agreement(tmp_path, "int8", seed=1, cache=cache)
