@@ -67,7 +67,7 @@ def test_every_row_answers_as_if_it_were_alone_and_new(data: st.DataObject, cach
                 del ids[length:]
             elif act == "fork":
                 num = data.draw(st.integers(1, 3))
-                if sessions.has_room(row.limit, num):
+                if sessions.has_room(*[row.limit] * num):
                     held += [(fork, list(ids)) for fork in sessions.fork(row, num)]
             else:
                 sessions.close(row)

@@ -5,7 +5,7 @@ import pytest
 
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
-from htfi.domain.errors import InvalidInput
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.writing import (
     Choice,
     Dialect,
@@ -174,3 +174,49 @@ def test_a_network_that_breaks_once_refuses_and_spoils_nothing_after(pass_number
     assert any(isinstance(answer, Refusal) and "finite" in answer.reason for answer in first)
     healthy = written(author().write(requests))
     assert [answer.tokens for answer in written(engine.write(requests))] == [a.tokens for a in healthy]
+
+
+class Absent(TinyNetwork):
+    """Cannot be reached from this pass on."""
+
+    def __init__(self, vocab_size: int, last_pass: int) -> None:
+        super().__init__(vocab_size)
+        self.last_pass = last_pass
+
+    def forward(self, ids, positions, mask, keys, values):
+        if self.num_passes == self.last_pass:
+            raise DependencyUnavailable("the engine is gone")
+        return super().forward(ids, positions, mask, keys, values)
+
+
+@pytest.mark.parametrize("last_pass", [0, 3, 9, 12, 20])
+def test_a_network_that_is_gone_refuses_what_is_left_and_holds_nothing(last_pass: int):
+    config = DecodingConfig(block_tokens=8, max_batch=2)
+    engine = LocalAuthor(Absent(TOKENIZER.vocab_size, last_pass), TOKENIZER, "tiny", config)
+    answers = engine.write([question(" abc", seed=i) for i in range(4)])
+    assert answers[-1] == Refusal("the engine is gone")
+    assert engine.sessions.arena.num_rows == 0
+
+
+def test_memory_held_by_others_is_a_refusal_and_no_endless_wait():
+    engine = author(batch_bytes=2 * 64 * TinyNetwork(1).shape.kv_bytes_per_token)
+    held = engine.sessions.open([1, 2, 3], 100).row
+    (refused,) = engine.write([question(" abc")])
+    assert isinstance(refused, Refusal)
+    assert "held by other" in refused.reason
+    engine.sessions.close(held)
+    assert isinstance(engine.write([question(" abc")])[0], Writing)
+
+
+def test_forced_tokens_are_read_in_one_pass_with_the_next_choice():
+    engine = author()
+    form = (
+        Choice("one", ((Text("a"),), (Text("b"),))),
+        Fixed((Text(" the price is known and"),)),
+        Choice("two", ((Text("c"),), (Text("d"),))),
+    )
+    asked = Request((Text("abc"),), form)
+    (answer,) = written(engine.write([asked]))
+    assert len(answer.tokens) > 10
+    assert isinstance(engine.sessions.network, TinyNetwork)
+    assert engine.sessions.network.num_passes == 2

@@ -16,7 +16,7 @@ from htfi.decoding.kv import Row
 from htfi.decoding.noise import key
 from htfi.decoding.ports import Floats, Network, Tokenizer
 from htfi.decoding.sampling import check_temperature, choose
-from htfi.decoding.sessions import Sessions
+from htfi.decoding.sessions import Sessions, ToRead
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.writing import Dialect, Refusal, Request, Writing
@@ -111,11 +111,11 @@ class LocalAuthor:
         Who joins when depends on sizes alone, never on what the cache holds: a replay goes the same way.
         """
         while waiting or writing:
-            while waiting and self._can_join(waiting[0], len(writing)):
-                logits = self._join(waiting[0])
-                writing.append(waiting.popleft())
-                self._step(writing[-1:], [logits], writing, answers)
-            if waiting and not writing:
+            joining = self._next(waiting, len(writing))
+            logits = self._join(joining)
+            writing += [waiting.popleft() for _ in joining]
+            self._step(joining, logits, writing, answers)
+            if waiting and not joining and not writing:
                 answers[waiting.popleft().place] = Refusal("the memory is held by other sequences; ask again")
             if writing:
                 jobs, logits = self._read_pending(writing)
@@ -151,14 +151,29 @@ class LocalAuthor:
         asked = Asked(request, form, prompt, len(self._opening) + len(first), head, state)
         return self.sessions.refusal(asked.limit) or asked
 
-    def _can_join(self, job: _Job, num_writing: int) -> bool:
-        return num_writing < self.sessions.config.max_batch and self.sessions.has_room(job.asked.limit)
+    def _next(self, waiting: Sequence[_Job], num_writing: int) -> list[_Job]:
+        """The jobs at the head of the queue for which there is room."""
+        joining: list[_Job] = []
+        for job in waiting:
+            limits = [other.asked.limit for other in (*joining, job)]
+            if num_writing + len(limits) > self.sessions.config.max_batch or not self.sessions.has_room(
+                *limits
+            ):
+                break
+            joining.append(job)
+        return joining
 
-    def _join(self, job: _Job) -> Floats:
-        asked = job.asked
-        opened = self.sessions.open([*asked.prompt, *asked.head], asked.limit, asked.num_shared)
-        job.row, job.num_reused = opened.row, min(opened.num_reused_tokens, len(asked.prompt))
-        return opened.logits
+    def _join(self, jobs: Sequence[_Job]) -> list[Floats]:
+        if not jobs:
+            return []
+        prompts = [
+            ToRead([*asked.prompt, *asked.head], asked.limit, asked.num_shared)
+            for asked in (job.asked for job in jobs)
+        ]
+        opened = self.sessions.open_all(prompts)
+        for job, (row, _, num_reused) in zip(jobs, opened, strict=True):
+            job.row, job.num_reused = row, min(num_reused, len(job.asked.prompt))
+        return [logits for _, logits, _ in opened]
 
     def _read_pending(self, writing: Sequence[_Job]) -> tuple[list[_Job], list[Floats]]:
         """Let the network read what is written; the jobs of which nothing is left to read, with their logits.

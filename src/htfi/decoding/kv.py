@@ -174,6 +174,10 @@ class Block:
     keys: Floats
     values: Floats
 
+    @property
+    def num_tokens(self) -> int:
+        return self.keys.shape[2]
+
 
 class PrefixCache:
     """Blocks of prompts by their chained hash, the least recently used overwritten first."""
@@ -213,7 +217,7 @@ class PrefixCache:
         if key in self._places or not self.num_blocks:
             return
         slot = self._free.pop() if self._free else self._places.popitem(last=False)[1][0]
-        num_tokens = block.keys.shape[2]
+        num_tokens = block.num_tokens
         self._keys[slot, :, :, :num_tokens] = block.keys
         self._values[slot, :, :, :num_tokens] = block.values
         self._places[key] = (slot, num_tokens)

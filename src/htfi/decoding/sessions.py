@@ -19,6 +19,14 @@ from htfi.domain.errors import InvalidInput, ShapeMismatch
 from htfi.domain.writing import Refusal
 
 
+class ToRead(NamedTuple):
+    """A prompt's ids, how many tokens its row may grow to, and how many others are likely to share."""
+
+    ids: Sequence[int]
+    limit: int
+    shared: int = 0
+
+
 class Opened(NamedTuple):
     """A row that holds a prompt: the logits after its last token [V], and how many tokens were found already read."""
 
@@ -55,9 +63,9 @@ class Sessions:
             )
         return None
 
-    def has_room(self, num_tokens: int, num_rows: int = 1) -> bool:
-        """Whether so many rows of so many tokens can join now."""
-        return self.arena.fits([num_tokens] * num_rows)
+    def has_room(self, *limits: int) -> bool:
+        """Whether rows that may grow to so many tokens can join now, all of them."""
+        return self.arena.fits(limits)
 
     def num_rows_free(self, num_tokens: int) -> int:
         """How many rows of so many tokens can join now."""
@@ -68,18 +76,34 @@ class Sessions:
 
         A block ends after `shared` tokens, so that prompts which go on differently find those tokens read.
         """
-        if not 0 < len(ids) <= limit:
-            raise InvalidInput(f"a prompt of {len(ids)} tokens in a row of {limit}")
+        return self.open_all([ToRead(ids, limit, shared)])[0]
+
+    def open_all(self, prompts: Sequence[ToRead]) -> list[Opened]:
+        """Read several prompts one after the other, each finding what those before it have read."""
+        for ids, limit, _ in prompts:
+            if not 0 < len(ids) <= limit:
+                raise InvalidInput(f"a prompt of {len(ids)} tokens in a row of {limit}")
+        rows = self.arena.add(
+            [prompt.limit for prompt in prompts], max(len(prompt.ids) for prompt in prompts)
+        )
+        try:
+            return [self._open(row, ids, shared) for row, (ids, _, shared) in zip(rows, prompts, strict=True)]
+        except BaseException:
+            for row in rows:
+                self.close(row, wipe=True)
+            raise
+
+    def _open(self, row: Row, ids: Sequence[int], shared: int) -> Opened:
         read = self._read(ids, shared)
-        (row,) = self.arena.add([limit], len(ids))
         for _, block, _ in read.blocks:
             self.arena.append(row, block.keys, block.values)
         self.cache.touch([name for name, _, _ in read.blocks])
         if np.isfinite(read.logits).all():  # what is not finite would spoil every later question on it
             for name, block, found in read.blocks:
-                if not found:
+                whole = block.num_tokens == self.config.block_tokens or name == read.shared_name
+                if whole and not found:
                     self.cache.put(name, block)
-        num_reused = sum(block.keys.shape[2] for _, block, found in read.blocks if found)
+        num_reused = sum(block.num_tokens for _, block, found in read.blocks if found)
         return Opened(row, read.logits, num_reused)
 
     def extend(self, rows: Sequence[Row], ids: Sequence[Sequence[int]]) -> list[Floats]:
@@ -147,7 +171,11 @@ class Sessions:
             found = block is not None
             blocks.append((name, block or self._compute(ids[begin:end], begin, blocks)[0], found))
         block, logits = self._compute(ids[cut[0] :], cut[0], blocks)  # always, for its logits
-        return _Read([*blocks, (last, block, False)], logits)
+        blocks.append((last, block, False))
+        shared_name = next(
+            (name for (name, _, _), (_, end) in zip(blocks, cuts, strict=True) if end == shared), b""
+        )
+        return _Read(blocks, shared_name, logits)
 
     def _compute(
         self, ids: Sequence[int], begin: int, past: Sequence[tuple[bytes, Block, bool]]
@@ -170,6 +198,7 @@ class _Read(NamedTuple):
     """A prompt's blocks, each with its name and whether it was found, and the logits after its last token [V]."""
 
     blocks: list[tuple[bytes, Block, bool]]
+    shared_name: bytes  # of the block that ends the shared part
     logits: Floats
 
 
