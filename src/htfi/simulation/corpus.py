@@ -5,6 +5,7 @@ The question is put by the function that the reader uses, so that a model is ask
 
 from collections.abc import Iterator
 from enum import IntEnum
+from itertools import count
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -13,7 +14,7 @@ from htfi.domain.time import NS_PER_DAY
 from htfi.domain.writing import Dialect, Mark, Segment, Sigmas, Text
 from htfi.narrative.answer import Understanding, ideal
 from htfi.narrative.question import Question, put
-from htfi.simulation.stories import Story, stories
+from htfi.simulation.stories import Story, world_stories
 
 _AS_OF_NS = 1_000_000_000 * 10**9  # any instant: only the ages of the news are told
 
@@ -38,13 +39,22 @@ class Part(NamedTuple):
 
 TEXT_WEIGHT, PRICES_WEIGHT, WORDS_WEIGHT, VIEW_WEIGHT, PATH_WEIGHT = 0.1, 0.1, 0.5, 1.0, 0.4
 _NUMBERS_WEIGHT = 3.0  # of direction and size: two tokens of a story that everything else leads up to
+_STORIES_PER_WORLD = 12  # most worlds hold twice as many
 _SHORTENED_EVERY = 10
 _NUMBERS = 4  # marks between '<end>' and '</view>'; the first two are direction and size
 
 
 def passages(seed: int, start: int = 0) -> Iterator[list[Part]]:
-    """Stories of `seed` from number `start` on, as parts; endless. Some are short of history, as a new series is."""
-    for number, story in enumerate(stories(seed, start), start):
+    """Stories of `seed` from number `start` on, as parts; endless. Some are short of history, as a new series is.
+
+    Worlds hold different numbers of stories; the same number of each is taken, so that any story is found at once.
+    """
+    told: list[Story] = []
+    for number in count(start):
+        world, place = divmod(number, _STORIES_PER_WORLD)
+        if place == 0 or not told:
+            told = world_stories(seed, world)
+        story = told[place % len(told)]
         if number % _SHORTENED_EVERY == 0:
             left = number // _SHORTENED_EVERY % len(story.context)
             story = replace(story, context=story.context[len(story.context) - left :])
