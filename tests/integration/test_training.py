@@ -12,7 +12,6 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
-from training_stories import SOURCE, VOCAB, write_tokenizer
 
 from htfi.adapters.torch import saving
 from htfi.adapters.torch.batches import Batches, Place, Source, cut
@@ -22,6 +21,7 @@ from htfi.adapters.torch.training import Trained, train
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput, MissingExtra
 from htfi.wiring.training import train_models
+from training_stories import SOURCE, VOCAB, write_tokenizer
 
 TINY = TrainingConfig(
     target=Sizes(hidden=32, layers=2, heads=4, kv_heads=2, head_dim=8, intermediate=64, max_positions=64),

@@ -13,6 +13,7 @@ from contextlib import suppress
 from importlib import import_module
 from itertools import islice
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import NamedTuple, cast
 
@@ -84,8 +85,8 @@ def cut(stories: list[Story], batch_tokens: int, longest: int, seed: tuple[int, 
             group = []
         group.append(stories[index])
     groups.append(group)
-    shuffled = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed))).permutation(len(groups))
-    return [_batch(groups[index], longest) for index in shuffled]
+    draw = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
+    return [_batch(groups[int(index)], longest) for index in draw.permutation(np.arange(len(groups)))]
 
 
 def _padded(length: int, longest: int) -> int:
@@ -131,7 +132,7 @@ class Batches:
         self._closed = threading.Event()
         spawning = multiprocessing.get_context("spawn")
         self._pipes: list[Connection] = []
-        self._processes: list[multiprocessing.process.BaseProcess] = []
+        self._processes: list[BaseProcess] = []
         for worker in range(workers):
             receiving, sending = spawning.Pipe(duplex=False)
             process = spawning.Process(

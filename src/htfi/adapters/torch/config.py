@@ -76,7 +76,6 @@ class TrainingConfig(msgspec.Struct, frozen=True):
     device: str = "auto"
     threads: int | None = None  # on a CPU; as many as there are cores
     parts: int = 4  # of a batch, on a CPU
-    compiled: bool = False
 
     def __post_init__(self) -> None:
         if self.tokens is None and not self.minutes > 0:

@@ -10,6 +10,7 @@ Gradients are added in the order of the parts, so the number of threads changes 
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from torch.nn import functional
 
 from htfi.adapters.torch.batches import NUM_CLASSES, Batch
 from htfi.adapters.torch.config import TrainingConfig
+from htfi.adapters.torch.device import tensor
 from htfi.adapters.torch.llama import Llama, initialise
 
 # Rows of the sums that a step reports, each by class of token.
@@ -41,10 +43,6 @@ class Pair:
         initialise(self.draft, config.seed + 1)
         self.target.to(device)
         self.draft.to(device)
-        if config.compiled:
-            for network in (self.target, self.draft):
-                for layer in network.model.layers:
-                    layer.compile(dynamic=True)
         self.optimisers = _optimisers(self.target, config.target_rate, config)
         self.optimisers += _optimisers(self.draft, config.draft_rate, config)
         self._parameters = [*self.target.parameters(), *self.draft.parameters()]
@@ -77,7 +75,8 @@ class Pair:
             for i in range(min(self._num_parts, len(batch.ids)))
         ]
         sums = torch.zeros(NUM_SUMS, NUM_CLASSES, dtype=torch.float64, device=self.device)
-        for gradients, counted in self._threads.map(lambda part: self._learn(part, total, measured), parts):
+        learn = partial(self._learn, total_weight=total, measured=measured)
+        for gradients, counted in self._threads.map(learn, parts):
             sums += counted
             for parameter, gradient in zip(self._parameters, gradients, strict=True):
                 if parameter.grad is None:
@@ -93,12 +92,12 @@ class Pair:
 
     def _learn(self, part: Batch, total_weight: float, measured: bool) -> tuple[tuple[Tensor, ...], Tensor]:
         """Gradients of both networks' parameters from one part, and its sums [NUM_SUMS, NUM_CLASSES]."""
-        ids = torch.from_numpy(part.ids).to(self.device)
+        ids = tensor(part.ids, self.device)
         rows, steps = np.nonzero(part.weights)
-        picked = torch.from_numpy(rows * ids.shape[1] + steps - 1).to(self.device)  # one before the predicted
-        truth = torch.from_numpy(part.ids[rows, steps]).to(self.device)
-        weights = torch.from_numpy(part.weights[rows, steps] / np.float32(total_weight)).to(self.device)
-        classes = torch.from_numpy(part.classes[rows, steps].astype(np.int64)).to(self.device)
+        picked = tensor(rows * ids.shape[1] + steps - 1, self.device)  # one before the predicted
+        truth = tensor(part.ids[rows, steps], self.device)
+        weights = tensor(part.weights[rows, steps] / np.float32(total_weight), self.device)
+        classes = tensor(part.classes[rows, steps].astype(np.int64), self.device)
         with torch.autocast(self.device.type, torch.bfloat16):
             target = self._logits(self.target, ids, picked)
             draft = self._logits(self.draft, ids, picked)

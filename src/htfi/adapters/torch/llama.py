@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from htfi.adapters.torch.device import tensor
 from htfi.decoding.checkpoint.architecture import Architecture
 from htfi.decoding.checkpoint.rope import Rope, rotary_frequencies
 
@@ -138,7 +139,7 @@ class Llama(nn.Module):
         if not sizes.tie_embeddings:
             self.lm_head = nn.Linear(sizes.hidden_size, sizes.vocab_size, bias=False)
         frequencies, self.gain = rotary_frequencies(sizes.rope or Rope(), sizes.head_dim)
-        self.register_buffer("frequencies", torch.from_numpy(frequencies), persistent=False)
+        self.register_buffer("frequencies", tensor(frequencies), persistent=False)
 
     @property
     def head(self) -> Tensor:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from htfi.adapters.torch.device import find_device
+from htfi.adapters.torch.device import find_device, tensor
 from htfi.adapters.torch.llama import Llama
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.ports import Floats, Ids, NetworkShape, Pass
@@ -32,7 +32,7 @@ class TorchNetwork:
         with torch.device("meta"):
             network = Llama(of)
         state = {
-            name: torch.from_numpy(np.array(folder.weights.array(name, tuple(parameter.shape))))
+            name: tensor(folder.weights.array(name, tuple(parameter.shape)))
             for name, parameter in network.named_parameters()
         }
         network = Llama(of)  # anew: the angles' frequencies are made, not loaded
@@ -60,20 +60,16 @@ class TorchNetwork:
         try:
             with torch.inference_mode():
                 logits, new_keys, new_values = self._network(
-                    self._take(ids),
-                    self._take(positions),
-                    self._take(mask).to(self._dtype),
-                    self._take(keys).to(self._dtype),
-                    self._take(values).to(self._dtype),
+                    tensor(ids, self._device),
+                    tensor(positions, self._device),
+                    tensor(mask, self._device).to(self._dtype),
+                    tensor(keys, self._device).to(self._dtype),
+                    tensor(values, self._device).to(self._dtype),
                 )
                 return Pass(_give(logits), _give(new_keys), _give(new_values))
         except RuntimeError as error:
             first = str(error).splitlines()[0]
             raise DependencyUnavailable(f"torch failed on {self._device}: {first}") from error
-
-    def _take(self, array: Ids | Floats) -> Tensor:
-        # torch warns of arrays that it could write to but must not
-        return torch.from_numpy(array if array.flags.writeable else array.copy()).to(self._device)
 
     def _check(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> None:
         of = self._shape

@@ -26,7 +26,7 @@ TARGET_FOLDER, DRAFT_FOLDER = "mini-target", "mini-draft"
 CHECKPOINT, LOG = "checkpoint.pt", "training.jsonl"
 
 _FREE_TO_CHANGE = (
-    "minutes", "tokens", "device", "threads", "compiled", "checkpoint_every_s", "log_every_s",
+    "minutes", "tokens", "device", "threads", "checkpoint_every_s", "log_every_s",
     "target_rate", "draft_rate", "distillation", "warmup", "decay", "floor", "clip",
 )  # fmt: skip
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from htfi.adapters.torch.batches import CLASS_NAMES, NUM_CLASSES, Batch, Batches, Place, Source
 from htfi.adapters.torch.config import TrainingConfig, rate_share
-from htfi.adapters.torch.device import find_device
+from htfi.adapters.torch.device import find_device, tensor
 from htfi.adapters.torch.learning import (
     AGREE,
     COUNT,
@@ -175,7 +175,7 @@ class _Run:
 
     def _save(self, sample: Batch) -> None:
         save_checkpoint(self._out, self._pair, self._standing, self._vocab_size)
-        ids = torch.from_numpy(sample.ids[:_SAMPLE_ROWS])
+        ids = tensor(sample.ids[:_SAMPLE_ROWS])
         facts = {
             "data": self._description or self._source.function,
             "tokens": self._standing.tokens,
