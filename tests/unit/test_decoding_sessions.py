@@ -107,6 +107,14 @@ def test_half_empty_arenas_close_up():
     assert engine.arena.num_slots == 3
 
 
+def test_an_arena_that_stood_empty_has_the_shape_of_a_new_one():
+    engine = sessions()
+    for row in [engine.open(PROMPT, 60).row for _ in range(4)]:
+        engine.close(row)
+    engine.open(PROMPT[:5], 60)
+    assert (engine.arena.num_slots, engine.arena.capacity) == (1, 32)
+
+
 def test_more_tokens_than_a_row_may_hold_are_refused():
     engine = sessions()
     row = engine.open([1, 2], 4).row

@@ -69,8 +69,10 @@ class Arena:
     def add(self, limits: Sequence[int], length: int) -> list[Row]:
         """Empty rows with room for `length` tokens each at once; the caller has asked `fits`."""
         free = [slot for slot, row in enumerate(self._slots) if row is None]
-        if len(free) < len(limits) or length > self.capacity:
-            num_rows = self.num_rows
+        num_rows = self.num_rows
+        # An arena that stood empty begins anew, so that the shapes of passes, and on some engines the last bits,
+        # tell nothing of what was written before.
+        if not num_rows or len(free) < len(limits) or length > self.capacity:
             self._lay_out(num_rows + len(limits), self._width(length))
             free = list(range(num_rows, num_rows + len(limits)))
         added = [Row(slot, 0, limit) for slot, limit in zip(free, limits, strict=False)]
