@@ -174,7 +174,10 @@ class Matches:
 def view_matches(
     draft: LocalAuthor, asked: Sequence[Request], writings: Sequence[Writing], progress: Progress
 ) -> Mapping[str, Matches]:
-    """Shared-noise agreement by field, along the target's own writing; the request's temperature counts."""
+    """Shared-noise agreement by field, along the target's own writing; the request's temperature counts.
+
+    Two models that know nothing agree too, since the noise decides: a rate means something beside perplexities.
+    """
     found = {field: Matches([], []) for field in FIELDS}
     for begin, end in _chunks(len(asked)):
         counted = _accepted(

@@ -19,8 +19,7 @@ from htfi.narrative.answer import CONFIDENCES
 Row = dict[str, Any]
 Right = Callable[[Said, Said], NDArray[Any] | None]
 
-SWAPPED = {TARGET: "target, sh.", DRAFT: "draft, sh."}  # shuffled: others' headlines
-COLUMNS = (TARGET, DRAFT, *(one.value for one in Features), MOST_COMMON, CEILING, *SWAPPED.values())
+COLUMNS = (TARGET, DRAFT, *(one.value for one in Features), MOST_COMMON, CEILING, f"{TARGET}, sh.")
 _SHARES: dict[str, Right] = {
     "direction (of three), %": scores.right_direction,
     "sign of what moves, %": scores.sign_where_it_moves,
@@ -114,7 +113,7 @@ def notes(views: Views, num_cases: int) -> list[str]:
             for name, fitted in views.baselines.items()
         ),
     ]
-    for name in SWAPPED:
+    for name in (TARGET, DRAFT):
         found = views.leak_errors(name)
         verdict = "A LEAK: something other than the words tells" if found > LEAK_ERRORS else "no leak"
         told.append(f"{name}, sh.: signs {found:+.1f} standard errors above chance: {verdict}")
@@ -133,7 +132,7 @@ def view_metrics(views: Views) -> dict[str, float]:
         metrics["direction_accuracy_gain_all_features"] = over_all.value
     metrics |= {f"direction_accuracy_{_IDS[name]}": mean(found).value for name, found in right.items()}
     swapped_truth = truth.at(views.places)
-    for name in SWAPPED:
+    for name in (TARGET, DRAFT):
         one = views.readers[name]
         found = mean(scores.right_direction(views.swapped[name], swapped_truth))
         metrics |= {
@@ -179,8 +178,7 @@ def _row(
             row[name] = told(views.readers[name].at(kept), truth)
     at = {place: row_number for row_number, place in enumerate(views.places)}
     inside = [place for place in kept if place in at]
-    for name, column in SWAPPED.items():
-        row[column] = told(views.swapped[name].at([at[place] for place in inside]), views.truth.at(inside))
+    row[COLUMNS[-1]] = told(views.swapped[TARGET].at([at[place] for place in inside]), views.truth.at(inside))
     return row
 
 
