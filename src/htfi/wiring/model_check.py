@@ -14,11 +14,12 @@ from htfi.decoding.config import DecodingConfig
 from htfi.decoding.ports import Floats, Ids, Network, Pass
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import View
-from htfi.domain.errors import InvalidInput
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.events import News
 from htfi.domain.time import NS_PER_DAY
 from htfi.domain.writing import Dialect, Refusal, Request
 from htfi.narrative.answer import to_view, understand, view_form
+from htfi.narrative.ports import Author
 from htfi.narrative.question import Question, put, shown
 from htfi.wiring.models import OpenFolder, load_network
 
@@ -130,9 +131,17 @@ def check(opened: OpenFolder, config: DecodingConfig) -> Check:
     )
 
 
+def ask(author: Author) -> View:
+    """The view of any author on the standard question. Raises: DependencyUnavailable when it is refused."""
+    (answer,) = author.write([_request(author.dialect)])
+    if isinstance(answer, Refusal):
+        raise DependencyUnavailable(f"{author.version} did not answer: {answer.reason}")
+    return to_view(understand(answer.fields), QUESTION, NS_PER_DAY, author.version)
+
+
 def _request(dialect: Dialect) -> Request:
     prompt, shared = put(QUESTION, dialect)
-    return Request(prompt, view_form(dialect, len(shown(QUESTION))), shared=shared)
+    return Request(prompt, view_form(dialect, len(shown(QUESTION))), deadline_ms=60_000.0, shared=shared)
 
 
 def _logits(network: Network, ids: Ids) -> Floats:

@@ -4,14 +4,27 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 from htfi.adapters.torch.batches import Source
 from htfi.adapters.torch.config import TrainingConfig
 from htfi.adapters.torch.extra import require_torch
+from htfi.domain.errors import InvalidInput
 from htfi.wiring.corpus import SOURCE, write_tokenizer
 
 TOKENIZER = "tokenizer.json"
 _DESCRIPTION = "simulated markets, events and headlines of htfi's own generator; no outside data"
+
+
+def training_config(**said: object) -> TrainingConfig:
+    """What a person said of a training run, the rest as it is by default. Raises: InvalidInput."""
+    try:
+        return msgspec.convert(
+            {name: value for name, value in said.items() if value is not None}, TrainingConfig
+        )
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"training: {error}") from error
 
 
 def train_models(

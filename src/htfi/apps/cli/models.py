@@ -8,6 +8,7 @@ import click
 from htfi import models
 
 if TYPE_CHECKING:
+    from htfi.domain.decision import View
     from htfi.wiring.models import OpenFolder
 
 EPILOG = """\b
@@ -115,13 +116,9 @@ def check(folder: Path, precision: str, draft: Path | None) -> None:
 
 def _show_check(opened: "OpenFolder") -> None:
     from htfi.decoding.config import DecodingConfig
-    from htfi.narrative.rationale import tell_view
-    from htfi.wiring.model_check import QUESTION, check
+    from htfi.wiring.model_check import check
 
     found = check(opened, DecodingConfig())
-    view = found.view
-    told = tell_view(view, QUESTION.symbol)
-    way = {-1.0: "down", 0.0: "flat", 1.0: "up"}[view.direction]
     rows = {
         "model": opened.name,
         "opened in": f"{found.open_s:.2f} s",
@@ -130,13 +127,81 @@ def _show_check(opened: "OpenFolder") -> None:
         f"{found.read_ms:.0f} ms",
         "against fp32": f"logits within {found.logit_error:.3f}, "
         f"the same likeliest token at {100 * found.top1_agreement:.1f}% of places",
+        **_told(found.view),
+    }
+    _print(rows)
+    click.echo()
+
+
+@command.command()
+@click.argument("url")
+@click.argument("model")
+@click.option(
+    "--key-variable", default="OPENAI_API_KEY", show_default=True, help="Environment variable of the key."
+)
+@click.option("--budget", "budget_money", type=float, default=1.0, show_default=True, help="Most to spend.")
+@click.option(
+    "--input-price", "input_price_per_million", type=float, default=0.0, help="Of a million tokens."
+)
+@click.option(
+    "--output-price", "output_price_per_million", type=float, default=0.0, help="Of a million tokens."
+)
+@click.option("--ca-file", default="", help="Further authorities to trust, as a PEM file.")
+def ask(url: str, model: str, **said: object) -> None:
+    """Ask a MODEL behind an OpenAI-compatible URL the standard question; needs the extra [frontier]."""
+    from htfi.wiring.frontier import open_frontier
+    from htfi.wiring.model_check import ask as ask_author
+
+    with open_frontier(base_url=url, model=model, **said) as author:
+        view = ask_author(author)
+        spent = author.spent
+    _print(
+        {
+            "model": author.version,
+            **_told(view),
+            "spent": f"{spent.num_input_tokens:,} tokens read, {spent.num_output_tokens:,} written, money {spent.money:.6f}",
+        }
+    )
+
+
+@command.command()
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help="Folder: both models, log and checkpoint."
+)
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Budget of time (default: 60).")
+@click.option("--tokens", type=click.IntRange(min=1), help="Budget of tokens instead: reproduces exactly.")
+@click.option("--seed", type=click.IntRange(min=0, max=800_000_000), default=0, show_default=True)
+@click.option("--device", default="auto", show_default=True, help="cpu, cuda, or auto.")
+@click.option("--threads", type=click.IntRange(min=1), help="On a CPU (default: all cores).")
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Writers of stories."
+)
+@click.option(
+    "--tokenizer", type=click.Path(path_type=Path), help="A tokenizer.json to keep (default: one of our own)."
+)
+def train(out: Path, tokenizer: Path | None, **said: object) -> None:
+    """Train a target and its draft on simulated stories; needs the extra [train].
+
+    Stopped by Ctrl-C or killed, it goes on when the same command is given again.
+    """
+    from htfi.wiring.training import train_models, training_config
+
+    if not train_models(training_config(**said), out, tokenizer_file=tokenizer):
+        raise SystemExit(130)  # what a shell reports for a program that Ctrl-C ended
+
+
+def _told(view: "View") -> dict[str, str]:
+    from htfi.narrative.rationale import tell_view
+    from htfi.wiring.model_check import QUESTION
+
+    told = tell_view(view, QUESTION.symbol)
+    way = {-1.0: "down", 0.0: "flat", 1.0: "up"}[view.direction]
+    return {
         "asked": f"{QUESTION.symbol} after “{QUESTION.items[0].headline}”",
         "view": f"{way} {view.size_sigmas:g} sigma, volatility {view.volatility_multiplier:g}x, "
         f"confidence {100 * view.confidence:.0f}%, {view.cause.replace('_', ' ')}",
         "because": told.get("words", ""),
     }
-    _print(rows)
-    click.echo()
 
 
 def _print(rows: dict[str, str]) -> None:
