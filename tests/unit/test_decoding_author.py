@@ -27,6 +27,7 @@ FORM: Form = (
     Fixed((Mark("view"),)),
     Choice("cite", ((Mark("h1"),), (Mark("h2"),), (Mark("h3"),))),
     Words("words", 12, Mark("end"), (Mark("size"), Mark("symbol"))),
+    Fixed((Text(" so it goes"),)),
     Choice("direction", ((Mark("up"),), (Mark("flat"),), (Mark("down"),))),
     Fixed((Mark("/view"), Text(" the end"))),
 )
@@ -206,6 +207,20 @@ def test_memory_held_by_others_is_a_refusal_and_no_endless_wait():
     assert "held by other" in refused.reason
     engine.sessions.close(held)
     assert isinstance(engine.write([question(" abc")])[0], Writing)
+
+
+def test_rows_with_nearly_as_much_to_read_are_read_in_one_pass():
+    engine = author()
+    letters = tuple((Text(letter),) for letter in "abc")
+    asked = [
+        Request(
+            (Text("abc"),), (Choice("one", letters), Fixed((Text(" the" * num),)), Choice("two", letters))
+        )
+        for num in (1, 2)
+    ]
+    written(engine.write(asked))
+    assert isinstance(engine.sessions.network, TinyNetwork)
+    assert engine.sessions.network.num_passes == 2 + 1
 
 
 def test_forced_tokens_are_read_in_one_pass_with_the_next_choice():

@@ -44,6 +44,14 @@ def test_what_is_shared_is_read_once_to_the_token_and_the_last_block_always():
     assert engine.open([7, *PROMPT[1:30]], 64).num_reused_tokens == 0
 
 
+def test_a_tail_that_nothing_can_share_is_not_kept():
+    engine = sessions()
+    engine.open(PROMPT[:20], 64)
+    assert engine.cache.num_cached == 2
+    engine.open(PROMPT[30:50], 64, shared=3)
+    assert engine.cache.num_cached == 2 + 3
+
+
 def test_the_same_tokens_after_another_beginning_are_not_taken_for_each_other():
     engine, one, other = sessions(), PROMPT[:16], PROMPT[16:32]
     for prompt in (one, other):
