@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from htfi import models
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 
@@ -50,6 +52,9 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '[[source]]\nname = "odd"\npath = "odd.csv"\nkind = "trade"\nzone = "UTC"\n\n'
         '[source.columns]\nts = "when"\nsymbol = "what"\nprice = "last"\nsize = "qty"\n'
     )
+    (folder / "models").mkdir()
+    (folder / "models" / "target").symlink_to(models.TARGET)
+    (folder / "models" / "draft").symlink_to(models.DRAFT)
     return folder
 
 
