@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htfi.forecasting import exact
+from htfi.domain import exact
 from htfi.forecasting.regression import DiscountedRegression, solve
 from htfi.forecasting.shapes import gaussian_quantiles, student_quantiles
 

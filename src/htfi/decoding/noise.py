@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.decoding.ports import Ids
+from htfi.domain import exact
 
 Keys = NDArray[np.uint64]
 Doubles = NDArray[np.float64]
@@ -57,7 +58,7 @@ def hashes(row_keys: Keys, token_counters: Keys) -> Keys:
 
 def gumbel_of(bits: Keys) -> Doubles:
     """Standard Gumbel noise of hashes: -log(-log(u)) with u = 1 - (bits + 1/2) / 2^52, exact and never 0 or 1."""
-    return -exact_log(-exact_log(1.0 - (bits.astype(np.float64) + 0.5) * 2.0**-_BITS))
+    return -exact.log(-exact.log(1.0 - (bits.astype(np.float64) + 0.5) * 2.0**-_BITS))
 
 
 def gumbel(row_keys: Keys, token_ids: Ids) -> Doubles:
@@ -90,27 +91,6 @@ def _mix_one(x: int) -> int:
     x = (x ^ (x >> 30)) * _FIRST & _MASK64
     x = (x ^ (x >> 27)) * _SECOND & _MASK64
     return x ^ (x >> 31)
-
-
-_LN2_HIGH = 6.93147180369123816490e-01  # ln 2 in two parts: the first has 32 trailing zero bits
-_LN2_LOW = 1.90821492927058770002e-10
-_SQRT_HALF = 0.7071067811865476
-_SERIES = [1.0 / k for k in range(21, 0, -2)]  # atanh(f)/f = Σ f^2i/(2i+1), enough for |f| ≤ 0.172
-
-
-def exact_log(x: Doubles) -> Doubles:
-    """Natural logarithm of positive numbers, by operations that IEEE 754 rounds exactly."""
-    mantissa, exponent = np.frexp(x)
-    small = mantissa < _SQRT_HALF
-    mantissa = np.where(small, 2.0 * mantissa, mantissa)
-    power = (exponent - small).astype(np.float64)
-    f = (mantissa - 1.0) / (mantissa + 1.0)
-    square = f * f
-    series = np.full_like(square, _SERIES[0])
-    for term in _SERIES[1:]:
-        series *= square
-        series += term
-    return power * _LN2_HIGH + (2.0 * f * series + power * _LN2_LOW)
 
 
 def _bound_tables() -> tuple[Doubles, Doubles]:

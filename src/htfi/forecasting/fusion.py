@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.domain import exact
 from htfi.domain.decision import TICKS_PER_UNIT
-from htfi.forecasting import exact
 from htfi.forecasting.columns import Columns
 from htfi.forecasting.panel import Rows
 from htfi.forecasting.scores import integration_weights

@@ -13,11 +13,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.domain import exact
 from htfi.domain.decision import series_id
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY, parse_duration
-from htfi.forecasting import exact
 from htfi.forecasting.columns import Columns
 
 Array = NDArray[np.float64]

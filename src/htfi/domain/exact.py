@@ -1,4 +1,4 @@
-"""log and exp with the same bits on every machine; every transcendental of this room goes through here.
+"""log and exp with the same bits on every machine; forecasts and the shared noise go through here.
 
 numpy's own choose an algorithm by the processor (AVX-512, AVX2, libm) and differ in the last bit, and a
 decision must not depend on the machine. These use only operations that IEEE 754 rounds exactly.
