@@ -80,3 +80,32 @@ def test_the_number_of_views_kept_is_bounded_and_the_oldest_goes() -> None:
     for symbol in ("A", "B", "A", "C", "A", "B"):
         found.read([asked(symbol, Rung.EDGE, "n1")])
     assert readers[Rung.EDGE].asked == [["A"], ["B"], ["C"], ["B"]]
+
+
+def test_series_share_the_moments_deadline_and_those_left_over_are_read_later() -> None:
+    from htfi.domain.events import Bar
+    from htfi.pipeline.decide import ask_all
+    from htfi.pipeline.rooms import Terms
+    from htfi.wiring.engine import build_rooms
+    from htfi.wiring.settings import load_settings, override
+
+    settings = override(load_settings(environment={}), "pipeline", deadline_ms=200.0)
+    settings = override(settings, "scheduling", edge_ms=20.0, speculative_ms=80.0)
+    _, readers = readings()
+    rooms = build_rooms(settings, readers)
+    terms = Terms(settings.pipeline, settings.policy, settings.scheduling, "", {})
+    bars = [
+        Bar(2 * DAY_NS, 0, "p", 1, f"S{k}", "1d", DAY_NS, 2 * DAY_NS, 9.0, 9.0, 9.0, 9.0) for k in range(6)
+    ]
+
+    def moment() -> list[Rung]:
+        found = ask_all(bars, 2 * DAY_NS, rooms, terms)
+        rooms.readings.read(found)
+        return [asked.plan.rung for asked in found]
+
+    assert moment() == [Rung.SPECULATIVE] * 6  # no news: nothing to wait for
+    rooms.wire.hear(News(DAY_NS, DAY_NS, "wire", 1, "n1", "Fed cuts"))
+    assert moment() == [Rung.SPECULATIVE] * 2 + [Rung.EDGE] * 2 + [Rung.TEMPLATE] * 2
+    assert moment() == [Rung.SPECULATIVE] * 4 + [Rung.EDGE] * 2
+    assert moment() == [Rung.SPECULATIVE] * 6
+    assert [len(asked) for asked in readers[Rung.SPECULATIVE].asked] == [2, 2, 2]

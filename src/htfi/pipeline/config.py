@@ -7,9 +7,12 @@ from htfi.domain.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class PipelineConfig:
-    """`group_ms` 0 commits at every moment: least delay; more amortises the disk's sync over a fast replay."""
+    """`deadline_ms` is for the reading of one moment's news; within it as many series are read as have time.
 
-    deadline_ms: float = 50.0
+    `group_ms` 0 commits at every moment: least delay; more amortises the disk's sync over a fast replay.
+    """
+
+    deadline_ms: float = 250.0
     group_entries: int = 256
     group_ms: float = 25.0
     snapshot_s: float = 5.0

@@ -1,6 +1,6 @@
 """One decision from what the rooms know: plan, ask, explain, judge. The loop calls it for each series of a moment."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from htfi.narrative.drivers import drivers
 from htfi.narrative.question import Question
 from htfi.narrative.rationale import write_rationale
 from htfi.pipeline.rooms import Rooms, Terms
-from htfi.scheduling.fidelity import plan
+from htfi.scheduling.fidelity import cost_ms, plan
 
 BAND = (0.05, 0.95)  # the central 90% that rationale and policy speak of
 
@@ -26,19 +26,30 @@ class Asked(NamedTuple):
     plan: Plan
 
 
-def ask(bar: Bar, as_of_ns: int, rooms: Rooms, terms: Terms) -> Asked:
-    """Choose the rung for `bar`'s series and gather the news on it."""
-    symbol, interval = bar.symbol, bar.interval
-    series = series_id(symbol, interval)
-    chosen = plan(
-        rooms.market.regime(symbol, interval),
-        terms.pipeline.deadline_ms,
-        rooms.readings.rungs,
-        config=terms.fidelity,
-    )
-    news = tuple(rooms.wire.recent(symbol, as_of_ns))
-    context = _moves(series, rooms, symbol, interval) if news else ()
-    return Asked(series, Question(symbol, as_of_ns, bar.end_ns - bar.start_ns, news, context), chosen)
+def ask_all(bars: Sequence[Bar], as_of_ns: int, rooms: Rooms, terms: Terms) -> list[Asked]:
+    """Gather the news on each bar's series and choose its rung.
+
+    The deadline is the whole moment's: each series that has to be read leaves less of it to those after it, which
+    get a lower rung now and are read at a later moment.
+    """
+    left_ms = terms.pipeline.deadline_ms
+    asked: list[Asked] = []
+    for bar in bars:
+        symbol, interval = bar.symbol, bar.interval
+        series = series_id(symbol, interval)
+        news = tuple(rooms.wire.recent(symbol, as_of_ns))
+        context = _moves(series, rooms, symbol, interval) if news else ()
+        question = Question(symbol, as_of_ns, bar.end_ns - bar.start_ns, news, context)
+        chosen = plan(
+            rooms.market.regime(symbol, interval),
+            left_ms if news else terms.pipeline.deadline_ms,
+            rooms.readings.rungs,
+            config=terms.fidelity,
+        )
+        if news and not rooms.readings.has(series, question, chosen.rung):
+            left_ms -= cost_ms(chosen.rung, terms.fidelity)
+        asked.append(Asked(series, question, chosen))
+    return asked
 
 
 def _moves(series: str, rooms: Rooms, symbol: str, interval: str) -> tuple[float, ...]:

@@ -11,7 +11,7 @@ import msgspec
 
 from htfi.domain.decision import Decision, series_id
 from htfi.domain.events import Bar, FeedItem, MacroRelease, News, Quote, TimePassed, Trade
-from htfi.pipeline.decide import ask, decide_series
+from htfi.pipeline.decide import ask_all, decide_series
 from htfi.pipeline.moments import Moment, split_moments
 from htfi.pipeline.ports import Feed
 from htfi.pipeline.recorder import Recorder
@@ -116,7 +116,7 @@ class Loop:
         if not ready:
             return
         inputs = rooms.inputs.close()
-        asked = [ask(moment.bars[place], moment.as_of_ns, rooms, self.terms) for place in ready]
+        asked = ask_all([moment.bars[place] for place in ready], moment.as_of_ns, rooms, self.terms)
         views = rooms.readings.read(asked)
         for place, question, view in zip(ready, asked, views, strict=True):
             yield decide_series(moment.bars[place], question, view, batch, place, inputs, rooms, self.terms)

@@ -49,6 +49,11 @@ class Readings:
         """The readers by rung, for the record of a decision."""
         return {f"reader.{rung.value}": reader.version for rung, reader in self._readers.items()}
 
+    def has(self, series: str, question: Question, rung: Rung) -> bool:
+        """Whether these news were read for this series, at this rung or one above it."""
+        kept = self._kept.get(series)
+        return kept is not None and _SERVES[kept.rung] >= _SERVES[rung] and kept.items == _ids(question)
+
     def read(self, asked: Sequence[tuple[str, Question, Plan]]) -> list[View | None]:
         """The view for each (series, question, plan); None where there is no news. Rungs are asked in batches.
 
@@ -59,10 +64,9 @@ class Readings:
         for place, (series, question, plan) in enumerate(asked):
             if not question.items:
                 continue
-            kept = self._kept.get(series)
-            if kept is not None and _serves(kept, question, plan.rung):
+            if self.has(series, question, plan.rung):
                 self._kept.move_to_end(series)
-                views[place] = kept.view
+                views[place] = self._kept[series].view
             else:
                 unread.setdefault(plan.rung, []).append(place)
         for rung, places in unread.items():
@@ -88,7 +92,3 @@ class Readings:
 
 def _ids(question: Question) -> tuple[str, ...]:
     return tuple(item.id for item in question.items)
-
-
-def _serves(kept: _Kept, question: Question, rung: Rung) -> bool:
-    return _SERVES[kept.rung] >= _SERVES[rung] and kept.items == _ids(question)

@@ -10,7 +10,7 @@ class FidelityConfig:
     """A rung is chosen only when the deadline leaves it its time. Load and divergence run 0–1."""
 
     edge_ms: float = 20.0
-    speculative_ms: float = 250.0
+    speculative_ms: float = 80.0
     deep_ms: float = 2_000.0
     high_load: float = 0.8
     high_divergence: float = 0.6

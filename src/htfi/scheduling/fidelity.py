@@ -50,6 +50,19 @@ def plan(
     return Plan(Rung.TEMPLATE, f"{why}; {rung.value} is not wired, so template", deadline_ms)
 
 
+def cost_ms(rung: Rung, config: FidelityConfig = _DEFAULT) -> float:
+    """The time that one reading at a rung is allowed for."""
+    match rung:
+        case Rung.TEMPLATE:
+            return 0.0
+        case Rung.EDGE:
+            return config.edge_ms
+        case Rung.SPECULATIVE | Rung.SECURE:
+            return config.speculative_ms
+        case Rung.DEEP:
+            return config.deep_ms
+
+
 def _wanted(
     regime: Regime,
     deadline_ms: float,
