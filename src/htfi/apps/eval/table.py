@@ -51,14 +51,14 @@ def view_rows(views: Views, cases: Sequence[Case]) -> list[Row]:
         _row(
             views,
             "size where a move is called, error",
-            lambda one, truth: _sigmas(scores.size_error_sigmas(one, truth)),
+            lambda one, truth: _number(scores.size_error_sigmas(one, truth)),
         )
     )
     rows.append(
         _row(
             views,
             "effect, error in sigmas",
-            lambda one, truth: _sigmas(scores.effect_error_sigmas(one, truth)),
+            lambda one, truth: _number(scores.effect_error_sigmas(one, truth)),
         )
     )
     rows.append(_row(views, "confidence: calibration error, %", _calibration))
@@ -99,7 +99,7 @@ def fluency_rows(fluency: Fluency) -> list[Row]:
         _match_row("paths", fluency.paths),
         _match_row("views", pooled(fluency.views)),
         *(_match_row(f"views: {name}", fluency.views[name]) for name in FIELDS),
-        _match_row("views, temperature 0", pooled(fluency.greedy_views)),
+        _match_row("views at temperature 0", pooled(fluency.greedy_views)),
     ]
     return rows
 
@@ -200,7 +200,7 @@ def _reliability_rows(views: Views) -> list[Row]:
 
 def _match_row(part: str, matches: Matches) -> Row:
     share, error = matches.rate()
-    return {"measure": f"as the target writes {part}, %", DRAFT: _plus_minus(100 * share, 100 * error, 1)}
+    return {"measure": f"draft agrees on {part}, %", DRAFT: _plus_minus(100 * share, 100 * error, 1)}
 
 
 def _share(right: NDArray[Any] | None) -> float:
@@ -214,14 +214,9 @@ def _percent(right: NDArray[Any] | None, digits: int = 1) -> str:
     return _plus_minus(100 * share.value, 100 * share.error, digits)
 
 
-def _sigmas(values: NDArray[Any]) -> str:
-    found = mean(values)
-    return _plus_minus(found.value, found.error, 2)
-
-
 def _number(values: NDArray[Any]) -> str:
     found = mean(values)
-    return _plus_minus(found.value, found.error, 3)
+    return _plus_minus(found.value, found.error, 2)
 
 
 def _perplexity(value: float, error: float) -> str:
