@@ -17,8 +17,10 @@ from htfi.domain.errors import InvalidInput, ShapeMismatch
 class OnnxNetwork:
     """A Llama or Qwen3 network from a model folder.
 
-    A token's logits depend on its own context alone, to the last bit: not on the other rows of a pass, the cut of a
-    text into passes, or hidden positions in between (for head sizes of 8 and more).
+    On one thread a token's logits depend on its own context alone, to the last bit: not on the other rows of a pass,
+    nor on the cut of a text into passes, at any length; nor on hidden positions between, while the context is within
+    1024, 512, 256 and 128 positions for heads of up to 16, 32, 64 and 128 (a block of onnxruntime's matrix product).
+    Past that, or with more threads, the last bits may differ. Heads are of 8 and more.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ import click
 from htfi import models
 from htfi.apps.bench.engine_agreement import top1_agreement
 from htfi.apps.bench.engine_peers import OURS, PEERS
-from htfi.apps.bench.engine_target import TARGET, work, write_target
+from htfi.apps.bench.engine_target import TARGET, Work, work, write_target
 from htfi.apps.bench.engine_worker import MACHINE
 from htfi.domain.errors import DependencyUnavailable
 from htfi.wiring.figures import report
@@ -25,13 +25,15 @@ from htfi.wiring.figures import report
 CASES = ((1, 1), (1, 8), (4, 1), (4, 8), (16, 1), (16, 8))  # rows, new positions
 METRICS = {"decode": (1, 1), "verify8": (1, 8), "verify16x8": (16, 8)}
 CONTEXT = 128
+RATES = ("read_bytes_per_s", "operations_per_s")
+WEIGHT_BYTES = (("fp32", 4), ("int8", 1))
 SEED = 7
 MIN_RUNS = 5
 # An instruction that multiplies floats multiplies four times as many bytes (AVX-512 VNNI, Arm dot products).
 BYTE_PRODUCTS_PER_FLOAT = 4
 
 Row = dict[str, Any]
-Times = dict[tuple[int, int], dict[str, float]]  # milliseconds of each engine
+Turns = list[dict[str, float]]  # of each run: milliseconds of every engine, and the machine's rates
 
 
 @click.command("engine", short_help="Decode and verify steps, beside transformers and openvino.")
@@ -43,8 +45,9 @@ def command(num_runs: int, json_file: Path | None) -> None:
     """Measure one pass of a random Llama of 56M parameters after 128 tokens, on one core, in milliseconds.
 
     A row is a number of texts times a number of new tokens: 1×1 is a decode step, 1×8 verifies eight drafted tokens.
-    Engines run in processes of their own, in turn, on the same weights. The floor is the time that reading the
-    weights as bytes takes at this core's bandwidth, or computing them at its rate, whichever is longer.
+    Engines run in processes of their own, in turn, on the same weights; openvino runs the graphs that we write. A
+    floor is the time that reading the weights takes at this core's bandwidth, or multiplying them at its rate,
+    whichever is longer. 'best' is the fastest of our precisions.
 
     \b
     Examples:
@@ -54,21 +57,19 @@ def command(num_runs: int, json_file: Path | None) -> None:
     scratch = Path(tempfile.mkdtemp(prefix="htfi-bench-engine-"))
     try:
         write_target(scratch / "target", SEED, TARGET)
-        times, rates, missing = _measure(scratch, num_runs)
+        turns, missing = _measure(scratch, num_runs)
     finally:
         shutil.rmtree(scratch)
-    rows = [_case_row(case, taken, rates) for case, taken in times.items()]
-    read_rate, rate = rates["read_bytes_per_s"], rates["operations_per_s"]
-    rows.append({"what": f"one core reads {read_rate / 1e9:.1f} GB/s, computes {rate / 1e9:.0f} GFLOP/s"})
+    rows = [_case_row(case, of_case) for case, of_case in turns.items()]
+    reads, computes = (median(turn[rate] for of_case in turns.values() for turn in of_case) for rate in RATES)
+    rows.append({"what": f"one core reads {reads / 1e9:.1f} GB/s, computes {computes / 1e9:.0f} GFLOP/s"})
     rows += [{"what": f"{name}: {reason}"} for name, reason in missing.items()]
     agreement, agreement_rows = _agreement()
-    report(
-        "engine", _metrics(times, rates) | agreement, rows + agreement_rows, seed=SEED, json_file=json_file
-    )
+    report("engine", _metrics(turns) | agreement, rows + agreement_rows, seed=SEED, json_file=json_file)
 
 
-def _measure(scratch: Path, num_runs: int) -> tuple[Times, dict[str, float], dict[str, str]]:
-    """Medians over runs in which every engine had its turn; the machine's rates; the peers that are missing."""
+def _measure(scratch: Path, num_runs: int) -> tuple[dict[tuple[int, int], Turns], dict[str, str]]:
+    """Runs in which every engine had its turn, one after the other; and the peers that are missing."""
     with ExitStack() as closing:
         workers: dict[str, Worker] = {}
         for name in (*OURS, *PEERS, MACHINE):
@@ -77,17 +78,14 @@ def _measure(scratch: Path, num_runs: int) -> tuple[Times, dict[str, float], dic
         missing = {name: worker.missing for name, worker in workers.items() if worker.missing}
         machine = workers.pop(MACHINE)
         running = {name: worker for name, worker in workers.items() if name not in missing}
-        times: Times = {}
-        rates: list[Mapping[str, float]] = []
+        turns: dict[tuple[int, int], Turns] = {}
         for rows, new in CASES:
-            repeats = max(3, 24 // (rows * new))
-            turns: dict[str, list[float]] = {name: [] for name in running}
-            for _ in range(num_runs):
-                for name, worker in running.items():
-                    turns[name].append(worker.ask(rows=rows, new=new, repeats=repeats)["ms"])
-            times[rows, new] = {name: median(taken) for name, taken in turns.items()}
-            rates.append(machine.ask())
-        return times, {key: median(rate[key] for rate in rates) for key in rates[0]}, missing
+            request = {"rows": rows, "new": new, "repeats": max(3, 24 // (rows * new))}
+            turns[rows, new] = [
+                {name: worker.ask(request)["ms"] for name, worker in running.items()} | machine.ask({})
+                for _ in range(num_runs)
+            ]
+        return turns, missing
 
 
 class Worker:
@@ -117,7 +115,7 @@ class Worker:
         )
         self.missing: str = self._read().get("missing", "")
 
-    def ask(self, **request: int) -> dict[str, float]:
+    def ask(self, request: Mapping[str, int]) -> dict[str, float]:
         if self._process.stdin is not None:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
@@ -133,28 +131,41 @@ class Worker:
         return json.loads(line)
 
 
-def _case_row(case: tuple[int, int], taken: Mapping[str, float], rates: Mapping[str, float]) -> Row:
-    row: Row = {"what": f"{case[0]}×{case[1]}", **taken, "int8 floor": _floor_ms(case, rates)}
-    if "transformers" in taken:
-        row["best ÷ transformers"] = min(taken[name] for name in OURS) / taken["transformers"]
+def _case_row(case: tuple[int, int], turns: Turns) -> Row:
+    row: Row = {"what": f"{case[0]}×{case[1]}"}
+    row |= {name: median(turn[name] for turn in turns) for name in turns[0] if name not in RATES}
+    row |= {
+        f"{name} floor": median(_floor_ms(case, turn, size) for turn in turns) for name, size in WEIGHT_BYTES
+    }
+    if "transformers" in turns[0]:
+        row["best ÷ transformers"] = _best_ratio(turns)
     return row
 
 
-def _floor_ms(case: tuple[int, int], rates: Mapping[str, float]) -> float:
-    least = work(TARGET, *case, CONTEXT, weight_bytes=1)
-    read_s = least.read_bytes / rates["read_bytes_per_s"]
-    compute_s = least.num_operations / rates["operations_per_s"] / BYTE_PRODUCTS_PER_FLOAT
-    return max(read_s, compute_s) * 1e3
+def _best_ratio(turns: Turns) -> float:
+    """The median over runs of ours ÷ theirs, for the precision where it is least."""
+    return min(median(turn[name] / turn["transformers"] for turn in turns) for name in OURS)
 
 
-def _metrics(times: Times, rates: Mapping[str, float]) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for name, case in METRICS.items():
-        if "transformers" in times[case]:
-            best = min(times[case][ours] for ours in OURS)
-            found[f"{name}_vs_transformers"] = best / times[case]["transformers"]
-    read_ms = work(TARGET, 1, 1, CONTEXT, weight_bytes=1).read_bytes / rates["read_bytes_per_s"] * 1e3
-    return found | {"decode_vs_floor": times[1, 1]["int8"] / read_ms}
+def _floor_ms(case: tuple[int, int], rates: Mapping[str, float], weight_bytes: int) -> float:
+    least = work(TARGET, *case, CONTEXT, weight_bytes)
+    products = 1 if weight_bytes == 4 else BYTE_PRODUCTS_PER_FLOAT
+    compute_s = least.num_operations / rates["operations_per_s"] / products
+    return max(_read_ms(least, rates), compute_s * 1e3)
+
+
+def _read_ms(least: Work, rates: Mapping[str, float]) -> float:
+    return least.read_bytes / rates["read_bytes_per_s"] * 1e3
+
+
+def _metrics(turns: Mapping[tuple[int, int], Turns]) -> dict[str, float]:
+    found = {
+        f"{name}_vs_transformers": _best_ratio(turns[case])
+        for name, case in METRICS.items()
+        if "transformers" in turns[case][0]
+    }
+    least = work(TARGET, 1, 1, CONTEXT, weight_bytes=1)
+    return found | {"decode_vs_floor": median(turn["int8"] / _read_ms(least, turn) for turn in turns[1, 1])}
 
 
 def _agreement() -> tuple[dict[str, float], list[Row]]:
