@@ -31,6 +31,8 @@ goals: $(VENV)/.dev
 	mkdir -p build/goals
 	$(BIN)/htfi bench ticks --json build/goals/ticks.json
 	$(BIN)/htfi bench ledger --json build/goals/ledger.json
+	$(BIN)/htfi bench engine --json build/goals/engine.json
+	$(BIN)/htfi eval mini --json build/goals/mini.json --html build/goals/mini.html
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
