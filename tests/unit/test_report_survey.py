@@ -1,5 +1,6 @@
 """The report's scores are those that the decisions' own later prices give."""
 
+import msgspec
 import numpy as np
 import pytest
 from msgspec import structs
@@ -135,3 +136,25 @@ def test_scores_begin_once_every_expert_takes_part(make_decisions):
 def test_a_run_that_kept_everything_back_has_no_survey(make_decisions):
     lines = as_lines(make_decisions(10, withhold_every=1))
     assert take_survey(lines, len(lines)) is None
+
+
+def test_views_are_counted_once_and_held_against_the_next_bar(make_decisions) -> None:
+    from htfi.apps.cli.report.readings import ReadingsTally, read_in
+    from htfi.domain.decision import View
+
+    first, second = make_decisions(num=2)
+    view = View(1.0, 2.0, 1.5, 0.8, ("n",), first.as_of_ns, 10**15, "earnings", "unmoved", "beats", "mini@1")
+    flat = msgspec.structs.replace(view, direction=0.0, size_sigmas=0.0, as_of_ns=second.as_of_ns)
+    tally = ReadingsTally()
+    taken = read_in(msgspec.structs.replace(first, view=view))
+    assert taken is not None
+    tally.weigh(taken, 0.01)
+    tally.weigh(taken, -0.01)
+    assert read_in(msgspec.structs.replace(second, view=view)) is None  # taken a bar ago
+    assert read_in(second) is None
+    no_direction = read_in(msgspec.structs.replace(second, view=flat))
+    assert no_direction is not None
+    tally.weigh(no_direction, 0.01)
+    counted = tally.readers["mini@1"]
+    assert (counted.num_views, counted.num_called, counted.num_right) == (3, 2, 1)
+    assert {read.outcome for read in tally.strongest()} == {0.01, -0.01}

@@ -159,7 +159,8 @@ def ask(url: str, model: str, **said: object) -> None:
         {
             "model": author.version,
             **_told(view),
-            "spent": f"{spent.num_input_tokens:,} tokens read, {spent.num_output_tokens:,} written, money {spent.money:.6f}",
+            "spent": f"{spent.num_input_tokens:,} tokens read, {spent.num_output_tokens:,} written, "
+            f"money {spent.money:.6f}",
         }
     )
 

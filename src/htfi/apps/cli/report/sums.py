@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.apps.cli.report.notable import Noted
+from htfi.apps.cli.report.readings import ReadingsTally
 from htfi.domain.decision import Regime
 
 FUSED = "fused"
@@ -72,6 +73,7 @@ class Survey:
     end_ns: int = 0
     widest: list[Noted] = field(default_factory=list[Noted])
     surprises: list[Noted] = field(default_factory=list[Noted])
+    readings: ReadingsTally = field(default_factory=ReadingsTally)
 
     def stretch(self, index: int) -> int:
         """The stretch of the journal's line `index`."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.apps.cli.report.notable import Notable, Noted, note
+from htfi.apps.cli.report.readings import Read, read_in
 from htfi.apps.cli.report.sums import FUSED, NUM_PIT_BINS, Axes, SeriesTally, Survey, blank, widen
 from htfi.domain.decision import Decision, Forecast, Regime
 from htfi.forecasting.scores import crps, pit
@@ -34,6 +35,7 @@ class _Origin(NamedTuple):
     quantiles: NDArray[np.float32]  # [H, K, Q]
     noted: Noted
     tally: SeriesTally
+    read: Read | None
 
 
 class _Matured(NamedTuple):
@@ -117,6 +119,7 @@ def _origin(survey: Survey, index: int, decision: Decision, tally: SeriesTally) 
         quantiles.transpose(1, 0, 2),
         note(decision),
         tally,
+        read_in(decision),
     )
 
 
@@ -182,6 +185,8 @@ def _score(survey: Survey, batch: list[_Matured], notable: Notable) -> None:
             for k, name in enumerate(axes.names):
                 tally.crps[name] = tally.crps.get(name, 0.0) + float(scores[n, k])
             notable.weigh(item.origin.noted, item.outcome)
+            if item.origin.read is not None:
+                survey.readings.weigh(item.origin.read, item.outcome)
 
 
 _REGIMES = {regime: r for r, regime in enumerate(Regime)}

@@ -108,6 +108,44 @@ def notable_html(survey: Survey) -> str:
     return html + (f"<h3>Widest bands</h3>{widest}" if survey.widest else "")
 
 
+def readings_html(survey: Survey) -> str:
+    """Each reader's count of right directions, and the strongest views with what came."""
+    readers = survey.readings.readers
+    if not readers:
+        return '<p class="note">No model read news in this run.</p>'
+    counts: list[str] = []
+    for name, tally in sorted(readers.items()):
+        right = f"{tally.num_right / tally.num_called:.0%}" if tally.num_called else "–"
+        counts.append(
+            f"<tr><th>{escape(name)}</th><td>{tally.num_views:,}</td><td>{tally.num_called:,}</td><td>{right}</td></tr>"
+        )
+    head = "<th>reader</th><th>views</th><th>with a direction</th><th>right</th>"
+    html = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(counts)}</tbody></table>"
+    rows: list[str] = []
+    for read in survey.readings.strongest():
+        way = "up" if read.direction > 0 else "down"
+        rows.append(
+            f"<tr><th>{format_ns(read.as_of_ns)[:16].replace('T', ' ')}</th><td>{escape(read.series)}</td>"
+            f"<td>{way} {read.size_sigmas:g} σ</td><td>{read.volatility_multiplier:g}×</td>"
+            f"<td>{read.confidence:.0%}</td><td>{format_percent(math.expm1(read.outcome))}</td>"
+            f'<td class="text">{escape(_cut(_about_news(read.rationale), _TEXT_CHARS))}</td></tr>'
+        )
+    if not rows:
+        return html
+    head = (
+        "<th>as of (UTC)</th><th>series</th><th>view</th><th>volatility</th><th>confidence</th><th>came</th>"
+        '<th class="text">news and reason</th>'
+    )
+    table = f'<table class="words"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    return f"{html}<h3>Strongest views</h3>{table}"
+
+
+def _about_news(rationale: str) -> str:
+    """The part of a rationale that speaks of news."""
+    _, found, told = rationale.partition(" On the wire: ")
+    return told if found else rationale.partition(" Read by ")[2] or rationale
+
+
 def series_html(survey: Survey, drawn: Sequence[str]) -> str:
     """Every series on a line; those that are drawn can be clicked."""
     tallies = sorted(survey.series.values(), key=lambda tally: tally.name)
