@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from random_pair import write_random_pair
 
 from htfi.wiring.ledger import open_ledger_readonly
+from random_pair import write_random_pair
 
 Process = subprocess.Popen[bytes]
 NUM_DAYS = 90

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from chat_server import Call, chat_server
 from click.testing import CliRunner, Result
-from random_pair import write_random_pair
 
 from htfi.apps.cli.main import cli
 from htfi.domain.errors import HtfiError, IntegrityError
+from random_pair import write_random_pair
 
 
 @pytest.fixture(scope="module")
