@@ -99,3 +99,26 @@ def test_a_remote_model_that_fails_is_one_line(monkeypatch: pytest.MonkeyPatch) 
     assert "did not answer" in str(error)
     assert "sk-not" not in str(error)
     assert time.monotonic() - started_s < 20
+
+
+def test_torch_runs_the_same_models_where_a_settings_file_asks_for_it(pair: tuple[Path, Path]) -> None:
+    from htfi.decoding.config import DecodingConfig
+    from htfi.wiring.model_check import ask
+    from htfi.wiring.models import ModelsConfig, open_pair
+
+    named = {"target": str(pair[0]), "draft": str(pair[1]), "precision": "fp32"}
+    views = []
+    for engine in ("onnx", "torch"):
+        target, _ = open_pair(ModelsConfig(**named, engine=engine))
+        views.append(ask(target.author(DecodingConfig())))
+    assert views[1].reader.startswith("target-torch-fp32@")
+    assert views[0].words == views[1].words
+    assert views[0].size_sigmas == views[1].size_sigmas
+
+
+def test_an_engine_or_precision_that_does_not_exist_is_refused() -> None:
+    from htfi.wiring.models import ModelsConfig
+
+    for wrong in ({"engine": "vllm"}, {"precision": "int3"}, {"engine": "torch", "precision": "int8"}):
+        with pytest.raises(HtfiError, match=r"models\."):
+            ModelsConfig(**wrong)

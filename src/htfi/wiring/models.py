@@ -25,20 +25,30 @@ from htfi.narrative.ports import Author, Reader
 from htfi.narrative.template_reader import TemplateReader
 
 PRECISIONS = tuple(precision.value for precision in Precision)
+TORCH_PRECISIONS = {"fp32": "float32", "bf16": "bfloat16"}
 
 
 @dataclass(frozen=True, slots=True)
 class ModelsConfig:
-    """Which models read: folders, or nothing for the shipped ones; 'none' for no model at all."""
+    """Which models read, and what runs them. A folder that is not named is the shipped one.
+
+    `engine` is 'onnx', the embedded one, or 'torch' (extra [train]), which uses a GPU where there is one.
+    """
 
     target: str = ""
     draft: str = ""
+    engine: str = "onnx"
     precision: str = Precision.INT8.value
 
     def __post_init__(self) -> None:
-        if self.precision not in PRECISIONS:
+        engines = {"onnx": PRECISIONS, "torch": tuple(TORCH_PRECISIONS)}
+        if self.engine not in engines:
+            raise InvalidInput(f"models.engine must be onnx or torch, not '{self.engine}'")
+        known = engines[self.engine]
+        if self.precision not in known:
             raise InvalidInput(
-                f"models.precision must be one of {', '.join(PRECISIONS)}, not '{self.precision}'"
+                f"models.precision must be one of {', '.join(known)} with the engine {self.engine}, "
+                f"not '{self.precision}'"
             )
 
 
@@ -49,13 +59,17 @@ class OpenFolder:
     folder: ModelFolder
     tokenizer: HuggingFaceTokenizer
     precision: str
+    engine: str = "onnx"
 
     @property
     def name(self) -> str:
-        return f"{self.folder.path.name}-{self.precision}"
+        engine = "" if self.engine == "onnx" else f"{self.engine}-"
+        return f"{self.folder.path.name}-{engine}{self.precision}"
 
     @cached_property
     def network(self) -> Network:
+        if self.engine == "torch":
+            return load_torch_network(self.folder, self.precision)
         return load_network(self.folder, self.precision)
 
     def author(self, config: DecodingConfig) -> LocalAuthor:
@@ -73,7 +87,17 @@ def load_network(folder: ModelFolder, precision: str, cache_folder: Path | None 
     return OnnxNetwork(folder, Precision(precision), cache_folder=cache_folder)
 
 
-def open_folder(path: Path, precision: str) -> OpenFolder:
+def load_torch_network(folder: ModelFolder, precision: str) -> Network:
+    """The network of a folder on torch, on a GPU where there is one. Raises: MissingExtra, InvalidInput."""
+    from htfi.adapters.torch.extra import require_torch
+
+    require_torch("the engine 'torch'")
+    from htfi.adapters.torch.network import TorchNetwork
+
+    return TorchNetwork(folder, dtype=TORCH_PRECISIONS[precision])
+
+
+def open_folder(path: Path, precision: str, engine: str = "onnx") -> OpenFolder:
     """Check a model's folder without loading it. Raises: InvalidInput; IntegrityError for a changed shipped one."""
     folder = ModelFolder.open(path)
     expected = models.DIGESTS.get(path)
@@ -84,7 +108,7 @@ def open_folder(path: Path, precision: str) -> OpenFolder:
         )
     if not folder.architecture.is_causal:
         raise InvalidInput(f"{path}: an encoder cannot write: name the folder of a causal language model")
-    return OpenFolder(folder, HuggingFaceTokenizer(folder.tokenizer_file), precision)
+    return OpenFolder(folder, HuggingFaceTokenizer(folder.tokenizer_file), precision, engine)
 
 
 def open_pair(config: ModelsConfig) -> tuple[OpenFolder, OpenFolder]:
@@ -92,8 +116,10 @@ def open_pair(config: ModelsConfig) -> tuple[OpenFolder, OpenFolder]:
 
     Raises: InvalidInput, IntegrityError.
     """
-    target = open_folder(Path(config.target) if config.target else models.TARGET, config.precision)
-    draft = open_folder(Path(config.draft) if config.draft else models.DRAFT, config.precision)
+    target, draft = (
+        open_folder(Path(named) if named else shipped, config.precision, config.engine)
+        for named, shipped in ((config.target, models.TARGET), (config.draft, models.DRAFT))
+    )
     if target.tokenizer.digest != draft.tokenizer.digest:
         raise InvalidInput(
             f"target {target.folder.path} and draft {draft.folder.path} have different tokenizers: "

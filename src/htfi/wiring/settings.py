@@ -63,7 +63,7 @@ def encode_settings(settings: Settings) -> bytes:
     memory models may take; where a model lies does not either: decisions name it by its digest.
     """
     shaping = asdict(settings)
-    shaping["models"] = {"precision": settings.models.precision}
+    shaping["models"] = {"engine": settings.models.engine, "precision": settings.models.precision}
     shaping["decoding"] = {"block_tokens": settings.decoding.block_tokens}
     shaping["pipeline"] = {"deadline_ms": settings.pipeline.deadline_ms}
     return msgspec.json.encode(shaping, order="deterministic")
