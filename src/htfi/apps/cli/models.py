@@ -110,7 +110,7 @@ def check(folder: Path, precision: str, draft: Path | None) -> None:
     if draft is None:
         _show_check(open_folder(folder, precision))
         return
-    for opened in open_pair(ModelsConfig(str(folder), str(draft), precision)):
+    for opened in open_pair(ModelsConfig(str(folder), str(draft), precision=precision)):
         _show_check(opened)
 
 
