@@ -10,6 +10,7 @@ from functools import lru_cache
 import msgspec
 
 from htfi.domain.decision import View
+from htfi.domain.errors import InvalidInput
 from htfi.domain.writing import Choice, Dialect, Fixed, Form, Mark, Prompt, Segment, Text, Words
 from htfi.narrative.question import AGES, MAX_ITEMS, Question, shown
 
@@ -45,6 +46,26 @@ MARKS = (
 )  # fmt: skip
 
 
+class Trust(msgspec.Struct, frozen=True):
+    """How often a model was right, for each step of the confidence that it states: where it calls no move, or one.
+
+    A model states how sure one could be; how well it reads has to be measured (`htfi models calibrate`).
+    """
+
+    flat: tuple[float, ...] = CONFIDENCES
+    moving: tuple[float, ...] = CONFIDENCES
+
+    def __post_init__(self) -> None:
+        for shares in (self.flat, self.moving):
+            if len(shares) != len(CONFIDENCES) or not all(0.0 < share < 1.0 for share in shares):
+                raise InvalidInput(
+                    f"trust: {len(CONFIDENCES)} shares between 0 and 1 are needed, not {shares}"
+                )
+
+
+AS_STATED = Trust()
+
+
 class Understanding(msgspec.Struct, frozen=True):
     """An answer as values: what a writing says, or what is true. `cited` counts items from 0."""
 
@@ -64,15 +85,16 @@ def view_form(dialect: Dialect, num_items: int) -> Form:
     return _mini_form(num_items) if dialect is Dialect.MINI else _plain_form(num_items)
 
 
-def understand(fields: dict[str, str]) -> Understanding:
-    """The values of a writing in the form of `view_form`."""
+def understand(fields: dict[str, str], trust: Trust = AS_STATED) -> Understanding:
+    """The values of a writing in the form of `view_form`, its confidence as it has proved."""
     place = {name: int(text) for name, text in fields.items() if name != "words"}
     cited = tuple(dict.fromkeys(place[f"cite{turn}"] - 1 for turn in range(MAX_CITED)))
+    direction = DIRECTIONS[place["direction"]]
     return Understanding(
-        direction=DIRECTIONS[place["direction"]],
+        direction=direction,
         size_sigmas=SIZES[place["size"]],
         volatility_multiplier=VOLATILITIES[place["volatility"]],
-        confidence=CONFIDENCES[place["confidence"]],
+        confidence=(trust.moving if direction else trust.flat)[place["confidence"]],
         consistency=CONSISTENCIES[place["consistency"]],
         cause=CAUSES[place["cause"]],
         cited=tuple(item for item in cited if item >= 0),

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from htfi.domain.decision import View
 from htfi.domain.writing import Refusal, Request
-from htfi.narrative.answer import to_view, understand, view_form
+from htfi.narrative.answer import AS_STATED, Trust, to_view, understand, view_form
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.ports import Author
 from htfi.narrative.question import Question, put, shown
@@ -17,8 +17,11 @@ from htfi.narrative.template_reader import TemplateReader
 class ModelReader:
     """Reads with an author; a question that the author refuses gets the template's view, which says why."""
 
-    def __init__(self, author: Author, config: NarrativeConfig | None = None) -> None:
+    def __init__(
+        self, author: Author, config: NarrativeConfig | None = None, trust: Trust = AS_STATED
+    ) -> None:
         self._author = author
+        self._trust = trust
         self._config = config or NarrativeConfig()
         self._otherwise = TemplateReader(self._config)
 
@@ -32,7 +35,9 @@ class ModelReader:
         return [
             self._refused(question, answer, deadline_ms)
             if isinstance(answer, Refusal)
-            else to_view(understand(answer.fields), question, self._config.half_life_ns, self.version)
+            else to_view(
+                understand(answer.fields, self._trust), question, self._config.half_life_ns, self.version
+            )
             for question, answer in zip(questions, answers, strict=True)
         ]
 

@@ -127,7 +127,7 @@ def check(opened: OpenFolder, config: DecodingConfig) -> Check:
         top1_agreement=float((rounded.argmax(-1) == exact.argmax(-1)).mean()),
         num_prompt_tokens=writing.num_prompt_tokens,
         num_written_tokens=len(writing.tokens),
-        view=to_view(understand(writing.fields), QUESTION, NS_PER_DAY, author.version),
+        view=to_view(understand(writing.fields, opened.trust), QUESTION, NS_PER_DAY, author.version),
     )
 
 

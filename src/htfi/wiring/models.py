@@ -19,10 +19,12 @@ from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import Rung
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.writing import Refusal, Request, Writing
+from htfi.narrative.answer import Trust
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.model_reader import ModelReader
 from htfi.narrative.ports import Author, Reader
 from htfi.narrative.template_reader import TemplateReader
+from htfi.wiring.model_trust import read_trust
 
 PRECISIONS = tuple(precision.value for precision in Precision)
 TORCH_PRECISIONS = {"fp32": "float32", "bf16": "bfloat16"}
@@ -71,6 +73,11 @@ class OpenFolder:
         if self.engine == "torch":
             return load_torch_network(self.folder, self.precision)
         return load_network(self.folder, self.precision)
+
+    @cached_property
+    def trust(self) -> Trust:
+        """How far its confidence has proved right, where that was measured."""
+        return read_trust(self.folder.path)
 
     def author(self, config: DecodingConfig) -> LocalAuthor:
         """Load it. Raises: InvalidInput, DependencyUnavailable."""
@@ -137,7 +144,7 @@ def open_readers(
         return readers
     target, draft = open_pair(config)
     for rung, opened in ((Rung.EDGE, draft), (Rung.SPECULATIVE, target)):
-        readers[rung] = ModelReader(LazyAuthor(opened, decoding), narrative)
+        readers[rung] = ModelReader(LazyAuthor(opened, decoding), narrative, opened.trust)
     return readers
 
 

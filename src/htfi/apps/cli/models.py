@@ -134,6 +134,34 @@ def _show_check(opened: "OpenFolder") -> None:
 
 
 @command.command()
+@_folder
+@_precision
+@click.option("--stories", "num_stories", type=click.IntRange(min=100), default=2_000, show_default=True)
+def calibrate(folder: Path, precision: str, num_stories: int) -> None:
+    """Measure how far the confidence of FOLDER's model proves right, on simulated stories, and keep it there."""
+    from htfi.decoding.config import DecodingConfig
+    from htfi.narrative.answer import CONFIDENCES
+    from htfi.wiring.model_calibration import measure_trust
+    from htfi.wiring.model_trust import write_trust
+    from htfi.wiring.models import open_folder
+
+    author = open_folder(folder, precision).author(DecodingConfig())
+
+    def tell(done: int, num: int) -> None:
+        click.echo(f"\r{done:,} of {num:,} stories", err=True, nl=done == num)
+
+    trust = measure_trust(author, num_stories, tell)
+    write_trust(folder, trust)
+    _print(
+        {
+            "stated": "  ".join(f"{100 * share:4.0f}%" for share in CONFIDENCES),
+            "right when it calls a move": "  ".join(f"{100 * share:4.0f}%" for share in trust.moving),
+            "right when it calls none": "  ".join(f"{100 * share:4.0f}%" for share in trust.flat),
+        }
+    )
+
+
+@command.command()
 @click.argument("url")
 @click.argument("model")
 @click.option(

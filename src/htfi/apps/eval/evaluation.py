@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from htfi.apps.eval import reading
 from htfi.apps.eval.baselines import Features, Fitted, fit, most_common
@@ -13,6 +14,7 @@ from htfi.apps.eval.reading import Losses, Matches, Progress
 from htfi.apps.eval.scores import Said, leak, said
 from htfi.decoding.author import LocalAuthor
 from htfi.domain.errors import MissingExtra
+from htfi.narrative.answer import AS_STATED, Trust
 from htfi.narrative.ports import Author
 
 TARGET, DRAFT, MOST_COMMON, CEILING = "target", "draft", "usual", "ceiling"
@@ -55,16 +57,24 @@ class Fluency:
 
 
 def read(
-    cases: Sequence[Case], training: Sequence[Case], authors: Mapping[str, Author], stage: Stage
+    cases: Sequence[Case],
+    training: Sequence[Case],
+    authors: Mapping[str, Author],
+    stage: Stage,
+    trusts: Mapping[str, Trust] = MappingProxyType({}),
 ) -> Views:
-    """Views of models and baselines, at temperature 0. Raises InvalidInput where an author refuses."""
+    """Views of models and baselines, at temperature 0; a model's confidence is taken as it has proved.
+
+    Raises InvalidInput where an author refuses.
+    """
     others = shuffled(cases)
     places, swapped_cases = [place for place, _ in others], [case for _, case in others]
     readers: dict[str, Said] = {}
     swapped: dict[str, Said] = {}
     for name, author in authors.items():
-        readers[name] = _views(cases, author, stage(f"{name}: views"))
-        swapped[name] = _views(swapped_cases, author, stage(f"{name}: views of others' headlines"))
+        trust = trusts.get(name, AS_STATED)
+        readers[name] = _views(cases, author, trust, stage(f"{name}: views"))
+        swapped[name] = _views(swapped_cases, author, trust, stage(f"{name}: views of others' headlines"))
     baselines: dict[str, Fitted] = {}
     missing = ""
     for features in Features:
@@ -110,6 +120,6 @@ def listen(
     return Fluency(losses, matches[0], matches[1], paths)
 
 
-def _views(cases: Sequence[Case], author: Author, progress: Progress) -> Said:
+def _views(cases: Sequence[Case], author: Author, trust: Trust, progress: Progress) -> Said:
     asked = reading.requests(cases, author, temperature=0.0)
-    return said(reading.understood(reading.write(author, asked, progress)))
+    return said(reading.understood(reading.write(author, asked, progress), trust))

@@ -66,7 +66,8 @@ def command(
     opened = open_pair(ModelsConfig(str(target or ""), str(draft or "")))
     authors = {name: one.author(DecodingConfig()) for name, one in zip((TARGET, DRAFT), opened, strict=True)}
     training = training_cases(num_training)
-    views = read(cases, training, authors, _stage)
+    trusts = {name: one.trust for name, one in zip((TARGET, DRAFT), opened, strict=True)}
+    views = read(cases, training, authors, _stage, trusts)
     rows, metrics = table.view_rows(views, cases), table.view_metrics(views)
     notes = table.notes(views, num_stories)
     fluency = None

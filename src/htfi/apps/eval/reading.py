@@ -19,7 +19,7 @@ from htfi.decoding.ports import Network
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import InvalidInput
 from htfi.domain.writing import Mark, Refusal, Request, Text, Writing
-from htfi.narrative.answer import MAX_CITED, Understanding, understand, view_form
+from htfi.narrative.answer import MAX_CITED, Trust, Understanding, understand, view_form
 from htfi.narrative.ports import Author
 from htfi.narrative.question import put, shown
 from htfi.simulation.corpus import Kind, Part
@@ -56,8 +56,8 @@ def write(author: Author, asked: Sequence[Request], progress: Progress) -> list[
     return writings
 
 
-def understood(writings: Sequence[Writing]) -> list[Understanding]:
-    return [understand(writing.fields) for writing in writings]
+def understood(writings: Sequence[Writing], trust: Trust) -> list[Understanding]:
+    return [understand(writing.fields, trust) for writing in writings]
 
 
 def labels(passage: Sequence[Part]) -> list[str]:

@@ -1,0 +1,83 @@
+"""`htfi models calibrate`: confidence is what proved right, it rises with what was stated, and the run uses it."""
+
+import json
+import shutil
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from htfi.apps.cli.main import cli
+from htfi.domain.errors import InvalidInput
+from htfi.domain.writing import Dialect, Request, Writing
+from htfi.narrative.answer import CONFIDENCES, DIRECTIONS, Trust, understand
+from htfi.simulation.stories import stories
+from htfi.wiring.model_calibration import SEED, measure_trust
+from htfi.wiring.model_trust import read_trust
+from random_pair import write_random_pair
+
+
+class Oracle:
+    """Right in nine of ten stories that it is sure of, in three of ten that it is not; always calls a move."""
+
+    version = "oracle/1"
+    dialect = Dialect.MINI
+
+    def __init__(self) -> None:
+        self.stories = stories(SEED)
+        self.asked = 0
+
+    def write(self, requests: list[Request]) -> list[Writing]:
+        return [self.answer() for _ in requests]
+
+    def answer(self) -> Writing:
+        truth = float(next(self.stories).truth.direction)
+        sure = self.asked % 2 == 0
+        right = self.asked // 2 % 10 < (9 if sure else 3)
+        self.asked += 1
+        called = truth if right and truth else (1.0 if truth != 1.0 else -1.0)
+        place = {"direction": DIRECTIONS.index(called), "confidence": 5 if sure else 2}
+        others = dict.fromkeys(("cite0", "cite1", "cause", "consistency", "size", "volatility"), "0")
+        return Writing(others | {name: str(value) for name, value in place.items()} | {"words": ""})
+
+
+def test_confidence_is_the_share_that_was_right_and_never_falls_as_more_is_stated() -> None:
+    trust = measure_trust(Oracle(), 2_000, lambda *_: None)
+    assert all(low <= high for low, high in pairwise(trust.moving))
+    assert trust.moving[5] > trust.moving[2] + 0.2
+    story = list(zip(range(2_000), stories(SEED), strict=False))
+    moves = sum(told.truth.direction != 0 for _, told in story) / len(story)
+    assert trust.moving[5] == pytest.approx(0.9 * moves, abs=0.05)
+    assert trust.moving[2] == pytest.approx(0.3 * moves, abs=0.05)
+
+
+def test_calibrate_keeps_what_it_measured_in_the_folder_and_readers_use_it(tmp_path: Path) -> None:
+    target, draft = write_random_pair(tmp_path)
+    shutil.rmtree(target)
+    before = json.loads((draft / "config.json").read_text())
+    done = CliRunner().invoke(cli, ["models", "calibrate", str(draft), "--stories", "100"])
+    assert done.exit_code == 0, done.output
+    after = json.loads((draft / "config.json").read_text())
+    trust = read_trust(draft)
+    assert {name: after[name] for name in before} == before
+    assert (list(trust.flat), list(trust.moving)) == (
+        after["htfi_trust"]["flat"],
+        after["htfi_trust"]["moving"],
+    )
+    said = dict.fromkeys(("cite0", "cite1", "cause", "consistency", "size", "volatility"), "0")
+    said |= {"direction": "2", "confidence": "5", "words": ""}
+    assert understand(said, trust).confidence == trust.moving[5]
+    assert understand(said | {"direction": "1"}, trust).confidence == trust.flat[5]
+
+
+@pytest.mark.parametrize("wrong", [{"flat": [0.5]}, {"moving": [0.0] * 7}, {"flat": "high"}, []])
+def test_a_trust_that_is_none_is_refused_with_the_files_name(tmp_path: Path, wrong: object) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"htfi_trust": wrong}))
+    with pytest.raises(InvalidInput, match=r"config\.json"):
+        read_trust(tmp_path)
+
+
+def test_a_folder_without_a_trust_is_taken_at_its_word(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    assert read_trust(tmp_path) == Trust(CONFIDENCES, CONFIDENCES)
