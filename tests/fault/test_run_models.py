@@ -83,8 +83,26 @@ def test_every_decision_after_news_holds_a_view_and_who_read(undisturbed_reading
     read = [decision["view"] for decision in decisions(undisturbed_reading) if decision["view"]]
     assert len(read) > NUM_DAYS
     models = {str(view["reader"]).partition("@")[0] for view in read}  # type: ignore[index]
+    assert "target-int8" in models
+    assert models <= {"target-int8", "draft-int8", "template-reader/1"}
+
+
+def test_where_time_is_short_the_draft_reads(
+    sources: list[Path],
+    pair: tuple[Path, Path],
+    start: Callable[..., Process],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HTFI_PIPELINE__DEADLINE_MS", "70")
+    run = start(sources, tmp_path, *reading(pair))
+    _, errors = run.communicate(timeout=120)
+    assert run.returncode == 0, errors.decode()
+    made = decisions(tmp_path)
+    models = {str(made["view"]["reader"]).partition("@")[0] for made in made if made["view"]}  # type: ignore[index]
     assert "draft-int8" in models
-    assert models <= {"draft-int8", "template-reader/1"}
+    assert "target-int8" not in models
+    assert {made["plan"]["reason"] for made in made if made["view"]} >= {"short deadline"}  # type: ignore[index]
 
 
 @pytest.mark.parametrize("seed", [1, 2])

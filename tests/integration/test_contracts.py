@@ -15,7 +15,7 @@ LINT_IMPORTS = Path(sysconfig.get_path("scripts")) / "lint-imports"
 PLANTED = {
     "Rooms import only the rooms beneath them": ("domain/time.py", "import htfi.pipeline.loop"),
     "No adapter knows another": ("adapters/keys/ed25519.py", "import htfi.adapters.stores.snapshot"),
-    "No app knows another": ("apps/bench/figures.py", "import htfi.apps.cli.lazy"),
+    "No app knows another": ("apps/bench/ledger.py", "import htfi.apps.cli.lazy"),
     "Only wiring imports adapters": ("apps/cli/main.py", "import htfi.adapters.stores.snapshot"),
     "Foreign libraries stay in adapters and apps": ("pipeline/moments.py", "import sqlite3"),
     "Sibling modules form no cycle": ("domain/errors.py", "import htfi.domain.time"),
