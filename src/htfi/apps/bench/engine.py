@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from htfi import models
-from htfi.apps.bench.engine_agreement import top1_agreement
+from htfi.apps.bench.engine_agreement import story_texts, top1_agreement
 from htfi.apps.bench.engine_peers import OURS, PEERS
 from htfi.apps.bench.engine_target import TARGET, Work, work, write_target
 from htfi.apps.bench.engine_worker import MACHINE
@@ -173,6 +173,16 @@ def _agreement() -> tuple[dict[str, float], list[Row]]:
     pair = [folder for folder in (models.TARGET, models.DRAFT) if folder.is_dir()]
     if len(pair) < 2:
         return {}, [{"what": "int8 agreement: the shipped pair is not in this package"}]
-    found = {folder.name: top1_agreement(folder, "int8", SEED) for folder in pair}
-    rows: list[Row] = [{"what": f"int8 agreement, {name}: {share:.4f}"} for name, share in found.items()]
-    return {"int8_top1_agreement": min(found.values())}, rows
+    precisions = ("int8", "int8-wide")
+    found = {
+        (folder.name, precision): top1_agreement(folder, precision, story_texts(folder))
+        for folder in pair
+        for precision in precisions
+    }
+    rows: list[Row] = [
+        {"what": f"likeliest token as in fp32: {name}, {precision}: {share:.4f}"}
+        for (name, precision), share in found.items()
+    ]
+    return {
+        "int8_top1_agreement": min(share for (_, precision), share in found.items() if precision == "int8")
+    }, rows
