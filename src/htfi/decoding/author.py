@@ -55,7 +55,8 @@ class _Job:
 
 
 class LocalAuthor:
-    """Implements `Author` over any network. `opening` are ids put before every prompt (a folder's first token).
+    """Implements `Author` over any network. `opening` are ids put before every prompt (a folder's first token);
+    `digest` says whose weights they are, the network's own where it is not given.
 
     Every answer ends: its form bounds the number of tokens. Raises InvalidInput when network and tokenizer differ
     in size of vocabulary.
@@ -68,6 +69,7 @@ class LocalAuthor:
         name: str,
         config: DecodingConfig | None = None,
         opening: Sequence[int] = (),
+        digest: str = "",
     ) -> None:
         if tokenizer.vocab_size > network.shape.vocab_size:
             raise InvalidInput(
@@ -76,7 +78,7 @@ class LocalAuthor:
             )
         self.vocabulary = Vocabulary(tokenizer)
         self.sessions = Sessions(network, config or DecodingConfig())
-        self.version = f"{name}@{network.digest[:12]}"
+        self.version = f"{name}@{(digest or network.digest)[:12]}"
         self._forms = Forms(self.vocabulary)
         self._opening = list(opening)
 

@@ -81,7 +81,9 @@ class OpenFolder:
 
     def author(self, config: DecodingConfig) -> LocalAuthor:
         """Load it. Raises: InvalidInput, DependencyUnavailable."""
-        return LocalAuthor(self.network, self.tokenizer, self.name, config, self.tokenizer.opening)
+        return LocalAuthor(
+            self.network, self.tokenizer, self.name, config, self.tokenizer.opening, self.folder.digest
+        )
 
 
 def load_network(folder: ModelFolder, precision: str, cache_folder: Path | None = None) -> Network:
