@@ -184,3 +184,32 @@ def test_lines_come_every_two_seconds_and_hold_no_codes(make_decisions):
     output = console.file.getvalue()
     assert output.count("\n") == 1
     assert "\x1b" not in output
+
+
+def test_what_a_model_read_is_told_in_a_line_of_its_own(make_decisions) -> None:
+    import msgspec
+
+    from htfi.apps.cli.view_state import Counters, Desk
+    from htfi.domain.decision import View
+
+    (decision,) = make_decisions(num=1)
+    view = View(
+        -1.0,
+        2.0,
+        1.5,
+        0.51,
+        (),
+        decision.as_of_ns,
+        1,
+        "guidance",
+        "unmoved",
+        "{size} lower",
+        "mini-target-int8@ab",
+    )
+    desk = Desk("title")
+    desk.note(decision)
+    assert desk.snapshot(Counters()).reading == ""
+    desk.note(msgspec.structs.replace(decision, view=view))
+    assert desk.snapshot(Counters()).reading == (
+        "SPX/1d by mini-target-int8: down by 2 sigma, volatility 1.5x, confidence 51%: “2 sigma lower”"
+    )

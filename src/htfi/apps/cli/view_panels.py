@@ -198,7 +198,12 @@ def _legend(styles: Mapping[str, str], weights: Mapping[str, float]) -> Text:
 
 def _footer(state: ViewState, width: int) -> list[Text]:
     lines: list[Text] = []
-    for label, words, most in (("news", state.counters.headline, 1), ("why", state.rationale, _WHY_LINES)):
+    told = (
+        ("news", state.counters.headline, 1),
+        ("read", state.reading, 2),
+        ("why", state.rationale, _WHY_LINES),
+    )
+    for label, words, most in told:
         wrapped = textwrap.wrap(printable(words), width - 8, max_lines=most, placeholder=" …")
         for k, line in enumerate(wrapped):
             lines.append(Text(f"{_LEFT}{'' if k else label:<5}", QUIET).append(line, ""))

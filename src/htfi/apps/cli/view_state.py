@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from htfi.domain.decision import Decision, Regime
+from htfi.narrative.rationale import tell_view
 
 HISTORY_BARS = 240
 SHOWN_SERIES = 60
@@ -55,6 +56,7 @@ class ViewState:
     series: tuple[SeriesView, ...] = ()
     num_series: int = 0
     rationale: str = ""
+    reading: str = ""  # what a model made of the news, for the first series that has a view
     events_per_s: float = 0.0
     decisions_per_s: float = 0.0
     eta_s: float | None = None
@@ -95,10 +97,20 @@ class Desk:
             series=tuple(self._series_view(name) for name in names[:SHOWN_SERIES]),
             num_series=len(names),
             rationale=self._latest[names[0]].rationale.text if names else "",
+            reading=next((told for name in names if (told := self._reading(name))), ""),
             events_per_s=(counters.num_events - events) / span_s,
             decisions_per_s=(counters.num_decisions - decisions) / span_s,
             eta_s=self._eta_s(counters.fraction_done, now_s),
         )
+
+    def _reading(self, name: str) -> str:
+        decision = self._latest[name]
+        told = tell_view(decision.view, decision.symbol) if decision.view is not None else {}
+        if not told:
+            return ""
+        moves = f"{told['direction']} by {told['size']}" if "size" in told else "no direction"
+        sure = f"volatility {told['volatility']}, confidence {told['confidence']}"
+        return f"{name} by {told['reader']}: {moves}, {sure}: {told['words']}"
 
     def _eta_s(self, fraction_done: float | None, now_s: float) -> float | None:
         if fraction_done is None:
