@@ -29,27 +29,35 @@ class Asked(NamedTuple):
 def ask_all(bars: Sequence[Bar], as_of_ns: int, rooms: Rooms, terms: Terms) -> list[Asked]:
     """Gather the news on each bar's series and choose its rung.
 
-    The deadline is the whole moment's: each series that has to be read leaves less of it to those after it, which
-    get a lower rung now and are read at a later moment.
+    The deadline is the whole moment's, shared by the series that have news to read: few get the target, many the
+    draft, and those for which nothing is left come first at a later moment.
     """
+    gathered = [(series_id(bar.symbol, bar.interval), _question(bar, as_of_ns, rooms)) for bar in bars]
+    deadlines_ms = [terms.pipeline.deadline_ms] * len(bars)
     left_ms = terms.pipeline.deadline_ms
-    asked: list[Asked] = []
-    for bar in bars:
-        symbol, interval = bar.symbol, bar.interval
-        series = series_id(symbol, interval)
-        news = tuple(rooms.wire.recent(symbol, as_of_ns))
-        context = _moves(series, rooms, symbol, interval) if news else ()
-        question = Question(symbol, as_of_ns, bar.end_ns - bar.start_ns, news, context)
-        chosen = plan(
-            rooms.market.regime(symbol, interval),
-            left_ms if news else terms.pipeline.deadline_ms,
-            rooms.readings.rungs,
-            config=terms.fidelity,
-        )
-        if news and not rooms.readings.has(series, question, chosen.rung):
+    turns = rooms.readings.turns(gathered)
+    plans: dict[int, Plan] = {}
+    for turn, place in enumerate(turns):
+        fair_ms = left_ms / (len(turns) - turn)
+        deadlines_ms[place] = max(fair_ms, min(left_ms, terms.fidelity.edge_ms))
+        chosen = plans[place] = _plan(bars[place], deadlines_ms[place], rooms, terms)
+        if not rooms.readings.has(*gathered[place], chosen.rung):
             left_ms -= cost_ms(chosen.rung, terms.fidelity)
-        asked.append(Asked(series, question, chosen))
-    return asked
+    return [
+        Asked(series, question, plans.get(place) or _plan(bars[place], deadlines_ms[place], rooms, terms))
+        for place, (series, question) in enumerate(gathered)
+    ]
+
+
+def _question(bar: Bar, as_of_ns: int, rooms: Rooms) -> Question:
+    news = tuple(rooms.wire.recent(bar.symbol, as_of_ns))
+    context = _moves(series_id(bar.symbol, bar.interval), rooms, bar.symbol, bar.interval) if news else ()
+    return Question(bar.symbol, as_of_ns, bar.end_ns - bar.start_ns, news, context)
+
+
+def _plan(bar: Bar, deadline_ms: float, rooms: Rooms, terms: Terms) -> Plan:
+    regime = rooms.market.regime(bar.symbol, bar.interval)
+    return plan(regime, deadline_ms, rooms.readings.rungs, config=terms.fidelity)
 
 
 def _moves(series: str, rooms: Rooms, symbol: str, interval: str) -> tuple[float, ...]:

@@ -29,6 +29,7 @@ class _Kept(msgspec.Struct, frozen=True):
     items: tuple[str, ...]
     rung: Rung
     view: View
+    read_ns: int  # when a model last read for the series
 
 
 class Readings:
@@ -54,6 +55,23 @@ class Readings:
         kept = self._kept.get(series)
         return kept is not None and _SERVES[kept.rung] >= _SERVES[rung] and kept.items == _ids(question)
 
+    def turns(self, gathered: Sequence[tuple[str, Question]]) -> list[int]:
+        """The places that a model could still read for: those unread first, and those longest without a reading."""
+        best = max(self._readers, key=_SERVES.__getitem__)
+        waiting = [
+            place
+            for place, (series, question) in enumerate(gathered)
+            if question.items and not self.has(series, question, best)
+        ]
+        return sorted(
+            waiting,
+            key=lambda place: (self.has(*gathered[place], Rung.EDGE), self._read_ns(gathered[place][0])),
+        )
+
+    def _read_ns(self, series: str) -> int:
+        kept = self._kept.get(series)
+        return kept.read_ns if kept is not None else 0
+
     def read(self, asked: Sequence[tuple[str, Question, Plan]]) -> list[View | None]:
         """The view for each (series, question, plan); None where there is no news. Rungs are asked in batches.
 
@@ -74,11 +92,12 @@ class Readings:
             found = self._readers[rung].read(questions, asked[places[0]][2].deadline_ms)
             for place, view in zip(places, found, strict=True):
                 views[place] = view
-                self._keep(asked[place][0], _Kept(_ids(asked[place][1]), rung, view))
+                self._keep(asked[place][0], _ids(asked[place][1]), rung, view)
         return views
 
-    def _keep(self, series: str, kept: _Kept) -> None:
-        self._kept[series] = kept
+    def _keep(self, series: str, items: tuple[str, ...], rung: Rung, view: View) -> None:
+        read_ns = self._read_ns(series) if rung is Rung.TEMPLATE else view.as_of_ns
+        self._kept[series] = _Kept(items, rung, view, read_ns)
         self._kept.move_to_end(series)
         if len(self._kept) > self._max_series:
             self._kept.popitem(last=False)
