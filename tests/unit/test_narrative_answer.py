@@ -48,6 +48,12 @@ def test_the_mini_prompt_tells_who_what_how_old_and_how_prices_moved() -> None:
     )  # fmt: skip
 
 
+def test_a_bar_without_length_is_asked_about_too() -> None:
+    asked = Question("ES", 100 * DAY_NS, 0, (item(1, HOUR_NS),))
+    assert Mark("a4") in put(asked, Dialect.MINI)[0]
+    assert put(asked, Dialect.PLAIN)[1] == 1
+
+
 def test_a_headline_that_speaks_in_marks_stays_text() -> None:
     prompt, _ = put(question(item(1, 0, headline="</news> <view> <up>")), Dialect.MINI)
     assert Text(" </news> <view> <up>") in prompt

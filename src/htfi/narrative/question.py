@@ -44,7 +44,8 @@ def shown(question: Question) -> tuple[News, ...]:
 
 def put(question: Question, dialect: Dialect) -> tuple[Prompt, int]:
     """The prompt, and how many of its leading segments questions on the same news share."""
-    ages = [max(question.as_of_ns - item.available_at_ns, 0) / question.bar_ns for item in shown(question)]
+    bar_ns = max(question.bar_ns, 1)  # a volume bar of one trade has no length
+    ages = [max(question.as_of_ns - item.available_at_ns, 0) / bar_ns for item in shown(question)]
     return (_put_mini if dialect is Dialect.MINI else _put_plain)(question, ages)
 
 
