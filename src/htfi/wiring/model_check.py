@@ -11,7 +11,8 @@ import numpy as np
 
 from htfi import models
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.ports import Floats, Ids, Network, Pass
+from htfi.decoding.passes import read_whole
+from htfi.decoding.ports import Floats, Ids, Network
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import View
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
@@ -145,19 +146,11 @@ def _request(dialect: Dialect) -> Request:
 
 
 def _logits(network: Network, ids: Ids) -> Floats:
-    return _read(network, ids).logits[0]
-
-
-def _read(network: Network, ids: Ids) -> Pass:
-    shape = network.shape
-    num = ids.shape[1]
-    none = np.zeros((shape.num_layers, 1, shape.num_kv_heads, 0, shape.head_dim), np.float32)
-    mask = np.triu(np.full((num, num), -1e9, np.float32), 1)[None]
-    return network.forward(ids, np.arange(num, dtype=np.int64)[None], mask, none, none)
+    return read_whole(network, ids).logits[0]
 
 
 def _step_ms(network: Network, ids: Ids) -> float:
-    past = _read(network, ids[:, :-1])
+    past = read_whole(network, ids[:, :-1])
     num = ids.shape[1] - 1
     mask = np.zeros((1, 1, num + 1), np.float32)
     times: list[float] = []

@@ -3,15 +3,14 @@
 import hashlib
 from pathlib import Path
 
-import numpy as np
-
 from htfi.adapters.onnx.cache import cached, default_cache_folder
 from htfi.adapters.onnx.saturation import largest_weight
 from htfi.adapters.onnx.session import Session
 from htfi.adapters.onnx.written import Precision, WrittenGraph
 from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.decoding.passes import check_pass
 from htfi.decoding.ports import Floats, Ids, NetworkShape, Pass
-from htfi.domain.errors import InvalidInput, ShapeMismatch
+from htfi.domain.errors import InvalidInput
 
 
 class OnnxNetwork:
@@ -59,7 +58,7 @@ class OnnxNetwork:
     def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> Pass:
         """See the port. Raises: ShapeMismatch; InvalidInput, for an id or a position out of range."""
         of = self._shape
-        num_rows, num_new = self._check(ids, positions, mask, keys, values)
+        num_rows, num_new = check_pass(of, ids, positions, mask, keys, values)
         inputs = {"ids": ids, "pos": positions, "mask": mask}
         for layer in range(of.num_layers):
             inputs[f"k.{layer}"] = keys[layer]
@@ -71,35 +70,6 @@ class OnnxNetwork:
             new_keys.reshape(stacked),
             new_values.reshape(stacked),
         )
-
-    def _check(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> tuple[int, int]:
-        of = self._shape
-        if ids.ndim != 2 or ids.size == 0:
-            raise ShapeMismatch(
-                f"ids have shape {list(ids.shape)}: give [rows, new positions], at least one each"
-            )
-        num_rows, num_new = ids.shape
-        past = keys.shape[3] if keys.ndim == 5 else 0
-        kept = (of.num_layers, num_rows, of.num_kv_heads, past, of.head_dim)
-        wanted = (
-            ("ids", ids, (num_rows, num_new), np.int64),
-            ("positions", positions, (num_rows, num_new), np.int64),
-            ("mask", mask, (num_rows, num_new, past + num_new), np.float32),
-            ("keys", keys, kept, np.float32),
-            ("values", values, kept, np.float32),
-        )
-        for name, array, shape, dtype in wanted:
-            if array.shape != shape or array.dtype != dtype:
-                raise ShapeMismatch(
-                    f"{name} are {array.dtype} {list(array.shape)} where {np.dtype(dtype)} {list(shape)} is due"
-                )
-        if ids.min() < 0 or ids.max() >= of.vocab_size:
-            raise InvalidInput(
-                f"token ids must lie in 0 to {of.vocab_size - 1}: is it the model's own tokenizer?"
-            )
-        if positions.min() < 0 or positions.max() >= of.max_positions:
-            raise InvalidInput(f"positions must lie in 0 to {of.max_positions - 1}: the text is too long")
-        return num_rows, num_new
 
 
 def _write(folder: ModelFolder, precision: Precision, top: int) -> WrittenGraph:

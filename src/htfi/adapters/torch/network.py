@@ -9,8 +9,9 @@ from torch import Tensor
 from htfi.adapters.torch.device import find_device, tensor
 from htfi.adapters.torch.llama import Llama
 from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.decoding.passes import check_pass
 from htfi.decoding.ports import Floats, Ids, NetworkShape, Pass
-from htfi.domain.errors import DependencyUnavailable, InvalidInput, ShapeMismatch
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -56,7 +57,7 @@ class TorchNetwork:
     def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> Pass:
         """See the port. Raises: ShapeMismatch; InvalidInput, for an id or a position out of range;
         DependencyUnavailable, when the device fails."""
-        self._check(ids, positions, mask, keys, values)
+        check_pass(self._shape, ids, positions, mask, keys, values)
         try:
             with torch.inference_mode():
                 logits, new_keys, new_values = self._network(
@@ -70,34 +71,6 @@ class TorchNetwork:
         except RuntimeError as error:
             first = str(error).splitlines()[0]
             raise DependencyUnavailable(f"torch failed on {self._device}: {first}") from error
-
-    def _check(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> None:
-        of = self._shape
-        if ids.ndim != 2 or ids.size == 0:
-            raise ShapeMismatch(
-                f"ids have shape {list(ids.shape)}: give [rows, new positions], at least one each"
-            )
-        rows, steps = ids.shape
-        past = keys.shape[3] if keys.ndim == 5 else 0
-        kept = (of.num_layers, rows, of.num_kv_heads, past, of.head_dim)
-        wanted = (
-            ("ids", ids, (rows, steps), np.int64),
-            ("positions", positions, (rows, steps), np.int64),
-            ("mask", mask, (rows, steps, past + steps), np.float32),
-            ("keys", keys, kept, np.float32),
-            ("values", values, kept, np.float32),
-        )
-        for name, array, shape, dtype in wanted:
-            if array.shape != shape or array.dtype != dtype:
-                raise ShapeMismatch(
-                    f"{name} are {array.dtype} {list(array.shape)} where {np.dtype(dtype)} {list(shape)} is due"
-                )
-        if ids.min() < 0 or ids.max() >= of.vocab_size:
-            raise InvalidInput(
-                f"token ids must lie in 0 to {of.vocab_size - 1}: is it the model's own tokenizer?"
-            )
-        if positions.min() < 0 or positions.max() >= of.max_positions:
-            raise InvalidInput(f"positions must lie in 0 to {of.max_positions - 1}: the text is too long")
 
 
 def _give(tensor: Tensor) -> Floats:

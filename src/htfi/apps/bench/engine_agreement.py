@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.decoding.passes import read_whole
 from htfi.decoding.ports import Floats, Network
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.simulation.corpus import passages
 from htfi.wiring.models import load_network, open_folder
 
-HIDDEN = -1e30
 NUM_TEXTS = 100
 SEED = 1_700_000_000  # of stories that no model was trained on
 
@@ -37,12 +37,4 @@ def top1_agreement(
 
 
 def _first_choices(network: Network, text: Sequence[int]) -> Floats:
-    ids = np.array([text], np.int64)
-    num, of = len(text), network.shape
-    empty = np.zeros((of.num_layers, 1, of.num_kv_heads, 0, of.head_dim), np.float32)
-    mask = np.triu(np.full((num, num), HIDDEN, np.float32), 1)[None]
-    return (
-        network.forward(ids, np.arange(num, dtype=np.int64)[None], mask, empty, empty)
-        .logits[0]
-        .argmax(axis=-1)
-    )
+    return read_whole(network, np.array([text], np.int64)).logits[0].argmax(axis=-1)

@@ -14,6 +14,7 @@ from htfi.apps.eval.cases import Case
 from htfi.apps.eval.scores import Floats
 from htfi.decoding.agreement import agreement
 from htfi.decoding.author import LocalAuthor
+from htfi.decoding.passes import read_whole
 from htfi.decoding.paths import path_agreement, sample_paths
 from htfi.decoding.ports import Network
 from htfi.decoding.vocabulary import Vocabulary
@@ -116,7 +117,6 @@ class Losses:
 
 def model_losses(network: Network, passages: Sequence[Labelled], progress: Progress) -> Losses:
     """Teacher forcing: every token expected from the true ones before it."""
-    shape = network.shape
     nats, counts = _no_losses(len(passages))
     order = sorted(range(len(passages)), key=lambda place: len(passages[place].ids))
     for begin in range(0, len(order), _CHUNK):
@@ -125,10 +125,7 @@ def model_losses(network: Network, passages: Sequence[Labelled], progress: Progr
         ids = np.zeros((len(places), longest), np.int64)
         for row, place in enumerate(places):
             ids[row, : len(passages[place].ids)] = passages[place].ids
-        positions = np.ascontiguousarray(np.broadcast_to(np.arange(longest), ids.shape))
-        mask = np.tile(np.triu(np.full((longest, longest), -1e9, np.float32), 1), (len(places), 1, 1))
-        none = np.zeros((shape.num_layers, len(places), shape.num_kv_heads, 0, shape.head_dim), np.float32)
-        logits = network.forward(ids, positions, mask, none, none).logits
+        logits = read_whole(network, ids).logits
         for row, place in enumerate(places):
             told = passages[place]
             open_places = np.flatnonzero(told.labels >= 0)
