@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from htfi.decoding.form import CompiledForm
 from htfi.decoding.noise import keys
-from htfi.decoding.sampling import choose
+from htfi.decoding.sampling import Sampling, choose
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.writing import Choice, Fixed, Form, Mark, Sigmas, Text, Words
@@ -50,7 +50,7 @@ def write(form: CompiledForm, vocab_size: int, seed: int) -> list[int]:
     while state != form.done:
         logits = (rng.standard_normal((1, vocab_size)) * 5).astype(np.float32)
         noise = keys(seed, np.zeros(1, np.int64), np.array([len(tokens)]))
-        token = int(choose(logits, form.steps[state].admitted, 1.0, noise)[0])
+        token = int(choose(logits, form.steps[state].admitted, Sampling(1.0), noise)[0])
         forced, state = form.forced(form.advance(state, token))
         tokens += [token, *forced]
     return tokens

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from htfi.decoding.noise import counters, gumbel, gumbel_bounds, gumbel_of, hashes, key, keys
-from htfi.decoding.sampling import Admitted, choose
+from htfi.decoding.sampling import Admitted, Sampling, check_sampling, choose
 from htfi.domain import exact
+from htfi.domain.errors import InvalidInput
 
 PLACES = np.arange(200)
 KNOWN = [
@@ -109,7 +110,7 @@ def test_what_is_chosen_follows_softmax(temperature: float):
     ids = np.array([1, 2, 3, 7, 11, 12, 18, 19])
     places = np.arange(50_000)
     rows = np.broadcast_to(logits, (len(places), 20))
-    drawn = choose(rows, Admitted.of(ids), temperature, keys(6, np.zeros_like(places), places))
+    drawn = choose(rows, Admitted.of(ids), Sampling(temperature), keys(6, np.zeros_like(places), places))
     law = np.exp(logits[ids].astype(float) / temperature)
     expected = law / law.sum() * len(places)
     counts = np.array([np.count_nonzero(drawn == token) for token in ids])
@@ -126,14 +127,14 @@ def test_the_screened_choice_is_the_argmax_over_all(scale: float):
     for temperature in (0.3, 1.0):
         full = logits[:, ids].astype(np.float64) / temperature + gumbel(row_keys, ids)
         assert np.array_equal(
-            choose(logits, Admitted.of(ids), temperature, row_keys), ids[full.argmax(axis=1)]
+            choose(logits, Admitted.of(ids), Sampling(temperature), row_keys), ids[full.argmax(axis=1)]
         )
 
 
 def test_equal_logits_at_temperature_zero_go_to_the_lowest_admitted_id():
     logits = np.array([[9.0, 1.0, 3.0, 3.0, 2.0]], np.float32)
     assert choose(
-        logits, Admitted.of(np.array([1, 2, 3, 4])), 0.0, keys(0, np.array([0]), np.array([0]))
+        logits, Admitted.of(np.array([1, 2, 3, 4])), Sampling(), keys(0, np.array([0]), np.array([0]))
     ) == [2]
 
 
@@ -143,7 +144,7 @@ def test_a_logit_that_is_no_number_gives_no_token_and_leaves_other_rows(temperat
     logits[1, 4] = np.nan
     logits[:, 2] = 50.0
     row_keys = keys(0, np.arange(3), np.zeros(3, np.int64))
-    assert choose(logits, Admitted.of(np.arange(6)), temperature, row_keys).tolist() == [2, -1, 2]
+    assert choose(logits, Admitted.of(np.arange(6)), Sampling(temperature), row_keys).tolist() == [2, -1, 2]
 
 
 def test_a_row_without_numbers_does_not_hide_a_close_race_in_another():
@@ -154,4 +155,39 @@ def test_a_row_without_numbers_does_not_hide_a_close_race_in_another():
     for place in range(100):
         row_keys = keys(3, np.array([0, 1]), np.array([place, place]))
         best = int(np.argmax(gumbel(row_keys[1:], ids)))
-        assert choose(logits, Admitted.of(ids), 1.0, row_keys).tolist() == [-1, best]
+        assert choose(logits, Admitted.of(ids), Sampling(1.0), row_keys).tolist() == [-1, best]
+
+
+@pytest.mark.parametrize(("top_k", "top_p"), [(1, 1.0), (3, 1.0), (0, 0.6), (5, 0.9), (0, 1e-9), (200, 1.0)])
+def test_top_k_and_top_p_keep_the_likeliest_and_the_noise_decides_among_them(top_k: int, top_p: float):
+    rng = np.random.Generator(np.random.PCG64(9))
+    logits = (rng.standard_normal((64, 40)) * 2).astype(np.float32)
+    ids = np.flatnonzero(rng.random(40) < 0.8)
+    row_keys = keys(4, np.zeros(64, np.int64), np.arange(64))
+    sampling = Sampling(0.7, top_k, top_p)
+    drawn = choose(logits, Admitted.of(ids), sampling, row_keys)
+    noise = gumbel(row_keys, ids)
+    for row in range(64):
+        scores = logits[row, ids].astype(np.float64) / 0.7
+        order = sorted(range(len(ids)), key=lambda at: (-scores[at], at))
+        order = order[: top_k or len(order)]
+        weights = np.exp(scores[order] - scores[order[0]])
+        reached = np.cumsum(weights) / weights.sum()
+        stays = order[: int(np.searchsorted(reached, top_p)) + 1]
+        assert drawn[row] == ids[max(stays, key=lambda at: scores[at] + noise[row, at])]
+
+
+def test_truncation_leaves_a_row_that_is_no_number_without_a_token():
+    logits = np.zeros((2, 6), np.float32)
+    logits[1, 4] = np.nan
+    logits[0, 2] = 50.0
+    row_keys = keys(0, np.arange(2), np.zeros(2, np.int64))
+    assert choose(logits, Admitted.of(np.arange(6)), Sampling(1.0, 3, 0.9), row_keys).tolist() == [2, -1]
+
+
+@pytest.mark.parametrize(
+    "sampling", [Sampling(-1.0), Sampling(1.0, -1), Sampling(1.0, 0, 0.0), Sampling(1.0, 0, 1.5)]
+)
+def test_a_law_out_of_range_is_refused(sampling: Sampling):
+    with pytest.raises(InvalidInput, match=r"temperature|top_k|top_p"):
+        check_sampling(sampling)

@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from htfi.decoding.author import ANSWER_STREAM, Asked, LocalAuthor
+from htfi.decoding.author import LocalAuthor
 from htfi.decoding.kv import Row
 from htfi.decoding.noise import key
 from htfi.decoding.ports import Floats
 from htfi.decoding.sampling import choose
+from htfi.decoding.stem import ANSWER_STREAM, Asked
 from htfi.domain.errors import IntegrityError
 from htfi.domain.writing import Refusal, Request
 
@@ -88,6 +89,6 @@ def _count(
         logits = np.concatenate([first[None], rest[:-1]])  # [T, V]: row t chooses token t
         for place, step, name in asked.form.choices(tokens):
             noise = np.array([key(asked.request.seed, ANSWER_STREAM, place)], np.uint64)
-            drawn = choose(logits[place : place + 1], step.admitted, asked.request.temperature, noise)
+            drawn = choose(logits[place : place + 1], step.admitted, asked.sampling, noise)
             choices[name] = choices.get(name, 0) + 1
             matches[name] = matches.get(name, 0) + (int(drawn[0]) == int(tokens[place]))

@@ -1,65 +1,53 @@
 """The embedded author: answers requests in their forms with one network, many side by side. Narrative asks it.
 
-Plain decoding with the shared noise (D2): the token at place t of an answer is chosen by logits, temperature and
-the noise of (seed, stream 0, t), so every later strategy of decoding can be held against this one.
+It decodes with the shared noise (D2): the token at place t of an answer is chosen by logits, temperature and the
+noise of (seed, stream 0, t). A strategy guesses ahead so that one pass settles several tokens; the plan says how far.
+Neither can change an answer: what is guessed wrong is replaced by what the network itself says.
 """
 
+import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.form import CompiledForm, Forms
+from htfi.decoding.draft import DraftTree, is_chain
+from htfi.decoding.form import Forms
 from htfi.decoding.kv import Row
-from htfi.decoding.noise import key
+from htfi.decoding.lookahead import Ask, Fixed, Lookahead, Round
 from htfi.decoding.ports import Floats, Network, Tokenizer
-from htfi.decoding.sampling import check_temperature, choose
+from htfi.decoding.sampling import Sampling, check_sampling
 from htfi.decoding.sessions import Sessions, ToRead
+from htfi.decoding.settle import settle
+from htfi.decoding.stem import Asked, Stem
+from htfi.decoding.strategy import Outcome, Plain, Strategy
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.domain.writing import Dialect, Refusal, Request, Writing
-
-ANSWER_STREAM = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A request in token ids: `head` is what the form forces at its beginning, read together with the prompt."""
-
-    request: Request
-    form: CompiledForm
-    prompt: list[int]
-    num_shared: int
-    head: list[int]
-    state: int  # of the form, after the head
-
-    @property
-    def limit(self) -> int:
-        """Tokens of prompt and answer at most."""
-        return len(self.prompt) + self.form.longest
+from htfi.domain.writing import Dialect, DraftRound, Refusal, Request, Writing
 
 
 @dataclass(slots=True, eq=False)
 class _Job:
-    """One request on its way: `pending` tokens are written and not yet read by the network."""
+    """One request on its way: `pending` tokens are settled and not yet read by the network."""
 
     place: int
-    asked: Asked
-    state: int
-    tokens: list[int]
+    stem: Stem
     pending: list[int] = field(default_factory=list[int])
     row: Row | None = None
     num_reused: int = 0
+    rounds: list[DraftRound] = field(default_factory=list[DraftRound])
+
+    @property
+    def asked(self) -> Asked:
+        return self.stem.asked
 
 
 class LocalAuthor:
     """Implements `Author` over any network. `opening` are ids put before every prompt (a folder's first token);
     `digest` says whose weights they are, the network's own where it is not given.
 
-    Every answer ends: its form bounds the number of tokens. Raises InvalidInput when network and tokenizer differ
-    in size of vocabulary.
+    Every answer ends: its form bounds the number of tokens. `clock` (seconds) only feeds the plan.
+    Raises InvalidInput when network and tokenizer differ in size of vocabulary.
     """
 
     def __init__(
@@ -70,6 +58,9 @@ class LocalAuthor:
         config: DecodingConfig | None = None,
         opening: Sequence[int] = (),
         digest: str = "",
+        strategy: Strategy | None = None,
+        lookahead: Lookahead | None = None,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         if tokenizer.vocab_size > network.shape.vocab_size:
             raise InvalidInput(
@@ -79,6 +70,9 @@ class LocalAuthor:
         self.vocabulary = Vocabulary(tokenizer)
         self.sessions = Sessions(network, config or DecodingConfig())
         self.version = f"{name}@{(digest or network.digest)[:12]}"
+        self.strategy: Strategy = strategy or Plain()
+        self.lookahead: Lookahead = lookahead or Fixed(0 if strategy is None else 4)
+        self._clock = clock
         self._forms = Forms(self.vocabulary)
         self._opening = list(opening)
 
@@ -95,7 +89,7 @@ class LocalAuthor:
             if isinstance(asked, Refusal):
                 answers[place] = asked
             else:
-                waiting.append(_Job(place, asked, asked.state, list(asked.head)))
+                waiting.append(_Job(place, Stem(asked, list(asked.head), asked.state)))
         writing: list[_Job] = []
         try:
             self._run(waiting, writing, answers)
@@ -107,40 +101,11 @@ class LocalAuthor:
                 self._leave(job)
         return answers
 
-    def _run(self, waiting: deque[_Job], writing: list[_Job], answers: list[Writing | Refusal]) -> None:
-        """Requests join as there is room, all rows go one step, and what is finished leaves.
-
-        Who joins when depends on sizes alone, never on what the cache holds: a replay goes the same way.
-        """
-        while waiting or writing:
-            joining = self._next(waiting, len(writing))
-            logits = self._join(joining)
-            writing += [waiting.popleft() for _ in joining]
-            self._step(joining, logits, writing, answers)
-            if waiting and not joining and not writing:
-                answers[waiting.popleft().place] = Refusal("the memory is held by other sequences; ask again")
-            if writing:
-                jobs, logits = self._read_pending(writing)
-                self._step(jobs, logits, writing, answers)
-
-    def _step(
-        self,
-        jobs: Sequence[_Job],
-        logits: Sequence[Floats],
-        writing: list[_Job],
-        answers: list[Writing | Refusal],
-    ) -> None:
-        """Write one token more of each job; those that are finished leave `writing` for `answers`."""
-        for job, token in zip(jobs, _chosen(jobs, logits), strict=True):
-            answer = self._take(job, token)
-            if answer is not None:
-                answers[job.place] = answer
-                writing.remove(job)
-
     def ask(self, request: Request) -> Asked | Refusal:
         """The request in token ids, or why this model can never answer it."""
+        sampling = Sampling(request.temperature, request.top_k, request.top_p)
         try:
-            check_temperature(request.temperature)
+            check_sampling(sampling)
             form = self._forms.compiled(request.form)
             first = self.vocabulary.encode(request.prompt[: request.shared])
             rest = self.vocabulary.encode(request.prompt[request.shared :])
@@ -150,8 +115,23 @@ class LocalAuthor:
         head, state = form.forced(form.start)
         if not prompt and not head:
             return Refusal("an empty prompt: say something before the form")
-        asked = Asked(request, form, prompt, len(self._opening) + len(first), head, state)
+        asked = Asked(request, form, prompt, len(self._opening) + len(first), head, state, sampling)
         return self.sessions.refusal(asked.limit) or asked
+
+    def _run(self, waiting: deque[_Job], writing: list[_Job], answers: list[Writing | Refusal]) -> None:
+        """Requests join as there is room, all rows go one round, and what is finished leaves.
+
+        Who joins when depends on sizes alone, never on what the cache holds: a replay goes the same way.
+        """
+        while waiting or writing:
+            joining = self._next(waiting, len(writing))
+            logits = self._join(joining)
+            writing += [waiting.popleft() for _ in joining]
+            self._settle(joining, [DraftTree() for _ in joining], logits, writing, answers)
+            if waiting and not joining and not writing:
+                answers[waiting.popleft().place] = Refusal("the memory is held by other sequences; ask again")
+            if writing:
+                self._round(writing, answers)
 
     def _next(self, waiting: Sequence[_Job], num_writing: int) -> list[_Job]:
         """The jobs at the head of the queue for which there is room."""
@@ -166,6 +146,7 @@ class LocalAuthor:
         return joining
 
     def _join(self, jobs: Sequence[_Job]) -> list[Floats]:
+        """Read the prompts; the logits [1, V] after each."""
         if not jobs:
             return []
         prompts = [
@@ -175,60 +156,136 @@ class LocalAuthor:
         opened = self.sessions.open_all(prompts)
         for job, (row, _, num_reused) in zip(jobs, opened, strict=True):
             job.row, job.num_reused = row, min(num_reused, len(job.asked.prompt))
-        return [logits for _, logits, _ in opened]
+        return [logits[None] for _, logits, _ in opened]
 
-    def _read_pending(self, writing: Sequence[_Job]) -> tuple[list[_Job], list[Floats]]:
-        """Let the network read what is written; the jobs of which nothing is left to read, with their logits.
-
-        A pass is as wide as its widest row. Where that would be mostly padding, it is as wide as the narrowest.
-        """
+    def _round(self, writing: list[_Job], answers: list[Writing | Refusal]) -> None:
+        """Speculate, verify, settle: one pass of the network over what is settled and what is guessed."""
         sizes = [len(job.pending) for job in writing]
-        width = max(sizes) if max(sizes) * len(sizes) <= 2 * sum(sizes) else min(sizes)
-        rows = [job.row for job in writing if job.row is not None]
-        after = self.sessions.extend(rows, [job.pending[:width] for job in writing])
-        done: list[_Job] = []
-        logits: list[Floats] = []
-        for job, read in zip(writing, after, strict=True):
-            del job.pending[:width]
-            if not job.pending:
-                done.append(job)
-                logits.append(read[-1])
-        return done, logits
+        narrow = min(sizes)
+        if max(sizes) * len(sizes) > 2 * sum(sizes):
+            # A pass is as wide as its widest row. Where that would be mostly padding, it is as wide as the narrowest.
+            logits = self._read(writing, [job.pending[:narrow] for job in writing], None)
+            for job in writing:
+                del job.pending[:narrow]
+            ready = [(job, after[-1:]) for job, after in zip(writing, logits, strict=True) if not job.pending]
+            jobs = [job for job, _ in ready]
+            self._settle(jobs, [DraftTree() for _ in jobs], [after for _, after in ready], writing, answers)
+            return
+        jobs = list(writing)
+        stems = [job.stem for job in jobs]
+        began_s = self._clock()
+        trees = [tree.first(_room(job)) for job, tree in zip(jobs, self._speculate(stems), strict=True)]
+        self.strategy.verifying(stems, trees)
+        drafted_s = self._clock()
+        logits = self._verify(jobs, trees)
+        verified_s = self._clock()
+        accepted = self._settle(jobs, trees, logits, writing, answers)
+        spent_ms = 1e3 * (drafted_s - began_s), 1e3 * (verified_s - drafted_s)
+        width = max(size + len(tree) for size, tree in zip(sizes, trees, strict=True))
+        self.lookahead.learn(
+            [
+                Round(stem.asked.request.kind, len(tree), num, *spent_ms, len(jobs), width)
+                for stem, tree, num in zip(stems, trees, accepted, strict=True)
+            ]
+        )
 
-    def _take(self, job: _Job, token: int | None) -> Writing | Refusal | None:
-        """Append a token and what it forces; the answer where that ends the form."""
-        form = job.asked.form
-        if token is not None:
-            if token < 0:
-                self._leave(job, wipe=True)
-                return Refusal("the network gave a logit that is not a finite number")
-            forced, job.state = form.forced(form.advance(job.state, token))
-            job.pending = [token, *forced]
-            job.tokens += job.pending
-        if job.state != form.done:
+    def _speculate(self, stems: Sequence[Stem]) -> list[DraftTree]:
+        asks = [Ask(stem.asked.request.kind, _cap(stem)) for stem in stems]
+        return self.strategy.speculate(stems, self.lookahead.plan(asks))
+
+    def _verify(self, jobs: Sequence[_Job], trees: Sequence[DraftTree]) -> list[Floats]:
+        """The logits [1 + n, V] of each job: after its settled text, then after each node of its tree."""
+        ids = [[*job.pending, *tree.tokens] for job, tree in zip(jobs, trees, strict=True)]
+        parents = [_parents(len(job.pending), tree) for job, tree in zip(jobs, trees, strict=True)]
+        after = self._read(jobs, ids, parents)
+        return [logits[len(job.pending) - 1 :] for job, logits in zip(jobs, after, strict=True)]
+
+    def _read(
+        self, jobs: Sequence[_Job], ids: Sequence[list[int]], parents: Sequence[Sequence[int]] | None
+    ) -> list[Floats]:
+        return self.sessions.extend([_row(job) for job in jobs], ids, parents)
+
+    def _settle(
+        self,
+        jobs: Sequence[_Job],
+        trees: Sequence[DraftTree],
+        logits: Sequence[Floats],
+        writing: list[_Job],
+        answers: list[Writing | Refusal],
+    ) -> list[int]:
+        """Settle a round of each job; those that are finished leave `writing` for `answers`.
+
+        Returns how many nodes of each tree stood.
+        """
+        stems = [job.stem for job in jobs]
+        outcomes = settle(stems, trees, logits)
+        for job, tree, outcome in zip(jobs, trees, outcomes, strict=True):
+            answer = self._take(job, tree, outcome)
+            if answer is not None:
+                answers[job.place] = answer
+                writing.remove(job)
+        return [len(outcome.path) if outcome else 0 for outcome in outcomes]
+
+    def _take(self, job: _Job, tree: DraftTree, outcome: Outcome | None) -> Writing | Refusal | None:
+        """Append what a round settled and what that forces; the answer where it ends the form."""
+        stem = job.stem
+        if outcome is None:
+            self._leave(job, wipe=True)
+            return Refusal("the network gave a logit that is not a finite number")
+        if len(tree):
+            length = _row(job).length - len(tree)
+            self.sessions.keep(_row(job), length, outcome.path, wipe=not outcome.sound)
+        if job.rounds or job.pending:
+            job.rounds.append(_told(tree, outcome))
+        job.pending = []
+        for node in outcome.path:
+            stem.tokens.append(tree.tokens[node])
+            stem.state = tree.states[node]
+        if outcome.token >= 0:
+            job.pending = stem.add(outcome.token)
+        self.strategy.settle(stem, tree, outcome)
+        if not stem.is_done:
             return None
         self._leave(job)
-        return Writing(form.fields(job.tokens), tuple(job.tokens), len(job.asked.prompt), job.num_reused)
+        fields = stem.asked.form.fields(stem.tokens)
+        return Writing(
+            fields,
+            tuple(stem.tokens),
+            len(stem.asked.prompt),
+            job.num_reused,
+            self.strategy.name,
+            tuple(job.rounds),
+        )
 
     def _leave(self, job: _Job, wipe: bool = False) -> None:
+        self.strategy.leave(job.stem)
         if job.row is not None:
             self.sessions.close(job.row, wipe)
             job.row = None
 
 
-def _chosen(jobs: Sequence[_Job], logits: Sequence[Floats]) -> list[int | None]:
-    """The next token of each job, None where its form is at an end; jobs that choose alike choose together."""
-    tokens: list[int | None] = [None] * len(jobs)
-    groups: dict[tuple[int, float], list[int]] = {}
-    for place, job in enumerate(jobs):
-        if job.state != job.asked.form.done:
-            admitted = job.asked.form.steps[job.state].admitted
-            groups.setdefault((id(admitted), job.asked.request.temperature), []).append(place)
-    for (_, temperature), places in groups.items():
-        admitted = jobs[places[0]].asked.form.steps[jobs[places[0]].state].admitted
-        noise = [key(jobs[at].asked.request.seed, ANSWER_STREAM, len(jobs[at].tokens)) for at in places]
-        rows = np.stack([logits[at] for at in places]) if len(places) > 1 else logits[places[0]][None]
-        drawn = choose(rows, admitted, temperature, np.array(noise, np.uint64))
-        for at, token in zip(places, drawn.tolist(), strict=True):
-            tokens[at] = token
-    return tokens
+def _row(job: _Job) -> Row:
+    assert job.row is not None, "only jobs that have joined are read for"
+    return job.row
+
+
+def _cap(stem: Stem) -> int:
+    """The most that may be drafted: what is left of the answer, and what the request allows."""
+    allowed = stem.asked.request.max_draft
+    return stem.num_left if allowed is None else min(stem.num_left, max(allowed, 0))
+
+
+def _room(job: _Job) -> int:
+    """Nodes that the row can still hold."""
+    row = _row(job)
+    return row.limit - row.length - len(job.pending)
+
+
+def _parents(num_pending: int, tree: DraftTree) -> list[int]:
+    """What is pending and a tree after it, as one tree."""
+    return [*range(-1, num_pending - 1), *(parent + num_pending for parent in tree.parents)]
+
+
+def _told(tree: DraftTree, outcome: Outcome) -> DraftRound:
+    parents = () if is_chain(tree.parents) else tuple(tree.parents)
+    return DraftRound(tuple(tree.tokens), parents, tuple(outcome.path), outcome.token)

@@ -86,10 +86,28 @@ class Arena:
         if length > self.capacity or 2 * num_rows <= self.num_slots:
             self._lay_out(num_rows, self._width(length))
 
+    def close_gaps(self) -> None:
+        """Let the rows lie side by side: a pass pays for a free slot as for a row."""
+        if self.num_rows < self.num_slots:
+            self._lay_out(self.num_rows, self.capacity)
+
     def wipe(self, row: Row) -> None:
         """Clear what a row holds: needed where that may not be finite."""
         self.keys[:, row.slot] = 0.0
         self.values[:, row.slot] = 0.0
+
+    def wipe_from(self, row: Row, length: int) -> None:
+        """Clear what lies beyond `length` tokens."""
+        self.keys[:, row.slot, :, length : row.length] = 0.0
+        self.values[:, row.slot, :, length : row.length] = 0.0
+
+    def gather(self, row: Row, length: int, places: Sequence[int]) -> None:
+        """Move what lies at `places`, rising, counted from `length`, to begin at `length`."""
+        if all(place == at for at, place in enumerate(places)):
+            return
+        begin, index = length, np.asarray(places) + length
+        for memory in (self.keys, self.values):
+            memory[:, row.slot, :, begin : begin + len(places)] = memory[:, row.slot][:, :, index]
 
     def drop(self, row: Row) -> None:
         """Free a row's slot."""

@@ -9,13 +9,14 @@ import numpy as np
 
 from htfi.decoding.noise import keys
 from htfi.decoding.ports import Ids
-from htfi.decoding.sampling import check_temperature, choose
+from htfi.decoding.sampling import Sampling, check_sampling, choose
 from htfi.decoding.sessions import Forks, Sessions
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import InvalidInput
 from htfi.domain.writing import Refusal
 
 FIRST_PATH_STREAM = 1  # stream 0 is the answer's
+_PLAIN_LAW = Sampling(temperature=1.0)
 
 
 def sample_paths(
@@ -26,7 +27,7 @@ def sample_paths(
     horizon: int,
     *,
     seed: int,
-    temperature: float = 1.0,
+    sampling: Sampling = _PLAIN_LAW,
     shared: int = 0,
 ) -> Ids | Refusal:
     """Bins [N, H] that the network draws after `prefix`, whose last token opens a path.
@@ -35,7 +36,7 @@ def sample_paths(
     vocabulary without price tokens.
     """
     _check(vocabulary, num_paths, horizon)
-    check_temperature(temperature)
+    check_sampling(sampling)
     limit = len(prefix) + horizon
     if refusal := sessions.refusal(limit):
         return refusal
@@ -47,7 +48,7 @@ def sample_paths(
             return Refusal("the memory is held by other sequences; ask again")
         streams = np.arange(begin, begin + num) + FIRST_PATH_STREAM
         with sessions.forked(prefix, limit, num, shared) as forks:
-            if not _draw(sessions, vocabulary, forks, bins[begin : begin + num], seed, streams, temperature):
+            if not _draw(sessions, vocabulary, forks, bins[begin : begin + num], seed, streams, sampling):
                 for row in forks.rows:
                     sessions.arena.wipe(row)
                 return Refusal("the network gave a logit that is not a finite number")
@@ -62,13 +63,13 @@ def path_agreement(
     bins: Ids,
     *,
     seed: int,
-    temperature: float = 1.0,
+    sampling: Sampling = _PLAIN_LAW,
     shared: int = 0,
 ) -> tuple[int, int] | Refusal:
     """Of the bins [N, H] that another network drew, how many this one would draw after the same past; and how many."""
     num_paths, horizon = bins.shape
     _check(vocabulary, num_paths, horizon)
-    check_temperature(temperature)
+    check_sampling(sampling)
     limit = len(prefix) + horizon
     if refusal := sessions.refusal(limit):
         return refusal
@@ -85,7 +86,7 @@ def path_agreement(
         for path in range(num):
             logits = np.concatenate([forks.logits[None], after[path][:-1]])  # [H, V]
             noise = keys(seed, np.full_like(steps, begin + path + FIRST_PATH_STREAM), steps)
-            same = choose(logits, vocabulary.prices, temperature, noise) == turn[path]
+            same = choose(logits, vocabulary.prices, sampling, noise) == turn[path]
             num_matches += int(np.count_nonzero(same))
         begin += num
     return num_matches, bins.size
@@ -98,7 +99,7 @@ def _draw(
     bins: Ids,
     seed: int,
     streams: Ids,
-    temperature: float,
+    sampling: Sampling,
 ) -> bool:
     """Fill bins [N, H]; false where a logit is not finite."""
     num_paths, horizon = bins.shape
@@ -107,7 +108,7 @@ def _draw(
     logits = np.broadcast_to(forks.logits, (num_paths, len(forks.logits)))  # [N, V]
     for step in range(horizon):
         noise = keys(seed, streams, np.full_like(streams, step))
-        tokens = choose(logits, vocabulary.prices, temperature, noise)
+        tokens = choose(logits, vocabulary.prices, sampling, noise)
         if tokens.min() < 0:
             return False
         bins[:, step] = bin_of[tokens]

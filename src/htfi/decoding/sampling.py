@@ -3,13 +3,16 @@
 Authors, path samplers and the measure of agreement call it; equal logits and keys give equal tokens anywhere.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from htfi.decoding.noise import Doubles, Keys, counters, gumbel_bounds, gumbel_of, hashes
 from htfi.decoding.ports import Floats, Ids
+from htfi.domain import exact
 from htfi.domain.errors import InvalidInput
 
 _GROUP = 8192  # scores worked on at once: more would leave the processor's nearest memory
@@ -27,13 +30,56 @@ class Admitted:
         return cls(ids, counters(ids))
 
 
-def check_temperature(temperature: float) -> None:
-    """Raises InvalidInput unless 0 or between 0.001 and 1000."""
+class Sampling(NamedTuple):
+    """How a token is drawn from logits: at temperature 0 the likeliest. Draft and target are given the same.
+
+    `top_k` keeps the k likeliest of the admitted tokens (0 keeps all), `top_p` the fewest likeliest whose
+    probabilities reach p (1 keeps all), counted after temperature and top_k.
+    """
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+
+    @property
+    def truncates(self) -> bool:
+        return self.temperature > 0.0 and (self.top_k > 0 or self.top_p < 1.0)
+
+
+def check_sampling(sampling: Sampling) -> None:
+    """Raises InvalidInput, naming what is out of its range."""
+    temperature, top_k, top_p = sampling
     if not (temperature == 0.0 or 1e-3 <= temperature <= 1e3):
         raise InvalidInput(f"temperature {temperature}: take 0, or a number between 0.001 and 1000")
+    if top_k < 0:
+        raise InvalidInput(f"top_k {top_k}: take 0 for all tokens, or a number of them")
+    if not 0.0 < top_p <= 1.0:
+        raise InvalidInput(f"top_p {top_p}: take a probability above 0; 1 keeps all tokens")
 
 
-def choose(logits: Floats, admitted: Admitted, temperature: float, row_keys: Keys) -> Ids:
+def kept(scaled: Doubles, sampling: Sampling) -> NDArray[np.bool_]:
+    """Which of the admitted tokens top_k and top_p keep: scores over temperature [N, C] → [N, C].
+
+    Ties go to the lowest id. A row that holds a NaN keeps all.
+    """
+    broken = np.isnan(scaled).any(axis=1, keepdims=True)
+    scaled = np.where(broken, 0.0, scaled)
+    order = np.argsort(-scaled, axis=1, kind="stable")  # likeliest first
+    stays = np.ones(scaled.shape, np.bool_)
+    if sampling.top_k:
+        stays[:, sampling.top_k :] = False
+    if sampling.top_p < 1.0:
+        ranked = np.take_along_axis(scaled, order, axis=1)
+        below = np.maximum(ranked - ranked[:, :1], -700.0)
+        weights = np.where(stays, exact.exp(below), 0.0)
+        reached = np.cumsum(weights, axis=1)  # one after the other: the same bits everywhere
+        stays &= reached - weights < sampling.top_p * reached[:, -1:]
+    mask = np.empty_like(stays)
+    np.put_along_axis(mask, order, stays, axis=1)
+    return mask | broken
+
+
+def choose(logits: Floats, admitted: Admitted, sampling: Sampling, row_keys: Keys) -> Ids:
     """One token a row: logits [N, V], C admitted ids, keys [N] → tokens [N]; −1 where a logit is not finite.
 
     At temperature 0 the keys change nothing. Ties go to the lowest id.
@@ -41,8 +87,9 @@ def choose(logits: Floats, admitted: Admitted, temperature: float, row_keys: Key
     step = max(_GROUP // max(len(admitted.ids), 1), 1)
     if len(logits) > step:
         groups = [slice(begin, begin + step) for begin in range(0, len(logits), step)]
-        return np.concatenate([choose(logits[g], admitted, temperature, row_keys[g]) for g in groups])
+        return np.concatenate([choose(logits[g], admitted, sampling, row_keys[g]) for g in groups])
     scores = logits.take(admitted.ids, axis=1)  # [N, C]
+    temperature = sampling.temperature
     if temperature == 0.0:
         best = scores.argmax(axis=1)
         top = scores[np.arange(len(scores)), best]
@@ -50,6 +97,8 @@ def choose(logits: Floats, admitted: Admitted, temperature: float, row_keys: Key
     scaled = scores.astype(np.float64)
     if temperature != 1.0:
         scaled /= temperature
+    if sampling.truncates:
+        scaled[~kept(scaled, sampling)] = -np.inf
     bits = hashes(row_keys, admitted.counters)
     low, high = gumbel_bounds(bits)
     low += scaled
@@ -71,3 +120,30 @@ def _settle(rows: Ids, scores: Doubles, tokens: Ids, finite: NDArray[np.bool_]) 
         here = slice(*rows.searchsorted([row, row + 1]))
         best[row] = tokens[here][scores[here].argmax()]
     return best
+
+
+class Place(NamedTuple):
+    """One place of one sequence where a token is to be chosen: what is admitted, the law, and the noise's key."""
+
+    admitted: Admitted
+    sampling: Sampling
+    key: int
+
+
+def choose_each(logits: Sequence[Floats], places: Sequence[Place]) -> list[int]:
+    """One token a place from its own logits [V]; places that choose alike choose together."""
+    if len(places) == 1:
+        (place,) = places
+        row_key = np.array([place.key], np.uint64)
+        return choose(logits[0][None], place.admitted, place.sampling, row_key).tolist()
+    tokens = [-1] * len(places)
+    groups: dict[tuple[int, Sampling], list[int]] = {}
+    for at, (admitted, sampling, _) in enumerate(places):
+        groups.setdefault((id(admitted), sampling), []).append(at)
+    for (_, sampling), members in groups.items():
+        rows = np.stack([logits[at] for at in members])
+        row_keys = np.array([places[at].key for at in members], np.uint64)
+        drawn = choose(rows, places[members[0]].admitted, sampling, row_keys)
+        for at, token in zip(members, drawn.tolist(), strict=True):
+            tokens[at] = token
+    return tokens

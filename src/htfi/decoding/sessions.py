@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from htfi.decoding.config import DecodingConfig
+from htfi.decoding.draft import ancestry, depths, is_chain
 from htfi.decoding.kv import HIDDEN, Arena, Block, PrefixCache, Row
-from htfi.decoding.ports import Floats, Network
+from htfi.decoding.ports import Floats, Ids, Network
 from htfi.domain.errors import InvalidInput, ShapeMismatch
 from htfi.domain.writing import Refusal
 
@@ -106,8 +107,17 @@ class Sessions:
         num_reused = sum(block.num_tokens for _, block, found in read.blocks if found)
         return Opened(row, read.logits, num_reused)
 
-    def extend(self, rows: Sequence[Row], ids: Sequence[Sequence[int]]) -> list[Floats]:
-        """Append tokens, T_i to each row, in one pass; the logits [T_i, V] after each of them."""
+    def extend(
+        self,
+        rows: Sequence[Row],
+        ids: Sequence[Sequence[int]],
+        parents: Sequence[Sequence[int]] | None = None,
+    ) -> list[Floats]:
+        """Append tokens, T_i to each row, in one pass; the logits [T_i, V] after each of them.
+
+        Each token follows the one before it, or where `parents` are given the token that they name (−1: what the
+        row held): a tree, whose branches do not see each other. `keep` then leaves one branch of it.
+        """
         arena = self.arena
         longest = max(map(len, ids))
         for row, tokens in zip(rows, ids, strict=True):
@@ -119,10 +129,11 @@ class Sessions:
             batch[row.slot, : len(tokens)] = tokens
         positions, mask = arena.lengths()[:, None], arena.mask  # [B, 1]
         if longest > 1:
-            positions = np.minimum(
-                positions + np.arange(longest), self.network.shape.max_positions - 1
-            )  # padding
+            last = self.network.shape.max_positions - 1
+            positions = np.minimum(positions + np.arange(longest), last)  # padding
             mask = _causal(mask, longest)
+            if parents is not None:
+                _branch(rows, parents, positions, mask)
         out = self.network.forward(batch, positions, mask, arena.keys, arena.values)
         logits: list[Floats] = []
         for row, tokens in zip(rows, ids, strict=True):
@@ -130,6 +141,20 @@ class Sessions:
             arena.append(row, out.keys[:, slot, :, :num], out.values[:, slot, :, :num])
             logits.append(out.logits[slot, :num])
         return logits
+
+    def keep(self, row: Row, length: int, branch: Sequence[int], wipe: bool = False) -> None:
+        """Of what follows the first `length` tokens, keep those at the places of `branch`, rising, and forget the rest.
+
+        `wipe` clears what is forgotten, where it may not be finite.
+        """
+        if not (0 <= length <= row.length and all(0 <= place < row.length - length for place in branch)):
+            raise InvalidInput(
+                f"cannot keep places {list(branch)} after {length} of a row of {row.length} tokens"
+            )
+        self.arena.gather(row, length, branch)
+        if wipe:
+            self.arena.wipe_from(row, length + len(branch))
+        self.arena.cut(row, length + len(branch))
 
     def rewind(self, row: Row, length: int) -> None:
         """Back to the first `length` tokens."""
@@ -226,3 +251,15 @@ def _causal(mask: Floats, num_new: int) -> Floats:
     wide[:, :, : width - 1] = mask[:, :, :-1]
     wide[:, :, width - 1 :] = np.triu(np.full((num_new, num_new), HIDDEN, np.float32), 1)
     return wide
+
+
+def _branch(rows: Sequence[Row], parents: Sequence[Sequence[int]], positions: Ids, mask: Floats) -> None:
+    """Let new tokens follow those that `parents` name: changes positions [B, T] and mask [B, T, S + T]."""
+    num_new = mask.shape[1]
+    past = mask.shape[2] - num_new
+    for row, before in zip(rows, parents, strict=True):
+        if is_chain(before):
+            continue
+        num = len(before)
+        positions[row.slot, :num] = row.length + depths(before)
+        mask[row.slot, :num, past : past + num] = np.where(ancestry(before), np.float32(0.0), HIDDEN)

@@ -69,15 +69,34 @@ class Dialect(StrEnum):
 class Request(msgspec.Struct, frozen=True):
     """One question. At temperature 0 the likeliest token is taken and the seed changes nothing.
 
-    `shared` says how many leading segments of the prompt other questions are likely to share.
+    `shared` says how many leading segments of the prompt other questions are likely to share. `kind` names the sort
+    of question: how well a draft does is learned for each apart. `max_draft` bounds the tokens drafted at once for
+    this request: 0 opts out of speculation, None leaves it to the planner; the answer is the same.
     """
 
     prompt: Prompt
     form: Form
     seed: int = 0
     temperature: float = 0.0
+    top_k: int = 0  # 0 keeps all tokens
+    top_p: float = 1.0
     deadline_ms: float = 1_000.0
     shared: int = 0
+    kind: str = ""
+    max_draft: int | None = None
+
+
+class DraftRound(msgspec.Struct, frozen=True, gc=False):
+    """One round of speculation: what was drafted, how far the target agreed, and what it said next.
+
+    `parents` tell a tree (the node before each, −1 the settled text); empty for a chain. `accepted` are the nodes
+    that stood, from the first on; `token` is the target's own next one, −1 where the answer ended.
+    """
+
+    drafted: tuple[int, ...]
+    parents: tuple[int, ...]
+    accepted: tuple[int, ...]
+    token: int
 
 
 class Writing(msgspec.Struct, frozen=True):
@@ -87,6 +106,8 @@ class Writing(msgspec.Struct, frozen=True):
     tokens: tuple[int, ...] = ()
     num_prompt_tokens: int = 0
     num_reused_tokens: int = 0  # of the prompt, found already read
+    strategy: str = ""
+    rounds: tuple[DraftRound, ...] = ()  # one for each pass of the target after the prompt's
 
 
 class Refusal(msgspec.Struct, frozen=True):

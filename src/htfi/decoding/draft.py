@@ -1,0 +1,81 @@
+"""What a drafter guesses: a tree of tokens after a settled text, and its mask and depths for one pass of the target."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.decoding.form import CompiledForm
+from htfi.decoding.ports import Ids
+
+
+@dataclass(slots=True)
+class DraftTree:
+    """Tokens that may follow a settled text; tokens that the form forces are nodes like any other.
+
+    parents[i] is the node before node i, −1 the settled text; parents precede their children, and no two children
+    of a node hold the same token. states[i] is the form's state after node i. A chain has parents −1, 0, 1, …
+    """
+
+    tokens: list[int] = field(default_factory=list[int])
+    parents: list[int] = field(default_factory=list[int])
+    states: list[int] = field(default_factory=list[int])
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def add(self, token: int, parent: int, state: int) -> int:
+        """Put a node after `parent`; its number."""
+        self.tokens.append(token)
+        self.parents.append(parent)
+        self.states.append(state)
+        return len(self.tokens) - 1
+
+    def grow(self, form: CompiledForm, state: int, token: int, parent: int) -> tuple[int, list[int]]:
+        """Put a chosen token after `parent`, where the form stood in `state`, and what it forces after it.
+
+        Returns the last node, and the tokens put.
+        """
+        tokens = [token]
+        state = form.advance(state, token)
+        node = self.add(token, parent, state)
+        while state != form.done and (forced := form.steps[state].forced) >= 0:
+            state = form.advance(state, forced)
+            node = self.add(forced, node, state)
+            tokens.append(forced)
+        return node, tokens
+
+    def first(self, num_nodes: int) -> "DraftTree":
+        """The tree of the first nodes alone."""
+        if num_nodes >= len(self):
+            return self
+        return DraftTree(self.tokens[:num_nodes], self.parents[:num_nodes], self.states[:num_nodes])
+
+    def children(self) -> list[dict[int, int]]:
+        """For the settled text (the last entry, so that −1 finds it) and each node: token → node."""
+        after: list[dict[int, int]] = [{} for _ in range(len(self.tokens) + 1)]
+        for node, (token, parent) in enumerate(zip(self.tokens, self.parents, strict=True)):
+            after[parent][token] = node
+        return after
+
+
+def is_chain(parents: Sequence[int]) -> bool:
+    return all(parent == node - 1 for node, parent in enumerate(parents))
+
+
+def depths(parents: Sequence[int]) -> Ids:
+    """How far each node lies behind the settled text: 0 for its children."""
+    found = np.zeros(len(parents), np.int64)
+    for node, parent in enumerate(parents):
+        found[node] = found[parent] + 1 if parent >= 0 else 0
+    return found
+
+
+def ancestry(parents: Sequence[int]) -> NDArray[np.bool_]:
+    """Which nodes each node reads [n, n]: itself and those before it on its branch."""
+    sees = np.eye(len(parents), dtype=np.bool_)
+    for node, parent in enumerate(parents):
+        if parent >= 0:
+            sees[node] |= sees[parent]
+    return sees

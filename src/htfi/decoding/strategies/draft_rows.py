@@ -1,0 +1,78 @@
+"""The draft network's own sequences, one a stem, kept level with what is settled. Drafting strategies own one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from htfi.decoding.kv import Row
+from htfi.decoding.ports import Floats
+from htfi.decoding.sessions import Sessions, ToRead
+from htfi.decoding.stem import Stem
+
+
+@dataclass(slots=True, eq=False)
+class DraftRow:
+    """A stem's row: `read` are the answer's tokens that the draft has read, of which the first `num_settled` stand."""
+
+    row: Row
+    read: list[int]
+    num_settled: int
+
+
+class DraftRows:
+    """Rows of the draft by stem. A stem for which there is no room has none, and is not drafted for."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self.sessions = sessions
+        self._rows: dict[int, DraftRow] = {}
+
+    def level(self, stems: Sequence[Stem]) -> list[tuple[DraftRow, Floats] | None]:
+        """Each stem's row with all its settled tokens read, and the logits [V] after the last; None without room.
+
+        What was drafted and did not stand is forgotten, what did is not read again.
+        """
+        found: list[tuple[DraftRow, Floats] | None] = [None] * len(stems)
+        behind: list[tuple[int, DraftRow, list[int]]] = []
+        for place, stem in enumerate(stems):
+            known = self._rows.get(id(stem))
+            if known is None:
+                found[place] = self._join(stem)
+                continue
+            standing = known.num_settled
+            for token in known.read[standing : len(stem.tokens) - 1]:  # the last is read anew, for its logits
+                if token != stem.tokens[standing]:
+                    break
+                standing += 1
+            standing = min(standing, len(stem.tokens) - 1)
+            if standing < len(known.read):
+                self.sessions.rewind(known.row, known.row.length - len(known.read) + standing)
+            unread = stem.tokens[standing:]
+            known.read[standing:] = unread
+            known.num_settled = len(stem.tokens)
+            behind.append((place, known, unread))
+        if behind:
+            after = self.sessions.extend([known.row for _, known, _ in behind], [ids for _, _, ids in behind])
+            for (place, known, _), logits in zip(behind, after, strict=True):
+                found[place] = known, logits[-1]
+        return found
+
+    def read(self, rows: Sequence[DraftRow], tokens: Sequence[Sequence[int]]) -> list[Floats]:
+        """Let drafted tokens be read; the logits [V] after the last of each."""
+        after = self.sessions.extend([drafted.row for drafted in rows], tokens)
+        for drafted, ids in zip(rows, tokens, strict=True):
+            drafted.read += ids
+        return [logits[-1] for logits in after]
+
+    def leave(self, stem: Stem, wipe: bool = False) -> None:
+        """Let a stem's row go; `wipe` where its numbers may not be finite."""
+        known = self._rows.pop(id(stem), None)
+        if known is not None:
+            self.sessions.close(known.row, wipe)
+
+    def _join(self, stem: Stem) -> tuple[DraftRow, Floats] | None:
+        asked = stem.asked
+        if self.sessions.refusal(asked.limit) is not None or not self.sessions.has_room(asked.limit):
+            return None
+        whole = [*asked.prompt, *stem.tokens]
+        (opened,) = self.sessions.open_all([ToRead(whole, asked.limit, asked.num_shared)])
+        known = self._rows[id(stem)] = DraftRow(opened.row, list(stem.tokens), len(stem.tokens))
+        return known, opened.logits
