@@ -1,0 +1,187 @@
+"""What a pass over rows and tokens costs in ms, learnt from passes or fixed by configuration. The look-ahead asks.
+
+Measured on CPUs, a pass is nearly a plane in rows, tokens a row, and their product: reading the weights is paid once,
+glue and attention by the row, arithmetic by the token. So a plane fills the gaps between what was seen.
+"""
+
+from collections import deque
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from htfi.domain.errors import InvalidInput
+
+_ROW_KNOTS = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256, 512], np.float64)
+_TOKEN_KNOTS = np.array([1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64, 128], np.float64)
+_WINDOW = 16  # passes remembered a bucket
+_HALF_LIFE = 512  # passes until what a bucket holds counts half: machines change their pace
+
+
+class Plane(NamedTuple):
+    """ms = fixed + per_row · rows + per_token · tokens + per_cell · rows · tokens; all ≥ 0, tokens are per row."""
+
+    fixed: float
+    per_row: float
+    per_token: float
+    per_cell: float
+
+    def ms(self, rows: float, tokens: float) -> float:
+        return self.fixed + self.per_row * rows + (self.per_token + self.per_cell * rows) * tokens
+
+
+# One core, int8, context 160: the shipped target of 4 M parameters, and the shipped draft a token at a time.
+TARGET_PRIOR = Plane(0.30, 0.07, 0.0, 0.056)
+DRAFT_PRIOR = Plane(0.0, 0.0, 0.14, 0.035)
+
+
+class Costs(Protocol):
+    """The cost of a pass over `rows` rows of `tokens` new tokens each; of a draft, of writing that many in turn."""
+
+    def learn(self, rows: int, tokens: int, ms: float) -> float:
+        """Take note of a pass; returns the ms that it is to be charged at."""
+        ...
+
+    def estimate(self, rows: int, tokens: int) -> float:
+        """Expected ms; never falls where rows or tokens rise. Nothing to read costs nothing."""
+        ...
+
+
+class NominalCosts:
+    """Fixed figures: no clock has a say, so a recorded run drafts the same again, byte for byte."""
+
+    def __init__(self, plane: Plane = TARGET_PRIOR) -> None:
+        _check(plane)
+        self._plane = plane
+
+    def learn(self, rows: int, tokens: int, ms: float) -> float:  # noqa: ARG002 (the port gives what is measured)
+        return self.estimate(rows, tokens)
+
+    def estimate(self, rows: int, tokens: int) -> float:
+        return self._plane.ms(rows, tokens) if rows > 0 and tokens > 0 else 0.0
+
+
+class PassCosts:
+    """Learns from measured passes: a robust centre of the latest in each bucket, a plane through them elsewhere.
+
+    `steady`: the centre is the median, deaf to whatever else the machine does. Where a pass is at times done
+    beforehand (speculative-speculative drafting), both kinds count: then it is the mean without the largest eighth.
+    """
+
+    def __init__(self, prior: Plane = TARGET_PRIOR, steady: bool = True) -> None:
+        _check(prior)
+        self._prior = prior
+        self._steady = steady
+        self._buckets: dict[tuple[int, int], deque[float]] = {}  # measured over prior
+        self._seen_at: dict[tuple[int, int], int] = {}
+        self._num_seen = 0
+        self._refit_at = 1
+        self._table = _surface(prior, {})
+        self._known: dict[tuple[int, int], float] = {}
+
+    def learn(self, rows: int, tokens: int, ms: float) -> float:
+        if rows < 1 or tokens < 1 or not 0.0 <= ms < float("inf"):
+            return max(ms, 0.0) if ms == ms else 0.0
+        bucket = (_nearest(_ROW_KNOTS, rows), _nearest(_TOKEN_KNOTS, tokens))
+        window = self._buckets.get(bucket)
+        if window is None:
+            window = self._buckets[bucket] = deque(maxlen=_WINDOW)
+            self._refit_at = self._num_seen + 1  # a new size says more than one more of an old one
+        window.append(ms / self._prior.ms(rows, tokens))
+        self._num_seen += 1
+        self._seen_at[bucket] = self._num_seen
+        if self._num_seen >= self._refit_at:
+            self._refit()
+        return ms
+
+    def estimate(self, rows: int, tokens: int) -> float:
+        known = self._known.get((rows, tokens))
+        if known is None:
+            known = self._interpolated(rows, tokens) if rows > 0 and tokens > 0 else 0.0
+            self._known[rows, tokens] = known
+        return known
+
+    def _refit(self) -> None:
+        self._refit_at = self._num_seen + min(16, 1 + self._num_seen // 4)
+        seen: dict[tuple[int, int], tuple[float, float]] = {}
+        for bucket, window in self._buckets.items():
+            ratio = _median(window) if self._steady else _trimmed_mean(window)
+            age = self._num_seen - self._seen_at[bucket]
+            at_knot = self._prior.ms(_ROW_KNOTS[bucket[0]], _TOKEN_KNOTS[bucket[1]])
+            seen[bucket] = (ratio * at_knot, len(window) * 0.5 ** (age / _HALF_LIFE))
+        self._table = _surface(_fitted(self._prior, seen), seen)
+        self._known.clear()
+
+    def _interpolated(self, rows: int, tokens: int) -> float:
+        i, u = _between(_ROW_KNOTS, rows)
+        j, v = _between(_TOKEN_KNOTS, tokens)
+        table = self._table
+        low = table[i, j] + u * (table[i + 1, j] - table[i, j])
+        high = table[i, j + 1] + u * (table[i + 1, j + 1] - table[i, j + 1])
+        return float(low + v * (high - low))
+
+
+def _surface(plane: Plane, seen: dict[tuple[int, int], tuple[float, float]]) -> np.ndarray:
+    """Costs at the knots [rows, tokens]: what was seen where it was, the plane elsewhere, made monotone."""
+    rows, tokens = _ROW_KNOTS[:, None], _TOKEN_KNOTS[None, :]
+    table = plane.fixed + plane.per_row * rows + (plane.per_token + plane.per_cell * rows) * tokens
+    for bucket, (ms, weight) in seen.items():
+        table[bucket] += (ms - table[bucket]) * weight / (weight + 1.0)
+    rising = np.maximum.accumulate(np.maximum.accumulate(table, 0), 1)
+    falling = np.minimum.accumulate(np.minimum.accumulate(table[::-1, ::-1], 0), 1)[::-1, ::-1]
+    return (rising + falling) / 2.0
+
+
+def _fitted(prior: Plane, seen: dict[tuple[int, int], tuple[float, float]]) -> Plane:
+    """The plane nearest to what was seen, in relative terms, drawn to the prior's shape where little was."""
+    weights = np.array([weight for _, weight in seen.values()])
+    cells = np.array([(_ROW_KNOTS[i], _TOKEN_KNOTS[j]) for i, j in seen])
+    ms = np.maximum(np.array([ms for ms, _ in seen.values()]), 1e-6)
+    priors = np.array([prior.ms(rows, tokens) for rows, tokens in cells])
+    pace = float(np.exp(np.average(np.log(ms / priors), weights=weights)))
+    # the prior as seen passes of few and many rows and tokens, at the pace of this machine and network
+    corners = np.array([(1.0, 1.0), (1.0, 8.0), (16.0, 1.0), (16.0, 8.0)])
+    at_corners = pace * np.array([prior.ms(rows, tokens) for rows, tokens in corners])
+    cells, ms = np.concatenate([cells, corners]), np.concatenate([ms, at_corners])
+    root = np.sqrt(np.concatenate([weights, np.full(4, 0.25)])) / ms
+    terms = np.stack([np.ones(len(ms)), cells[:, 0], cells[:, 1], cells[:, 0] * cells[:, 1]], 1)
+    kept = [0, 1, 2, 3]
+    while True:
+        found = np.linalg.lstsq(terms[:, kept] * root[:, None], ms * root, rcond=None)[0]
+        worst = int(np.argmin(found))
+        if found[worst] >= 0.0 or len(kept) == 1:
+            break
+        del kept[worst]
+    plane = [0.0] * 4
+    for at, value in zip(kept, found.tolist(), strict=True):
+        plane[at] = max(value, 0.0)
+    return Plane(*plane)
+
+
+def _nearest(knots: np.ndarray, value: int) -> int:
+    if value <= 4:
+        return (
+            int(np.searchsorted(knots, value)) if value in knots else int(np.searchsorted(knots, value)) - 1
+        )
+    return int(np.abs(np.log(knots / value)).argmin())
+
+
+def _between(knots: np.ndarray, value: int) -> tuple[int, float]:
+    """The knot below and how far beyond it, in steps; beyond the last, the last step goes on."""
+    at = min(max(int(np.searchsorted(knots, value, side="right")) - 1, 0), len(knots) - 2)
+    return at, float((value - knots[at]) / (knots[at + 1] - knots[at]))
+
+
+def _median(window: deque[float]) -> float:
+    ranked = sorted(window)
+    middle = len(ranked) // 2
+    return ranked[middle] if len(ranked) % 2 else (ranked[middle - 1] + ranked[middle]) / 2.0
+
+
+def _trimmed_mean(window: deque[float]) -> float:
+    kept = sorted(window)[: len(window) - len(window) // 8]
+    return sum(kept) / len(kept)
+
+
+def _check(plane: Plane) -> None:
+    if min(plane) < 0.0 or not plane.ms(1, 1) > 0.0 or not plane.ms(1, 1) < float("inf"):
+        raise InvalidInput("decoding costs: take numbers ≥ 0 in ms, not all of them 0")
