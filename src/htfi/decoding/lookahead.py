@@ -25,23 +25,20 @@ class Ask(NamedTuple):
     cap: int
 
 
-class Drafted(NamedTuple):
-    """What came of one row: chosen tokens drafted (depth, for a tree) and accepted; forced ones do not count."""
+class Round(NamedTuple):
+    """What came of one row of a round. `drafted`, `accepted`: chosen tokens (a tree's depth), forced ones aside.
+
+    The others are the whole round's, alike for all its rows: `draft_ms` waiting for drafts, `verify_ms` all the rest,
+    `rows` of the target's pass, and `tokens` new to its widest row, the pending ones included.
+    """
 
     kind: str
     drafted: int
     accepted: int
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """One round of all rows. `tokens`: new tokens of the widest row in the target's pass, the pending included;
-    `draft_ms`: waiting for drafts; `verify_ms`: all the rest."""
-
-    rows: Sequence[Drafted]
-    tokens: int
     draft_ms: float
     verify_ms: float
+    rows: int
+    tokens: int
 
 
 class Lookahead(Protocol):
@@ -54,7 +51,9 @@ class Lookahead(Protocol):
         """A length ≤ cap for each row of the coming pass."""
         ...
 
-    def learn(self, done: Round) -> None: ...
+    def learn(self, rounds: Sequence[Round]) -> None:
+        """What came of the rows of one pass."""
+        ...
 
 
 class Fixed:
@@ -69,7 +68,7 @@ class Fixed:
     def plan(self, asks: Sequence[Ask]) -> list[int]:
         return [max(min(self._length, ask.cap), 0) for ask in asks]
 
-    def learn(self, done: Round) -> None:
+    def learn(self, rounds: Sequence[Round]) -> None:
         pass
 
 
@@ -121,15 +120,18 @@ class ClosedForm:
     def plan(self, asks: Sequence[Ask]) -> list[int]:
         return list(self._best(tuple(asks))[0])
 
-    def learn(self, done: Round) -> None:
-        depth = max((row.drafted for row in done.rows), default=0)
-        self.verifying.learn(len(done.rows), done.tokens, done.verify_ms)
+    def learn(self, rounds: Sequence[Round]) -> None:
+        if not rounds:
+            return
+        depth = max(row.drafted for row in rounds)
+        _, _, _, draft_ms, verify_ms, rows, tokens = rounds[0]
+        self.verifying.learn(rows, tokens, verify_ms)
         if depth:
-            self.drafting.learn(sum(row.drafted > 0 for row in done.rows), depth, done.draft_ms)
-            self._widening += 0.1 * ((done.tokens - 1) / depth - self._widening)
+            self.drafting.learn(sum(row.drafted > 0 for row in rounds), depth, draft_ms)
+            self._widening += 0.1 * ((tokens - 1) / depth - self._widening)
         else:
-            self._plain_tokens += 0.1 * (done.tokens - self._plain_tokens)
-        for row in done.rows:
+            self._plain_tokens += 0.1 * (tokens - self._plain_tokens)
+        for row in rounds:
             self.survival.learn(row.kind, row.drafted, row.accepted)
         self._num_rounds += 1
         if self._num_rounds >= self._planned_at + min(self.config.replan_rounds, 1 + self._num_rounds // 4):
