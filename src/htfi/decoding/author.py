@@ -14,7 +14,7 @@ from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft import DraftTree, is_chain
 from htfi.decoding.form import Forms
 from htfi.decoding.kv import Row
-from htfi.decoding.lookahead import Ask, Fixed, Lookahead, Round
+from htfi.decoding.lookahead import Ask, Drafted, Fixed, Lookahead, Round
 from htfi.decoding.ports import Floats, Network, Tokenizer
 from htfi.decoding.sampling import Sampling, check_sampling
 from htfi.decoding.sessions import Sessions, ToRead
@@ -178,16 +178,15 @@ class LocalAuthor:
         self.strategy.verifying(stems, trees)
         drafted_s = self._clock()
         logits = self._verify(jobs, trees)
-        verified_s = self._clock()
         accepted = self._settle(jobs, trees, logits, writing, answers)
-        spent_ms = 1e3 * (drafted_s - began_s), 1e3 * (verified_s - drafted_s)
+        verified_s = self._clock()
         width = max(size + len(tree) for size, tree in zip(sizes, trees, strict=True))
-        self.lookahead.learn(
-            [
-                Round(stem.asked.request.kind, len(tree), num, *spent_ms, len(jobs), width)
-                for stem, tree, num in zip(stems, trees, accepted, strict=True)
-            ]
-        )
+        rows = [
+            Drafted(stem.asked.request.kind, tree.depth, num)
+            for stem, tree, num in zip(stems, trees, accepted, strict=True)
+        ]
+        draft_ms, verify_ms = 1e3 * (drafted_s - began_s), 1e3 * (verified_s - drafted_s)
+        self.lookahead.learn(Round(rows, width, draft_ms, verify_ms))
 
     def _speculate(self, stems: Sequence[Stem]) -> list[DraftTree]:
         asks = [Ask(stem.asked.request.kind, _cap(stem)) for stem in stems]
@@ -215,7 +214,7 @@ class LocalAuthor:
     ) -> list[int]:
         """Settle a round of each job; those that are finished leave `writing` for `answers`.
 
-        Returns how many nodes of each tree stood.
+        Returns how many chosen tokens of each tree stood.
         """
         stems = [job.stem for job in jobs]
         outcomes = settle(stems, trees, logits)
@@ -224,7 +223,10 @@ class LocalAuthor:
             if answer is not None:
                 answers[job.place] = answer
                 writing.remove(job)
-        return [len(outcome.path) if outcome else 0 for outcome in outcomes]
+        return [
+            tree.num_chosen[outcome.path[-1]] if outcome and outcome.path else 0
+            for tree, outcome in zip(trees, outcomes, strict=True)
+        ]
 
     def _take(self, job: _Job, tree: DraftTree, outcome: Outcome | None) -> Writing | Refusal | None:
         """Append what a round settled and what that forces; the answer where it ends the form."""
@@ -270,9 +272,10 @@ def _row(job: _Job) -> Row:
 
 
 def _cap(stem: Stem) -> int:
-    """The most that may be drafted: what is left of the answer, and what the request allows."""
+    """The most that may be drafted: what is left of the answer but for the pass's own token, as the request allows."""
     allowed = stem.asked.request.max_draft
-    return stem.num_left if allowed is None else min(stem.num_left, max(allowed, 0))
+    left = max(stem.num_left - 1, 0)
+    return left if allowed is None else min(left, max(allowed, 0))
 
 
 def _room(job: _Job) -> int:

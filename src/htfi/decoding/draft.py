@@ -15,21 +15,29 @@ class DraftTree:
     """Tokens that may follow a settled text; tokens that the form forces are nodes like any other.
 
     parents[i] is the node before node i, −1 the settled text; parents precede their children, and no two children
-    of a node hold the same token. states[i] is the form's state after node i. A chain has parents −1, 0, 1, …
+    of a node hold the same token. states[i] is the form's state after node i; num_chosen[i] how many of the tokens
+    up to it were chosen, not forced. A chain has parents −1, 0, 1, …
     """
 
     tokens: list[int] = field(default_factory=list[int])
     parents: list[int] = field(default_factory=list[int])
     states: list[int] = field(default_factory=list[int])
+    num_chosen: list[int] = field(default_factory=list[int])
 
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def add(self, token: int, parent: int, state: int) -> int:
+    @property
+    def depth(self) -> int:
+        """Chosen tokens on the longest branch."""
+        return max(self.num_chosen, default=0)
+
+    def add(self, token: int, parent: int, state: int, forced: bool = False) -> int:
         """Put a node after `parent`; its number."""
         self.tokens.append(token)
         self.parents.append(parent)
         self.states.append(state)
+        self.num_chosen.append((self.num_chosen[parent] if parent >= 0 else 0) + (not forced))
         return len(self.tokens) - 1
 
     def grow(self, form: CompiledForm, state: int, token: int, parent: int) -> tuple[int, list[int]]:
@@ -42,7 +50,7 @@ class DraftTree:
         node = self.add(token, parent, state)
         while state != form.done and (forced := form.steps[state].forced) >= 0:
             state = form.advance(state, forced)
-            node = self.add(forced, node, state)
+            node = self.add(forced, node, state, forced=True)
             tokens.append(forced)
         return node, tokens
 
@@ -50,7 +58,8 @@ class DraftTree:
         """The tree of the first nodes alone."""
         if num_nodes >= len(self):
             return self
-        return DraftTree(self.tokens[:num_nodes], self.parents[:num_nodes], self.states[:num_nodes])
+        n = num_nodes
+        return DraftTree(self.tokens[:n], self.parents[:n], self.states[:n], self.num_chosen[:n])
 
     def children(self) -> list[dict[int, int]]:
         """For the settled text (the last entry, so that −1 finds it) and each node: token → node."""
