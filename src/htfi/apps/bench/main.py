@@ -2,7 +2,7 @@
 
 import click
 
-from htfi.apps.bench import engine, ledger, ticks
+from htfi.apps.bench import decode, engine, ledger, ticks
 
 
 @click.group("bench")
@@ -14,9 +14,11 @@ def command() -> None:
       htfi bench ticks                           latency, throughput and memory of market state
       htfi bench ledger --json build/ledger.json appends, verification and proofs
       htfi bench engine                          steps of a language model on one core
+      htfi bench decode                          what speculative decoding gains
     """
 
 
 command.add_command(ticks.command)
 command.add_command(ledger.command)
 command.add_command(engine.command)
+command.add_command(decode.command)

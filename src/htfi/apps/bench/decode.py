@@ -1,0 +1,135 @@
+"""`htfi bench decode`: what speculation gains on unseen prompts, by kind of prompt, strategy and cost of the target."""
+
+import shutil
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+
+from htfi import models
+from htfi.apps.bench import decode_figures as figures
+from htfi.apps.bench.decode_peers import TRANSFORMERS, absent_peers
+from htfi.apps.bench.decode_process import Worker, cores
+from htfi.apps.bench.decode_prompts import SEED, kinds
+from htfi.apps.bench.decode_runs import Beside, Tell, measure, measure_beside
+from htfi.apps.bench.decode_ways import CHAIN, PLAIN, PLANNED, WAYS
+from htfi.apps.bench.heavy_target import COST_60M, COST_200M, Cost, write_heavy_target
+from htfi.wiring.figures import report
+
+SHIPPED = "shipped"
+HEAVY_WAYS = tuple(dict.fromkeys((PLAIN, CHAIN, PLANNED)))
+WORKER = "htfi.apps.bench.decode_worker"
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How many runs of each: on the shipped pair, on the heavier targets, beside the peer."""
+
+    shipped: int = 11
+    heavy: int = 5
+    beside: int = 5
+    costs: tuple[Cost, ...] = (COST_60M, COST_200M)
+
+
+QUICK = Effort(shipped=1, heavy=1, beside=1, costs=(COST_60M,))
+
+
+@click.command("decode", short_help="Speculative decoding beside plain decoding and transformers.")
+@click.option("--quick", is_flag=True, help="One run of each: to see that it works, not to judge by.")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
+)
+def command(quick: bool, json_file: Path | None) -> None:
+    """Measure every way of decoding on prompts that are asked once, on one core, one request at a time.
+
+    All ways write the same tokens; they differ in time alone. Each run asks each way for the same fresh requests,
+    in turn. 'tokens/s' counts the time after the prompt is read, by whichever networks must read it; 'with prompt'
+    counts the whole request. '×' is a ratio within a run, the median of runs. Planners have had 20 rounds of a
+    kind before it is measured. The heavier targets write what the shipped one writes, at the cost of larger models.
+
+    \b
+    Examples:
+      htfi bench decode
+      htfi bench decode --json build/goals/decode.json
+    """
+    effort = QUICK if quick else Effort()
+    scratch = Path(tempfile.mkdtemp(prefix="htfi-bench-decode-"))
+    try:
+        runs, beside, missing = _measured(scratch, effort, lambda stage: click.echo(stage, err=True))
+    finally:
+        shutil.rmtree(scratch)
+    rows = [row for of in runs for row in _rows(of)] + _beside_rows(beside)
+    rows += [{"what": f"{name}: {reason}"} for name, reason in (missing | absent_peers()).items()]
+    report("decode", _metrics(runs, beside), rows, seed=SEED, json_file=json_file)
+
+
+def _measured(
+    scratch: Path, effort: Effort, tell: Tell
+) -> tuple[list[figures.Runs], list[Beside], dict[str, str]]:
+    """The shipped target and each heavier one; free text beside the peer; what is missing."""
+    with ExitStack() as closing:
+        ours = _open(closing, "ours", models.TARGET, scratch)
+        found = [measure(ours, SHIPPED, list(WAYS), kinds(), effort.shipped, tell)]
+        peer = _open(closing, TRANSFORMERS, models.TARGET, scratch)
+        missing = {TRANSFORMERS: peer.missing} if peer.missing else {}
+        beside = [] if missing else measure_beside(ours, peer, effort.beside, tell)
+    for cost in effort.costs:
+        with ExitStack() as closing:
+            tell(f"writing a target of {cost.label}")
+            write_heavy_target(models.TARGET, scratch / cost.label, cost)
+            heavy = _open(closing, "ours", scratch / cost.label, scratch)
+            found.append(measure(heavy, cost.label, HEAVY_WAYS, kinds(), effort.heavy, tell))
+    return found, beside, missing
+
+
+def _open(closing: ExitStack, role: str, target: Path, scratch: Path) -> Worker:
+    worker = Worker(WORKER, (role, str(target), str(models.DRAFT), str(scratch / "cache"), str(cores()[0])))
+    closing.callback(worker.close)
+    return worker
+
+
+def _rows(runs: figures.Runs) -> list[Row]:
+    """All kinds together first, then each."""
+    rows = [figures.row(runs, kind, way) for kind in (figures.ALL, *runs.kinds) for way in runs.ways]
+    worst, kind = figures.worst_kind(runs, PLANNED)
+    rows.append({"what": f"{runs.label} · worst kind: {kind}", "× plain": worst})
+    rows.append({"what": f"{runs.label} · answers unlike plain: {runs.num_unlike()} of {runs.num_answers}"})
+    return rows
+
+
+def _beside_rows(beside: list[Beside]) -> list[Row]:
+    rows: list[Row] = []
+    for kind in dict.fromkeys(one.kind for one in beside):
+        of = [one for one in beside if one.kind == kind]
+        rows += [
+            {"what": f"{kind} · {what}", "with prompt": median(getattr(one, name) for one in of)}
+            for name, what in (
+                ("ours_plain", "ours, plain, int8"),
+                ("ours", "ours, drafted, int8"),
+                ("theirs_plain", "transformers, plain, fp32"),
+                ("theirs", "transformers, assisted, fp32"),
+            )
+        ]
+    return rows
+
+
+def _metrics(runs: list[figures.Runs], beside: list[Beside]) -> dict[str, float]:
+    by_label = {of.label: of for of in runs}
+    shipped = by_label[SHIPPED]
+    found = {
+        "spec_vs_plain_mini": figures.ratio(shipped, figures.ALL, PLANNED, PLAIN),
+        "worst_class_vs_plain": min(figures.worst_kind(of, PLANNED)[0] for of in runs),
+    }
+    if COST_200M.label in by_label:
+        found["spec_vs_plain_200m"] = figures.ratio(by_label[COST_200M.label], figures.ALL, PLANNED, PLAIN)
+    if beside:  # the worse of greedy and sampled text
+        found["spec_vs_hf_assisted"] = min(
+            median(one.ours / one.theirs for one in beside if one.kind == kind)
+            for kind in {one.kind for one in beside}
+        )
+    return found
