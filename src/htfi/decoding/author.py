@@ -14,7 +14,7 @@ from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft import DraftTree, is_chain
 from htfi.decoding.form import Forms
 from htfi.decoding.kv import Row
-from htfi.decoding.lookahead import Ask, Drafted, Fixed, Lookahead, Round
+from htfi.decoding.lookahead import Ask, Fixed, Lookahead, Round
 from htfi.decoding.ports import Floats, Network, Tokenizer
 from htfi.decoding.sampling import Sampling, check_sampling
 from htfi.decoding.sessions import Sessions, ToRead
@@ -181,12 +181,13 @@ class LocalAuthor:
         accepted = self._settle(jobs, trees, logits, writing, answers)
         verified_s = self._clock()
         width = max(size + len(tree) for size, tree in zip(sizes, trees, strict=True))
-        rows = [
-            Drafted(stem.asked.request.kind, tree.depth, num)
-            for stem, tree, num in zip(stems, trees, accepted, strict=True)
-        ]
         draft_ms, verify_ms = 1e3 * (drafted_s - began_s), 1e3 * (verified_s - drafted_s)
-        self.lookahead.learn(Round(rows, width, draft_ms, verify_ms))
+        self.lookahead.learn(
+            [
+                Round(stem.asked.request.kind, tree.depth, num, draft_ms, verify_ms, len(jobs), width)
+                for stem, tree, num in zip(stems, trees, accepted, strict=True)
+            ]
+        )
 
     def _speculate(self, stems: Sequence[Stem]) -> list[DraftTree]:
         asks = [Ask(stem.asked.request.kind, _cap(stem)) for stem in stems]
