@@ -1,4 +1,6 @@
-"""What a training run is told: sizes of both models, learning, budget. Wiring builds it; needs no torch."""
+"""What a training or distilling run is told: sizes, learning, budget. Wiring builds it; needs no torch."""
+
+from typing import Protocol
 
 import msgspec
 
@@ -92,7 +94,56 @@ class TrainingConfig(msgspec.Struct, frozen=True):
             raise InvalidInput("target and draft read the same positions: give both the same max_positions")
 
 
-def rate_share(config: TrainingConfig, progress: float) -> float:
+class DistilConfig(msgspec.Struct, frozen=True):
+    """A draft that is taught further.
+
+    The budget is `tokens` (reproduces exactly) or else `minutes` of learning. `rehearsal` is the share of lessons
+    from simulated stories, against forgetting.
+    """
+
+    seed: int = 0
+    minutes: float = 10.0
+    tokens: int | None = None
+    batch_tokens: int = 4_096
+    rate: float = 1e-3
+    rehearsal: float = 0.3
+    muon: bool = True
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    warmup: float = 0.05  # of the budget
+    decay: float = 0.8  # of the budget, at its end
+    floor: float = 0.02  # of the peak rate, at the end of the budget
+    pool: int = 512  # lessons shuffled and sorted by length together
+    bfloat16: bool = True
+    device: str = "cpu"  # the service beside it may be using the GPU
+    threads: int = 1
+    log_every_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        if self.tokens is None and not self.minutes > 0:
+            raise InvalidInput(f"distilling for {self.minutes} minutes is not possible: give more than 0")
+        if not (0 <= self.rehearsal < 1 and self.warmup >= 0 and 0 < self.decay <= 1 - self.warmup):
+            raise InvalidInput(
+                "rehearsal, warm-up and decay are shares of 1, and the last two fit in it together"
+            )
+        if min(self.batch_tokens, self.pool, self.threads, self.tokens or 1) < 1 or not self.rate > 0:
+            raise InvalidInput(
+                "tokens, batch tokens, pool and threads are counts from 1 up, the rate above 0"
+            )
+
+
+class Schedule(Protocol):
+    """How the learning rate goes with the budget, in shares of it."""
+
+    @property
+    def warmup(self) -> float: ...
+    @property
+    def decay(self) -> float: ...
+    @property
+    def floor(self) -> float: ...
+
+
+def rate_share(config: Schedule, progress: float) -> float:
     """The share of the peak learning rate at `progress` (0–1) of the budget: up, level, and down in a line."""
     if progress < config.warmup:
         return (progress + 1e-4) / (config.warmup + 1e-4)

@@ -43,8 +43,8 @@ class Pair:
         initialise(self.draft, config.seed + 1)
         self.target.to(device)
         self.draft.to(device)
-        self.optimisers = _optimisers(self.target, config.target_rate, config)
-        self.optimisers += _optimisers(self.draft, config.draft_rate, config)
+        self.optimisers = optimisers(self.target, config.target_rate, config.weight_decay, config.muon)
+        self.optimisers += optimisers(self.draft, config.draft_rate, config.weight_decay, config.muon)
         self._parameters = [*self.target.parameters(), *self.draft.parameters()]
         on_cpu = device.type == "cpu"
         self._num_parts = config.parts if on_cpu else 1
@@ -124,25 +124,23 @@ class Pair:
         return functional.linear(hidden, network.head)
 
 
-def _optimisers(network: Llama, rate: float, config: TrainingConfig) -> list[torch.optim.Optimizer]:
+def optimisers(network: Llama, rate: float, weight_decay: float, muon: bool) -> list[torch.optim.Optimizer]:
     """Muon (arXiv 2502.16982, whose scale lets it share AdamW's rate) for the layers' matrices, AdamW for the rest."""
     embeddings: list[nn.Parameter] = []
     matrices: list[nn.Parameter] = []
     vectors: list[nn.Parameter] = []
     for name, parameter in network.named_parameters():
-        inside = ".layers." in name and config.muon
+        inside = ".layers." in name and muon
         (vectors if parameter.ndim != 2 else matrices if inside else embeddings).append(parameter)
     groups: list[dict[str, Any]] = [
-        {"params": embeddings, "peak": rate, "weight_decay": config.weight_decay},
+        {"params": embeddings, "peak": rate, "weight_decay": weight_decay},
         {"params": vectors, "peak": rate, "weight_decay": 0.0},
     ]
     found: list[torch.optim.Optimizer] = [torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.95), fused=True)]
     if matrices:
         group = {"params": matrices, "peak": rate}
         found.append(
-            torch.optim.Muon(
-                [group], lr=rate, weight_decay=config.weight_decay, adjust_lr_fn="match_rms_adamw"
-            )
+            torch.optim.Muon([group], lr=rate, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw")
         )
     return found
 

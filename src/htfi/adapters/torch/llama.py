@@ -8,6 +8,7 @@ from torch.nn import functional
 
 from htfi.adapters.torch.device import tensor
 from htfi.decoding.checkpoint.architecture import Architecture
+from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.checkpoint.rope import Rope, rotary_frequencies
 
 
@@ -176,6 +177,19 @@ class Llama(nn.Module):
             new_values.append(v)
         logits = functional.linear(self.model.norm(x), self.head)
         return logits, torch.stack(new_keys), torch.stack(new_values)
+
+
+def load_llama(folder: ModelFolder) -> Llama:
+    """The folder's network in float32 on the CPU. Raises: InvalidInput, when a weight is missing or misshapen."""
+    with torch.device("meta"):
+        network = Llama(folder.architecture)
+    state = {
+        name: tensor(folder.weights.array(name, tuple(parameter.shape)))
+        for name, parameter in network.named_parameters()
+    }
+    network = Llama(folder.architecture)  # anew: the angles' frequencies are made, not loaded
+    network.load_state_dict(state)
+    return network
 
 
 def initialise(network: Llama, seed: int) -> None:

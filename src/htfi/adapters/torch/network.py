@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from htfi.adapters.torch.device import find_device, tensor
-from htfi.adapters.torch.llama import Llama
+from htfi.adapters.torch.llama import load_llama
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.passes import check_pass
 from htfi.decoding.ports import Floats, Ids, NetworkShape, Pass
@@ -30,14 +30,7 @@ class TorchNetwork:
             raise InvalidInput(f"dtype {dtype!r} is not known: use {', '.join(_DTYPES)}")
         self._device = find_device(device)
         self._dtype = _DTYPES[dtype]
-        with torch.device("meta"):
-            network = Llama(of)
-        state = {
-            name: tensor(folder.weights.array(name, tuple(parameter.shape)))
-            for name, parameter in network.named_parameters()
-        }
-        network = Llama(of)  # anew: the angles' frequencies are made, not loaded
-        network.load_state_dict(state)
+        network = load_llama(folder)
         self._network = network.to(self._dtype).requires_grad_(False).eval().to(self._device)
         self._digest = hashlib.sha256(
             f"{folder.digest} torch {dtype} {self._device.type}".encode()

@@ -134,33 +134,42 @@ def export(
     Gives the largest change of a logit on `sample` (ids [B, T]) by rounding, by folder. Raises:
     DependencyUnavailable.
     """
-    changes: dict[str, float] = {}
-    for name, network in ((TARGET_FOLDER, pair.target), (DRAFT_FOLDER, pair.draft)):
-        folder = out / name
-        half = {key: value.detach().cpu().half() for key, value in network.state_dict().items()}
-        changes[name] = _rounding(network, half, sample)
-        card = {
-            "model": name,
-            "parameters": sum(parameter.numel() for parameter in network.parameters()),
-            "weights_dtype": "float16",
-            "largest_logit_change_by_rounding": changes[name],
-            **facts,
-            "versions": {
-                "htfi": __version__,
-                "torch": str(torch.__version__),
-                "numpy": np.__version__,
-                "python": platform.python_version(),
-            },
-        }
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(tokenizer_file, folder / "tokenizer.json")
-        except OSError as error:
-            raise _unwritable(folder, error) from error
-        _write(folder / "config.json", config_json(network.sizes))
-        write_safetensors(folder / "model.safetensors", {key: value.numpy() for key, value in half.items()})
-        _write(folder / "card.json", msgspec.json.format(msgspec.json.encode(card), indent=2) + b"\n")
-    return changes
+    return {
+        name: write_folder(out / name, network, tokenizer_file, sample, {"model": name, **facts})
+        for name, network in ((TARGET_FOLDER, pair.target), (DRAFT_FOLDER, pair.draft))
+    }
+
+
+def write_folder(
+    folder: Path, network: Llama, tokenizer_file: Path, sample: Tensor, facts: Mapping[str, object]
+) -> float:
+    """Write one model folder in float16, with a card; the largest change of a logit on `sample` by rounding.
+
+    Raises: DependencyUnavailable.
+    """
+    half = {key: value.detach().cpu().half() for key, value in network.state_dict().items()}
+    change = _rounding(network, half, sample)
+    card = {
+        "parameters": sum(parameter.numel() for parameter in network.parameters()),
+        "weights_dtype": "float16",
+        "largest_logit_change_by_rounding": change,
+        **facts,
+        "versions": {
+            "htfi": __version__,
+            "torch": str(torch.__version__),
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(tokenizer_file, folder / "tokenizer.json")
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    _write(folder / "config.json", config_json(network.sizes))
+    write_safetensors(folder / "model.safetensors", {key: value.numpy() for key, value in half.items()})
+    _write(folder / "card.json", msgspec.json.format(msgspec.json.encode(card), indent=2) + b"\n")
+    return change
 
 
 @torch.no_grad()

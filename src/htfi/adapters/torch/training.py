@@ -74,7 +74,7 @@ def train(
         report(f"going on from step {standing.step} after {standing.elapsed_s / 60:.1f} minutes")
     run = _Run(config, out, source, pair, vocab_size, standing, report, description)
     with (
-        _stopping() as stop,
+        stopping() as stop,
         Batches(
             source,
             seed=config.seed,
@@ -226,7 +226,7 @@ def _device_name(device: torch.device) -> str:
 
 
 @contextmanager
-def _stopping() -> Generator[Event]:
+def stopping() -> Generator[Event]:
     """An event that SIGTERM or SIGINT sets, instead of ending the process in the middle of a step."""
     stop = Event()
 

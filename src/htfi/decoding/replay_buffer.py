@@ -1,0 +1,112 @@
+"""What a target said, as one line of JSON each: answers to requests and drawn paths. The recorder writes, distil reads.
+
+A line holds all that is needed to ask again: the request with its form and seed, the tokens, and whose they are.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from htfi.decoding.sampling import Sampling
+from htfi.domain.errors import InvalidInput
+from htfi.domain.writing import Choice, Fixed, Form, Mark, Prompt, Request, Segment, Sigmas, Text, Words
+
+HELD_BACK_ONE_IN = 5
+_LEAST_SHARED = 16  # ids; a shorter beginning, such as that of no news, is everyone's
+
+
+class Said(msgspec.Struct, frozen=True, tag="answer"):
+    """One answer. `target` is the author's version, name@digest; `tokenizer` the vocabulary's digest."""
+
+    request: Request
+    tokens: tuple[int, ...]
+    target: str
+    tokenizer: str
+
+
+class Drawn(msgspec.Struct, frozen=True, tag="paths"):
+    """Bins [N, H] that were drawn after `prefix`, as `sample_paths` was asked; `shared` ids begin other prefixes."""
+
+    prefix: tuple[int, ...]
+    bins: tuple[tuple[int, ...], ...]
+    seed: int
+    sampling: Sampling
+    shared: int
+    target: str
+    tokenizer: str
+
+
+Exchange = Said | Drawn
+
+
+class _SaidLine(msgspec.Struct, frozen=True, tag="answer"):
+    request: dict[str, Any]
+    tokens: tuple[int, ...]
+    target: str
+    tokenizer: str
+
+
+_decoder = msgspec.json.Decoder(_SaidLine | Drawn)
+_Fields = dict[str, Any]
+
+
+def to_line(exchange: Exchange) -> bytes:
+    """The exchange as one line, its end included."""
+    return msgspec.json.encode(exchange) + b"\n"
+
+
+def from_line(line: bytes) -> Exchange:
+    """The inverse of `to_line`. Raises: InvalidInput for a line that is cut short or of no known kind."""
+    try:
+        found = _decoder.decode(line)
+        if isinstance(found, Drawn):
+            if len({len(path) for path in found.bins}) != 1 or not found.bins[0]:
+                raise InvalidInput("drawn paths of no or of different lengths")
+            return found
+        return Said(_request(found.request), found.tokens, found.target, found.tokenizer)
+    except (msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise InvalidInput(f"no exchange of a replay buffer: {error}") from error
+
+
+def news_key(prompt: Sequence[int], num_shared: int) -> bytes:
+    """What questions on the same news have in common: they are held back together, and counted as one."""
+    ids = prompt[:num_shared] if num_shared >= _LEAST_SHARED else prompt
+    return hashlib.blake2b(np.array(ids, "<i8").tobytes(), digest_size=8).digest()
+
+
+def is_held_back(key: bytes) -> bool:
+    """Whether what has this key is kept for judging a draft: a fixed fifth, the same at every run."""
+    return int.from_bytes(key, "little") % HELD_BACK_ONE_IN == 0
+
+
+def _request(fields: _Fields) -> Request:
+    """Segments and parts carry no tag: their fields tell them apart."""
+    prompt, form = _segments(fields["prompt"]), _form(fields["form"])
+    rest = {name: value for name, value in fields.items() if name not in ("prompt", "form")}
+    plain = msgspec.convert({**rest, "prompt": [], "form": []}, Request)
+    return msgspec.structs.replace(plain, prompt=prompt, form=form)
+
+
+def _form(parts: Sequence[_Fields]) -> Form:
+    return tuple(_part(part) for part in parts)
+
+
+def _part(fields: _Fields) -> Fixed | Choice | Words:
+    if "segments" in fields:
+        return Fixed(_segments(fields["segments"]))
+    if "options" in fields:
+        return Choice(str(fields["name"]), tuple(_segments(option) for option in fields["options"]))
+    slots = tuple(msgspec.convert(slot, Mark) for slot in fields["slots"])
+    return Words(str(fields["name"]), int(fields["max_tokens"]), _segment(fields["end"]), slots)
+
+
+def _segments(segments: Sequence[_Fields]) -> Prompt:
+    return tuple(_segment(segment) for segment in segments)
+
+
+def _segment(fields: _Fields) -> Segment:
+    kind = Text if "text" in fields else Sigmas if "values" in fields else Mark
+    return msgspec.convert(fields, kind)
