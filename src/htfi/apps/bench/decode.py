@@ -12,13 +12,14 @@ import click
 
 from htfi import models
 from htfi.apps.bench import decode_figures as figures
+from htfi.apps.bench.decode_page import write_page
 from htfi.apps.bench.decode_peers import TRANSFORMERS, absent_peers
 from htfi.apps.bench.decode_process import Worker, cores
 from htfi.apps.bench.decode_prompts import SEED, kinds
 from htfi.apps.bench.decode_runs import Beside, Tell, measure, measure_beside
-from htfi.apps.bench.decode_ways import CHAIN, PLAIN, PLANNED, WAYS
+from htfi.apps.bench.decode_ways import CHAIN, PLAIN, PLANNED, WAYS, open_pair
 from htfi.apps.bench.heavy_target import COST_60M, COST_200M, Cost, write_heavy_target
-from htfi.wiring.figures import report
+from htfi.wiring.figures import WIDTH, report
 
 SHIPPED = "shipped"
 HEAVY_WAYS = tuple(dict.fromkeys((PLAIN, CHAIN, PLANNED)))
@@ -40,11 +41,15 @@ QUICK = Effort(shipped=1, heavy=1, beside=1, costs=(COST_60M,))
 
 
 @click.command("decode", short_help="Speculative decoding beside plain decoding and transformers.")
+@click.option("--explain", is_flag=True, help="Print the rounds of two real answers instead.")
 @click.option("--quick", is_flag=True, help="One run of each: to see that it works, not to judge by.")
+@click.option(
+    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
+)
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
 )
-def command(quick: bool, json_file: Path | None) -> None:
+def command(explain: bool, quick: bool, html_file: Path | None, json_file: Path | None) -> None:
     """Measure every way of decoding on prompts that are asked once, on one core, one request at a time.
 
     All ways write the same tokens; they differ in time alone. Each run asks each way for the same fresh requests,
@@ -55,8 +60,12 @@ def command(quick: bool, json_file: Path | None) -> None:
     \b
     Examples:
       htfi bench decode
-      htfi bench decode --json build/goals/decode.json
+      htfi bench decode --explain
+      htfi bench decode --html build/decode.html --json build/goals/decode.json
     """
+    if explain:
+        _explain()
+        return
     effort = QUICK if quick else Effort()
     scratch = Path(tempfile.mkdtemp(prefix="htfi-bench-decode-"))
     try:
@@ -65,7 +74,23 @@ def command(quick: bool, json_file: Path | None) -> None:
         shutil.rmtree(scratch)
     rows = [row for of in runs for row in _rows(of)] + _beside_rows(beside)
     rows += [{"what": f"{name}: {reason}"} for name, reason in (missing | absent_peers()).items()]
-    report("decode", _metrics(runs, beside), rows, seed=SEED, json_file=json_file)
+    metrics = _metrics(runs, beside)
+    report("decode", metrics, rows, seed=SEED, json_file=json_file)
+    if html_file is not None:
+        write_page(html_file, runs, PLANNED, CHAIN, rows, metrics)
+        click.echo(f"page written to {html_file}", err=True)
+
+
+def _explain() -> None:
+    from rich.console import Console
+
+    from htfi.apps.bench.decode_explain import explain
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDTH)
+    for line in explain(open_pair(models.TARGET, models.DRAFT, None)):
+        console.print(line, highlight=False)
 
 
 def _measured(

@@ -97,7 +97,8 @@ def row(runs: Runs, kind: str, way: str) -> Row:
     told |= {"tokens/pass": num_tokens / max(sum(answer.num_passes for answer in answers), 1)}
     if num_drafted:
         told["accepted %"] = 100 * sum(answer.num_accepted for answer in answers) / num_drafted
-    told |= {"draft %": 100 * draft, "verify %": 100 * verify}
+    waited = sum(answer.wait_ms for answer in answers) / taken_ms
+    told |= {"draft %": 100 * (draft - waited), "wait %": 100 * waited, "verify %": 100 * verify}
     told["mJ/token"] = CORE_WATTS * (taken_ms - sum(answer.wait_ms for answer in answers)) / num_tokens
     return told
 

@@ -11,14 +11,16 @@ from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.lookahead import ClosedForm, Fixed, Lookahead
 from htfi.decoding.ports import Network, Tokenizer
+from htfi.decoding.sessions import Sessions
 from htfi.decoding.strategies.chain import Chain
 from htfi.decoding.strategy import Plain, Strategy
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.writing import Refusal, Request, Writing
-from htfi.wiring.models import load_network, open_folder
+from htfi.wiring.open_folder import load_network, open_folder
 
 PLAIN, CHAIN = "plain", "chain"
 PLANNED = CHAIN
+PRECISION = "int8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +99,10 @@ class Pair:
         return Way(author, watched, drafts)
 
 
-def open_pair(target: Path, draft: Path, precision: str, cache: Path | None) -> Pair:
+def open_pair(target: Path, draft: Path, cache: Path | None) -> Pair:
     """Raises: InvalidInput, DependencyUnavailable."""
-    opened = open_folder(target, precision), open_folder(draft, precision)
-    networks = [load_network(one.folder, precision, cache) for one in opened]
+    opened = open_folder(target, PRECISION), open_folder(draft, PRECISION)
+    networks = [load_network(one.folder, PRECISION, cache) for one in opened]
     return Pair(networks[0], networks[1], opened[0].tokenizer, target.name)
 
 
@@ -108,12 +110,18 @@ def _plain(pair: Pair) -> Way:
     return pair.way(Plain(), Fixed(0))
 
 
-def _chain(pair: Pair) -> Way:
+def _drafting(pair: Pair, strategy: Callable[[Sessions], Strategy], lookahead: Lookahead) -> Way:
     drafts = pair.sessions()
-    return pair.way(Chain(drafts), ClosedForm(), drafts)
+    return pair.way(strategy(drafts), lookahead, drafts)
+
+
+def _chain(pair: Pair) -> Way:
+    return _drafting(pair, Chain, ClosedForm())
 
 
 WAYS: Mapping[str, Callable[[Pair], Way]] = {PLAIN: _plain, CHAIN: _chain}
+# A fixed short length, for rounds that one can read.
+EXPLAINED: Mapping[str, Callable[[Pair], Way]] = {CHAIN: lambda pair: _drafting(pair, Chain, Fixed(5))}
 
 
 def _digest(answer: Writing) -> str:

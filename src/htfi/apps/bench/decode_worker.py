@@ -14,12 +14,11 @@ import msgspec
 from htfi.apps.bench.decode_peers import TRANSFORMERS, MissingPeerError, open_transformers
 from htfi.apps.bench.decode_process import pin, say
 from htfi.apps.bench.decode_prompts import NUM_TOKENS, free_kinds, free_prompt, kinds, request
-from htfi.apps.bench.decode_ways import WAYS, Way, open_pair
+from htfi.apps.bench.decode_ways import PRECISION, WAYS, Way, open_pair
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import HtfiError
-from htfi.wiring.models import open_folder
+from htfi.wiring.open_folder import open_folder
 
-PRECISION = "int8"
 Asked = dict[str, Any]
 
 
@@ -40,7 +39,7 @@ def main() -> None:
 
 
 def _ours(target: Path, draft: Path, cache: Path) -> Answer:
-    pair = open_pair(target, draft, PRECISION, cache)
+    pair = open_pair(target, draft, cache)
     vocabulary = Vocabulary(pair.tokenizer)
     kind_of = {kind.name: kind for kind in (*kinds(), *free_kinds())}
     ways: dict[str, Way] = {}

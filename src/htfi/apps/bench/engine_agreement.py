@@ -11,7 +11,7 @@ from htfi.decoding.passes import read_whole
 from htfi.decoding.ports import Floats, Network
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.simulation.corpus import passages
-from htfi.wiring.models import load_network, open_folder
+from htfi.wiring.open_folder import load_network, open_folder
 
 NUM_TEXTS = 100
 SEED = 1_700_000_000  # of stories that no model was trained on

@@ -35,7 +35,7 @@ def open_engine(name: str, folder: Path, cache: Path, context: int, seed: int) -
 
 
 def _ours(precision: str, folder: Path, cache: Path, context: int, seed: int) -> Engine:
-    from htfi.wiring.models import load_network
+    from htfi.wiring.open_folder import load_network
 
     network = load_network(ModelFolder.open(folder), precision, cache)
     of = network.shape
