@@ -85,9 +85,12 @@ def is_held_back(key: bytes) -> bool:
 def _request(fields: _Fields) -> Request:
     """Segments and parts carry no tag: their fields tell them apart."""
     prompt, form = _segments(fields["prompt"]), _form(fields["form"])
-    rest = {name: value for name, value in fields.items() if name not in ("prompt", "form")}
-    plain = msgspec.convert({**rest, "prompt": [], "form": []}, Request)
-    return msgspec.structs.replace(plain, prompt=prompt, form=form)
+    rest = {
+        known.name: msgspec.convert(fields[known.name], known.type)
+        for known in msgspec.structs.fields(Request)[2:]
+        if known.name in fields
+    }
+    return Request(prompt, form, **rest)
 
 
 def _form(parts: Sequence[_Fields]) -> Form:

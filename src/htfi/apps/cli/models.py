@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 import click
 
 from htfi import models
+from htfi.apps.cli.models_distil import command as distil_command
 
 if TYPE_CHECKING:
     from htfi.domain.decision import View
-    from htfi.wiring.models import OpenFolder
+    from htfi.wiring.open_folder import OpenFolder
 
 EPILOG = """\b
 Examples:
@@ -17,6 +18,7 @@ Examples:
   htfi models inspect ~/models/Qwen3-0.6B
   htfi models check ~/models/Qwen3-0.6B           load it, compare int8 with full precision, ask it a question
   htfi models train --out mine --minutes 60       needs the extra [train]
+  htfi models distil --from recent --out drafts   teach the draft what its target lately said
   htfi run --target mine/mini-target --draft mine/mini-draft
 """
 
@@ -32,6 +34,9 @@ def command() -> None:
     """Language models: the shipped pair, and any Hugging Face folder on disk."""
 
 
+command.add_command(distil_command)
+
+
 @command.command("list")
 def list_models() -> None:
     """The models that ship with the package."""
@@ -39,7 +44,7 @@ def list_models() -> None:
     from rich.table import Table
 
     from htfi.wiring.model_check import card, facts
-    from htfi.wiring.models import open_folder
+    from htfi.wiring.open_folder import open_folder
 
     table = Table(title="Shipped models", title_justify="left")
     for column in ("name", "parameters", "sizes", "vocabulary", "on disk", "trained on", "digest"):
@@ -64,7 +69,7 @@ def list_models() -> None:
 def inspect(folder: Path) -> None:
     """What FOLDER holds, without loading it: architecture, sizes, vocabulary, digest."""
     from htfi.wiring.model_check import card, facts
-    from htfi.wiring.models import open_folder
+    from htfi.wiring.open_folder import open_folder
 
     known = facts(open_folder(folder, "int8"))
     rows = {
@@ -91,7 +96,7 @@ def convert(folder: Path, precision: str, cache: Path | None) -> None:
     """Write the graph of FOLDER into the cache ahead of its first use."""
     import time
 
-    from htfi.wiring.models import load_network, open_folder
+    from htfi.wiring.open_folder import load_network, open_folder
 
     opened = open_folder(folder, precision)
     started_s = time.perf_counter()
@@ -105,7 +110,8 @@ def convert(folder: Path, precision: str, cache: Path | None) -> None:
 @click.option("--draft", type=click.Path(path_type=Path), help="A draft that is to stand beside it.")
 def check(folder: Path, precision: str, draft: Path | None) -> None:
     """Load FOLDER, compare its logits with full precision, ask it a standard question."""
-    from htfi.wiring.models import ModelsConfig, open_folder, open_pair
+    from htfi.wiring.models import ModelsConfig, open_pair
+    from htfi.wiring.open_folder import open_folder
 
     if draft is None:
         _show_check(open_folder(folder, precision))
@@ -143,7 +149,7 @@ def calibrate(folder: Path, precision: str, num_stories: int) -> None:
     from htfi.narrative.answer import CONFIDENCES
     from htfi.wiring.model_calibration import measure_trust
     from htfi.wiring.model_trust import write_trust
-    from htfi.wiring.models import open_folder
+    from htfi.wiring.open_folder import open_folder
 
     author = open_folder(folder, precision).author(DecodingConfig())
 
