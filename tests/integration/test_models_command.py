@@ -54,7 +54,7 @@ def test_a_changed_byte_in_a_shipped_model_is_refused(
     pair: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from htfi import models as shipped
-    from htfi.wiring.models import open_folder
+    from htfi.wiring.open_folder import open_folder
 
     folder = tmp_path / "mini-target"
     shutil.copytree(pair[0], folder)

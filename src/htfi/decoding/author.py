@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft import DraftTree, is_chain
 from htfi.decoding.form import Forms
@@ -44,7 +46,8 @@ class _Job:
 
 class LocalAuthor:
     """Implements `Author` over any network. `opening` are ids put before every prompt (a folder's first token);
-    `digest` says whose weights they are, the network's own where it is not given.
+    `digest` says whose weights they are, the network's own where it is not given; `drafted_by` names the strategy's
+    draft in what is written.
 
     Every answer ends: its form bounds the number of tokens. `clock` (seconds) only feeds the plan.
     Raises InvalidInput when network and tokenizer differ in size of vocabulary.
@@ -60,6 +63,7 @@ class LocalAuthor:
         digest: str = "",
         strategy: Strategy | None = None,
         lookahead: Lookahead | None = None,
+        drafted_by: str = "",
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         if tokenizer.vocab_size > network.shape.vocab_size:
@@ -72,6 +76,7 @@ class LocalAuthor:
         self.version = f"{name}@{(digest or network.digest)[:12]}"
         self.strategy: Strategy = strategy or Plain()
         self.lookahead: Lookahead = lookahead or Fixed(0 if strategy is None else 4)
+        self._drafted_by = drafted_by
         self._clock = clock
         self._forms = Forms(self.vocabulary)
         self._opening = list(opening)
@@ -90,6 +95,21 @@ class LocalAuthor:
                 answers[place] = asked
             else:
                 waiting.append(_Job(place, Stem(asked, list(asked.head), asked.state)))
+        return self._write(waiting, answers)
+
+    def write_again(self, prompt: Sequence[int], request: Request) -> Writing | Refusal:
+        """The answer to a prompt that is told in token ids, as a record keeps it; the request's own is not read.
+
+        Raises InvalidInput for ids that are not of this vocabulary.
+        """
+        if prompt and not 0 <= min(prompt) <= max(prompt) < self.sessions.network.shape.vocab_size:
+            raise InvalidInput("the recorded prompt holds tokens that this model does not have")
+        asked = self.ask(replace(request, prompt=()), list(prompt))
+        if isinstance(asked, Refusal):
+            return asked
+        return self._write(deque([_Job(0, Stem(asked, list(asked.head), asked.state))]), [Refusal("")])[0]
+
+    def _write(self, waiting: deque[_Job], answers: list[Writing | Refusal]) -> list[Writing | Refusal]:
         writing: list[_Job] = []
         try:
             self._run(waiting, writing, answers)
@@ -101,8 +121,8 @@ class LocalAuthor:
                 self._leave(job)
         return answers
 
-    def ask(self, request: Request) -> Asked | Refusal:
-        """The request in token ids, or why this model can never answer it."""
+    def ask(self, request: Request, again: list[int] | None = None) -> Asked | Refusal:
+        """The request in token ids, or why this model can never answer it; `again` is its prompt where ids are known."""
         sampling = Sampling(request.temperature, request.top_k, request.top_p)
         try:
             check_sampling(sampling)
@@ -111,7 +131,7 @@ class LocalAuthor:
             rest = self.vocabulary.encode(request.prompt[request.shared :])
         except InvalidInput as error:
             return Refusal(str(error))
-        prompt = [*self._opening, *first, *rest]
+        prompt = [*self._opening, *first, *rest] if again is None else again
         head, state = form.forced(form.start)
         if not prompt and not head:
             return Refusal("an empty prompt: say something before the form")
@@ -256,7 +276,9 @@ class LocalAuthor:
             tuple(stem.tokens),
             len(stem.asked.prompt),
             job.num_reused,
+            tuple(stem.asked.prompt),
             self.strategy.name,
+            self._drafted_by,
             tuple(job.rounds),
         )
 

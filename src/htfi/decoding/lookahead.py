@@ -166,3 +166,17 @@ class ClosedForm:
             draft = max(self.drafting.estimate(1, width) - slot_ms * width, 0.0)
             width_ms.append(max(verify + draft, width_ms[-1]))
         return RoundPrice(width_ms, slot_ms)
+
+
+class Unlearning:
+    """Plans as another does before it has seen anything: what a recorded run drafts tells nothing of earlier rounds."""
+
+    def __init__(self, plan: Lookahead) -> None:
+        self.name = f"{plan.name}, unlearning"
+        self._plan = plan
+
+    def plan(self, asks: Sequence[Ask]) -> list[int]:
+        return self._plan.plan(asks)
+
+    def learn(self, rounds: Sequence[Round]) -> None:
+        pass

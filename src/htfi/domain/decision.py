@@ -8,6 +8,8 @@ from enum import StrEnum
 
 import msgspec
 
+from htfi.domain.writing import DraftRound
+
 Quantiles = list[list[float]]  # [H, Q], never decreasing along Q
 TICKS_PER_UNIT = 1e10  # of log return
 
@@ -80,6 +82,25 @@ class Forecast(msgspec.Struct, frozen=True):
         }
 
 
+class Wording(msgspec.Struct, frozen=True, gc=False):
+    """How a model came to a view, so that its tokens can be written again: `htfi ledger replay`.
+
+    The token at place t is the target's argmax of logits over temperature plus the noise of (seed, t), among what
+    the form of an answer on `num_items` headlines admits. `rounds` tell what was drafted and what stood; they decide
+    how long it took and nothing else.
+    """
+
+    target: str  # name and version of who decided
+    draft: str  # of who guessed ahead; empty where nobody did
+    strategy: str
+    seed: int
+    temperature: float
+    num_items: int
+    prompt: tuple[int, ...]  # token ids
+    tokens: tuple[int, ...]
+    rounds: tuple[DraftRound, ...]
+
+
 class View(msgspec.Struct, frozen=True, gc=False):
     """What a reader makes of the news on one symbol: an opinion drawn from text, that fades with its half-life.
 
@@ -99,6 +120,7 @@ class View(msgspec.Struct, frozen=True, gc=False):
     consistency: str = ""  # of recent prices with the news
     words: str = ""
     reader: str = ""  # name and version of who read
+    wording: Wording | None = None  # where it was read for this very decision
 
 
 class Driver(msgspec.Struct, frozen=True):

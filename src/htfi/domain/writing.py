@@ -106,7 +106,9 @@ class Writing(msgspec.Struct, frozen=True):
     tokens: tuple[int, ...] = ()
     num_prompt_tokens: int = 0
     num_reused_tokens: int = 0  # of the prompt, found already read
+    prompt: tuple[int, ...] = ()
     strategy: str = ""
+    draft: str = ""  # name and version of the draft, where one guessed ahead
     rounds: tuple[DraftRound, ...] = ()  # one for each pass of the target after the prompt's
 
 

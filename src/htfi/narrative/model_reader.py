@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from htfi.domain.decision import View
-from htfi.domain.writing import Refusal, Request
+from htfi.domain.decision import View, Wording
+from htfi.domain.writing import Refusal, Request, Writing
 from htfi.narrative.answer import AS_STATED, Trust, to_view, understand, view_form
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.ports import Author
@@ -31,15 +31,19 @@ class ModelReader:
 
     def read(self, questions: Sequence[Question], deadline_ms: float) -> list[View]:
         """One view per question; questions on the same news are read once (prefix reuse)."""
-        answers = self._author.write([self._request(question, deadline_ms) for question in questions])
+        requests = [self._request(question, deadline_ms) for question in questions]
+        answers = self._author.write(requests)
         return [
             self._refused(question, answer, deadline_ms)
             if isinstance(answer, Refusal)
-            else to_view(
-                understand(answer.fields, self._trust), question, self._config.half_life_ns, self.version
-            )
-            for question, answer in zip(questions, answers, strict=True)
+            else self._view(question, request, answer)
+            for question, request, answer in zip(questions, requests, answers, strict=True)
         ]
+
+    def _view(self, question: Question, request: Request, answer: Writing) -> View:
+        said = understand(answer.fields, self._trust)
+        view = to_view(said, question, self._config.half_life_ns, self.version)
+        return replace(view, wording=_wording(question, request, answer, self.version))
 
     def _request(self, question: Question, deadline_ms: float) -> Request:
         prompt, shared = put(question, self._author.dialect)
@@ -50,8 +54,26 @@ class ModelReader:
             temperature=self._config.temperature,
             deadline_ms=deadline_ms,
             shared=shared,
+            kind="view",
         )
 
     def _refused(self, question: Question, refusal: Refusal, deadline_ms: float) -> View:
         (view,) = self._otherwise.read([question], deadline_ms)
         return replace(view, words=f"not read: {refusal.reason}")
+
+
+def _wording(question: Question, request: Request, answer: Writing, target: str) -> Wording | None:
+    """None where the author does not tell its tokens: a model behind a network."""
+    if not answer.tokens:
+        return None
+    return Wording(
+        target=target,
+        draft=answer.draft,
+        strategy=answer.strategy,
+        seed=request.seed,
+        temperature=request.temperature,
+        num_items=len(shown(question)),
+        prompt=answer.prompt,
+        tokens=answer.tokens,
+        rounds=answer.rounds,
+    )

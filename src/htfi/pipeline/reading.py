@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from htfi.domain.decision import Plan, Rung, View
 from htfi.narrative.ports import Reader
@@ -97,7 +98,8 @@ class Readings:
 
     def _keep(self, series: str, items: tuple[str, ...], rung: Rung, view: View) -> None:
         read_ns = self._read_ns(series) if rung is Rung.TEMPLATE else view.as_of_ns
-        self._kept[series] = _Kept(items, rung, view, read_ns)
+        # How it was worded belongs to the decision it was read for; later ones name that moment.
+        self._kept[series] = _Kept(items, rung, replace(view, wording=None), read_ns)
         self._kept.move_to_end(series)
         if len(self._kept) > self._max_series:
             self._kept.popitem(last=False)

@@ -22,7 +22,7 @@ from htfi.domain.writing import Dialect, Refusal, Request
 from htfi.narrative.answer import to_view, understand, view_form
 from htfi.narrative.ports import Author
 from htfi.narrative.question import Question, put, shown
-from htfi.wiring.models import OpenFolder, load_network
+from htfi.wiring.open_folder import OpenFolder, load_network
 
 _AS_OF_NS = 19_000 * NS_PER_DAY
 _NUM_STEPS = 30

@@ -26,6 +26,7 @@ from htfi.scheduling.config import FidelityConfig
 from htfi.wiring.models import ModelsConfig
 
 ENV_PREFIX = "HTFI_"
+_SHAPING_DECODING = ("block_tokens", "strategy", "lookahead", "max_draft", "plain_above", "max_batch")
 SETTINGS = "settings.json"  # where a run leaves those it was made under
 
 
@@ -64,7 +65,8 @@ def encode_settings(settings: Settings) -> bytes:
     """
     shaping = asdict(settings)
     shaping["models"] = {"engine": settings.models.engine, "precision": settings.models.precision}
-    shaping["decoding"] = {"block_tokens": settings.decoding.block_tokens}
+    decoding = settings.decoding
+    shaping["decoding"] = {key: getattr(decoding, key) for key in _SHAPING_DECODING}
     shaping["pipeline"] = {"deadline_ms": settings.pipeline.deadline_ms}
     return msgspec.json.encode(shaping, order="deterministic")
 
