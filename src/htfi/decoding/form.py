@@ -65,6 +65,11 @@ class CompiledForm:
         """The state after an admitted token. Raises IntegrityError for any other."""
         return self._jump(state, token)[0]
 
+    def admits(self, state: int, token: int) -> bool:
+        """Whether a token may come in a state before `done`."""
+        here = self._states[state]
+        return token in here.jumps or (here.others >= 0 and _holds(self.steps[state].admitted.ids, token))
+
     def forced(self, state: int) -> tuple[list[int], int]:
         """The tokens that must come from here on, and the state after them."""
         tokens: list[int] = []

@@ -116,7 +116,8 @@ class Sessions:
         """Append tokens, T_i to each row, in one pass; the logits [T_i, V] after each of them.
 
         Each token follows the one before it, or where `parents` are given the token that they name (−1: what the
-        row held): a tree, whose branches do not see each other. `keep` then leaves one branch of it.
+        row held): a tree, whose branches do not see each other. `keep` then leaves one branch of it. A tree may be
+        read level by level: `parents` then begin with those of the nodes that the row ends with.
         """
         arena = self.arena
         longest = max(map(len, ids))
@@ -132,8 +133,9 @@ class Sessions:
             last = self.network.shape.max_positions - 1
             positions = np.minimum(positions + np.arange(longest), last)  # padding
             mask = _causal(mask, longest)
-            if parents is not None:
-                _branch(rows, parents, positions, mask)
+        if parents is not None and not all(map(is_chain, parents)):
+            mask = mask.copy() if longest == 1 else mask  # the arena's own
+            _branch(rows, parents, list(map(len, ids)), positions, mask)
         out = self.network.forward(batch, positions, mask, arena.keys, arena.values)
         logits: list[Floats] = []
         for row, tokens in zip(rows, ids, strict=True):
@@ -253,13 +255,21 @@ def _causal(mask: Floats, num_new: int) -> Floats:
     return wide
 
 
-def _branch(rows: Sequence[Row], parents: Sequence[Sequence[int]], positions: Ids, mask: Floats) -> None:
+def _branch(
+    rows: Sequence[Row],
+    parents: Sequence[Sequence[int]],
+    nums_new: Sequence[int],
+    positions: Ids,
+    mask: Floats,
+) -> None:
     """Let new tokens follow those that `parents` name: changes positions [B, T] and mask [B, T, S + T]."""
-    num_new = mask.shape[1]
-    past = mask.shape[2] - num_new
-    for row, before in zip(rows, parents, strict=True):
+    past = mask.shape[2] - mask.shape[1]
+    for row, before, num_new in zip(rows, parents, nums_new, strict=True):
         if is_chain(before):
             continue
-        num = len(before)
-        positions[row.slot, :num] = row.length + depths(before)
-        mask[row.slot, :num, past : past + num] = np.where(ancestry(before), np.float32(0.0), HIDDEN)
+        held = len(before) - num_new
+        trunk, slot = row.length - held, row.slot
+        sees = np.where(ancestry(before)[held:], np.float32(0.0), HIDDEN)
+        positions[slot, :num_new] = trunk + depths(before)[held:]
+        mask[slot, :num_new, trunk : row.length] = sees[:, :held]
+        mask[slot, :num_new, past : past + num_new] = sees[:, held:]

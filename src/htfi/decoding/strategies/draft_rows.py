@@ -62,6 +62,25 @@ class DraftRows:
             drafted.read += ids
         return [logits[-1] for logits in after]
 
+    def read_tree(
+        self, rows: Sequence[DraftRow], tokens: Sequence[Sequence[int]], parents: Sequence[Sequence[int]]
+    ) -> list[Floats]:
+        """Let nodes of a tree be read, one level after another; the logits [T, V] after each. `settle_tree` follows.
+
+        Nodes count in the order in which they were read; `parents` are those of all nodes of the tree so far.
+        """
+        after = self.sessions.extend([drafted.row for drafted in rows], tokens, parents)
+        for drafted, ids in zip(rows, tokens, strict=True):
+            drafted.read += ids
+        return after
+
+    def settle_tree(self, drafted: DraftRow, branch: Sequence[int]) -> None:
+        """Keep the nodes of one branch, forget the others."""
+        num_settled = drafted.num_settled
+        length = drafted.row.length - len(drafted.read) + num_settled
+        self.sessions.keep(drafted.row, length, branch)
+        drafted.read[num_settled:] = [drafted.read[num_settled + node] for node in branch]
+
     def leave(self, stem: Stem, wipe: bool = False) -> None:
         """Let a stem's row go; `wipe` where its numbers may not be finite."""
         known = self._rows.pop(id(stem), None)
