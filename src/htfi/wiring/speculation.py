@@ -1,9 +1,11 @@
 """Joins a target and a draft: which strategy guesses ahead and which plan says how far. wiring.models asks for it."""
 
+from collections.abc import Sequence
+
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.costs import DRAFT_PRIOR, NominalCosts
-from htfi.decoding.lookahead import ClosedForm, Fixed, Lookahead, LookaheadConfig, Unlearning
+from htfi.decoding.lookahead import Ask, ClosedForm, Fixed, Lookahead, LookaheadConfig, Round
 from htfi.decoding.sessions import Sessions
 from htfi.decoding.strategies.chain import Chain
 from htfi.decoding.strategy import Plain, Strategy
@@ -53,3 +55,17 @@ def build_lookahead(config: DecodingConfig) -> Lookahead:
             return ClosedForm(config=limits)
         case _:
             return Unlearning(ClosedForm(NominalCosts(), NominalCosts(DRAFT_PRIOR), config=limits))
+
+
+class Unlearning:
+    """Plans as another does before it has seen anything: what a recorded run drafts tells nothing of earlier rounds."""
+
+    def __init__(self, plan: Lookahead) -> None:
+        self.name = f"{plan.name}, unlearning"
+        self._plan = plan
+
+    def plan(self, asks: Sequence[Ask]) -> list[int]:
+        return self._plan.plan(asks)
+
+    def learn(self, rounds: Sequence[Round]) -> None:
+        pass

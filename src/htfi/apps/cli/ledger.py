@@ -1,4 +1,4 @@
-"""`htfi ledger`: verify, show and export the record of a run; the commands of evidence join it here.
+"""`htfi ledger`: verify, show and export the record of a run; the commands of evidence and replay join it here.
 
 Each opens the ledger beside a running writer, so that it may be used while the run goes on.
 """
@@ -11,8 +11,8 @@ import click
 from htfi.apps.cli import ledger_view as view
 from htfi.apps.cli.ledger_evidence import check_proof_command, cosign_command, keygen_command, prove_command
 from htfi.apps.cli.ledger_options import FOLDER, KEY, NEED, WITNESS, demand_key, demand_witnesses, write_file
+from htfi.apps.cli.ledger_replay import replay_command
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.governance.ledger.log import LogView
 from htfi.governance.ledger.static import json_line, static_files
 from htfi.wiring.ledger import open_ledger_readonly
 
@@ -28,6 +28,7 @@ def command() -> None:
       htfi ledger verify DIR             recompute every hash, check every signature
       htfi ledger show DIR 12            one decision, for people
       htfi ledger prove DIR --index 12   evidence that outlives the ledger
+      htfi ledger replay DIR ID          a model's reading, written again token for token
     """
 
 
@@ -96,7 +97,7 @@ def show(folder: Path, which: str | None, as_json: bool) -> None:
                 raise InvalidInput("name the entry whose bytes to show: htfi ledger show DIR N --json")
             view.show_head(log)
             return
-        index, entry = _find(log, which)
+        index, entry = view.find(log, which)
     finally:
         log.close()
     if as_json:
@@ -128,17 +129,8 @@ def export(folder: Path, out: Path) -> None:
     click.echo(f"{size} entries exported to {out}: checkpoint, tile/ and entries.jsonl, signed by {log.key}")
 
 
-for _evidence in (prove_command, check_proof_command, cosign_command, keygen_command):
+for _evidence in (replay_command, prove_command, check_proof_command, cosign_command, keygen_command):
     command.add_command(_evidence)
-
-
-def _find(log: LogView, which: str) -> tuple[int, bytes]:
-    if which.isdecimal():
-        return int(which), log.entry(int(which))
-    for index, entry in enumerate(log.entries()):
-        if which.encode() in entry and view.decision_id(entry) == which:
-            return index, entry
-    raise InvalidInput(f"no decision here is called '{which}': `htfi ledger show DIR` lists the newest")
 
 
 def _write_lines(file: Path, lines: Iterable[bytes]) -> None:

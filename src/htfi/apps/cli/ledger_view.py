@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from htfi.domain.decision import Decision, decode_decision
+from htfi.domain.errors import InvalidInput
 from htfi.domain.time import format_ns
 from htfi.governance.ledger.log import LogView
 
@@ -47,6 +48,16 @@ def decision_id(entry: bytes) -> str | None:
         return msgspec.json.decode(entry, type=_Named).id
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
+
+
+def find(log: LogView, which: str) -> tuple[int, bytes]:
+    """An entry by its number or its decision's id. Raises: InvalidInput where there is none."""
+    if which.isdecimal():
+        return int(which), log.entry(int(which))
+    for index, entry in enumerate(log.entries()):
+        if which.encode() in entry and decision_id(entry) == which:
+            return index, entry
+    raise InvalidInput(f"no decision here is called '{which}': `htfi ledger show DIR` lists the newest")
 
 
 def first_words(entry: bytes) -> str:

@@ -1,0 +1,78 @@
+"""`htfi ledger replay`: a recorded reading written again, token for token, by the model that wrote it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from htfi.apps.cli.ledger_options import FOLDER
+from htfi.apps.cli.ledger_view import find
+from htfi.domain.decision import decode_decision
+from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.wiring.ledger import open_ledger_readonly
+
+if TYPE_CHECKING:
+    from htfi.wiring.replay import Replay
+
+
+@click.command("replay", short_help="Write a recorded reading again, token for token.")
+@FOLDER
+@click.argument("which", metavar="N|ID")
+@click.option(
+    "--target",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the model that read, where it is not a shipped one.",
+)
+def replay_command(folder: Path, which: str, target: Path | None) -> None:
+    """Write what a model said for a decision again, from the record and the model alone.
+
+    The target decodes once plainly and once along the recorded drafts; both must give the recorded tokens, each
+    draft must fare as recorded, and the view must follow. Where the view was read for an earlier decision, that
+    one's reading is replayed. Exit status 1, and one line that says what differs, where anything does.
+
+    \b
+    Examples:
+      htfi ledger replay DIR SPX/1d@2013-10-09T20:00:00Z
+      htfi ledger replay DIR 1204 --target ~/models/my-target
+    """
+    from htfi.wiring.replay import reading_of, replay
+
+    log = open_ledger_readonly(folder)
+    try:
+        index, entry = find(log, which)
+        try:
+            decision = decode_decision(entry)
+        except ValueError as error:
+            raise InvalidInput(f"entry {index} is no decision of this version: {error}") from error
+        read_for = reading_of(decision, log.entries(0, index))
+    finally:
+        log.close()
+    done = replay(read_for, folder, target)
+    _show(decision.id, read_for.id, done)
+    if done.problems:
+        raise IntegrityError(f"{read_for.id}: {'; '.join(done.problems)}")
+
+
+def _show(asked: str, read_for: str, done: "Replay") -> None:
+    from rich.console import Console
+
+    from htfi.wiring.told_rounds import told_rounds
+
+    wording = done.wording
+    if read_for != asked:
+        click.echo(f"{asked} keeps the view that was read for {read_for}")
+    num_drafted = sum(len(one.drafted) for one in wording.rounds)
+    num_stood = sum(len(one.accepted) for one in wording.rounds)
+    guessed = (
+        f"{wording.draft} guessed ahead ({wording.strategy})" if wording.draft else "nobody guessed ahead"
+    )
+    click.echo(f"{wording.target} wrote, {guessed}; seed {wording.seed}, temperature {wording.temperature:g}")
+    click.echo(
+        f"{len(wording.tokens)} tokens after {len(wording.prompt)} of the prompt, in {len(wording.rounds)} passes; "
+        f"{num_stood} of {num_drafted} drafted tokens stood"
+    )
+    console = Console()
+    for line in told_rounds(wording.tokens, wording.rounds, done.vocabulary):
+        console.print(line)
+    if not done.problems:
+        click.echo("replayed: the same tokens, the same fate of each draft, the same view")

@@ -1,0 +1,52 @@
+"""Drafts as a record tells them, round by round, without a draft network. `htfi ledger replay` verifies them anew."""
+
+from collections import deque
+from collections.abc import Sequence
+
+from htfi.decoding.draft import DraftTree
+from htfi.decoding.form import CompiledForm
+from htfi.decoding.stem import Stem
+from htfi.decoding.strategy import Outcome
+from htfi.domain.errors import IntegrityError
+from htfi.domain.writing import DraftRound
+
+
+class Recorded:
+    """Implements `Strategy` for one answer at a time: proposes what was drafted, whatever length is asked for."""
+
+    name = "recorded"
+
+    def __init__(self, rounds: Sequence[DraftRound]) -> None:
+        self._left = deque(rounds)
+
+    def speculate(self, stems: Sequence[Stem], lengths: Sequence[int]) -> list[DraftTree]:
+        """Raises: IntegrityError where the record holds no draft of this form."""
+        return [self._next(stem) for stem, _ in zip(stems, lengths, strict=True)]
+
+    def verifying(self, stems: Sequence[Stem], trees: Sequence[DraftTree]) -> None:
+        pass
+
+    def settle(self, stem: Stem, tree: DraftTree, outcome: Outcome) -> None:
+        pass
+
+    def leave(self, stem: Stem) -> None:
+        pass
+
+    def _next(self, stem: Stem) -> DraftTree:
+        if not self._left:
+            return DraftTree()
+        told = self._left.popleft()
+        parents = told.parents or tuple(range(-1, len(told.drafted) - 1))
+        if len(parents) != len(told.drafted) or any(not -1 <= at < node for node, at in enumerate(parents)):
+            raise IntegrityError("a recorded draft is no tree")
+        return _tree(told.drafted, parents, stem.asked.form, stem.state)
+
+
+def _tree(tokens: Sequence[int], parents: Sequence[int], form: CompiledForm, start: int) -> DraftTree:
+    tree = DraftTree()
+    for token, parent in zip(tokens, parents, strict=True):
+        before = tree.states[parent] if parent >= 0 else start
+        if before == form.done:
+            raise IntegrityError("a recorded draft goes on after the end of its form")
+        tree.add(token, parent, form.advance(before, token), forced=form.steps[before].forced >= 0)
+    return tree

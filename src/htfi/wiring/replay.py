@@ -1,0 +1,148 @@
+"""Writes a recorded reading again: the same tokens from the same seed and target. `htfi ledger replay` asks for it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from htfi import models
+from htfi.adapters.stores.snapshot import read_whole
+from htfi.decoding.author import LocalAuthor
+from htfi.decoding.config import DecodingConfig
+from htfi.decoding.strategies.recorded import Recorded
+from htfi.decoding.vocabulary import Vocabulary
+from htfi.domain.decision import Decision, View, Wording, decode_decision
+from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.domain.writing import Refusal, Request, Writing
+from htfi.narrative.answer import understand, view_form
+from htfi.wiring.models import ModelsConfig
+from htfi.wiring.open_folder import OpenFolder, open_folder
+from htfi.wiring.settings import SETTINGS, Settings, decode_settings
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A reading written twice more, plainly and with the recorded drafts. `problems` is empty where all agrees."""
+
+    wording: Wording
+    writing: Writing
+    vocabulary: Vocabulary
+    problems: list[str]
+
+
+def reading_of(decision: Decision, entries: Iterable[bytes]) -> Decision:
+    """The decision for which this one's view was read: itself, or an earlier one of the same series.
+
+    Raises: InvalidInput where no model read for it.
+    """
+    view = decision.view
+    if view is None:
+        raise InvalidInput(f"{decision.id}: no news was read for it, so there are no words to write again")
+    if view.wording is not None:
+        return decision
+    if view.as_of_ns != decision.as_of_ns:
+        for entry in entries:
+            found = _decision(entry)
+            if found is not None and found.series == decision.series and found.as_of_ns == view.as_of_ns:
+                if found.view is not None and found.view.wording is not None:
+                    return found
+                break
+    raise InvalidInput(
+        f"{decision.id}: its view ({view.reader or 'no reader'}) was not worded by a model of ours: nothing to replay"
+    )
+
+
+def replay(decision: Decision, run: Path, target: Path | None) -> Replay:
+    """Write the view of a decision again, which holds its wording.
+
+    `target` is the folder of the model that wrote it, one of the shipped ones where it is not given.
+    Raises: InvalidInput, IntegrityError, DependencyUnavailable.
+    """
+    view = decision.view
+    if view is None or view.wording is None:
+        raise InvalidInput(f"{decision.id} holds no wording")
+    wording, settings = view.wording, _settings(run)
+    opened = _who_wrote(wording.target, target, settings.models)
+    vocabulary = Vocabulary(opened.tokenizer)
+    request = Request(
+        prompt=(),
+        form=view_form(vocabulary.dialect, wording.num_items),
+        seed=wording.seed,
+        temperature=wording.temperature,
+        kind="view",
+    )
+    plain = _written(opened.author(settings.decoding), wording, request)
+    drafted = _written(_author(opened, settings.decoding, Recorded(wording.rounds)), wording, request)
+    problems: list[str] = []
+    if plain.tokens != wording.tokens:
+        problems.append("the target, decoding alone, writes other tokens")
+    if drafted.tokens != wording.tokens:
+        problems.append("the target, verifying the recorded drafts, writes other tokens")
+    if drafted.rounds != wording.rounds:
+        problems.append("the target finds otherwise on a recorded draft")
+    if not problems and _said(plain, opened, view) != _kept(view):
+        problems.append("the view does not follow from the tokens")
+    return Replay(wording, plain, vocabulary, problems)
+
+
+def _said(writing: Writing, opened: OpenFolder, view: View) -> View:
+    """The view as the tokens tell it, with what only the question knows taken from the record."""
+    said = understand(writing.fields, opened.trust)
+    return replace(
+        _kept(view),
+        direction=said.direction,
+        size_sigmas=said.size_sigmas if said.direction else 0.0,
+        volatility_multiplier=said.volatility_multiplier,
+        confidence=said.confidence,
+        cause=said.cause,
+        consistency=said.consistency,
+        words=said.words,
+    )
+
+
+def _kept(view: View) -> View:
+    return replace(view, wording=None)
+
+
+def _written(author: LocalAuthor, wording: Wording, request: Request) -> Writing:
+    answer = author.write_again(wording.prompt, request)
+    if isinstance(answer, Refusal):
+        raise IntegrityError(f"the recorded reading cannot be written again: {answer.reason}")
+    return answer
+
+
+def _author(opened: OpenFolder, config: DecodingConfig, strategy: Recorded) -> LocalAuthor:
+    of = opened
+    return LocalAuthor(
+        of.network, of.tokenizer, of.name, config, of.tokenizer.opening, of.folder.digest, strategy
+    )
+
+
+def _who_wrote(version: str, named: Path | None, config: ModelsConfig) -> OpenFolder:
+    """Raises: InvalidInput where the folder holds another model than wrote."""
+    candidates = [named] if named is not None else [models.TARGET, models.DRAFT]
+    found = [open_folder(path, config.precision, config.engine) for path in candidates]
+    for opened in found:
+        if opened.version == version:
+            return opened
+    holds = " and ".join(f"{opened.folder.path} holds {opened.version}" for opened in found)
+    raise InvalidInput(
+        f"{version} wrote this; {holds}: name the folder of the model that wrote with --target"
+    )
+
+
+def _settings(run: Path) -> Settings:
+    file = run / SETTINGS
+    data = read_whole(file)
+    if data is None:
+        raise IntegrityError(f"{file} is missing: it tells the precision that the model ran in")
+    return decode_settings(data)
+
+
+def _decision(entry: bytes) -> Decision | None:
+    try:
+        return decode_decision(entry)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
