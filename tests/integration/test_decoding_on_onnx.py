@@ -150,5 +150,7 @@ def test_answers_and_paths_are_the_same_alone_together_warm_and_after_a_crash(ne
     prefix = warm.vocabulary.encode((*NEWS, Mark("path")))
     paths = sample_paths(warm.sessions, warm.vocabulary, prefix, 12, 6, seed=1)
     cold = author(max_forks=5, cache_bytes=0)
+    again = sample_paths(cold.sessions, cold.vocabulary, prefix, 12, 6, seed=1)
     assert not isinstance(paths, Refusal)
-    assert np.array_equal(paths, sample_paths(cold.sessions, cold.vocabulary, prefix, 12, 6, seed=1))
+    assert not isinstance(again, Refusal)
+    assert np.array_equal(paths.bins, again.bins)

@@ -8,6 +8,7 @@ from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.noise import gumbel, keys
 from htfi.decoding.paths import path_agreement, sample_paths
+from htfi.decoding.ports import Ids
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.writing import Choice, Fixed, Form, Mark, Refusal, Request, Text, Words, Writing
 from tiny_network import TinyNetwork, TinyTokenizer
@@ -28,6 +29,12 @@ PREFIX = [5, 6, 7, 30, 8, 2, 1, 40, 41]
 def author(seed: int, **settings: int) -> LocalAuthor:
     config = DecodingConfig(**{"block_tokens": 8, "batch_bytes": 2**22, "max_batch": 5, **settings})
     return LocalAuthor(TinyNetwork(TOKENIZER.vocab_size, seed, sharpness=1.0), TOKENIZER, "tiny", config)
+
+
+def drawn(engine: LocalAuthor, num_paths: int, horizon: int, seed: int) -> Ids:
+    sampled = sample_paths(engine.sessions, engine.vocabulary, PREFIX, num_paths, horizon, seed=seed)
+    assert not isinstance(sampled, Refusal)
+    return sampled.bins
 
 
 def tokens_of(writer: LocalAuthor) -> list[tuple[int, ...]]:
@@ -86,30 +93,27 @@ def test_a_writing_of_another_form_is_no_ground_for_agreement_and_leaves_no_row(
 
 def test_paths_are_price_bins_that_a_seed_repeats_whatever_the_room():
     wide, narrow = author(0), author(0, batch_bytes=4 * 64 * TinyNetwork(1).shape.kv_bytes_per_token)
-    paths = sample_paths(wide.sessions, wide.vocabulary, PREFIX, 20, 8, seed=3)
-    assert not isinstance(paths, Refusal)
+    paths = drawn(wide, 20, 8, seed=3)
     assert paths.shape == (20, 8)
     assert paths.min() >= 0
     assert paths.max() < 9
     assert len(np.unique(paths, axis=0)) > 10
-    turns = sample_paths(narrow.sessions, narrow.vocabulary, PREFIX, 20, 8, seed=3)
+    turns = drawn(narrow, 20, 8, seed=3)
     assert np.array_equal(paths, turns)
-    other = sample_paths(wide.sessions, wide.vocabulary, PREFIX, 20, 8, seed=4)
+    other = drawn(wide, 20, 8, seed=4)
     assert not np.array_equal(paths, other)
     assert wide.sessions.arena.num_rows == narrow.sessions.arena.num_rows == 0
 
 
 def test_a_path_does_not_depend_on_how_many_are_drawn():
     engine = author(0)
-    many, few = (sample_paths(engine.sessions, engine.vocabulary, PREFIX, n, 6, seed=1) for n in (9, 2))
-    assert not isinstance(many, Refusal)
+    many, few = (drawn(engine, n, 6, seed=1) for n in (9, 2))
     assert np.array_equal(many[:2], few)
 
 
 def test_a_model_draws_its_own_paths_again_and_another_some_of_them():
     target, draft = author(0), author(1)
-    bins = sample_paths(target.sessions, target.vocabulary, PREFIX, 30, 10, seed=3)
-    assert not isinstance(bins, Refusal)
+    bins = drawn(target, 30, 10, seed=3)
     assert path_agreement(target.sessions, target.vocabulary, PREFIX, bins, seed=3) == (300, 300)
     some = path_agreement(draft.sessions, draft.vocabulary, PREFIX, bins, seed=3)
     assert not isinstance(some, Refusal)

@@ -1,22 +1,35 @@
 """Sampling price paths: N futures of H price tokens after one prefix, stream n + 1 of the noise for path n.
 
-Plain sampling, one token of every path a pass. Wiring offers it to forecasting; faster ways must give the same bins.
+Wiring offers it to forecasting. A draft and a plan make it faster and change no bin.
 """
 
+import time
 from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import NamedTuple
 
 import numpy as np
 
 from htfi.decoding.noise import keys
+from htfi.decoding.path_plan import LeastTime, PathPlan
+from htfi.decoding.path_rounds import Clock, Drawing, Law, Rounds
+from htfi.decoding.path_rows import PathRows
 from htfi.decoding.ports import Ids
 from htfi.decoding.sampling import Sampling, check_sampling, choose
-from htfi.decoding.sessions import Forks, Sessions
+from htfi.decoding.sessions import Sessions
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import InvalidInput
 from htfi.domain.writing import Refusal
 
 FIRST_PATH_STREAM = 1  # stream 0 is the answer's
 _PLAIN_LAW = Sampling(temperature=1.0)
+
+
+class Sampled(NamedTuple):
+    """Bins [N, H], and what it took to draw them."""
+
+    bins: Ids
+    rounds: Rounds
 
 
 def sample_paths(
@@ -29,31 +42,67 @@ def sample_paths(
     seed: int,
     sampling: Sampling = _PLAIN_LAW,
     shared: int = 0,
-) -> Ids | Refusal:
-    """Bins [N, H] that the network draws after `prefix`, whose last token opens a path.
+    draft: Sessions | None = None,
+    plan: PathPlan | None = None,
+    clock: Clock = time.perf_counter,
+) -> Sampled | Refusal:
+    """Paths that the network draws after `prefix`, whose last token opens one: bins [N, H].
 
-    Paths that do not fit the memory together are drawn in turns, which changes no path. Raises InvalidInput for a
-    vocabulary without price tokens.
+    Paths that do not fit the memory together are drawn in turns. Neither that, nor `draft`, nor `plan` changes a bin,
+    as long as the engine's logits do not depend on the cut into passes. `draft` has the vocabulary of `sessions`; it
+    is used where the plan asks for it and it has room. `plan` without a word is least time at nominal costs, anew for
+    each call; one that is kept goes on learning. The clock only measures.
+    Raises InvalidInput for a vocabulary without price tokens, or a draft with another.
     """
     _check(vocabulary, num_paths, horizon)
     check_sampling(sampling)
+    if draft is not None and draft.network.shape.vocab_size != sessions.network.shape.vocab_size:
+        raise InvalidInput("draft and target have vocabularies of different sizes: take two of one family")
     limit = len(prefix) + horizon
     if refusal := sessions.refusal(limit):
         return refusal
-    bins = np.empty((num_paths, horizon), np.int64)
+    if draft is not None and draft.refusal(limit):
+        draft = None
+    begun_s = clock()
+    plan = LeastTime() if plan is None else plan
+    rounds = Rounds()
+    ranks = np.empty((num_paths, horizon), np.int64)
     begin = 0
     while begin < num_paths:
         num = min(sessions.num_rows_free(limit), sessions.config.max_forks, num_paths - begin)
         if num == 0:
             return Refusal("the memory is held by other sequences; ask again")
-        streams = np.arange(begin, begin + num) + FIRST_PATH_STREAM
-        with sessions.forked(prefix, limit, num, shared) as forks:
-            if not _draw(sessions, vocabulary, forks, bins[begin : begin + num], seed, streams, sampling):
-                for row in forks.rows:
-                    sessions.arena.wipe(row)
+        streams: Ids = np.arange(begin, begin + num) + FIRST_PATH_STREAM
+        law = Law(vocabulary.prices, sampling, seed, streams, horizon)
+        with ExitStack() as held:
+            forks = held.enter_context(sessions.forked(prefix, limit, num, shared))
+            target = PathRows(sessions, forks.rows)
+            drafter = None if draft is None else _Drafter(draft, prefix, limit, shared, held)
+            drawing = Drawing(target, drafter, law, num, horizon, clock)
+            if not drawing.draw(forks.logits, plan, rounds):
+                target.wipe()
                 return Refusal("the network gave a logit that is not a finite number")
+        ranks[begin : begin + num] = drawing.ranks
         begin += num
-    return bins
+    bin_of_rank = np.argsort(vocabulary.price_ids)
+    rounds.total_ms = 1e3 * (clock() - begun_s)
+    return Sampled(bin_of_rank[ranks], rounds)
+
+
+class _Drafter(NamedTuple):
+    """Opens the draft's rows when they are first asked for: reading the prefix would cost those who never ask."""
+
+    sessions: Sessions
+    prefix: Sequence[int]
+    limit: int
+    shared: int
+    held: ExitStack
+
+    def __call__(self, num_rows: int) -> PathRows | None:
+        if self.sessions.num_rows_free(self.limit) < num_rows:
+            return None
+        forks = self.sessions.forked(self.prefix, self.limit, num_rows, self.shared)
+        return PathRows(self.sessions, self.held.enter_context(forks).rows)
 
 
 def path_agreement(
@@ -90,32 +139,6 @@ def path_agreement(
             num_matches += int(np.count_nonzero(same))
         begin += num
     return num_matches, bins.size
-
-
-def _draw(
-    sessions: Sessions,
-    vocabulary: Vocabulary,
-    forks: Forks,
-    bins: Ids,
-    seed: int,
-    streams: Ids,
-    sampling: Sampling,
-) -> bool:
-    """Fill bins [N, H]; false where a logit is not finite."""
-    num_paths, horizon = bins.shape
-    bin_of = np.full(len(forks.logits), -1)
-    bin_of[vocabulary.price_ids] = np.arange(len(vocabulary.price_ids))
-    logits = np.broadcast_to(forks.logits, (num_paths, len(forks.logits)))  # [N, V]
-    for step in range(horizon):
-        noise = keys(seed, streams, np.full_like(streams, step))
-        tokens = choose(logits, vocabulary.prices, sampling, noise)
-        if tokens.min() < 0:
-            return False
-        bins[:, step] = bin_of[tokens]
-        if step + 1 < horizon:
-            after = sessions.extend(forks.rows, tokens[:, None].tolist())
-            logits = np.concatenate(after)
-    return True
 
 
 def _check(vocabulary: Vocabulary, num_paths: int, horizon: int) -> None:

@@ -64,11 +64,11 @@ def _drawn(
     horizon: int,
 ) -> Drawn:
     prefix = (*prompt, *answer.tokens, target.vocabulary.mark("path"))
-    bins = sample_paths(
+    drawn = sample_paths(
         target.sessions, target.vocabulary, prefix, num_paths, horizon,
         seed=request.seed, sampling=_LAW, shared=num_shared,
     )  # fmt: skip
-    if isinstance(bins, Refusal):
-        raise InvalidInput(f"{target.version} refuses to draw paths: {bins.reason}")
-    rows = tuple(tuple(row) for row in bins.tolist())
+    if isinstance(drawn, Refusal):
+        raise InvalidInput(f"{target.version} refuses to draw paths: {drawn.reason}")
+    rows = tuple(tuple(row) for row in drawn.bins.tolist())
     return Drawn(prefix, rows, request.seed, _LAW, num_shared, target.version, tokenizer)

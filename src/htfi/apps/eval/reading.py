@@ -211,7 +211,7 @@ def path_matches(
     for place, (request, writing) in enumerate(zip(asked, writings, strict=True)):
         prefix = [*vocabulary.encode(request.prompt), *writing.tokens, vocabulary.mark("path")]
         drawn = sample_paths(target.sessions, vocabulary, prefix, PATHS_A_STORY, HORIZON, seed=request.seed)
-        bins = _accepted(drawn, target.version)
+        bins = _accepted(drawn, target.version).bins
         same, num = _accepted(
             path_agreement(draft.sessions, draft.vocabulary, prefix, bins, seed=request.seed), draft.version
         )

@@ -1,0 +1,186 @@
+"""How far to guess ahead before the target's next pass over many paths. The path sampler asks before every round.
+
+No plan changes a token. `FewestPasses` is for a target whose passes are dear whatever is in them (far away, or on a
+machine that a batch does not fill); `LeastTime` weighs what a pass costs against what its guesses will settle.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from htfi.decoding.costs import DRAFT_PRIOR, TARGET_PRIOR, Costs, NominalCosts
+from htfi.decoding.ports import Ids
+from htfi.decoding.sampling import Doubles
+
+# What a pass may be: few sizes, so that costs are learnt soon.
+_WINDOWS: Ids = np.array([1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64], np.int64)
+_MOST_PLACES = int(_WINDOWS[-1]) - 1
+_LEAST_GAIN = 0.02  # over plain sampling: below it guessing is not worth its risk
+_DRAFT_GAIN = 0.03  # over the target's own guesses, which need no second network
+_MEMORY_ROUNDS = 200.0
+_REFRESH = 32  # rounds; a curve that only fades changes slowly
+_PRIOR_RATES = (0.96, 0.88)  # of the first place guessed and of far ones
+_PRIOR_WEIGHT = 8.0
+
+Ms = Callable[[int, int], float]  # of rows and tokens a row
+
+
+class Source(Enum):
+    """Who guesses: the target's latest logits with the noise of the places ahead, or the draft, token by token."""
+
+    OWN = "own"
+    DRAFT = "draft"
+
+
+class Standing(NamedTuple):
+    """Before a round: how many tokens each path [B] lacks, and the rows that a pass of the target works out."""
+
+    left: Ids
+    num_rows: int
+    has_draft: bool
+    num_rounds: int = 0  # so far
+
+
+class Step(NamedTuple):
+    num_guesses: int  # of each path; 0 is plain sampling
+    source: Source = Source.OWN
+
+
+class Seen(NamedTuple):
+    """What a round took, and how its guesses fared: `right` [g] of those `tried` [g], all before them being right."""
+
+    step: Step
+    num_rows: int
+    tried: Ids
+    right: Ids
+    target_ms: float
+    draft_ms: float
+
+
+class PathPlan(Protocol):
+    def next(self, standing: Standing) -> Step: ...
+
+    def learn(self, seen: Seen) -> None: ...
+
+
+class Plain:
+    """No guesses: every pass settles one token of every path."""
+
+    def next(self, standing: Standing) -> Step:  # noqa: ARG002 (the port's)
+        return Step(0)
+
+    def learn(self, seen: Seen) -> None:
+        pass
+
+
+class FewestPasses:
+    """All that is left in every pass: drafted at first, where there is a draft, and refined by the target from then on.
+
+    Refining takes fewer passes than drafting anew: past a mismatch a draft is as far from the target as ever, while
+    what the target said there was said of nearly the same past.
+    """
+
+    def next(self, standing: Standing) -> Step:
+        is_drafted = standing.has_draft and standing.num_rounds == 0
+        return Step(int(standing.left.max()) - 1, Source.DRAFT if is_drafted else Source.OWN)
+
+    def learn(self, seen: Seen) -> None:
+        pass
+
+
+class LeastTime:
+    """The least time a token, from what passes cost and how far guesses survived; it learns both while it runs.
+
+    `draft` costs are those of writing so many tokens in turn. Nominal costs let no clock have a say.
+    """
+
+    def __init__(self, target: Costs | None = None, draft: Costs | None = None) -> None:
+        self._target: Costs = NominalCosts(TARGET_PRIOR) if target is None else target
+        self._draft: Costs = NominalCosts(DRAFT_PRIOR) if draft is None else draft
+        self._survival = {source: PlaceSurvival() for source in Source}
+
+    def next(self, standing: Standing) -> Step:
+        curves = {source: of.curve() for source, of in self._survival.items()}
+        return least_time(standing, curves, self._target.estimate, self._draft.estimate)
+
+    def learn(self, seen: Seen) -> None:
+        num_guesses, source = seen.step
+        self._target.learn(seen.num_rows, num_guesses + 1, seen.target_ms)
+        if num_guesses:
+            if source is Source.DRAFT and seen.draft_ms > 0.0:
+                self._draft.learn(seen.num_rows, num_guesses, seen.draft_ms)
+            self._survival[source].learn(seen.tried, seen.right)
+        for survival in self._survival.values():
+            survival.fade()
+
+
+def least_time(standing: Standing, survival: Mapping[Source, Doubles], target_ms: Ms, draft_ms: Ms) -> Step:
+    """The step with the fewest ms for each token that it is expected to settle.
+
+    `survival` [places] is the chance that so many guesses are all right: 1 for none, then falling.
+    """
+    most = int(standing.left.max())
+    windows = _WINDOWS[: int(np.searchsorted(_WINDOWS, most)) + 1]
+    windows = np.minimum(windows, most).tolist()
+    # paths that lack more than j tokens: a window's token j is of use to these alone
+    reach = len(standing.left) - np.cumsum(np.bincount(standing.left))[: windows[-1]]
+    num_rows = standing.num_rows
+    target = np.array([target_ms(num_rows, window) for window in windows])
+    best, least = Step(0), (1.0 - _LEAST_GAIN) * target[0] / reach[0]
+    for source, gain in ((Source.OWN, 0.0), (Source.DRAFT, _DRAFT_GAIN)):
+        if len(windows) == 1 or (source is Source.DRAFT and not standing.has_draft):
+            continue
+        ms = target
+        if source is Source.DRAFT:
+            ms = target + np.array([draft_ms(num_rows, window - 1) for window in windows])
+        settled = np.cumsum(reach * survival[source][: windows[-1]])
+        each = ms / settled[np.array(windows) - 1]
+        at = int(each[1:].argmin()) + 1
+        if each[at] < (1.0 - gain) * least:
+            best, least = Step(windows[at] - 1, source), float(each[at])
+    return best
+
+
+class PlaceSurvival:
+    """How far guesses survive, counted by place over all rows of a round at once; old rounds fade.
+
+    Unlike `survival.Survival`, which is told of requests one by one, by kind.
+    """
+
+    def __init__(self) -> None:
+        first, far = _PRIOR_RATES
+        rates = np.maximum(first - 0.02 * np.arange(_MOST_PLACES), far)
+        self._prior = rates
+        self._tried = np.zeros(_MOST_PLACES)
+        self._right = np.zeros(_MOST_PLACES)
+        self._keep = float(np.exp(-1.0 / _MEMORY_ROUNDS))
+        self._age = 0
+        self._curve: Doubles | None = None
+
+    def learn(self, tried: Ids, right: Ids) -> None:
+        """One round: of `tried` [g] guesses at each place, those before them being right, `right` [g] were."""
+        num = min(len(tried), _MOST_PLACES)
+        self._tried[:num] += tried[:num]
+        self._right[:num] += right[:num]
+        self._curve = None
+
+    def fade(self) -> None:
+        """A round is over: what is known counts a little less, so that what failed is tried again some day."""
+        self._tried *= self._keep
+        self._right *= self._keep
+        self._age += 1
+        if self._age % _REFRESH == 0:
+            self._curve = None
+
+    def curve(self) -> Doubles:
+        """P(the first j guesses are all right), j = 0 … 63. A place of which little is known is like the prior's."""
+        if self._curve is None:
+            level = (self._right.sum() + _PRIOR_WEIGHT) / (self._tried @ self._prior + _PRIOR_WEIGHT)
+            usual = np.clip(self._prior * level, 0.002, 0.998)
+            rates = (self._right + _PRIOR_WEIGHT * usual) / (self._tried + _PRIOR_WEIGHT)
+            curve: Doubles = np.ones(_MOST_PLACES + 1)
+            np.cumprod(rates, out=curve[1:])
+            self._curve = curve
+        return self._curve

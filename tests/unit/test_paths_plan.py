@@ -1,0 +1,108 @@
+"""Plans of paths: windows follow from costs and survival, and where a batch fills the machine sampling stays plain."""
+
+import numpy as np
+
+from htfi.decoding.path_plan import (
+    FewestPasses,
+    LeastTime,
+    PlaceSurvival,
+    Seen,
+    Source,
+    Standing,
+    Step,
+    least_time,
+)
+
+HALF = 0.5 ** np.arange(64)
+SURE = 0.99 ** np.arange(64)
+CURVES = {Source.OWN: 0.9 ** np.arange(64), Source.DRAFT: SURE}
+
+
+def standing(num_paths: int = 16, left: int = 23, has_draft: bool = False, num_rounds: int = 0) -> Standing:
+    return Standing(np.full(num_paths, left), num_paths, has_draft, num_rounds)
+
+
+def test_where_arithmetic_is_all_sampling_is_plain():
+    full = lambda rows, tokens: 0.5 * rows * tokens  # noqa: E731 (a cost of one line)
+    assert least_time(standing(100), CURVES, full, full).num_guesses == 0
+
+
+def test_where_a_pass_costs_the_same_whatever_is_in_it_all_is_guessed():
+    step = least_time(standing(), {**CURVES, Source.OWN: SURE}, lambda *_: 10.0, lambda *_: 0.0)
+    assert step.num_guesses >= 15
+
+
+def test_windows_grow_with_survival_and_shrink_with_rows():
+    def ms(rows: int, tokens: int) -> float:
+        return 4.0 + 0.1 * rows * tokens
+
+    def window(curve: np.ndarray, num: int) -> int:
+        return least_time(standing(num), {Source.OWN: curve}, ms, ms).num_guesses
+
+    assert window(HALF, 4) < window(0.9 ** np.arange(64), 4) < window(SURE, 4)
+    assert window(SURE, 64) < window(SURE, 4)
+    assert window(HALF, 400) == 0
+
+
+def test_a_draft_is_asked_where_it_earns_its_time():
+    target = lambda _, tokens: 10.0 + tokens  # noqa: E731
+    asked = least_time(standing(has_draft=True), CURVES, target, lambda _, tokens: 0.1 * tokens)
+    assert asked.source is Source.DRAFT
+    dear = least_time(standing(has_draft=True), CURVES, target, lambda _, tokens: 9.0 * tokens)
+    assert dear.source is Source.OWN
+    absent = least_time(standing(), CURVES, target, lambda _, tokens: 0.1 * tokens)
+    assert absent.source is Source.OWN
+
+
+def test_no_window_is_longer_than_what_is_left():
+    for left in (1, 2, 3, 7):
+        step = least_time(standing(left=left), {Source.OWN: SURE}, lambda *_: 1.0, lambda *_: 1.0)
+        assert step.num_guesses <= left - 1
+
+
+def test_few_paths_that_lack_much_do_not_make_all_others_wait_for_padding():
+    left = np.array([20] + [1] * 63)
+    step = least_time(
+        Standing(left, 64, False),
+        {Source.OWN: SURE},
+        lambda rows, tokens: 0.1 * rows * tokens,
+        lambda *_: 0.0,
+    )
+    assert step.num_guesses == 0  # the many are done after one token; the one then has the batch to itself
+
+
+def test_fewest_passes_drafts_first_and_refines_from_then_on():
+    plan = FewestPasses()
+    assert plan.next(standing(has_draft=True)) == Step(22, Source.DRAFT)
+    assert plan.next(standing(left=9, has_draft=True, num_rounds=1)) == Step(8, Source.OWN)
+    assert plan.next(standing()) == Step(22, Source.OWN)
+
+
+def test_a_place_of_which_nothing_is_known_is_like_the_prior_and_learns_from_rounds():
+    survival = PlaceSurvival()
+    prior = survival.curve()
+    assert prior[0] == 1.0
+    assert (np.diff(prior) < 0).all()
+    for _ in range(20):
+        survival.learn(np.array([100, 50, 25]), np.array([50, 25, 12]))
+    learnt = survival.curve()
+    assert abs(learnt[1] - 0.5) < 0.02
+    assert abs(learnt[2] - 0.25) < 0.02
+    assert (learnt[1:] < prior[1:]).all()
+
+
+def test_least_time_gives_up_guesses_that_fail_and_takes_them_up_again_when_that_is_long_ago():
+    plan = LeastTime()
+    first = plan.next(standing(100))
+    assert first.num_guesses > 0
+    for _ in range(3):
+        tried = np.array([100] + [0] * (first.num_guesses - 1))
+        plan.learn(Seen(first, 100, tried, np.zeros_like(tried), 50.0, 0.0))
+    assert plan.next(standing(100)).num_guesses == 0
+    none = np.zeros(0, np.int64)
+    for rounds in range(5000):
+        plan.learn(Seen(Step(0), 100, none, none, 12.0, 0.0))
+        if plan.next(standing(100)).num_guesses:
+            assert rounds > 200  # probing is rare: it costs time
+            return
+    raise AssertionError("it never tried again")

@@ -1,0 +1,155 @@
+"""Rounds of drawing paths: how many passes they take, what they count, and what a bad draft or target leads to."""
+
+import numpy as np
+import pytest
+
+from htfi.decoding.config import DecodingConfig
+from htfi.decoding.path_plan import FewestPasses, LeastTime, PathPlan, Plain, Seen, Source, Standing, Step
+from htfi.decoding.paths import Sampled, sample_paths
+from htfi.decoding.ports import Floats, Ids, Pass
+from htfi.decoding.sampling import Sampling
+from htfi.decoding.sessions import Sessions
+from htfi.decoding.vocabulary import Vocabulary
+from htfi.domain.errors import InvalidInput
+from htfi.domain.writing import Refusal
+from tiny_network import TinyNetwork, TinyTokenizer
+
+VOCABULARY = Vocabulary(TinyTokenizer())
+SIZE = VOCABULARY.tokenizer.vocab_size
+PREFIX = [5, 6, 7, 30, 8, 2, 1, 40, 41]
+
+
+class Spoilt(TinyNetwork):
+    """Its logits are not numbers from some pass on."""
+
+    def __init__(self, num_good: int) -> None:
+        super().__init__(SIZE, sharpness=1.0)
+        self.num_good = num_good
+
+    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> Pass:
+        out = super().forward(ids, positions, mask, keys, values)
+        if self.num_passes <= self.num_good:
+            return out
+        return Pass(*(np.full_like(array, np.nan) for array in out))
+
+
+class Always:
+    """The same step each round; notes what it is told."""
+
+    def __init__(self, num_guesses: int, source: Source) -> None:
+        self.step = Step(num_guesses, source)
+        self.seen: list[Seen] = []
+
+    def next(self, standing: Standing) -> Step:
+        return self.step
+
+    def learn(self, seen: Seen) -> None:
+        self.seen.append(seen)
+
+
+def sessions(network: TinyNetwork | None = None, **settings: int) -> Sessions:
+    config = DecodingConfig(**{"block_tokens": 8, "batch_bytes": 2**22, **settings})
+    return Sessions(network or TinyNetwork(SIZE, sharpness=1.0), config)
+
+
+def drawn(
+    target: Sessions, plan: PathPlan, draft: Sessions | None = None, num: int = 12, horizon: int = 10
+) -> Sampled:
+    sampled = sample_paths(target, VOCABULARY, PREFIX, num, horizon, seed=5, plan=plan, draft=draft)
+    assert not isinstance(sampled, Refusal)
+    return sampled
+
+
+def test_a_draft_that_is_the_target_settles_all_in_one_pass():
+    sampled = drawn(sessions(), FewestPasses(), sessions())
+    assert sampled.rounds.settled == [12 * 9]
+    assert sampled.rounds.num_target_tokens == 12 * 9
+    assert sampled.rounds.efficiency == 1.0
+    assert np.array_equal(sampled.bins, drawn(sessions(), Plain()).bins)
+
+
+def test_plain_sampling_takes_a_pass_a_token():
+    rounds = drawn(sessions(), Plain()).rounds
+    assert rounds.settled == [12] * 9
+    assert rounds.num_draft_passes == rounds.num_draft_tokens == 0
+
+
+def test_refining_settles_in_fewer_passes_than_tokens_with_an_absurd_draft_and_with_none():
+    plain = drawn(sessions(), Plain())
+    for draft in (None, sessions(TinyNetwork(SIZE, 1, sharpness=9.0))):
+        sampled = drawn(sessions(), FewestPasses(), draft)
+        assert np.array_equal(sampled.bins, plain.bins)
+        assert (
+            1 < sampled.rounds.num_target_passes <= 9
+        )  # the fixed point is reached after H − 1 at the latest
+        assert sampled.rounds.num_draft_passes == (8 if draft else 0)  # the last follows from it
+
+
+def test_every_pass_settles_each_path_by_a_token_at_least_and_finished_ones_leave():
+    target, plan = sessions(), Always(3, Source.OWN)
+    rounds = drawn(target, plan).rounds
+    num_rows = [seen.num_rows for seen in plan.seen]
+    assert all(gain >= num for gain, num in zip(rounds.settled, num_rows, strict=True))
+    assert num_rows == sorted(num_rows, reverse=True)
+    assert num_rows[-1] < num_rows[0] == 12
+
+
+def test_a_plan_is_told_of_guesses_that_were_tried_and_of_those_alone():
+    plan = Always(4, Source.DRAFT)
+    rounds = drawn(sessions(), plan, sessions(TinyNetwork(SIZE, 1, sharpness=1.0))).rounds
+    right = sum(int(seen.right.sum()) for seen in plan.seen)
+    # what a pass settles is the guesses that were right, and one token of the target's for each path
+    assert sum(rounds.settled) == right + sum(seen.num_rows for seen in plan.seen)
+    assert 0 < right < sum(int(seen.tried.sum()) for seen in plan.seen)
+
+
+def test_a_draft_that_fails_is_given_up_and_its_rows_are_clean():
+    plain = drawn(sessions(), Plain())
+    draft = sessions(Spoilt(4))
+    sampled = drawn(sessions(), Always(3, Source.DRAFT), draft)
+    assert np.array_equal(sampled.bins, plain.bins)
+    assert draft.arena.num_rows == 0
+    assert np.isfinite(draft.arena.keys).all()
+    assert sampled.rounds.num_draft_passes < 9
+
+
+def test_a_draft_without_room_is_not_asked():
+    row_bytes = 32 * TinyNetwork(SIZE).shape.kv_bytes_per_token
+    draft = sessions(batch_bytes=5 * row_bytes)
+    sampled = drawn(sessions(), Always(3, Source.DRAFT), draft)
+    assert sampled.rounds.num_draft_passes == 0
+    assert np.array_equal(sampled.bins, drawn(sessions(), Plain()).bins)
+
+
+@pytest.mark.parametrize("plan", [Plain(), FewestPasses(), LeastTime()])
+def test_a_target_that_gives_no_number_refuses_and_leaves_clean_memory(plan: PathPlan):
+    target = sessions(Spoilt(2))  # two blocks of the prefix
+    refused = sample_paths(target, VOCABULARY, PREFIX, 4, 6, seed=1, plan=plan)
+    assert isinstance(refused, Refusal)
+    assert "not a finite number" in refused.reason
+    assert target.arena.num_rows == 0
+    assert np.isfinite(target.arena.keys).all()
+
+
+def test_a_clock_measures_and_decides_nothing():
+    ticks = iter(range(10**6))
+    sampled = sample_paths(
+        sessions(), VOCABULARY, PREFIX, 3, 6, seed=5, plan=Plain(), clock=lambda: next(ticks) / 1e3
+    )
+    assert not isinstance(sampled, Refusal)
+    assert sampled.rounds.target_ms == pytest.approx(5.0)
+    assert sampled.rounds.total_ms == pytest.approx(11.0)
+
+
+def test_a_draft_of_another_vocabulary_is_named():
+    other = Sessions(TinyNetwork(SIZE + 1), DecodingConfig(batch_bytes=2**20))
+    with pytest.raises(InvalidInput, match="vocabularies"):
+        sample_paths(sessions(), VOCABULARY, PREFIX, 2, 4, seed=1, draft=other)
+
+
+def test_the_likeliest_path_needs_no_noise():
+    sampled = sample_paths(
+        sessions(), VOCABULARY, PREFIX, 5, 8, seed=1, sampling=Sampling(0.0), plan=FewestPasses()
+    )
+    assert not isinstance(sampled, Refusal)
+    assert (sampled.bins == sampled.bins[0]).all()
