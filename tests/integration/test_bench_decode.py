@@ -1,64 +1,190 @@
 """`htfi bench decode`: a heavier target writes what the shipped one writes, prompts are unseen, figures are sound."""
 
+import io
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 pytest.importorskip("onnxruntime")
 
 from htfi import models
+from htfi.apps.bench import decode, decode_prompts, decode_runs
+from htfi.apps.bench.decode_charts import survival_svg
+from htfi.apps.bench.decode_explain import explain
+from htfi.apps.bench.decode_figures import ALL, Runs, ratio, row, survival, tokens_per_s, worst_kind
+from htfi.apps.bench.decode_process import Worker
+from htfi.apps.bench.decode_prompts import kinds, request
+from htfi.apps.bench.decode_ways import CHAIN, CHAIN_OF_8, PLAIN, WAYS, Measured, Pair, open_pair
 from htfi.apps.bench.heavy_target import COST_60M, Cost, write_heavy_target
-from htfi.decoding.author import LocalAuthor
 from htfi.decoding.checkpoint.folder import ModelFolder
-from htfi.decoding.config import DecodingConfig
-from htfi.domain.errors import InvalidInput
-from htfi.domain.writing import Dialect, Request, Writing
-from htfi.narrative.answer import view_form
-from htfi.narrative.question import put, shown
-from htfi.simulation.corpus import question
-from htfi.simulation.stories import FIRST_EVALUATION_SEED, world_stories
-from htfi.wiring.models import load_network, open_folder
+from htfi.decoding.vocabulary import Vocabulary
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.simulation.stories import FIRST_EVALUATION_SEED
 
 DEEPER = Cost("deeper", 7, 768)
 
 
-def _author(folder: Path, cache: Path) -> LocalAuthor:
-    opened = open_folder(folder, "int8")
-    network = load_network(opened.folder, "int8", cache)
-    return LocalAuthor(network, opened.tokenizer, folder.name, DecodingConfig())
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
 
 
-def _views(num: int) -> list[Request]:
-    asked: list[Request] = []
-    for number in range(num):
-        told = question(world_stories(FIRST_EVALUATION_SEED + 3, number)[0])
-        prompt, shared = put(told, Dialect.MINI)
-        form = view_form(Dialect.MINI, len(shown(told)))
-        asked.append(Request(prompt, form, seed=number, temperature=float(number % 2), shared=shared))
-    return asked
-
-
-def _tokens(author: LocalAuthor, asked: Sequence[Request]) -> list[tuple[int, ...]]:
-    answers = author.write(asked)
-    assert all(isinstance(answer, Writing) for answer in answers)
-    return [answer.tokens for answer in answers if isinstance(answer, Writing)]
+@pytest.fixture(scope="module")
+def pair(cache: Path) -> Pair:
+    return open_pair(models.TARGET, models.DRAFT, cache)
 
 
 @pytest.mark.parametrize("cost", [DEEPER, COST_60M], ids=lambda cost: cost.label)
-def test_heavier_target_writes_the_tokens_of_the_shipped_one(tmp_path: Path, cost: Cost) -> None:
+def test_heavier_target_writes_the_tokens_of_the_shipped_one(
+    tmp_path: Path, cache: Path, pair: Pair, cost: Cost
+) -> None:
     num_parameters = write_heavy_target(models.TARGET, tmp_path / cost.label, cost)
     of = ModelFolder.open(tmp_path / cost.label).architecture
     assert (of.num_layers, of.intermediate_size) == (cost.num_layers, cost.intermediate_size)
     assert of.hidden_size == 1024
     if cost is COST_60M:
         assert 55e6 < num_parameters < 65e6
-    asked = _views(6)
-    heavy = _tokens(_author(tmp_path / cost.label, tmp_path / "cache"), asked)
-    assert heavy == _tokens(_author(models.TARGET, tmp_path / "cache"), asked)
+    heavy = open_pair(tmp_path / cost.label, models.DRAFT, cache)
+    ways = [WAYS[PLAIN](one) for one in (pair, heavy)]
+    vocabulary = Vocabulary(pair.tokenizer)
+    for kind in kinds():
+        light, slow = (way.measure(request(kind, 5, vocabulary)) for way in ways)
+        assert light.tokens == slow.tokens, kind.name
 
 
 def test_heavier_target_is_refused_where_the_source_is_larger_already(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="larger than small already"):
         write_heavy_target(models.TARGET, tmp_path, replace(COST_60M, label="small", num_layers=4))
+
+
+def test_every_way_writes_the_same_tokens_and_its_times_add_up(pair: Pair) -> None:
+    vocabulary = Vocabulary(pair.tokenizer)
+    ways = {name: build(pair) for name, build in WAYS.items()}
+    for kind in kinds():
+        asked = request(kind, 11, vocabulary)
+        told = {name: way.measure(asked) for name, way in ways.items()}
+        plain = told[PLAIN]
+        for name, measured in told.items():
+            assert measured.tokens == plain.tokens, (kind.name, name)
+            assert measured.num_passes <= plain.num_passes
+            assert measured.read_ms > 0.0
+            assert 0.0 < measured.verify_ms + measured.draft_ms <= measured.write_ms
+        assert plain.num_drafted == 0
+        assert told[CHAIN_OF_8].num_passes < plain.num_passes
+
+
+def test_no_prompt_is_one_that_training_may_have_seen_and_none_is_asked_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert decode_prompts.SEED >= FIRST_EVALUATION_SEED
+    asked: dict[str, list[int]] = {}
+
+    class Listening:
+        def ask(self, put: dict[str, Any]) -> dict[str, Any]:
+            asked.setdefault(put["way"], []).append(put["number"])
+            return vars_of(_measured(10.0, 15))
+
+    runs = decode_runs.measure(Listening(), "x", (PLAIN, CHAIN), kinds(), 3, lambda _: None)  # type: ignore[arg-type]
+    assert asked[PLAIN]
+    assert sorted(asked[PLAIN]) == sorted(asked[CHAIN])
+    assert len(set(asked[CHAIN])) == len(asked[CHAIN])
+    assert {len(of) for of in runs.answers.values()} == {3}
+    # two answers of 15 rounds warm a kind
+    assert len(asked[PLAIN]) == 2 * len(kinds()) + 3 * sum(kind.num_a_run for kind in kinds())
+
+
+def test_ratios_are_of_paired_runs_and_the_worst_kind_is_found() -> None:
+    runs = Runs("x")
+    for plain_ms, chain_ms in ((10.0, 5.0), (40.0, 10.0), (30.0, 10.0)):
+        runs.add("easy", PLAIN, [_measured(plain_ms, 9)])
+        runs.add("easy", CHAIN, [_measured(chain_ms, 3)])
+        runs.add("hard", PLAIN, [_measured(10.0, 9)])
+        runs.add("hard", CHAIN, [_measured(12.5, 9)])
+    assert ratio(runs, "easy", CHAIN, PLAIN) == 3.0
+    assert worst_kind(runs, CHAIN) == (0.8, "hard")
+    assert ratio(runs, ALL, CHAIN, PLAIN) == pytest.approx(40 / 22.5)
+    assert ratio(runs, "easy", CHAIN, PLAIN, whole=True) == pytest.approx(34 / 14)
+    assert tokens_per_s(runs.of("easy", PLAIN)[0]) == 1e3
+    assert row(runs, "easy", CHAIN)["tokens/pass"] == pytest.approx(10 / 3)
+    assert runs.num_unlike() == 0
+    runs.add("hard", PLAIN, [_measured(10.0, 9)])
+    runs.add("hard", CHAIN, [replace(_measured(10.0, 9), tokens="other")])
+    assert runs.num_unlike() == 1
+
+
+def test_survival_counts_rounds_that_drafted_so_deep() -> None:
+    runs = Runs("x")
+    runs.add("a", CHAIN, [replace(_measured(1.0, 2), offered=[4, 2], stood=[3, 1])])
+    runs.add("a", CHAIN, [replace(_measured(1.0, 2), offered=[4], stood=[1])])
+    assert survival(runs, "a", CHAIN) == [0.5, 0.5]
+    assert "50% to depth 2" in survival_svg(runs, CHAIN)
+
+
+def test_explained_rounds_are_the_answers_own(pair: Pair) -> None:
+    from rich.console import Console
+
+    console = Console(width=200, record=True, file=io.StringIO())
+    for line in explain(pair):
+        console.print(line, highlight=False)
+    told = console.export_text()
+    assert "OTHER TOKENS" not in told
+    assert told.count("the same tokens in") >= 2
+    assert "✓" in told
+    assert "✗" in told
+    assert "→" in told
+
+
+def test_worker_that_ends_is_one_clear_line() -> None:
+    with pytest.raises(
+        DependencyUnavailable, match=r"the process of htfi.apps.bench.decode_worker ours ended: "
+    ):
+        Worker("htfi.apps.bench.decode_worker", ("ours",))
+
+
+def test_bench_reports_every_way_and_a_line_for_each_absent_peer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decode, "QUICK", decode.Effort(1, 1, 0, costs=()))
+    monkeypatch.setattr(decode, "kinds", lambda: kinds()[1:3])
+    page, figures = tmp_path / "decode.html", tmp_path / "decode.json"
+    done = CliRunner().invoke(decode.command, ["--quick", "--html", str(page), "--json", str(figures)])
+    assert done.exit_code == 0, done.output
+    body = json.loads(figures.read_text())
+    assert set(body["metrics"]) >= {"spec_vs_plain_mini", "worst_class_vs_plain"}
+    assert all(value > 0 for value in body["metrics"].values())
+    rows = {row["what"]: row for row in body["rows"]}
+    for way in WAYS:
+        assert rows[f"shipped · all kinds · {way}"]["tokens/s"] > 0
+    assert any(what.startswith("llama-cpp-python: ") for what in rows)
+    assert any(what.startswith("shipped · answers unlike plain: 0 of ") for what in rows)
+    assert page.read_text().count("<svg") == 3
+    assert "@@" not in page.read_text()
+
+
+@pytest.mark.slow
+def test_whole_bench_reports_heavier_targets_and_the_peer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("transformers")
+    monkeypatch.setattr(decode, "QUICK", decode.Effort(1, 1, 1, costs=(DEEPER,)))
+    figures = tmp_path / "decode.json"
+    done = CliRunner().invoke(decode.command, ["--quick", "--json", str(figures)])
+    assert done.exit_code == 0, done.output
+    body = json.loads(figures.read_text())
+    assert body["metrics"]["spec_vs_hf_assisted"] > 0
+    rows = {row["what"]: row for row in body["rows"]}
+    assert rows["deeper · view, T 1 · chain"]["× plain"] > 0
+    assert rows["free, T 1 · transformers, assisted, fp32"]["with prompt"] > 0
+
+
+def vars_of(measured: Measured) -> dict[str, Any]:
+    return {name: getattr(measured, name) for name in Measured.__dataclass_fields__}
+
+
+def _measured(write_ms: float, num_passes: int, tokens: Sequence[int] = (1,)) -> Measured:
+    return Measured(10, 4.0, write_ms, 1.0, 2.0, 0.0, num_passes, 4, 2, [], [], str(tokens))

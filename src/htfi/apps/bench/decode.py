@@ -17,12 +17,12 @@ from htfi.apps.bench.decode_peers import TRANSFORMERS, absent_peers
 from htfi.apps.bench.decode_process import Worker, cores
 from htfi.apps.bench.decode_prompts import SEED, kinds
 from htfi.apps.bench.decode_runs import Beside, Tell, measure, measure_beside
-from htfi.apps.bench.decode_ways import CHAIN, PLAIN, PLANNED, WAYS, open_pair
+from htfi.apps.bench.decode_ways import CHAIN, CHAIN_OF_8, PLAIN, TREE, WAYS, open_pair
 from htfi.apps.bench.heavy_target import COST_60M, COST_200M, Cost, write_heavy_target
 from htfi.wiring.figures import WIDTH, report
 
 SHIPPED = "shipped"
-HEAVY_WAYS = tuple(dict.fromkeys((PLAIN, CHAIN, PLANNED)))
+HEAVY_WAYS = (PLAIN, CHAIN, TREE)
 WORKER = "htfi.apps.bench.decode_worker"
 Row = dict[str, Any]
 
@@ -77,7 +77,7 @@ def command(explain: bool, quick: bool, html_file: Path | None, json_file: Path 
     metrics = _metrics(runs, beside)
     report("decode", metrics, rows, seed=SEED, json_file=json_file)
     if html_file is not None:
-        write_page(html_file, runs, PLANNED, CHAIN, rows, metrics)
+        write_page(html_file, runs, figures.best_way(runs[0]), CHAIN_OF_8, rows, metrics)
         click.echo(f"page written to {html_file}", err=True)
 
 
@@ -100,9 +100,7 @@ def _measured(
     with ExitStack() as closing:
         ours = _open(closing, "ours", models.TARGET, scratch)
         found = [measure(ours, SHIPPED, list(WAYS), kinds(), effort.shipped, tell)]
-        peer = _open(closing, TRANSFORMERS, models.TARGET, scratch)
-        missing = {TRANSFORMERS: peer.missing} if peer.missing else {}
-        beside = [] if missing else measure_beside(ours, peer, effort.beside, tell)
+        beside, missing = _beside(closing, ours, figures.best_way(found[0]), scratch, effort.beside, tell)
     for cost in effort.costs:
         with ExitStack() as closing:
             tell(f"writing a target of {cost.label}")
@@ -110,6 +108,19 @@ def _measured(
             heavy = _open(closing, "ours", scratch / cost.label, scratch)
             found.append(measure(heavy, cost.label, HEAVY_WAYS, kinds(), effort.heavy, tell))
     return found, beside, missing
+
+
+def _beside(
+    closing: ExitStack, ours: Worker, way: str, scratch: Path, num_runs: int, tell: Tell
+) -> tuple[list[Beside], dict[str, str]]:
+    if num_runs == 0:
+        return [], {TRANSFORMERS: "not asked"}
+    peer = _open(closing, TRANSFORMERS, models.TARGET, scratch)
+    return (
+        ([], {TRANSFORMERS: peer.missing})
+        if peer.missing
+        else (measure_beside(ours, peer, way, num_runs, tell), {})
+    )
 
 
 def _open(closing: ExitStack, role: str, target: Path, scratch: Path) -> Worker:
@@ -121,8 +132,9 @@ def _open(closing: ExitStack, role: str, target: Path, scratch: Path) -> Worker:
 def _rows(runs: figures.Runs) -> list[Row]:
     """All kinds together first, then each."""
     rows = [figures.row(runs, kind, way) for kind in (figures.ALL, *runs.kinds) for way in runs.ways]
-    worst, kind = figures.worst_kind(runs, PLANNED)
-    rows.append({"what": f"{runs.label} · worst kind: {kind}", "× plain": worst})
+    way = figures.best_way(runs)
+    worst, kind = figures.worst_kind(runs, way)
+    rows.append({"what": f"{runs.label} · worst kind of the best way: {kind} · {way}", "× plain": worst})
     rows.append({"what": f"{runs.label} · answers unlike plain: {runs.num_unlike()} of {runs.num_answers}"})
     return rows
 
@@ -144,14 +156,14 @@ def _beside_rows(beside: list[Beside]) -> list[Row]:
 
 
 def _metrics(runs: list[figures.Runs], beside: list[Beside]) -> dict[str, float]:
-    by_label = {of.label: of for of in runs}
-    shipped = by_label[SHIPPED]
+    best = {of.label: figures.best_way(of) for of in runs}
     found = {
-        "spec_vs_plain_mini": figures.ratio(shipped, figures.ALL, PLANNED, PLAIN),
-        "worst_class_vs_plain": min(figures.worst_kind(of, PLANNED)[0] for of in runs),
+        name: figures.ratio(of, figures.ALL, best[of.label], PLAIN)
+        for name, label in (("spec_vs_plain_mini", SHIPPED), ("spec_vs_plain_200m", COST_200M.label))
+        for of in runs
+        if of.label == label
     }
-    if COST_200M.label in by_label:
-        found["spec_vs_plain_200m"] = figures.ratio(by_label[COST_200M.label], figures.ALL, PLANNED, PLAIN)
+    found["worst_class_vs_plain"] = min(figures.worst_kind(of, best[of.label])[0] for of in runs)
     if beside:  # the worse of greedy and sampled text
         found["spec_vs_hf_assisted"] = min(
             median(one.ours / one.theirs for one in beside if one.kind == kind)

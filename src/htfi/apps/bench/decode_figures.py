@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from htfi.apps.bench.decode_ways import PLAIN, Measured
+from htfi.apps.bench.decode_ways import CHAIN, PLAIN, TREE, Measured
 
 Row = dict[str, Any]
 ALL = "all kinds"
@@ -68,6 +68,13 @@ def ratio(runs: Runs, kind: str, way: str, to: str, *, whole: bool = False) -> f
     """Tokens a second in one way over those in another: the median of paired runs."""
     pairs = zip(runs.of(kind, way), runs.of(kind, to), strict=True)
     return median(tokens_per_s(one, whole=whole) / tokens_per_s(other, whole=whole) for one, other in pairs)
+
+
+def best_way(runs: Runs) -> str:
+    """Of chain and tree the one that gains more over all kinds."""
+    return max(
+        (way for way in (CHAIN, TREE) if way in runs.ways), key=lambda way: ratio(runs, ALL, way, PLAIN)
+    )
 
 
 def worst_kind(runs: Runs, way: str) -> tuple[float, str]:

@@ -41,7 +41,8 @@ class Worker:
         return self._read()
 
     def close(self) -> None:
-        self._process.communicate()
+        if self._process.returncode is None:
+            self._process.communicate()
         self._errors.close()
 
     def _read(self) -> dict[str, Any]:
@@ -49,9 +50,10 @@ class Worker:
         line = self._process.stdout.readline()
         if line:
             return json.loads(line)
-        self._process.wait()
+        self._process.communicate()
         self._errors.seek(0)
         told = self._errors.read().strip().splitlines() or ["no reason given"]
+        self._errors.close()
         raise DependencyUnavailable(f"the process of {self._what} ended: {told[-1]}")
 
 

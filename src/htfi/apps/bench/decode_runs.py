@@ -10,7 +10,7 @@ import msgspec
 from htfi.apps.bench.decode_figures import Runs
 from htfi.apps.bench.decode_process import Worker
 from htfi.apps.bench.decode_prompts import Kind, free_kinds
-from htfi.apps.bench.decode_ways import PLAIN, PLANNED, Measured
+from htfi.apps.bench.decode_ways import PLAIN, Measured
 
 SEEN_ROUNDS = 20  # of a kind, that a planner has had before it is measured
 _MOST_WARM_ANSWERS = 12
@@ -45,16 +45,16 @@ def measure(
     return runs
 
 
-def measure_beside(ours: Worker, peer: Worker, num_runs: int, tell: Tell) -> list[Beside]:
-    """Free text, the same prompts to both; the first run of each kind is for warming."""
+def measure_beside(ours: Worker, peer: Worker, way: str, num_runs: int, tell: Tell) -> list[Beside]:
+    """Free text, the same prompts to both; `way` is ours. The first run of each kind is for warming."""
     found: list[Beside] = []
     for kind in free_kinds():
         for turn in range(num_runs + 1):
             tell(f"beside the peer: {kind.name}, run {turn} of {num_runs}")
             number = 1_000_000 + turn  # far from those of the other kinds
             pair: list[float] = []
-            for way in (PLAIN, PLANNED):
-                answer = _written(ours, kind.name, way, number)
+            for one in (PLAIN, way):
+                answer = _written(ours, kind.name, one, number)
                 pair.append(1e3 * answer.num_tokens / (answer.read_ms + answer.write_ms))
             for assisted in (False, True):
                 told: dict[str, Any] = peer.ask(

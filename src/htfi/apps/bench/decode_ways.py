@@ -13,13 +13,13 @@ from htfi.decoding.lookahead import ClosedForm, Fixed, Lookahead
 from htfi.decoding.ports import Network, Tokenizer
 from htfi.decoding.sessions import Sessions
 from htfi.decoding.strategies.chain import Chain
+from htfi.decoding.strategies.tree import Tree
 from htfi.decoding.strategy import Plain, Strategy
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.writing import Refusal, Request, Writing
 from htfi.wiring.open_folder import load_network, open_folder
 
-PLAIN, CHAIN = "plain", "chain"
-PLANNED = CHAIN
+PLAIN, CHAIN, TREE, CHAIN_OF_8 = "plain", "chain", "tree", "chain of 8"
 PRECISION = "int8"
 
 
@@ -115,13 +115,18 @@ def _drafting(pair: Pair, strategy: Callable[[Sessions], Strategy], lookahead: L
     return pair.way(strategy(drafts), lookahead, drafts)
 
 
-def _chain(pair: Pair) -> Way:
-    return _drafting(pair, Chain, ClosedForm())
-
-
-WAYS: Mapping[str, Callable[[Pair], Way]] = {PLAIN: _plain, CHAIN: _chain}
+# Every way but one plans its lengths by what it has learnt; the chain of 8 shows what planning is worth.
+WAYS: Mapping[str, Callable[[Pair], Way]] = {
+    PLAIN: _plain,
+    CHAIN_OF_8: lambda pair: _drafting(pair, Chain, Fixed(8)),
+    CHAIN: lambda pair: _drafting(pair, Chain, ClosedForm()),
+    TREE: lambda pair: _drafting(pair, Tree, ClosedForm()),
+}
 # A fixed short length, for rounds that one can read.
-EXPLAINED: Mapping[str, Callable[[Pair], Way]] = {CHAIN: lambda pair: _drafting(pair, Chain, Fixed(5))}
+EXPLAINED: Mapping[str, Callable[[Pair], Way]] = {
+    CHAIN: lambda pair: _drafting(pair, Chain, Fixed(5)),
+    TREE: lambda pair: _drafting(pair, Tree, Fixed(5)),
+}
 
 
 def _digest(answer: Writing) -> str:
