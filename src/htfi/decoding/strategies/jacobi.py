@@ -1,0 +1,97 @@
+"""Jacobi refinement: what the target said past a wrong guess is the next guess. With a draft or from nothing.
+
+With its noise fixed, decoding is a fixed point of "say each token after those guessed before it". A pass of the
+target is one step towards it, and what stands before the first change is settled.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from htfi.decoding.draft import DraftTree, is_chain
+from htfi.decoding.stem import Stem
+from htfi.decoding.strategy import Outcome, Strategy
+from htfi.domain.errors import InvalidInput
+
+
+@dataclass(slots=True)
+class _Window:
+    """What the target said after guesses that did not stand, by place of the answer; `begin` is the next open place,
+    `is_drafted` says whose guess is on its way."""
+
+    begin: int = 0
+    is_drafted: bool = False
+    said: dict[int, int] = field(default_factory=dict[int, int])
+
+
+class Jacobi:
+    """Implements `Strategy`. `draft` makes the first guess and those after a window that is used up; without one it
+    is what last followed the token before, else that token again, else the first that is admitted."""
+
+    def __init__(self, draft: Strategy | None = None, window: int = 16) -> None:
+        if window < 1:
+            raise InvalidInput("jacobi: take a window of at least 1 token")
+        self.name = "jacobi" if draft is None else f"jacobi on {draft.name}"
+        self._draft = draft
+        self._window = window
+        self._windows: dict[int, _Window] = {}
+        self._next: dict[
+            int, int
+        ] = {}  # token → what the target last said after it; as many as the vocabulary has
+
+    def speculate(self, stems: Sequence[Stem], lengths: Sequence[int]) -> list[DraftTree]:
+        lengths = [min(length, self._window) for length in lengths]
+        windows = [self._windows.setdefault(id(stem), _Window()) for stem in stems]
+        wanted = list(lengths)
+        for at, (stem, window) in enumerate(zip(stems, windows, strict=True)):
+            window.begin = len(stem.tokens)
+            window.is_drafted = self._draft is not None and window.begin not in window.said
+            if not window.is_drafted:
+                wanted[at] = 0
+        drafted = self._draft.speculate(stems, wanted) if self._draft is not None else []
+        return [
+            drafted[at] if window.is_drafted else self._refined(stem, window.said, length)
+            for at, (stem, window, length) in enumerate(zip(stems, windows, lengths, strict=True))
+        ]
+
+    def _refined(self, stem: Stem, said: dict[int, int], length: int) -> DraftTree:
+        tree, form = DraftTree(), stem.asked.form
+        state, node, last = stem.state, -1, [*stem.asked.prompt[-1:], *stem.tokens][-1]
+        for _ in range(length):
+            if state == form.done:
+                break
+            place = len(stem.tokens) + len(tree)
+            if place not in said and self._draft is not None:
+                break  # the draft guesses better, next time
+            guesses = (said.get(place, -1), self._next.get(last, -1), last)
+            fallback = int(form.steps[state].admitted.ids[0])
+            token = next((guess for guess in guesses if guess >= 0 and form.admits(state, guess)), fallback)
+            node, put = tree.grow(form, state, token, node)
+            state, last = tree.states[node], put[-1]
+        return tree
+
+    def verifying(self, stems: Sequence[Stem], trees: Sequence[DraftTree]) -> None:
+        if self._draft is not None:
+            self._draft.verifying(stems, trees)
+
+    def settle(self, stem: Stem, tree: DraftTree, outcome: Outcome) -> None:
+        window = self._windows.get(id(stem))
+        if window is None:
+            return
+        window.said = {}
+        if is_chain(tree.parents):
+            first, unsettled = window.begin + 1, len(stem.tokens)
+            places = enumerate(outcome.said[:-1], first)
+            window.said = {place: token for place, token in places if token >= 0 and place >= unsettled}
+        before = stem.tokens[max(window.begin - 1, 0) :]
+        self._next.update(pairwise(before))
+        if self._draft is not None:
+            mine = (
+                (tree, outcome) if window.is_drafted else (DraftTree(), outcome._replace(path=[], said=[-1]))
+            )
+            self._draft.settle(stem, *mine)
+
+    def leave(self, stem: Stem) -> None:
+        self._windows.pop(id(stem), None)
+        if self._draft is not None:
+            self._draft.leave(stem)
