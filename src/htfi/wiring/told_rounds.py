@@ -22,16 +22,15 @@ def legend() -> Text:
         ("✓ drafted, and the target says the same", _STOOD), "   ",
         ("✗ drafted, and the target says otherwise", _FELL), "   ",
         ("· behind one that fell", _UNREAD), "   ",
-        ("→ said instead, + said next", _OWN),
+        ("→ said instead, » said next", _OWN),
     )  # fmt: skip
 
 
 def told_rounds(
     tokens: Sequence[int], rounds: Sequence[DraftRound], vocabulary: Vocabulary
 ) -> Iterator[Line]:
-    """The legend, what the prompt's own pass and the form gave, then a line or a tree for each round."""
+    """What the prompt's own pass and the form gave, then a line or a tree for each round."""
     words = Words.of(vocabulary)
-    yield legend()
     lead = " ".join(map(words, tokens[: _num_before(tokens, rounds)]))
     yield Text.assemble(
         ("  0  ", "bright_black"), lead, ("  from the prompt's own pass and the form", "bright_black")
@@ -99,14 +98,14 @@ def _branches(number: int, one: DraftRound, words: Words) -> Tree:
     children: dict[int, list[int]] = {}
     for node, parent in enumerate(one.parents):
         children.setdefault(parent, []).append(node)
-    last = one.accepted[-1] if one.accepted else -1
+    read = {-1, *one.accepted}  # the target chose after these
     waiting = [(root, node) for node in children.get(-1, [])]
     while waiting:
         tree, node = waiting.pop(0)
         line = Text()
         while True:
             parent = one.parents[node]
-            line.append_text(_node(one.drafted[node], node in one.accepted, parent == last, words)).append(
+            line.append_text(_node(one.drafted[node], node in one.accepted, parent in read, words)).append(
                 " "
             )
             after = children.get(node, [])
@@ -127,6 +126,6 @@ def _verdict(one: DraftRound, words: Words) -> Text:
     num, settled = len(one.accepted), _num_settled(one)
     line = Text()
     if one.token >= 0:
-        line.append(f"{'→' if _fell(one) else '+'} {words(one.token)}", _OWN)
+        line.append(f"{'→' if _fell(one) else '»'} {words(one.token)}", _OWN)
     told = f"  {num} of {len(one.drafted)} stood" if one.drafted else "  nothing drafted"
     return line.append(f"{told}, {settled} token{'s' * (settled != 1)} by one pass", "bright_black")

@@ -9,7 +9,7 @@ from htfi.apps.bench.decode_ways import EXPLAINED, PLAIN, WAYS, Pair, Way
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.writing import Refusal, Request, Writing
-from htfi.wiring.told_rounds import Line, told_rounds
+from htfi.wiring.told_rounds import Line, legend, told_rounds
 
 _SEARCHED = 40  # stories, for one whose answer shows a draft that stands and one that is corrected
 
@@ -19,6 +19,7 @@ def explain(pair: Pair) -> Iterator[Line]:
     vocabulary = Vocabulary(pair.tokenizer)
     plain = WAYS[PLAIN](pair)
     ways = {name: build(pair) for name, build in EXPLAINED.items()}
+    yield legend()
     for kind in (kind for kind in kinds() if kind.name in ("view, T 1", "path, T 1")):
         number = _telling(kind, next(iter(ways.values())), vocabulary)
         asked = request(kind, number, vocabulary)

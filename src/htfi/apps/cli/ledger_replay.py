@@ -56,7 +56,7 @@ def replay_command(folder: Path, which: str, target: Path | None) -> None:
 def _show(asked: str, read_for: str, done: "Replay") -> None:
     from rich.console import Console
 
-    from htfi.wiring.told_rounds import told_rounds
+    from htfi.wiring.told_rounds import legend, told_rounds
 
     wording = done.wording
     if read_for != asked:
@@ -72,6 +72,7 @@ def _show(asked: str, read_for: str, done: "Replay") -> None:
         f"{num_stood} of {num_drafted} drafted tokens stood"
     )
     console = Console()
+    console.print(legend())
     for line in told_rounds(wording.tokens, wording.rounds, done.vocabulary):
         console.print(line)
     if not done.problems:
