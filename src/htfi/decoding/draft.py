@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.decoding.form import CompiledForm
+from htfi.decoding.noise import Doubles
 from htfi.decoding.ports import Ids
 
 
@@ -17,12 +18,16 @@ class DraftTree:
     parents[i] is the node before node i, −1 the settled text; parents precede their children, and no two children
     of a node hold the same token. states[i] is the form's state after node i; num_chosen[i] how many of the tokens
     up to it were chosen, not forced. A chain has parents −1, 0, 1, …
+
+    laws[i], where the rejection rule is to settle, is the law over what the form admits after node i (−1: after the
+    settled text) that its children were really drawn from, one after the other without replacement.
     """
 
     tokens: list[int] = field(default_factory=list[int])
     parents: list[int] = field(default_factory=list[int])
     states: list[int] = field(default_factory=list[int])
     num_chosen: list[int] = field(default_factory=list[int])
+    laws: dict[int, Doubles] = field(default_factory=dict[int, Doubles])
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -59,7 +64,7 @@ class DraftTree:
         if num_nodes >= len(self):
             return self
         n = num_nodes
-        return DraftTree(self.tokens[:n], self.parents[:n], self.states[:n], self.num_chosen[:n])
+        return DraftTree(self.tokens[:n], self.parents[:n], self.states[:n], self.num_chosen[:n], self.laws)
 
     def children(self) -> list[dict[int, int]]:
         """For the settled text (the last entry, so that −1 finds it) and each node: token → node."""

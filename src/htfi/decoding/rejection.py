@@ -49,7 +49,7 @@ class Fork(NamedTuple):
 
     nodes: Sequence[int]
     places: Sequence[int]
-    flips: Sequence[float]
+    flips: Sequence[float] | Doubles
     target: Doubles
     draft: Doubles | None
 
@@ -100,7 +100,9 @@ def coins(row_keys: Keys, admitted: Admitted, places: Sequence[int]) -> Doubles:
     return (bits.astype(np.float64) + 0.5) * _COIN_BITS
 
 
-def judge(target: Doubles, draft: Doubles | None, siblings: Sequence[int], flips: Sequence[float]) -> Verdict:
+def judge(
+    target: Doubles, draft: Doubles | None, siblings: Sequence[int], flips: Sequence[float] | Doubles
+) -> Verdict:
     """Try the siblings one after the other: the token that results has the target's law [C] exactly.
 
     `draft` is the law [C] that they were REALLY drawn from, in this order without replacement: after temperature,

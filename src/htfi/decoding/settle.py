@@ -4,13 +4,15 @@ The token at a place is argmax(logits / T + noise) whether it was drafted or not
 it is what the target picks there, and the first that is not is replaced by the pick itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from htfi.decoding.draft import DraftTree
 from htfi.decoding.ports import Floats
 from htfi.decoding.sampling import Place, choose_each
 from htfi.decoding.stem import Stem
 from htfi.decoding.strategy import Outcome
+
+Rule = Callable[[Sequence[Stem], Sequence[DraftTree], Sequence[Floats]], list[Outcome | None]]
 
 
 def settle(
