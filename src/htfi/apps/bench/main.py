@@ -2,7 +2,7 @@
 
 import click
 
-from htfi.apps.bench import decode, engine, ledger, ticks
+from htfi.apps.bench import decode, engine, ledger, paths, ticks
 
 
 @click.group("bench")
@@ -15,6 +15,7 @@ def command() -> None:
       htfi bench ledger --json build/ledger.json appends, verification and proofs
       htfi bench engine                          steps of a language model on one core
       htfi bench decode                          what speculative decoding gains
+      htfi bench paths                           drawing many price paths at once
     """
 
 
@@ -22,3 +23,4 @@ command.add_command(ticks.command)
 command.add_command(ledger.command)
 command.add_command(engine.command)
 command.add_command(decode.command)
+command.add_command(paths.command)

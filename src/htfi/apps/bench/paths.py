@@ -1,0 +1,167 @@
+"""`htfi bench paths`: many sample paths from one prefix, drafted whole and verified at once, beside plain sampling."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+import msgspec
+
+from htfi import models
+from htfi.apps.bench.decode_process import Worker, cores
+from htfi.apps.bench.decode_prompts import SEED
+from htfi.apps.bench.heavy_target import COST_60M, write_heavy_target
+from htfi.apps.bench.paths_worker import FEWEST_PASSES, LEAST_TIME, PLAIN, Drawn
+from htfi.wiring.figures import report
+
+SHIPPED = "shipped"
+WORKER = "htfi.apps.bench.paths_worker"
+FIRST_NUMBER = 3_000_000  # stories that the bench of decode does not ask about
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """So many paths of so many steps, drawn in these ways on one target."""
+
+    target: str
+    num_paths: int
+    horizon: int
+    ways: tuple[str, ...] = (PLAIN, FEWEST_PASSES, LEAST_TIME)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    cases: tuple[Case, ...]
+    num_runs: int
+    num_warm: int  # draws before the first that counts: the plan learns what passes cost here
+
+
+# With a hundred paths a pass over all that is left takes seconds on the 60M-cost target: no one would ask for it.
+FULL = Effort(
+    tuple(Case(SHIPPED, num, horizon) for horizon in (24, 64) for num in (1, 4, 16, 100))
+    + tuple(
+        Case(
+            COST_60M.label,
+            num,
+            horizon,
+            (PLAIN, FEWEST_PASSES, LEAST_TIME) if num <= 16 else (PLAIN, LEAST_TIME),
+        )
+        for horizon in (24, 64)
+        for num in (1, 4, 16, 100)
+    ),
+    num_runs=5,
+    num_warm=2,
+)
+QUICK = Effort(tuple(Case(SHIPPED, num, 24) for num in (1, 16)), num_runs=1, num_warm=1)
+
+Runs = dict[Case, list[dict[str, Drawn]]]  # of each case: by run and way
+
+
+@click.command("paths", short_help="Many price paths at once, beside plain sampling.")
+@click.option("--quick", is_flag=True, help="A run of few: to see that it works, not to judge by.")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
+)
+def command(quick: bool, json_file: Path | None) -> None:
+    """Measure drawing N price paths of H steps after one unseen prefix, on one core, the prefix's reading included.
+
+    Plain sampling settles one token of every path a pass. 'fewest passes' verifies all that is left of every path in
+    each pass, 'least time' weighs what a pass costs. All draw the same paths. Passes are the target's after the
+    prefix; the metrics of passes take the worst prefix. '× plain' is a ratio within a run, the median of runs.
+
+    \b
+    Examples:
+      htfi bench paths
+      htfi bench paths --json build/goals/paths.json
+    """
+    effort = QUICK if quick else FULL
+    scratch = Path(tempfile.mkdtemp(prefix="htfi-bench-paths-"))
+    try:
+        runs = _measured(scratch, effort)
+    finally:
+        shutil.rmtree(scratch)
+    rows = [_row(case, way, of) for case, of in runs.items() for way in case.ways]
+    unlike = sum(num_unlike(of) for of in runs.values())
+    drawn = sum(len(one) for of in runs.values() for one in of)
+    rows.append({"what": f"sets of paths unlike plain: {unlike} of {drawn}"})
+    report("paths", metrics(runs), rows, seed=SEED, json_file=json_file)
+
+
+def _measured(scratch: Path, effort: Effort) -> Runs:
+    found: Runs = {}
+    numbers = count(FIRST_NUMBER)
+    for target in dict.fromkeys(case.target for case in effort.cases):
+        folder = models.TARGET
+        if target == COST_60M.label:
+            folder = scratch / target
+            write_heavy_target(models.TARGET, folder, COST_60M)
+        with ExitStack() as closing:
+            worker = Worker(WORKER, (str(folder), str(models.DRAFT), str(scratch / "cache"), str(cores()[0])))
+            closing.callback(worker.close)
+            for case in (case for case in effort.cases if case.target == target):
+                click.echo(f"{target}: {case.num_paths} paths of {case.horizon} steps", err=True)
+                for _ in range(effort.num_warm):
+                    _run(worker, case, 0, numbers)
+                found[case] = [_run(worker, case, turn, numbers) for turn in range(effort.num_runs)]
+    return found
+
+
+def _run(worker: Worker, case: Case, turn: int, numbers: Iterator[int]) -> dict[str, Drawn]:
+    """One fresh prefix, in every way; another first one in every run."""
+    number, first = next(numbers), turn % len(case.ways)
+    asked = {"num_paths": case.num_paths, "horizon": case.horizon, "number": number}
+    return {
+        way: msgspec.convert(worker.ask(asked | {"way": way}), Drawn)
+        for way in (*case.ways[first:], *case.ways[:first])
+    }
+
+
+def _row(case: Case, way: str, runs: list[dict[str, Drawn]]) -> Row:
+    of = [run[way] for run in runs]
+    row: Row = {
+        "what": f"{case.target} · {case.num_paths} × {case.horizon} · {way}",
+        "ms": median(one.taken_ms for one in of),
+        "paths/s": 1e3 * case.num_paths / median(one.taken_ms for one in of),
+        "passes": median(one.num_passes for one in of),
+        "worst passes": max(one.num_passes for one in of),
+        "draft passes": median(one.num_draft_passes for one in of),
+        "target ms": median(one.target_ms for one in of),
+        "draft ms": median(one.draft_ms for one in of),
+    }
+    return row if way == PLAIN else row | {"× plain": _ratio(runs, way)}
+
+
+def _ratio(runs: list[dict[str, Drawn]], way: str) -> float:
+    """Plain sampling's time over this way's: the median of paired runs."""
+    return median(run[PLAIN].taken_ms / run[way].taken_ms for run in runs)
+
+
+def num_unlike(runs: list[dict[str, Drawn]]) -> int:
+    """Sets whose bins are not those of plain sampling."""
+    return sum(drawn.bins != run[PLAIN].bins for run in runs for drawn in run.values())
+
+
+def metrics(runs: Runs) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for horizon in (24, 64):
+        of = runs.get(Case(SHIPPED, 100, horizon))
+        if of:
+            found[f"target_passes_h{horizon}"] = max(run[FEWEST_PASSES].num_passes for run in of)
+    sixteen = [
+        of
+        for case, of in runs.items()
+        if (case.target, case.num_paths, case.horizon) == (COST_60M.label, 16, 24)
+    ]
+    hundred = [of for case, of in runs.items() if case.num_paths == 100]
+    if sixteen:
+        found["wall_vs_plain_n16"] = _ratio(sixteen[0], LEAST_TIME)
+    if hundred:
+        found["wall_vs_plain_n100"] = min(_ratio(of, LEAST_TIME) for of in hundred)
+    return found

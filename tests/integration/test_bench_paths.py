@@ -1,0 +1,75 @@
+"""`htfi bench paths`: every way draws the same paths, and its metrics are those of the cases that they name."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("onnxruntime")
+
+from htfi import models
+from htfi.apps.bench import paths
+from htfi.apps.bench.decode_ways import open_pair
+from htfi.apps.bench.heavy_target import COST_60M
+from htfi.apps.bench.paths import SHIPPED, Case, Effort
+from htfi.apps.bench.paths_worker import (
+    FEWEST_PASSES,
+    LEAST_TIME,
+    PLAIN,
+    WAYS,
+    AskedPaths,
+    Drawn,
+    draw,
+    open_way,
+)
+from htfi.decoding.vocabulary import Vocabulary
+
+
+def test_ways_draw_the_same_paths_in_fewer_passes(tmp_path: Path) -> None:
+    pair = open_pair(models.TARGET, models.DRAFT, tmp_path)
+    vocabulary = Vocabulary(pair.tokenizer)
+    drawn = {way: draw(open_way(pair, way), vocabulary, AskedPaths(way, 5, 12, 3)) for way in WAYS}
+    assert len({one.bins for one in drawn.values()}) == 1
+    assert drawn[PLAIN].num_passes == 11  # the first tokens come of the prefix
+    assert drawn[FEWEST_PASSES].num_passes < drawn[PLAIN].num_passes
+    other = draw(open_way(pair, PLAIN), vocabulary, AskedPaths(PLAIN, 5, 12, 4))
+    assert other.bins != drawn[PLAIN].bins
+
+
+def test_metrics_take_the_worst_prefix_and_the_worst_target() -> None:
+    ways = (PLAIN, FEWEST_PASSES, LEAST_TIME)
+
+    def runs(passes: tuple[int, ...], plain_ms: float, planned_ms: float) -> list[dict[str, Drawn]]:
+        return [
+            {
+                PLAIN: Drawn(plain_ms, 23, 0, 1.0, 0.0, "a"),
+                FEWEST_PASSES: Drawn(5.0, num, 3, 1.0, 1.0, "a"),
+                LEAST_TIME: Drawn(planned_ms, 9, 3, 1.0, 1.0, "b" if num == 7 else "a"),
+            }
+            for num in passes
+        ]
+
+    measured = {
+        Case(SHIPPED, 100, 24, ways): runs((5, 7, 4), 10.0, 8.0),
+        Case(COST_60M.label, 100, 24, (PLAIN, LEAST_TIME)): runs((5, 5, 5), 9.0, 10.0),
+        Case(COST_60M.label, 16, 24, ways): runs((5, 5, 5), 30.0, 10.0),
+    }
+    assert paths.metrics(measured) == {
+        "target_passes_h24": 7,
+        "wall_vs_plain_n16": 3.0,
+        "wall_vs_plain_n100": 0.9,
+    }
+    assert paths.num_unlike(measured[Case(SHIPPED, 100, 24, ways)]) == 1
+
+
+def test_bench_reports_each_case_on_both_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = (Case(SHIPPED, 3, 6), Case(COST_60M.label, 2, 4, (PLAIN, LEAST_TIME)))
+    monkeypatch.setattr(paths, "QUICK", Effort(cases, num_runs=1, num_warm=0))
+    done = CliRunner().invoke(paths.command, ["--quick", "--json", str(tmp_path / "paths.json")])
+    assert done.exit_code == 0, done.output
+    rows = {row["what"]: row for row in json.loads((tmp_path / "paths.json").read_text())["rows"]}
+    assert rows["shipped · 3 × 6 · plain"]["passes"] == 5
+    assert rows["shipped · 3 × 6 · fewest passes"]["× plain"] > 0
+    assert rows["60M-cost · 2 × 4 · least time"]["ms"] > 0
+    assert "sets of paths unlike plain: 0 of 5" in rows
