@@ -4,6 +4,8 @@ Measured on CPUs, a pass is nearly a plane in rows, tokens a row, and their prod
 glue and attention by the row, arithmetic by the token. So a plane fills the gaps between what was seen.
 """
 
+import math
+from bisect import bisect_right
 from collections import deque
 from typing import NamedTuple, Protocol
 
@@ -14,7 +16,11 @@ from htfi.domain.errors import InvalidInput
 _ROW_KNOTS = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256, 512], np.float64)
 _TOKEN_KNOTS = np.array([1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64, 128], np.float64)
 _WINDOW = 16  # passes remembered a bucket
-_HALF_LIFE = 512  # passes until what a bucket holds counts half: machines change their pace
+_SKIP = 3  # of four passes of a size that is well known, three are not looked at: learning takes time as well
+_HALF_LIFE = 256  # passes looked at until what a bucket holds counts half: machines change their pace
+_SETTLED = 8  # passes in a bucket before it has a say in the machine's pace
+_PACE_STEP, _PACE_CLIP = 0.03, 0.7  # of one pass, in logarithms: an outlier moves it by 2%
+_REFIT_PASSES = 32  # looked at between two refits once much was seen; a refit takes about 0.3 ms
 
 
 class Plane(NamedTuple):
@@ -37,9 +43,7 @@ DRAFT_PRIOR = Plane(0.0, 0.0, 0.14, 0.035)
 class Costs(Protocol):
     """The cost of a pass over `rows` rows of `tokens` new tokens each; of a draft, of writing that many in turn."""
 
-    def learn(self, rows: int, tokens: int, ms: float) -> float:
-        """Take note of a pass; returns the ms that it is to be charged at."""
-        ...
+    def learn(self, rows: int, tokens: int, ms: float) -> None: ...
 
     def estimate(self, rows: int, tokens: int) -> float:
         """Expected ms; never falls where rows or tokens rise. Nothing to read costs nothing."""
@@ -53,8 +57,8 @@ class NominalCosts:
         _check(plane)
         self._plane = plane
 
-    def learn(self, rows: int, tokens: int, ms: float) -> float:  # noqa: ARG002 (the port gives what is measured)
-        return self.estimate(rows, tokens)
+    def learn(self, rows: int, tokens: int, ms: float) -> None:
+        pass
 
     def estimate(self, rows: int, tokens: int) -> float:
         return self._plane.ms(rows, tokens) if rows > 0 and tokens > 0 else 0.0
@@ -73,51 +77,62 @@ class PassCosts:
         self._steady = steady
         self._buckets: dict[tuple[int, int], deque[float]] = {}  # measured over prior
         self._seen_at: dict[tuple[int, int], int] = {}
+        self._num_told = 0
         self._num_seen = 0
+        self._pace = 1.0  # of the machine, against what the windows hold
         self._refit_at = 1
-        self._table = _surface(prior, {})
+        self._table: list[list[float]] = _surface(prior, {}).tolist()
         self._known: dict[tuple[int, int], float] = {}
+        self._bucket: dict[tuple[int, int], tuple[int, int]] = {}
 
-    def learn(self, rows: int, tokens: int, ms: float) -> float:
-        if rows < 1 or tokens < 1 or not 0.0 <= ms < float("inf"):
-            return max(ms, 0.0) if ms == ms else 0.0
-        bucket = (_nearest(_ROW_KNOTS, rows), _nearest(_TOKEN_KNOTS, tokens))
+    def learn(self, rows: int, tokens: int, ms: float) -> None:
+        self._num_told += 1
+        bucket = self._bucket.get((rows, tokens))
+        if bucket is None:
+            if rows < 1 or tokens < 1:
+                return
+            bucket = self._bucket[rows, tokens] = (_nearest(_ROW_KNOTS, rows), _nearest(_TOKEN_KNOTS, tokens))
         window = self._buckets.get(bucket)
         if window is None:
             window = self._buckets[bucket] = deque(maxlen=_WINDOW)
             self._refit_at = self._num_seen + 1  # a new size says more than one more of an old one
-        window.append(ms / self._prior.ms(rows, tokens))
+        if not 0.0 <= ms < math.inf or (len(window) == _WINDOW and self._num_told & _SKIP):
+            return
+        if len(window) >= _SETTLED and ms > 0.0:
+            # pace follows the whole machine, so that what was not done lately is not taken for cheap
+            surprise = math.log(ms / self.estimate(rows, tokens))
+            self._pace *= math.exp(_PACE_STEP * min(max(surprise, -_PACE_CLIP), _PACE_CLIP))
+        window.append(ms / (self._pace * self._prior.ms(rows, tokens)))
         self._num_seen += 1
         self._seen_at[bucket] = self._num_seen
         if self._num_seen >= self._refit_at:
             self._refit()
-        return ms
 
     def estimate(self, rows: int, tokens: int) -> float:
         known = self._known.get((rows, tokens))
         if known is None:
             known = self._interpolated(rows, tokens) if rows > 0 and tokens > 0 else 0.0
             self._known[rows, tokens] = known
-        return known
+        return known * self._pace
 
     def _refit(self) -> None:
-        self._refit_at = self._num_seen + min(16, 1 + self._num_seen // 4)
+        self._refit_at = self._num_seen + min(_REFIT_PASSES, 1 + self._num_seen // 4)
         seen: dict[tuple[int, int], tuple[float, float]] = {}
         for bucket, window in self._buckets.items():
             ratio = _median(window) if self._steady else _trimmed_mean(window)
             age = self._num_seen - self._seen_at[bucket]
             at_knot = self._prior.ms(_ROW_KNOTS[bucket[0]], _TOKEN_KNOTS[bucket[1]])
             seen[bucket] = (ratio * at_knot, len(window) * 0.5 ** (age / _HALF_LIFE))
-        self._table = _surface(_fitted(self._prior, seen), seen)
+        self._table = _surface(_fitted(self._prior, seen), seen).tolist()
         self._known.clear()
 
     def _interpolated(self, rows: int, tokens: int) -> float:
         i, u = _between(_ROW_KNOTS, rows)
         j, v = _between(_TOKEN_KNOTS, tokens)
         table = self._table
-        low = table[i, j] + u * (table[i + 1, j] - table[i, j])
-        high = table[i, j + 1] + u * (table[i + 1, j + 1] - table[i, j + 1])
-        return float(low + v * (high - low))
+        low = table[i][j] + u * (table[i + 1][j] - table[i][j])
+        high = table[i][j + 1] + u * (table[i + 1][j + 1] - table[i][j + 1])
+        return low + v * (high - low)
 
 
 def _surface(plane: Plane, seen: dict[tuple[int, int], tuple[float, float]]) -> np.ndarray:
@@ -158,16 +173,12 @@ def _fitted(prior: Plane, seen: dict[tuple[int, int], tuple[float, float]]) -> P
 
 
 def _nearest(knots: np.ndarray, value: int) -> int:
-    if value <= 4:
-        return (
-            int(np.searchsorted(knots, value)) if value in knots else int(np.searchsorted(knots, value)) - 1
-        )
     return int(np.abs(np.log(knots / value)).argmin())
 
 
 def _between(knots: np.ndarray, value: int) -> tuple[int, float]:
     """The knot below and how far beyond it, in steps; beyond the last, the last step goes on."""
-    at = min(max(int(np.searchsorted(knots, value, side="right")) - 1, 0), len(knots) - 2)
+    at = min(max(bisect_right(knots, value) - 1, 0), len(knots) - 2)
     return at, float((value - knots[at]) / (knots[at + 1] - knots[at]))
 
 

@@ -9,9 +9,16 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from htfi.decoding.admission import RoundPrice, admit
-from htfi.decoding.costs import DRAFT_PRIOR, Costs, PassCosts
+from htfi.decoding.costs import DRAFT_PRIOR, Costs, NominalCosts, PassCosts
 from htfi.decoding.survival import Survival
 from htfi.domain.errors import InvalidInput
+
+_PURSE_AT_FIRST, _PURSE = (
+    6.0,
+    12.0,
+)  # plain rounds' time that speculation on a kind may lose: at once, and at most
+_RESERVE = 2.0  # not spent on probes
+_LEAST_MS = 1e-4
 
 
 class Ask(NamedTuple):
@@ -74,15 +81,16 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class LookaheadConfig:
-    """`margin`: by how much speculation must promise to beat plain before it is taken up. `probe_share`: the
-    share of time that trying the other way may lose. `off_above_rows`: plain for larger batches, a hard rule for
-    those who want one; without it lengths shrink as rows join. `replan_rounds`: how long a plan is kept."""
+    """`margin`: by how much speculation must promise to beat plain decoding. `probe_share`: the share of a kind's
+    time that speculation may lose against plain.
+    `off_above_rows`: plain for larger batches, a hard rule for those who want one; without it lengths shrink as rows
+    join. `replan_rounds`: how long a plan is kept."""
 
     max_length: int = 16
     margin: float = 0.02
     probe_share: float = 0.01
     off_above_rows: int | None = None
-    replan_rounds: int = 8
+    replan_rounds: int = 32
 
     def __post_init__(self) -> None:
         if self.max_length < 0 or self.replan_rounds < 1:
@@ -94,8 +102,10 @@ class LookaheadConfig:
 class ClosedForm:
     """Lengths that maximise expected tokens per expected ms, from survival and costs; plain is one of them.
 
-    A batch is priced as the one pass that it is, so lengths shrink as rows join. What is not done is not learnt, so
-    now and then the other way is tried, out of a purse into which `probe_share` of the time goes.
+    A batch is priced as the one pass that it is, so lengths shrink as rows join. Whatever survival and costs promise,
+    each kind of request has a purse: rounds pay in `probe_share` of their time, speculation what it gains on
+    plain decoding or loses, and where the purse is empty the kind is decoded plainly. So a kind never loses more than
+    that share and what the purse began with. Out of the purse the way not taken is tried now and then, too.
     """
 
     name = "closed form"
@@ -113,70 +123,137 @@ class ClosedForm:
         self.survival = survival or Survival(max(self.config.max_length, 1))
         self._widening = 1.0  # tokens read for each one drafted: forced ones, and a tree's siblings
         self._plain_tokens = 1.0
-        self._plans: dict[tuple[Ask, ...], tuple[list[int], float]] = {}
-        self._num_rounds = 0
-        self._planned_at = 0
+        self._purse: dict[str, float] = {}  # in plain tokens' time, so that it holds for any size of batch
+        self._num_rounds: dict[int, int] = {}  # by rows of the pass, in powers of two
+        self._num_plain: dict[int, int] = {}
+        self._measures = not isinstance(self.verifying, NominalCosts)
+        self._num_learnt = 0
+        self._replan_at = 1
+        self._ladders: dict[str, list[int]] = {}
+        self._prices: dict[int, RoundPrice] = {}
 
     def plan(self, asks: Sequence[Ask]) -> list[int]:
-        return list(self._best(tuple(asks))[0])
+        caps = self._caps(asks)
+        if not any(caps):
+            return caps
+        if self._measures and self._wants_plain(len(asks)):
+            return [0] * len(caps)
+        alone = len(caps) == 1
+        lengths = [self._ladder(asks[0].kind)[caps[0]]] if alone else self._together(asks, caps)
+        return lengths if any(lengths) else self._probe(asks, caps)
 
     def learn(self, rounds: Sequence[Round]) -> None:
         if not rounds:
             return
-        depth = max(row.drafted for row in rounds)
         _, _, _, draft_ms, verify_ms, rows, tokens = rounds[0]
+        depth = max(row.drafted for row in rounds)
         self.verifying.learn(rows, tokens, verify_ms)
+        at = rows.bit_length()
+        self._num_rounds[at] = self._num_rounds.get(at, 0) + 1
         if depth:
             self.drafting.learn(sum(row.drafted > 0 for row in rounds), depth, draft_ms)
             self._widening += 0.1 * ((tokens - 1) / depth - self._widening)
         else:
+            self._num_plain[at] = self._num_plain.get(at, 0) + 1
             self._plain_tokens += 0.1 * (tokens - self._plain_tokens)
         for row in rounds:
             self.survival.learn(row.kind, row.drafted, row.accepted)
-        self._num_rounds += 1
-        if self._num_rounds >= self._planned_at + min(self.config.replan_rounds, 1 + self._num_rounds // 4):
-            self._planned_at = self._num_rounds
-            self._plans.clear()
+        self._pay(rounds)
+        self._num_learnt += 1
+        if self._num_learnt >= self._replan_at:
+            self._replan_at += min(self.config.replan_rounds, 1 + self._num_learnt // 4)
+            self._ladders.clear()
+            self._prices.clear()
 
-    def _best(self, asks: tuple[Ask, ...]) -> tuple[list[int], float]:
-        found = self._plans.get(asks)
-        if found is None:
-            found = self._plans[asks] = self._solved(asks)
-        return found
+    def hurdle(self, kind: str) -> float:
+        """The survival that one more place must have to be worth its time, in a pass of one row (for `stopping`)."""
+        width_ms = self.price(1).width_ms
+        if len(width_ms) < 3:
+            return 1.0
+        length = self._ladder(kind)[-1]
+        tokens_per_ms = self.survival.expected(kind, length) / width_ms[length]
+        return min(tokens_per_ms * (width_ms[-1] - width_ms[1]) / (len(width_ms) - 2), 1.0)
 
-    def _solved(self, asks: tuple[Ask, ...]) -> tuple[list[int], float]:
-        off = self.config.off_above_rows is not None and len(asks) > self.config.off_above_rows
-        caps = [0 if off else max(min(ask.cap, self.config.max_length), 0) for ask in asks]
-        price = self.price(len(asks), max(caps, default=0))
-        curves = {ask.kind: self.survival.curve(ask.kind) for ask in asks}
-        admitted = admit([curves[ask.kind] for ask in asks], caps, price)
-        if admitted.tokens_per_ms < (1.0 + self.config.margin) * len(asks) / price.width_ms[0]:
-            return [0] * len(asks), len(asks) / price.width_ms[0]
-        return admitted.lengths, admitted.tokens_per_ms
+    def price(self, rows: int) -> RoundPrice:
+        """What rounds of `rows` rows cost, by the longest draft among them, up to the longest of all."""
+        known = self._prices.get(rows)
+        if known is None:
+            known = self._prices[rows] = self._priced(rows, self.config.max_length)
+        return known
 
-    def price(self, rows: int, longest: int) -> RoundPrice:
-        """What rounds of `rows` rows cost, by the longest draft among them."""
+    def _caps(self, asks: Sequence[Ask]) -> list[int]:
+        """What each row may draft: by its own cap, the load, and what speculation has lost on its kind."""
+        off, longest = self.config.off_above_rows, self.config.max_length
+        if off is not None and len(asks) > off:
+            return [0] * len(asks)
+        purse = self._purse
+        return [max(min(cap, longest), 0) if purse.get(kind, 0.0) >= 0.0 else 0 for kind, cap in asks]
+
+    def _wants_plain(self, rows: int) -> bool:
+        """Whether it is time to see what a plain pass costs: ever more rarely, ten times in the first thousand."""
+        at = rows.bit_length()
+        return self._num_rounds.get(at, 0) >= 2 << self._num_plain.get(at, 0)
+
+    def _ladder(self, kind: str) -> list[int]:
+        """The best length up to each cap, for a pass of one row."""
+        ladder = self._ladders.get(kind)
+        if ladder is None:
+            width_ms = self.price(1).width_ms
+            tokens, length, ladder = 1.0, 0, [0]
+            least = (1.0 + self.config.margin) / width_ms[0]
+            for place, survives in enumerate(self.survival.curve(kind)[: self.config.max_length], 1):
+                tokens += survives
+                if tokens / width_ms[place] > least:
+                    length, least = place, tokens / width_ms[place]
+                ladder.append(length)
+            self._ladders[kind] = ladder
+        return ladder
+
+    def _together(self, asks: Sequence[Ask], caps: Sequence[int]) -> list[int]:
+        price = self.price(len(asks))
+        curve = self.survival.curve
+        admitted = admit([curve(kind) for kind, _ in asks], caps, price)
+        least = (1.0 + self.config.margin) * len(asks) / price.width_ms[0]
+        return admitted.lengths if admitted.tokens_per_ms > least else [0] * len(asks)
+
+    def _probe(self, asks: Sequence[Ask], caps: Sequence[int]) -> list[int]:
+        """A token each where plain is thought better, once the purse can bear that none is accepted."""
+        price = self.price(len(asks))
+        loss = (price.width_ms[1] + price.slot_ms * len(asks)) / price.width_ms[0] - 1.0
+        least = _RESERVE + loss * len(asks)
+        purse = self._purse
+        may = [
+            cap > 0 and purse.get(ask.kind, _PURSE_AT_FIRST) >= least
+            for ask, cap in zip(asks, caps, strict=True)
+        ]
+        return [int(each) for each in may]
+
+    def _pay(self, rounds: Sequence[Round]) -> None:
+        """What came of a round, in the time of plain ones, for the kinds that drafted; they bear the others' delay."""
+        purse, share = self._purse, self.config.probe_share
+        drafted = [row.drafted for row in rounds]
+        num_drafting = sum(num > 0 for num in drafted)
+        if not num_drafting:
+            for row in rounds:
+                purse[row.kind] = min(purse.get(row.kind, _PURSE_AT_FIRST) + share, _PURSE)
+            return
+        price = self.price(len(rounds))
+        longest = min(max(drafted), len(price.width_ms) - 1)
+        charge = (price.width_ms[longest] + price.slot_ms * sum(drafted)) / price.width_ms[0]
+        for row in rounds:
+            held = purse.get(row.kind, _PURSE_AT_FIRST) + share * charge
+            if row.drafted:
+                held += row.accepted - (charge - 1.0) * len(rounds) / num_drafting
+            purse[row.kind] = min(held, _PURSE)
+
+    def _priced(self, rows: int, longest: int) -> RoundPrice:
         slot_ms = 0.0
         if rows > 1 and longest:
             alone, all_rows = self.drafting.estimate(1, longest), self.drafting.estimate(rows, longest)
             slot_ms = (all_rows - alone) / ((rows - 1) * longest)
-        width_ms = [self.verifying.estimate(rows, max(round(self._plain_tokens), 1))]
+        width_ms = [max(self.verifying.estimate(rows, max(round(self._plain_tokens), 1)), _LEAST_MS)]
         for width in range(1, longest + 1):
             verify = self.verifying.estimate(rows, 1 + round(self._widening * width))
             draft = max(self.drafting.estimate(1, width) - slot_ms * width, 0.0)
             width_ms.append(max(verify + draft, width_ms[-1]))
         return RoundPrice(width_ms, slot_ms)
-
-
-class Unlearning:
-    """Plans as another does before it has seen anything: what a recorded run drafts tells nothing of earlier rounds."""
-
-    def __init__(self, plan: Lookahead) -> None:
-        self.name = f"{plan.name}, unlearning"
-        self._plan = plan
-
-    def plan(self, asks: Sequence[Ask]) -> list[int]:
-        return self._plan.plan(asks)
-
-    def learn(self, rounds: Sequence[Round]) -> None:
-        pass
