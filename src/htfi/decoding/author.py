@@ -14,18 +14,19 @@ from msgspec.structs import replace
 
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft import DraftTree, is_chain
+from htfi.decoding.evidence import Evidence
 from htfi.decoding.form import Forms
 from htfi.decoding.kv import Row
 from htfi.decoding.lookahead import Ask, Fixed, Lookahead, Round
 from htfi.decoding.ports import Floats, Network, Tokenizer
 from htfi.decoding.sampling import Sampling, check_sampling
 from htfi.decoding.sessions import Sessions, ToRead
-from htfi.decoding.settle import settle
+from htfi.decoding.settle import Rule, settle
 from htfi.decoding.stem import Asked, Stem
 from htfi.decoding.strategy import Outcome, Plain, Strategy
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.domain.writing import Dialect, DraftRound, Refusal, Request, Writing
+from htfi.domain.writing import Dialect, DraftRound, Refusal, Request, Spoken, Writing
 
 
 @dataclass(slots=True, eq=False)
@@ -36,6 +37,7 @@ class _Job:
     stem: Stem
     pending: list[int] = field(default_factory=list[int])
     row: Row | None = None
+    is_read: bool = False
     num_reused: int = 0
     rounds: list[DraftRound] = field(default_factory=list[DraftRound])
 
@@ -65,6 +67,7 @@ class LocalAuthor:
         lookahead: Lookahead | None = None,
         drafted_by: str = "",
         clock: Callable[[], float] = time.perf_counter,
+        rule: Rule = settle,
     ) -> None:
         if tokenizer.vocab_size > network.shape.vocab_size:
             raise InvalidInput(
@@ -78,12 +81,19 @@ class LocalAuthor:
         self.lookahead: Lookahead = lookahead or Fixed(0 if strategy is None else 4)
         self._drafted_by = drafted_by
         self._clock = clock
+        self.evidence = Evidence()
+        self._rule = rule
         self._forms = Forms(self.vocabulary)
         self._opening = list(opening)
 
     @property
     def dialect(self) -> Dialect:
         return self.vocabulary.dialect
+
+    @property
+    def spoken(self) -> Spoken:
+        told = self.evidence
+        return Spoken(told.num_answers, told.num_tokens, told.num_passes, told.acceptance)
 
     def write(self, requests: Sequence[Request]) -> list[Writing | Refusal]:
         """One answer per request, in order; what cannot be answered is refused with a reason."""
@@ -122,7 +132,7 @@ class LocalAuthor:
         return answers
 
     def ask(self, request: Request, again: list[int] | None = None) -> Asked | Refusal:
-        """The request in token ids, or why this model can never answer it; `again` is its prompt where ids are known."""
+        """The request in token ids, or why this model can never answer it; `again` is its prompt in ids."""
         sampling = Sampling(request.temperature, request.top_k, request.top_p)
         try:
             check_sampling(sampling)
@@ -190,6 +200,8 @@ class LocalAuthor:
             ready = [(job, after[-1:]) for job, after in zip(writing, logits, strict=True) if not job.pending]
             jobs = [job for job, _ in ready]
             self._settle(jobs, [DraftTree() for _ in jobs], [after for _, after in ready], writing, answers)
+            for _ in jobs:
+                self.evidence.note_round(0, 0)
             return
         jobs = list(writing)
         stems = [job.stem for job in jobs]
@@ -202,6 +214,9 @@ class LocalAuthor:
         verified_s = self._clock()
         width = max(size + len(tree) for size, tree in zip(sizes, trees, strict=True))
         draft_ms, verify_ms = 1e3 * (drafted_s - began_s), 1e3 * (verified_s - drafted_s)
+        for tree, num in zip(trees, accepted, strict=True):
+            self.evidence.note_round(tree.depth, num)
+        self.evidence.note_time(draft_ms, verify_ms)
         self.lookahead.learn(
             [
                 Round(stem.asked.request.kind, tree.depth, num, draft_ms, verify_ms, len(jobs), width)
@@ -211,7 +226,10 @@ class LocalAuthor:
 
     def _speculate(self, stems: Sequence[Stem]) -> list[DraftTree]:
         asks = [Ask(stem.asked.request.kind, _cap(stem)) for stem in stems]
-        return self.strategy.speculate(stems, self.lookahead.plan(asks))
+        try:
+            return self.strategy.speculate(stems, self.lookahead.plan(asks))
+        except DependencyUnavailable:  # an answer needs the target alone
+            return [DraftTree() for _ in stems]
 
     def _verify(self, jobs: Sequence[_Job], trees: Sequence[DraftTree]) -> list[Floats]:
         """The logits [1 + n, V] of each job: after its settled text, then after each node of its tree."""
@@ -238,7 +256,7 @@ class LocalAuthor:
         Returns how many chosen tokens of each tree stood.
         """
         stems = [job.stem for job in jobs]
-        outcomes = settle(stems, trees, logits)
+        outcomes = self._rule(stems, trees, logits)
         for job, tree, outcome in zip(jobs, trees, outcomes, strict=True):
             answer = self._take(job, tree, outcome)
             if answer is not None:
@@ -258,8 +276,9 @@ class LocalAuthor:
         if len(tree):
             length = _row(job).length - len(tree)
             self.sessions.keep(_row(job), length, outcome.path, wipe=not outcome.sound)
-        if job.rounds or job.pending:
+        if job.is_read:  # the first token comes of the prompt alone
             job.rounds.append(_told(tree, outcome))
+        job.is_read = True
         job.pending = []
         for node in outcome.path:
             stem.tokens.append(tree.tokens[node])
@@ -270,6 +289,7 @@ class LocalAuthor:
         if not stem.is_done:
             return None
         self._leave(job)
+        self.evidence.note_answer(len(stem.tokens))
         fields = stem.asked.form.fields(stem.tokens)
         return Writing(
             fields,

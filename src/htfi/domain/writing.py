@@ -78,12 +78,12 @@ class Request(msgspec.Struct, frozen=True):
     form: Form
     seed: int = 0
     temperature: float = 0.0
-    top_k: int = 0  # 0 keeps all tokens
-    top_p: float = 1.0
     deadline_ms: float = 1_000.0
     shared: int = 0
     kind: str = ""
     max_draft: int | None = None
+    top_k: int = 0  # 0 keeps all tokens
+    top_p: float = 1.0
 
 
 class DraftRound(msgspec.Struct, frozen=True, gc=False):
@@ -110,6 +110,16 @@ class Writing(msgspec.Struct, frozen=True):
     strategy: str = ""
     draft: str = ""  # name and version of the draft, where one guessed ahead
     rounds: tuple[DraftRound, ...] = ()  # one for each pass of the target after the prompt's
+
+
+class Spoken(msgspec.Struct, frozen=True):
+    """What an author's speculation has come to so far. `acceptance`: the share of drafted places that stood."""
+
+    num_answers: int
+    num_tokens: int
+    num_passes: int
+    acceptance: float
+    alarm: str = ""  # where acceptance has fallen below its usual range
 
 
 class Refusal(msgspec.Struct, frozen=True):

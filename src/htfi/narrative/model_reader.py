@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from htfi.domain.decision import View, Wording
-from htfi.domain.writing import Refusal, Request, Writing
+from htfi.domain.writing import Refusal, Request, Spoken, Writing
 from htfi.narrative.answer import AS_STATED, Trust, to_view, understand, view_form
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.ports import Author
@@ -28,6 +28,10 @@ class ModelReader:
     @property
     def version(self) -> str:
         return self._author.version
+
+    @property
+    def spoken(self) -> Spoken | None:
+        return self._author.spoken
 
     def read(self, questions: Sequence[Question], deadline_ms: float) -> list[View]:
         """One view per question; questions on the same news are read once (prefix reuse)."""

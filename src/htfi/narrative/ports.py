@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from htfi.domain.decision import View
-from htfi.domain.writing import Dialect, Refusal, Request, Writing
+from htfi.domain.writing import Dialect, Refusal, Request, Spoken, Writing
 from htfi.narrative.question import Question
 
 
@@ -14,6 +14,11 @@ class Reader(Protocol):
     @property
     def version(self) -> str:
         """Name and version, for the record of a decision."""
+        ...
+
+    @property
+    def spoken(self) -> Spoken | None:
+        """What the model behind it has done; None where there is none, or none of ours."""
         ...
 
     def read(self, questions: Sequence[Question], deadline_ms: float) -> list[View]:
@@ -31,6 +36,11 @@ class Author(Protocol):
 
     @property
     def dialect(self) -> Dialect: ...
+
+    @property
+    def spoken(self) -> Spoken | None:
+        """What its speculation has come to; None where it does not tell."""
+        ...
 
     def write(self, requests: Sequence[Request]) -> list[Writing | Refusal]:
         """One answer per request, in order; what cannot be answered is refused with a reason, never raised."""

@@ -11,6 +11,7 @@ class TemplateReader:
     """Direction 0, confidence 0, whatever the news says: no model has read it."""
 
     version = "template-reader/1"
+    spoken = None
 
     def __init__(self, config: NarrativeConfig | None = None) -> None:
         self._config = config or NarrativeConfig()

@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from htfi.domain.decision import Plan, Rung, View
+from htfi.domain.writing import Spoken
 from htfi.narrative.ports import Reader
 from htfi.narrative.question import Question
 
@@ -50,6 +51,12 @@ class Readings:
     def models(self) -> dict[str, str]:
         """The readers by rung, for the record of a decision."""
         return {f"reader.{rung.value}": reader.version for rung, reader in self._readers.items()}
+
+    @property
+    def spoken(self) -> dict[Rung, Spoken]:
+        """What the models that read have done so far."""
+        told = {rung: reader.spoken for rung, reader in self._readers.items()}
+        return {rung: spoken for rung, spoken in told.items() if spoken is not None and spoken.num_answers}
 
     def has(self, series: str, question: Question, rung: Rung) -> bool:
         """Whether these news were read for this series, at this rung or one above it."""

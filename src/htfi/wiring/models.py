@@ -13,7 +13,7 @@ from htfi.decoding.config import DecodingConfig
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import Rung
 from htfi.domain.errors import InvalidInput
-from htfi.domain.writing import Refusal, Request, Writing
+from htfi.domain.writing import Refusal, Request, Spoken, Writing
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.model_reader import ModelReader
 from htfi.narrative.ports import Author, Reader
@@ -86,6 +86,10 @@ class LazyAuthor:
         self._author: Author | None = None
         self.version = opened.version
         self.dialect = Vocabulary(opened.tokenizer).dialect
+
+    @property
+    def spoken(self) -> Spoken | None:
+        return self._author.spoken if self._author is not None else None
 
     def write(self, requests: Sequence[Request]) -> list[Writing | Refusal]:
         """One answer per request, in order. Raises: InvalidInput, DependencyUnavailable when it cannot be loaded."""

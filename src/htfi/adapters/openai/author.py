@@ -55,6 +55,10 @@ class OpenAIAuthor:
         return Dialect.PLAIN
 
     @property
+    def spoken(self) -> None:
+        """How a model elsewhere decodes is not known here."""
+
+    @property
     def spent(self) -> Spent:
         """Tokens, money and calls so far."""
         return self._budget.spent
@@ -127,6 +131,10 @@ class OpenAIAuthor:
             "seed": request.seed & _MAX_SEED,
             "response_format": {"type": "json_schema", "json_schema": form},
         }
+        if request.top_p < 1.0:
+            parameters["top_p"] = request.top_p
+        if request.top_k:
+            parameters["top_k"] = request.top_k  # not OpenAI's own, but of vLLM, llama.cpp and others
         return msgspec.json.encode(
             {
                 "model": self._config.model,

@@ -1,7 +1,7 @@
 """What a run says at its end: how good the forecasts were, how much was done, and where everything is."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from htfi.apps.cli.view_text import QUIET, REGIME_STYLE, clip
-from htfi.domain.decision import Regime
+from htfi.domain.decision import Regime, Rung
+from htfi.domain.writing import Spoken
 from htfi.forecasting.scoreboard import ScoreRow
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Totals:
     ledger_size: int
     ledger_root: str
     outputs: Sequence[Path]
+    spoken: Mapping[Rung, Spoken] = field(default_factory=dict[Rung, Spoken])
 
 
 def print_summary(console: Console, run: "Run", outputs: Sequence[Path], elapsed_s: float) -> None:
@@ -51,6 +53,7 @@ def print_summary(console: Console, run: "Run", outputs: Sequence[Path], elapsed
         ledger_size=run.ledger.size,
         ledger_root=run.ledger.root().hex(),
         outputs=outputs,
+        spoken=run.loop.rooms.readings.spoken,
     )
     for line in summary(totals, console.width):
         console.print(line, soft_wrap=True)
@@ -101,6 +104,15 @@ def _append_score(line: Text, row: ScoreRow | None, baseline: ScoreRow | None, w
     line.append(f"{row.coverage90:>8.1%}", "" if honest else _WORSE)
 
 
+def _spoken(spoken: Spoken) -> str:
+    """What a model wrote, and how far its draft spared it passes."""
+    told = f"{spoken.num_answers:,} views of {spoken.num_tokens:,} tokens"
+    if not spoken.acceptance:
+        return told
+    rate = spoken.num_tokens / spoken.num_passes
+    return f"{told}, {rate:.1f} by each pass of the target; {spoken.acceptance:.0%} of what was drafted stood"
+
+
 def _facts(totals: Totals) -> list[Text]:
     num_here = totals.num_decisions - totals.num_before
     rate = num_here / totals.elapsed_s if totals.elapsed_s > 0 else 0.0
@@ -110,6 +122,10 @@ def _facts(totals: Totals) -> list[Text]:
     facts = [("done", f"{done}; {num_here:,} in {totals.elapsed_s:.1f} s, {rate:,.0f} a second")]
     if totals.num_withheld:
         facts.append(("withheld", f"{totals.num_withheld:,} by policy, recorded but not released"))
+    for rung, spoken in totals.spoken.items():
+        facts.append((rung.value, _spoken(spoken)))
+        if spoken.alarm:
+            facts.append(("", spoken.alarm))
     reasons = sorted(totals.quarantine.items(), key=lambda item: -item[1])
     aside = "; ".join(f"{count:,} {clip(reason, 40)}" for reason, count in reasons)
     facts.append(
