@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from htfi.decoding.acceptance_alarm import AcceptanceAlarm, Change
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft import DraftTree, is_chain
 from htfi.decoding.evidence import Evidence
@@ -68,6 +69,7 @@ class LocalAuthor:
         drafted_by: str = "",
         clock: Callable[[], float] = time.perf_counter,
         rule: Rule = settle,
+        alarm: AcceptanceAlarm | None = None,
     ) -> None:
         if tokenizer.vocab_size > network.shape.vocab_size:
             raise InvalidInput(
@@ -81,6 +83,8 @@ class LocalAuthor:
         self.lookahead: Lookahead = lookahead or Fixed(0 if strategy is None else 4)
         self._drafted_by = drafted_by
         self._clock = clock
+        self._alarm = alarm
+        self._warning = ""
         self.evidence = Evidence()
         self._rule = rule
         self._forms = Forms(self.vocabulary)
@@ -93,7 +97,7 @@ class LocalAuthor:
     @property
     def spoken(self) -> Spoken:
         told = self.evidence
-        return Spoken(told.num_answers, told.num_tokens, told.num_passes, told.acceptance)
+        return Spoken(told.num_answers, told.num_tokens, told.num_passes, told.acceptance, self._warning)
 
     def write(self, requests: Sequence[Request]) -> list[Writing | Refusal]:
         """One answer per request, in order; what cannot be answered is refused with a reason."""
@@ -214,8 +218,9 @@ class LocalAuthor:
         verified_s = self._clock()
         width = max(size + len(tree) for size, tree in zip(sizes, trees, strict=True))
         draft_ms, verify_ms = 1e3 * (drafted_s - began_s), 1e3 * (verified_s - drafted_s)
-        for tree, num in zip(trees, accepted, strict=True):
+        for stem, tree, num in zip(stems, trees, accepted, strict=True):
             self.evidence.note_round(tree.depth, num)
+            self._watch(stem.asked.request.kind, tree.depth, num)
         self.evidence.note_time(draft_ms, verify_ms)
         self.lookahead.learn(
             [
@@ -223,6 +228,16 @@ class LocalAuthor:
                 for stem, tree, num in zip(stems, trees, accepted, strict=True)
             ]
         )
+
+    def _watch(self, kind: str, num_drafted: int, num_stood: int) -> None:
+        change = self._alarm.learn(kind, num_drafted, num_stood) if self._alarm else None
+        if change is Change.RAISED:
+            self._warning = (
+                f"{change.value}, at answer {self.evidence.num_answers:,}: is the draft stale, or was it changed? "
+                "Answers are the target's own all the same, only later"
+            )
+        elif change is Change.CLEARED:
+            self._warning = ""
 
     def _speculate(self, stems: Sequence[Stem]) -> list[DraftTree]:
         asks = [Ask(stem.asked.request.kind, _cap(stem)) for stem in stems]

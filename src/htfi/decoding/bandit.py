@@ -38,10 +38,11 @@ class Bandit:
     """
 
     name = "bandit"
+    LENGTHS = (0, 1, 2, 3, 4, 6, 8, 12, 16)
 
     def __init__(
         self,
-        lengths: Sequence[int] = (0, 1, 2, 3, 4, 6, 8, 12, 16),
+        lengths: Sequence[int] = LENGTHS,
         caution: float = 0.2,
         memory_rounds: float = 400.0,
     ) -> None:

@@ -1,16 +1,25 @@
 """Joins a target and a draft: which strategy guesses ahead and which plan says how far. wiring.models asks for it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from htfi.decoding.acceptance_alarm import AcceptanceAlarm
 from htfi.decoding.author import LocalAuthor
+from htfi.decoding.bandit import Bandit
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.costs import DRAFT_PRIOR, NominalCosts
+from htfi.decoding.draft import DraftTree
 from htfi.decoding.lookahead import Ask, ClosedForm, Fixed, Lookahead, LookaheadConfig, Round
 from htfi.decoding.sessions import Sessions
+from htfi.decoding.stem import Stem
 from htfi.decoding.strategies.chain import Chain
-from htfi.decoding.strategy import Plain, Strategy
-from htfi.domain.errors import InvalidInput
+from htfi.decoding.strategies.jacobi import Jacobi
+from htfi.decoding.strategies.lookup import Lookup
+from htfi.decoding.strategies.tree import Tree
+from htfi.decoding.strategy import Outcome, Plain, Strategy
 from htfi.wiring.open_folder import OpenFolder
+
+_WITHOUT_DRAFT = ("plain", "lookup", "jacobi")
+_REPLAYED = ("nominal", "fixed")  # look-aheads under which a run drafts the same again
 
 
 def speculative_author(target: OpenFolder, draft: OpenFolder, config: DecodingConfig) -> LocalAuthor:
@@ -18,7 +27,6 @@ def speculative_author(target: OpenFolder, draft: OpenFolder, config: DecodingCo
 
     Raises: InvalidInput, DependencyUnavailable.
     """
-    strategy = build_strategy(draft, config)
     return LocalAuthor(
         target.network,
         target.tokenizer,
@@ -26,35 +34,46 @@ def speculative_author(target: OpenFolder, draft: OpenFolder, config: DecodingCo
         config,
         target.tokenizer.opening,
         target.folder.digest,
-        strategy,
+        build_strategy(target, draft, config),
         build_lookahead(config),
-        drafted_by=draft.version if config.strategy in DRAFTED else "",
+        drafted_by="" if config.strategy in _WITHOUT_DRAFT else draft.version,
+        alarm=AcceptanceAlarm(),
     )
 
 
-DRAFTED = ("chain", "tree", "jacobi", "outcomes")
-
-
-def build_strategy(draft: OpenFolder, config: DecodingConfig) -> Strategy:
-    """Raises: InvalidInput, DependencyUnavailable when the draft cannot be loaded."""
+def build_strategy(target: OpenFolder, draft: OpenFolder, config: DecodingConfig) -> Strategy:
+    """The strategy that `config` names. Raises: InvalidInput, DependencyUnavailable when the draft cannot be loaded."""
     match config.strategy:
-        case "plain":
-            return Plain()
         case "chain":
             return Chain(Sessions(draft.network, config))
-        case other:
-            raise InvalidInput(f"decoding.strategy '{other}' is not known")
+        case "tree":
+            sessions = Sessions(draft.network, config)
+            return _replayed(lambda: Tree(sessions), config)
+        case "lookup":
+            vocab_size = target.network.shape.vocab_size
+            return _replayed(lambda: Lookup(vocab_size), config)
+        case "jacobi":
+            return _replayed(Jacobi, config)
+        case _:
+            return Plain()
 
 
 def build_lookahead(config: DecodingConfig) -> Lookahead:
+    """The plan that `config` names."""
     limits = LookaheadConfig(max_length=config.max_draft, off_above_rows=config.plain_above)
     match config.lookahead:
         case "fixed":
             return Fixed(config.max_draft)
         case "measured":
             return ClosedForm(config=limits)
+        case "bandit":
+            return Bandit([length for length in Bandit.LENGTHS if length <= config.max_draft])
         case _:
             return Unlearning(ClosedForm(NominalCosts(), NominalCosts(DRAFT_PRIOR), config=limits))
+
+
+def _replayed(make: Callable[[], Strategy], config: DecodingConfig) -> Strategy:
+    return Afresh(make) if config.lookahead in _REPLAYED else make()
 
 
 class Unlearning:
@@ -69,3 +88,29 @@ class Unlearning:
 
     def learn(self, rounds: Sequence[Round]) -> None:
         pass
+
+
+class Afresh:
+    """A strategy that begins anew whenever no answer is under way, for the same reason."""
+
+    def __init__(self, make: Callable[[], Strategy]) -> None:
+        self._make = make
+        self._inner = make()
+        self._stems: set[int] = set()
+        self.name = self._inner.name
+
+    def speculate(self, stems: Sequence[Stem], lengths: Sequence[int]) -> list[DraftTree]:
+        self._stems.update(map(id, stems))
+        return self._inner.speculate(stems, lengths)
+
+    def verifying(self, stems: Sequence[Stem], trees: Sequence[DraftTree]) -> None:
+        self._inner.verifying(stems, trees)
+
+    def settle(self, stem: Stem, tree: DraftTree, outcome: Outcome) -> None:
+        self._inner.settle(stem, tree, outcome)
+
+    def leave(self, stem: Stem) -> None:
+        self._inner.leave(stem)
+        self._stems.discard(id(stem))
+        if not self._stems:
+            self._inner = self._make()
