@@ -20,6 +20,7 @@ _MOST_PLACES = int(_WINDOWS[-1]) - 1
 _LEAST_GAIN = 0.02  # over plain sampling: below it guessing is not worth its risk
 _DRAFT_GAIN = 0.03  # over the target's own guesses, which need no second network
 _MEMORY_ROUNDS = 200.0
+_PROBE_ROUNDS = 20  # one in so many tries the window beside the best
 _REFRESH = 32  # rounds; a curve that only fades changes slowly
 _PRIOR_RATES = (0.96, 0.88)  # of the first place guessed and of far ones
 _PRIOR_WEIGHT = 8.0
@@ -100,10 +101,15 @@ class LeastTime:
         self._target: Costs = NominalCosts(TARGET_PRIOR) if target is None else target
         self._draft: Costs = NominalCosts(DRAFT_PRIOR) if draft is None else draft
         self._survival = {source: PlaceSurvival() for source in Source}
+        self._num_rounds = 0
 
     def next(self, standing: Standing) -> Step:
         curves = {source: of.curve() for source, of in self._survival.items()}
-        return least_time(standing, curves, self._target.estimate, self._draft.estimate)
+        step = least_time(standing, curves, self._target.estimate, self._draft.estimate)
+        self._num_rounds += 1
+        if self._num_rounds % _PROBE_ROUNDS:
+            return step
+        return _beside(step, int(standing.left.max()), upwards=bool(self._num_rounds // _PROBE_ROUNDS % 2))
 
     def learn(self, seen: Seen) -> None:
         num_guesses, source = seen.step
@@ -141,6 +147,13 @@ def least_time(standing: Standing, survival: Mapping[Source, Doubles], target_ms
         if each[at] < (1.0 - gain) * least:
             best, least = Step(windows[at] - 1, source), float(each[at])
     return best
+
+
+def _beside(step: Step, most: int, upwards: bool) -> Step:
+    """The next longer or shorter window: what is never tried is never learnt, and its neighbour costs little."""
+    at = int(np.searchsorted(_WINDOWS, step.num_guesses + 1)) + (1 if upwards else -1)
+    window = int(_WINDOWS[min(max(at, 0), len(_WINDOWS) - 1)])
+    return Step(min(window, most) - 1, step.source)
 
 
 class PlaceSurvival:

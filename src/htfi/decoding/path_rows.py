@@ -10,6 +10,10 @@ from htfi.decoding.kv import HIDDEN, Row
 from htfi.decoding.ports import Floats, Ids, Pass
 from htfi.decoding.sessions import Sessions
 
+_GAPS = (
+    1 / 6
+)  # of the slots: a gap costs its tokens in a pass or two, moving a row about as much as one token
+
 
 class PathRows:
     """Rows that began with one prefix, in the order of their paths. `lengths` [N] is what each holds.
@@ -95,14 +99,15 @@ class PathRows:
         self._set_lengths(lengths)
 
     def leave(self, stays: NDArray[np.bool_]) -> None:
-        """Let go of the rows where `stays` [N] is false, and close the gaps, for a wide pass pays for each."""
+        """Let go of the rows where `stays` [N] is false, and close the gaps once they are worth moving all others."""
         for row, is_here in zip(self.rows, stays, strict=True):
             if not is_here:
                 self._sessions.close(row)
         self.rows[:] = [row for row, is_here in zip(self.rows, stays, strict=True) if is_here]
         self.lengths = self.lengths[stays]
-        if self.rows:
-            self._sessions.arena.close_gaps()
+        arena = self._sessions.arena
+        if self.rows and arena.num_slots - arena.num_rows >= _GAPS * arena.num_slots:
+            arena.close_gaps()
 
     def wipe(self) -> None:
         """Clear the rows, where they may hold what is not finite."""
