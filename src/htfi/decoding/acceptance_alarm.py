@@ -28,7 +28,7 @@ class Change(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AlarmConfig:
-    """`rounds_per_false_alarm`: at most one in as many rounds of usual acceptance, on average. `shift`: in log-odds, the
+    """`rounds_per_false_alarm`: at most one in as many rounds of usual acceptance. `shift`: in log-odds, the
     drop that is looked for, at least `least_drop`; drops below about half of it are left to `Survival`.
     `warm_rounds` of a kind teach what is usual, `memory_rounds` later ones follow slow change, by no more than `slack`
     in log-odds below what was first learnt, or poison in small doses would pass for usual."""

@@ -44,7 +44,7 @@ class Bandit:
         self,
         lengths: Sequence[int] = LENGTHS,
         caution: float = 0.2,
-        memory_rounds: float = 400.0,
+        memory_rounds: float = 200.0,
     ) -> None:
         if not lengths or list(lengths) != sorted(set(lengths)) or lengths[0] < 0:
             raise InvalidInput("bandit: give rising lengths ≥ 0")

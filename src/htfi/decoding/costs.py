@@ -15,11 +15,13 @@ from htfi.domain.errors import InvalidInput
 
 _ROW_KNOTS = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256, 512], np.float64)
 _TOKEN_KNOTS = np.array([1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64, 128], np.float64)
-_WINDOW = 16  # passes remembered a bucket
+_WINDOW = 48  # passes remembered a bucket
 _SKIP = 3  # of four passes of a size that is well known, three are not looked at: learning takes time as well
 _HALF_LIFE = 256  # passes looked at until what a bucket holds counts half: machines change their pace
+_PLANE_WEIGHT = 6.0  # passes: what the plane through all buckets weighs against one
+_KNOWN = 16  # passes in a bucket from which on most are not looked at
 _SETTLED = 8  # passes in a bucket before it has a say in the machine's pace
-_PACE_STEP, _PACE_CLIP = 0.03, 0.7  # of one pass, in logarithms: an outlier moves it by 2%
+_PACE_STEP, _PACE_CLIP = 0.1, 0.5  # of one pass, in logarithms: an outlier moves it by 5%
 _REFIT_PASSES = 32  # looked at between two refits once much was seen; a refit takes about 0.3 ms
 
 
@@ -96,7 +98,7 @@ class PassCosts:
         if window is None:
             window = self._buckets[bucket] = deque(maxlen=_WINDOW)
             self._refit_at = self._num_seen + 1  # a new size says more than one more of an old one
-        if not 0.0 <= ms < math.inf or (len(window) == _WINDOW and self._num_told & _SKIP):
+        if not 0.0 <= ms < math.inf or (len(window) >= _KNOWN and self._num_told & _SKIP):
             return
         if len(window) >= _SETTLED and ms > 0.0:
             # pace follows the whole machine, so that what was not done lately is not taken for cheap
@@ -140,7 +142,7 @@ def _surface(plane: Plane, seen: dict[tuple[int, int], tuple[float, float]]) -> 
     rows, tokens = _ROW_KNOTS[:, None], _TOKEN_KNOTS[None, :]
     table = plane.fixed + plane.per_row * rows + (plane.per_token + plane.per_cell * rows) * tokens
     for bucket, (ms, weight) in seen.items():
-        table[bucket] += (ms - table[bucket]) * weight / (weight + 1.0)
+        table[bucket] += (ms - table[bucket]) * weight / (weight + _PLANE_WEIGHT)
     rising = np.maximum.accumulate(np.maximum.accumulate(table, 0), 1)
     falling = np.minimum.accumulate(np.minimum.accumulate(table[::-1, ::-1], 0), 1)[::-1, ::-1]
     return (rising + falling) / 2.0

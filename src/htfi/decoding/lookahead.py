@@ -18,6 +18,7 @@ _PURSE_AT_FIRST, _PURSE = (
     12.0,
 )  # plain rounds' time that speculation on a kind may lose: at once, and at most
 _RESERVE = 2.0  # not spent on probes
+_ASTRAY_ROUNDS = 8
 _LEAST_MS = 1e-4
 
 
@@ -140,7 +141,11 @@ class ClosedForm:
             return [0] * len(caps)
         alone = len(caps) == 1
         lengths = [self._ladder(asks[0].kind)[caps[0]]] if alone else self._together(asks, caps)
-        return lengths if any(lengths) else self._probe(asks, caps)
+        if not any(lengths):
+            return self._probe(asks, caps)
+        if self._measures and self._num_learnt % _ASTRAY_ROUNDS == _ASTRAY_ROUNDS - 1:
+            return self._astray(lengths, caps)
+        return lengths
 
     def learn(self, rounds: Sequence[Round]) -> None:
         if not rounds:
@@ -215,6 +220,15 @@ class ClosedForm:
         admitted = admit([curve(kind) for kind, _ in asks], caps, price)
         least = (1.0 + self.config.margin) * len(asks) / price.width_ms[0]
         return admitted.lengths if admitted.tokens_per_ms > least else [0] * len(asks)
+
+    def _astray(self, lengths: Sequence[int], caps: Sequence[int]) -> list[int]:
+        """Beside the best, longer and shorter by turns: about the best costs are flat, and unknown if never paid."""
+        if self._num_learnt // _ASTRAY_ROUNDS % 2:
+            return [length and max(length - 1, 1) for length in lengths]
+        return [
+            length and min(length + max(length // 2, 1), cap)
+            for length, cap in zip(lengths, caps, strict=True)
+        ]
 
     def _probe(self, asks: Sequence[Ask], caps: Sequence[int]) -> list[int]:
         """A token each where plain is thought better, once the purse can bear that none is accepted."""

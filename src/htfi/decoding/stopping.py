@@ -36,6 +36,7 @@ class Threshold:
         self._limit_nats = limit_nats
 
     def goes_on(self, entropies_nats: Sequence[float], hurdle: float) -> bool:
+        del hurdle
         return entropies_nats[-1] <= self._limit_nats
 
     def learn(self, entropies_nats: Sequence[float], accepted: int) -> None:
