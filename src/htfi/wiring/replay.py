@@ -74,14 +74,18 @@ def replay(decision: Decision, run: Path, target: Path | None) -> Replay:
         kind="view",
     )
     plain = _written(opened.author(settings.decoding), wording, request)
-    drafted = _written(_author(opened, settings.decoding, Recorded(wording.rounds)), wording, request)
     problems: list[str] = []
     if plain.tokens != wording.tokens:
         problems.append("the target, decoding alone, writes other tokens")
-    if drafted.tokens != wording.tokens:
-        problems.append("the target, verifying the recorded drafts, writes other tokens")
-    if drafted.rounds != wording.rounds:
-        problems.append("the target finds otherwise on a recorded draft")
+    try:
+        drafted = _written(_author(opened, settings.decoding, Recorded(wording.rounds)), wording, request)
+    except IntegrityError as error:
+        problems.append(f"the recorded drafts cannot be verified again: {error}")
+    else:
+        if drafted.tokens != wording.tokens:
+            problems.append("the target, verifying the recorded drafts, writes other tokens")
+        if drafted.rounds != wording.rounds:
+            problems.append("the target finds otherwise on a recorded draft")
     if not problems and _said(plain, opened, view) != _kept(view):
         problems.append("the view does not follow from the tokens")
     return Replay(wording, plain, vocabulary, problems)
