@@ -3,7 +3,6 @@
 Seeds were fixed beforehand. FALSE_ALARM bounds how likely a right author is refused in any of the cases (Bonferroni).
 """
 
-import itertools
 from collections import Counter
 
 import numpy as np
@@ -15,7 +14,6 @@ from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft import DraftTree
 from htfi.decoding.entropy import EntropyAware
 from htfi.decoding.lookahead import Fixed as FixedLength
-from htfi.decoding.rejection import laws
 from htfi.decoding.sessions import Sessions
 from htfi.decoding.settle import Rule, settle
 from htfi.decoding.settle_rejection import Rejection
@@ -26,6 +24,7 @@ from htfi.decoding.strategy import Strategy
 from htfi.domain.errors import InvalidInput
 from htfi.domain.writing import Choice, Fixed, Form, Mark, Refusal, Request, Text, Words, Writing
 from tiny_network import TinyNetwork, TinyTokenizer
+from writing_laws import law_of_writings
 
 FALSE_ALARM = 1e-4
 NUM_TEXTS = 400
@@ -72,7 +71,7 @@ def drawn(*widths: int, **settings: float) -> Drawn:
 
 
 def question(seed: int, form: Form = FORM, **sampling: float) -> Request:
-    return Request((Mark("news"), Text(" it rose")), form, seed=seed, **{"temperature": 1.0, **sampling})
+    return Request((Mark("news"), Text(" it rose")), form, seed=seed, **{"temperature": 2.0, **sampling})
 
 
 def written(answers: list[Writing | Refusal]) -> list[Writing]:
@@ -84,29 +83,8 @@ def tokens_of(writer: LocalAuthor, requests: list[Request]) -> list[tuple[int, .
     return [writing.tokens for writing in written(writer.write(requests))]
 
 
-def law_of_writings(request: Request) -> dict[tuple[int, ...], float]:
-    """Every writing of the form with its probability, from the target read alone."""
-    reader = author(None, 0)
-    asked = reader.ask(request)
-    assert not isinstance(asked, Refusal)
-    so, end = TOKENIZER.encode(" so"), [TOKENIZER.special("</view>")]
-    options = [TOKENIZER.special(f"<{name}>") for name in ("up", "flat", "down")]
-    law: dict[tuple[int, ...], float] = {}
-    for first, then, last in itertools.product(options, repeat=3):
-        tokens = [TOKENIZER.special("<view>"), first, *so, then, last, *end]
-        opened = reader.sessions.open(asked.prompt, asked.limit)
-        (after,) = reader.sessions.extend([opened.row], [tokens])
-        reader.sessions.close(opened.row)
-        chance = 1.0
-        for place, step, _ in asked.form.choices(tokens):
-            (here,) = laws(after[place - 1][None], step.admitted, asked.sampling)
-            chance *= here[list(step.admitted.ids).index(tokens[place])]
-        law[tuple(tokens)] = float(chance)
-    return law
-
-
 def p_value(writer: LocalAuthor, num_texts: int = NUM_TEXTS, **sampling: float) -> float:
-    law = law_of_writings(question(0, **sampling))
+    law = law_of_writings(author(None, 0), question(0, **sampling))
     counts = Counter(tokens_of(writer, [question(seed, **sampling) for seed in range(num_texts)]))
     assert set(counts) <= set(law)
     return fit([counts[tokens] for tokens in law], list(law.values())).p_value
