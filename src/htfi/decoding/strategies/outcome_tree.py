@@ -180,7 +180,13 @@ class OutcomeTree:
         self.branches = self.end = None
         self.num_told = 0
         alive = {id(root)}
-        self.nodes = [node for node in self.nodes if _lives(node, alive)]
+        known, self.nodes = self.nodes, []
+        for node in known:
+            if id(node.parent) in alive:
+                alive.add(id(node))
+                self.nodes.append(node)
+            elif node not in path:
+                node.parent = node.logits = None  # no circle is left: what is forgotten is freed at once
         for number, node in enumerate(self.nodes, 1):
             node.number = number
         root.number = 0
@@ -203,10 +209,3 @@ def last_forced(node: Node) -> Node:
     while node.own is not None and node.forces:
         node = node.own
     return node
-
-
-def _lives(node: Node, alive: set[int]) -> bool:
-    if id(node.parent) not in alive:
-        return False
-    alive.add(id(node))
-    return True

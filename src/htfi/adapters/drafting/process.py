@@ -1,0 +1,337 @@
+"""The draft's process as the author sees it: started, told of outcomes, read from, given up and started anew.
+
+It gives drafts and nothing else depends on it: where it is slow, blocks are shorter; where it is dead, hangs or
+writes nonsense, there are none until it was started again, after a pause that doubles each time.
+"""
+
+import os
+import select
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from htfi.adapters.drafting.board import NUM_SLOTS, Board, new_memory
+from htfi.adapters.drafting.messages import (
+    FAILED,
+    READY,
+    Ask,
+    Join,
+    Leave,
+    NewForm,
+    Settled,
+    frame,
+    packed_form,
+)
+from htfi.decoding.form import CompiledForm
+from htfi.decoding.stem import Stem
+from htfi.decoding.strategies.outcome_words import NOTHING, NUM_WORDS, next_epoch, read_on
+from htfi.domain.errors import DependencyUnavailable, IntegrityError
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long the author waits. `block_ms`: for a block, before it goes on with what there is. `hang_ms`: for a sign
+    of life while a block is due. `spin_ms`: looking, before it sleeps. `first_pause_s`: before a new start, doubled
+    up to `last_pause_s`; `start_s`: for the model to be loaded."""
+
+    block_ms: float = 20.0
+    hang_ms: float = 2_000.0
+    spin_ms: float = 0.2
+    first_pause_s: float = 1.0
+    last_pause_s: float = 60.0
+    start_s: float = 60.0
+
+
+@dataclass(slots=True, eq=False)
+class _Seat:
+    """A stem's slot: `ahead` is what the outcome cache held when the last outcome came."""
+
+    slot: int
+    epoch: int
+    ahead: list[int] = field(default_factory=list[int])
+    is_hopeless: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Running:
+    process: subprocess.Popen[bytes]
+    channel: socket.socket
+    board: Board
+    started_s: float
+    is_ready: bool = False
+    seats: dict[int, _Seat] = field(default_factory=dict[int, _Seat])  # by stem
+    forms: dict[int, tuple[int, CompiledForm]] = field(default_factory=dict[int, tuple[int, CompiledForm]])
+    told: bytes = b""
+    behind_since_s: float | None = None
+    behind_beats: int = -1
+
+
+class DraftProcess:
+    """Implements `Foresight`. `command` starts the child, which finds two file descriptors as its last arguments:
+    the channel's and the board's. `tell` hears one line where it fails. Close it in the end."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        tell: Callable[[str], None],
+        patience: Patience | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._command = list(command)
+        self._tell = tell
+        self._patience = patience or Patience()
+        self._clock = clock
+        self._pause_s = self._patience.first_pause_s
+        self._again_s = -1.0  # when it may be started next
+        self._epochs = [0] * NUM_SLOTS
+        self._running: _Running | None = None
+        self._start()
+
+    @property
+    def pid(self) -> int:
+        """Of the child, −1 where there is none."""
+        return self._running.process.pid if self._running else -1
+
+    @property
+    def is_up(self) -> bool:
+        if self._running is None and self._clock() >= self._again_s:
+            self._start()
+        running = self._running
+        if running is not None and not running.is_ready:
+            self._listen(running)
+            if not running.is_ready and self._clock() - running.started_s > self._patience.start_s:
+                self._fail("does not start")
+        return self._running is not None and self._running.is_ready
+
+    def await_ready(self) -> None:
+        """Raises DependencyUnavailable where it does not start, with the reason."""
+        while not self.is_up:
+            if self._running is None:
+                raise DependencyUnavailable("the draft's process did not start")
+            select.select([self._running.channel], [], [], 0.05)
+
+    def blocks(self, stems: Sequence[Stem], lengths: Sequence[int]) -> list[list[int]]:
+        running = self._running
+        if running is None:
+            return [[] for _ in stems]
+        seats = [self._seat(running, stem) for stem in stems]
+        out = b"".join(
+            frame(Ask(seat.slot, length))
+            for seat, length in zip(seats, lengths, strict=True)
+            if seat is not None
+        )
+        if out:
+            self._send(running, out)
+        until_s = self._clock() + (
+            0.0 if running.behind_since_s is not None else 1e-3 * self._patience.block_ms
+        )
+        blocks = [
+            self._block(running, seat, stem, length, until_s) if seat is not None else []
+            for seat, stem, length in zip(seats, stems, lengths, strict=True)
+        ]
+        self._check_pulse(running)
+        return blocks
+
+    def verifying(self) -> None:
+        """It goes on by itself."""
+
+    def settled(self, stem: Stem, tokens: Sequence[int]) -> bool | None:
+        running = self._running
+        seat = running.seats.get(id(stem)) if running is not None else None
+        if running is None or seat is None or seat.is_hopeless:
+            return None
+        seat.ahead = read_on(running.board.read(seat.slot, seat.epoch), seat.epoch, tokens) or []
+        if NOTHING in seat.ahead:
+            seat.ahead, seat.is_hopeless = [], True
+            return None
+        if not stem.is_done:
+            self._epochs[seat.slot] = seat.epoch = next_epoch(seat.epoch)
+            self._send(running, frame(Settled(seat.slot, seat.epoch, list(tokens))))
+        return bool(seat.ahead)
+
+    def leave(self, stem: Stem) -> None:
+        running = self._running
+        seat = running.seats.pop(id(stem), None) if running is not None else None
+        if running is not None and seat is not None:
+            self._send(running, frame(Leave(seat.slot)))
+
+    def refuse(self, why: str) -> None:
+        self._fail(f"wrote nonsense ({why})")
+
+    def close(self) -> None:
+        """End the child: it ends by itself when its channel is closed, and is not asked twice."""
+        running, self._running = self._running, None
+        self._again_s = float("inf")
+        if running is not None:
+            _end(running, wait_s=2.0)
+
+    def __enter__(self) -> "DraftProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _seat(self, running: _Running, stem: Stem) -> _Seat | None:
+        seat = running.seats.get(id(stem))
+        if seat is None:
+            taken = {seat.slot for seat in running.seats.values()}
+            slot = next((slot for slot in range(NUM_SLOTS) if slot not in taken), None)
+            if slot is None:
+                return None
+            self._epochs[slot] = next_epoch(self._epochs[slot])
+            seat = running.seats[id(stem)] = _Seat(slot, self._epochs[slot])
+            asked = stem.asked
+            join = Join(
+                slot,
+                seat.epoch,
+                self._form(running, stem),
+                asked.prompt,
+                asked.num_shared,
+                stem.tokens,
+                asked.request.seed & 0xFFFFFFFFFFFFFFFF,
+                asked.request.kind,
+                *asked.sampling,
+            )
+            self._send(running, frame(join))
+        return None if seat.is_hopeless else seat
+
+    def _form(self, running: _Running, stem: Stem) -> int:
+        """The number that the child knows a form by; it is told of a new one."""
+        form = stem.asked.form
+        known = running.forms.get(id(form))
+        if known is None:
+            known = running.forms[id(form)] = len(running.forms), form  # kept, so that its id stays its own
+            self._send(running, frame(NewForm(known[0], packed_form(stem.asked.request.form))))
+        return known[0]
+
+    def _block(self, running: _Running, seat: _Seat, stem: Stem, length: int, until_s: float) -> list[int]:
+        if _is_whole(stem, seat.ahead, length):
+            running.behind_since_s = None
+            return seat.ahead
+        began_s = self._clock()
+        num_seen = 0
+        while self._running is running:
+            if running.board.has(seat.slot, seat.epoch, num_seen):
+                words = running.board.read(seat.slot, seat.epoch)
+                tokens = read_on(words, seat.epoch) or []
+                if NOTHING in tokens:
+                    seat.is_hopeless = True
+                    return []
+                if _is_whole(stem, tokens, length) or len(words) == NUM_WORDS:
+                    running.behind_since_s = None
+                    return tokens
+                seat.ahead = max(seat.ahead, tokens, key=len)
+                num_seen = sum(packed >> 48 == seat.epoch for packed in words)
+            now_s = self._clock()
+            if now_s >= until_s:
+                if running.behind_since_s is None:
+                    running.behind_since_s, running.behind_beats = now_s, running.board.beats
+                break
+            if now_s - began_s > 1e-3 * self._patience.spin_ms:
+                select.select([running.channel], [], [], min(until_s - now_s, 0.002))
+                self._listen(running)
+        return seat.ahead
+
+    def _check_pulse(self, running: _Running) -> None:
+        """Give it up where nothing moves for long although a block is due."""
+        if self._running is not running or running.behind_since_s is None:
+            return
+        now_s = self._clock()
+        if running.board.beats != running.behind_beats:
+            running.behind_since_s, running.behind_beats = now_s, running.board.beats
+        elif 1e3 * (now_s - running.behind_since_s) > self._patience.hang_ms:
+            self._fail("does not answer")
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        memory = new_memory()
+        try:
+            process = subprocess.Popen(
+                [*self._command, str(theirs.fileno()), str(memory)],
+                pass_fds=(theirs.fileno(), memory),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            board = Board(memory)
+        except OSError as error:
+            ours.close()
+            self._pause(f"cannot be started ({error})")
+            return
+        finally:
+            theirs.close()
+            os.close(memory)
+        ours.settimeout(1e-3 * self._patience.hang_ms)
+        self._running = _Running(process, ours, board, self._clock())
+
+    def _send(self, running: _Running, data: bytes) -> None:
+        if self._running is not running:
+            return
+        try:
+            running.channel.sendall(data)
+        except OSError as error:
+            self._fail("does not listen" if isinstance(error, TimeoutError) else "has ended")
+
+    def _listen(self, running: _Running) -> None:
+        """Hear what it has to say, without waiting."""
+        try:
+            data = running.channel.recv(4096, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not running.is_ready or running.told:
+            running.told += data
+        if running.told.startswith(FAILED) or FAILED in data:
+            running.told = running.told or data[data.index(FAILED) :]
+        if not data:
+            self._fail(
+                running.told[1:].decode(errors="replace") if running.told.startswith(FAILED) else "has ended"
+            )
+        elif running.told.startswith(READY):
+            running.is_ready, running.told = True, b""
+
+    def _fail(self, why: str) -> None:
+        running, self._running = self._running, None
+        if running is None:
+            return
+        running.process.kill()
+        _end(running, wait_s=None)
+        if self._clock() - running.started_s > self._patience.last_pause_s:
+            self._pause_s = self._patience.first_pause_s
+        self._pause(why)
+
+    def _pause(self, why: str) -> None:
+        self._tell(f"the draft's process {why}: answers go on without it, a new start in {self._pause_s:g} s")
+        self._again_s = self._clock() + self._pause_s
+        self._pause_s = min(2.0 * self._pause_s, self._patience.last_pause_s)
+
+
+def _is_whole(stem: Stem, tokens: Sequence[int], length: int) -> bool:
+    """Whether a block holds `length` chosen tokens and what they force, or ends the answer.
+
+    A token that the form does not admit makes it whole too: it is refused by whoever reads it.
+    """
+    form, state = stem.asked.form, stem.state
+    num_chosen = 0
+    for token in tokens:
+        if form.steps[state].forced < 0:
+            num_chosen += 1
+        try:
+            state = form.advance(state, token)
+        except IntegrityError:
+            return True
+        if state == form.done:
+            return True
+    return num_chosen >= length and form.steps[state].forced < 0
+
+
+def _end(running: _Running, wait_s: float | None) -> None:
+    running.channel.close()
+    try:
+        running.process.wait(wait_s)
+    except subprocess.TimeoutExpired:
+        running.process.kill()
+        running.process.wait()

@@ -1,0 +1,108 @@
+"""Starts a draft in a process of its own, and is that process: `python -m htfi.wiring.draft_process`, by hand never.
+
+`open_draft_process` is what the strategy 'outcomes' is built with. The child opens the draft's folder itself.
+"""
+
+import gc
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from htfi.adapters.drafting.board import Board
+from htfi.adapters.drafting.loop import Loop
+from htfi.adapters.drafting.messages import FAILED, READY
+from htfi.adapters.drafting.process import DraftProcess, Patience
+from htfi.decoding.config import DecodingConfig
+from htfi.decoding.sessions import Sessions
+from htfi.decoding.strategies.outcome_drafter import OutcomeDrafter
+from htfi.decoding.vocabulary import Vocabulary
+from htfi.domain.errors import HtfiError
+from htfi.wiring.open_folder import OpenFolder, open_folder
+
+
+class _Told(msgspec.Struct, frozen=True):
+    """What the child is started with. `core` is the one that it keeps to, −1 where the system decides."""
+
+    folder: str
+    precision: str
+    engine: str
+    batch_bytes: int
+    cache_bytes: int
+    block_tokens: int
+    max_batch: int
+    ranked_by: str
+    core: int
+
+
+def open_draft_process(
+    draft: OpenFolder,
+    config: DecodingConfig,
+    tell: Callable[[str], None],
+    patience: Patience | None = None,
+    ranked_by: str = "noise",
+) -> DraftProcess:
+    """The draft of this folder in a process of its own, on another core than ours where there is one."""
+    told = _Told(
+        str(draft.folder.path),
+        draft.precision,
+        draft.engine,
+        config.batch_bytes,
+        config.cache_bytes,
+        config.block_tokens,
+        config.max_batch,
+        ranked_by,
+        core_for_draft(_cores(), os.cpu_count() or 1),
+    )
+    command = [sys.executable, "-m", __name__, msgspec.json.encode(told).decode()]
+    return DraftProcess(command, tell, patience)
+
+
+def core_for_draft(ours: list[int], num_cores: int) -> int:
+    """The last core but one's own: of those that this process may use, or where it keeps to one, of all."""
+    if len(ours) > 1:
+        return ours[-1]
+    others = [core for core in range(num_cores) if core not in ours]
+    return others[-1] if others else -1
+
+
+def _cores() -> list[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def main() -> None:
+    told, channel_number, board_number = sys.argv[1:]
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # a person interrupts the author; this one ends when its channel does
+    channel = socket.socket(fileno=int(channel_number))
+    try:
+        loop = _open(msgspec.json.decode(told, type=_Told), channel, Board(int(board_number)))
+        channel.sendall(READY)
+        loop.run()
+    except (HtfiError, OSError, MemoryError) as error:
+        channel.sendall(FAILED + f"failed: {error}".encode())
+
+
+def _open(told: _Told, channel: socket.socket, board: Board) -> Loop:
+    if told.core >= 0 and hasattr(os, "sched_setaffinity"):
+        with suppress(OSError):  # a container may not allow it: then the system decides
+            os.sched_setaffinity(0, {told.core})
+    opened = open_folder(Path(told.folder), told.precision, told.engine)
+    config = DecodingConfig(told.batch_bytes, told.cache_bytes, told.block_tokens, told.max_batch)
+    drafter = OutcomeDrafter(Sessions(opened.network, config), told.ranked_by)
+    loop = Loop(channel, board, drafter, Vocabulary(opened.tokenizer))
+    gc.collect()
+    gc.freeze()  # what was loaded stays: later collections need not look at it
+    return loop
+
+
+if __name__ == "__main__":
+    main()
