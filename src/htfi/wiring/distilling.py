@@ -73,10 +73,11 @@ def distil_draft(
     models: ModelsConfig,
     out: Path,
     report: Report,
-    num_rehearsed: int = NUM_REHEARSED,
+    num_rehearsed: int = 0,
 ) -> Distilled:
     """Teach the pair's draft what is in `buffer`; promote it in `out` if it is better on what was held back.
 
+    `num_rehearsed` simulated questions judge beside them (0: the usual number).
     Raises: MissingExtra, InvalidInput, IntegrityError, DependencyUnavailable.
     """
     require_torch("distilling")
@@ -91,7 +92,7 @@ def distil_draft(
         asked = simulated_requests(JUDGING_SEED, writer.dialect)
         judged = {
             "held back": split.held_back,
-            "simulated": _rehearsed(writer, islice(asked, num_rehearsed), draft.tokenizer.digest),
+            "simulated": _rehearsed(writer, islice(asked, num_rehearsed or NUM_REHEARSED), draft.tokenizer.digest),
         }
         report(f"measuring {draft.name} on {' and '.join(f'{len(v)} {k}' for k, v in judged.items())}")
         before = {name: measure(old, exchanges) for name, exchanges in judged.items()}

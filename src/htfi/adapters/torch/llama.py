@@ -181,13 +181,11 @@ class Llama(nn.Module):
 
 def load_llama(folder: ModelFolder) -> Llama:
     """The folder's network in float32 on the CPU. Raises: InvalidInput, when a weight is missing or misshapen."""
-    with torch.device("meta"):
-        network = Llama(folder.architecture)
+    network = Llama(folder.architecture)
     state = {
         name: tensor(folder.weights.array(name, tuple(parameter.shape)))
         for name, parameter in network.named_parameters()
     }
-    network = Llama(folder.architecture)  # anew: the angles' frequencies are made, not loaded
     network.load_state_dict(state)
     return network
 

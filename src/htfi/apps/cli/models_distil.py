@@ -28,7 +28,7 @@ NOT_PROMOTED, STOPPED = 3, 130  # 130: what a shell reports for a program that C
 @click.option("--tokens", type=click.IntRange(min=1), help="Budget of tokens instead: reproduces exactly.")
 @click.option("--seed", type=click.IntRange(min=0, max=800_000_000), default=0, show_default=True)
 @click.option(
-    "--rate", type=click.FloatRange(min=0, min_open=True), help="Peak learning rate (default: 0.001)."
+    "--rate", type=click.FloatRange(min=0, min_open=True), help="Peak learning rate (default: 0.0003)."
 )
 @click.option(
     "--rehearsal", type=click.FloatRange(min=0, max=1, max_open=True), help="Share of simulated stories."
