@@ -65,8 +65,8 @@ def rank_each(logits: Sequence[Floats], places: Sequence[Place], num: int) -> li
         rows = np.array([logits[at] for at in members])
         row_keys = np.array([places[at].key for at in members], np.uint64)
         tokens, scores = rank(rows, places[members[0]].admitted, sampling, row_keys, num)
-        gaps = (scores[:, :1] - scores) * (sampling.temperature or 1.0)
-        for at, some, behind in zip(members, tokens.tolist(), gaps.tolist(), strict=True):
+        unit = sampling.temperature or 1.0
+        for at, some, behind in zip(members, tokens.tolist(), scores.tolist(), strict=True):
             size = some.index(-1) if -1 in some else num
-            found[at] = Ranked(some[:size], behind[:size])
+            found[at] = Ranked(some[:size], [(behind[0] - score) * unit for score in behind[:size]])
     return found
