@@ -97,7 +97,7 @@ def _open(told: _Told, channel: socket.socket, board: Board) -> Loop:
             os.sched_setaffinity(0, {told.core})
     opened = open_folder(Path(told.folder), told.precision, told.engine)
     config = DecodingConfig(told.batch_bytes, told.cache_bytes, told.block_tokens, told.max_batch)
-    drafter = OutcomeDrafter(Sessions(opened.network, config), told.ranked_by)
+    drafter = OutcomeDrafter(Sessions(opened.drafting, config), told.ranked_by)
     loop = Loop(channel, board, drafter, Vocabulary(opened.tokenizer))
     gc.collect()
     gc.freeze()  # what was loaded stays: later collections need not look at it

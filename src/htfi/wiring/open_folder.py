@@ -45,6 +45,11 @@ class OpenFolder:
         return load_network(self.folder, self.precision)
 
     @cached_property
+    def drafting(self) -> Network:
+        """The network as a draft: in C where it was compiled and takes the model, as no guess reaches an answer."""
+        return self.network if self.engine == "torch" else load_draft_network(self.folder, self.precision)
+
+    @cached_property
     def trust(self) -> Trust:
         """How far its confidence has proved right, where that was measured."""
         return read_trust(self.folder.path)
@@ -64,6 +69,18 @@ def load_network(folder: ModelFolder, precision: str, cache_folder: Path | None 
     from htfi.adapters.onnx.network import OnnxNetwork
 
     return OnnxNetwork(folder, Precision(precision), cache_folder=cache_folder)
+
+
+def load_draft_network(folder: ModelFolder, precision: str) -> Network:
+    """A folder's network for guessing ahead, the fastest there is. Raises: InvalidInput, DependencyUnavailable."""
+    from htfi.adapters.native.network import NativeNetwork, available
+
+    if available():
+        try:
+            return NativeNetwork(folder)
+        except InvalidInput:  # too large, or of a kind that it does not know
+            pass
+    return load_network(folder, precision)
 
 
 def load_torch_network(folder: ModelFolder, precision: str) -> Network:

@@ -45,9 +45,9 @@ def build_strategy(target: OpenFolder, draft: OpenFolder, config: DecodingConfig
     """The strategy that `config` names. Raises: InvalidInput, DependencyUnavailable when the draft cannot be loaded."""
     match config.strategy:
         case "chain":
-            return Chain(Sessions(draft.network, config))
+            return Chain(Sessions(draft.drafting, config))
         case "tree":
-            sessions = Sessions(draft.network, config)
+            sessions = Sessions(draft.drafting, config)
             return _replayed(lambda: Tree(sessions), config)
         case "lookup":
             vocab_size = target.network.shape.vocab_size
