@@ -5,7 +5,7 @@ import pytest
 
 from chi_square import fit
 from htfi.decoding.entropy import EntropyAware, entropy_nats, suppressed
-from htfi.decoding.noise import keys
+from htfi.decoding.noise import gumbel, keys
 from htfi.decoding.rejection import (
     Fork,
     accept_chain,
@@ -72,6 +72,17 @@ def test_several_are_drawn_without_replacement_one_after_the_other():
     pairs = [(a, b) for a in range(3) for b in range(3) if a != b]
     law = [Q[a] * Q[b] / (1 - Q[a]) for a, b in pairs]
     assert fit([int(counts[a, b]) for a, b in pairs], law).p_value > 1e-5
+
+
+def test_those_drawn_are_the_greatest_sums_of_log_weight_and_noise():
+    rng = np.random.Generator(np.random.PCG64(8))
+    wide = Admitted.of(np.arange(700, dtype=np.int64))
+    for row_key in row_keys(300):
+        weights = rng.random(700) ** 8 * (rng.random(700) < 0.8)
+        with np.errstate(divide="ignore"):
+            scores = np.log(weights) + gumbel(row_key[None], wide.ids)[0]
+        for num in (1, 3, 20):
+            assert drawn(weights, wide, row_key[None], num) == np.argsort(-scores)[:num].tolist()
 
 
 def test_no_more_are_drawn_than_have_a_probability():

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from htfi.decoding.entropy import EntropyAware, suppressed
-from htfi.decoding.noise import Doubles, Keys, gumbel_of, hashes
+from htfi.decoding.noise import Doubles, Keys, gumbel_bounds, gumbel_of, hashes
 from htfi.decoding.ports import Floats
 from htfi.decoding.sampling import Admitted, Sampling, kept
 from htfi.domain import exact
@@ -31,6 +31,7 @@ COIN_STREAMS = 2 << 32
 REDRAW_STREAMS = 3 << 32
 ROOT = -1  # the settled text, as the node before all others
 _COIN_BITS = 2.0**-52
+_ROUGH = 1e-9  # above what numpy's logarithm differs between machines
 
 
 class Verdict(NamedTuple):
@@ -89,8 +90,18 @@ def drawn(weights: Doubles, admitted: Admitted, row_keys: Keys, num: int = 1) ->
     lowest place. Source: Gumbel top-k, arXiv 1903.06059.
     """
     places = weights.nonzero()[0]
-    noise = gumbel_of(hashes(row_keys, admitted.counters[places]))[0]
-    order = np.argsort(-(exact.log(weights[places]) + noise), kind="stable")
+    (bits,) = hashes(row_keys, admitted.counters[places])
+    if (
+        len(places) > num
+    ):  # noise and logarithm to the last bit are dear: only for those that bounds leave in question
+        low, high = gumbel_bounds(bits)
+        rough = np.log(weights[places])
+        floor = np.partition(rough + low, -num)[-num] - _ROUGH
+        few = (rough + high >= floor).nonzero()[0]
+        places, bits = places[few], bits[few]
+    if len(places) == 1:
+        return places.tolist()
+    order = np.argsort(-(exact.log(weights[places]) + gumbel_of(bits)), kind="stable")
     return places[order[:num]].tolist()
 
 
