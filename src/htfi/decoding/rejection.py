@@ -91,9 +91,7 @@ def drawn(weights: Doubles, admitted: Admitted, row_keys: Keys, num: int = 1) ->
     """
     places = weights.nonzero()[0]
     (bits,) = hashes(row_keys, admitted.counters[places])
-    if (
-        len(places) > num
-    ):  # noise and logarithm to the last bit are dear: only for those that bounds leave in question
+    if len(places) > num:  # exact noise and logarithms are dear: only for those that bounds leave in question
         low, high = gumbel_bounds(bits)
         rough = np.log(weights[places])
         floor = np.partition(rough + low, -num)[-num] - _ROUGH
