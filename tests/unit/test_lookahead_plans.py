@@ -1,16 +1,16 @@
-"""Planners of draft lengths against the best fixed length in hindsight, over made-up rounds; load, opt-outs, replays."""
+"""Planners of draft lengths against the best fixed length in hindsight, over made-up rounds; load, opt-outs, replay."""
 
 import dataclasses
 
 import numpy as np
 import pytest
-from lookahead_rounds import MINI, MODEL_60M, MODEL_200M, World, best_fixed, gliding, ride, steady, stepping
 
 from htfi.decoding.bandit import Bandit
 from htfi.decoding.costs import NominalCosts, Plane
 from htfi.decoding.lookahead import Ask, ClosedForm, Fixed, LookaheadConfig, Round
 from htfi.decoding.survival import Survival
 from htfi.domain.errors import InvalidInput
+from lookahead_rounds import MINI, MODEL_60M, MODEL_200M, World, best_fixed, gliding, ride, steady, stepping
 
 DRAFT = Plane(0.02, 0.0, 0.12, 0.03)
 WORLDS = {

@@ -1,6 +1,7 @@
 """Survival of drafts by place: learnt from censored rounds, by kind, with what others show as a prior."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def test_short_drafts_do_not_speak_against_longer_ones():
     curve = survival.curve("view")
     assert curve[1] > 0.97
     assert curve[7] > 0.6  # taken for like the kind's own places
-    assert all(late <= early for early, late in zip(curve, curve[1:], strict=False))
+    assert all(late <= early for early, late in pairwise(curve))
 
 
 def test_a_new_kind_is_taken_for_like_the_others_and_then_learnt():

@@ -16,8 +16,10 @@ from htfi.decoding.survival import Survival
 from htfi.domain.errors import InvalidInput
 
 _BLOCKS = (16, 64)  # rounds over which dispersion is seen
-_PRIOR_BLOCKS, _PRIOR_DISPERSION = 4.0, 1.5
+_PRIOR_BLOCKS, _PRIOR_DISPERSION = 8.0, 2.5
 _BLOCK_MEMORY = 200.0
+_WILD = 5.0  # no block counts more than as many times the usual
+_TAIL = 1.5  # bad stretches are worse than good ones are good: found by simulation (tests)
 _REFRESH_ROUNDS = 64
 
 
@@ -88,8 +90,9 @@ class AcceptanceAlarm:
 
     @property
     def dispersion(self) -> float:
-        """Variance of acceptance over that of independent tokens; 1 at least."""
-        return max(1.0, *(found / num for found, num in self._scatter))
+        """Variance of acceptance over that of independent tokens, with something added for its long tail; ≥ 1."""
+        found = max(found / num for found, num in self._scatter)
+        return max(1.0, 1.0 + _TAIL * (found - 1.0))
 
     def learn(self, kind: str, drafted: int, accepted: int) -> Change | None:
         """One row of a round; what changed, if anything did."""
@@ -140,12 +143,12 @@ class AcceptanceAlarm:
     def _table(self, kind: str) -> list[_Place]:
         rates = self._usual.rates(kind)
         first = self._first.setdefault(kind, rates)
-        table: list[_Place] = []
-        for now, then in zip(rates, first, strict=True):
-            rate = max(now, _shifted(then, self.config.slack))
-            low = max(min(_shifted(rate, self.config.shift), rate - self.config.least_drop), rate / 8.0)
-            table.append(_Place(rate, math.log(low / rate), math.log((1.0 - low) / (1.0 - rate))))
-        return table
+        slack = self.config.slack
+        return [self._place(max(now, _shifted(then, slack))) for now, then in zip(rates, first, strict=True)]
+
+    def _place(self, rate: float) -> _Place:
+        low = max(min(_shifted(rate, self.config.shift), rate - self.config.least_drop), rate / 8.0)
+        return _Place(rate, math.log(low / rate), math.log((1.0 - low) / (1.0 - rate)))
 
     def _see_scatter(self, excess: float, variance: float) -> None:
         for size, block, scatter in zip(_BLOCKS, self._blocks, self._scatter, strict=True):
@@ -155,7 +158,7 @@ class AcceptanceAlarm:
             if block[0] < size:
                 continue
             # one wild block, the beginning of a drop perhaps, must not make the alarm deaf
-            found = min(block[1] ** 2 / block[2], 9.0 * self.dispersion)
+            found = min(block[1] ** 2 / block[2], _WILD * scatter[0] / scatter[1])
             keep = 1.0 - 1.0 / _BLOCK_MEMORY
             scatter[0], scatter[1] = scatter[0] * keep + found, scatter[1] * keep + 1.0
             block[:] = [0.0, 0.0, 0.0]
@@ -166,6 +169,7 @@ class AcceptanceAlarm:
             "usual": self._usual.state(),
             "num_seen": dict(self._num_seen),
             "first": dict(self._first),
+            "watched": {kind: [place.rate for place in table] for kind, table in self._tables.items()},
             "blocks": [list(block) for block in self._blocks],
             "scatter": [list(scatter) for scatter in self._scatter],
             "score": self.score,
@@ -184,12 +188,17 @@ class AcceptanceAlarm:
             self._blocks = [[float(each) for each in block] for block in state["blocks"]]
             self._scatter = [[float(each) for each in scatter] for scatter in state["scatter"]]
             self.score, self.is_raised = float(state["score"]), bool(state["is_raised"])
+            watched = {str(kind): [float(rate) for rate in rates] for kind, rates in state["watched"].items()}
+            self._tables = {kind: [self._place(rate) for rate in rates] for kind, rates in watched.items()}
             shapes = {len(self._blocks), len(self._scatter)}
-            if shapes != {len(_BLOCKS)} or any(
-                len(of) != self.config.max_places for of in self._first.values()
+            parts = [*map(len, self._blocks), *map(len, self._scatter)]
+            if (
+                shapes != {len(_BLOCKS)}
+                or parts != [3] * len(_BLOCKS) + [2] * len(_BLOCKS)
+                or any(len(of) != self.config.max_places for of in self._first.values())
             ):
                 raise ValueError
-        except (AttributeError, KeyError, TypeError, ValueError, InvalidInput) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError, InvalidInput) as error:
             self.rebase()
             raise InvalidInput(
                 "acceptance alarm: the saved state is not one of its own; it begins anew"
