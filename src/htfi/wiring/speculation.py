@@ -1,5 +1,6 @@
 """Joins a target and a draft: which strategy guesses ahead and which plan says how far. wiring.models asks for it."""
 
+import sys
 from collections.abc import Callable, Sequence
 
 from htfi.decoding.acceptance_alarm import AcceptanceAlarm
@@ -14,8 +15,10 @@ from htfi.decoding.stem import Stem
 from htfi.decoding.strategies.chain import Chain
 from htfi.decoding.strategies.jacobi import Jacobi
 from htfi.decoding.strategies.lookup import Lookup
+from htfi.decoding.strategies.outcomes import OutcomeStrategy
 from htfi.decoding.strategies.tree import Tree
 from htfi.decoding.strategy import Outcome, Plain, Strategy
+from htfi.wiring.draft_process import open_draft_process
 from htfi.wiring.open_folder import OpenFolder
 
 _WITHOUT_DRAFT = ("plain", "lookup", "jacobi")
@@ -49,6 +52,11 @@ def build_strategy(target: OpenFolder, draft: OpenFolder, config: DecodingConfig
         case "tree":
             sessions = Sessions(draft.drafting, config)
             return _replayed(lambda: Tree(sessions), config)
+        case "outcomes":
+            # While the process is not up, the same blocks are drafted here.
+            return OutcomeStrategy(
+                open_draft_process(draft, config, _tell), Chain(Sessions(draft.drafting, config))
+            )
         case "lookup":
             vocab_size = target.network.shape.vocab_size
             return _replayed(lambda: Lookup(vocab_size), config)
@@ -70,6 +78,10 @@ def build_lookahead(config: DecodingConfig) -> Lookahead:
             return Bandit([length for length in Bandit.LENGTHS if length <= config.max_draft])
         case _:
             return Unlearning(ClosedForm(NominalCosts(), NominalCosts(DRAFT_PRIOR), config=limits))
+
+
+def _tell(line: str) -> None:
+    print(f"htfi: {line}", file=sys.stderr)  # noqa: T201  # of a process beside ours, whoever runs us
 
 
 def _replayed(make: Callable[[], Strategy], config: DecodingConfig) -> Strategy:
