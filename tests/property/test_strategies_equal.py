@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from test_decoding_forms import MINI, forms
 
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
@@ -23,7 +24,6 @@ from htfi.decoding.strategies.lookup import Lookup, LookupConfig
 from htfi.decoding.strategies.tree import Tree
 from htfi.decoding.strategy import Plain, Strategy
 from htfi.domain.writing import Choice, Fixed, Mark, Refusal, Request, Text, Words, Writing
-from test_decoding_forms import MINI, forms
 from tiny_network import TinyNetwork
 
 TOKENIZER = MINI.tokenizer
@@ -66,19 +66,36 @@ class Dice:
             assert 0 <= row.accepted <= row.drafted <= self._longest
 
 
-Make = Callable[[Sessions, st.DrawFn], Strategy]
 trees = st.builds(TreeConfig, st.integers(1, 5), st.floats(1.0, 4.0), st.floats(0.0, 0.5))
 lookups = st.builds(LookupConfig, st.integers(1, 5), st.sampled_from([0, 10, 60, 4000]), trees)
-STRATEGIES: dict[str, Make] = {
-    "plain": lambda sessions, draw: Plain(),
-    "chain": lambda sessions, draw: Chain(sessions),
-    "tree": lambda sessions, draw: Tree(sessions, draw(trees)),
-    "jacobi": lambda sessions, draw: Jacobi(None, draw(st.integers(1, 9))),
-    "jacobi on chain": lambda sessions, draw: Jacobi(Chain(sessions)),
-    "jacobi on tree": lambda sessions, draw: Jacobi(Tree(sessions, draw(trees))),
-    "jacobi on look-up": lambda sessions, draw: Jacobi(Lookup(VOCAB, draw(lookups))),
-    "look-up": lambda sessions, draw: Lookup(VOCAB, draw(lookups)),
-}
+NAMES = [
+    "plain",
+    "chain",
+    "tree",
+    "jacobi",
+    "jacobi on chain",
+    "jacobi on tree",
+    "jacobi on look-up",
+    "look-up",
+]
+
+
+def made(name: str, drafts: Sessions, draw: st.DrawFn) -> Strategy:
+    match name:
+        case "plain":
+            return Plain()
+        case "chain":
+            return Chain(drafts)
+        case "tree":
+            return Tree(drafts, draw(trees))
+        case "look-up":
+            return Lookup(VOCAB, draw(lookups))
+        case "jacobi":
+            return Jacobi(None, draw(st.integers(1, 9)))
+        case _:
+            return Jacobi(made(name.removeprefix("jacobi on "), drafts, draw), draw(st.integers(1, 9)))
+
+
 DRAFTS: dict[str, Callable[[], Exact]] = {
     "itself": lambda: Exact(0),
     "another": lambda: Exact(9),
@@ -124,7 +141,7 @@ def check(draw: st.DrawFn, name: str) -> None:
 
     room = draw(st.sampled_from([1, 64, 128, 2048])) * PER_TOKEN
     drafts = Sessions(DRAFTS[draw(st.sampled_from(sorted(DRAFTS)))](), config(draw, batch_bytes=room))
-    strategy = STRATEGIES[name](drafts, draw)
+    strategy = made(name, drafts, draw)
     engine = LocalAuthor(
         Exact(0),
         TOKENIZER,
@@ -180,7 +197,7 @@ def rebuilt(form: CompiledForm, answer: Writing) -> list[int]:
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", NAMES)
 @given(data=st.data())
 @settings(max_examples=15, deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
 def test_every_strategy_writes_what_the_target_writes_alone(name: str, data: st.DataObject):
@@ -188,7 +205,7 @@ def test_every_strategy_writes_what_the_target_writes_alone(name: str, data: st.
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", NAMES)
 @given(data=st.data())
 @settings(max_examples=600, deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
 def test_every_strategy_writes_what_the_target_writes_alone_in_thousands_of_cases(

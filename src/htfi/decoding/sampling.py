@@ -60,9 +60,9 @@ def check_sampling(sampling: Sampling) -> None:
 def kept(scaled: Doubles, sampling: Sampling) -> NDArray[np.bool_]:
     """Which of the admitted tokens top_k and top_p keep: scores over temperature [N, C] → [N, C].
 
-    Ties go to the lowest id. A row that holds a NaN keeps all.
+    Ties go to the lowest id. A row whose greatest is not a finite number keeps all.
     """
-    broken = np.isnan(scaled).any(axis=1, keepdims=True)
+    broken = ~np.isfinite(scaled.max(axis=1, keepdims=True))
     scaled = np.where(broken, 0.0, scaled)
     order = np.argsort(-scaled, axis=1, kind="stable")  # likeliest first
     stays = np.ones(scaled.shape, np.bool_)

@@ -5,6 +5,7 @@ it is what the target picks there, and the first that is not is replaced by the 
 """
 
 from collections.abc import Callable, Sequence
+from math import isfinite
 
 from htfi.decoding.draft import DraftTree
 from htfi.decoding.ports import Floats
@@ -24,16 +25,18 @@ def settle(
     """
     rows: list[Floats] = []
     places: list[Place] = []
-    for stem, tree, after in zip(stems, trees, logits, strict=True):
+    open_nodes = [_open_nodes(stem, tree) for stem, tree in zip(stems, trees, strict=True)]
+    for stem, nodes, after in zip(stems, open_nodes, logits, strict=True):
         base = len(stem.tokens)
-        for node, state, depth in _open_nodes(stem, tree):
+        for node, state, depth in nodes:
             rows.append(after[node + 1])
             places.append(stem.place(state, base + depth))
     chosen = iter(choose_each(rows, places) if rows else [])
     outcomes: list[Outcome | None] = []
-    for stem, tree in zip(stems, trees, strict=True):
-        said, sound = [-1] * (len(tree) + 1), True
-        for node, _, _ in _open_nodes(stem, tree):
+    for stem, tree, nodes, after in zip(stems, trees, open_nodes, logits, strict=True):
+        said = [-1] * (len(tree) + 1)
+        sound = all(map(isfinite, after[:, 0].tolist()))  # a broken node is broken everywhere
+        for node, _, _ in nodes:
             said[node] = next(chosen)
             sound = sound and said[node] >= 0
         outcomes.append(follow(stem, tree, said, sound))

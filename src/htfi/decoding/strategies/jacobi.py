@@ -30,7 +30,7 @@ class Jacobi:
 
     def __init__(self, draft: Strategy | None = None, window: int = 16) -> None:
         if window < 1:
-            raise InvalidInput("jacobi: take a window of at least 1 token")
+            raise InvalidInput("jacobi: window must be ≥ 1")
         self.name = "jacobi" if draft is None else f"jacobi on {draft.name}"
         self._draft = draft
         self._window = window

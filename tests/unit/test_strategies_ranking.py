@@ -1,0 +1,76 @@
+"""Ranking with the shared noise: the first is what is chosen, the next what is chosen once those before are gone."""
+
+import numpy as np
+import pytest
+
+from htfi.decoding.noise import gumbel, key, keys
+from htfi.decoding.ranking import Ranked, rank, rank_each
+from htfi.decoding.sampling import Admitted, Place, Sampling, choose
+from htfi.decoding.strategies.rank_odds import RankOdds
+
+LAWS = [
+    Sampling(),
+    Sampling(1.0),
+    Sampling(0.3),
+    Sampling(1.0, 5),
+    Sampling(2.0, 0, 0.6),
+    Sampling(0.7, 9, 0.8),
+]
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_each_rank_is_chosen_once_those_before_it_are_gone(law: Sampling):
+    rng = np.random.Generator(np.random.PCG64(3))
+    for case in range(60):
+        logits = rng.normal(0, 2, (3, 40)).astype(np.float32)
+        if case % 3 == 0:
+            logits = np.round(logits)  # ties
+        ids = np.sort(rng.choice(40, int(rng.integers(1, 40)), replace=False))
+        noise = keys(case, np.zeros(3, np.int64), np.arange(3))
+        tokens, scores = rank(logits, Admitted.of(ids), law, noise, 4)
+        assert np.array_equal(tokens[:, 0], choose(logits, Admitted.of(ids), law, noise))
+        for row in range(3):
+            found = tokens[row][tokens[row] >= 0]
+            assert len(set(found.tolist())) == len(found)
+            if not law.truncates:
+                rest = ids
+                for token in found:
+                    here = slice(row, row + 1)
+                    assert choose(logits[here], Admitted.of(rest), law, noise[here]) == token
+                    rest = rest[rest != token]
+            noises = gumbel(noise[row : row + 1], found)[0] if law.temperature else 0.0
+            exact = logits[row, found].astype(np.float64) / (law.temperature or 1.0) + noises
+            assert np.array_equal(scores[row][: len(found)], exact)
+
+
+def test_tokens_that_the_law_cuts_off_have_no_rank():
+    logits = np.array([[5.0, 4.0, 3.0, 2.0]], np.float32)
+    tokens, scores = rank(logits, Admitted.of(np.arange(4)), Sampling(1.0, 2), np.array([7], np.uint64), 4)
+    assert sorted(tokens[0].tolist()) == [-1, -1, 0, 1]
+    assert np.isinf(scores[0, 2:]).all()
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_row_that_is_not_finite_has_no_ranks_and_harms_no_other(law: Sampling, value: float):
+    logits = np.zeros((2, 6), np.float32)
+    logits[1, 3] = value
+    places = [Place(Admitted.of(np.arange(6)), law, key(1, 0, at)) for at in range(2)]
+    good, bad = rank_each(list(logits), places, 3)
+    assert len(good.tokens) >= 1
+    assert bad == Ranked([], [])
+
+
+def test_odds_follow_what_the_target_says_by_rank_and_gap():
+    odds = RankOdds(2)
+    near, far = Ranked([4, 5], [0.0, 0.1]), Ranked([4, 5], [0.0, 5.0])
+    before = odds.of(near)
+    for turn in range(400):
+        odds.learn(near, 5 if turn % 4 else 4)
+        odds.learn(far, 4)
+    first, second = odds.of(near)
+    assert abs(first - 0.25) < 0.05
+    assert abs(second - 0.75) < 0.05
+    assert odds.of(far)[0] > 0.97
+    assert odds.of(far)[1] < 0.03
+    assert before[0] > before[1]
