@@ -26,14 +26,14 @@ from htfi.apps.bench.paths_worker import (
 from htfi.decoding.vocabulary import Vocabulary
 
 
-def test_ways_draw_the_same_paths_in_fewer_passes(tmp_path: Path) -> None:
-    pair = open_pair(models.TARGET, models.DRAFT, tmp_path)
-    vocabulary = Vocabulary(pair.tokenizer)
-    drawn = {way: draw(open_way(pair, way), vocabulary, AskedPaths(way, 5, 12, 3)) for way in WAYS}
+def test_ways_draw_the_same_paths_in_fewer_passes() -> None:
+    pair = open_pair(models.TARGET, models.DRAFT)
+    vocabulary = Vocabulary(pair.target.tokenizer)
+    drawn = {way: draw(open_way(pair, way), vocabulary, AskedPaths(way, 5, 12, 3, 1)) for way in WAYS}
     assert len({one.bins for one in drawn.values()}) == 1
     assert drawn[PLAIN].num_passes == 11  # the first tokens come of the prefix
     assert drawn[FEWEST_PASSES].num_passes < drawn[PLAIN].num_passes
-    other = draw(open_way(pair, PLAIN), vocabulary, AskedPaths(PLAIN, 5, 12, 4))
+    other = draw(open_way(pair, PLAIN), vocabulary, AskedPaths(PLAIN, 5, 12, 4, 1))
     assert other.bins != drawn[PLAIN].bins
 
 
@@ -55,8 +55,9 @@ def test_metrics_take_the_worst_prefix_and_the_worst_target() -> None:
         Case(COST_60M.label, 100, 24, (PLAIN, LEAST_TIME)): runs((5, 5, 5), 9.0, 10.0),
         Case(COST_60M.label, 16, 24, ways): runs((5, 5, 5), 30.0, 10.0),
     }
-    assert paths.metrics(measured) == {
-        "target_passes_h24": 7,
+    passes = {Case(SHIPPED, 100, 24): [[4, 9, 5], [6, 6, 2]]}
+    assert paths.metrics(measured, passes) == {
+        "target_passes_h24": 6,
         "wall_vs_plain_n16": 3.0,
         "wall_vs_plain_n100": 0.9,
     }

@@ -17,12 +17,21 @@ from htfi.apps.bench.decode_peers import TRANSFORMERS, absent_peers
 from htfi.apps.bench.decode_process import Worker, cores
 from htfi.apps.bench.decode_prompts import SEED, kinds
 from htfi.apps.bench.decode_runs import Beside, Tell, measure, measure_beside
-from htfi.apps.bench.decode_ways import CHAIN, CHAIN_OF_8, PLAIN, TREE, WAYS, open_pair
+from htfi.apps.bench.decode_ways import (
+    CHAIN,
+    CHAIN_OF_8,
+    CLASSIC_OUTCOMES,
+    OUTCOMES,
+    PLAIN,
+    TREE,
+    WAYS,
+    open_pair,
+)
 from htfi.apps.bench.heavy_target import COST_60M, COST_200M, Cost, write_heavy_target
 from htfi.wiring.figures import WIDTH, report
 
 SHIPPED = "shipped"
-HEAVY_WAYS = (PLAIN, CHAIN, TREE)
+HEAVY_WAYS = (PLAIN, CHAIN, TREE, OUTCOMES)
 WORKER = "htfi.apps.bench.decode_worker"
 Row = dict[str, Any]
 
@@ -89,7 +98,7 @@ def _explain() -> None:
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDTH)
-    for line in explain(open_pair(models.TARGET, models.DRAFT, None)):
+    for line in explain(open_pair(models.TARGET, models.DRAFT)):
         console.print(line, highlight=False)
 
 
@@ -124,7 +133,7 @@ def _beside(
 
 
 def _open(closing: ExitStack, role: str, target: Path, scratch: Path) -> Worker:
-    worker = Worker(WORKER, (role, str(target), str(models.DRAFT), str(scratch / "cache"), str(cores()[0])))
+    worker = Worker(WORKER, (role, str(target), str(models.DRAFT), str(cores()[0])), scratch)
     closing.callback(worker.close)
     return worker
 
@@ -164,6 +173,12 @@ def _metrics(runs: list[figures.Runs], beside: list[Beside]) -> dict[str, float]
         if of.label == label
     }
     found["worst_class_vs_plain"] = min(figures.worst_kind(of, best[of.label])[0] for of in runs)
+    shipped = next(of for of in runs if of.label == SHIPPED)
+    found["ssd_vs_spec"] = figures.ratio(shipped, figures.ALL, OUTCOMES, CHAIN)
+    sampled = [kind.name for kind in kinds() if kind.temperature == 1.0 and kind.name in shipped.kinds]
+    classic = figures.hit_rate(shipped, CLASSIC_OUTCOMES, sampled)
+    if classic:
+        found["ssd_hit_vs_classic"] = figures.hit_rate(shipped, OUTCOMES, sampled) / classic
     if beside:  # the worse of greedy and sampled text
         found["spec_vs_hf_assisted"] = min(
             median(one.ours / one.theirs for one in beside if one.kind == kind)

@@ -7,8 +7,7 @@ from rich.text import Text
 from htfi.apps.bench.decode_prompts import Kind, kinds, request, story
 from htfi.apps.bench.decode_ways import EXPLAINED, PLAIN, WAYS, Pair, Way
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.errors import DependencyUnavailable
-from htfi.domain.writing import Refusal, Request, Writing
+from htfi.domain.writing import Writing
 from htfi.wiring.told_rounds import Line, legend, told_rounds
 
 _SEARCHED = 40  # stories, for one whose answer shows a draft that stands and one that is corrected
@@ -16,7 +15,7 @@ _SEARCHED = 40  # stories, for one whose answer shows a draft that stands and on
 
 def explain(pair: Pair) -> Iterator[Line]:
     """A view, then a price path, each by a chain and by a tree; every round of it, in lines for a console."""
-    vocabulary = Vocabulary(pair.tokenizer)
+    vocabulary = Vocabulary(pair.target.tokenizer)
     plain = WAYS[PLAIN](pair)
     ways = {name: build(pair) for name, build in EXPLAINED.items()}
     yield legend()
@@ -25,25 +24,18 @@ def explain(pair: Pair) -> Iterator[Line]:
         asked = request(kind, number, vocabulary)
         yield Text()
         yield from _question(kind, number)
-        told = _written(plain, asked)
+        told = plain.write(asked)
         for name, way in ways.items():
-            yield from _answer(name, _written(way, asked), told, vocabulary)
+            yield from _answer(name, way.write(asked), told, vocabulary)
 
 
 def _telling(kind: Kind, way: Way, vocabulary: Vocabulary) -> int:
     """The first story, of those that no measured run asks, whose answer has rounds of both sorts."""
     for number in range(2_000_000, 2_000_000 + _SEARCHED):
-        rounds = _written(way, request(kind, number, vocabulary)).rounds
+        rounds = way.write(request(kind, number, vocabulary)).rounds
         if len({len(one.accepted) == len(one.drafted) for one in rounds if one.drafted}) > 1:
             return number
     return 2_000_000
-
-
-def _written(way: Way, asked: Request) -> Writing:
-    (answer,) = way.author.write([asked])
-    if isinstance(answer, Refusal):
-        raise DependencyUnavailable(f"{way.watched.name} refused: {answer.reason}")
-    return answer
 
 
 def _question(kind: Kind, number: int) -> Iterator[Text]:

@@ -82,6 +82,13 @@ def worst_kind(runs: Runs, way: str) -> tuple[float, str]:
     return min((ratio(runs, kind, way, PLAIN), kind) for kind in runs.kinds)
 
 
+def hit_rate(runs: Runs, way: str, kinds: Sequence[str]) -> float:
+    """The share of rounds whose outcome was found in the cache."""
+    answers = [answer for kind in kinds for run in runs.of(kind, way) for answer in run]
+    hits, misses = sum(answer.hits for answer in answers), sum(answer.misses for answer in answers)
+    return hits / max(hits + misses, 1)
+
+
 def row(runs: Runs, kind: str, way: str) -> Row:
     of = runs.of(kind, way)
     answers = [answer for run in of for answer in run]
@@ -106,6 +113,8 @@ def row(runs: Runs, kind: str, way: str) -> Row:
         told["accepted %"] = 100 * sum(answer.num_accepted for answer in answers) / num_drafted
     waited = sum(answer.wait_ms for answer in answers) / taken_ms
     told |= {"draft %": 100 * (draft - waited), "wait %": 100 * waited, "verify %": 100 * verify}
+    if any(answer.hits + answer.misses for answer in answers):
+        told["hits %"] = 100 * hit_rate(runs, way, runs.kinds if kind == ALL else [kind])
     told["mJ/token"] = CORE_WATTS * (taken_ms - sum(answer.wait_ms for answer in answers)) / num_tokens
     return told
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from htfi.domain.errors import DependencyUnavailable
@@ -14,9 +15,12 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Worker:
-    """A process that runs `module`, one thread wide. `missing` says why there is none, else it is empty."""
+    """A process that runs `module`, one thread wide, and keeps its graphs in `cache`.
 
-    def __init__(self, module: str, arguments: Sequence[str]) -> None:
+    `missing` says why there is none, else it is empty. Close it in the end.
+    """
+
+    def __init__(self, module: str, arguments: Sequence[str], cache: Path) -> None:
         self._what = " ".join([module, *arguments[:1]])
         self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115  # closed by close()
         self._process = subprocess.Popen(
@@ -25,7 +29,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
-            env=os.environ | dict.fromkeys(_THREADS, "1"),
+            env=os.environ | dict.fromkeys(_THREADS, "1") | {"XDG_CACHE_HOME": str(cache)},
         )
         self.ready = self._read()
         self.missing: str = self.ready.get("missing", "")

@@ -14,7 +14,7 @@ import msgspec
 from htfi.apps.bench.decode_peers import TRANSFORMERS, MissingPeerError, open_transformers
 from htfi.apps.bench.decode_process import pin, say
 from htfi.apps.bench.decode_prompts import NUM_TOKENS, free_kinds, free_prompt, kinds, request
-from htfi.apps.bench.decode_ways import PRECISION, WAYS, Way, open_pair
+from htfi.apps.bench.decode_ways import WAYS, Way, open_pair
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import HtfiError
 from htfi.wiring.open_folder import open_folder
@@ -26,10 +26,10 @@ Answer = Callable[[Asked], object]
 
 
 def main() -> None:
-    role, target, draft, cache, core = sys.argv[1:]
+    role, target, draft, core = sys.argv[1:]
     pin(int(core))
     try:
-        answer = (_peer if role == TRANSFORMERS else _ours)(Path(target), Path(draft), Path(cache))
+        answer = (_peer if role == TRANSFORMERS else _ours)(Path(target), Path(draft))
     except (MissingPeerError, HtfiError) as missing:
         say({"missing": str(missing)})
         return
@@ -38,9 +38,9 @@ def main() -> None:
         say(answer(msgspec.json.decode(line)))
 
 
-def _ours(target: Path, draft: Path, cache: Path) -> Answer:
-    pair = open_pair(target, draft, cache)
-    vocabulary = Vocabulary(pair.tokenizer)
+def _ours(target: Path, draft: Path) -> Answer:
+    pair = open_pair(target, draft)
+    vocabulary = Vocabulary(pair.target.tokenizer)
     kind_of = {kind.name: kind for kind in (*kinds(), *free_kinds())}
     ways: dict[str, Way] = {}
 
@@ -54,10 +54,9 @@ def _ours(target: Path, draft: Path, cache: Path) -> Answer:
     return answer
 
 
-def _peer(target: Path, draft: Path, cache: Path) -> Answer:
-    del cache
+def _peer(target: Path, draft: Path) -> Answer:
     tell = open_transformers(target, draft)
-    vocabulary = Vocabulary(open_folder(target, PRECISION).tokenizer)
+    vocabulary = Vocabulary(open_folder(target, "int8").tokenizer)
 
     def answer(asked: Asked) -> object:
         number = asked["number"]

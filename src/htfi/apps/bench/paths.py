@@ -41,6 +41,7 @@ class Effort:
     cases: tuple[Case, ...]
     num_runs: int
     num_warm: int  # draws before the first that counts: the plan learns what passes cost here
+    num_seeds: int = 3  # of each prefix, where passes are counted
 
 
 # With a hundred paths a pass over all that is left takes seconds on the 60M-cost target: no one would ask for it.
@@ -61,7 +62,9 @@ FULL = Effort(
 )
 QUICK = Effort(tuple(Case(SHIPPED, num, 24) for num in (1, 16)), num_runs=1, num_warm=1)
 
-Runs = dict[Case, list[dict[str, Drawn]]]  # of each case: by run and way
+Run = dict[str, Drawn]  # by way
+Runs = dict[Case, list[Run]]
+Passes = dict[Case, list[list[int]]]  # with the fewest: for each prefix, by seed
 
 
 @click.command("paths", short_help="Many price paths at once, beside plain sampling.")
@@ -74,7 +77,8 @@ def command(quick: bool, json_file: Path | None) -> None:
 
     Plain sampling settles one token of every path a pass. 'fewest passes' verifies all that is left of every path in
     each pass, 'least time' weighs what a pass costs. All draw the same paths. Passes are the target's after the
-    prefix; the metrics of passes take the worst prefix. '× plain' is a ratio within a run, the median of runs.
+    prefix; their metrics take the worst of five prefixes, of each the median over three seeds. '× plain' is a ratio
+    within a run, the median of runs.
 
     \b
     Examples:
@@ -84,18 +88,19 @@ def command(quick: bool, json_file: Path | None) -> None:
     effort = QUICK if quick else FULL
     scratch = Path(tempfile.mkdtemp(prefix="htfi-bench-paths-"))
     try:
-        runs = _measured(scratch, effort)
+        runs, passes = _measured(scratch, effort)
     finally:
         shutil.rmtree(scratch)
     rows = [_row(case, way, of) for case, of in runs.items() for way in case.ways]
     unlike = sum(num_unlike(of) for of in runs.values())
     drawn = sum(len(one) for of in runs.values() for one in of)
     rows.append({"what": f"sets of paths unlike plain: {unlike} of {drawn}"})
-    report("paths", metrics(runs), rows, seed=SEED, json_file=json_file)
+    report("paths", metrics(runs, passes), rows, seed=SEED, json_file=json_file)
 
 
-def _measured(scratch: Path, effort: Effort) -> Runs:
+def _measured(scratch: Path, effort: Effort) -> tuple[Runs, Passes]:
     found: Runs = {}
+    passes: Passes = {}
     numbers = count(FIRST_NUMBER)
     for target in dict.fromkeys(case.target for case in effort.cases):
         folder = models.TARGET
@@ -103,27 +108,39 @@ def _measured(scratch: Path, effort: Effort) -> Runs:
             folder = scratch / target
             write_heavy_target(models.TARGET, folder, COST_60M)
         with ExitStack() as closing:
-            worker = Worker(WORKER, (str(folder), str(models.DRAFT), str(scratch / "cache"), str(cores()[0])))
+            worker = Worker(WORKER, (str(folder), str(models.DRAFT), str(cores()[0])), scratch)
             closing.callback(worker.close)
             for case in (case for case in effort.cases if case.target == target):
                 click.echo(f"{target}: {case.num_paths} paths of {case.horizon} steps", err=True)
                 for _ in range(effort.num_warm):
                     _run(worker, case, 0, numbers)
                 found[case] = [_run(worker, case, turn, numbers) for turn in range(effort.num_runs)]
-    return found
+                if (case.target, case.num_paths) == (SHIPPED, 100):
+                    passes[case] = [
+                        _num_passes(worker, case, effort.num_seeds, numbers) for _ in range(effort.num_runs)
+                    ]
+    return found, passes
 
 
-def _run(worker: Worker, case: Case, turn: int, numbers: Iterator[int]) -> dict[str, Drawn]:
+def _run(worker: Worker, case: Case, turn: int, numbers: Iterator[int]) -> Run:
     """One fresh prefix, in every way; another first one in every run."""
     number, first = next(numbers), turn % len(case.ways)
-    asked = {"num_paths": case.num_paths, "horizon": case.horizon, "number": number}
-    return {
-        way: msgspec.convert(worker.ask(asked | {"way": way}), Drawn)
-        for way in (*case.ways[first:], *case.ways[:first])
-    }
+    ways = (*case.ways[first:], *case.ways[:first])
+    return {way: _drawn(worker, case, way, number, number) for way in ways}
 
 
-def _row(case: Case, way: str, runs: list[dict[str, Drawn]]) -> Row:
+def _num_passes(worker: Worker, case: Case, num_seeds: int, numbers: Iterator[int]) -> list[int]:
+    """The fewest passes after one fresh prefix, by seed."""
+    number = next(numbers)
+    return [_drawn(worker, case, FEWEST_PASSES, number, seed).num_passes for seed in range(num_seeds)]
+
+
+def _drawn(worker: Worker, case: Case, way: str, number: int, seed: int) -> Drawn:
+    asked = {"way": way, "num_paths": case.num_paths, "horizon": case.horizon, "number": number, "seed": seed}
+    return msgspec.convert(worker.ask(asked), Drawn)
+
+
+def _row(case: Case, way: str, runs: list[Run]) -> Row:
     of = [run[way] for run in runs]
     row: Row = {
         "what": f"{case.target} · {case.num_paths} × {case.horizon} · {way}",
@@ -138,22 +155,21 @@ def _row(case: Case, way: str, runs: list[dict[str, Drawn]]) -> Row:
     return row if way == PLAIN else row | {"× plain": _ratio(runs, way)}
 
 
-def _ratio(runs: list[dict[str, Drawn]], way: str) -> float:
+def _ratio(runs: list[Run], way: str) -> float:
     """Plain sampling's time over this way's: the median of paired runs."""
     return median(run[PLAIN].taken_ms / run[way].taken_ms for run in runs)
 
 
-def num_unlike(runs: list[dict[str, Drawn]]) -> int:
+def num_unlike(runs: list[Run]) -> int:
     """Sets whose bins are not those of plain sampling."""
     return sum(drawn.bins != run[PLAIN].bins for run in runs for drawn in run.values())
 
 
-def metrics(runs: Runs) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for horizon in (24, 64):
-        of = runs.get(Case(SHIPPED, 100, horizon))
-        if of:
-            found[f"target_passes_h{horizon}"] = max(run[FEWEST_PASSES].num_passes for run in of)
+def metrics(runs: Runs, passes: Passes) -> dict[str, float]:
+    found = {
+        f"target_passes_h{case.horizon}": float(max(median(by_seed) for by_seed in of))
+        for case, of in passes.items()
+    }
     sixteen = [
         of
         for case, of in runs.items()

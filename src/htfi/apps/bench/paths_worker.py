@@ -1,6 +1,6 @@
 """Draws paths in a process of its own, one set at a time. `htfi bench paths` starts it.
 
-A request is a line of JSON: {"way", "num_paths", "horizon", "number"}; the answer is what was measured.
+A request is a line of JSON: {"way", "num_paths", "horizon", "number", "seed"}; the answer is what was measured.
 """
 
 import hashlib
@@ -32,6 +32,7 @@ class AskedPaths(msgspec.Struct, frozen=True):
     num_paths: int
     horizon: int
     number: int  # of the story that they follow
+    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +57,16 @@ class PathWay:
 
 
 def main() -> None:
-    target, draft, cache, core = sys.argv[1:]
+    target, draft, core = sys.argv[1:]
     pin(int(core))
     try:
-        pair = open_pair(Path(target), Path(draft), Path(cache))
+        pair = open_pair(Path(target), Path(draft))
     except HtfiError as missing:
         say({"missing": str(missing)})
         return
-    say({"ready": pair.label})
+    say({"ready": pair.target.name})
     ways: dict[str, PathWay] = {}
-    vocabulary = Vocabulary(pair.tokenizer)
+    vocabulary = Vocabulary(pair.target.tokenizer)
     for line in sys.stdin:
         asked = msgspec.json.decode(line, type=AskedPaths)
         if asked.way not in ways:
@@ -74,11 +75,11 @@ def main() -> None:
 
 
 def open_way(pair: Pair, way: str) -> PathWay:
-    target = Sessions(pair.target, DecodingConfig())
+    target = Sessions(pair.target.network, DecodingConfig())
     if way == PLAIN:
         return PathWay(target, None, Plain())
     plan = FewestPasses() if way == FEWEST_PASSES else LeastTime(PassCosts(), PassCosts(DRAFT_PRIOR))
-    return PathWay(target, Sessions(pair.draft, DecodingConfig()), plan)
+    return PathWay(target, Sessions(pair.draft.network, DecodingConfig()), plan)
 
 
 def draw(way: PathWay, vocabulary: Vocabulary, asked: AskedPaths) -> Drawn:
@@ -86,7 +87,7 @@ def draw(way: PathWay, vocabulary: Vocabulary, asked: AskedPaths) -> Drawn:
     prefix = path_prefix(asked.number, vocabulary)
     began_s = time.perf_counter()
     sampled = sample_paths(
-        way.target, vocabulary, prefix, asked.num_paths, asked.horizon, seed=asked.number, draft=way.draft,
+        way.target, vocabulary, prefix, asked.num_paths, asked.horizon, seed=asked.seed, draft=way.draft,
         plan=way.plan,
     )  # fmt: skip
     taken_ms = 1e3 * (time.perf_counter() - began_s)
