@@ -50,6 +50,8 @@ def test_a_draft_is_asked_where_it_earns_its_time():
     assert asked.source is Source.DRAFT
     dear = least_time(standing(has_draft=True), CURVES, target, lambda _, tokens: 9.0 * tokens)
     assert dear.source is Source.OWN
+    unread = least_time(standing(1, left=2, has_draft=True), CURVES, target, lambda _, tokens: 0.1 * tokens)
+    assert unread.source is Source.OWN  # reading the prefix would take longer than all that is left
     absent = least_time(standing(), CURVES, target, lambda _, tokens: 0.1 * tokens)
     assert absent.source is Source.OWN
 

@@ -18,7 +18,8 @@ from htfi.decoding.sampling import Doubles
 _WINDOWS: Ids = np.array([1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64], np.int64)
 _MOST_PLACES = int(_WINDOWS[-1]) - 1
 _LEAST_GAIN = 0.02  # over plain sampling: below it guessing is not worth its risk
-_DRAFT_GAIN = 0.03  # over the target's own guesses, which need no second network
+_DRAFT_GAIN = 0.05  # over the target's own guesses, which need no second network
+_OPENING_TOKENS = 48  # a draft's reading of the prefix takes about as long as writing so many tokens
 _MEMORY_ROUNDS = 200.0
 _PROBE_ROUNDS = 20  # one in so many tries the window beside the best
 _REFRESH = 32  # rounds; a curve that only fades changes slowly
@@ -42,6 +43,7 @@ class Standing(NamedTuple):
     num_rows: int
     has_draft: bool
     num_rounds: int = 0  # so far
+    draft_is_open: bool = False  # it has read the prefix
 
 
 class Step(NamedTuple):
@@ -138,11 +140,13 @@ def least_time(standing: Standing, survival: Mapping[Source, Doubles], target_ms
     for source, gain in ((Source.OWN, 0.0), (Source.DRAFT, _DRAFT_GAIN)):
         if len(windows) == 1 or (source is Source.DRAFT and not standing.has_draft):
             continue
-        ms = target
-        if source is Source.DRAFT:
-            ms = target + np.array([draft_ms(num_rows, window - 1) for window in windows])
-        settled = np.cumsum(reach * survival[source][: windows[-1]])
-        each = ms / settled[np.array(windows) - 1]
+        settled = np.cumsum(reach * survival[source][: windows[-1]])[np.array(windows) - 1]
+        if source is Source.OWN:
+            each = target / settled
+        else:
+            each = (target + np.array([draft_ms(num_rows, window - 1) for window in windows])) / settled
+            if not standing.draft_is_open:
+                each += draft_ms(1, _OPENING_TOKENS) / standing.left.sum()
         at = int(each[1:].argmin()) + 1
         if each[at] < (1.0 - gain) * least:
             best, least = Step(windows[at] - 1, source), float(each[at])

@@ -104,16 +104,23 @@ class Drawing:
         num_rounds = 0
         while self._drop_done():
             left = self._horizon - self._settled[self._paths]
-            step = plan.next(Standing(left, self._target.num_slots, self._open_draft is not None, num_rounds))
+            standing = Standing(
+                left,
+                self._target.num_slots,
+                has_draft=self._open_draft is not None,
+                num_rounds=num_rounds,
+                draft_is_open=self._draft is not None,
+            )
+            step = plan.next(standing)
             num_guesses = min(step.num_guesses, int(left.max()) - 1)
             step, draft_ms = self._guess(Step(num_guesses, step.source), rounds)
             begun_s = self._clock()
-            num_rows = self._target.num_slots
             verified = self._verify(num_guesses + 1)
             if verified is None:
                 return False
             gained, tried, right = verified
             target_ms = 1e3 * (self._clock() - begun_s)
+            num_rows = self._target.num_slots  # of the pass, which may have closed gaps
             rounds.settled.append(gained)
             rounds.num_target_tokens += num_rows * (num_guesses + 1)
             rounds.target_ms += target_ms
