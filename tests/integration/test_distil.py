@@ -275,7 +275,8 @@ def test_the_written_gradient_is_that_of_the_divergence_over_what_was_admitted()
     admitted[:, 0] = True
     weights = torch.rand(40, generator=draw)
     temperatures = torch.tensor([0.0, 0.5, 1.0, 2.0]).repeat(10)
-    gradient, divergence = _scores(wanted, said, torch.where(admitted, 0.0, -1e9), temperatures, weights)
+    hide = torch.where(admitted, 0.0, -1e9).flip(0)
+    gradient, divergence = _scores(wanted, said, hide, torch.arange(40).flip(0), temperatures, weights)
     t = torch.where(temperatures > 0, temperatures, 1.0)[:, None]
     total = torch.zeros(())
     for row in range(40):

@@ -36,14 +36,24 @@ def promote(drafts: Path, candidate: Path, replaced: str, acceptance: tuple[floa
     digest = ModelFolder.open(candidate).digest
     folder = drafts / f"draft-{digest[:12]}"
     try:
-        if folder.exists():  # the same bits, promoted before
-            shutil.rmtree(folder)
-        candidate.rename(folder)
+        if _is_whole(folder, digest):  # promoted before: who reads it now is not disturbed
+            shutil.rmtree(candidate)
+        else:
+            if folder.exists():
+                shutil.rmtree(folder)
+            candidate.rename(folder)
     except OSError as error:
         raise DependencyUnavailable(f"{folder} cannot be written: {error.strerror}") from error
     pointer = Promoted(folder.name, digest, replaced, acceptance)
     write_whole(drafts / POINTER, msgspec.json.encode(pointer) + b"\n")
     return folder
+
+
+def _is_whole(folder: Path, digest: str) -> bool:
+    try:
+        return ModelFolder.open(folder).digest == digest
+    except HtfiError:
+        return False
 
 
 def read_promoted(drafts: Path) -> Promoted | None:

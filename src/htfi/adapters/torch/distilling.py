@@ -158,9 +158,13 @@ class _School:
                 wanted = _logits(self._target, ids, picked)
             said = _logits(self.draft, ids, picked)
         gradient, divergence = _scores(
-            wanted, said, self._hidden(batch.admitted), tensor(batch.temperatures, self._device),
+            wanted,
+            said,
+            self._hidden(batch.admitted),
+            tensor(batch.admitted, self._device),
+            tensor(batch.temperatures, self._device),
             tensor(batch.weights / np.float32(self._mean_weight), self._device),
-        )  # fmt: skip
+        )
         torch.autograd.backward([said], [gradient])
         nn.utils.clip_grad_norm_(self.draft.parameters(), self._config.clip)
         for optimiser in self._optimisers:
@@ -173,11 +177,10 @@ class _School:
         return sums
 
     def _hidden(self, admitted: NDArray[np.int64]) -> Tensor:
-        """What is added to the logits [N, V] so that only what was admitted counts."""
-        mask = self._sets.mask() if admitted.max(initial=0) >= len(self._hide) else None
-        if mask is not None:
-            self._hide = torch.where(tensor(mask, self._device), 0.0, _HIDDEN)
-        return self._hide.index_select(0, tensor(admitted, self._device))
+        """What is added to the logits so that only what a set admits counts, [sets, V]. Rehearsal may bring new sets."""
+        if admitted.max(initial=0) >= len(self._hide):
+            self._hide = torch.where(tensor(self._sets.mask(), self._device), 0.0, _HIDDEN)
+        return self._hide
 
 
 def _logits(network: Llama, ids: Tensor, picked: Tensor) -> Tensor:
@@ -186,7 +189,7 @@ def _logits(network: Llama, ids: Tensor, picked: Tensor) -> Tensor:
 
 @torch.no_grad()
 def _scores(
-    wanted: Tensor, said: Tensor, hide: Tensor, temperatures: Tensor, weights: Tensor
+    wanted: Tensor, said: Tensor, hide: Tensor, admitted: Tensor, temperatures: Tensor, weights: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The weighted KL's gradient at the draft's logits [N, V], and each place's KL [N] unweighted.
 
@@ -197,8 +200,9 @@ def _scores(
     for begin in range(0, len(said), _CHUNK_POSITIONS):
         part = slice(begin, begin + _CHUNK_POSITIONS)
         t = torch.where(temperatures[part] > 0, temperatures[part], 1.0)[:, None]
-        log_p = ((wanted[part].float() + hide[part]) / t).log_softmax(-1)
-        log_q = ((said[part].float() + hide[part]) / t).log_softmax(-1)
+        hidden = hide.index_select(0, admitted[part])
+        log_p = ((wanted[part].float() + hidden) / t).log_softmax(-1)
+        log_q = ((said[part].float() + hidden) / t).log_softmax(-1)
         p, q = log_p.exp(), log_q.exp()
         divergence[part] = (p * (log_p - log_q)).sum(-1)
         gradient[part] = q.sub_(p).mul_(weights[part, None] / t)

@@ -1,0 +1,108 @@
+"""A service under way: what it says is remembered, and a draft promoted meanwhile is taken up with the same answers."""
+
+import shutil
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from htfi.adapters.stores.recent_answers import RecentAnswers, read_recent
+from htfi.decoding.config import DecodingConfig
+from htfi.decoding.replay_buffer import Said
+from htfi.domain.errors import DependencyUnavailable
+from htfi.domain.writing import Dialect, Refusal, Request, Text, Writing
+from htfi.narrative.ports import Author
+from htfi.wiring.following import FollowingAuthor, RememberingAuthor
+from htfi.wiring.open_folder import OpenFolder, open_folder
+from htfi.wiring.promotion import PromotedDraft, promote
+from htfi.wiring.rehearsal import simulated_requests
+from htfi.wiring.speculation import speculative_author
+from random_pair import write_random_pair
+
+CONFIG = DecodingConfig(strategy="chain", lookahead="fixed", max_draft=3)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return write_random_pair(tmp_path_factory.mktemp("pair"))
+
+
+def requests(num: int) -> list[Request]:
+    return list(islice(simulated_requests(11, Dialect.MINI), num))
+
+
+def follow(
+    pair: tuple[Path, Path],
+    drafts: Path,
+    said: list[str],
+    build: Callable[[OpenFolder], Author] | None = None,
+) -> FollowingAuthor:
+    target, draft = (open_folder(path, "int8") for path in pair)
+    promoted = PromotedDraft(drafts, draft, said.append)
+    return FollowingAuthor(
+        promoted, build or (lambda found: speculative_author(target, found, CONFIG)), said.append
+    )
+
+
+def promote_the_target(pair: tuple[Path, Path], drafts: Path) -> OpenFolder:
+    shutil.copytree(pair[0], drafts / ".candidate")
+    return open_folder(promote(drafts, drafts / ".candidate", "", (0.1, 0.2)), "int8")
+
+
+def test_a_draft_promoted_between_two_requests_drafts_the_next_and_the_answers_stay(
+    pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    said: list[str] = []
+    author = follow(pair, tmp_path, said)
+    first = author.write(requests(3))
+    new = promote_the_target(pair, tmp_path)
+    second = author.write(requests(3))
+    assert not said
+    for before, after in zip(first, second, strict=True):
+        assert isinstance(before, Writing)
+        assert isinstance(after, Writing)
+        assert before.tokens == after.tokens
+        assert before.draft == open_folder(pair[1], "int8").version
+        assert after.draft == new.version
+    # A draft that is the target guesses as it does.
+    passes = [
+        sum(len(answer.rounds) for answer in turn if isinstance(answer, Writing)) for turn in (first, second)
+    ]
+    assert passes[1] < passes[0]
+
+
+def test_a_promoted_draft_that_cannot_be_loaded_is_told_once_and_the_one_before_goes_on(
+    pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    said: list[str] = []
+    target = open_folder(pair[0], "int8")
+
+    def build(draft: OpenFolder) -> Author:
+        if draft.folder.path != pair[1]:
+            raise DependencyUnavailable("no memory left")
+        return speculative_author(target, draft, CONFIG)
+
+    author = follow(pair, tmp_path, said, build)
+    promote_the_target(pair, tmp_path)
+    for _ in range(2):
+        assert not any(isinstance(answer, Refusal) for answer in author.write(requests(2)))
+    assert len(said) == 1
+    assert "no memory left" in said[0]
+
+
+def test_what_was_answered_is_remembered_and_what_was_refused_is_not(
+    pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    target = open_folder(pair[0], "int8")
+    recent = RecentAnswers(tmp_path / "recent")
+    author = RememberingAuthor(target.author(DecodingConfig()), recent, target.tokenizer.digest)
+    asked = requests(3)
+    too_long = Request((Text("word " * 3_000),), asked[0].form)
+    answers = author.write([*asked, too_long])
+    assert isinstance(answers[-1], Refusal)
+    found, num_skipped = read_recent(tmp_path / "recent")
+    assert num_skipped == 0
+    kept = [(said.request, said.tokens) for said in found if isinstance(said, Said)]
+    assert kept == [(request, answer.tokens) for request, answer in zip(asked, answers, strict=False)]
+    assert {said.target for said in found} == {target.version}
