@@ -177,7 +177,7 @@ class _School:
         return sums
 
     def _hidden(self, admitted: NDArray[np.int64]) -> Tensor:
-        """What is added to the logits so that only what a set admits counts, [sets, V]. Rehearsal may bring new sets."""
+        """What is added to the logits so that only what a set admits counts, [sets, V]; rehearsal may bring more."""
         if admitted.max(initial=0) >= len(self._hide):
             self._hide = torch.where(tensor(self._sets.mask(), self._device), 0.0, _HIDDEN)
         return self._hide
