@@ -9,6 +9,7 @@ from pathlib import Path
 
 from htfi import models
 from htfi.adapters.onnx.written import Precision
+from htfi.adapters.stores.recent_answers import RecentAnswers
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import Rung
@@ -18,21 +19,27 @@ from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.model_reader import ModelReader
 from htfi.narrative.ports import Author, Reader
 from htfi.narrative.template_reader import TemplateReader
+from htfi.wiring.following import FollowingAuthor, RememberingAuthor
 from htfi.wiring.open_folder import PRECISIONS, TORCH_PRECISIONS, OpenFolder, open_folder
-from htfi.wiring.speculation import speculative_author
+from htfi.wiring.promotion import PromotedDraft
+from htfi.wiring.speculation import speculative_author, tell
 
 
 @dataclass(frozen=True, slots=True)
 class ModelsConfig:
     """Which models read, and what runs them. A folder that is not named is the shipped one.
 
-    `engine` is 'onnx', the embedded one, or 'torch' (extra [train]), which uses a GPU where there is one.
+    `engine` is 'onnx', the embedded one, or 'torch' (extra [train]), which uses a GPU where there is one. A draft that
+    is promoted in the folder `drafts` is picked up between requests; what the target says is kept in the folder
+    `recent`, from which `htfi models distil` teaches a draft.
     """
 
     target: str = ""
     draft: str = ""
     engine: str = "onnx"
     precision: str = Precision.INT8.value
+    drafts: str = ""
+    recent: str = ""
 
     def __post_init__(self) -> None:
         engines = {"onnx": PRECISIONS, "torch": tuple(TORCH_PRECISIONS)}
@@ -72,10 +79,28 @@ def open_readers(
         return readers
     target, draft = open_pair(config)
     edge = LazyAuthor(draft, lambda: draft.author(decoding))
-    speculative = LazyAuthor(target, lambda: speculative_author(target, draft, decoding))
+    speculative = LazyAuthor(target, lambda: open_speculative(config, target, draft, decoding))
     readers[Rung.EDGE] = ModelReader(edge, narrative, draft.trust)
     readers[Rung.SPECULATIVE] = ModelReader(speculative, narrative, target.trust)
     return readers
+
+
+def open_speculative(
+    config: ModelsConfig, target: OpenFolder, draft: OpenFolder, decoding: DecodingConfig
+) -> Author:
+    """The author of the speculative rung, which follows promoted drafts and remembers what it said, as configured.
+
+    Raises: InvalidInput, DependencyUnavailable.
+    """
+    author: Author
+    if config.drafts:
+        promoted = PromotedDraft(Path(config.drafts), draft, tell)
+        author = FollowingAuthor(promoted, lambda found: speculative_author(target, found, decoding), tell)
+    else:
+        author = speculative_author(target, draft, decoding)
+    if config.recent:
+        author = RememberingAuthor(author, RecentAnswers(Path(config.recent)), target.tokenizer.digest)
+    return author
 
 
 class LazyAuthor:

@@ -55,7 +55,7 @@ def build_strategy(target: OpenFolder, draft: OpenFolder, config: DecodingConfig
         case "outcomes":
             # While the process is not up, the same blocks are drafted here.
             return OutcomeStrategy(
-                open_draft_process(draft, config, _tell), Chain(Sessions(draft.drafting, config))
+                open_draft_process(draft, config, tell), Chain(Sessions(draft.drafting, config))
             )
         case "lookup":
             vocab_size = target.network.shape.vocab_size
@@ -80,7 +80,8 @@ def build_lookahead(config: DecodingConfig) -> Lookahead:
             return Unlearning(ClosedForm(NominalCosts(), NominalCosts(DRAFT_PRIOR), config=limits))
 
 
-def _tell(line: str) -> None:
+def tell(line: str) -> None:
+    """A line on standard error, of what goes on beside an answer and changes none."""
     print(f"htfi: {line}", file=sys.stderr)  # noqa: T201  # of a process beside ours, whoever runs us
 
 
