@@ -26,7 +26,7 @@ FLAGS = ["-O2", "-g0", "-ffp-contract=off"]
 
 # A draft's last bits reach no output. Not -ffast-math: linking with it would change the whole process's arithmetic.
 FAST = ["-O3", "-g0", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros",
-        "-fassociative-math", "-freciprocal-math", "-fno-semantic-interposition"]  # fmt: skip
+        "-ffinite-math-only", "-fassociative-math", "-freciprocal-math", "-fno-semantic-interposition"]  # fmt: skip
 
 # What goes missing together, by the folder it is compiled into.
 LOST = {

@@ -108,7 +108,7 @@ def test_shipped_draft_is_as_near_as_the_general_engines_own_bytes() -> None:
     assert error(native.NativeNetwork(folder)) < error(OnnxNetwork(folder, Precision.INT8))
 
 
-def test_a_token_has_the_same_bits_alone_among_rows_and_however_the_text_is_cut(folder: ModelFolder) -> None:
+def test_a_row_has_the_same_bits_alone_and_among_others(folder: ModelFolder) -> None:
     network = native.NativeNetwork(folder)
     ids, positions, mask, keys, values = drawn(folder, 9, 6, 13)
     whole = network.forward(ids, positions, mask, keys, values)
@@ -151,6 +151,13 @@ def test_passes_that_do_not_fit_are_refused(
     given[place] = changed
     with pytest.raises(error, match=said):
         native.NativeNetwork(folder).forward(*given)
+
+
+def test_weights_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
+    model = causal_model(SMALL | KINDS["llama"], 7)
+    model.model.norm.weight.data[3] = float("nan")
+    with pytest.raises(InvalidInput, match="norm.weight"):
+        native.NativeNetwork(ModelFolder.open(save(model, tmp_path)))
 
 
 def test_digests_tell_weights_and_instructions_apart(folder: ModelFolder) -> None:

@@ -5,7 +5,7 @@
 #include "matmul.h"
 
 enum { PASS_TOKENS = 64 }; /* worked on at once, where rows are shorter than that */
-#define UNSEEN (-1e8f)     /* a mask below it hides for good: exp of it is 0 beside any score */
+#define UNSEEN (-1e8f)     /* a mask below it hides: places at the end are skipped */
 
 typedef struct {
     Linear qkv, out, gate_up, down;
@@ -33,11 +33,18 @@ typedef struct {
     Rounded rounded;
 } Scratch;
 
+typedef void (*Score)(const float *q, const float *keys, const float *mask, float *out, int n, int d, float scale);
+
+typedef struct {
+    Multiply multiply;
+    Score score;
+} Kernels;
+
 INLINE float exponential(float x) /* within 2 units in the last place, for x from -87 to 87; vectorises */
 {
-    x = x < -87.0f ? -87.0f : x > 87.0f ? 87.0f : x;
+    x = fminf(fmaxf(x, -87.0f), 87.0f);
     const float turned = x * 1.44269504f;
-    const int32_t power = (int32_t)(turned + (turned < 0 ? -0.5f : 0.5f));
+    const int32_t power = (int32_t)(turned + copysignf(0.5f, turned));
     const float f = (x - (float)power * 0.693359375f) + (float)power * 2.12194440e-4f;
     float sum = 1.9875691500e-4f; /* Cephes' expf */
     sum = sum * f + 1.3981999507e-3f;
@@ -50,7 +57,7 @@ INLINE float exponential(float x) /* within 2 units in the last place, for x fro
     return sum * scale.number;
 }
 
-INLINE void rms_norm(const float *x, const float *gain, float *out, int n, float eps)
+INLINE void rms_norm(const float *x, const float *restrict gain, float *out, int n, float eps)
 {
     float sum = 0.0f;
     for (int i = 0; i < n; i++) sum += x[i] * x[i];
@@ -58,7 +65,7 @@ INLINE void rms_norm(const float *x, const float *gain, float *out, int n, float
     for (int i = 0; i < n; i++) out[i] = x[i] * unit * gain[i];
 }
 
-INLINE void turn(float *head, const float *cosines, const float *sines, int half)
+INLINE void turn(float *restrict head, const float *restrict cosines, const float *restrict sines, int half)
 {
     for (int i = 0; i < half; i++) {
         const float a = head[i], b = head[i + half];
@@ -67,18 +74,108 @@ INLINE void turn(float *head, const float *cosines, const float *sines, int half
     }
 }
 
-/* Scores of one query with `n` keys; the greatest. */
-INLINE float score(const float *restrict q, const float *restrict keys, const float *mask, float *restrict out, int n,
-                   const int d, float scale)
+/* Scores of one query with `n` keys. */
+INLINE void score_plain(const float *restrict q, const float *restrict keys, const float *restrict mask,
+                        float *restrict out, int n, const int d, float scale)
 {
-    float best = -INFINITY;
     for (int s = 0; s < n; s++) {
         float sum = 0.0f;
         for (int i = 0; i < d; i++) sum += q[i] * keys[(long)s * d + i];
         out[s] = sum * scale + mask[s];
     }
-    for (int s = 0; s < n; s++) best = out[s] > best ? out[s] : best;
-    return best;
+}
+
+#ifdef HTFI_X86
+/* The sums of 16 vectors' elements, as one vector. */
+TARGET_VNNI INLINE __m512 sums_of(const __m512 *a)
+{
+    __m512 pairs[8], fours[4];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++)
+        pairs[i] = _mm512_add_ps(_mm512_unpacklo_ps(a[2 * i], a[2 * i + 1]), _mm512_unpackhi_ps(a[2 * i], a[2 * i + 1]));
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        const __m512d one = _mm512_castps_pd(pairs[2 * i]), other = _mm512_castps_pd(pairs[2 * i + 1]);
+        fours[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(one, other)),
+                                 _mm512_castpd_ps(_mm512_unpackhi_pd(one, other)));
+    }
+    const __m512 left = _mm512_add_ps(_mm512_shuffle_f32x4(fours[0], fours[1], 0x44),
+                                      _mm512_shuffle_f32x4(fours[0], fours[1], 0xee));
+    const __m512 right = _mm512_add_ps(_mm512_shuffle_f32x4(fours[2], fours[3], 0x44),
+                                       _mm512_shuffle_f32x4(fours[2], fours[3], 0xee));
+    return _mm512_add_ps(_mm512_shuffle_f32x4(left, right, 0x88), _mm512_shuffle_f32x4(left, right, 0xdd));
+}
+
+/* As score_plain, 16 keys at once; `d` is a multiple of 16. */
+TARGET_VNNI INLINE void score_wide(const float *q, const float *keys, const float *mask, float *out, int n, const int d,
+                                   float scale)
+{
+    for (int s = 0; s < n; s += 16) {
+        const int left = n - s;
+        const __mmask16 here = left >= 16 ? 0xffff : (__mmask16)((1u << left) - 1);
+        __m512 sums[16];
+#pragma GCC unroll 16
+        for (int j = 0; j < 16; j++) {
+            const float *key = keys + (long)(j < left ? s + j : s) * d;
+            sums[j] = _mm512_mul_ps(_mm512_loadu_ps(q), _mm512_loadu_ps(key));
+            for (int i = 16; i < d; i += 16)
+                sums[j] = _mm512_fmadd_ps(_mm512_loadu_ps(q + i), _mm512_loadu_ps(key + i), sums[j]);
+        }
+        const __m512 masked = _mm512_maskz_loadu_ps(here, mask + s);
+        _mm512_mask_storeu_ps(out + s, here, _mm512_fmadd_ps(sums_of(sums), _mm512_set1_ps(scale), masked));
+    }
+}
+#endif
+
+/* Head sizes known to the compiler are several times faster. */
+#define BY_HEAD_SIZE(call, d) \
+    switch (d) { \
+    case 16: call(16); break; \
+    case 32: call(32); break; \
+    case 64: call(64); break; \
+    default: call(d); \
+    }
+
+INLINE void score_any(const float *q, const float *keys, const float *mask, float *out, int n, int d, float scale)
+{
+#define CALL(size) score_plain(q, keys, mask, out, n, size, scale)
+    BY_HEAD_SIZE(CALL, d)
+#undef CALL
+}
+
+static void score_default(const float *q, const float *keys, const float *mask, float *out, int n, int d, float scale)
+{
+    score_any(q, keys, mask, out, n, d, scale);
+}
+
+#ifdef HTFI_X86
+TARGET_AVX2 static void score_avx2(const float *q, const float *keys, const float *mask, float *out, int n, int d,
+                                   float scale)
+{
+    score_any(q, keys, mask, out, n, d, scale);
+}
+
+TARGET_VNNI static void score_vnni(const float *q, const float *keys, const float *mask, float *out, int n, int d,
+                                   float scale)
+{
+    if (d % 16) {
+        score_plain(q, keys, mask, out, n, d, scale);
+        return;
+    }
+#define CALL(size) score_wide(q, keys, mask, out, n, size, scale)
+    BY_HEAD_SIZE(CALL, d)
+#undef CALL
+}
+#endif
+
+/* Scores to shares, in place, not yet divided by their sum, which is returned. */
+INLINE float shares_of(float *restrict scores, int n)
+{
+    float best = scores[0], total = 0.0f;
+    for (int s = 1; s < n; s++) best = scores[s] > best ? scores[s] : best;
+    for (int s = 0; s < n; s++) scores[s] = exponential(scores[s] - best); /* hidden: 1e-38, lost in any sum */
+    for (int s = 0; s < n; s++) total += scores[s];
+    return total;
 }
 
 INLINE void mix(const float *restrict shares, const float *restrict values, float *restrict out, int n, const int d)
@@ -101,8 +198,8 @@ INLINE void mix(const float *restrict shares, const float *restrict values, floa
 }
 
 /* One row's attention. wide [T, N + 2G, D] holds the turned queries; mixed [T, N, D] is what comes out. */
-INLINE void attend(const Model *m, const Pass *pass, int layer, int row, const float *wide, float *mixed, float *scores,
-                   const int d)
+INLINE void attend(const Model *m, const Pass *pass, int layer, int row, const float *wide, float *mixed,
+                   float *restrict scores, Score score, const int d)
 {
     const int heads = m->num_heads, groups = m->num_kv_heads, t_new = pass->num_new, past = pass->num_past;
     const int all = heads + 2 * groups, shared = heads / groups;
@@ -120,14 +217,9 @@ INLINE void attend(const Model *m, const Pass *pass, int layer, int row, const f
             const float *values = pass->values + (place * groups + g) * past * d;
             const float *new_keys = pass->new_keys + (place * groups + g) * t_new * d;
             const float *new_values = pass->new_values + (place * groups + g) * t_new * d;
-            const float old = score(q, keys, mask, scores, seen, d, scale);
-            float best = score(q, new_keys, mask + past, scores + seen, reach, d, scale);
-            best = old > best ? old : best;
-            float total = 0.0f;
-            for (int s = 0; s < seen + reach; s++) {
-                scores[s] = scores[s] - best < -87.0f ? 0.0f : exponential(scores[s] - best);
-                total += scores[s];
-            }
+            score(q, keys, mask, scores, seen, d, scale);
+            score(q, new_keys, mask + past, scores + seen, reach, d, scale);
+            const float total = shares_of(scores, seen + reach);
             float *out = mixed + ((long)t * heads + h) * d;
             for (int i = 0; i < d; i++) out[i] = 0.0f;
             mix(scores, values, out, seen, d);
@@ -157,15 +249,26 @@ INLINE void place_heads(const Model *m, const Layer *at, const Pass *pass, int l
 }
 
 INLINE void apply(const Model *m, const Linear *linear, const float *x, int num_tokens, float *out, Scratch *scratch,
-                  Multiply multiply)
+                  Kernels kernels)
 {
     for (int t = 0; t < num_tokens; t++)
         round_token(x + (long)t * linear->num_inputs, linear, &scratch->rounded, t, m->is_packed);
-    multiply(linear, &scratch->rounded, num_tokens, out, linear->num_outputs);
+    kernels.multiply(linear, &scratch->rounded, num_tokens, out, linear->num_outputs);
+}
+
+INLINE void add_to(float *restrict sum, const float *restrict term, long n)
+{
+    for (long i = 0; i < n; i++) sum[i] += term[i];
+}
+
+/* SiLU of the first half times the second. */
+INLINE void gate_up(const float *restrict both, float *restrict out, int n)
+{
+    for (int i = 0; i < n; i++) out[i] = both[i] / (1.0f + exponential(-both[i])) * both[n + i];
 }
 
 /* Rows `row` to `row + num` of a pass. */
-INLINE void run_rows(const Model *m, const Pass *pass, int row, int num, Scratch *s, Multiply multiply)
+INLINE void run_rows(const Model *m, const Pass *pass, int row, int num, Scratch *s, Kernels kernels)
 {
     const int t_new = pass->num_new, tokens = num * t_new, hidden = m->hidden, d = m->head_dim, inner = m->inner;
     const int all = m->num_heads + 2 * m->num_kv_heads;
@@ -176,54 +279,51 @@ INLINE void run_rows(const Model *m, const Pass *pass, int row, int num, Scratch
         const Layer *at = m->layers + layer;
         for (int t = 0; t < tokens; t++)
             rms_norm(s->residual + (long)t * hidden, at->in_norm, s->value + (long)t * hidden, hidden, m->eps);
-        apply(m, &at->qkv, s->value, tokens, s->wide, s, multiply);
+        apply(m, &at->qkv, s->value, tokens, s->wide, s, kernels);
         for (int t = 0; t < tokens; t++)
             place_heads(m, at, pass, layer, row + t / t_new, t % t_new, s->wide + (long)t * all * d);
         for (int r = 0; r < num; r++) {
             const float *wide = s->wide + (long)r * t_new * all * d;
             float *mixed = s->mixed + (long)r * t_new * m->num_heads * d;
-            switch (d) { /* sizes known to the compiler are several times faster */
-            case 16: attend(m, pass, layer, row + r, wide, mixed, s->scores, 16); break;
-            case 32: attend(m, pass, layer, row + r, wide, mixed, s->scores, 32); break;
-            case 64: attend(m, pass, layer, row + r, wide, mixed, s->scores, 64); break;
-            default: attend(m, pass, layer, row + r, wide, mixed, s->scores, d);
-            }
+#define CALL(size) attend(m, pass, layer, row + r, wide, mixed, s->scores, kernels.score, size)
+            BY_HEAD_SIZE(CALL, d)
+#undef CALL
         }
-        apply(m, &at->out, s->mixed, tokens, s->value, s, multiply);
-        for (long i = 0; i < (long)tokens * hidden; i++) s->residual[i] += s->value[i];
+        apply(m, &at->out, s->mixed, tokens, s->value, s, kernels);
+        add_to(s->residual, s->value, (long)tokens * hidden);
         for (int t = 0; t < tokens; t++)
             rms_norm(s->residual + (long)t * hidden, at->post_norm, s->value + (long)t * hidden, hidden, m->eps);
-        apply(m, &at->gate_up, s->value, tokens, s->wide, s, multiply);
-        for (int t = 0; t < tokens; t++) {
-            const float *gate = s->wide + (long)t * 2 * inner;
-            float *out = s->mixed + (long)t * inner;
-            for (int i = 0; i < inner; i++) out[i] = gate[i] / (1.0f + exponential(-gate[i])) * gate[inner + i]; /* SiLU */
-        }
-        apply(m, &at->down, s->mixed, tokens, s->value, s, multiply);
-        for (long i = 0; i < (long)tokens * hidden; i++) s->residual[i] += s->value[i];
+        apply(m, &at->gate_up, s->value, tokens, s->wide, s, kernels);
+        for (int t = 0; t < tokens; t++) gate_up(s->wide + (long)t * 2 * inner, s->mixed + (long)t * inner, inner);
+        apply(m, &at->down, s->mixed, tokens, s->value, s, kernels);
+        add_to(s->residual, s->value, (long)tokens * hidden);
     }
     for (int t = 0; t < tokens; t++)
         rms_norm(s->residual + (long)t * hidden, m->norm, s->value + (long)t * hidden, hidden, m->eps);
-    apply(m, &m->head, s->value, tokens, pass->logits + (long)row * t_new * m->vocab, s, multiply);
+    apply(m, &m->head, s->value, tokens, pass->logits + (long)row * t_new * m->vocab, s, kernels);
 }
 
-INLINE void run_pass(const Model *m, const Pass *pass, Scratch *scratch, int rows_at_once, Multiply multiply)
+INLINE void run_pass(const Model *m, const Pass *pass, Scratch *scratch, int rows_at_once, Kernels kernels)
 {
     for (int row = 0; row < pass->num_rows; row += rows_at_once) {
         const int left = pass->num_rows - row;
-        run_rows(m, pass, row, left < rows_at_once ? left : rows_at_once, scratch, multiply);
+        run_rows(m, pass, row, left < rows_at_once ? left : rows_at_once, scratch, kernels);
     }
 }
 
-static void run_default(const Model *m, const Pass *p, Scratch *s, int rows) { run_pass(m, p, s, rows, multiply_default); }
+static void run_default(const Model *m, const Pass *p, Scratch *s, int rows)
+{
+    run_pass(m, p, s, rows, (Kernels){multiply_default, score_default});
+}
+
 #ifdef HTFI_X86
 TARGET_AVX2 static void run_avx2(const Model *m, const Pass *p, Scratch *s, int rows)
 {
-    run_pass(m, p, s, rows, multiply_avx2);
+    run_pass(m, p, s, rows, (Kernels){multiply_avx2, score_avx2});
 }
 TARGET_VNNI static void run_vnni(const Model *m, const Pass *p, Scratch *s, int rows)
 {
-    run_pass(m, p, s, rows, multiply_vnni);
+    run_pass(m, p, s, rows, (Kernels){multiply_vnni, score_vnni});
 }
 #endif
 

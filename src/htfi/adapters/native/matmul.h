@@ -38,23 +38,23 @@ typedef void (*Multiply)(const Linear *, const Rounded *, int num_tokens, float 
 INLINE int rounded_up(int value, int grain) { return (value + grain - 1) / grain * grain; }
 
 /* Activations of one token as whole numbers within TOP. */
-INLINE void round_token(const float *x, const Linear *to, Rounded *rounded, int token, int is_packed)
+INLINE void round_token(const float *restrict x, const Linear *to, Rounded *rounded, int token, int is_packed)
 {
     const int n = to->num_inputs, width = to->width;
     float largest = 0.0f;
     for (int i = 0; i < n; i++) largest = fabsf(x[i]) > largest ? fabsf(x[i]) : largest;
     const float unit = largest > 0.0f ? TOP / largest : 0.0f;
     rounded->scales[token] = largest / TOP;
-    int16_t *whole = rounded->whole + (long)token * width;
+    int16_t *restrict whole = rounded->whole + (long)token * width;
     if (!is_packed) {
-        for (int i = 0; i < n; i++) whole[i] = (int16_t)(int32_t)(x[i] * unit + (x[i] < 0 ? -0.5f : 0.5f));
+        for (int i = 0; i < n; i++) whole[i] = (int16_t)(int32_t)(x[i] * unit + copysignf(0.5f, x[i]));
         for (int i = n; i < width; i++) whole[i] = 0;
         return;
     }
-    int8_t *high = (int8_t *)whole, *low = high + width;
+    int8_t *restrict high = (int8_t *)whole, *restrict low = high + width;
     int32_t high_sum = 0, low_sum = 0;
     for (int i = 0; i < n; i++) {
-        int32_t q = (int32_t)(x[i] * unit + (x[i] < 0 ? -0.5f : 0.5f));
+        int32_t q = (int32_t)(x[i] * unit + copysignf(0.5f, x[i]));
         int32_t top = (q + 64) >> 7, rest = q - top * 128;
         high[i] = (int8_t)top;
         low[i] = (int8_t)rest;

@@ -34,8 +34,8 @@ def available() -> bool:
 class NativeNetwork:
     """A small Llama or Qwen3 network from a model folder.
 
-    A token's logits depend on its own context alone, to the last bit, but not on any machine: the processor's
-    instructions order the sums of attention and norms.
+    A token's logits are the same, to the last bit, whatever the other rows of a pass are. The cut of a text into
+    passes and the kind of processor change the last bits, for they order attention's sums.
     """
 
     def __init__(self, folder: ModelFolder, *, level: int = _BEST_LEVEL) -> None:
@@ -105,19 +105,21 @@ def _arrays(of: Architecture, weights: Weights) -> tuple[bytes | None, ...]:
     """All that the network reads, in the order of core.c: the whole model's seven, then sixteen for each layer."""
     prefix = "model." if "model.embed_tokens.weight" in weights else ""
 
+    def read(name: str, shape: tuple[int, ...]) -> Floats:
+        array = weights.array(name, shape)
+        if not np.isfinite(array).all():  # the arithmetic is compiled for numbers alone
+            raise InvalidInput(f"tensor {name!r} holds what is no number: train or copy the model again")
+        return array
+
     def gain(name: str, size: int) -> bytes:
-        return np.ascontiguousarray(weights.array(f"{prefix}{name}.weight", (size,))).tobytes()
+        return read(f"{prefix}{name}.weight", (size,)).tobytes()
 
     def linear(
         names: tuple[str, ...], outputs: tuple[int, ...], inputs: int, has_bias: bool
     ) -> list[bytes | None]:
-        rows = [
-            weights.array(f"{name}.weight", (size, inputs)) for name, size in zip(names, outputs, strict=True)
-        ]
+        rows = [read(f"{name}.weight", (size, inputs)) for name, size in zip(names, outputs, strict=True)]
         biases = [
-            weights.array(f"{name}.bias", (size,))
-            for name, size in zip(names, outputs, strict=True)
-            if has_bias
+            read(f"{name}.bias", (size,)) for name, size in zip(names, outputs, strict=True) if has_bias
         ]
         whole, scales = _rounded(np.concatenate(rows))
         return [whole.tobytes(), scales.tobytes(), np.concatenate(biases).tobytes() if has_bias else None]
@@ -127,7 +129,7 @@ def _arrays(of: Architecture, weights: Weights) -> tuple[bytes | None, ...]:
     width, kv_width, hidden, inner = (
         of.num_heads * of.head_dim, of.num_kv_heads * of.head_dim, of.hidden_size, of.intermediate_size
     )  # fmt: skip
-    embed = weights.array(f"{table}.weight", (of.vocab_size, hidden))
+    embed = read(f"{table}.weight", (of.vocab_size, hidden))
     arrays = [embed.tobytes(), *_angles(of), gain("norm", hidden)]
     arrays += linear((head,), (of.vocab_size,), hidden, False)
     for layer in range(of.num_layers):
