@@ -210,7 +210,7 @@ class LocalAuthor:
         jobs = list(writing)
         stems = [job.stem for job in jobs]
         began_s = self._clock()
-        trees = [tree.first(_room(job)) for job, tree in zip(jobs, self._speculate(stems), strict=True)]
+        trees = [self._fitting(job, tree) for job, tree in zip(jobs, self._speculate(stems), strict=True)]
         self.strategy.verifying(stems, trees)
         drafted_s = self._clock()
         logits = self._verify(jobs, trees)
@@ -245,6 +245,9 @@ class LocalAuthor:
             return self.strategy.speculate(stems, self.lookahead.plan(asks))
         except DependencyUnavailable:  # an answer needs the target alone
             return [DraftTree() for _ in stems]
+
+    def _fitting(self, job: _Job, tree: DraftTree) -> DraftTree:
+        return tree.first(self.sessions.num_guesses(_row(job), len(job.pending), len(tree)))
 
     def _verify(self, jobs: Sequence[_Job], trees: Sequence[DraftTree]) -> list[Floats]:
         """The logits [1 + n, V] of each job: after its settled text, then after each node of its tree."""
@@ -334,12 +337,6 @@ def _cap(stem: Stem) -> int:
     allowed = stem.asked.request.max_draft
     left = max(stem.num_left - 1, 0)
     return left if allowed is None else min(left, max(allowed, 0))
-
-
-def _room(job: _Job) -> int:
-    """Nodes that the row can still hold."""
-    row = _row(job)
-    return row.limit - row.length - len(job.pending)
 
 
 def _parents(num_pending: int, tree: DraftTree) -> list[int]:

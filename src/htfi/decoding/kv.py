@@ -53,6 +53,10 @@ class Arena:
     def capacity(self) -> int:
         return self.keys.shape[3]
 
+    def capacity_for(self, length: int) -> int:
+        """What the capacity is once a row has grown to `length` tokens."""
+        return max(self.capacity, _rounded(length))
+
     def fits(self, limits: Sequence[int]) -> bool:
         """Whether rows of these limits would fit beside those that are there."""
         rows = [row.limit for row in self._slots if row is not None]

@@ -13,13 +13,18 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class NetworkShape:
-    """The sizes that a caller needs to hold a network's keys and values."""
+    """The sizes that a caller needs to hold a network's keys and values.
+
+    `sum_block` tells of an engine that sums over positions block by block, so many at a time: the last bits depend on
+    which block a position lies in (0: on nothing).
+    """
 
     num_layers: int
     num_kv_heads: int
     head_dim: int
     vocab_size: int
     max_positions: int
+    sum_block: int = 0
 
     @property
     def kv_bytes_per_token(self) -> int:

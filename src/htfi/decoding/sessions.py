@@ -107,6 +107,22 @@ class Sessions:
         num_reused = sum(block.num_tokens for _, block, found in read.blocks if found)
         return Opened(row, read.logits, num_reused)
 
+    def num_guesses(self, row: Row, num_settled: int, num_wanted: int) -> int:
+        """How many guesses, of those wanted, may be read after so many settled tokens: as many as the row has room
+        for, and as have the bits that they would have one by one.
+
+        New tokens are read beyond all that the arena has room for, and put next to each other afterwards. Both places
+        must lie in the same block of the network's sums.
+        """
+        num = min(num_wanted, row.limit - row.length - num_settled)
+        block = self.network.shape.sum_block
+        if not block or num <= 0:
+            return max(num, 0)
+        end = (row.length // block + 1) * block
+        while num and self.arena.capacity_for(row.length + num_settled + num) + num_settled + num > end:
+            num -= 1
+        return num
+
     def extend(
         self,
         rows: Sequence[Row],

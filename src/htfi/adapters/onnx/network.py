@@ -17,9 +17,9 @@ class OnnxNetwork:
     """A Llama or Qwen3 network from a model folder.
 
     On one thread a token's logits depend on its own context alone, to the last bit: not on the other rows of a pass,
-    nor on the cut of a text into passes, at any length; nor on hidden positions between, while the context is within
-    1024, 512, 256 and 128 positions for heads of up to 16, 32, 64 and 128 (a block of onnxruntime's matrix product).
-    Past that, or with more threads, the last bits may differ. Heads are of 8 and more.
+    nor on the cut of a text into passes, at any length; nor on hidden positions between, while none of what is read
+    lies in another block of the sums than without them. A block is of 1024, 512, 256 and 128 positions for heads of
+    up to 16, 32, 64 and 128. Else, or with more threads, the last bits may differ. Heads are of 8 and more.
     """
 
     def __init__(
@@ -44,7 +44,12 @@ class OnnxNetwork:
         self._session = Session(written, folder.weights, threads)
         of = folder.architecture
         self._shape = NetworkShape(
-            of.num_layers, of.num_kv_heads, of.head_dim, of.vocab_size, of.max_positions
+            of.num_layers,
+            of.num_kv_heads,
+            of.head_dim,
+            of.vocab_size,
+            of.max_positions,
+            _sum_block(of.head_dim),
         )
 
     @property
@@ -70,6 +75,11 @@ class OnnxNetwork:
             new_keys.reshape(stacked),
             new_values.reshape(stacked),
         )
+
+
+def _sum_block(head_dim: int) -> int:
+    """How far onnxruntime's matrix product sums at once: the fewer columns, the farther (MlasSgemm's strides)."""
+    return next((block for most, block in ((16, 1024), (32, 512), (64, 256)) if head_dim <= most), 128)
 
 
 def _write(folder: ModelFolder, precision: Precision, top: int) -> WrittenGraph:
