@@ -1,7 +1,7 @@
-"""Compile the hot paths where a C compiler is at hand: the market's, and the network in C. Both are optional.
+"""Compile the hot paths where a C compiler is at hand: the market's, the choice of tokens, the network in C.
 
 Each module of the market is plain Python; the .pxd file beside it gives Cython its C types. Without a compiler the
-same files run interpreted, and models run on the general engine.
+same files run interpreted, tokens are chosen by numpy, and models run on the general engine.
 """
 
 from pathlib import Path
@@ -12,6 +12,7 @@ from setuptools.command.build_ext import build_ext
 
 MARKET = Path("src/htfi/market")
 HOT = ("regime", "samples", "book", "bars", "series", "kernel")
+DECODING = Path("src/htfi/decoding")
 NATIVE = Path("src/htfi/adapters/native")
 
 DIRECTIVES = {
@@ -23,6 +24,7 @@ DIRECTIVES = {
 
 # No fused multiply-add: compiled and interpreted runs give the same bits on every machine.
 FLAGS = ["-O2", "-g0", "-ffp-contract=off"]
+EXACT = ["-O3", "-g0", "-std=gnu11", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 
 # A draft's last bits reach no output. Not -ffast-math: linking with it would change the whole process's arithmetic.
 FAST = ["-O3", "-g0", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros",
@@ -31,6 +33,7 @@ FAST = ["-O3", "-g0", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-f
 # What goes missing together, by the folder it is compiled into.
 LOST = {
     MARKET: "the market kernel will run interpreted, about 40 times slower",
+    DECODING: "tokens will be chosen by numpy, several times slower",
     NATIVE: "small models will run on the general engine, several times slower",
 }
 
@@ -59,6 +62,13 @@ def market(name: str) -> Extension:
     return Extension(f"htfi.market.{name}", sources, depends=types, extra_compile_args=FLAGS)
 
 
+def choosing() -> Extension:
+    """The choice of a token, with the bits that numpy gives."""
+    return Extension(
+        "htfi.decoding.choosing_core", [str(DECODING / "choosing_core.c")], extra_compile_args=EXACT
+    )
+
+
 def native() -> Extension:
     """The network in C."""
     headers = [str(NATIVE / f"{name}.h") for name in ("matmul", "forward")]
@@ -72,6 +82,7 @@ setup(
         *cythonize(
             [market(name) for name in HOT], language_level=3, compiler_directives=DIRECTIVES, quiet=True
         ),
+        choosing(),
         native(),
     ],
     cmdclass={"build_ext": BuildGroups},

@@ -156,7 +156,7 @@ def test_passes_that_do_not_fit_are_refused(
 def test_weights_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
     model = causal_model(SMALL | KINDS["llama"], 7)
     model.model.norm.weight.data[3] = float("nan")
-    with pytest.raises(InvalidInput, match="norm.weight"):
+    with pytest.raises(InvalidInput, match=r"norm\.weight"):
         native.NativeNetwork(ModelFolder.open(save(model, tmp_path)))
 
 

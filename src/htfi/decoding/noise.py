@@ -101,4 +101,4 @@ def _bound_tables() -> tuple[Doubles, Doubles]:
     return low - _SLACK, high + _SLACK
 
 
-_LOW, _HIGH = _bound_tables()
+BOUNDS = _LOW, _HIGH = _bound_tables()

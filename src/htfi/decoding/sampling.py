@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.decoding.choosing import compiled_choice
 from htfi.decoding.noise import Doubles, Keys, counters, gumbel_bounds, gumbel_of, hashes
 from htfi.decoding.ports import Floats, Ids
 from htfi.domain import exact
@@ -84,6 +85,10 @@ def choose(logits: Floats, admitted: Admitted, sampling: Sampling, row_keys: Key
 
     At temperature 0 the keys change nothing. Ties go to the lowest id.
     """
+    if not sampling.truncates:
+        compiled = compiled_choice(logits, admitted.ids, admitted.counters, sampling.temperature, row_keys)
+        if compiled is not None:
+            return compiled
     step = max(_GROUP // max(len(admitted.ids), 1), 1)
     if len(logits) > step:
         groups = [slice(begin, begin + step) for begin in range(0, len(logits), step)]
@@ -107,7 +112,7 @@ def choose(logits: Floats, admitted: Admitted, sampling: Sampling, row_keys: Key
         axis=1
     )  # the best score is at least this; rounding keeps the order, so no slack is needed
     rows, places = (high >= floor[:, None]).nonzero()  # by row, then by token; none where the floor is NaN
-    if len(rows) == len(floor) and (len(rows) == 1 or np.isfinite(floor).all()):
+    if len(rows) == len(floor) and np.isfinite(floor).all():
         return admitted.ids[places]
     exact = scaled[rows, places] + gumbel_of(bits[rows, places])
     return _settle(rows, exact, admitted.ids[places], np.isfinite(floor))
@@ -116,9 +121,11 @@ def choose(logits: Floats, admitted: Admitted, sampling: Sampling, row_keys: Key
 def _settle(rows: Ids, scores: Doubles, tokens: Ids, finite: NDArray[np.bool_]) -> Ids:
     """For each row the token of its greatest score, the first of equals; −1 where it is not finite."""
     best = np.full(len(finite), -1, np.int64)
-    for row in finite.nonzero()[0]:
-        here = slice(*rows.searchsorted([row, row + 1]))
-        best[row] = tokens[here][scores[here].argmax()]
+    starts = np.flatnonzero(np.diff(rows, prepend=-1))  # of each row that has candidates
+    if len(starts):
+        most = np.maximum.reduceat(scores, starts).repeat(np.diff(starts, append=len(rows)))
+        at = np.flatnonzero((scores == most) & finite[rows])[::-1]
+        best[rows[at]] = tokens[at]  # the last that is put there stays: the first of equals
     return best
 
 

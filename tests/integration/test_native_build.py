@@ -1,0 +1,75 @@
+"""Building the parts in C: each stands or falls alone, and without any the same tokens are chosen by numpy."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+WORKS = """
+import numpy as np
+from htfi import models
+from htfi.adapters.native.network import NativeNetwork, available
+from htfi.decoding import choosing
+from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.decoding.sampling import Admitted, Sampling, choose
+from htfi.domain.errors import DependencyUnavailable
+assert not available() and not choosing.available()
+tokens = choose(np.eye(3, dtype=np.float32) * 99, Admitted.of(np.arange(3)), Sampling(1.0), np.arange(3, dtype=np.uint64))
+assert tokens.tolist() == [0, 1, 2]
+try:
+    NativeNetwork(ModelFolder.open(models.DRAFT))
+except DependencyUnavailable as error:
+    assert "C compiler" in str(error)
+else:
+    raise AssertionError
+"""
+
+
+def copied(folder: Path) -> Path:
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    ignored = shutil.ignore_patterns("*.so", "__pycache__", "*.egg-info")
+    shutil.copytree(ROOT / "src", folder / "src", ignore=ignored)
+    return folder
+
+
+def build(folder: Path, **environment: str) -> str:
+    command = [sys.executable, "setup.py", "build_ext", "--inplace"]
+    done = subprocess.run(
+        command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_build_without_a_compiler_leaves_every_part_in_python(tmp_path: Path) -> None:
+    stale = copied(tmp_path) / "src/htfi/adapters/native/core.so"
+    stale.touch()
+    said = build(tmp_path, CC="/bin/false")
+    for lost in ("will run interpreted", "chosen by numpy", "on the general engine"):
+        assert lost in said
+    assert not list((tmp_path / "src").rglob("*.so"))
+    subprocess.run(
+        [sys.executable, "-c", WORKS],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path / "src")},
+        check=True,
+    )
+
+
+@pytest.mark.slow
+def test_a_part_that_does_not_compile_leaves_the_others_compiled(tmp_path: Path) -> None:
+    core = copied(tmp_path) / "src/htfi/adapters/native/core.c"
+    core.write_text("#error nothing here\n")
+    said = build(tmp_path)
+    assert "on the general engine" in said
+    assert "will run interpreted" not in said
+    kept = {file.name.split(".")[0] for file in (tmp_path / "src").rglob("*.so")}
+    assert {"kernel", "book", "choosing_core"} <= kept
+    assert "core" not in kept
