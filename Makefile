@@ -32,6 +32,8 @@ goals: $(VENV)/.dev
 	$(BIN)/htfi bench ticks --json build/goals/ticks.json
 	$(BIN)/htfi bench ledger --json build/goals/ledger.json
 	$(BIN)/htfi bench engine --json build/goals/engine.json
+	$(BIN)/htfi bench decode --json build/goals/decode.json --html build/goals/decode.html
+	$(BIN)/htfi bench paths --json build/goals/paths.json
 	$(BIN)/htfi eval mini --json build/goals/mini.json --html build/goals/mini.html
 
 $(VENV)/bin/python:
