@@ -17,11 +17,14 @@ _ROW_KNOTS = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256, 512], np.float64)
 _TOKEN_KNOTS = np.array([1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64, 128], np.float64)
 _WINDOW = 48  # passes remembered a bucket
 _SKIP = 3  # of four passes of a size that is well known, three are not looked at: learning takes time as well
+_SCATTER = 40503  # which three: at no period that answers might share
 _HALF_LIFE = 256  # passes looked at until what a bucket holds counts half: machines change their pace
 _PLANE_WEIGHT = 6.0  # passes: what the plane through all buckets weighs against one
+_LEAST_MS = 1e-4
+_BENT = 3.0  # a size that departs further from the prior's shape does so alone, not the plane with it
 _KNOWN = 16  # passes in a bucket from which on most are not looked at
 _SETTLED = 8  # passes in a bucket before it has a say in the machine's pace
-_PACE_STEP, _PACE_CLIP = 0.1, 0.5  # of one pass, in logarithms: an outlier moves it by 5%
+_PACE_STEP = 0.1  # in logarithms
 _REFIT_PASSES = 32  # looked at between two refits once much was seen; a refit takes about 0.3 ms
 
 
@@ -39,7 +42,7 @@ class Plane(NamedTuple):
 
 # One core, int8, context 160: the shipped target of 4 M parameters, and the shipped draft a token at a time.
 TARGET_PRIOR = Plane(0.30, 0.07, 0.0, 0.056)
-DRAFT_PRIOR = Plane(0.0, 0.0, 0.14, 0.035)
+DRAFT_PRIOR = Plane(0.02, 0.0, 0.07, 0.03)
 
 
 class Costs(Protocol):
@@ -69,14 +72,16 @@ class NominalCosts:
 class PassCosts:
     """Learns from measured passes: a robust centre of the latest in each bucket, a plane through them elsewhere.
 
-    `steady`: the centre is the median, deaf to whatever else the machine does. Where a pass is at times done
-    beforehand (speculative-speculative drafting), both kinds count: then it is the mean without the largest eighth.
+    The centre is a low `quantile` of the latest: whatever else the machine does only adds to a pass, and so does what
+    comes with some rounds alone, as the reading of a prompt by the draft does with an answer's first.
     """
 
-    def __init__(self, prior: Plane = TARGET_PRIOR, steady: bool = True) -> None:
+    def __init__(self, prior: Plane = TARGET_PRIOR, quantile: float = 0.3) -> None:
         _check(prior)
+        if not 0.0 < quantile < 1.0:
+            raise InvalidInput("decoding costs: the quantile must lie in (0, 1)")
         self._prior = prior
-        self._steady = steady
+        self._quantile = quantile
         self._buckets: dict[tuple[int, int], deque[float]] = {}  # measured over prior
         self._seen_at: dict[tuple[int, int], int] = {}
         self._num_told = 0
@@ -98,12 +103,13 @@ class PassCosts:
         if window is None:
             window = self._buckets[bucket] = deque(maxlen=_WINDOW)
             self._refit_at = self._num_seen + 1  # a new size says more than one more of an old one
-        if not 0.0 <= ms < math.inf or (len(window) >= _KNOWN and self._num_told & _SKIP):
+        if not 0.0 <= ms < math.inf or (len(window) >= _KNOWN and self._num_told * _SCATTER >> 8 & _SKIP):
             return
-        if len(window) >= _SETTLED and ms > 0.0:
-            # pace follows the whole machine, so that what was not done lately is not taken for cheap
-            surprise = math.log(ms / self.estimate(rows, tokens))
-            self._pace *= math.exp(_PACE_STEP * min(max(surprise, -_PACE_CLIP), _PACE_CLIP))
+        if len(window) >= _SETTLED:
+            # Pace follows the whole machine, so that what was not done lately is not taken for cheap. Such steps
+            # balance where the share of passes below the estimate is the quantile (stochastic approximation).
+            above = ms > self.estimate(rows, tokens)
+            self._pace *= math.exp(_PACE_STEP * (self._quantile if above else self._quantile - 1.0))
         window.append(ms / (self._pace * self._prior.ms(rows, tokens)))
         self._num_seen += 1
         self._seen_at[bucket] = self._num_seen
@@ -121,7 +127,7 @@ class PassCosts:
         self._refit_at = self._num_seen + min(_REFIT_PASSES, 1 + self._num_seen // 4)
         seen: dict[tuple[int, int], tuple[float, float]] = {}
         for bucket, window in self._buckets.items():
-            ratio = _median(window) if self._steady else _trimmed_mean(window)
+            ratio = _centre(window, self._quantile)
             age = self._num_seen - self._seen_at[bucket]
             at_knot = self._prior.ms(_ROW_KNOTS[bucket[0]], _TOKEN_KNOTS[bucket[1]])
             seen[bucket] = (ratio * at_knot, len(window) * 0.5 ** (age / _HALF_LIFE))
@@ -142,7 +148,10 @@ def _surface(plane: Plane, seen: dict[tuple[int, int], tuple[float, float]]) -> 
     rows, tokens = _ROW_KNOTS[:, None], _TOKEN_KNOTS[None, :]
     table = plane.fixed + plane.per_row * rows + (plane.per_token + plane.per_cell * rows) * tokens
     for bucket, (ms, weight) in seen.items():
-        table[bucket] += (ms - table[bucket]) * weight / (weight + _PLANE_WEIGHT)
+        # in logarithms, as the first pass of a size may take a hundred times as long as the next
+        table[bucket] *= (max(ms, _LEAST_MS) / max(table[bucket], _LEAST_MS)) ** (
+            weight / (weight + _PLANE_WEIGHT)
+        )
     rising = np.maximum.accumulate(np.maximum.accumulate(table, 0), 1)
     falling = np.minimum.accumulate(np.minimum.accumulate(table[::-1, ::-1], 0), 1)[::-1, ::-1]
     return (rising + falling) / 2.0
@@ -152,9 +161,10 @@ def _fitted(prior: Plane, seen: dict[tuple[int, int], tuple[float, float]]) -> P
     """The plane nearest to what was seen, in relative terms, drawn to the prior's shape where little was."""
     weights = np.array([weight for _, weight in seen.values()])
     cells = np.array([(_ROW_KNOTS[i], _TOKEN_KNOTS[j]) for i, j in seen])
-    ms = np.maximum(np.array([ms for ms, _ in seen.values()]), 1e-6)
+    ms = np.maximum(np.array([ms for ms, _ in seen.values()]), _LEAST_MS)
     priors = np.array([prior.ms(rows, tokens) for rows, tokens in cells])
-    pace = float(np.exp(np.average(np.log(ms / priors), weights=weights)))
+    pace = _weighted_median(ms / priors, weights)
+    ms = np.clip(ms, pace * priors / _BENT, pace * priors * _BENT)
     # the prior as seen passes of few and many rows and tokens, at the pace of this machine and network
     corners = np.array([(1.0, 1.0), (1.0, 8.0), (16.0, 1.0), (16.0, 8.0)])
     at_corners = pace * np.array([prior.ms(rows, tokens) for rows, tokens in corners])
@@ -184,15 +194,17 @@ def _between(knots: np.ndarray, value: int) -> tuple[int, float]:
     return at, float((value - knots[at]) / (knots[at + 1] - knots[at]))
 
 
-def _median(window: deque[float]) -> float:
+def _centre(window: deque[float], quantile: float) -> float:
     ranked = sorted(window)
-    middle = len(ranked) // 2
-    return ranked[middle] if len(ranked) % 2 else (ranked[middle - 1] + ranked[middle]) / 2.0
+    at, beyond = divmod(quantile * (len(ranked) - 1), 1.0)
+    low = ranked[int(at)]
+    return low + beyond * (ranked[min(int(at) + 1, len(ranked) - 1)] - low)
 
 
-def _trimmed_mean(window: deque[float]) -> float:
-    kept = sorted(window)[: len(window) - len(window) // 8]
-    return sum(kept) / len(kept)
+def _weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
+    order = np.argsort(values, kind="stable")
+    cumulated = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(cumulated, cumulated[-1] / 2.0)])
 
 
 def _check(plane: Plane) -> None:

@@ -17,8 +17,25 @@ _PURSE_AT_FIRST, _PURSE = (
     6.0,
     12.0,
 )  # plain rounds' time that speculation on a kind may lose: at once, and at most
-_RESERVE = 2.0  # not spent on probes
+_OVERDRAWN = -1.0  # what a kind owes at most: then it is plain for some hundred rounds
+_PROBE_ROUNDS, _PROBE_LENGTH = 4, 2
+_MOST_PRICE = 10.0  # plain rounds that one probe is taken to cost at most
+_FIRST_LENGTHS = (
+    4,
+    8,
+    4,
+    2,
+    4,
+    8,
+    4,
+    2,
+    4,
+    8,
+    4,
+    6,
+)  # tried at first, whatever the priors say, so that costs are known
 _ASTRAY_ROUNDS = 8
+_PLAIN_ROUNDS = 64
 _LEAST_MS = 1e-4
 
 
@@ -104,9 +121,10 @@ class ClosedForm:
     """Lengths that maximise expected tokens per expected ms, from survival and costs; plain is one of them.
 
     A batch is priced as the one pass that it is, so lengths shrink as rows join. Whatever survival and costs promise,
-    each kind of request has a purse: rounds pay in `probe_share` of their time, speculation what it gains on
-    plain decoding or loses, and where the purse is empty the kind is decoded plainly. So a kind never loses more than
-    that share and what the purse began with. Out of the purse the way not taken is tried now and then, too.
+    each kind of request has a purse: rounds pay in half of `probe_share` of their time, speculation what it gains on
+    plain decoding or loses, and where the purse is empty the kind is decoded plainly. The other half is for trying
+    speculation anew where it did not pay, a few rounds at a time. What the draft reads to catch up, a prompt above all,
+    is a price of probes; where answers are speculated on anyway, it counts as reading, not as writing.
     """
 
     name = "closed form"
@@ -120,7 +138,7 @@ class ClosedForm:
     ) -> None:
         self.config = config or LookaheadConfig()
         self.verifying = verifying or PassCosts()
-        self.drafting = drafting or PassCosts(DRAFT_PRIOR, steady=False)
+        self.drafting = drafting or PassCosts(DRAFT_PRIOR)
         self.survival = survival or Survival(max(self.config.max_length, 1))
         self._widening = 1.0  # tokens read for each one drafted: forced ones, and a tree's siblings
         self._plain_tokens = 1.0
@@ -129,18 +147,25 @@ class ClosedForm:
         self._num_plain: dict[int, int] = {}
         self._measures = not isinstance(self.verifying, NominalCosts)
         self._num_learnt = 0
+        self._num_explored = 0 if self._measures else len(_FIRST_LENGTHS)
+        self._was_drafting = False
+        self._since_plain = 0
+        self._probing = 0  # rounds that a probe under way still has
+        self._for_probes, self._probe_price = 0.0, 1.0  # in plain rounds
         self._replan_at = 1
         self._ladders: dict[str, list[int]] = {}
         self._prices: dict[int, RoundPrice] = {}
 
     def plan(self, asks: Sequence[Ask]) -> list[int]:
-        caps = self._caps(asks)
+        exploring = self._num_explored < len(_FIRST_LENGTHS)
+        caps = self._caps(asks, exploring)
         if not any(caps):
             return caps
+        if exploring:
+            return [min(_FIRST_LENGTHS[self._num_explored], cap) for cap in caps]
         if self._measures and self._wants_plain(len(asks)):
             return [0] * len(caps)
-        alone = len(caps) == 1
-        lengths = [self._ladder(asks[0].kind)[caps[0]]] if alone else self._together(asks, caps)
+        lengths = self._best(asks, caps)
         if not any(lengths):
             return self._probe(asks, caps)
         if self._measures and self._num_learnt % _ASTRAY_ROUNDS == _ASTRAY_ROUNDS - 1:
@@ -155,15 +180,25 @@ class ClosedForm:
         self.verifying.learn(rows, tokens, verify_ms)
         at = rows.bit_length()
         self._num_rounds[at] = self._num_rounds.get(at, 0) + 1
+        self._probing = max(self._probing - 1, 0)
+        self._for_probes = min(self._for_probes + self.config.probe_share / 2.0, _MOST_PRICE)
+        exploring = self._num_explored < len(_FIRST_LENGTHS)
         if depth:
-            self.drafting.learn(sum(row.drafted > 0 for row in rounds), depth, draft_ms)
+            if self._was_drafting:
+                self._num_explored += 1
+                self.drafting.learn(sum(row.drafted > 0 for row in rounds), depth, draft_ms)
+            elif not exploring:
+                self._taken_up(rounds)
             self._widening += 0.1 * ((tokens - 1) / depth - self._widening)
         else:
             self._num_plain[at] = self._num_plain.get(at, 0) + 1
             self._plain_tokens += 0.1 * (tokens - self._plain_tokens)
+        self._was_drafting = depth > 0
+        self._since_plain = self._since_plain + 1 if depth else 0
         for row in rounds:
             self.survival.learn(row.kind, row.drafted, row.accepted)
-        self._pay(rounds)
+        if not exploring:
+            self._pay(rounds)
         self._num_learnt += 1
         if self._num_learnt >= self._replan_at:
             self._replan_at += min(self.config.replan_rounds, 1 + self._num_learnt // 4)
@@ -186,18 +221,22 @@ class ClosedForm:
             known = self._prices[rows] = self._priced(rows, self.config.max_length)
         return known
 
-    def _caps(self, asks: Sequence[Ask]) -> list[int]:
+    def _caps(self, asks: Sequence[Ask], exploring: bool) -> list[int]:
         """What each row may draft: by its own cap, the load, and what speculation has lost on its kind."""
         off, longest = self.config.off_above_rows, self.config.max_length
         if off is not None and len(asks) > off:
             return [0] * len(asks)
         purse = self._purse
-        return [max(min(cap, longest), 0) if purse.get(kind, 0.0) >= 0.0 else 0 for kind, cap in asks]
+        return [
+            max(min(cap, longest), 0) if exploring or purse.get(kind, 0.0) >= 0.0 else 0 for kind, cap in asks
+        ]
 
     def _wants_plain(self, rows: int) -> bool:
-        """Whether it is time to see what a plain pass costs: ever more rarely, ten times in the first thousand."""
+        """Whether it is time to see what a plain pass costs: often at first, and now and then for good."""
         at = rows.bit_length()
-        return self._num_rounds.get(at, 0) >= 2 << self._num_plain.get(at, 0)
+        return self._since_plain >= _PLAIN_ROUNDS or self._num_rounds.get(at, 0) >= 2 << self._num_plain.get(
+            at, 0
+        )
 
     def _ladder(self, kind: str) -> list[int]:
         """The best length up to each cap, for a pass of one row."""
@@ -213,6 +252,9 @@ class ClosedForm:
                 ladder.append(length)
             self._ladders[kind] = ladder
         return ladder
+
+    def _best(self, asks: Sequence[Ask], caps: Sequence[int]) -> list[int]:
+        return [self._ladder(asks[0].kind)[caps[0]]] if len(caps) == 1 else self._together(asks, caps)
 
     def _together(self, asks: Sequence[Ask], caps: Sequence[int]) -> list[int]:
         price = self.price(len(asks))
@@ -231,20 +273,30 @@ class ClosedForm:
         ]
 
     def _probe(self, asks: Sequence[Ask], caps: Sequence[int]) -> list[int]:
-        """A token each where plain is thought better, once the purse can bear that none is accepted."""
-        price = self.price(len(asks))
-        loss = (price.width_ms[1] + price.slot_ms * len(asks)) / price.width_ms[0] - 1.0
-        least = _RESERVE + loss * len(asks)
-        purse = self._purse
-        may = [
-            cap > 0 and purse.get(ask.kind, _PURSE_AT_FIRST) >= least
-            for ask, cap in zip(asks, caps, strict=True)
-        ]
-        return [int(each) for each in may]
+        """Where plain is thought better: a few rounds of two tokens, once the purse for probes holds enough."""
+        if not self._probing and self._for_probes < self._probe_price:
+            return [0] * len(asks)
+        return [min(cap, _PROBE_LENGTH) for cap in caps]
+
+    def _taken_up(self, rounds: Sequence[Round]) -> None:
+        """The first draft after plain rounds. The draft reads what it missed: that is a probe's main price."""
+        asks = [Ask(row.kind, self.config.max_length) for row in rounds]
+        if any(self._best(asks, self._caps(asks, False))):
+            return  # no probe: speculation is thought better
+        _, _, _, draft_ms, verify_ms, rows, _ = rounds[0]
+        price = self.price(rows)
+        ms = (
+            draft_ms + verify_ms
+            if self._measures
+            else price.width_ms[min(_PROBE_LENGTH, len(price.width_ms) - 1)]
+        )
+        self._probe_price = max(min(ms / price.width_ms[0] - 1.0, _MOST_PRICE), 0.0)
+        self._for_probes -= self._probe_price
+        self._probing = _PROBE_ROUNDS - 1
 
     def _pay(self, rounds: Sequence[Round]) -> None:
         """What came of a round, in the time of plain ones, for the kinds that drafted; they bear the others' delay."""
-        purse, share = self._purse, self.config.probe_share
+        purse, share = self._purse, self.config.probe_share / 2.0
         drafted = [row.drafted for row in rounds]
         num_drafting = sum(num > 0 for num in drafted)
         if not num_drafting:
@@ -258,7 +310,7 @@ class ClosedForm:
             held = purse.get(row.kind, _PURSE_AT_FIRST) + share * charge
             if row.drafted:
                 held += row.accepted - (charge - 1.0) * len(rounds) / num_drafting
-            purse[row.kind] = min(held, _PURSE)
+            purse[row.kind] = max(min(held, _PURSE), _OVERDRAWN)
 
     def _priced(self, rows: int, longest: int) -> RoundPrice:
         slot_ms = 0.0
