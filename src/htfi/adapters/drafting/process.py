@@ -86,6 +86,7 @@ class DraftProcess:
         self._pause_s = self._patience.first_pause_s
         self._again_s = -1.0  # when it may be started next
         self._epochs = [0] * NUM_SLOTS
+        self._why = ""
         self._running: _Running | None = None
         self._start()
 
@@ -109,7 +110,7 @@ class DraftProcess:
         """Raises DependencyUnavailable where it does not start, with the reason."""
         while not self.is_up:
             if self._running is None:
-                raise DependencyUnavailable("the draft's process did not start")
+                raise DependencyUnavailable(f"the draft's process {self._why}")
             select.select([self._running.channel], [], [], 0.05)
 
     def blocks(self, stems: Sequence[Stem], lengths: Sequence[int]) -> list[list[int]]:
@@ -263,21 +264,34 @@ class DraftProcess:
         finally:
             theirs.close()
             os.close(memory)
-        ours.settimeout(1e-3 * self._patience.hang_ms)
+        ours.setblocking(False)
         self._running = _Running(process, ours, board, self._clock())
 
     def _send(self, running: _Running, data: bytes) -> None:
         if self._running is not running:
             return
         try:
-            running.channel.sendall(data)
-        except OSError as error:
-            self._fail("does not listen" if isinstance(error, TimeoutError) else "has ended")
+            while sent := running.channel.send(data):
+                data = data[sent:]
+                if not data:
+                    return
+        except BlockingIOError:
+            self._send_rest(running, data)
+        except OSError:
+            self._fail("has ended")
+
+    def _send_rest(self, running: _Running, data: bytes) -> None:
+        """A long message, as fast as it is taken in."""
+        _, takes, _ = select.select([], [running.channel], [], 1e-3 * self._patience.hang_ms)
+        if takes:
+            self._send(running, data)
+        else:
+            self._fail("does not listen")
 
     def _listen(self, running: _Running) -> None:
         """Hear what it has to say, without waiting."""
         try:
-            data = running.channel.recv(4096, socket.MSG_DONTWAIT)
+            data = running.channel.recv(4096)
         except BlockingIOError:
             return
         except OSError:
@@ -304,6 +318,7 @@ class DraftProcess:
         self._pause(why)
 
     def _pause(self, why: str) -> None:
+        self._why = why
         self._tell(f"the draft's process {why}: answers go on without it, a new start in {self._pause_s:g} s")
         self._again_s = self._clock() + self._pause_s
         self._pause_s = min(2.0 * self._pause_s, self._patience.last_pause_s)

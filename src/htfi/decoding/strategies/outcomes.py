@@ -150,6 +150,7 @@ class InProcess:
         self.drafter = drafter
         self._num_steps = num_steps
         self._slots: dict[int, int] = {}
+        self.num_waited = 0  # passes of the draft that the target waited for
 
     def blocks(self, stems: Sequence[Stem], lengths: Sequence[int]) -> list[list[int]]:
         for stem, length in zip(stems, lengths, strict=True):
@@ -162,6 +163,7 @@ class InProcess:
                 self.drafter.ask(self._slots[id(stem)], length)
         while any(tree.wanted() for tree in self.drafter.trees.values()):
             self.drafter.step()
+            self.num_waited += 1
         trees = [self.drafter.trees.get(self._slots.get(id(stem), -1)) for stem in stems]
         return [tree.chain() if tree is not None else [] for tree in trees]
 

@@ -1,0 +1,51 @@
+"""The draft's process for tests: `python draft_child.py HOW CHANNEL BOARD`, a tiny draft that behaves as HOW says.
+
+works; late (a pass takes 50 ms); nonsense (writes tokens that no form admits); refuses (tells why and ends);
+dumb (never says that it is ready).
+"""
+
+import socket
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from htfi.adapters.drafting.board import Board
+from htfi.adapters.drafting.loop import Loop
+from htfi.adapters.drafting.messages import FAILED, READY
+from htfi.decoding.strategies.outcome_words import word
+from htfi.decoding.vocabulary import Vocabulary
+from outcome_pair import TOKENIZER, drafter
+
+
+class NonsenseBoard(Board):
+    def write(self, slot, epoch, first, words):
+        super().write(slot, epoch, 0, [word(epoch, True, at, 0) for at in range(30)])
+
+
+def main() -> None:
+    how, channel_number, board_number = sys.argv[1:]
+    channel = socket.socket(fileno=int(channel_number))
+    if how == "refuses":
+        channel.sendall(FAILED + b"failed: no such draft")
+        return
+    if how == "dumb":
+        channel.recv(1)
+        return
+    board = (NonsenseBoard if how == "nonsense" else Board)(int(board_number))
+    draft = drafter()
+    if how == "late":
+        quick = draft.sessions.network.forward
+
+        def slow(*arrays):
+            time.sleep(0.05)
+            return quick(*arrays)
+
+        draft.sessions.network.forward = slow
+    channel.sendall(READY)
+    Loop(channel, board, draft, Vocabulary(TOKENIZER)).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Ranking what a target may say, learning how often each rank comes true, and fitting the fan-out to the time."""
+
+import numpy as np
+import pytest
+
+from htfi.decoding.noise import gumbel, key
+from htfi.decoding.sampling import Admitted, Place, Sampling, choose_each
+from htfi.decoding.strategies.outcome_ranking import (
+    PassTimes,
+    RankRates,
+    fan_out,
+    outcome_chances,
+    ranked,
+)
+
+NUM_TOKENS = 300
+ADMITTED = Admitted.of(np.arange(0, NUM_TOKENS, 2))
+
+
+def _places(num: int, sampling: Sampling) -> list[Place]:
+    return [Place(ADMITTED, sampling, key(3, 0, at)) for at in range(num)]
+
+
+def _logits(num: int, seed: int = 0) -> list[np.ndarray]:
+    rng = np.random.Generator(np.random.PCG64(seed))
+    return list(rng.standard_normal((num, NUM_TOKENS)).astype(np.float32))
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.5, 2.0])
+def test_the_first_ranked_with_the_noise_is_nearly_always_what_is_chosen(temperature):
+    logits, places = _logits(400), _places(400, Sampling(temperature))
+    firsts = [tokens[0] for tokens in ranked(logits, places, 4, by_noise=True)]
+    same = np.mean(np.array(firsts) == np.array(choose_each(logits, places)))
+    assert same >= 0.97  # the table of bounds may turn a near-tie
+
+
+def test_ranks_follow_score_and_noise():
+    logits, places = _logits(20), _places(20, Sampling(1.0))
+    exact = [
+        ADMITTED.ids[
+            np.argsort(-(row[ADMITTED.ids] + gumbel(np.array([place.key], np.uint64), ADMITTED.ids)[0]))[:5]
+        ].tolist()
+        for row, place in zip(logits, places, strict=True)
+    ]
+    found = ranked(logits, places, 5, by_noise=True)
+    assert sum(mine == true for mine, true in zip(found, exact, strict=True)) >= 18
+
+
+def test_without_the_noise_ranks_follow_the_score_alone_and_stay_within_what_is_admitted():
+    logits = _logits(10)
+    found = ranked(logits, _places(10, Sampling(1.0)), 3, by_noise=False)
+    for row, tokens in zip(logits, found, strict=True):
+        assert tokens == ADMITTED.ids[np.argsort(-row[ADMITTED.ids])[:3]].tolist()
+
+
+def test_tokens_that_truncation_drops_and_logits_that_are_not_finite_are_not_ranked():
+    (tokens,) = ranked(_logits(1), _places(1, Sampling(1.0, top_k=2)), 5, by_noise=True)
+    assert len(tokens) == 2
+    (none,) = ranked([np.full(NUM_TOKENS, np.nan, np.float32)], _places(1, Sampling(1.0)), 5, by_noise=True)
+    assert none == []
+
+
+def test_fewer_tokens_than_ranks_are_all_ranked():
+    few = Admitted.of(np.array([4, 9]))
+    (tokens,) = ranked(_logits(1), [Place(few, Sampling(1.0), 5)], 9, by_noise=True)
+    assert sorted(tokens) == [4, 9]
+
+
+def test_rates_follow_what_comes_true():
+    rates = RankRates.refused("noise")
+    for _ in range(2_000):
+        rates.learn(2)
+    rates.learn(-1)
+    assert rates.rates[2] > 0.9
+    assert sum(rates.rates) <= 1.0 + 1e-9
+
+
+def test_costs_of_passes_are_learnt_and_the_fan_out_fills_the_budget():
+    times = PassTimes()
+    for _ in range(300):
+        for num in (1, 4, 9):
+            times.learn(num, 0.05 + 0.01 * num)
+    assert times.fixed_ms == pytest.approx(0.05, rel=0.1)
+    assert times.each_ms == pytest.approx(0.01, rel=0.1)
+    assert fan_out(5, 1.02, times, most=64) == 15  # 5 passes of 0.2 ms
+    assert fan_out(5, 0.1, times, most=64) == 1
+    assert fan_out(5, 100.0, times, most=64) == 64
+
+
+def test_chances_of_outcomes_sum_to_one_where_every_rank_is_counted():
+    chances = outcome_chances([1.0, 0.9, 0.7], [0.6, 0.4], [0.5, 0.3, 0.2])
+    assert [len(row) for row in chances] == [2, 2, 3]
+    assert chances[1][0] == pytest.approx(0.2 * 0.6)
+    assert sum(map(sum, chances)) == pytest.approx(1.0)
