@@ -6,6 +6,7 @@ machine that a batch does not fill); `LeastTime` weighs what a pass costs agains
 
 from collections.abc import Callable, Mapping
 from enum import Enum
+from functools import cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -20,9 +21,10 @@ _MOST_PLACES = int(_WINDOWS[-1]) - 1
 _LEAST_GAIN = 0.02  # over plain sampling: below it guessing is not worth its risk
 _DRAFT_GAIN = 0.05  # over the target's own guesses, which need no second network
 _OPENING_TOKENS = 48  # a draft's reading of the prefix takes about as long as writing so many tokens
-_MEMORY_ROUNDS = 200.0
+_NEWS = 0.05  # of what is known must be new before the curve is drawn again
 _PROBE_ROUNDS = 20  # one in so many tries the window beside the best
-_REFRESH = 32  # rounds; a curve that only fades changes slowly
+_REFRESH = 32  # rounds, after which what is known counts less
+_KEPT = 0.85
 _PRIOR_RATES = (0.96, 0.88)  # of the first place guessed and of far ones
 _PRIOR_WEIGHT = 8.0
 
@@ -130,8 +132,7 @@ def least_time(standing: Standing, survival: Mapping[Source, Doubles], target_ms
     `survival` [places] is the chance that so many guesses are all right: 1 for none, then falling.
     """
     most = int(standing.left.max())
-    windows = _WINDOWS[: int(np.searchsorted(_WINDOWS, most)) + 1]
-    windows = np.minimum(windows, most).tolist()
+    windows, ends = _windows(most)
     # paths that lack more than j tokens: a window's token j is of use to these alone
     reach = len(standing.left) - np.cumsum(np.bincount(standing.left))[: windows[-1]]
     num_rows = standing.num_rows
@@ -140,7 +141,7 @@ def least_time(standing: Standing, survival: Mapping[Source, Doubles], target_ms
     for source, gain in ((Source.OWN, 0.0), (Source.DRAFT, _DRAFT_GAIN)):
         if len(windows) == 1 or (source is Source.DRAFT and not standing.has_draft):
             continue
-        settled = np.cumsum(reach * survival[source][: windows[-1]])[np.array(windows) - 1]
+        settled = np.cumsum(reach * survival[source][: windows[-1]])[ends]
         if source is Source.OWN:
             each = target / settled
         else:
@@ -151,6 +152,13 @@ def least_time(standing: Standing, survival: Mapping[Source, Doubles], target_ms
         if each[at] < (1.0 - gain) * least:
             best, least = Step(windows[at] - 1, source), float(each[at])
     return best
+
+
+@cache
+def _windows(most: int) -> tuple[list[int], Ids]:
+    """The windows that a pass may be where no path lacks more than `most` tokens, and the place each ends at."""
+    windows = np.minimum(_WINDOWS[: int(np.searchsorted(_WINDOWS, most)) + 1], most)
+    return windows.tolist(), windows - 1
 
 
 def _beside(step: Step, most: int, upwards: bool) -> Step:
@@ -172,8 +180,8 @@ class PlaceSurvival:
         self._prior = rates
         self._tried = np.zeros(_MOST_PLACES)
         self._right = np.zeros(_MOST_PLACES)
-        self._keep = float(np.exp(-1.0 / _MEMORY_ROUNDS))
         self._age = 0
+        self._num_tried = self._num_new = 0.0  # in all, and since the curve was drawn
         self._curve: Doubles | None = None
 
     def learn(self, tried: Ids, right: Ids) -> None:
@@ -181,19 +189,25 @@ class PlaceSurvival:
         num = min(len(tried), _MOST_PLACES)
         self._tried[:num] += tried[:num]
         self._right[:num] += right[:num]
-        self._curve = None
+        num_tried = int(tried.sum())
+        self._num_new += num_tried
+        self._num_tried += num_tried
+        if self._num_new > _NEWS * self._num_tried:
+            self._curve = None
 
     def fade(self) -> None:
         """A round is over: what is known counts a little less, so that what failed is tried again some day."""
-        self._tried *= self._keep
-        self._right *= self._keep
         self._age += 1
         if self._age % _REFRESH == 0:
+            for counts in (self._tried, self._right):
+                counts *= _KEPT
+            self._num_tried *= _KEPT
             self._curve = None
 
     def curve(self) -> Doubles:
         """P(the first j guesses are all right), j = 0 … 63. A place of which little is known is like the prior's."""
         if self._curve is None:
+            self._num_new = 0
             level = (self._right.sum() + _PRIOR_WEIGHT) / (self._tried @ self._prior + _PRIOR_WEIGHT)
             usual = np.clip(self._prior * level, 0.002, 0.998)
             rates = (self._right + _PRIOR_WEIGHT * usual) / (self._tried + _PRIOR_WEIGHT)
