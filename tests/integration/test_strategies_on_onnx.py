@@ -1,4 +1,4 @@
-"""Every strategy on the shipped pair: the bits of an answer do not tell how it was guessed, at any length of context."""
+"""Every strategy on the shipped pair: how an answer was guessed changes no bit of it, at any length of context."""
 
 from collections.abc import Callable
 

@@ -27,7 +27,7 @@ def test_each_rank_is_chosen_once_those_before_it_are_gone(law: Sampling):
             logits = np.round(logits)  # ties
         ids = np.sort(rng.choice(40, int(rng.integers(1, 40)), replace=False))
         noise = keys(case, np.zeros(3, np.int64), np.arange(3))
-        tokens, scores = rank(logits, Admitted.of(ids), law, noise, 4)
+        tokens = rank(logits, Admitted.of(ids), law, noise, 4)
         assert np.array_equal(tokens[:, 0], choose(logits, Admitted.of(ids), law, noise))
         for row in range(3):
             found = tokens[row][tokens[row] >= 0]
@@ -38,16 +38,25 @@ def test_each_rank_is_chosen_once_those_before_it_are_gone(law: Sampling):
                     here = slice(row, row + 1)
                     assert choose(logits[here], Admitted.of(rest), law, noise[here]) == token
                     rest = rest[rest != token]
-            noises = gumbel(noise[row : row + 1], found)[0] if law.temperature else 0.0
-            exact = logits[row, found].astype(np.float64) / (law.temperature or 1.0) + noises
-            assert np.array_equal(scores[row][: len(found)], exact)
+
+
+def test_gaps_are_differences_of_noisy_scores_in_logits():
+    rng = np.random.Generator(np.random.PCG64(4))
+    for law in (Sampling(), Sampling(1.0), Sampling(2.5), Sampling(1.0, 3)):
+        logits = rng.normal(0, 2, 30).astype(np.float32)
+        noise = key(9, 0, 5)
+        (ranked,) = rank_each([logits], [Place(Admitted.of(np.arange(30)), law, noise)], 3)
+        noises = gumbel(np.array([noise], np.uint64), np.array(ranked.tokens))[0] * law.temperature
+        scores = logits[ranked.tokens].astype(np.float64) + noises
+        np.testing.assert_allclose(ranked.gaps, scores[0] - scores, atol=1e-9)
+        assert ranked.gaps == sorted(ranked.gaps)
 
 
 def test_tokens_that_the_law_cuts_off_have_no_rank():
     logits = np.array([[5.0, 4.0, 3.0, 2.0]], np.float32)
-    tokens, scores = rank(logits, Admitted.of(np.arange(4)), Sampling(1.0, 2), np.array([7], np.uint64), 4)
-    assert sorted(tokens[0].tolist()) == [-1, -1, 0, 1]
-    assert np.isinf(scores[0, 2:]).all()
+    tokens = rank(logits, Admitted.of(np.arange(4)), Sampling(1.0, 2), np.array([7], np.uint64), 4)
+    assert sorted(tokens[0, :2].tolist()) == [0, 1]
+    assert tokens[0, 2:].tolist() == [-1, -1]
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -5,6 +5,8 @@ stream and position; token i then takes output i of SplitMix64 started at the ke
 "Fast splittable pseudorandom number generators", 2014), and -log(-log(u)) of it.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -64,6 +66,12 @@ def gumbel_of(bits: Keys) -> Doubles:
 def gumbel(row_keys: Keys, token_ids: Ids) -> Doubles:
     """Standard Gumbel noise [N, C] for keys [N] and token ids [C], the same bits on every machine."""
     return gumbel_of(hashes(row_keys, counters(token_ids)))
+
+
+def gumbel_at(place_key: int, token: int) -> float:
+    """The noise of one token, near enough to compare by: the last bits are the machine's own."""
+    bits = _mix_one((place_key + (token + 1) * _STEP) & _MASK64) >> (64 - _BITS)
+    return -math.log(-math.log(1.0 - (bits + 0.5) * 2.0**-_BITS))
 
 
 def gumbel_bounds(bits: Keys) -> tuple[Doubles, Doubles]:

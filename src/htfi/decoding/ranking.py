@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from htfi.decoding.noise import Doubles, Keys, gumbel_bounds, gumbel_of, hashes
+from htfi.decoding.noise import Keys, gumbel_at
 from htfi.decoding.ports import Floats, Ids
-from htfi.decoding.sampling import Admitted, Place, Sampling, kept
+from htfi.decoding.sampling import Admitted, Place, Sampling, choose, kept
 
 
 class Ranked(NamedTuple):
@@ -21,38 +21,23 @@ class Ranked(NamedTuple):
     gaps: list[float]
 
 
-def rank(
-    logits: Floats, admitted: Admitted, sampling: Sampling, row_keys: Keys, num: int
-) -> tuple[Ids, Doubles]:
-    """The best `num` tokens of each row and their noisy scores, falling: logits [N, V], keys [N] → [N, num] each.
+def rank(logits: Floats, admitted: Admitted, sampling: Sampling, row_keys: Keys, num: int) -> Ids:
+    """The best `num` tokens of each row: logits [N, V], keys [N] → [N, num].
 
-    Where fewer are admitted or kept, −1 with a score of −inf; so is a whole row where a logit is not finite.
+    −1 where fewer are admitted or kept, and for a whole row where a logit is not finite.
     """
-    scaled = logits.take(admitted.ids, axis=1).astype(np.float64)  # [N, C]
-    num_rows, num_admitted = scaled.shape
-    tokens = np.full((num_rows, num), -1, np.int64)
-    scores = np.full((num_rows, num), -np.inf)
-    last = max(num_admitted - num, 0)
-    bits = None
-    low = high = scaled
-    if sampling.temperature > 0.0:
-        if sampling.temperature != 1.0:
-            scaled /= sampling.temperature
-        if sampling.truncates:
-            scaled[~kept(scaled, sampling)] = -np.inf
-        bits = hashes(row_keys, admitted.counters)
-        low, high = gumbel_bounds(bits)
-        low += scaled
-        high += scaled
-    floor = np.partition(low, last, axis=1)[:, last]  # as many are at least this
-    for row in np.isfinite(low.max(axis=1)).nonzero()[0]:
-        places = (high[row] >= floor[row]).nonzero()[0]
-        exact = scaled[row, places] if bits is None else scaled[row, places] + gumbel_of(bits[row, places])
-        order = np.argsort(-exact, kind="stable")[:num]  # equals: the lowest id first
-        order = order[exact[order] > -np.inf]
-        tokens[row, : len(order)] = admitted.ids[places[order]]
-        scores[row, : len(order)] = exact[order]
-    return tokens, scores
+    rest = logits.copy()
+    temperature = sampling.temperature
+    if sampling.truncates:
+        stays = kept(logits.take(admitted.ids, axis=1).astype(np.float64) / temperature, sampling)
+        rows, gone = (~stays).nonzero()
+        rest[rows, admitted.ids[gone]] = -np.inf
+    tokens = np.empty((num, len(logits)), np.int64)
+    rows = np.arange(len(logits))
+    for place in range(num):  # what is chosen once those before are gone
+        tokens[place] = choose(rest, admitted, Sampling(temperature), row_keys)
+        rest[rows, tokens[place]] = -np.inf
+    return tokens.T
 
 
 def rank_each(logits: Sequence[Floats], places: Sequence[Place], num: int) -> list[Ranked]:
@@ -64,9 +49,18 @@ def rank_each(logits: Sequence[Floats], places: Sequence[Place], num: int) -> li
     for (_, sampling), members in groups.items():
         rows = np.array([logits[at] for at in members])
         row_keys = np.array([places[at].key for at in members], np.uint64)
-        tokens, scores = rank(rows, places[members[0]].admitted, sampling, row_keys, num)
-        unit = sampling.temperature or 1.0
-        for at, some, behind in zip(members, tokens.tolist(), scores.tolist(), strict=True):
+        tokens = rank(rows, places[members[0]].admitted, sampling, row_keys, num).tolist()
+        for at, some in zip(members, tokens, strict=True):
             size = some.index(-1) if -1 in some else num
-            found[at] = Ranked(some[:size], [(behind[0] - score) * unit for score in behind[:size]])
+            found[at] = _behind(some[:size], logits[at], sampling.temperature, places[at].key)
     return found
+
+
+def _behind(tokens: list[int], logits: Floats, temperature: float, place_key: int) -> Ranked:
+    scores = logits[tokens].tolist()
+    if temperature:
+        scores = [
+            score + temperature * gumbel_at(place_key, token)
+            for score, token in zip(scores, tokens, strict=True)
+        ]
+    return Ranked(tokens, [scores[0] - score for score in scores] if tokens else [])
