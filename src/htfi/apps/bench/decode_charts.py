@@ -1,13 +1,13 @@
 """Three charts of `htfi bench decode` as inline SVG: gain by kind and cost, acceptance by depth, where time goes."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 
-from htfi.apps.bench.decode_figures import ALL, Row, Runs, ratio, survival
+from htfi.apps.bench.decode_figures import ALL, Runs, ratio, shares, survival, total
 from htfi.apps.bench.decode_ways import PLAIN
 
-_WIDTH, _LEFT, _RIGHT, _TOP, _ROW, _FOOT = 560, 130, 20, 12, 34, 30
+_WIDTH, _LEFT, _RIGHT, _TOP, _ROW, _FOOT = 560, 150, 20, 12, 34, 30
 _SIDE, _MARGIN = 330, 44
 _DEPTHS = 12
 
@@ -65,25 +65,26 @@ def survival_svg(runs: Runs, way: str) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def time_svg(rows: Mapping[str, Row]) -> str:
-    """A bar a way: its time for a token, in parts. `rows` are those of all kinds, by way."""
-    longest = max(1e3 / row["tokens/s"] for row in rows.values())
-    bottom = _TOP + _ROW * len(rows)
+def time_svg(runs: Runs) -> str:
+    """A bar a way: its time for a token over all kinds, in parts."""
+    answers = {way: [answer for run in runs.of(ALL, way) for answer in run] for way in runs.ways}
+    token_ms = {way: total(of, "write_ms") / total(of, "num_tokens") for way, of in answers.items()}
+    longest = max(token_ms.values())
+    bottom = _TOP + _ROW * len(answers)
     parts = [_open(_WIDTH, bottom + _FOOT, "where the time goes")]
-    for place, (way, row) in enumerate(rows.items()):
-        token_ms = 1e3 / row["tokens/s"]
+    for place, (way, of) in enumerate(answers.items()):
         y, x = _TOP + _ROW * place + 6, float(_LEFT)
         parts.append(_label(_LEFT - 14, y + 16, way, "end"))
-        spent = {name: row.get(f"{name} %", 0.0) for name in ("draft", "wait", "verify")}
+        spent = shares(of)
         spent["rest"] = max(100.0 - sum(spent.values()), 0.0)
         for colour, (name, share) in enumerate(spent.items()):
-            width = share / 100 * token_ms / longest * (_WIDTH - _LEFT - _RIGHT - 60)
+            width = share / 100 * token_ms[way] / longest * (_WIDTH - _LEFT - _RIGHT - 60)
             parts.append(
                 f'<rect class="r{colour}" x="{x:.1f}" y="{y}" width="{width:.1f}" height="22">'
                 f"<title>{name}: {share:.0f}%</title></rect>"
             )
             x += width
-        parts.append(_label(x + 8, y + 16, f"{token_ms:.2f} ms", "start", "axis"))
+        parts.append(_label(x + 8, y + 16, f"{token_ms[way]:.2f} ms", "start", "axis"))
     return "".join([*parts, "</svg>"])
 
 

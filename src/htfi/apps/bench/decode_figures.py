@@ -90,33 +90,47 @@ def hit_rate(runs: Runs, way: str, kinds: Sequence[str]) -> float:
 
 
 def row(runs: Runs, kind: str, way: str) -> Row:
+    """One kind in one way."""
     of = runs.of(kind, way)
     answers = [answer for run in of for answer in run]
-    taken_ms = sum(answer.write_ms for answer in answers)
-    num_tokens = sum(answer.num_tokens for answer in answers)
-    num_drafted = sum(answer.num_drafted for answer in answers)
-    draft, verify = (
-        sum(getattr(answer, part) for answer in answers) / taken_ms for part in ("draft_ms", "verify_ms")
-    )
     told: Row = {
-        "what": f"{runs.label} · {kind} · {way}",
+        "what": f"{runs.label} · {way}" + ("" if kind == ALL else f" · {kind}"),
         "tokens/s": median(tokens_per_s(run) for run in of),
-        "with prompt": median(tokens_per_s(run, whole=True) for run in of),
+        "whole": median(tokens_per_s(run, whole=True) for run in of),
     }
-    if way != PLAIN:
-        told |= {
-            "× plain": ratio(runs, kind, way, PLAIN),
-            "× with prompt": ratio(runs, kind, way, PLAIN, whole=True),
-        }
-    told |= {"tokens/pass": num_tokens / max(sum(answer.num_passes for answer in answers), 1)}
-    if num_drafted:
-        told["accepted %"] = 100 * sum(answer.num_accepted for answer in answers) / num_drafted
-    waited = sum(answer.wait_ms for answer in answers) / taken_ms
-    told |= {"draft %": 100 * (draft - waited), "wait %": 100 * waited, "verify %": 100 * verify}
-    if any(answer.hits + answer.misses for answer in answers):
-        told["hits %"] = 100 * hit_rate(runs, way, runs.kinds if kind == ALL else [kind])
-    told["mJ/token"] = CORE_WATTS * (taken_ms - sum(answer.wait_ms for answer in answers)) / num_tokens
+    is_plain = way == PLAIN
+    told["× plain"] = "" if is_plain else ratio(runs, kind, way, PLAIN)
+    told["× whole"] = "" if is_plain else ratio(runs, kind, way, PLAIN, whole=True)
+    told["per pass"] = total(answers, "num_tokens") / max(total(answers, "num_passes"), 1)
+    offered, stood = (
+        sum(map(sum, counts)) for counts in ([one.offered for one in answers], [one.stood for one in answers])
+    )
+    looked_up = total(answers, "hits") + total(answers, "misses")
+    told["stood %"] = 100 * stood / offered if offered else ""
+    told["hits %"] = 100 * total(answers, "hits") / looked_up if looked_up else ""
+    told["draft/wait/verify"] = " / ".join(f"{share:.0f}" for share in shares(answers).values())
+    told["mJ/token"] = CORE_WATTS * sum(map(_busy_ms, answers)) / total(answers, "num_tokens")
     return told
+
+
+def shares(answers: Sequence[Measured]) -> dict[str, float]:
+    """Of the time after the prompt, in %: what drafting took on this core, waiting for a draft, and verifying."""
+    taken_ms, wait_ms = total(answers, "write_ms"), total(answers, "wait_ms")
+    spent_ms = {
+        "draft": total(answers, "draft_ms") - wait_ms,
+        "wait": wait_ms,
+        "verify": total(answers, "verify_ms"),
+    }
+    return {name: 100 * ms / taken_ms for name, ms in spent_ms.items()}
+
+
+def _busy_ms(answer: Measured) -> float:
+    """Of all cores; a draft in a process of its own has one, and works all the time."""
+    return answer.write_ms - answer.wait_ms + (answer.write_ms if answer.is_apart else 0.0)
+
+
+def total(answers: Sequence[Measured], quantity: str) -> float:
+    return sum(getattr(answer, quantity) for answer in answers)
 
 
 def survival(runs: Runs, kind: str, way: str) -> list[float]:

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from htfi.apps.bench.decode_charts import gain_svg, legend, survival_svg, time_svg
-from htfi.apps.bench.decode_figures import ALL, Row, Runs, row
+from htfi.apps.bench.decode_figures import Row, Runs
 from htfi.domain.errors import DependencyUnavailable
 
 
@@ -27,14 +27,13 @@ def write_page(
         f"<div><b>{value:.3g}</b><span>{escape(name.replace('_', ' '))}</span></div>"
         for name, value in metrics.items()
     )
-    times = {way: row(shipped, ALL, way) for way in shipped.ways}
     pieces = {
         "figures": figures,
         "planned": escape(planned),
         "targets": legend([of.label for of in all_runs]),
         "gain": gain_svg(all_runs, planned),
         "parts": legend(["draft", "wait", "verify", "rest"]),
-        "times": time_svg(times),
+        "times": time_svg(shipped),
         "drafted": escape(drafted),
         "kinds": legend(shipped.kinds),
         "survival": survival_svg(shipped, drafted),

@@ -1,10 +1,10 @@
-"""Watches a strategy at work: what it drafted, what stood, where the time went. Workers of benches wrap theirs."""
+"""Watches a strategy at work: when the prompt was read, and where the time went. The bench's worker wraps each."""
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from htfi.decoding.draft import DraftTree, depths
+from htfi.decoding.draft import DraftTree
 from htfi.decoding.sessions import Opened, Sessions, ToRead
 from htfi.decoding.stem import Stem
 from htfi.decoding.strategy import Outcome, Strategy
@@ -24,16 +24,12 @@ class ClockedSessions(Sessions):
 
 @dataclass(slots=True)
 class Watch:
-    """One request: `began_s` is when its prompt was read, `offered[d]` and `stood[d]` count rounds by depth."""
+    """One request: `began_s` is when its prompt was read; `longest_s` the longest that a draft took."""
 
     began_s: float = 0.0
-    num_rounds: int = 0
-    num_drafted: int = 0
-    num_accepted: int = 0
     draft_s: float = 0.0
     verify_s: float = 0.0
-    offered: list[int] = field(default_factory=list[int])
-    stood: list[int] = field(default_factory=list[int])
+    longest_s: float = 0.0
 
 
 class Watched:
@@ -51,7 +47,9 @@ class Watched:
     def speculate(self, stems: Sequence[Stem], lengths: Sequence[int]) -> list[DraftTree]:
         began_s = time.perf_counter()
         trees = self._inner.speculate(stems, lengths)
-        self.watch.draft_s += time.perf_counter() - began_s
+        taken_s = time.perf_counter() - began_s
+        self.watch.draft_s += taken_s
+        self.watch.longest_s = max(self.watch.longest_s, taken_s)
         return trees
 
     def verifying(self, stems: Sequence[Stem], trees: Sequence[DraftTree]) -> None:
@@ -67,19 +65,7 @@ class Watched:
             watch.began_s = now_s
         else:
             watch.verify_s += now_s - self._left_s
-            _count(watch, tree, outcome)
         self._inner.settle(stem, tree, outcome)
 
     def leave(self, stem: Stem) -> None:
         self._inner.leave(stem)
-
-
-def _count(watch: Watch, tree: DraftTree, outcome: Outcome) -> None:
-    watch.num_rounds += 1
-    watch.num_drafted += len(tree)
-    watch.num_accepted += len(outcome.path)
-    deepest = int(depths(tree.parents).max()) + 1 if len(tree) else 0
-    for counts, depth in ((watch.offered, deepest), (watch.stood, len(outcome.path))):
-        counts.extend([0] * (deepest - len(counts)))
-        for place in range(depth):
-            counts[place] += 1

@@ -11,6 +11,7 @@ from htfi.apps.bench.decode_watch import ClockedSessions, Watch, Watched
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.bandit import Bandit
 from htfi.decoding.config import DecodingConfig
+from htfi.decoding.evidence import Evidence
 from htfi.decoding.lookahead import ClosedForm, Fixed, Lookahead
 from htfi.decoding.sessions import Sessions, ToRead
 from htfi.decoding.strategies.chain import Chain
@@ -27,7 +28,7 @@ from htfi.wiring.open_folder import OpenFolder
 
 PLAIN, CHAIN, TREE, CHAIN_OF_8, BANDIT = "plain", "chain", "tree", "chain of 8", "chain by bandit"
 LOOKUP, JACOBI = "look-up", "jacobi"
-OUTCOMES, CLASSIC_OUTCOMES = "outcomes", "outcomes without noise"
+OUTCOMES, OUTCOMES_OF_4, OUTCOMES_OF_4_CLASSIC = "outcomes", "outcomes of 4", "outcomes of 4, classic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,8 @@ class Measured:
     """One request in one way. `read_ms`: reading the prompt, by all networks that must; `write_ms`: all that follows.
 
     `draft_ms` and `verify_ms` are parts of it; `wait_ms` is what of `draft_ms` was waiting for another process.
-    Passes are the target's after the prompt; `offered` and `stood` count rounds by depth; `hits` and `misses` are
-    those of the outcome cache; `tokens` is a digest of the answer.
+    Passes are the target's after the prompt; `offered` and `stood` count rounds by depth, in chosen tokens; `hits`
+    and `misses` are those of the outcome cache; `tokens` is a digest of the answer.
     """
 
     num_tokens: int
@@ -46,12 +47,11 @@ class Measured:
     verify_ms: float
     wait_ms: float
     num_passes: int
-    num_drafted: int
-    num_accepted: int
     offered: list[int]
     stood: list[int]
     hits: int
     misses: int
+    is_apart: bool  # the draft has a process of its own
     tokens: str
 
 
@@ -79,6 +79,7 @@ class Way:
     def measure(self, request: Request) -> Measured:
         """Write one answer. Raises: DependencyUnavailable where it is refused."""
         watch = self.watched.watch = Watch()
+        told = self.author.evidence = Evidence()
         before = (self.hits.hits, self.hits.misses) if self.hits else (0, 0)
         began_s = time.perf_counter()
         answer = self.write(request)
@@ -93,13 +94,12 @@ class Way:
             draft_ms=draft_ms,
             verify_ms=1e3 * watch.verify_s,
             wait_ms=draft_ms if self.is_apart else 0.0,
-            num_passes=watch.num_rounds,
-            num_drafted=watch.num_drafted,
-            num_accepted=watch.num_accepted,
-            offered=watch.offered,
-            stood=watch.stood,
+            num_passes=told.num_passes,
+            offered=told.offered,
+            stood=told.stood,
             hits=after[0] - before[0],
             misses=after[1] - before[1],
+            is_apart=self.is_apart,
             tokens=_digest(answer),
         )
 
@@ -108,14 +108,14 @@ class Way:
         drafts = self.drafts
         if drafts is None:
             return 0.0
-        if self.is_apart and self.watched.watch.num_drafted:
+        if self.is_apart and self.author.evidence.offered:
             asked = self.author.ask(request)
             if not isinstance(asked, Refusal):
                 whole = [*asked.prompt, *answer.tokens[: len(asked.head) + 1]]
                 (opened,) = drafts.open_all([ToRead(whole, len(whole), asked.num_shared)])
                 drafts.close(opened.row)
         read_s, drafts.read_s = drafts.read_s, 0.0
-        return read_s
+        return min(read_s, self.watched.watch.longest_s)  # beside us it may have read faster
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,25 +149,27 @@ def _drafting(pair: Pair, strategy: Callable[[Sessions], Strategy], lookahead: L
     return replace(pair.way(strategy(drafts), lookahead), drafts=drafts)
 
 
-def _outcomes(pair: Pair, ranked_by: str) -> Way:
+def _outcomes(pair: Pair, ranked_by: str, lookahead: Lookahead) -> Way:
     complaints: list[str] = []
     process = open_draft_process(pair.draft, DecodingConfig(), complaints.append, ranked_by=ranked_by)
     pair.closing.callback(process.close)
     process.await_ready()
     strategy = OutcomeStrategy(process)
-    way = pair.way(strategy, ClosedForm())
+    way = pair.way(strategy, lookahead)
     return replace(way, drafts=pair.sessions(), is_apart=True, hits=strategy.hits)
 
 
-# All but the chain of 8 plan their lengths by what they have learnt; that one shows what planning is worth.
+# Those of a fixed length show what planning is worth, and how often outcomes are found: 'classic' ranks them by
+# probability alone.
 WAYS: Mapping[str, Callable[[Pair], Way]] = {
     PLAIN: lambda pair: pair.way(Plain(), Fixed(0)),
     CHAIN_OF_8: lambda pair: _drafting(pair, Chain, Fixed(8)),
     BANDIT: lambda pair: _drafting(pair, Chain, Bandit()),
     CHAIN: lambda pair: _drafting(pair, Chain, ClosedForm()),
     TREE: lambda pair: _drafting(pair, Tree, ClosedForm()),
-    OUTCOMES: lambda pair: _outcomes(pair, "noise"),
-    CLASSIC_OUTCOMES: lambda pair: _outcomes(pair, "probability"),
+    OUTCOMES: lambda pair: _outcomes(pair, "noise", ClosedForm()),
+    OUTCOMES_OF_4: lambda pair: _outcomes(pair, "noise", Fixed(4)),
+    OUTCOMES_OF_4_CLASSIC: lambda pair: _outcomes(pair, "probability", Fixed(4)),
     LOOKUP: lambda pair: pair.way(Lookup(pair.target.network.shape.vocab_size), ClosedForm()),
     JACOBI: lambda pair: pair.way(Jacobi(), ClosedForm()),
 }

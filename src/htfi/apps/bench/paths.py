@@ -35,6 +35,11 @@ class Case:
     horizon: int
     ways: tuple[str, ...] = (PLAIN, FEWEST_PASSES, LEAST_TIME)
 
+    @property
+    def is_light(self) -> bool:
+        """Whether a draw takes less than a second or so."""
+        return self.target == SHIPPED or self.num_paths < 100
+
 
 @dataclass(frozen=True, slots=True)
 class Effort:
@@ -58,7 +63,7 @@ FULL = Effort(
         for num in (1, 4, 16, 100)
     ),
     num_runs=5,
-    num_warm=2,
+    num_warm=1,
 )
 QUICK = Effort(tuple(Case(SHIPPED, num, 24) for num in (1, 16)), num_runs=1, num_warm=1)
 
@@ -112,9 +117,10 @@ def _measured(scratch: Path, effort: Effort) -> tuple[Runs, Passes]:
             closing.callback(worker.close)
             for case in (case for case in effort.cases if case.target == target):
                 click.echo(f"{target}: {case.num_paths} paths of {case.horizon} steps", err=True)
+                num_runs = effort.num_runs if case.is_light else max(effort.num_runs - 2, 1)
                 for _ in range(effort.num_warm):
                     _run(worker, case, 0, numbers)
-                found[case] = [_run(worker, case, turn, numbers) for turn in range(effort.num_runs)]
+                found[case] = [_run(worker, case, turn, numbers) for turn in range(num_runs)]
                 if (case.target, case.num_paths) == (SHIPPED, 100):
                     passes[case] = [
                         _num_passes(worker, case, effort.num_seeds, numbers) for _ in range(effort.num_runs)
