@@ -65,13 +65,16 @@ def market(name: str) -> Extension:
 def choosing() -> Extension:
     """The choice of a token, with the bits that numpy gives."""
     return Extension(
-        "htfi.decoding.choosing_core", [str(DECODING / "choosing_core.c")], extra_compile_args=EXACT
+        "htfi.decoding.choosing_core",
+        [str(DECODING / "choosing_core.c")],
+        depends=[str(DECODING / "choosing.h")],
+        extra_compile_args=EXACT,
     )
 
 
 def native() -> Extension:
     """The network in C."""
-    headers = [str(NATIVE / f"{name}.h") for name in ("matmul", "forward")]
+    headers = [str(NATIVE / "matmul.h"), str(NATIVE / "forward.h"), str(DECODING / "choosing.h")]
     return Extension(
         "htfi.adapters.native.core", [str(NATIVE / "core.c")], depends=headers, extra_compile_args=FAST
     )
