@@ -75,7 +75,7 @@ class DraftTree:
 
 
 def is_chain(parents: Sequence[int]) -> bool:
-    return all(parent == node - 1 for node, parent in enumerate(parents))
+    return list(parents) == list(range(-1, len(parents) - 1))
 
 
 def depths(parents: Sequence[int]) -> Ids:

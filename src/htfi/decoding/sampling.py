@@ -148,7 +148,7 @@ def choose_each(logits: Sequence[Floats], places: Sequence[Place]) -> list[int]:
     for at, (admitted, sampling, _) in enumerate(places):
         groups.setdefault((id(admitted), sampling), []).append(at)
     for (_, sampling), members in groups.items():
-        rows = np.stack([logits[at] for at in members])
+        rows = np.array([logits[at] for at in members])
         row_keys = np.array([places[at].key for at in members], np.uint64)
         drawn = choose(rows, places[members[0]].admitted, sampling, row_keys)
         for at, token in zip(members, drawn.tolist(), strict=True):

@@ -8,6 +8,7 @@ other rows, and its last bits may depend on them.
 import hashlib
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -267,8 +268,14 @@ def _causal(mask: Floats, num_new: int) -> Floats:
     num_rows, _, width = mask.shape
     wide = np.empty((num_rows, num_new, width - 1 + num_new), np.float32)
     wide[:, :, : width - 1] = mask[:, :, :-1]
-    wide[:, :, width - 1 :] = np.triu(np.full((num_new, num_new), HIDDEN, np.float32), 1)
+    wide[:, :, width - 1 :] = _later(num_new)
     return wide
+
+
+@lru_cache(maxsize=64)
+def _later(num: int) -> Floats:
+    """What hides those after each of so many tokens; not to be changed."""
+    return np.triu(np.full((num, num), HIDDEN, np.float32), 1)
 
 
 def _branch(

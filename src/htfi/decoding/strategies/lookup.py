@@ -8,15 +8,13 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from htfi.decoding.draft import DraftTree
 from htfi.decoding.ports import Floats
 from htfi.decoding.ranking import rank_each
 from htfi.decoding.sampling import Place, Sampling
 from htfi.decoding.stem import Stem
 from htfi.decoding.strategies.branches import Branches, TreeConfig
-from htfi.decoding.strategies.ngrams import Ngrams, blend
+from htfi.decoding.strategies.ngrams import Ngrams, Usual, blend
 from htfi.decoding.strategies.rank_odds import RankOdds
 from htfi.decoding.strategy import Outcome
 from htfi.domain.errors import InvalidInput
@@ -53,7 +51,7 @@ class Lookup:
     def __init__(self, vocab_size: int, config: LookupConfig | None = None) -> None:
         self.config = config or LookupConfig()
         self.odds = RankOdds(self.config.tree.num_ranks)
-        self._usual = np.full(vocab_size, 0.01)
+        self._usual = Usual(vocab_size)
         self._recent = Ngrams(self.config.order)
         self._answers: deque[tuple[list[int], int]] = (
             deque()
@@ -102,8 +100,7 @@ class Lookup:
                 context.append(tree.tokens[node])
                 node = tree.parents[node]
             settled = text.tokens[max(len(text.tokens) - order + len(context), 0) :]
-            weights = blend(self._usual, (text.own, self._recent), [*settled, *reversed(context)])
-            found.append(np.log(weights).astype(np.float32))
+            found.append(blend(self._usual, (text.own, self._recent), [*settled, *reversed(context)]))
         return found
 
     def verifying(self, stems: Sequence[Stem], trees: Sequence[DraftTree]) -> None:
@@ -124,13 +121,13 @@ class Lookup:
         before = stem.asked.prompt[-self.config.order :]
         answer = [*before, *stem.tokens]
         self._recent.add(answer, len(before))
-        np.add.at(self._usual, stem.tokens, 1.0)
+        self._usual.add(stem.tokens)
         self._answers.append((answer, len(before)))
         self._num_recent += num
         while self._num_recent > bound:
             old, begin = self._answers.popleft()
             self._recent.remove(old, begin)
-            np.subtract.at(self._usual, old[begin:], 1.0)
+            self._usual.add(old[begin:], -1.0)
             self._num_recent -= len(old) - begin
 
 

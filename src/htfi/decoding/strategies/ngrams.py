@@ -5,6 +5,7 @@ says nearly all, one seen once says half, and what never was seen is guessed by 
 """
 
 from collections.abc import Sequence
+from math import exp, log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,19 +47,44 @@ class Ngrams:
         return self._after.get(context, {})
 
 
-def blend(usual: NDArray[np.float64], books: Sequence[Ngrams], context: Sequence[int]) -> NDArray[np.float64]:
-    """Weights of the next token [V] after a context, from how usual each is [V] and what followed it in `books`."""
-    weights = usual / usual.sum()
+class Usual:
+    """How usual each token is [V], whatever comes before."""
+
+    def __init__(self, vocab_size: int) -> None:
+        self._counts = np.full(vocab_size, 0.01)
+        self._logs: NDArray[np.float32] | None = None
+
+    def add(self, tokens: Sequence[int], num: float = 1.0) -> None:
+        """Count each token `num` times; −1.0 takes it back."""
+        np.add.at(self._counts, tokens, num)
+        self._logs = None
+
+    def logs(self) -> NDArray[np.float32]:
+        """The logarithms of their shares [V]."""
+        logs = self._logs
+        if logs is None:
+            logs = self._logs = np.log(self._counts / self._counts.sum()).astype(np.float32)
+        return logs
+
+
+def blend(usual: Usual, books: Sequence[Ngrams], context: Sequence[int]) -> NDArray[np.float32]:
+    """Logarithms of the next token's chances [V] after a context, from what followed it in `books`."""
+    unseen, seen = 1.0, dict[int, float]()  # the share left to what is usual; what contexts add to it
     whole = tuple(context)
-    for size in range(1, max(book.order for book in books) + 1):
+    for size in range(1, min(max(book.order for book in books), len(whole)) + 1):
         counts: dict[int, int] = {}
         for book in books:
             for token, num in book.after(whole[-size:]).items():
                 counts[token] = counts.get(token, 0) + num
-        if size > len(whole) or not counts:
+        if not counts:
             break  # what a context never had after it, a longer one has not either
-        total, num_kinds = sum(counts.values()), len(counts)
-        weights *= num_kinds / (total + num_kinds)
+        num_all = sum(counts.values()) + len(counts)
+        left = len(counts) / num_all
+        unseen *= left
+        seen = {token: chance * left for token, chance in seen.items()}
         for token, num in counts.items():
-            weights[token] += num / (total + num_kinds)
-    return weights
+            seen[token] = seen.get(token, 0.0) + num / num_all
+    logs = usual.logs() + np.float32(log(unseen))
+    for token, chance in seen.items():
+        logs[token] = log(chance + exp(logs[token]))
+    return logs
