@@ -6,6 +6,7 @@ stream and position; token i then takes output i of SplitMix64 started at the ke
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +33,13 @@ _FIRST_BIN = 1023 << _KEPT_BITS  # of the float 1.0
 
 def key(seed: int, stream: int, position: int) -> int:
     """The key of one place, counted from 0; seeds are equal modulo 2^64."""
-    mixed = seed & _MASK64
-    for lane, place in zip(_LANES, (stream, position), strict=True):
-        mixed = _mix_one((mixed + _STEP) & _MASK64) ^ (place * lane & _MASK64)
+    return _mix_one(((_of_stream(seed, stream) ^ (position * _LANES[1] & _MASK64)) + _STEP) & _MASK64)
+
+
+@lru_cache(maxsize=1024)
+def _of_stream(seed: int, stream: int) -> int:
+    """What all positions of a stream have in common."""
+    mixed = _mix_one(((seed & _MASK64) + _STEP) & _MASK64) ^ (stream * _LANES[0] & _MASK64)
     return _mix_one((mixed + _STEP) & _MASK64)
 
 
