@@ -9,10 +9,11 @@ from pathlib import Path
 
 from htfi.apps.bench.decode_watch import ClockedSessions, Watch, Watched
 from htfi.decoding.author import LocalAuthor
-from htfi.decoding.bandit import Bandit
+from htfi.decoding.lookahead.bandit import Bandit
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.evidence import Evidence
-from htfi.decoding.lookahead import ClosedForm, Fixed, Lookahead
+from htfi.decoding.lookahead.closed_form import ClosedForm
+from htfi.decoding.lookahead.plan import Fixed, Lookahead
 from htfi.decoding.sessions import Sessions, ToRead
 from htfi.decoding.strategies.chain import Chain
 from htfi.decoding.strategies.jacobi import Jacobi
@@ -127,7 +128,7 @@ class Pair:
     closing: ExitStack
 
     def sessions(self) -> ClockedSessions:
-        return ClockedSessions(self.draft.network, DecodingConfig())
+        return ClockedSessions(self.draft.drafting, DecodingConfig())
 
     def way(self, strategy: Strategy, lookahead: Lookahead) -> Way:
         watched = Watched(strategy)

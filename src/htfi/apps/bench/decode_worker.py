@@ -4,6 +4,7 @@ A request is a line of JSON: {"way", "kind", "number"}, of which story an answer
 way; the answer is what was measured. The worker of the peer takes {"assisted", "temperature", "number"}.
 """
 
+import gc
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -34,8 +35,10 @@ def main() -> None:
         say({"missing": str(missing)})
         return
     say({"ready": role})
+    gc.disable()  # as in a run: cycles are looked for between two answers
     for line in sys.stdin:
         say(answer(msgspec.json.decode(line)))
+        gc.collect(1)
 
 
 def _ours(target: Path, draft: Path) -> Answer:

@@ -15,9 +15,9 @@ from htfi.apps.bench.decode_process import pin, say
 from htfi.apps.bench.decode_prompts import path_prefix
 from htfi.apps.bench.decode_ways import Pair, open_pair
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.costs import DRAFT_PRIOR, PassCosts
-from htfi.decoding.path_plan import FewestPasses, LeastTime, PathPlan, Plain
-from htfi.decoding.paths import sample_paths
+from htfi.decoding.lookahead.costs import DRAFT_PRIOR, PassCosts
+from htfi.decoding.paths.plan import FewestPasses, LeastTime, PathPlan, Plain
+from htfi.decoding.paths.sample import sample_paths
 from htfi.decoding.sessions import Sessions
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import DependencyUnavailable, HtfiError
@@ -79,7 +79,7 @@ def open_way(pair: Pair, way: str) -> PathWay:
     if way == PLAIN:
         return PathWay(target, None, Plain())
     plan = FewestPasses() if way == FEWEST_PASSES else LeastTime(PassCosts(), PassCosts(DRAFT_PRIOR))
-    return PathWay(target, Sessions(pair.draft.network, DecodingConfig()), plan)
+    return PathWay(target, Sessions(pair.draft.drafting, DecodingConfig()), plan)
 
 
 def draw(way: PathWay, vocabulary: Vocabulary, asked: AskedPaths) -> Drawn:
