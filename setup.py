@@ -74,7 +74,12 @@ def choosing() -> Extension:
 
 def native() -> Extension:
     """The network in C."""
-    headers = [str(NATIVE / "matmul.h"), str(NATIVE / "forward.h"), str(DECODING / "choosing.h")]
+    headers = [
+        str(NATIVE / "matmul.h"),
+        str(NATIVE / "forward.h"),
+        str(NATIVE / "chain.h"),
+        str(DECODING / "choosing.h"),
+    ]
     return Extension(
         "htfi.adapters.native.core", [str(NATIVE / "core.c")], depends=headers, extra_compile_args=FAST
     )

@@ -19,7 +19,8 @@ from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.sampling import Admitted, Sampling, choose
 from htfi.domain.errors import DependencyUnavailable
 assert not available() and not choosing.available()
-tokens = choose(np.eye(3, dtype=np.float32) * 99, Admitted.of(np.arange(3)), Sampling(1.0), np.arange(3, dtype=np.uint64))
+logits, keys = np.eye(3, dtype=np.float32) * 99, np.arange(3, dtype=np.uint64)
+tokens = choose(logits, Admitted.of(np.arange(3)), Sampling(1.0), keys)
 assert tokens.tolist() == [0, 1, 2]
 try:
     NativeNetwork(ModelFolder.open(models.DRAFT))

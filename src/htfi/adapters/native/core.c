@@ -2,7 +2,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "forward.h"
+#include "chain.h"
 
 typedef struct {
     PyObject_HEAD
@@ -134,8 +134,13 @@ static int read_pass(const Model *m, const Py_buffer *views, Pass *pass)
     static const int ndims[NUM_ARRAYS] = {2, 2, 3, 5, 5, 3, 5, 5};
     for (int i = 0; i < NUM_ARRAYS; i++)
         if (!fits(views + i, i < 2 ? 'l' : 'f', ndims[i], sizes[i])) return 0;
-    *pass = (Pass){(int)rows,      (int)num_new,  (int)past,     views[0].buf, views[1].buf, views[2].buf,
-                   views[3].buf, views[4].buf, views[5].buf, views[6].buf, views[7].buf};
+    const long head = (long)past * m->head_dim, row = head * m->num_kv_heads;
+    const long new_head = (long)num_new * m->head_dim, new_row = new_head * m->num_kv_heads;
+    *pass = (Pass){.num_rows = (int)rows, .num_new = (int)num_new, .num_past = (int)past,
+                   .ids = views[0].buf, .positions = views[1].buf, .mask = views[2].buf, .keys = views[3].buf,
+                   .values = views[4].buf, .logits = views[5].buf, .new_keys = views[6].buf, .new_values = views[7].buf,
+                   .layer_step = row * rows, .row_step = row, .head_step = head,
+                   .new_layer_step = new_row * rows, .new_row_step = new_row, .new_head_step = new_head};
     for (Py_ssize_t i = 0; i < rows * num_new; i++)
         if (pass->ids[i] < 0 || pass->ids[i] >= m->vocab || pass->positions[i] < 0 ||
             pass->positions[i] >= m->max_positions)
@@ -167,6 +172,56 @@ static PyObject *network_forward(Network *self, PyObject *const *args, Py_ssize_
     return PyBool_FromLong(is_fit);
 }
 
+/* chain(keys, values, slot, length, unread, begins, tokens, nexts, counters, noise, out, state, num_chosen,
+ * temperature): how many tokens were drafted and how many read; see NativeNetwork.chain. */
+static PyObject *network_chain(Network *self, PyObject *args)
+{
+    static const int ndims[] = {5, 5, 1, 1, 1, 1, 1, 1, 2};
+    enum { KEYS, VALUES, UNREAD, BEGINS, TOKENS, NEXTS, COUNTERS, NOISE, OUT, NUM };
+    PyObject *given[NUM];
+    Py_buffer views[NUM];
+    Chain chain = {.model = &self->model};
+    if (!PyArg_ParseTuple(args, "OOiiOOOOOOOiid", given, given + 1, &chain.slot, &chain.length, given + 2, given + 3,
+                          given + 4, given + 5, given + 6, given + 7, given + 8, &chain.state, &chain.num_chosen,
+                          &chain.temperature))
+        return NULL;
+    int num_views = 0, is_done = 0, is_fit = 1;
+    for (; num_views < NUM; num_views++) {
+        const int is_written = num_views == KEYS || num_views == VALUES || num_views == OUT;
+        const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (is_written ? PyBUF_WRITABLE : 0);
+        if (PyObject_GetBuffer(given[num_views], views + num_views, flags) < 0) break;
+        const Py_ssize_t size = num_views < UNREAD ? 4 : 8;
+        is_fit &= views[num_views].ndim == ndims[num_views] && views[num_views].itemsize == size;
+    }
+    if (num_views == NUM && is_fit) {
+        const Model *m = &self->model;
+        const Py_ssize_t *sizes = views[KEYS].shape;
+        chain.num_slots = (int)sizes[1], chain.capacity = (int)sizes[3];
+        chain.keys = views[KEYS].buf, chain.values = views[VALUES].buf;
+        chain.unread = views[UNREAD].buf, chain.num_unread = (int)views[UNREAD].shape[0];
+        chain.begins = views[BEGINS].buf, chain.num_states = (int)views[BEGINS].shape[0] - 1;
+        chain.tokens = views[TOKENS].buf, chain.nexts = views[NEXTS].buf, chain.counters = views[COUNTERS].buf;
+        chain.num_tokens = (long)views[TOKENS].shape[0];
+        is_fit = views[NEXTS].shape[0] == chain.num_tokens && views[COUNTERS].shape[0] == chain.num_tokens;
+        chain.noise = views[NOISE].buf, chain.most = (int)views[NOISE].shape[0];
+        chain.out = views[OUT].buf;
+        is_fit = is_fit && chain.num_states > 0 && sizes[0] == m->num_layers && sizes[2] == m->num_kv_heads && sizes[4] == m->head_dim &&
+                 views[VALUES].len == views[KEYS].len && views[OUT].shape[0] == 2 &&
+                 views[OUT].shape[1] == chain.most && chain_fits(&chain);
+        if (is_fit) {
+            Py_BEGIN_ALLOW_THREADS
+            is_done = draft_chain(&chain);
+            Py_END_ALLOW_THREADS
+        }
+    }
+    const int all_there = num_views == NUM;
+    while (num_views) PyBuffer_Release(views + --num_views);
+    if (!all_there) return NULL;
+    if (!is_fit) return PyErr_SetString(PyExc_ValueError, "the chain's arrays do not fit each other"), NULL;
+    if (!is_done) return PyErr_NoMemory();
+    return Py_BuildValue("ii", chain.num_drafted, chain.num_read);
+}
+
 static PyObject *network_level(Network *self, void *unused)
 {
     (void)unused;
@@ -175,6 +230,7 @@ static PyObject *network_level(Network *self, void *unused)
 
 static PyMethodDef network_methods[] = {
     {"forward", (PyCFunction)(void (*)(void))network_forward, METH_FASTCALL, NULL},
+    {"chain", (PyCFunction)network_chain, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 static PyGetSetDef network_members[] = {{"level", (getter)network_level, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
@@ -189,10 +245,12 @@ static PyTypeObject network_type = {
     .tp_getset = network_members,
 };
 
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "core", NULL, -1, NULL, NULL, NULL, NULL, NULL};
+static PyMethodDef functions[] = {{"use_bounds", use_bounds, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "core", NULL, -1, functions, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit_core(void)
 {
+    use_this_processor();
     if (PyType_Ready(&network_type) < 0) return NULL;
     PyObject *made = PyModule_Create(&module);
     if (made && PyModule_AddObjectRef(made, "Network", (PyObject *)&network_type) < 0) Py_CLEAR(made);

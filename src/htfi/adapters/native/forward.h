@@ -26,6 +26,10 @@ typedef struct {
     const int64_t *ids, *positions;
     const float *mask, *keys, *values;
     float *logits, *new_keys, *new_values;
+    long layer_step, row_step, head_step;             /* from one to the next in keys and values, in numbers */
+    long new_layer_step, new_row_step, new_head_step; /* in the new ones */
+    int is_chain; /* one row, all of its past seen, mask [S] of zeros; logits [count] of the last token alone, */
+    int head_first, head_count; /* for these tokens */
 } Pass;
 
 typedef struct {
@@ -204,19 +208,20 @@ INLINE void attend(const Model *m, const Pass *pass, int layer, int row, const f
     const int heads = m->num_heads, groups = m->num_kv_heads, t_new = pass->num_new, past = pass->num_past;
     const int all = heads + 2 * groups, shared = heads / groups;
     const float scale = 1.0f / sqrtf((float)d);
-    const long place = (long)layer * pass->num_rows + row;
+    const long place = layer * pass->layer_step + row * pass->row_step;
+    const long new_place = layer * pass->new_layer_step + row * pass->new_row_step;
     for (int t = 0; t < t_new; t++) {
-        const float *mask = pass->mask + ((long)row * t_new + t) * (past + t_new);
-        int seen = past, reach = t_new; /* what lies beyond is hidden */
+        const float *mask = pass->mask + (pass->is_chain ? 0 : ((long)row * t_new + t) * (past + t_new));
+        int seen = past, reach = pass->is_chain ? t + 1 : t_new; /* what lies beyond is hidden */
         while (seen > 0 && mask[seen - 1] < UNSEEN) seen--;
         while (reach > 1 && mask[past + reach - 1] < UNSEEN) reach--;
         for (int h = 0; h < heads; h++) {
             const int g = h / shared;
             const float *q = wide + ((long)t * all + h) * d;
-            const float *keys = pass->keys + (place * groups + g) * past * d;
-            const float *values = pass->values + (place * groups + g) * past * d;
-            const float *new_keys = pass->new_keys + (place * groups + g) * t_new * d;
-            const float *new_values = pass->new_values + (place * groups + g) * t_new * d;
+            const float *keys = pass->keys + place + g * pass->head_step;
+            const float *values = pass->values + place + g * pass->head_step;
+            const float *new_keys = pass->new_keys + new_place + g * pass->new_head_step;
+            const float *new_values = pass->new_values + new_place + g * pass->new_head_step;
             score(q, keys, mask, scores, seen, d, scale);
             score(q, new_keys, mask + past, scores + seen, reach, d, scale);
             const float total = shares_of(scores, seen + reach);
@@ -242,7 +247,7 @@ INLINE void place_heads(const Model *m, const Layer *at, const Pass *pass, int l
     }
     for (int g = 0; g < groups; g++) {
         const long place =
-            ((((long)layer * pass->num_rows + row) * groups + g) * pass->num_new + t) * d;
+            layer * pass->new_layer_step + row * pass->new_row_step + g * pass->new_head_step + (long)t * d;
         memcpy(pass->new_keys + place, heads + (long)(n + g) * d, sizeof(float) * d);
         memcpy(pass->new_values + place, heads + (long)(n + groups + g) * d, sizeof(float) * d);
     }
@@ -297,6 +302,15 @@ INLINE void run_rows(const Model *m, const Pass *pass, int row, int num, Scratch
         for (int t = 0; t < tokens; t++) gate_up(s->wide + (long)t * 2 * inner, s->mixed + (long)t * inner, inner);
         apply(m, &at->down, s->mixed, tokens, s->value, s, kernels);
         add_to(s->residual, s->value, (long)tokens * hidden);
+    }
+    if (pass->is_chain) {
+        Linear head = m->head; /* whole packs of its rows, from the first that is asked for */
+        head.rows += (long)pass->head_first * head.width;
+        head.scales += pass->head_first;
+        head.num_outputs = pass->head_count;
+        rms_norm(s->residual + (long)(tokens - 1) * hidden, m->norm, s->value, hidden, m->eps);
+        apply(m, &head, s->value, 1, pass->logits, s, kernels);
+        return;
     }
     for (int t = 0; t < tokens; t++)
         rms_norm(s->residual + (long)t * hidden, m->norm, s->value + (long)t * hidden, hidden, m->eps);
