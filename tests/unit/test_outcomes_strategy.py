@@ -82,7 +82,7 @@ def test_an_outcome_ends_the_round_and_all_of_its_cache():
 
 def test_the_drafted_token_itself_is_never_ranked_where_it_was_refused():
     ahead = _joined(length=4)
-    _worked(ahead, num_steps=6)
+    _worked(ahead, num_steps=12)
     tree = ahead.trees[0]
     opens, num_chosen = tree.block()
     refused = {(id(branch.at), branch.token) for branch in tree.branches}

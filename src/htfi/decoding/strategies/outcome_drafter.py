@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from htfi.decoding.lookahead.survival import Survival
 from htfi.decoding.ports import Floats
 from htfi.decoding.sampling import choose_each
 from htfi.decoding.sessions import Sessions
@@ -24,10 +25,11 @@ from htfi.decoding.strategies.outcome_ranking import (
 from htfi.decoding.strategies.outcome_reading import read_nodes
 from htfi.decoding.strategies.outcome_tree import UNREAD, Branch, Node, OutcomeTree, last_forced
 from htfi.decoding.strategies.outcome_words import NUM_WORDS
-from htfi.decoding.survival import Survival
 from htfi.domain.errors import InvalidInput
 
 RANKINGS = ("noise", "probability")
+_LIKELY = 0.25
+_PASS_SHARE = 0.3  # of a verification's time: an outcome waits for the pass that is on its way
 _Asked = list[tuple[OutcomeTree, Branch]]
 
 
@@ -148,30 +150,45 @@ class OutcomeDrafter:
             self.leave(slot, wipe=True)
 
     def _outcomes(self) -> _Asked:
-        """The likeliest outcomes not yet drafted for, of each stem as many as there is time for."""
-        found: _Asked = []
+        """The likeliest outcomes not yet drafted for, of all stems, as many as it pays to write on side by side."""
+        going: list[tuple[float, OutcomeTree, Branch]] = []
         for tree in self.trees.values():
-            if not tree.length or not tree.has_room(2 * tree.width) or len(tree.nodes) > NUM_WORDS // 2:
+            if not tree.length or not tree.has_room(2 * self.fan.most) or len(tree.nodes) > NUM_WORDS // 2:
                 continue
             if tree.branches is None:
+                if (likely := self._onwards(tree)) is not None:
+                    going.append((likely.chance, tree, likely))
+                    continue
                 tree.branches = self._refusals(tree)
             if tree.end is not None and tree.end.place != UNREAD:
                 tree.branches = self._followers(tree, tree.end, tree.branches)
                 tree.end = None
-            going = 0
+            found = 0
             for branch in tree.branches:
-                if going == tree.width:
+                if found == self.fan.most:
                     break
                 if self._goes_on(tree, branch):
-                    found.append((tree, branch))
-                    going += 1
-        return found
+                    going.append((branch.chance, tree, branch))
+                    found += 1
+        if len(self.trees) > 1:
+            going.sort(key=lambda each: -each[0])
+        num = fan_out(
+            [chance for chance, _, _ in going[: self.fan.most]], self.times, _PASS_SHARE * self.budget_ms
+        )
+        return [(tree, branch) for _, tree, branch in going[:num]]
+
+    def _onwards(self, tree: OutcomeTree) -> Branch | None:
+        """The one outcome that is likelier than all others where the draft is good: all is accepted, and the target
+        goes on as the draft would. It is drafted for before others are even ranked."""
+        chance = self._reach(tree, tree.length)[-1]
+        if not self._by_noise or chance < _LIKELY:
+            return None
+        tip = tree.wanted(2 * tree.length + 1)
+        return None if tip is None else Branch(chance, tree.root, -1, tip)
 
     def _refusals(self, tree: OutcomeTree) -> list[Branch]:
         """What the target may say in place of each drafted token, and the block's end, which must be read first."""
         opens, num_chosen = tree.block()
-        num_trees = sum(1 for other in self.trees.values() if other.length)
-        tree.width = max(fan_out(tree.length + 1, self.budget_ms, self.times, self.fan.most) // num_trees, 1)
         self._rank(tree, opens[:num_chosen])
         reach = self._reach(tree, num_chosen)
         chances = outcome_chances(reach, self._refused.rates, ())
@@ -179,6 +196,7 @@ class OutcomeDrafter:
             Branch(chance, node, token)
             for node, by_rank in zip(opens[:num_chosen], chances, strict=False)
             for token, chance in zip(_instead(node), by_rank, strict=False)
+            if chance >= self.fan.least_chance
         ]
         if num_chosen < len(opens):
             tree.end = opens[num_chosen]

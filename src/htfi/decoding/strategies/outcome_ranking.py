@@ -12,11 +12,11 @@ from htfi.decoding.noise import gumbel_bounds, hashes
 from htfi.decoding.ports import Floats
 from htfi.decoding.sampling import Place, Sampling, kept
 
-NUM_RANKS = 8
+NUM_RANKS = 5
 # Of 2,000 random laws of 2,000 words: what the target says where its draft fails, by the rank that the draft gave it
 # among what it did not draft; and after all was accepted. A draft that has learnt from its target does better.
-_REFUSED = {"noise": (0.43, 0.2, 0.1, 0.09, 0.03, 0.03, 0.03, 0.02), "probability": (0.09, *(0.04,) * 7)}
-_AFTER = {"noise": (0.8, 0.08, 0.04, 0.02, 0.01, 0.01, 0.01, 0.01), "probability": (0.18, *(0.07,) * 7)}
+_REFUSED = {"noise": (0.43, 0.2, 0.1, 0.09, 0.03), "probability": (0.09, 0.05, 0.04, 0.04, 0.02)}
+_AFTER = {"noise": (0.8, 0.08, 0.04, 0.02, 0.01), "probability": (0.18, 0.1, 0.07, 0.06, 0.05)}
 
 
 def ranked(logits: Sequence[Floats], places: Sequence[Place], num: int, by_noise: bool) -> list[list[int]]:
@@ -39,14 +39,14 @@ def ranked(logits: Sequence[Floats], places: Sequence[Place], num: int, by_noise
             if by_noise:
                 row_keys = np.array([places[at].key for at in members], np.uint64)
                 scores += gumbel_bounds(hashes(row_keys, admitted.counters))[0]
+        np.negative(scores, out=scores)
         most = min(num, scores.shape[1])
-        best = np.argpartition(-scores, most - 1, axis=1)[:, :most]
-        tops = np.take_along_axis(scores, best, axis=1)
-        order = np.argsort(-tops, axis=1, kind="stable")
-        tops = np.take_along_axis(tops, order, axis=1)
-        tokens = admitted.ids[np.take_along_axis(best, order, axis=1)]
-        for at, row, top in zip(members, tokens.tolist(), np.isfinite(tops).tolist(), strict=True):
-            found[at] = [token for token, sound in zip(row, top, strict=True) if sound]
+        best = scores.argpartition(most - 1, axis=1)[:, :most] if most < scores.shape[1] else None
+        for row, at in enumerate(members):
+            mine = scores[row] if best is None else scores[row, best[row]]
+            order = mine.argsort(kind="stable")
+            sound = order[np.isfinite(mine[order])]
+            found[at] = admitted.ids[sound if best is None else best[row, sound]].tolist()
     return found
 
 
@@ -81,35 +81,36 @@ class RankRates:
 
 
 class PassTimes:
-    """What a pass of the draft costs by its number of new tokens: fixed + each · n, from fading sums."""
+    """What a pass of the draft costs by its number of new tokens, learnt from those seen; they fade."""
 
-    def __init__(self, fixed_ms: float = 0.15, each_ms: float = 0.015, memory: float = 300.0) -> None:
-        self.fixed_ms, self.each_ms = fixed_ms, each_ms
-        self._keep = 1.0 - 1.0 / memory
-        sizes = np.array([1.0, 16.0])
-        costs = fixed_ms + each_ms * sizes
-        self._sums = [2.0, sizes.sum(), costs.sum(), (sizes * sizes).sum(), (sizes * costs).sum()]
+    def __init__(self, one_ms: float = 0.15, more_ms: float = 0.02) -> None:
+        self.one_ms = one_ms
+        self.more_ms = more_ms  # for each token beyond the first
 
     def learn(self, num_tokens: int, ms: float) -> None:
         ms = min(ms, 4.0 * self.estimate(num_tokens))  # a pass that was interrupted tells little
-        terms = (1.0, num_tokens, ms, num_tokens * num_tokens, num_tokens * ms)
-        self._sums = [total * self._keep + float(term) for total, term in zip(self._sums, terms, strict=True)]
-        n, x, y, xx, xy = self._sums
-        spread = n * xx - x * x
-        if spread > 1e-9:
-            self.each_ms = max((n * xy - x * y) / spread, 1e-4)
-            self.fixed_ms = max((y - self.each_ms * x) / n, 1e-4)
+        if num_tokens == 1:
+            self.one_ms += 0.05 * (ms - self.one_ms)
+        elif num_tokens > 2:
+            self.more_ms += 0.05 * (max((ms - self.one_ms) / (num_tokens - 1), 1e-4) - self.more_ms)
 
     def estimate(self, num_tokens: int) -> float:
-        return self.fixed_ms + self.each_ms * num_tokens
+        return self.one_ms + self.more_ms * (num_tokens - 1)
 
 
-def fan_out(num_passes: int, budget_ms: float, times: PassTimes, most: int) -> int:
-    """How many outcomes to draft for side by side so that `num_passes` passes end within the budget; at least one."""
-    if num_passes < 1:
-        return most
-    each_pass_ms = budget_ms / num_passes
-    return max(min(int((each_pass_ms - times.fixed_ms) / times.each_ms), most), 1)
+def fan_out(chances: Sequence[float], times: PassTimes, most_ms: float) -> int:
+    """How many branches, likeliest first, the next pass should write on, so that most chance is served per ms.
+
+    A branch joins while its chance per ms of its own token is above that of the pass without it; so a likely one
+    goes alone at first, and those that are about as likely go side by side. No pass but of one takes over `most_ms`.
+    """
+    served = cost_ms = 0.0
+    for num, chance in enumerate(chances):
+        joined_ms = times.estimate(num + 1)
+        if num and (joined_ms > most_ms or chance * cost_ms < served * (joined_ms - cost_ms)):
+            return num
+        served, cost_ms = served + chance, joined_ms
+    return len(chances)
 
 
 def outcome_chances(

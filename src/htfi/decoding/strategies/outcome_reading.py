@@ -17,6 +17,11 @@ from htfi.decoding.strategies.outcome_tree import Node, OutcomeTree
 def read_nodes(sessions: Sessions, asked: Sequence[tuple[OutcomeTree, list[Node]]]) -> None:
     """Read these nodes, parents before children, each tree's in its own row."""
     arena = sessions.arena
+    if len(asked) == 1 and len(asked[0][1]) == 1 and _sees_all(*asked[0]):
+        tree, (node,) = asked[0]
+        (logits,) = sessions.extend([tree.row], [[node.token]])
+        tree.note_read([node], logits)
+        return
     longest = max(len(nodes) for _, nodes in asked)
     arena.make_room(max(tree.row.length + len(nodes) for tree, nodes in asked))
     past = arena.capacity
@@ -35,6 +40,11 @@ def read_nodes(sessions: Sessions, asked: Sequence[tuple[OutcomeTree, list[Node]
         slot, num = tree.row.slot, len(nodes)
         arena.append(tree.row, out.keys[:, slot, :, :num], out.values[:, slot, :, :num])
         tree.note_read(nodes, out.logits[slot, :num])
+
+
+def _sees_all(tree: OutcomeTree, nodes: Sequence[Node]) -> bool:
+    """Whether all that was read lies on the branch of a node: then its pass is as any other."""
+    return len(tree.read) == max(nodes[0].position - tree.root.position - 1, 0)
 
 
 def _hide(mask: Floats, tree: OutcomeTree, nodes: Sequence[Node], past: int) -> None:

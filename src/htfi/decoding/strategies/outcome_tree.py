@@ -68,7 +68,6 @@ class OutcomeTree:
         self.num_told = 0  # of the nodes, to whoever reads them
         self.branches: list[Branch] | None = None  # outcomes, likeliest first; None: not ranked
         self.end: Node | None = None  # of the block: what may follow is ranked once it is read
-        self.width = 1
 
     def place_of(self, node: Node) -> Place:
         """Where the token after `node` is chosen."""
@@ -110,16 +109,17 @@ class OutcomeTree:
     def _forces(self, state: int) -> bool:
         return state != self.form.done and self.form.steps[state].forced >= 0
 
-    def block(self) -> tuple[list[Node], int]:
+    def block(self, length: int | None = None) -> tuple[list[Node], int]:
         """Where the own chain leaves the form's choice open, from the root on, and how many tokens are chosen there:
         at most `length`, so that the last place may be the block's end."""
+        length = self.length if length is None else length
         opens: list[Node] = []
         num_chosen = 0
         node: Node | None = self.root
         while node is not None:
             if self.is_open(node):
                 opens.append(node)
-                if node.own is None or num_chosen == self.length:
+                if node.own is None or num_chosen == length:
                     break
                 num_chosen += 1
             node = node.own
@@ -142,10 +142,11 @@ class OutcomeTree:
             word(epoch, node.is_own, node.parent.number if node.parent else 0, node.token) for node in news
         ]
 
-    def wanted(self) -> Node | None:
-        """After which node the block goes on; None once it is whole, or the answer ends."""
-        opens, num_chosen = self.block()
-        return opens[-1] if opens and num_chosen < self.length and opens[-1].own is None else None
+    def wanted(self, length: int | None = None) -> Node | None:
+        """After which node a block of that length goes on; None once it is whole, or the answer ends."""
+        length = self.length if length is None else length
+        opens, num_chosen = self.block(length)
+        return opens[-1] if opens and num_chosen < length and opens[-1].own is None else None
 
     def unread(self, tip: Node) -> list[Node]:
         """What must be read for the logits after `tip`, in order."""
