@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from htfi.decoding.costs import Plane
-from htfi.decoding.lookahead import Ask, Fixed, Lookahead, Round
+from htfi.decoding.lookahead.costs import Plane
+from htfi.decoding.lookahead.plan import Ask, Fixed, Lookahead, Round
 
 DRAFT = Plane(0.02, 0.0, 0.12, 0.03)
 MINI = Plane(0.30, 0.07, 0.0, 0.056)

@@ -6,7 +6,7 @@ import numpy as np
 
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.lookahead import Fixed
+from htfi.decoding.lookahead.plan import Fixed
 from htfi.decoding.sessions import Sessions
 from htfi.decoding.strategies.chain import Chain
 from htfi.decoding.strategies.outcome_drafter import FanOut, OutcomeDrafter

@@ -9,7 +9,7 @@ from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.checkpoint.rope import Rope
 from htfi.decoding.checkpoint.weights import write_safetensors
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.paths import sample_paths
+from htfi.decoding.paths.sample import sample_paths
 from htfi.decoding.ports import Floats
 from htfi.decoding.sessions import Sessions
 from htfi.domain.writing import (

@@ -9,7 +9,7 @@ import pytest
 from htfi.adapters.drafting.process import Patience
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.lookahead import Fixed
+from htfi.decoding.lookahead.plan import Fixed
 from htfi.decoding.sessions import Sessions
 from htfi.decoding.strategies.chain import Chain
 from htfi.decoding.strategies.outcomes import OutcomeStrategy

@@ -7,9 +7,9 @@ import pytest
 
 from htfi import models
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.costs import PassCosts
-from htfi.decoding.path_plan import FewestPasses, LeastTime, PathPlan, Plain, Seen, Source, Standing, Step
-from htfi.decoding.paths import Sampled, sample_paths
+from htfi.decoding.lookahead.costs import PassCosts
+from htfi.decoding.paths.plan import FewestPasses, LeastTime, PathPlan, Plain, Seen, Source, Standing, Step
+from htfi.decoding.paths.sample import Sampled, sample_paths
 from htfi.decoding.sampling import Sampling
 from htfi.decoding.sessions import Sessions
 from htfi.decoding.vocabulary import Vocabulary

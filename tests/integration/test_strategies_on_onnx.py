@@ -8,7 +8,7 @@ import pytest
 from htfi import models
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.lookahead import Fixed as FixedLength
+from htfi.decoding.lookahead.plan import Fixed as FixedLength
 from htfi.decoding.noise import keys
 from htfi.decoding.ports import Network
 from htfi.decoding.sampling import Admitted, Sampling, choose

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htfi.decoding.admission import RoundPrice, admit
+from htfi.decoding.lookahead.admission import RoundPrice, admit
 from htfi.domain.errors import InvalidInput
 
 RATES = st.lists(st.floats(0.0, 1.0), min_size=0, max_size=4)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.noise import keys
-from htfi.decoding.path_plan import (
+from htfi.decoding.paths.plan import (
     FewestPasses,
     LeastTime,
     PathPlan,
@@ -16,7 +16,7 @@ from htfi.decoding.path_plan import (
     Standing,
     Step,
 )
-from htfi.decoding.paths import sample_paths
+from htfi.decoding.paths.sample import sample_paths
 from htfi.decoding.ports import Ids
 from htfi.decoding.sampling import Sampling, choose
 from htfi.decoding.sessions import Sessions

@@ -14,7 +14,7 @@ from test_decoding_forms import MINI, forms
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.form import CompiledForm
-from htfi.decoding.lookahead import Ask, Round
+from htfi.decoding.lookahead.plan import Ask, Round
 from htfi.decoding.ports import Floats, Ids, Pass
 from htfi.decoding.sessions import Sessions
 from htfi.decoding.strategies.branches import TreeConfig

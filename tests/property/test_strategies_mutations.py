@@ -18,7 +18,7 @@ from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft import DraftTree
 from htfi.decoding.kv import Row
-from htfi.decoding.lookahead import Fixed as FixedLength
+from htfi.decoding.lookahead.plan import Fixed as FixedLength
 from htfi.decoding.ports import Floats
 from htfi.decoding.sessions import Sessions
 from htfi.decoding.settle_rejection import Rejection

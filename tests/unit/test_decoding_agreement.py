@@ -7,7 +7,7 @@ from htfi.decoding.agreement import Agreement, agreement
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.noise import gumbel, keys
-from htfi.decoding.paths import path_agreement, sample_paths
+from htfi.decoding.paths.sample import path_agreement, sample_paths
 from htfi.decoding.ports import Ids
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.writing import Choice, Fixed, Form, Mark, Refusal, Request, Text, Words, Writing

@@ -5,7 +5,7 @@ import pytest
 from htfi.decoding.acceptance_alarm import AcceptanceAlarm, AlarmConfig
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.lookahead import Fixed
+from htfi.decoding.lookahead.plan import Fixed
 from htfi.decoding.ports import Floats, Ids, Pass
 from htfi.decoding.sessions import Sessions
 from htfi.decoding.strategies.chain import Chain

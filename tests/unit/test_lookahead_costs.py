@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from htfi.decoding.costs import DRAFT_PRIOR, TARGET_PRIOR, NominalCosts, PassCosts, Plane
+from htfi.decoding.lookahead.costs import DRAFT_PRIOR, TARGET_PRIOR, NominalCosts, PassCosts, Plane
 from htfi.domain.errors import InvalidInput
 
 HEAVY = Plane(11.7, 0.27, 0.0, 1.0)

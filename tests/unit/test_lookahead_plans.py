@@ -5,10 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from htfi.decoding.bandit import Bandit
-from htfi.decoding.costs import NominalCosts, Plane
-from htfi.decoding.lookahead import Ask, ClosedForm, Fixed, LookaheadConfig, Round
-from htfi.decoding.survival import Survival
+from htfi.decoding.lookahead.bandit import Bandit
+from htfi.decoding.lookahead.closed_form import ClosedForm, LookaheadConfig
+from htfi.decoding.lookahead.costs import NominalCosts, Plane
+from htfi.decoding.lookahead.plan import Ask, Fixed, Round
+from htfi.decoding.lookahead.survival import Survival
 from htfi.domain.errors import InvalidInput
 from lookahead_rounds import MINI, MODEL_60M, MODEL_200M, World, best_fixed, gliding, ride, steady, stepping
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from htfi.decoding.survival import Survival
+from htfi.decoding.lookahead.survival import Survival
 from htfi.domain.errors import InvalidInput
 
 

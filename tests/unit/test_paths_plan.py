@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from htfi.decoding.path_plan import (
+from htfi.decoding.paths.plan import (
     FewestPasses,
     LeastTime,
     PlaceSurvival,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.path_plan import FewestPasses, LeastTime, PathPlan, Plain, Seen, Source, Standing, Step
-from htfi.decoding.paths import Sampled, sample_paths
+from htfi.decoding.paths.plan import FewestPasses, LeastTime, PathPlan, Plain, Seen, Source, Standing, Step
+from htfi.decoding.paths.sample import Sampled, sample_paths
 from htfi.decoding.ports import Floats, Ids, Pass
 from htfi.decoding.sampling import Sampling
 from htfi.decoding.sessions import Sessions

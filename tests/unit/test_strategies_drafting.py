@@ -7,7 +7,7 @@ import pytest
 
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.lookahead import Fixed as FixedLength
+from htfi.decoding.lookahead.plan import Fixed as FixedLength
 from htfi.decoding.sessions import Sessions
 from htfi.decoding.strategies.branches import TreeConfig
 from htfi.decoding.strategies.chain import Chain

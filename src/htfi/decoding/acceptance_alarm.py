@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
-from htfi.decoding.survival import Survival
+from htfi.decoding.lookahead.survival import Survival
 from htfi.domain.errors import InvalidInput
 
 _BLOCKS = (16, 64)  # rounds over which dispersion is seen

@@ -18,7 +18,7 @@ from htfi.decoding.draft import DraftTree, is_chain
 from htfi.decoding.evidence import Evidence
 from htfi.decoding.form import Forms
 from htfi.decoding.kv import Row
-from htfi.decoding.lookahead import Ask, Fixed, Lookahead, Round
+from htfi.decoding.lookahead.plan import Ask, Fixed, Lookahead, Round
 from htfi.decoding.ports import Floats, Network, Tokenizer
 from htfi.decoding.sampling import Sampling, check_sampling
 from htfi.decoding.sessions import Sessions, ToRead

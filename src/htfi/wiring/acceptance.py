@@ -10,7 +10,7 @@ import numpy as np
 
 from htfi.decoding.agreement import agreement
 from htfi.decoding.author import LocalAuthor
-from htfi.decoding.paths import path_agreement
+from htfi.decoding.paths.sample import path_agreement
 from htfi.decoding.replay_buffer import Exchange, Said, news_key
 from htfi.domain.errors import InvalidInput
 from htfi.domain.writing import Refusal

@@ -83,7 +83,7 @@ def distil_draft(
     require_torch("distilling")
     target, draft = open_pair(models)
     exchanges, num_unread = read_recent(buffer)
-    old = draft.author(DecodingConfig())
+    old = _guessing(draft)
     split = split_exchanges(exchanges, target, old)
     _tell(split, num_unread, target, buffer, report)
     work = _workplace(out)
@@ -92,7 +92,9 @@ def distil_draft(
         asked = simulated_requests(JUDGING_SEED, writer.dialect)
         judged = {
             "held back": split.held_back,
-            "simulated": _rehearsed(writer, islice(asked, num_rehearsed or NUM_REHEARSED), draft.tokenizer.digest),
+            "simulated": _rehearsed(
+                writer, islice(asked, num_rehearsed or NUM_REHEARSED), draft.tokenizer.digest
+            ),
         }
         report(f"measuring {draft.name} on {' and '.join(f'{len(v)} {k}' for k, v in judged.items())}")
         before = {name: measure(old, exchanges) for name, exchanges in judged.items()}
@@ -100,7 +102,7 @@ def distil_draft(
             return Distilled(None, "stopped: nothing was promoted", False, ())
         learnt = open_folder(work, models.precision, models.engine)
         report("measuring what was learnt")
-        new = learnt.author(DecodingConfig())
+        new = _guessing(learnt)
         after = {name: measure(new, exchanges) for name, exchanges in judged.items()}
         rows = [row for name in judged for row in _rows(name, before[name], after[name])]
         reason = refusal(rows)
@@ -132,6 +134,12 @@ def refusal(rows: Sequence[Row]) -> str:
                 f"{row.change.after:.4f} (error {row.change.error:.4f})"
             )
     return ""
+
+
+def _guessing(draft: OpenFolder) -> LocalAuthor:
+    """The draft on the engine that will guess ahead with it."""
+    opening, digest = draft.tokenizer.opening, draft.folder.digest
+    return LocalAuthor(draft.drafting, draft.tokenizer, draft.name, DecodingConfig(), opening, digest)
 
 
 def _tell(split: Split, num_unread: int, target: OpenFolder, buffer: Path, report: Report) -> None:

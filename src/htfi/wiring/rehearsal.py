@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import count, islice
 
 from htfi.decoding.author import LocalAuthor
-from htfi.decoding.paths import sample_paths
+from htfi.decoding.paths.sample import sample_paths
 from htfi.decoding.replay_buffer import Drawn, Exchange, Said
 from htfi.decoding.sampling import Sampling
 from htfi.domain.errors import InvalidInput

@@ -5,11 +5,13 @@ from collections.abc import Callable, Sequence
 
 from htfi.decoding.acceptance_alarm import AcceptanceAlarm
 from htfi.decoding.author import LocalAuthor
-from htfi.decoding.bandit import Bandit
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.costs import DRAFT_PRIOR, NominalCosts
 from htfi.decoding.draft import DraftTree
-from htfi.decoding.lookahead import Ask, ClosedForm, Fixed, Lookahead, LookaheadConfig, Round
+from htfi.decoding.lookahead.bandit import Bandit
+from htfi.decoding.lookahead.closed_form import ClosedForm, LookaheadConfig
+from htfi.decoding.lookahead.costs import DRAFT_PRIOR, NominalCosts
+from htfi.decoding.lookahead.plan import Ask, Fixed, Lookahead, Round
+from htfi.decoding.lookahead.survival import Survival
 from htfi.decoding.sessions import Sessions
 from htfi.decoding.stem import Stem
 from htfi.decoding.strategies.chain import Chain
@@ -18,7 +20,6 @@ from htfi.decoding.strategies.lookup import Lookup
 from htfi.decoding.strategies.outcomes import OutcomeStrategy
 from htfi.decoding.strategies.tree import Tree
 from htfi.decoding.strategy import Outcome, Plain, Strategy
-from htfi.decoding.survival import Survival
 from htfi.wiring.draft_process import open_draft_process
 from htfi.wiring.open_folder import OpenFolder
 

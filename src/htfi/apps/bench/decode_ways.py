@@ -9,9 +9,9 @@ from pathlib import Path
 
 from htfi.apps.bench.decode_watch import ClockedSessions, Watch, Watched
 from htfi.decoding.author import LocalAuthor
-from htfi.decoding.lookahead.bandit import Bandit
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.evidence import Evidence
+from htfi.decoding.lookahead.bandit import Bandit
 from htfi.decoding.lookahead.closed_form import ClosedForm
 from htfi.decoding.lookahead.plan import Fixed, Lookahead
 from htfi.decoding.sessions import Sessions, ToRead

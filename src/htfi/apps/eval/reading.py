@@ -15,7 +15,7 @@ from htfi.apps.eval.scores import Floats
 from htfi.decoding.agreement import agreement
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.passes import read_whole
-from htfi.decoding.paths import path_agreement, sample_paths
+from htfi.decoding.paths.sample import path_agreement, sample_paths
 from htfi.decoding.ports import Network
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import InvalidInput

@@ -23,7 +23,7 @@ class TreeConfig:
     this chance: what a token costs in the passes of target and draft over what a settled one is worth.
     """
 
-    num_ranks: int = 3
+    num_ranks: int = 2
     width: float = 2.0
     least_reach: float = 0.2
 

@@ -13,6 +13,10 @@ from htfi.decoding.stem import Stem
 from htfi.decoding.strategy import Outcome, Strategy
 from htfi.domain.errors import InvalidInput
 
+# Of the tokens that a drafted round settles: a refined one needs no pass of the draft.
+_LEAST_SHARE = 0.8
+_PROBE_EVERY = 16
+
 
 @dataclass(slots=True)
 class _Window:
@@ -25,8 +29,9 @@ class _Window:
 
 
 class Jacobi:
-    """Implements `Strategy`. `draft` makes the first guess and those after a window that is used up; without one it
-    is what last followed the token before, else that token again, else the first that is admitted."""
+    """Implements `Strategy`. `draft` makes the first guess, those after a window that is used up, and all where its
+    own stand longer; without one it is what last followed the token before, else that token again, else the first
+    that is admitted."""
 
     def __init__(self, draft: Strategy | None = None, window: int = 16) -> None:
         if window < 1:
@@ -35,9 +40,11 @@ class Jacobi:
         self._draft = draft
         self._window = window
         self._windows: dict[int, _Window] = {}
-        self._next: dict[
-            int, int
-        ] = {}  # token → what the target last said after it; as many as the vocabulary has
+        self._gains: dict[
+            tuple[str, bool], float
+        ] = {}  # tokens a round, by kind and whether the draft guessed
+        self._num_passed_over = 0
+        self._next: dict[int, int] = {}  # token → what the target last said after it
 
     def speculate(self, stems: Sequence[Stem], lengths: Sequence[int]) -> list[DraftTree]:
         lengths = [min(length, self._window) for length in lengths]
@@ -45,7 +52,9 @@ class Jacobi:
         wanted = list(lengths)
         for at, (stem, window) in enumerate(zip(stems, windows, strict=True)):
             window.begin = len(stem.tokens)
-            window.is_drafted = self._draft is not None and window.begin not in window.said
+            window.is_drafted = self._draft is not None and not (
+                window.begin in window.said and self._refines(stem.asked.request.kind)
+            )
             if not window.is_drafted:
                 wanted[at] = 0
         drafted = self._draft.speculate(stems, wanted) if self._draft is not None else []
@@ -53,6 +62,15 @@ class Jacobi:
             drafted[at] if window.is_drafted else self._refined(stem, window.said, length)
             for at, (stem, window, length) in enumerate(zip(stems, windows, lengths, strict=True))
         ]
+
+    def _refines(self, kind: str) -> bool:
+        """Whether what the target said makes a better guess than the draft, for all that is known; asked now and then
+        where it does not."""
+        refined, drafted = (self._gains.get((kind, is_drafted)) for is_drafted in (False, True))
+        if refined is None or drafted is None or refined >= _LEAST_SHARE * drafted:
+            return True
+        self._num_passed_over += 1
+        return self._num_passed_over % _PROBE_EVERY == 0
 
     def _refined(self, stem: Stem, said: dict[int, int], length: int) -> DraftTree:
         tree, form = DraftTree(), stem.asked.form
@@ -86,6 +104,9 @@ class Jacobi:
         before = stem.tokens[max(window.begin - 1, 0) :]
         self._next.update(pairwise(before))
         if self._draft is not None:
+            if len(tree):
+                case, gain = (stem.asked.request.kind, window.is_drafted), len(outcome.path) + 1.0
+                self._gains[case] = self._gains.get(case, gain) + 0.05 * (gain - self._gains.get(case, gain))
             mine = (
                 (tree, outcome) if window.is_drafted else (DraftTree(), outcome._replace(path=[], said=[-1]))
             )

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from htfi.decoding.noise import Keys, keys
-from htfi.decoding.path_plan import PathPlan, Seen, Source, Standing, Step
-from htfi.decoding.path_rows import PathRows
+from htfi.decoding.paths.plan import PathPlan, Seen, Source, Standing, Step
+from htfi.decoding.paths.rows import PathRows
 from htfi.decoding.ports import Floats, Ids
 from htfi.decoding.sampling import Admitted, Sampling, choose
 

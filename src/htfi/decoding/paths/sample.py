@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from htfi.decoding.noise import keys
-from htfi.decoding.path_plan import LeastTime, PathPlan
-from htfi.decoding.path_rounds import Clock, Drawing, Law, Rounds
-from htfi.decoding.path_rows import PathRows
+from htfi.decoding.paths.plan import LeastTime, PathPlan
+from htfi.decoding.paths.rounds import Clock, Drawing, Law, Rounds
+from htfi.decoding.paths.rows import PathRows
 from htfi.decoding.ports import Ids
 from htfi.decoding.sampling import Sampling, check_sampling, choose
 from htfi.decoding.sessions import Sessions

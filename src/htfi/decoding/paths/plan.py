@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from htfi.decoding.costs import DRAFT_PRIOR, TARGET_PRIOR, Costs, NominalCosts
+from htfi.decoding.lookahead.costs import DRAFT_PRIOR, TARGET_PRIOR, Costs, NominalCosts
 from htfi.decoding.ports import Ids
 from htfi.decoding.sampling import Doubles
 

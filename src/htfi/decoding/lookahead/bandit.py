@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from htfi.decoding.lookahead import Ask, Round
+from htfi.decoding.lookahead.plan import Ask, Round
 from htfi.domain.errors import InvalidInput
 
 _LEAST_MS = 1e-6
