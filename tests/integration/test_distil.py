@@ -86,7 +86,8 @@ def test_a_draft_that_comes_to_say_what_its_target_says_is_promoted_whole(
     assert [path.name for path in out.iterdir() if path.name.startswith(".")] == []
     card = msgspec.json.decode((done.folder / "card.json").read_bytes())
     assert card["distilled_from"] == open_folder(shop.target, "int8").folder.digest
-    assert card["distillation"]["tokens"] >= QUICK.tokens
+    assert card["tokens"] == card["distillation"]["tokens"] >= QUICK.tokens
+    assert card["data"].endswith("then what its target said")
     assert {row.field for row in done.rows} >= {"", "answers", "paths", "words", "direction"}
     assert any("held back" in line for line in lines)
     assert any(" KL answers " in line for line in lines)

@@ -26,6 +26,7 @@ from htfi.narrative.answer import AS_STATED
 from htfi.wiring.acceptance import PATH_FIELD, Acceptance, Change, change, measure
 from htfi.wiring.lessons import Split, lessons_of, rehearsal, split_exchanges
 from htfi.wiring.model_calibration import measure_trust
+from htfi.wiring.model_check import card
 from htfi.wiring.model_trust import write_trust
 from htfi.wiring.models import ModelsConfig, open_pair
 from htfi.wiring.open_folder import OpenFolder, open_folder
@@ -184,13 +185,17 @@ def _teach(
     sets = AdmittedSets(target.folder.architecture.vocab_size)
     said = [lesson for exchange in exchanges for lesson in lessons_of(writer, exchange, sets)]
     lessons = Lessons(said, rehearsal(writer, target, config.seed, sets), sets)
-    card = {
-        "model": draft.folder.path.name,
+    known = card(draft.folder.path)
+    facts = {
+        "model": known.get("model", draft.folder.path.name),
+        "data": f"{known.get('data', 'unknown')}; then what its target said",
         "distilled_from": target.folder.digest,
         "began_as": draft.folder.digest,
         "num_exchanges": len(exchanges),
     }
-    return distil(config, target.folder, draft.folder, lessons, work, card, report).finished
+    before = known.get("tokens")
+    num_tokens = before if isinstance(before, int) else 0
+    return distil(config, target.folder, draft.folder, lessons, work, facts, report, num_tokens).finished
 
 
 def _keep_trust(draft: OpenFolder, work: Path, report: Report) -> None:

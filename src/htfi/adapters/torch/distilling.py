@@ -58,6 +58,7 @@ def distil(
     out: Path,
     card: Mapping[str, object],
     report: Callable[[str], None],
+    num_tokens_before: int = 0,
 ) -> Taught:
     """Teach the draft until the budget is used, and write it as a model folder `out`, unless a signal stopped it.
 
@@ -79,6 +80,7 @@ def distil(
     if taught.finished:
         facts = {
             **card,
+            "tokens": num_tokens_before + taught.tokens,
             "distillation": {**msgspec.to_builtins(taught), "settings": msgspec.to_builtins(config)},
         }
         write_folder(out, school.draft, draft.tokenizer_file, sample, facts)
