@@ -74,12 +74,8 @@ def choosing() -> Extension:
 
 def native() -> Extension:
     """The network in C."""
-    headers = [
-        str(NATIVE / "matmul.h"),
-        str(NATIVE / "forward.h"),
-        str(NATIVE / "chain.h"),
-        str(DECODING / "choosing.h"),
-    ]
+    names = ("matmul", "model", "attention", "forward", "chain")
+    headers = [str(DECODING / "choosing.h"), *(str(NATIVE / f"{name}.h") for name in names)]
     return Extension(
         "htfi.adapters.native.core", [str(NATIVE / "core.c")], depends=headers, extra_compile_args=FAST
     )
