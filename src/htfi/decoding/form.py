@@ -55,7 +55,8 @@ class CompiledForm:
         build = _Build(form, vocabulary)
         self.start = 0
         self.done = len(build.states) - 1
-        self.steps = tuple(_step(state) for state in build.states[:-1])
+        alike: dict[tuple[int, ...], Admitted] = {}  # places that admit the same choose together
+        self.steps = tuple(_step(state, alike) for state in build.states[:-1])
         self.longest = build.longest
         self._states = build.states
         self._readings = build.readings
@@ -251,13 +252,15 @@ class _Build:
         self.longest += part.max_tokens + len(ending)
 
 
-def _step(state: _State) -> Step:
+def _step(state: _State, alike: dict[tuple[int, ...], Admitted]) -> Step:
     if state.admitted is not None:
         return Step(state.part, state.admitted, -1)
-    tokens = sorted(state.jumps)
+    tokens = tuple(sorted(state.jumps))
     if len(tokens) == 1:
         return Step(state.part, _NOTHING, tokens[0])
-    return Step(state.part, Admitted.of(np.array(tokens, np.int64)), -1)
+    if tokens not in alike:
+        alike[tokens] = Admitted.of(np.array(tokens, np.int64))
+    return Step(state.part, alike[tokens], -1)
 
 
 def _holds(ids: Ids, token: int) -> bool:
