@@ -83,7 +83,7 @@ def command(quick: bool, json_file: Path | None) -> None:
     Plain sampling settles one token of every path a pass. 'fewest passes' verifies all that is left of every path in
     each pass, 'least time' weighs what a pass costs. All draw the same paths. Passes are the target's after the
     prefix; their metrics take the worst of five prefixes, of each the median over three seeds. '× plain' is a ratio
-    within a run, the median of runs.
+    within a run, the median of runs; '× drawing' leaves out what reading the prefix took.
 
     \b
     Examples:
@@ -151,19 +151,25 @@ def _row(case: Case, way: str, runs: list[Run]) -> Row:
     row: Row = {
         "what": f"{case.target} · {case.num_paths} × {case.horizon} · {way}",
         "ms": median(one.taken_ms for one in of),
-        "paths/s": 1e3 * case.num_paths / median(one.taken_ms for one in of),
+        "prefix ms": median(one.read_ms for one in of),
         "passes": median(one.num_passes for one in of),
         "worst passes": max(one.num_passes for one in of),
         "draft passes": median(one.num_draft_passes for one in of),
         "target ms": median(one.target_ms for one in of),
         "draft ms": median(one.draft_ms for one in of),
     }
-    return row if way == PLAIN else row | {"× plain": _ratio(runs, way)}
+    if way == PLAIN:
+        return row
+    return row | {"× plain": _ratio(runs, way), "× drawing": _ratio(runs, way, whole=False)}
 
 
-def _ratio(runs: list[Run], way: str) -> float:
-    """Plain sampling's time over this way's: the median of paired runs."""
-    return median(run[PLAIN].taken_ms / run[way].taken_ms for run in runs)
+def _ratio(runs: list[Run], way: str, *, whole: bool = True) -> float:
+    """Plain sampling's time over this way's, with the prefix's reading or without: the median of paired runs."""
+
+    def ms(drawn: Drawn) -> float:
+        return drawn.taken_ms - (0.0 if whole else drawn.read_ms)
+
+    return median(ms(run[PLAIN]) / ms(run[way]) for run in runs)
 
 
 def num_unlike(runs: list[Run]) -> int:

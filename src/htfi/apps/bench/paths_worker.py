@@ -13,12 +13,12 @@ import msgspec
 
 from htfi.apps.bench.decode_process import pin, say
 from htfi.apps.bench.decode_prompts import path_prefix
+from htfi.apps.bench.decode_watch import ClockedSessions
 from htfi.apps.bench.decode_ways import Pair, open_pair
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.lookahead.costs import DRAFT_PRIOR, PassCosts
 from htfi.decoding.paths.plan import FewestPasses, LeastTime, PathPlan, Plain
 from htfi.decoding.paths.sample import sample_paths
-from htfi.decoding.sessions import Sessions
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import DependencyUnavailable, HtfiError
 from htfi.domain.writing import Refusal
@@ -37,9 +37,11 @@ class AskedPaths(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """One set of paths. `num_passes` are the target's after the prefix; `bins` is a digest of what was drawn."""
+    """One set of paths. `read_ms` of `taken_ms` went into reading the prefix, by target and draft; `num_passes` are
+    the target's after it; `bins` is a digest of what was drawn."""
 
     taken_ms: float
+    read_ms: float
     num_passes: int
     num_draft_passes: int
     target_ms: float
@@ -51,8 +53,8 @@ class Drawn:
 class PathWay:
     """A plan with sequences of its own; it goes on learning from draw to draw."""
 
-    target: Sessions
-    draft: Sessions | None
+    target: ClockedSessions
+    draft: ClockedSessions | None
     plan: PathPlan
 
 
@@ -75,11 +77,11 @@ def main() -> None:
 
 
 def open_way(pair: Pair, way: str) -> PathWay:
-    target = Sessions(pair.target.network, DecodingConfig())
+    target = ClockedSessions(pair.target.network, DecodingConfig())
     if way == PLAIN:
         return PathWay(target, None, Plain())
     plan = FewestPasses() if way == FEWEST_PASSES else LeastTime(PassCosts(), PassCosts(DRAFT_PRIOR))
-    return PathWay(target, Sessions(pair.draft.drafting, DecodingConfig()), plan)
+    return PathWay(target, ClockedSessions(pair.draft.drafting, DecodingConfig()), plan)
 
 
 def draw(way: PathWay, vocabulary: Vocabulary, asked: AskedPaths) -> Drawn:
@@ -94,8 +96,13 @@ def draw(way: PathWay, vocabulary: Vocabulary, asked: AskedPaths) -> Drawn:
     if isinstance(sampled, Refusal):
         raise DependencyUnavailable(f"paths were refused: {sampled.reason}")
     rounds = sampled.rounds
+    read_ms = 0.0
+    for sessions in (way.target, way.draft):
+        if sessions is not None:
+            read_ms, sessions.read_s = read_ms + 1e3 * sessions.read_s, 0.0
     return Drawn(
         taken_ms,
+        read_ms,
         rounds.num_target_passes,
         rounds.num_draft_passes,
         rounds.target_ms,
