@@ -108,3 +108,14 @@ def test_a_fan_out_serves_most_chance_per_ms():
         chances = sorted(rng.random(12).tolist(), reverse=True)
         rates = [sum(chances[:num]) / times.estimate(num) for num in range(1, 13)]
         assert fan_out(chances, times, most_ms=99.0) == int(np.argmax(rates)) + 1
+
+
+def test_of_a_large_vocabulary_the_likeliest_are_ranked_and_the_chosen_is_nearly_always_first():
+    rng = np.random.Generator(np.random.PCG64(2))
+    logits = list((4.0 * rng.standard_normal((200, 5_000))).astype(np.float32))
+    large = Admitted.of(np.arange(3, 5_000))
+    places = [Place(large, Sampling(1.0), key(8, 0, at)) for at in range(200)]
+    found = ranked(logits, places, 4, by_noise=True)
+    chosen = choose_each(logits, places)
+    assert all(len(tokens) == 4 for tokens in found)
+    assert np.mean([tokens[0] == token for tokens, token in zip(found, chosen, strict=True)]) >= 0.95

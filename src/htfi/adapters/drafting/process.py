@@ -257,7 +257,7 @@ class DraftProcess:
                 stderr=subprocess.DEVNULL,
             )
             board = Board(memory)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: this system hands no descriptors down
             ours.close()
             self._pause(f"cannot be started ({error})")
             return

@@ -13,6 +13,9 @@ from htfi.decoding.ports import Floats
 from htfi.decoding.sampling import Place, Sampling, kept
 
 NUM_RANKS = 5
+_NEAR = (
+    256  # of a large vocabulary, the likeliest alone are ranked: the noise seldom lifts another above them
+)
 # Of 2,000 random laws of 2,000 words: what the target says where its draft fails, by the rank that the draft gave it
 # among what it did not draft; and after all was accepted. A draft that has learnt from its target does better.
 _REFUSED = {"noise": (0.43, 0.2, 0.1, 0.09, 0.03), "probability": (0.09, 0.05, 0.04, 0.04, 0.02)}
@@ -31,14 +34,20 @@ def ranked(logits: Sequence[Floats], places: Sequence[Place], num: int, by_noise
         groups.setdefault((id(admitted), sampling), []).append(at)
     for (_, sampling), members in groups.items():
         admitted = places[members[0]].admitted
-        scores = np.stack([logits[at] for at in members]).take(admitted.ids, axis=1).astype(np.float64)
+        rows = np.stack([logits[at] for at in members]).take(admitted.ids, axis=1)
+        ids, counters = admitted.ids[None], admitted.counters[None]
+        if rows.shape[1] > 2 * _NEAR and sampling.temperature <= 1.0:
+            near = rows.argpartition(-_NEAR, axis=1)[:, -_NEAR:]
+            rows, ids = np.take_along_axis(rows, near, axis=1), admitted.ids[near]
+            counters = admitted.counters[near]
+        scores = rows.astype(np.float64)  # [N, C]
         if sampling.temperature > 0.0:
             scores /= sampling.temperature
             if sampling.truncates:
                 scores[~kept(scores, sampling)] = -np.inf
             if by_noise:
                 row_keys = np.array([places[at].key for at in members], np.uint64)
-                scores += gumbel_bounds(hashes(row_keys, admitted.counters))[0]
+                scores += gumbel_bounds(hashes(row_keys, counters))[0]
         np.negative(scores, out=scores)
         most = min(num, scores.shape[1])
         best = scores.argpartition(most - 1, axis=1)[:, :most] if most < scores.shape[1] else None
@@ -46,7 +55,8 @@ def ranked(logits: Sequence[Floats], places: Sequence[Place], num: int, by_noise
             mine = scores[row] if best is None else scores[row, best[row]]
             order = mine.argsort(kind="stable")
             sound = order[np.isfinite(mine[order])]
-            found[at] = admitted.ids[sound if best is None else best[row, sound]].tolist()
+            its_ids = ids[min(row, len(ids) - 1)]
+            found[at] = its_ids[sound if best is None else best[row, sound]].tolist()
     return found
 
 
