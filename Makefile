@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-KERNEL := $(wildcard src/htfi/market/*.py src/htfi/market/*.pxd)
+KERNEL := $(wildcard src/htfi/market/*.py src/htfi/market/*.pxd src/htfi/adapters/native/*.[ch] src/htfi/decoding/*.[ch])
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .PHONY: run test test-all check format goals clean
@@ -48,4 +48,4 @@ $(VENV)/.dev: pyproject.toml constraints.txt setup.py $(KERNEL) | $(VENV)/bin/py
 	touch $@ $(VENV)/.run
 
 clean:
-	rm -rf build $(VENV) src/htfi/market/*.so src/htfi/market/*.c
+	rm -rf build $(VENV) src/htfi/market/*.so src/htfi/market/*.c src/htfi/adapters/native/*.so src/htfi/decoding/*.so

@@ -71,6 +71,15 @@ class CompiledForm:
         here = self._states[state]
         return token in here.jumps or (here.others >= 0 and _holds(self.steps[state].admitted.ids, token))
 
+    def leads(self, state: int) -> tuple[Ids, Ids]:
+        """The tokens that a state admits, rising, and the state that each leads to; of the last state, none."""
+        here, step = self._states[state], self.steps[state]
+        ids = step.admitted.ids if step.forced < 0 else np.array([step.forced], np.int64)
+        nexts: Ids = np.full(len(ids), here.others, np.int64)
+        tokens = np.array(list(here.jumps), np.int64)
+        nexts[ids.searchsorted(tokens)] = [after for after, _ in here.jumps.values()]
+        return ids, nexts
+
     def forced(self, state: int) -> tuple[list[int], int]:
         """The tokens that must come from here on, and the state after them."""
         tokens: list[int] = []

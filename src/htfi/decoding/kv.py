@@ -127,6 +127,11 @@ class Arena:
         self.mask[row.slot, 0, row.length : end] = 0.0
         row.length = end
 
+    def grew(self, row: Row, num_tokens: int) -> None:
+        """So many tokens were written behind what the row holds, by whoever was given keys and values."""
+        self.mask[row.slot, 0, row.length : row.length + num_tokens] = 0.0
+        row.length += num_tokens
+
     def cut(self, row: Row, length: int) -> None:
         """Forget what lies beyond `length` tokens."""
         self.mask[row.slot, 0, length : row.length] = HIDDEN

@@ -5,16 +5,15 @@ A general engine spends most of a small network's step on its own bookkeeping; h
 
 import hashlib
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.decoding.chaining import Chained, FlatForm
 from htfi.decoding.checkpoint.architecture import Architecture
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.checkpoint.rope import Rope, rotary_frequencies
 from htfi.decoding.checkpoint.weights import Weights
-from htfi.decoding.flat_form import FlatForm
 from htfi.decoding.noise import BOUNDS, Keys
 from htfi.decoding.passes import check_pass
 from htfi.decoding.ports import Floats, Ids, NetworkShape, Pass
@@ -30,14 +29,6 @@ else:
 MOST_PARAMETERS = 4_000_000  # beyond the processor's nearest memory another layout of the work would be due
 _TOP = 127
 _BEST_LEVEL = 2  # of the processor's instructions: 2 AVX-512 with VNNI, 1 AVX2, 0 any
-
-
-class Chained(NamedTuple):
-    """Drafted tokens, the form's state after each, and how many tokens the row has read: unread ones, then drafted."""
-
-    tokens: list[int]
-    states: list[int]
-    num_read: int
 
 
 def available() -> bool:
@@ -120,12 +111,8 @@ class NativeNetwork:
         temperature: float,
         noise: Keys,
     ) -> Chained:
-        """Draft on for one sequence in one call: read what it lacks, choose, read on; forced tokens come along.
+        """See `Chaining`. Scores are worked out for admitted tokens alone; fewer come back where one is no number.
 
-        keys and values are an arena's [L, B, G, S, D], in which `slot` holds `length` tokens: what is read is written
-        behind them, and there must be room for `unread` and as many tokens as there are keys of `noise`, one for each
-        place to come. At most `num_chosen` tokens are chosen; the last is not read, nor what it forces. Scores are
-        worked out for admitted tokens alone. Fewer come back where the form ends or a score is no number.
         Raises: ShapeMismatch, where the arrays do not fit each other.
         """
         out: Ids = np.empty((2, len(noise)), np.int64)

@@ -2,14 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
+import numpy as np
+
+from htfi.decoding.chaining import Chaining, FlatForm, flat_form
 from htfi.decoding.draft import DraftTree
-from htfi.decoding.ports import Floats
+from htfi.decoding.form import CompiledForm
+from htfi.decoding.noise import Keys, keys
+from htfi.decoding.ports import Floats, Ids
 from htfi.decoding.sampling import Place, choose_each
 from htfi.decoding.sessions import Sessions
-from htfi.decoding.stem import Stem
+from htfi.decoding.stem import ANSWER_STREAM, Stem
 from htfi.decoding.strategies.draft_rows import DraftRow, DraftRows
 from htfi.decoding.strategy import Outcome
+
+_FORCED = 8  # forced tokens that one chain may hold beside its chosen ones
 
 
 @dataclass(slots=True)
@@ -31,16 +39,25 @@ class _Branch:
 
 
 class Chain:
-    """Implements `Strategy` with a draft network's sequences, all of a batch side by side."""
+    """Implements `Strategy` with a draft network's sequences, all of a batch side by side.
+
+    One alone is drafted in one call, where the network offers that.
+    """
 
     name = "chain"
 
     def __init__(self, sessions: Sessions) -> None:
         self._rows = DraftRows(sessions)
+        self._chaining = sessions.network if isinstance(sessions.network, Chaining) else None
+        self._flat: WeakKeyDictionary[CompiledForm, FlatForm] = WeakKeyDictionary()
+        self._noise: dict[int, Keys] = {}  # of all places of a stem's answer
 
     def speculate(self, stems: Sequence[Stem], lengths: Sequence[int]) -> list[DraftTree]:
         trees = [DraftTree() for _ in stems]
         asked = [at for at, length in enumerate(lengths) if length > 0 and not stems[at].is_done]
+        if self._chaining is not None and len(asked) == 1 and not stems[asked[0]].asked.sampling.truncates:
+            trees[asked[0]] = self._at_once(stems[asked[0]], lengths[asked[0]], self._chaining)
+            return trees
         levels = self._rows.level([stems[at] for at in asked]) if asked else []
         live = [
             _Branch(stems[at], trees[at], lengths[at], *level)
@@ -57,6 +74,51 @@ class Chain:
                 for branch, logits in zip(live, after, strict=True):
                     branch.logits = logits
         return trees
+
+    def _at_once(self, stem: Stem, length: int, network: Chaining) -> DraftTree:
+        found = self._rows.behind(stem)
+        if found is None:
+            return DraftTree()
+        drafted, unread = found
+        row, arena, form = drafted.row, self._rows.sessions.arena, stem.asked.form
+        num_places = min(row.limit - row.length - len(unread), stem.num_left, length + _FORCED)
+        arena.make_room(row.length + len(unread) + num_places)
+        begin = len(stem.tokens)
+        noise = self._keys(stem)[begin : begin + num_places]
+        flat, temperature = self._flat_form(form), stem.asked.sampling.temperature
+        chained = network.chain(
+            arena.keys,
+            arena.values,
+            row.slot,
+            row.length,
+            unread,
+            flat,
+            stem.state,
+            length,
+            temperature,
+            noise,
+        )
+        arena.grew(row, chained.num_read)
+        drafted.read += [*unread, *chained.tokens[: chained.num_read - len(unread)]]
+        tree, state = DraftTree(), stem.state
+        for node, (token, after) in enumerate(zip(chained.tokens, chained.states, strict=True)):
+            tree.add(token, node - 1, after, forced=form.steps[state].forced >= 0)
+            state = after
+        return tree
+
+    def _keys(self, stem: Stem) -> Keys:
+        known = self._noise.get(id(stem))
+        if known is None:
+            places: Ids = np.arange(stem.asked.form.longest, dtype=np.int64)
+            streams = np.full_like(places, ANSWER_STREAM)
+            known = self._noise[id(stem)] = keys(stem.asked.request.seed, streams, places)
+        return known
+
+    def _flat_form(self, form: CompiledForm) -> FlatForm:
+        flat = self._flat.get(form)
+        if flat is None:
+            flat = self._flat[form] = flat_form(form)
+        return flat
 
     def _grow(self, branch: "_Branch", token: int) -> list[int]:
         """Put a token and what it forces; what was put."""
@@ -75,4 +137,5 @@ class Chain:
         pass
 
     def leave(self, stem: Stem) -> None:
+        self._noise.pop(id(stem), None)
         self._rows.leave(stem)

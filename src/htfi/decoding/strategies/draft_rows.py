@@ -37,23 +37,38 @@ class DraftRows:
             if known is None:
                 found[place] = self._join(stem)
                 continue
-            standing = known.num_settled
-            for token in known.read[standing : len(stem.tokens) - 1]:  # the last is read anew, for its logits
-                if token != stem.tokens[standing]:
-                    break
-                standing += 1
-            standing = min(standing, len(stem.tokens) - 1)
-            if standing < len(known.read):
-                self.sessions.rewind(known.row, known.row.length - len(known.read) + standing)
-            unread = stem.tokens[standing:]
-            known.read[standing:] = unread
-            known.num_settled = len(stem.tokens)
+            unread = self._forget(known, stem)
+            known.read += unread
             behind.append((place, known, unread))
         if behind:
             after = self.sessions.extend([known.row for _, known, _ in behind], [ids for _, _, ids in behind])
             for (place, known, _), logits in zip(behind, after, strict=True):
                 found[place] = known, logits[-1]
         return found
+
+    def behind(self, stem: Stem) -> tuple[DraftRow, list[int]] | None:
+        """A stem's row with what of its settled tokens is still to be read, at least the last; None without room."""
+        known = self._rows.get(id(stem))
+        if known is None:
+            joined = self._join(stem)
+            if joined is None:
+                return None
+            known, _ = joined
+        return known, self._forget(known, stem)
+
+    def _forget(self, known: DraftRow, stem: Stem) -> list[int]:
+        """Forget what was drafted and did not stand; the settled tokens that are then unread, at least the last."""
+        standing = known.num_settled
+        for token in known.read[standing : len(stem.tokens) - 1]:  # the last is read anew, for its logits
+            if token != stem.tokens[standing]:
+                break
+            standing += 1
+        standing = min(standing, len(stem.tokens) - 1)
+        if standing < len(known.read):
+            self.sessions.rewind(known.row, known.row.length - len(known.read) + standing)
+            del known.read[standing:]
+        known.num_settled = len(stem.tokens)
+        return stem.tokens[standing:]
 
     def read(self, rows: Sequence[DraftRow], tokens: Sequence[Sequence[int]]) -> list[Floats]:
         """Let drafted tokens be read; the logits [V] after the last of each."""
