@@ -1,5 +1,6 @@
 """A draft's process that dies, hangs, is late or writes nonsense: the answer is right and in time, one line says so."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -172,3 +173,12 @@ def _lives(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"  # ended, and not yet asked about by whoever adopted it
+
+
+def test_forgotten_it_ends_and_is_not_left_behind():
+    process = started("works", [])
+    child = process.pid
+    del process
+    gc.collect()
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)

@@ -9,8 +9,8 @@ import select
 import socket
 import subprocess
 import time
+import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from htfi.adapters.drafting.board import NUM_SLOTS, Board, new_memory
 from htfi.adapters.drafting.messages import (
@@ -24,48 +24,10 @@ from htfi.adapters.drafting.messages import (
     frame,
     packed_form,
 )
-from htfi.decoding.form import CompiledForm
+from htfi.adapters.drafting.running import Patience, Running, Seat, end, is_whole
 from htfi.decoding.stem import Stem
 from htfi.decoding.strategies.outcome_words import NOTHING, NUM_WORDS, next_epoch, read_on
-from htfi.domain.errors import DependencyUnavailable, IntegrityError
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long the author waits. `block_ms`: for a block, before it goes on with what there is. `hang_ms`: for a sign
-    of life while a block is due. `spin_ms`: looking, before it sleeps. `first_pause_s`: before a new start, doubled
-    up to `last_pause_s`; `start_s`: for the model to be loaded."""
-
-    block_ms: float = 20.0
-    hang_ms: float = 2_000.0
-    spin_ms: float = 0.2
-    first_pause_s: float = 1.0
-    last_pause_s: float = 60.0
-    start_s: float = 60.0
-
-
-@dataclass(slots=True, eq=False)
-class _Seat:
-    """A stem's slot: `ahead` is what the outcome cache held when the last outcome came."""
-
-    slot: int
-    epoch: int
-    ahead: list[int] = field(default_factory=list[int])
-    is_hopeless: bool = False
-
-
-@dataclass(slots=True, eq=False)
-class _Running:
-    process: subprocess.Popen[bytes]
-    channel: socket.socket
-    board: Board
-    started_s: float
-    is_ready: bool = False
-    seats: dict[int, _Seat] = field(default_factory=dict[int, _Seat])  # by stem
-    forms: dict[int, tuple[int, CompiledForm]] = field(default_factory=dict[int, tuple[int, CompiledForm]])
-    told: bytes = b""
-    behind_since_s: float | None = None
-    behind_beats: int = -1
+from htfi.domain.errors import DependencyUnavailable
 
 
 class DraftProcess:
@@ -87,7 +49,8 @@ class DraftProcess:
         self._again_s = -1.0  # when it may be started next
         self._epochs = [0] * NUM_SLOTS
         self._why = ""
-        self._running: _Running | None = None
+        self._ending: weakref.finalize[..., DraftProcess] | None = None
+        self._running: Running | None = None
         self._start()
 
     @property
@@ -166,7 +129,8 @@ class DraftProcess:
         running, self._running = self._running, None
         self._again_s = float("inf")
         if running is not None:
-            _end(running, wait_s=2.0)
+            self._let_go()
+            end(running, wait_s=2.0)
 
     def __enter__(self) -> "DraftProcess":
         return self
@@ -174,7 +138,7 @@ class DraftProcess:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _seat(self, running: _Running, stem: Stem) -> _Seat | None:
+    def _seat(self, running: Running, stem: Stem) -> Seat | None:
         seat = running.seats.get(id(stem))
         if seat is None:
             taken = {seat.slot for seat in running.seats.values()}
@@ -182,7 +146,7 @@ class DraftProcess:
             if slot is None:
                 return None
             self._epochs[slot] = next_epoch(self._epochs[slot])
-            seat = running.seats[id(stem)] = _Seat(slot, self._epochs[slot])
+            seat = running.seats[id(stem)] = Seat(slot, self._epochs[slot])
             asked = stem.asked
             join = Join(
                 slot,
@@ -198,7 +162,7 @@ class DraftProcess:
             self._send(running, frame(join))
         return None if seat.is_hopeless else seat
 
-    def _form(self, running: _Running, stem: Stem) -> int:
+    def _form(self, running: Running, stem: Stem) -> int:
         """The number that the child knows a form by; it is told of a new one."""
         form = stem.asked.form
         known = running.forms.get(id(form))
@@ -207,8 +171,8 @@ class DraftProcess:
             self._send(running, frame(NewForm(known[0], packed_form(stem.asked.request.form))))
         return known[0]
 
-    def _block(self, running: _Running, seat: _Seat, stem: Stem, length: int, until_s: float) -> list[int]:
-        if _is_whole(stem, seat.ahead, length):
+    def _block(self, running: Running, seat: Seat, stem: Stem, length: int, until_s: float) -> list[int]:
+        if is_whole(stem, seat.ahead, length):
             running.behind_since_s = None
             return seat.ahead
         began_s = self._clock()
@@ -220,7 +184,7 @@ class DraftProcess:
                 if NOTHING in tokens:
                     seat.is_hopeless = True
                     return []
-                if _is_whole(stem, tokens, length) or len(words) == NUM_WORDS:
+                if is_whole(stem, tokens, length) or len(words) == NUM_WORDS:
                     running.behind_since_s = None
                     return tokens
                 seat.ahead = max(seat.ahead, tokens, key=len)
@@ -235,7 +199,7 @@ class DraftProcess:
                 self._listen(running)
         return seat.ahead
 
-    def _check_pulse(self, running: _Running) -> None:
+    def _check_pulse(self, running: Running) -> None:
         """Give it up where nothing moves for long although a block is due."""
         if self._running is not running or running.behind_since_s is None:
             return
@@ -265,9 +229,10 @@ class DraftProcess:
             theirs.close()
             os.close(memory)
         ours.setblocking(False)
-        self._running = _Running(process, ours, board, self._clock())
+        self._running = running = Running(process, ours, board, self._clock())
+        self._ending = weakref.finalize(self, end, running, 0.0)  # for those who forget to close it
 
-    def _send(self, running: _Running, data: bytes) -> None:
+    def _send(self, running: Running, data: bytes) -> None:
         if self._running is not running:
             return
         try:
@@ -280,7 +245,7 @@ class DraftProcess:
         except OSError:
             self._fail("has ended")
 
-    def _send_rest(self, running: _Running, data: bytes) -> None:
+    def _send_rest(self, running: Running, data: bytes) -> None:
         """A long message, as fast as it is taken in."""
         _, takes, _ = select.select([], [running.channel], [], 1e-3 * self._patience.hang_ms)
         if takes:
@@ -288,7 +253,7 @@ class DraftProcess:
         else:
             self._fail("does not listen")
 
-    def _listen(self, running: _Running) -> None:
+    def _listen(self, running: Running) -> None:
         """Hear what it has to say, without waiting."""
         try:
             data = running.channel.recv(4096)
@@ -311,42 +276,19 @@ class DraftProcess:
         running, self._running = self._running, None
         if running is None:
             return
+        self._let_go()
         running.process.kill()
-        _end(running, wait_s=None)
+        end(running, wait_s=None)
         if self._clock() - running.started_s > self._patience.last_pause_s:
             self._pause_s = self._patience.first_pause_s
         self._pause(why)
+
+    def _let_go(self) -> None:
+        if self._ending is not None:
+            self._ending.detach()
 
     def _pause(self, why: str) -> None:
         self._why = why
         self._tell(f"the draft's process {why}: answers go on without it, a new start in {self._pause_s:g} s")
         self._again_s = self._clock() + self._pause_s
         self._pause_s = min(2.0 * self._pause_s, self._patience.last_pause_s)
-
-
-def _is_whole(stem: Stem, tokens: Sequence[int], length: int) -> bool:
-    """Whether a block holds `length` chosen tokens and what they force, or ends the answer.
-
-    A token that the form does not admit makes it whole too: it is refused by whoever reads it.
-    """
-    form, state = stem.asked.form, stem.state
-    num_chosen = 0
-    for token in tokens:
-        if form.steps[state].forced < 0:
-            num_chosen += 1
-        try:
-            state = form.advance(state, token)
-        except IntegrityError:
-            return True
-        if state == form.done:
-            return True
-    return num_chosen >= length and form.steps[state].forced < 0
-
-
-def _end(running: _Running, wait_s: float | None) -> None:
-    running.channel.close()
-    try:
-        running.process.wait(wait_s)
-    except subprocess.TimeoutExpired:
-        running.process.kill()
-        running.process.wait()
