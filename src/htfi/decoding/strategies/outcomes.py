@@ -2,6 +2,8 @@
 
 The strategy asks a `Foresight`: a draft in a process of its own, or in this one where tests look at its logic. What
 it hands out is what chain speculation would have drafted, sooner; the target never reads the cache.
+It hides the draft's time D behind the target's V, so that it gains (D + V) / V at most. On a draft whose last bits
+depend on the cut of a text into passes, a near-tie in a block may turn; no answer does.
 """
 
 from collections.abc import Sequence
