@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from htfi.decoding import rejection
-from htfi.decoding.entropy import EntropyAware
 from htfi.decoding.noise import Doubles, Keys, key
-from htfi.decoding.rejection import COIN_STREAMS, DRAFT_STREAMS, REDRAW_STREAMS, ROOT, Fork
+from htfi.decoding.rules import rejection
+from htfi.decoding.rules.entropy import EntropyAware
+from htfi.decoding.rules.rejection import COIN_STREAMS, DRAFT_STREAMS, REDRAW_STREAMS, ROOT, Fork
 from htfi.decoding.sampling import Admitted, Sampling
 
 

@@ -2,7 +2,7 @@
 
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.ports import Floats
-from htfi.decoding.rejection import laws
+from htfi.decoding.rules.rejection import laws
 from htfi.domain.writing import Refusal, Request
 
 

@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chi_square import fit, power
-from htfi.decoding import rejection
-from htfi.decoding.entropy import EntropyAware
 from htfi.decoding.noise import Doubles
-from htfi.decoding.rejection import Verdict
+from htfi.decoding.rules import rejection
+from htfi.decoding.rules.entropy import EntropyAware
+from htfi.decoding.rules.rejection import Verdict
 from htfi.decoding.sampling import Sampling
 from rejection_tables import Pair, Speculation, chain, pair, sequence_law, tally, write
 

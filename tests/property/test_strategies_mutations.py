@@ -13,15 +13,15 @@ import pytest
 
 from chi_square import fit
 from htfi.decoding import sessions as sessions_module
-from htfi.decoding import settle as settle_module
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft import DraftTree
 from htfi.decoding.kv import Row
 from htfi.decoding.lookahead.plan import Fixed as FixedLength
 from htfi.decoding.ports import Floats
+from htfi.decoding.rules import shared_noise as settle_module
+from htfi.decoding.rules.rejection_rule import Rejection
 from htfi.decoding.sessions import Sessions
-from htfi.decoding.settle_rejection import Rejection
 from htfi.decoding.stem import Stem
 from htfi.decoding.strategies.chain import Chain
 from htfi.decoding.strategies.drawn import Drawn

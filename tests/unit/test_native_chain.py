@@ -6,8 +6,8 @@ import pytest
 from htfi import models
 from htfi.adapters.native import network as native
 from htfi.adapters.native.network import NativeNetwork
-from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.chaining import FlatForm, flat_form
+from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.form import CompiledForm
 from htfi.decoding.noise import counters
 from htfi.decoding.ports import Floats, Ids

@@ -12,11 +12,11 @@ from chi_square import fit
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft import DraftTree
-from htfi.decoding.entropy import EntropyAware
 from htfi.decoding.lookahead.plan import Fixed as FixedLength
+from htfi.decoding.rules.entropy import EntropyAware
+from htfi.decoding.rules.rejection_rule import Rejection
+from htfi.decoding.rules.shared_noise import Rule, settle
 from htfi.decoding.sessions import Sessions
-from htfi.decoding.settle import Rule, settle
-from htfi.decoding.settle_rejection import Rejection
 from htfi.decoding.stem import Stem
 from htfi.decoding.strategies.chain import Chain
 from htfi.decoding.strategies.drawn import Drawn

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from chi_square import fit
-from htfi.decoding.entropy import EntropyAware, entropy_nats, suppressed
 from htfi.decoding.noise import gumbel, keys
-from htfi.decoding.rejection import (
+from htfi.decoding.rules.entropy import EntropyAware, entropy_nats, suppressed
+from htfi.decoding.rules.rejection import (
     Fork,
     accept_chain,
     accept_tree,

@@ -8,43 +8,25 @@ Neither can change an answer: what is guessed wrong is replaced by what the netw
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
 from htfi.decoding.acceptance_alarm import AcceptanceAlarm, Change
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.draft import DraftTree, is_chain
+from htfi.decoding.draft import DraftTree
 from htfi.decoding.evidence import Evidence
 from htfi.decoding.form import Forms
-from htfi.decoding.kv import Row
+from htfi.decoding.job import Job, cap, told
 from htfi.decoding.lookahead.plan import Ask, Fixed, Lookahead, Round
 from htfi.decoding.ports import Floats, Network, Tokenizer
+from htfi.decoding.rules.shared_noise import Rule, settle
 from htfi.decoding.sampling import Sampling, check_sampling
 from htfi.decoding.sessions import Sessions, ToRead
-from htfi.decoding.settle import Rule, settle
 from htfi.decoding.stem import Asked, Stem
 from htfi.decoding.strategy import Outcome, Plain, Strategy
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.domain.writing import Dialect, DraftRound, Refusal, Request, Spoken, Writing
-
-
-@dataclass(slots=True, eq=False)
-class _Job:
-    """One request on its way: `pending` tokens are settled and not yet read by the network."""
-
-    place: int
-    stem: Stem
-    pending: list[int] = field(default_factory=list[int])
-    row: Row | None = None
-    is_read: bool = False
-    num_reused: int = 0
-    rounds: list[DraftRound] = field(default_factory=list[DraftRound])
-
-    @property
-    def asked(self) -> Asked:
-        return self.stem.asked
+from htfi.domain.writing import Dialect, Refusal, Request, Spoken, Writing
 
 
 class LocalAuthor:
@@ -102,13 +84,13 @@ class LocalAuthor:
     def write(self, requests: Sequence[Request]) -> list[Writing | Refusal]:
         """One answer per request, in order; what cannot be answered is refused with a reason."""
         answers: list[Writing | Refusal] = [Refusal("not asked")] * len(requests)
-        waiting: deque[_Job] = deque()
+        waiting: deque[Job] = deque()
         for place, request in enumerate(requests):
             asked = self.ask(request)
             if isinstance(asked, Refusal):
                 answers[place] = asked
             else:
-                waiting.append(_Job(place, Stem(asked, list(asked.head), asked.state)))
+                waiting.append(Job(place, Stem(asked, list(asked.head), asked.state)))
         return self._write(waiting, answers)
 
     def write_again(self, prompt: Sequence[int], request: Request) -> Writing | Refusal:
@@ -121,10 +103,10 @@ class LocalAuthor:
         asked = self.ask(replace(request, prompt=()), list(prompt))
         if isinstance(asked, Refusal):
             return asked
-        return self._write(deque([_Job(0, Stem(asked, list(asked.head), asked.state))]), [Refusal("")])[0]
+        return self._write(deque([Job(0, Stem(asked, list(asked.head), asked.state))]), [Refusal("")])[0]
 
-    def _write(self, waiting: deque[_Job], answers: list[Writing | Refusal]) -> list[Writing | Refusal]:
-        writing: list[_Job] = []
+    def _write(self, waiting: deque[Job], answers: list[Writing | Refusal]) -> list[Writing | Refusal]:
+        writing: list[Job] = []
         try:
             self._run(waiting, writing, answers)
         except DependencyUnavailable as error:
@@ -152,7 +134,7 @@ class LocalAuthor:
         asked = Asked(request, form, prompt, len(self._opening) + len(first), head, state, sampling)
         return self.sessions.refusal(asked.limit) or asked
 
-    def _run(self, waiting: deque[_Job], writing: list[_Job], answers: list[Writing | Refusal]) -> None:
+    def _run(self, waiting: deque[Job], writing: list[Job], answers: list[Writing | Refusal]) -> None:
         """Requests join as there is room, all rows go one round, and what is finished leaves.
 
         Who joins when depends on sizes alone, never on what the cache holds: a replay goes the same way.
@@ -167,9 +149,9 @@ class LocalAuthor:
             if writing:
                 self._round(writing, answers)
 
-    def _next(self, waiting: Sequence[_Job], num_writing: int) -> list[_Job]:
+    def _next(self, waiting: Sequence[Job], num_writing: int) -> list[Job]:
         """The jobs at the head of the queue for which there is room."""
-        joining: list[_Job] = []
+        joining: list[Job] = []
         for job in waiting:
             limits = [other.asked.limit for other in (*joining, job)]
             if num_writing + len(limits) > self.sessions.config.max_batch or not self.sessions.has_room(
@@ -179,7 +161,7 @@ class LocalAuthor:
             joining.append(job)
         return joining
 
-    def _join(self, jobs: Sequence[_Job]) -> list[Floats]:
+    def _join(self, jobs: Sequence[Job]) -> list[Floats]:
         """Read the prompts; the logits [1, V] after each."""
         if not jobs:
             return []
@@ -192,7 +174,7 @@ class LocalAuthor:
             job.row, job.num_reused = row, min(num_reused, len(job.asked.prompt))
         return [logits[None] for _, logits, _ in opened]
 
-    def _round(self, writing: list[_Job], answers: list[Writing | Refusal]) -> None:
+    def _round(self, writing: list[Job], answers: list[Writing | Refusal]) -> None:
         """Speculate, verify, settle: one pass of the network over what is settled and what is guessed."""
         sizes = [len(job.pending) for job in writing]
         narrow = min(sizes)
@@ -240,33 +222,33 @@ class LocalAuthor:
             self._warning = ""
 
     def _speculate(self, stems: Sequence[Stem]) -> list[DraftTree]:
-        asks = [Ask(stem.asked.request.kind, _cap(stem)) for stem in stems]
+        asks = [Ask(stem.asked.request.kind, cap(stem)) for stem in stems]
         try:
             return self.strategy.speculate(stems, self.lookahead.plan(asks))
         except DependencyUnavailable:  # an answer needs the target alone
             return [DraftTree() for _ in stems]
 
-    def _fitting(self, job: _Job, tree: DraftTree) -> DraftTree:
-        return tree.first(self.sessions.num_guesses(_row(job), len(job.pending), len(tree)))
+    def _fitting(self, job: Job, tree: DraftTree) -> DraftTree:
+        return tree.first(self.sessions.num_guesses(job.held, len(job.pending), len(tree)))
 
-    def _verify(self, jobs: Sequence[_Job], trees: Sequence[DraftTree]) -> list[Floats]:
+    def _verify(self, jobs: Sequence[Job], trees: Sequence[DraftTree]) -> list[Floats]:
         """The logits [1 + n, V] of each job: after its settled text, then after each node of its tree."""
         ids = [[*job.pending, *tree.tokens] for job, tree in zip(jobs, trees, strict=True)]
-        parents = [_parents(len(job.pending), tree) for job, tree in zip(jobs, trees, strict=True)]
+        parents = [job.parents(tree) for job, tree in zip(jobs, trees, strict=True)]
         after = self._read(jobs, ids, parents)
         return [logits[len(job.pending) - 1 :] for job, logits in zip(jobs, after, strict=True)]
 
     def _read(
-        self, jobs: Sequence[_Job], ids: Sequence[list[int]], parents: Sequence[Sequence[int]] | None
+        self, jobs: Sequence[Job], ids: Sequence[list[int]], parents: Sequence[Sequence[int]] | None
     ) -> list[Floats]:
-        return self.sessions.extend([_row(job) for job in jobs], ids, parents)
+        return self.sessions.extend([job.held for job in jobs], ids, parents)
 
     def _settle(
         self,
-        jobs: Sequence[_Job],
+        jobs: Sequence[Job],
         trees: Sequence[DraftTree],
         logits: Sequence[Floats],
-        writing: list[_Job],
+        writing: list[Job],
         answers: list[Writing | Refusal],
     ) -> list[int]:
         """Settle a round of each job; those that are finished leave `writing` for `answers`.
@@ -285,17 +267,17 @@ class LocalAuthor:
             for tree, outcome in zip(trees, outcomes, strict=True)
         ]
 
-    def _take(self, job: _Job, tree: DraftTree, outcome: Outcome | None) -> Writing | Refusal | None:
+    def _take(self, job: Job, tree: DraftTree, outcome: Outcome | None) -> Writing | Refusal | None:
         """Append what a round settled and what that forces; the answer where it ends the form."""
         stem = job.stem
         if outcome is None:
             self._leave(job, wipe=True)
             return Refusal("the network gave a logit that is not a finite number")
         if len(tree):
-            length = _row(job).length - len(tree)
-            self.sessions.keep(_row(job), length, outcome.path, wipe=not outcome.sound)
+            length = job.held.length - len(tree)
+            self.sessions.keep(job.held, length, outcome.path, wipe=not outcome.sound)
         if job.is_read:  # the first token comes of the prompt alone
-            job.rounds.append(_told(tree, outcome))
+            job.rounds.append(told(tree, outcome))
         job.is_read = True
         job.pending = []
         for node in outcome.path:
@@ -320,30 +302,8 @@ class LocalAuthor:
             tuple(job.rounds),
         )
 
-    def _leave(self, job: _Job, wipe: bool = False) -> None:
+    def _leave(self, job: Job, wipe: bool = False) -> None:
         self.strategy.leave(job.stem)
         if job.row is not None:
             self.sessions.close(job.row, wipe)
             job.row = None
-
-
-def _row(job: _Job) -> Row:
-    assert job.row is not None, "only jobs that have joined are read for"
-    return job.row
-
-
-def _cap(stem: Stem) -> int:
-    """The most that may be drafted: what is left of the answer but for the pass's own token, as the request allows."""
-    allowed = stem.asked.request.max_draft
-    left = max(stem.num_left - 1, 0)
-    return left if allowed is None else min(left, max(allowed, 0))
-
-
-def _parents(num_pending: int, tree: DraftTree) -> list[int]:
-    """What is pending and a tree after it, as one tree."""
-    return [*range(-1, num_pending - 1), *(parent + num_pending for parent in tree.parents)]
-
-
-def _told(tree: DraftTree, outcome: Outcome) -> DraftRound:
-    parents = () if is_chain(tree.parents) else tuple(tree.parents)
-    return DraftRound(tuple(tree.tokens), parents, tuple(outcome.path), outcome.token)

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from htfi.decoding.draft import DraftTree
-from htfi.decoding.entropy import entropy_nats
 from htfi.decoding.noise import key
 from htfi.decoding.ports import Floats
-from htfi.decoding.rejection import DRAFT_STREAMS, ROOT, drawn, laws
+from htfi.decoding.rules.entropy import entropy_nats
+from htfi.decoding.rules.rejection import DRAFT_STREAMS, ROOT, drawn, laws
 from htfi.decoding.sessions import Sessions
 from htfi.decoding.stem import ANSWER_STREAM, Stem
 from htfi.decoding.strategies.draft_rows import DraftRow, DraftRows

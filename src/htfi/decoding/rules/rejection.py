@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from htfi.decoding.entropy import EntropyAware, suppressed
 from htfi.decoding.noise import Doubles, Keys, gumbel_bounds, gumbel_of, hashes
 from htfi.decoding.ports import Floats
+from htfi.decoding.rules.entropy import EntropyAware, suppressed
 from htfi.decoding.sampling import Admitted, Sampling, kept
 from htfi.domain import exact
 from htfi.domain.errors import IntegrityError

@@ -11,10 +11,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from htfi.decoding.draft import DraftTree, depths
-from htfi.decoding.entropy import EntropyAware
 from htfi.decoding.noise import Doubles, Keys, key
 from htfi.decoding.ports import Floats
-from htfi.decoding.rejection import COIN_STREAMS, REDRAW_STREAMS, ROOT, Fork, accept_tree, coins, drawn, laws
+from htfi.decoding.rules.entropy import EntropyAware
+from htfi.decoding.rules.rejection import (
+    COIN_STREAMS,
+    REDRAW_STREAMS,
+    ROOT,
+    Fork,
+    accept_tree,
+    coins,
+    drawn,
+    laws,
+)
 from htfi.decoding.stem import ANSWER_STREAM, Stem
 from htfi.decoding.strategy import Outcome
 
