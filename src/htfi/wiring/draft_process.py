@@ -63,6 +63,11 @@ def open_draft_process(
     return DraftProcess(command, tell, patience)
 
 
+def has_core_for_draft() -> bool:
+    """Whether a draft could run beside us: on one core it would only take turns with the target."""
+    return core_for_draft(_cores(), os.cpu_count() or 1) >= 0
+
+
 def core_for_draft(ours: list[int], num_cores: int) -> int:
     """The last core but one's own: of those that this process may use, or where it keeps to one, of all."""
     if len(ours) > 1:

@@ -20,7 +20,7 @@ from htfi.decoding.strategies.lookup import Lookup
 from htfi.decoding.strategies.outcomes import OutcomeStrategy
 from htfi.decoding.strategies.tree import Tree
 from htfi.decoding.strategy import Outcome, Plain, Strategy
-from htfi.wiring.draft_process import open_draft_process
+from htfi.wiring.draft_process import has_core_for_draft, open_draft_process
 from htfi.wiring.open_folder import OpenFolder
 
 _WITHOUT_DRAFT = ("plain", "lookup", "jacobi")
@@ -56,10 +56,10 @@ def build_strategy(target: OpenFolder, draft: OpenFolder, config: DecodingConfig
             sessions = Sessions(draft.drafting, config)
             return _replayed(lambda: Tree(sessions), config)
         case "outcomes":
-            # While the process is not up, the same blocks are drafted here.
-            return OutcomeStrategy(
-                open_draft_process(draft, config, tell), Chain(Sessions(draft.drafting, config))
-            )
+            here = Chain(Sessions(draft.drafting, config))  # the same blocks, while the process is not up
+            if not has_core_for_draft():
+                return here
+            return OutcomeStrategy(open_draft_process(draft, config, tell), here)
         case "lookup":
             vocab_size = target.network.shape.vocab_size
             return _replayed(lambda: Lookup(vocab_size), config)
