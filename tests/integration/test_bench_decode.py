@@ -16,9 +16,9 @@ from htfi import models
 from htfi.apps.bench import decode, decode_prompts, decode_runs
 from htfi.apps.bench.decode_charts import survival_svg
 from htfi.apps.bench.decode_explain import explain
-from htfi.apps.bench.decode_figures import ALL, Runs, ratio, row, survival, tokens_per_s, worst_kind
+from htfi.apps.bench.decode_figures import ALL, ON_LAW, Runs, ratio, row, survival, tokens_per_s, worst_kind
 from htfi.apps.bench.decode_process import Worker
-from htfi.apps.bench.decode_prompts import kinds, request
+from htfi.apps.bench.decode_prompts import OFF_LAW, kinds, request
 from htfi.apps.bench.decode_ways import CHAIN, CHAIN_OF_8, PLAIN, WAYS, Measured, Pair, open_pair
 from htfi.apps.bench.heavy_target import COST_60M, Cost, write_heavy_target
 from htfi.decoding.checkpoint.folder import ModelFolder
@@ -109,6 +109,9 @@ def test_ratios_are_of_paired_runs_and_the_worst_kind_is_found() -> None:
     assert worst_kind(runs, CHAIN) == (0.8, "hard")
     assert ratio(runs, ALL, CHAIN, PLAIN) == pytest.approx(40 / 22.5)
     assert ratio(runs, "easy", CHAIN, PLAIN, whole=True) == pytest.approx(34 / 14)
+    runs.add(OFF_LAW, PLAIN, [_measured(1.0, 9)])
+    assert len(runs.of(ON_LAW, PLAIN)[0]) == 2
+    del runs.answers[OFF_LAW, PLAIN]
     assert tokens_per_s(runs.of("easy", PLAIN)[0]) == 1e3
     assert row(runs, "easy", CHAIN)["per pass"] == pytest.approx(10 / 3)
     assert runs.num_unlike() == 0

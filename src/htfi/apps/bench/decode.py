@@ -148,6 +148,7 @@ def _rows(runs: figures.Runs) -> list[Row]:
     return [
         *(figures.row(runs, figures.ALL, way) for way in runs.ways),
         *(figures.row(runs, kind, way) for way in (CHAIN, TREE) for kind in runs.kinds),
+        figures.row(runs, figures.ON_LAW, way),
         {"what": f"{runs.label} · {way} · worst kind: {kind}", "× plain": worst},
         {"what": f"{runs.label} · unlike plain", "tokens/s": f"{runs.num_unlike()} of {runs.num_answers}"},
     ]

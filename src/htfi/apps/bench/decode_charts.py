@@ -7,9 +7,9 @@ from html import escape
 from htfi.apps.bench.decode_figures import ALL, Runs, ratio, shares, survival, total
 from htfi.apps.bench.decode_ways import PLAIN
 
-_WIDTH, _LEFT, _RIGHT, _TOP, _ROW, _FOOT = 560, 150, 20, 12, 34, 30
+_WIDTH, _LEFT, _RIGHT, _TOP, _ROW, _FOOT = 560, 170, 20, 12, 34, 30
 _SIDE, _MARGIN = 330, 44
-_DEPTHS = 12
+_DEPTHS = 8
 
 
 def gain_svg(all_runs: Sequence[Runs], way: str) -> str:

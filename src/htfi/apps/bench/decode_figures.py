@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from htfi.apps.bench.decode_prompts import OFF_LAW
 from htfi.apps.bench.decode_ways import CHAIN, PLAIN, TREE, Measured
 
 Row = dict[str, Any]
-ALL = "all kinds"
+ALL, ON_LAW = "all kinds", "on the law"
 # An estimate: what a core of a server draws at full load, waiting for another process not counted.
 CORE_WATTS = 5.0
 
@@ -38,10 +39,11 @@ class Runs:
         self.answers.setdefault((kind, way), []).append(list(run))
 
     def of(self, kind: str, way: str) -> list[list[Measured]]:
-        """The runs of one kind, or of all kinds together."""
-        if kind != ALL:
+        """The runs of one kind, of all kinds together, or of those that training taught."""
+        if kind not in (ALL, ON_LAW):
             return self.answers[kind, way]
-        by_kind = [self.answers[one, way] for one in self.kinds if (one, way) in self.answers]
+        asked = [one for one in self.kinds if kind == ALL or one != OFF_LAW]
+        by_kind = [self.answers[one, way] for one in asked]
         return [[answer for run in together for answer in run] for together in zip(*by_kind, strict=True)]
 
     def num_unlike(self) -> int:

@@ -17,6 +17,7 @@ from htfi.simulation.corpus import question, understanding
 from htfi.simulation.stories import FIRST_EVALUATION_SEED, Story, world_stories
 
 SEED = FIRST_EVALUATION_SEED + 77
+OFF_LAW = "off law, T 2"
 NUM_TOKENS = 64  # of a path, and of free words
 _NEWS_MARKS = (
     *(Mark(f"h{place}") for place in range(1, MAX_ITEMS + 1)),
@@ -48,7 +49,7 @@ def kinds() -> tuple[Kind, ...]:
         Kind("path, T 1", f"one price path of {NUM_TOKENS} steps", _before_path, _path, 1.0),
         Kind("words, T 1", f"the news told on, {NUM_TOKENS} tokens", _broken_off, _news, 1.0),
         Kind(
-            "off law, T 2",
+            OFF_LAW,
             f"words after scrambled news, {NUM_TOKENS} tokens",
             _scrambled,
             _words,
