@@ -4,8 +4,8 @@
 back by hash, and simulated stories of seeds of their own tell whether something was forgotten.
 """
 
+import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -158,8 +158,10 @@ def _tell(split: Split, num_unread: int, target: OpenFolder, buffer: Path, repor
 
 def _workplace(out: Path) -> Path:
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix=".distilling-", dir=out))
+        work = out / f".distilling-{os.getpid()}"  # not a temporary file's rights: a service reads it later
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        return work
     except OSError as error:
         raise DependencyUnavailable(
             f"{out} cannot be written: {error.strerror}; name another folder"
