@@ -39,7 +39,9 @@ def speculating(draft: Draft, length: int = 4) -> LocalAuthor:
     target = TinyNetwork(TOKENIZER.vocab_size, seed=0)
     alarm = AcceptanceAlarm(AlarmConfig(warm_rounds=60))
     chain = Chain(Sessions(draft, CONFIG))
-    return LocalAuthor(target, TOKENIZER, "tiny", CONFIG, strategy=chain, lookahead=Fixed(length), alarm=alarm)
+    return LocalAuthor(
+        target, TOKENIZER, "tiny", CONFIG, strategy=chain, lookahead=Fixed(length), alarm=alarm
+    )
 
 
 def request(seed: int) -> Request:
@@ -70,7 +72,10 @@ def test_counts_agree_with_the_rounds_of_the_answers():
 
 def test_a_draft_that_is_exchanged_raises_the_alarm_and_changes_no_answer():
     draft = Draft()
-    author, plain = speculating(draft), LocalAuthor(TinyNetwork(TOKENIZER.vocab_size, 0), TOKENIZER, "t", CONFIG)
+    author, plain = (
+        speculating(draft),
+        LocalAuthor(TinyNetwork(TOKENIZER.vocab_size, 0), TOKENIZER, "t", CONFIG),
+    )
     written(author, 0, 120)
     assert author.spoken.alarm == ""
     draft.other = TinyNetwork(TOKENIZER.vocab_size, seed=9)
@@ -81,7 +86,10 @@ def test_a_draft_that_is_exchanged_raises_the_alarm_and_changes_no_answer():
 
 def test_a_draft_that_is_lost_costs_time_and_no_answer():
     draft = Draft()
-    author, plain = speculating(draft), LocalAuthor(TinyNetwork(TOKENIZER.vocab_size, 0), TOKENIZER, "t", CONFIG)
+    author, plain = (
+        speculating(draft),
+        LocalAuthor(TinyNetwork(TOKENIZER.vocab_size, 0), TOKENIZER, "t", CONFIG),
+    )
     written(author, 0, 2)
     draft.is_lost = True
     lost = written(author, 2, 5)

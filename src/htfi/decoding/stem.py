@@ -1,9 +1,11 @@
 """One answer on its way: what was asked, in token ids, and what is settled. The author writes, strategies read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from htfi.decoding.form import CompiledForm
-from htfi.decoding.noise import key
+from htfi.decoding.noise import Keys, keys
 from htfi.decoding.sampling import Place, Sampling
 from htfi.domain.writing import Request
 
@@ -35,6 +37,15 @@ class Stem:
     asked: Asked
     tokens: list[int]
     state: int
+    _noise: Keys | None = field(default=None, init=False, repr=False)
+
+    @property
+    def noise(self) -> Keys:
+        """The keys of all places that the answer may have, worked out once."""
+        if self._noise is None:
+            places = np.arange(self.asked.form.longest, dtype=np.int64)
+            self._noise = keys(self.asked.request.seed, np.full_like(places, ANSWER_STREAM), places)
+        return self._noise
 
     @property
     def is_done(self) -> bool:
@@ -48,8 +59,7 @@ class Stem:
     def place(self, state: int, num_tokens: int) -> Place:
         """Where token number `num_tokens` of the answer is chosen, in a state that leaves it open."""
         asked = self.asked
-        noise = key(asked.request.seed, ANSWER_STREAM, num_tokens)
-        return Place(asked.form.steps[state].admitted, asked.sampling, noise)
+        return Place(asked.form.steps[state].admitted, asked.sampling, int(self.noise[num_tokens]))
 
     def add(self, token: int) -> list[int]:
         """Settle a chosen token and those that it forces; returns them all."""

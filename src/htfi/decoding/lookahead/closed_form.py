@@ -46,7 +46,7 @@ class LookaheadConfig:
     join. `replan_rounds`: how long a plan is kept."""
 
     max_length: int = 16
-    margin: float = 0.02
+    margin: float = 0.06
     probe_share: float = 0.01
     off_above_rows: int | None = None
     replan_rounds: int = 32

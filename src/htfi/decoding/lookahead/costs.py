@@ -25,7 +25,7 @@ _BENT = 3.0  # a size that departs further from the prior's shape does so alone,
 _KNOWN = 16  # passes in a bucket from which on most are not looked at
 _SETTLED = 8  # passes in a bucket before it has a say in the machine's pace
 _PACE_STEP = 0.1  # in logarithms
-_REFIT_PASSES = 32  # looked at between two refits once much was seen; a refit takes about 0.3 ms
+_REFIT_PASSES = 64
 
 
 class Plane(NamedTuple):

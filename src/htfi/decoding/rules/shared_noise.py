@@ -9,7 +9,7 @@ from math import isfinite
 
 from htfi.decoding.draft import DraftTree
 from htfi.decoding.ports import Floats
-from htfi.decoding.sampling import Place, choose_each
+from htfi.decoding.sampling import Place, choose, choose_each
 from htfi.decoding.stem import Stem
 from htfi.decoding.strategy import Outcome
 
@@ -23,15 +23,8 @@ def settle(
 
     Shapes: logits [1 + n, V] for each stem: after its settled text, then after each of the tree's n nodes.
     """
-    rows: list[Floats] = []
-    places: list[Place] = []
     open_nodes = [_open_nodes(stem, tree) for stem, tree in zip(stems, trees, strict=True)]
-    for stem, nodes, after in zip(stems, open_nodes, logits, strict=True):
-        base = len(stem.tokens)
-        for node, state, depth in nodes:
-            rows.append(after[node + 1])
-            places.append(stem.place(state, base + depth))
-    chosen = iter(choose_each(rows, places) if rows else [])
+    chosen = iter(_chosen(stems, open_nodes, logits))
     outcomes: list[Outcome | None] = []
     for stem, tree, nodes, after in zip(stems, trees, open_nodes, logits, strict=True):
         said = [-1] * (len(tree) + 1)
@@ -61,10 +54,38 @@ def follow(stem: Stem, tree: DraftTree, said: list[int], sound: bool = True) -> 
     return Outcome(path, -1, said, sound)
 
 
-def _open_nodes(stem: Stem, tree: DraftTree) -> list[tuple[int, int, int]]:
+_Node = tuple[int, int, int]
+
+
+def _chosen(
+    stems: Sequence[Stem], open_nodes: Sequence[Sequence[_Node]], logits: Sequence[Floats]
+) -> list[int]:
+    """The target's choice at every open node, stem by stem."""
+    if len(stems) == 1:
+        ((stem,), (nodes,), (after,)) = stems, open_nodes, logits
+        steps, base = stem.asked.form.steps, len(stem.tokens)
+        admitted = steps[nodes[0][1]].admitted if nodes else None
+        # A chain at whose places the same tokens are admitted, such as a path: its logits as they lie.
+        if admitted is not None and all(
+            node == depth - 1 == at - 1 and steps[state].admitted is admitted
+            for at, (node, state, depth) in enumerate(nodes)
+        ):
+            noise = stem.noise[base : base + len(nodes)]
+            return choose(after[: len(nodes)], admitted, stem.asked.sampling, noise).tolist()
+    rows: list[Floats] = []
+    places: list[Place] = []
+    for stem, nodes, after in zip(stems, open_nodes, logits, strict=True):
+        base = len(stem.tokens)
+        for node, state, depth in nodes:
+            rows.append(after[node + 1])
+            places.append(stem.place(state, base + depth))
+    return choose_each(rows, places) if rows else []
+
+
+def _open_nodes(stem: Stem, tree: DraftTree) -> list[_Node]:
     """Node (−1: the settled text), form's state and place beyond the settled text, wherever a token is chosen."""
     form = stem.asked.form
-    found: list[tuple[int, int, int]] = []
+    found: list[_Node] = []
     if stem.state != form.done:
         found.append((-1, stem.state, 0))
     depth = [0] * len(tree)

@@ -4,16 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
 from htfi.decoding.chaining import Chaining, FlatForm, flat_form
 from htfi.decoding.draft import DraftTree
 from htfi.decoding.form import CompiledForm
-from htfi.decoding.noise import Keys, keys
-from htfi.decoding.ports import Floats, Ids
+from htfi.decoding.ports import Floats
 from htfi.decoding.sampling import Place, choose_each
 from htfi.decoding.sessions import Sessions
-from htfi.decoding.stem import ANSWER_STREAM, Stem
+from htfi.decoding.stem import Stem
 from htfi.decoding.strategies.draft_rows import DraftRow, DraftRows
 from htfi.decoding.strategy import Outcome
 
@@ -50,7 +47,6 @@ class Chain:
         self._rows = DraftRows(sessions)
         self._chaining = sessions.network if isinstance(sessions.network, Chaining) else None
         self._flat: WeakKeyDictionary[CompiledForm, FlatForm] = WeakKeyDictionary()
-        self._noise: dict[int, Keys] = {}  # of all places of a stem's answer
 
     def speculate(self, stems: Sequence[Stem], lengths: Sequence[int]) -> list[DraftTree]:
         trees = [DraftTree() for _ in stems]
@@ -84,7 +80,7 @@ class Chain:
         num_places = min(row.limit - row.length - len(unread), stem.num_left, length + _FORCED)
         arena.make_room(row.length + len(unread) + num_places)
         begin = len(stem.tokens)
-        noise = self._keys(stem)[begin : begin + num_places]
+        noise = stem.noise[begin : begin + num_places]
         flat, temperature = self._flat_form(form), stem.asked.sampling.temperature
         chained = network.chain(
             arena.keys,
@@ -105,14 +101,6 @@ class Chain:
             tree.add(token, node - 1, after, forced=form.steps[state].forced >= 0)
             state = after
         return tree
-
-    def _keys(self, stem: Stem) -> Keys:
-        known = self._noise.get(id(stem))
-        if known is None:
-            places: Ids = np.arange(stem.asked.form.longest, dtype=np.int64)
-            streams = np.full_like(places, ANSWER_STREAM)
-            known = self._noise[id(stem)] = keys(stem.asked.request.seed, streams, places)
-        return known
 
     def _flat_form(self, form: CompiledForm) -> FlatForm:
         flat = self._flat.get(form)
@@ -137,5 +125,4 @@ class Chain:
         pass
 
     def leave(self, stem: Stem) -> None:
-        self._noise.pop(id(stem), None)
         self._rows.leave(stem)
