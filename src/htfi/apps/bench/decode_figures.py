@@ -73,9 +73,9 @@ def ratio(runs: Runs, kind: str, way: str, to: str, *, whole: bool = False) -> f
 
 
 def best_way(runs: Runs) -> str:
-    """Of chain and tree the one that gains more over all kinds."""
+    """Of chain and tree the one that gains more where the pair is at home."""
     return max(
-        (way for way in (CHAIN, TREE) if way in runs.ways), key=lambda way: ratio(runs, ALL, way, PLAIN)
+        (way for way in (CHAIN, TREE) if way in runs.ways), key=lambda way: ratio(runs, ON_LAW, way, PLAIN)
     )
 
 
