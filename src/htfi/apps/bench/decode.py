@@ -66,9 +66,9 @@ def command(explain: bool, quick: bool, html_file: Path | None, json_file: Path 
     in turn. 'tokens/s' counts the time after the prompt is read, by whichever networks must read it; 'whole' counts
     the whole request. '×' is a ratio within a run, the median of runs. Planners have had 20 rounds of a kind before
     it is measured. Rows without a kind pool all five. Scrambled news at temperature 2, 'off law', are there to lose
-    on: spec_vs_plain is of the other four ('on the law'), worst_class_vs_plain of all. 'stood' is of the places drafted, 'hits' of outcomes found drafted ahead; draft, wait and verify
-    are shares of the time; energy is estimated at 5 W a busy core. The heavier targets write what the shipped one
-    writes, at the cost of larger models.
+    on: spec_vs_plain is of the other four ('on the law'), worst_class_vs_plain of all. 'stood' is of the places
+    drafted, 'hits' of outcomes found drafted ahead; draft, wait and verify are shares of the time; energy is
+    estimated at 5 W a busy core. The heavier targets write what the shipped one writes, at the cost of larger models.
 
     \b
     Examples:
