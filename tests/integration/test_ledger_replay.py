@@ -93,6 +93,15 @@ def test_the_command_tells_what_was_drafted_and_that_it_holds(run: Path, pair: t
     assert "by one pass" in done.output
 
 
+def test_without_a_name_the_newest_reading_is_replayed(run: Path, pair: tuple[Path, Path]):
+    done = CliRunner().invoke(cli, ["ledger", "replay", str(run), "--target", str(pair[0])])
+    assert done.exit_code == 0, done.output
+    newest = worded(run)[-1].view
+    assert newest is not None
+    assert newest.wording is not None
+    assert f"seed {newest.wording.seed}" in done.output
+
+
 def test_a_view_that_was_kept_leads_to_the_decision_it_was_read_for(run: Path):
     everything = list(decisions(run))
     kept = next(

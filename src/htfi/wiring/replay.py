@@ -32,6 +32,20 @@ class Replay:
     problems: list[str]
 
 
+def newest_reading(entries: Iterable[bytes]) -> Decision:
+    """The last decision for which a model of ours read. Raises: InvalidInput where there is none."""
+    newest: bytes | None = None
+    for entry in entries:
+        if b'"wording":{' in entry:
+            newest = entry
+    found = _decision(newest) if newest is not None else None
+    if found is None:
+        raise InvalidInput(
+            "no decision here was read for by a model of ours: there are no words to write again"
+        )
+    return found
+
+
 def reading_of(decision: Decision, entries: Iterable[bytes]) -> Decision:
     """The decision for which this one's view was read: itself, or an earlier one of the same series.
 

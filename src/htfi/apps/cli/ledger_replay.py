@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @click.command("replay", short_help="Write a recorded reading again, token for token.")
 @FOLDER
-@click.argument("which", metavar="N|ID")
+@click.argument("which", metavar="[N|ID]", required=False)
 @click.option(
     "--target",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder of the model that read, where it is not a shipped one.",
 )
-def replay_command(folder: Path, which: str, target: Path | None) -> None:
-    """Write what a model said for a decision again, from the record and the model alone.
+def replay_command(folder: Path, which: str | None, target: Path | None) -> None:
+    """Write what a model said for a decision again, from the record and the model alone; without N or ID, the newest.
 
     The target decodes once plainly and once along the recorded drafts; both must give the recorded tokens, each
     draft must fare as recorded, and the view must follow. Where the view was read for an earlier decision, that
@@ -32,19 +32,23 @@ def replay_command(folder: Path, which: str, target: Path | None) -> None:
 
     \b
     Examples:
+      htfi ledger replay DIR
       htfi ledger replay DIR SPX/1d@2013-10-09T20:00:00Z
       htfi ledger replay DIR 1204 --target ~/models/my-target
     """
-    from htfi.wiring.replay import reading_of, replay
+    from htfi.wiring.replay import newest_reading, reading_of, replay
 
     log = open_ledger_readonly(folder)
     try:
-        index, entry = find(log, which)
-        try:
-            decision = decode_decision(entry)
-        except ValueError as error:
-            raise InvalidInput(f"entry {index} is no decision of this version: {error}") from error
-        read_for = reading_of(decision, log.entries(0, index))
+        if which is None:
+            decision = read_for = newest_reading(log.entries())
+        else:
+            index, entry = find(log, which)
+            try:
+                decision = decode_decision(entry)
+            except ValueError as error:
+                raise InvalidInput(f"entry {index} is no decision of this version: {error}") from error
+            read_for = reading_of(decision, log.entries(0, index))
     finally:
         log.close()
     done = replay(read_for, folder, target)
