@@ -45,6 +45,15 @@ class DraftTree:
         self.num_chosen.append((self.num_chosen[parent] if parent >= 0 else 0) + (not forced))
         return len(self.tokens) - 1
 
+    def put(self, form: CompiledForm, start: int, token: int, parent: int) -> int:
+        """Put a node after `parent`, where the form stood in `start` before the tree; its number.
+
+        Whether it was forced and the state after it follow from the form. Raises IntegrityError where it leaves that.
+        """
+        before = self.states[parent] if parent >= 0 else start
+        state = form.advance(before, token)
+        return self.add(token, parent, state, forced=form.steps[before].forced >= 0)
+
     def grow(self, form: CompiledForm, state: int, token: int, parent: int) -> tuple[int, list[int]]:
         """Put a chosen token after `parent`, where the form stood in `state`, and what it forces after it.
 

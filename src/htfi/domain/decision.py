@@ -207,3 +207,11 @@ def encode_decision(decision: Decision) -> bytes:
 def decode_decision(entry: bytes) -> Decision:
     """The inverse of `encode_decision`. Raises: msgspec.ValidationError."""
     return _DECODER.decode(entry)
+
+
+def find_decision(entry: bytes) -> Decision | None:
+    """The decision that an entry holds, None where it is something else."""
+    try:
+        return decode_decision(entry)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None

@@ -13,7 +13,25 @@ from htfi.wiring.open_folder import OpenFolder
 from htfi.wiring.promotion import PromotedDraft
 
 
-class FollowingAuthor:
+class _Around:
+    """What an author says of itself, told by one around it."""
+
+    _author: Author
+
+    @property
+    def version(self) -> str:
+        return self._author.version
+
+    @property
+    def dialect(self) -> Dialect:
+        return self._author.dialect
+
+    @property
+    def spoken(self) -> Spoken | None:
+        return self._author.spoken
+
+
+class FollowingAuthor(_Around):
     """The author that `build` makes of the current draft, made anew between requests when another is promoted.
 
     Where that fails the one before goes on, and `report` is told once. Raises what `build` raises for the first.
@@ -28,18 +46,6 @@ class FollowingAuthor:
         self._draft = promoted.current()
         self._author = build(self._draft)
 
-    @property
-    def version(self) -> str:
-        return self._author.version
-
-    @property
-    def dialect(self) -> Dialect:
-        return self._author.dialect
-
-    @property
-    def spoken(self) -> Spoken | None:
-        return self._author.spoken
-
     def write(self, requests: Sequence[Request]) -> list[Writing | Refusal]:
         """One answer per request, in order."""
         draft = self._promoted.current()
@@ -52,25 +58,13 @@ class FollowingAuthor:
         return self._author.write(requests)
 
 
-class RememberingAuthor:
+class RememberingAuthor(_Around):
     """An author whose writings go into a replay buffer, for `htfi models distil`. `tokenizer` is its digest."""
 
     def __init__(self, author: Author, recent: RecentAnswers, tokenizer: str) -> None:
         self._author = author
         self._recent = recent
         self._tokenizer = tokenizer
-
-    @property
-    def version(self) -> str:
-        return self._author.version
-
-    @property
-    def dialect(self) -> Dialect:
-        return self._author.dialect
-
-    @property
-    def spoken(self) -> Spoken | None:
-        return self._author.spoken
 
     def write(self, requests: Sequence[Request]) -> list[Writing | Refusal]:
         """One answer per request, in order."""

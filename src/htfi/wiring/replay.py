@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 from msgspec.structs import replace
 
 from htfi import models
@@ -13,7 +12,7 @@ from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.strategies.recorded import Recorded
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.decision import Decision, View, Wording, decode_decision
+from htfi.domain.decision import Decision, View, Wording, find_decision
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.writing import Refusal, Request, Writing
 from htfi.narrative.answer import understand, view_form
@@ -38,7 +37,7 @@ def newest_reading(entries: Iterable[bytes]) -> Decision:
     for entry in entries:
         if b'"wording":{' in entry:
             newest = entry
-    found = _decision(newest) if newest is not None else None
+    found = find_decision(newest) if newest is not None else None
     if found is None:
         raise InvalidInput(
             "no decision here was read for by a model of ours: there are no words to write again"
@@ -58,7 +57,7 @@ def reading_of(decision: Decision, entries: Iterable[bytes]) -> Decision:
         return decision
     if view.as_of_ns != decision.as_of_ns:
         for entry in entries:
-            found = _decision(entry)
+            found = find_decision(entry)
             if found is not None and found.series == decision.series and found.as_of_ns == view.as_of_ns:
                 if found.view is not None and found.view.wording is not None:
                     return found
@@ -157,10 +156,3 @@ def _settings(run: Path) -> Settings:
     if data is None:
         raise IntegrityError(f"{file} is missing: it tells the precision that the model ran in")
     return decode_settings(data)
-
-
-def _decision(entry: bytes) -> Decision | None:
-    try:
-        return decode_decision(entry)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import click
 import msgspec
 
-from htfi.domain.decision import Decision, decode_decision
+from htfi.domain.decision import find_decision
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import format_ns
 from htfi.governance.ledger.log import LogView
@@ -83,7 +83,7 @@ def show_head(log: LogView) -> None:
         table.add_column(column, justify="right" if column == "entry" else "left", no_wrap=True)
     start = max(0, size - NUM_NEWEST)
     for index, entry in enumerate(log.entries(start, size), start):
-        decision = _decision(entry)
+        decision = find_decision(entry)
         if decision is None:
             table.add_row(str(index), repr(entry[:40]))
             continue
@@ -100,7 +100,7 @@ def show_entry(index: int, entry: bytes) -> None:
     from rich.panel import Panel
     from rich.table import Table
 
-    decision = _decision(entry)
+    decision = find_decision(entry)
     if decision is None:
         click.echo(f"entry {index}, {len(entry)} bytes, is no decision of this version:")
         click.echo(entry)
@@ -139,10 +139,3 @@ def show_entry(index: int, entry: bytes) -> None:
 
 def _quiet(_done: int, _total: int) -> None:
     pass
-
-
-def _decision(entry: bytes) -> Decision | None:
-    try:
-        return decode_decision(entry)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None

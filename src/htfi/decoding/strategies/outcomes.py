@@ -114,9 +114,8 @@ class OutcomeStrategy:
         self._told[id(stem)] = len(stem.tokens)
         hit = self._foresight.settled(stem, stem.tokens[told:])
         if hit is not None and len(tree) and not stem.is_done:
-            chosen = [node for node in range(len(tree)) if _is_chosen(stem, tree, node)]
-            num_accepted = sum(node < len(outcome.path) for node in chosen)
-            self.hits.count(num_accepted, num_accepted == len(chosen), hit)
+            num_accepted = tree.num_chosen[outcome.path[-1]] if outcome.path else 0
+            self.hits.count(num_accepted, num_accepted == tree.depth, hit)
 
     def leave(self, stem: Stem) -> None:
         self._told.pop(id(stem), None)
@@ -127,20 +126,11 @@ class OutcomeStrategy:
 def _chain(stem: Stem, tokens: Sequence[int], length: int) -> DraftTree:
     """A block as a tree of `length` chosen tokens at most. Raises IntegrityError where it leaves the form."""
     tree, form, state = DraftTree(), stem.asked.form, stem.state
-    num_chosen = 0
     for token in tokens:
-        chosen = state != form.done and form.steps[state].forced < 0
-        if chosen and num_chosen == length:
+        if tree.depth == length and state != form.done and form.steps[state].forced < 0:
             break
-        num_chosen += chosen
-        state = form.advance(state, token)
-        tree.add(token, len(tree) - 1, state)
+        state = tree.states[tree.put(form, stem.state, token, len(tree) - 1)]
     return tree
-
-
-def _is_chosen(stem: Stem, tree: DraftTree, node: int) -> bool:
-    before = tree.states[node - 1] if node else None
-    return before is None or stem.asked.form.steps[before].forced < 0
 
 
 class InProcess:

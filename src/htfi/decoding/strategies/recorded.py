@@ -45,8 +45,5 @@ class Recorded:
 def _tree(tokens: Sequence[int], parents: Sequence[int], form: CompiledForm, start: int) -> DraftTree:
     tree = DraftTree()
     for token, parent in zip(tokens, parents, strict=True):
-        before = tree.states[parent] if parent >= 0 else start
-        if before == form.done:
-            raise IntegrityError("a recorded draft goes on after the end of its form")
-        tree.add(token, parent, form.advance(before, token), forced=form.steps[before].forced >= 0)
+        tree.put(form, start, token, parent)
     return tree
