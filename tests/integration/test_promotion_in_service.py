@@ -96,7 +96,7 @@ def test_what_was_answered_is_remembered_and_what_was_refused_is_not(
 ) -> None:
     target = open_folder(pair[0], "int8")
     recent = RecentAnswers(tmp_path / "recent")
-    author = RememberingAuthor(target.author(DecodingConfig()), recent, target.tokenizer.digest)
+    author = RememberingAuthor(target.author(DecodingConfig()), recent, target.tokenizer.digest, pytest.fail)
     asked = requests(3)
     too_long = Request((Text("word " * 3_000),), asked[0].form)
     answers = author.write([*asked, too_long])
@@ -106,3 +106,17 @@ def test_what_was_answered_is_remembered_and_what_was_refused_is_not(
     kept = [(said.request, said.tokens) for said in found if isinstance(said, Said)]
     assert kept == [(request, answer.tokens) for request, answer in zip(asked, answers, strict=False)]
     assert {said.target for said in found} == {target.version}
+
+
+def test_a_buffer_that_cannot_be_written_is_told_once_and_answers_go_on(
+    pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    target = open_folder(pair[0], "int8")
+    recent = RecentAnswers(tmp_path / "recent")
+    recent.close()  # as a disk that is taken away
+    said: list[str] = []
+    author = RememberingAuthor(target.author(DecodingConfig()), recent, target.tokenizer.digest, said.append)
+    for _ in range(2):
+        assert not any(isinstance(answer, Refusal) for answer in author.write(requests(2)))
+    assert len(said) == 1
+    assert "not kept for distilling" in said[0]

@@ -59,12 +59,19 @@ class FollowingAuthor(_Around):
 
 
 class RememberingAuthor(_Around):
-    """An author whose writings go into a replay buffer, for `htfi models distil`. `tokenizer` is its digest."""
+    """An author whose writings go into a replay buffer, for `htfi models distil`. `tokenizer` is its digest.
 
-    def __init__(self, author: Author, recent: RecentAnswers, tokenizer: str) -> None:
+    Where the buffer cannot be written, `report` is told once of each reason, and answers go on.
+    """
+
+    def __init__(
+        self, author: Author, recent: RecentAnswers, tokenizer: str, report: Callable[[str], None]
+    ) -> None:
         self._author = author
         self._recent = recent
         self._tokenizer = tokenizer
+        self._report = report
+        self._trouble = ""
 
     def write(self, requests: Sequence[Request]) -> list[Writing | Refusal]:
         """One answer per request, in order."""
@@ -72,4 +79,7 @@ class RememberingAuthor(_Around):
         for request, answer in zip(requests, answers, strict=True):
             if isinstance(answer, Writing) and answer.tokens:
                 self._recent.add(Said(request, answer.tokens, self._author.version, self._tokenizer))
+        if self._recent.trouble != self._trouble:
+            self._trouble = self._recent.trouble
+            self._report(f"{self._trouble}: what is answered is not kept for distilling")
         return answers

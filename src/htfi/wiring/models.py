@@ -99,7 +99,7 @@ def open_speculative(
     else:
         author = speculative_author(target, draft, decoding)
     if config.recent:
-        author = RememberingAuthor(author, RecentAnswers(Path(config.recent)), target.tokenizer.digest)
+        author = RememberingAuthor(author, RecentAnswers(Path(config.recent)), target.tokenizer.digest, tell)
     return author
 
 
