@@ -99,6 +99,8 @@ class Wording(msgspec.Struct, frozen=True, gc=False):
     prompt: tuple[int, ...]  # token ids
     tokens: tuple[int, ...]
     rounds: tuple[DraftRound, ...]
+    place: str = ""  # where the target wrote, where that was another machine
+    num_settled: int = -1  # tokens that the target settled, the draft writing the others; −1: all
 
 
 class View(msgspec.Struct, frozen=True, gc=False):
@@ -121,6 +123,9 @@ class View(msgspec.Struct, frozen=True, gc=False):
     words: str = ""
     reader: str = ""  # name and version of who read
     wording: Wording | None = None  # where it was read for this very decision
+    provisional: bool = (
+        False  # the draft has said what the target could not say in time; an amendment follows
+    )
 
 
 class Driver(msgspec.Struct, frozen=True):
@@ -177,6 +182,7 @@ class Decision(msgspec.Struct, frozen=True):
     rationale: Rationale
     circumstances: Circumstances
     verdict: Verdict
+    amends: str = ""  # id of the provisional decision that this one takes the place of
 
     @property
     def series(self) -> str:

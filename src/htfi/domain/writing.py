@@ -84,6 +84,8 @@ class Request(msgspec.Struct, frozen=True):
     max_draft: int | None = None
     top_k: int = 0  # 0 keeps all tokens
     top_p: float = 1.0
+    id: str = ""  # the same question asked again has the same; it is not answered twice
+    residency: frozenset[str] = frozenset()  # tags of data that may only go where they are admitted
 
 
 class DraftRound(msgspec.Struct, frozen=True, gc=False):
@@ -110,6 +112,13 @@ class Writing(msgspec.Struct, frozen=True):
     strategy: str = ""
     draft: str = ""  # name and version of the draft, where one guessed ahead
     rounds: tuple[DraftRound, ...] = ()  # one for each pass of the target after the prompt's
+    place: str = ""  # where it was written, where it was not here: 'cloud1, in flight'
+    num_settled: int = -1  # tokens that the target settled, the others being the draft's own; −1: all
+
+    @property
+    def is_provisional(self) -> bool:
+        """Whether the target has not said all of it; its answer comes later."""
+        return self.num_settled >= 0
 
 
 class Spoken(msgspec.Struct, frozen=True):

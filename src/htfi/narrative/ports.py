@@ -1,7 +1,7 @@
 """What the narrative room needs from outside: a reader of news, and an author of text. Wiring chooses which."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from htfi.domain.decision import View
 from htfi.domain.writing import Dialect, Refusal, Request, Spoken, Writing
@@ -44,4 +44,20 @@ class Author(Protocol):
 
     def write(self, requests: Sequence[Request]) -> list[Writing | Refusal]:
         """One answer per request, in order; what cannot be answered is refused with a reason, never raised."""
+        ...
+
+
+@runtime_checkable
+class LateAuthor(Author, Protocol):
+    """An author that keeps deadlines: what it could not finish in time it wrote provisionally, and finishes later."""
+
+    def late(self) -> list[tuple[str, Writing | Refusal]]:
+        """Answers that came since the last call, by the id of their request, without waiting; each once.
+
+        A refusal says that none will come.
+        """
+        ...
+
+    def pursue(self, requests: Sequence[Request]) -> None:
+        """Ask for answers that nobody waits for: they come late. One that is under way is not asked twice."""
         ...

@@ -1,0 +1,30 @@
+"""What is known of other nodes: their state, and the changes that people should see. Scheduling makes them, apps show
+them.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class PeerState(StrEnum):
+    """From well to gone. Slow counts as ill before dead does."""
+
+    UNKNOWN = "unknown"  # never heard of
+    WELL = "well"
+    ILL = "ill"  # answers, but slower than is usual for it, or is hot or throttled
+    DRAINING = "draining"  # finishes what it has and takes nothing new
+    SUSPECT = "suspect"  # not heard of for longer than is usual
+    DEAD = "dead"
+
+
+class PeerChange(msgspec.Struct, frozen=True, gc=False):
+    """A line for the terminal view: what happened to a peer, or what was done about it.
+
+    `what` is a state, or 'reroute', 'refused', 'leads', 'follows', 'joined', 'stale', 'reconnect'.
+    """
+
+    at_ns: int  # UTC of the node that tells
+    peer: str
+    what: str
+    words: str
