@@ -6,31 +6,11 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from htfi.apps.cli.view import LineView, LiveView, open_view
+from htfi.apps.cli.view import RUN, LineView, LiveView, open_view
 from htfi.apps.cli.view_panels import format_seconds, frame, one_line
-from htfi.apps.cli.view_state import Counters, Desk, ViewState
+from htfi.apps.cli.view_state import Counters, Desk
 from htfi.domain.decision import Regime
-
-
-class Seconds:
-    """A clock that stands still until told."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def state_of(decisions, title="sample", **counters) -> ViewState:
-    desk = Desk(title, Seconds())
-    for decision in decisions:
-        desk.note(decision)
-    return desk.snapshot(Counters(clock_ns=1_223_668_800 * 10**9, num_decisions=len(decisions), **counters))
-
-
-def text_of(lines) -> str:
-    return "\n".join(line.plain for line in lines)
+from view_states import Seconds, state_of, text_of
 
 
 @pytest.mark.parametrize("width", [40, 80, 100, 120, 160])
@@ -145,7 +125,7 @@ def test_a_pipe_gets_lines_and_a_terminal_the_live_view():
 
 def test_the_live_view_waits_an_eighth_of_a_second(make_decisions):
     seconds = Seconds()
-    with LiveView(terminal(), seconds) as view:
+    with LiveView(RUN, terminal(), seconds) as view:
         assert view.due()
         view.update(state_of(make_decisions(3)))
         seconds.now += 0.12
@@ -162,7 +142,7 @@ def test_a_slow_terminal_is_drawn_to_less_often(make_decisions):
         seconds.now += 0.1
         print_as_usual(*args, **kwargs)
 
-    view = LiveView(console, seconds)
+    view = LiveView(RUN, console, seconds)
     with view:
         view._live.console.print = print_slowly
         view.update(state_of(make_decisions(3)))
@@ -175,7 +155,7 @@ def test_a_slow_terminal_is_drawn_to_less_often(make_decisions):
 
 def test_lines_come_every_two_seconds_and_hold_no_codes(make_decisions):
     seconds, console = Seconds(), Console(file=io.StringIO(), width=40)
-    with LineView(console, seconds) as view:
+    with LineView(RUN, console, seconds) as view:
         assert not view.due()
         seconds.now += 2
         assert view.due()

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 from htfi.apps.cli.summary import Totals, score_table, summary
+from htfi.apps.cli.view_state import Counters, PeerLine
+from htfi.domain.peers import PeerState
 from htfi.forecasting.scoreboard import ScoreRow
 
 
@@ -65,3 +67,13 @@ def test_a_narrow_terminal_gets_the_ratios_alone():
     fused = next(line for line in lines if "fused" in line.plain)
     assert fused.plain.split() == ["fused", "0.960", "90.5%", "1.050", "80.0%"]
     assert max(len(line.plain) for line in lines) <= 60
+
+
+def test_the_summary_tells_where_answers_were_written_and_that_none_was_lost():
+    peer = PeerLine("cloud-a", PeerState.WELL, num_placed=120, ways={"in flight": 88, "plain": 32})
+    counters = Counters(peers=(peer,), num_alone=5, num_provisional=3, num_amended=2, num_awaited=1)
+    words = text(summary(totals(nodes=counters), 120))
+    assert "cloud-a 120 (88 in flight, 32 plain); here alone 5" in words
+    assert "3 provisional, 2 amended, 1 without the target's answer; 0 lost" in words
+    assert "placed" not in text(summary(totals(nodes=Counters()), 120))
+    assert "placed" not in text(summary(totals(), 120))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
+from htfi.apps.cli.view_state import Counters
 from htfi.apps.cli.view_text import QUIET, REGIME_STYLE, clip
 from htfi.domain.decision import Regime, Rung
 from htfi.domain.writing import Spoken
@@ -24,7 +25,7 @@ _BETTER, _WORSE = REGIME_STYLE[Regime.NORMAL], REGIME_STYLE[Regime.STRESSED]
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """A whole run in figures; `num_before` decisions were made before this start."""
+    """A whole run in figures; `num_before` decisions were made before this start. `nodes`: of a run with peers."""
 
     scores: Sequence[ScoreRow]
     num_events: int
@@ -37,10 +38,13 @@ class Totals:
     ledger_root: str
     outputs: Sequence[Path]
     spoken: Mapping[Rung, Spoken] = field(default_factory=dict[Rung, Spoken])
+    nodes: Counters | None = None
 
 
-def print_summary(console: Console, run: "Run", outputs: Sequence[Path], elapsed_s: float) -> None:
-    """Print the summary of a run that has ended; `outputs` are the files worth naming."""
+def print_summary(
+    console: Console, run: "Run", outputs: Sequence[Path], elapsed_s: float, nodes: Counters | None = None
+) -> None:
+    """Print the summary of a run that has ended; `outputs` are the files worth naming, `nodes` its last counters."""
     recorder = run.loop.recorder
     totals = Totals(
         scores=run.loop.rooms.forecaster.scores(),
@@ -54,6 +58,7 @@ def print_summary(console: Console, run: "Run", outputs: Sequence[Path], elapsed
         ledger_root=run.ledger.root().hex(),
         outputs=outputs,
         spoken=run.loop.rooms.readings.spoken,
+        nodes=nodes,
     )
     for line in summary(totals, console.width):
         console.print(line, soft_wrap=True)
@@ -113,6 +118,21 @@ def _spoken(spoken: Spoken) -> str:
     return f"{told}, {rate:.1f} by each pass of the target; {spoken.acceptance:.0%} of what was drafted stood"
 
 
+def _placed(nodes: Counters) -> list[tuple[str, str]]:
+    """Where answers were written, and what became of those that the target did not write in time."""
+    places: list[str] = []
+    for peer in nodes.peers:
+        ways = ", ".join(f"{num:,} {clip(way, 20)}" for way, num in peer.ways.items() if num)
+        if peer.num_placed:
+            places.append(f"{clip(peer.name, 40)} {peer.num_placed:,}" + (f" ({ways})" if ways else ""))
+    if nodes.num_alone:
+        places.append(f"here alone {nodes.num_alone:,}")
+    late = f"{nodes.num_provisional:,} provisional, {nodes.num_amended:,} amended"
+    if nodes.num_awaited:
+        late += f", {nodes.num_awaited:,} without the target's answer"
+    return [("placed", "; ".join(places) or "nothing"), ("late", f"{late}; {nodes.num_lost:,} lost")]
+
+
 def _facts(totals: Totals) -> list[Text]:
     num_here = totals.num_decisions - totals.num_before
     rate = num_here / totals.elapsed_s if totals.elapsed_s > 0 else 0.0
@@ -126,6 +146,8 @@ def _facts(totals: Totals) -> list[Text]:
         facts.append((rung.value, _spoken(spoken)))
         if spoken.alarm:
             facts.append(("", spoken.alarm))
+    if totals.nodes is not None and totals.nodes.peers:
+        facts += _placed(totals.nodes)
     reasons = sorted(totals.quarantine.items(), key=lambda item: -item[1])
     aside = "; ".join(f"{count:,} {clip(reason, 40)}" for reason, count in reasons)
     facts.append(

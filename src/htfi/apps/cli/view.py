@@ -1,4 +1,4 @@
-"""Shows a run as it goes: a live terminal view, or one plain line now and then. `htfi run` drives it.
+"""Shows work as it goes: a live terminal view, or one plain line now and then. The long-running commands drive it.
 
 with open_view(console, plain=False) as view:
     …
@@ -7,15 +7,18 @@ with open_view(console, plain=False) as view:
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from rich.console import Console, Group
 from rich.live import Live
+from rich.text import Text
 
+from htfi.apps.cli.view_nodes import told
 from htfi.apps.cli.view_panels import frame, one_line
 from htfi.apps.cli.view_state import ViewState
+from htfi.domain.peers import PeerChange
 
 _FRAME_S = 1 / 8
 _LINE_S = 2.0
@@ -23,7 +26,30 @@ _SHARE_OF_TIME = 0.05  # drawing may take this much of the one core that the loo
 _COLUMNS_MAX = 160
 
 
-class View(Protocol):
+class Shown(Protocol):
+    """What is shown of every node."""
+
+    @property
+    def changes(self) -> tuple[PeerChange, ...]:
+        """The last few of its peers, oldest first."""
+        ...
+
+
+State = TypeVar("State", bound=Shown)
+Asked = TypeVar("Asked", bound=Shown, contravariant=True)
+
+
+class Look(NamedTuple, Generic[State]):
+    """How a state is drawn on a terminal of so many columns and lines, and said in one plain line."""
+
+    frame: Callable[[State, int, int], list[Text]]
+    one_line: Callable[[State], str]
+
+
+RUN = Look(frame, one_line)
+
+
+class View(Protocol[Asked]):
     """Where frames go."""
 
     def __enter__(self) -> Self: ...
@@ -36,20 +62,29 @@ class View(Protocol):
         """Whether a frame is wanted now; cheap enough to ask after every event."""
         ...
 
-    def update(self, state: ViewState) -> None: ...
+    def update(self, state: Asked) -> None: ...
 
 
-def open_view(console: Console, plain: bool, now_s: Callable[[], float] = time.monotonic) -> View:
-    """The live view on a terminal, plain lines elsewhere or when asked for."""
+def open_view(console: Console, plain: bool, now_s: Callable[[], float] = time.monotonic) -> View[ViewState]:
+    """A run's view: live on a terminal, plain lines elsewhere or when asked for."""
+    return open_look(RUN, console, plain, now_s)
+
+
+def open_look(
+    look: Look[State], console: Console, plain: bool, now_s: Callable[[], float] = time.monotonic
+) -> View[State]:
     if plain or not console.is_terminal or console.is_dumb_terminal:
-        return LineView(console, now_s)
-    return LiveView(console, now_s)
+        return LineView(look, console, now_s)
+    return LiveView(look, console, now_s)
 
 
-class LiveView:
+class LiveView(Generic[State]):
     """Redraws in place at most 8 times a second, less often where drawing is slow. The last frame stays."""
 
-    def __init__(self, console: Console, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, look: Look[State], console: Console, now_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._look = look
         self._console = console
         self._now_s = now_s
         self._next_s = 0.0
@@ -67,21 +102,25 @@ class LiveView:
     def due(self) -> bool:
         return self._now_s() >= self._next_s
 
-    def update(self, state: ViewState) -> None:
+    def update(self, state: State) -> None:
         started_s = self._now_s()
         width, height = self._console.size
-        lines = frame(state, min(width, _COLUMNS_MAX), height - 1)
+        lines = self._look.frame(state, min(width, _COLUMNS_MAX), height - 1)
         self._live.update(Group(*lines), refresh=True)
         ended_s = self._now_s()
         self._next_s = ended_s + max(_FRAME_S, (ended_s - started_s) / _SHARE_OF_TIME)
 
 
-class LineView:
-    """Prints one line every two seconds."""
+class LineView(Generic[State]):
+    """Prints one line every two seconds, and before it what has changed among peers since the one before."""
 
-    def __init__(self, console: Console, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, look: Look[State], console: Console, now_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._look = look
         self._console = console
         self._now_s = now_s
+        self._told: PeerChange | None = None
         self._next_s = now_s() + _LINE_S
 
     def __enter__(self) -> Self:
@@ -94,6 +133,20 @@ class LineView:
     def due(self) -> bool:
         return self._now_s() >= self._next_s
 
-    def update(self, state: ViewState) -> None:
-        self._console.print(one_line(state), markup=False, highlight=False, soft_wrap=True)
+    def update(self, state: State) -> None:
+        for change in _after(state.changes, self._told):
+            self._say(told(change))
+            self._told = change
+        self._say(self._look.one_line(state))
         self._next_s = self._now_s() + _LINE_S
+
+    def _say(self, line: str) -> None:
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _after(changes: Sequence[PeerChange], last: PeerChange | None) -> Sequence[PeerChange]:
+    """Those that follow `last`; all where so much has happened that it is no longer among them."""
+    for k in range(len(changes) - 1, -1, -1):
+        if changes[k] == last:
+            return changes[k + 1 :]
+    return changes

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 from rich.text import Text
 
-from htfi.apps.cli.view_state import SEVERITY, SeriesView, ViewState
+from htfi.apps.cli.view_nodes import count_states, nodes
+from htfi.apps.cli.view_state import SEVERITY, SeriesView, Standing, ViewState
 from htfi.apps.cli.view_text import (
     INNER,
     QUIET,
@@ -29,13 +30,20 @@ _CHART_ROWS, _CHART_ROWS_LEAST = 16, 6
 _TABLE_EXTRA = 4  # a blank line, the head, the count of the rest, the legend
 _ROWS_BEFORE_CHART = 8  # a chart must leave room for so many series
 _WHY_LINES = 3
+_STANDING = {Standing.FINAL: " ", Standing.PROVISIONAL: "~", Standing.AMENDED: "✓"}
 _BAR_DONE, _BAR_LEFT = "━", "─"
 
 
 def frame(state: ViewState, width: int, height: int) -> list[Text]:
     """The whole view, at most `height` lines of at most `width` columns."""
     top = [_title_line(state, width), _counter_line(state, width)]
-    bottom = _footer(state, width)
+    counters = state.counters
+    bottom = [
+        *nodes(
+            counters.peers, counters.changes, counters.num_alone, state.utc_ns, width, max(5, height // 3)
+        ),
+        *_footer(state, width),
+    ]
     room = height - len(top) - len(bottom)
     middle: list[Text] = []
     if state.series:
@@ -64,8 +72,22 @@ def one_line(state: ViewState) -> str:
         f"ledger {counters.ledger_size:,} {counters.ledger_root[:8]}".rstrip(),
         f"{sum(counters.quarantine.values()):,} quarantined",
         f"{counters.num_withheld:,} withheld" if counters.num_withheld else "",
+        *(f"{num:,} {name}" for name, num in _late(state)),
+        f"nodes {count_states(counters.peers)}" if counters.peers else "",
     ]
     return "  ".join(part for part in parts if part)
+
+
+def _late(state: ViewState) -> list[tuple[str, int]]:
+    """What the target could not say in time, where there was any of it."""
+    counters = state.counters
+    nums = {
+        "provisional": counters.num_provisional,
+        "amended": counters.num_amended,
+        "awaited": counters.num_awaited,
+        "lost": counters.num_lost,
+    }
+    return [(name, num) for name, num in nums.items() if num]
 
 
 def _rate(per_s: float) -> str:
@@ -119,6 +141,7 @@ def _counter_line(state: ViewState, width: int) -> Text:
     ]
     if counters.num_withheld:
         facts.append(("withheld", f"{counters.num_withheld:,}", ""))
+    facts += [(name, f"{num:,}", "") for name, num in _late(state)]
     for name, value, aside in facts:
         text.append(f"{name} ", QUIET)
         text.append(value)
@@ -141,6 +164,8 @@ def _chart_title(series: SeriesView) -> Text:
     text.append(f"  {format_price(series.last_price)}  ")
     text.append(format_percent(series.change), _move_style(series.change))
     text.append(f"  ■ {series.regime.value}", REGIME_STYLE[series.regime])
+    if series.standing is not Standing.FINAL:
+        text.append(f"  {_STANDING[series.standing]} {series.standing.value}", "bold")
     text.append(f"   next {series.horizons[-1]} bars: outer band 90%, inner 50%", QUIET)
     return text
 
@@ -170,7 +195,8 @@ def _table(state: ViewState, width: int, room: int) -> list[Text]:
     lines = [Text(), Text(head, QUIET)]
     for series in shown:
         row = Text(
-            f"{_LEFT}{clip(series.name, name_width):<{name_width}}  {format_price(series.last_price):>11}  "
+            f"{_LEFT}{clip(series.name, name_width):<{name_width}} {_STANDING[series.standing]}"
+            f"{format_price(series.last_price):>11}  "
         )
         row.append(f"{format_percent(series.change):>8}  ", _move_style(series.change))
         row.append(f"■ {series.regime.value:<10}", REGIME_STYLE[series.regime])
@@ -184,13 +210,23 @@ def _table(state: ViewState, width: int, room: int) -> list[Text]:
     rest = state.num_series - num_rows
     if rest > 0:
         lines.append(Text(f"{_LEFT}and {rest:,} more, calmer", QUIET))
+    marks = _marks({series.standing for series in shown})
     if wide:
-        lines.append(_legend(styles, shown[0].weights))
+        lines.append(_legend(styles, shown[0].weights, marks))
+    elif marks:
+        lines.append(Text(f"{_LEFT}{marks}", QUIET))
     return lines
 
 
-def _legend(styles: Mapping[str, str], weights: Mapping[str, float]) -> Text:
-    text = Text(f"{_LEFT}weights of the first row  ", QUIET)
+def _marks(standings: set[Standing]) -> str:
+    """What the marks beside names mean, those that are used."""
+    told = {Standing.PROVISIONAL: "provisional, the draft's alone", Standing.AMENDED: "amended by the target"}
+    return "  ".join(f"{_STANDING[mark]} {words}" for mark, words in told.items() if mark in standings)
+
+
+def _legend(styles: Mapping[str, str], weights: Mapping[str, float], marks: str) -> Text:
+    text = Text(f"{_LEFT}{marks}   " if marks else _LEFT, QUIET)
+    text.append("weights of the first row  ", QUIET)
     for name, style in styles.items():
         text.append("━━ ", style).append(f"{clip(name, 20)} {weights.get(name, 0.0):.0%}  ", QUIET)
     return text

@@ -7,8 +7,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from htfi.domain.decision import Decision, Regime
+from htfi.domain.peers import PeerChange, PeerState
 from htfi.narrative.rationale import tell_view
 
 HISTORY_BARS = 240
@@ -16,6 +18,14 @@ SHOWN_SERIES = 60
 BAND_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 SEVERITY = {Regime.CALM: 0, Regime.NORMAL: 1, Regime.STRESSED: 2, Regime.SHOCK: 3}
 _RATE_SPAN_S = 3.0
+
+
+class Standing(StrEnum):
+    """Whether the newest decision on a series may still change."""
+
+    FINAL = ""
+    PROVISIONAL = "provisional"  # the draft has said what the target could not say in time
+    AMENDED = "amended"  # the target has spoken since
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +40,35 @@ class SeriesView:
     bands: tuple[tuple[float, ...], ...]
     history: tuple[float, ...]
     weights: Mapping[str, float]
+    standing: Standing = Standing.FINAL
+
+
+@dataclass(frozen=True, slots=True)
+class PeerLine:
+    """Another node as it is now; None where a figure is not known.
+
+    `num_placed` requests were placed there in this run, by each of `ways` so many: 'in flight', 'lock-step',
+    'cloud', 'plain'.
+    """
+
+    name: str
+    state: PeerState
+    rtt_p50_ms: float | None = None
+    rtt_p95_ms: float | None = None
+    num_queued: int | None = None
+    step_ms: float | None = None
+    temperature_c: float | None = None
+    num_placed: int = 0
+    ways: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What the loop counts. `fraction_done` is None on a stream without a known end."""
+    """What the loop counts. `fraction_done` is None on a stream without a known end.
+
+    From `peers` on: for a run with other nodes. `changes` are the last few, oldest first; `num_alone` requests were
+    answered here alone, `num_awaited` amendments are still to come, `num_lost` requests got no answer at all.
+    """
 
     clock_ns: int = 0
     num_events: int = 0
@@ -45,6 +79,13 @@ class Counters:
     quarantine: Mapping[str, int] = field(default_factory=dict[str, int])
     headline: str = ""
     fraction_done: float | None = None
+    peers: tuple[PeerLine, ...] = ()
+    changes: tuple[PeerChange, ...] = ()
+    num_alone: int = 0
+    num_provisional: int = 0
+    num_amended: int = 0
+    num_awaited: int = 0
+    num_lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +101,37 @@ class ViewState:
     events_per_s: float = 0.0
     decisions_per_s: float = 0.0
     eta_s: float | None = None
+    utc_ns: int = 0  # of this machine, for the ages of changes
+
+    @property
+    def changes(self) -> tuple[PeerChange, ...]:
+        return self.counters.changes
 
 
 class Desk:
     """Remembers the latest decision and the recent prices of every series."""
 
-    def __init__(self, title: str, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        title: str,
+        now_s: Callable[[], float] = time.monotonic,
+        utc_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
         self._title = title
         self._now_s = now_s
+        self._utc_ns = utc_ns
         self._latest: dict[str, Decision] = {}
         self._prices: dict[str, deque[float]] = {}
         self._marks: deque[tuple[float, int, int]] = deque()
         self._start: tuple[float, float] | None = None
 
     def note(self, decision: Decision) -> None:
-        """Remember one decision, released or not."""
+        """Remember one decision, released or not. An amendment takes its place, unless the series has gone on."""
         name = decision.series
+        if decision.amends:
+            if name in self._latest and self._latest[name].id == decision.amends:
+                self._latest[name] = decision
+            return
         prices = self._prices.get(name)
         if prices is None:
             prices = self._prices[name] = deque(maxlen=HISTORY_BARS)
@@ -101,6 +157,7 @@ class Desk:
             events_per_s=(counters.num_events - events) / span_s,
             decisions_per_s=(counters.num_decisions - decisions) / span_s,
             eta_s=self._eta_s(counters.fraction_done, now_s),
+            utc_ns=self._utc_ns(),
         )
 
     def _reading(self, name: str) -> str:
@@ -142,6 +199,7 @@ class Desk:
             ),
             history=tuple(prices),
             weights={expert: weights[0] for expert, weights in forecast.weights.items()},
+            standing=_standing(decision),
         )
 
 
@@ -154,6 +212,12 @@ def quantile_at(level: float, levels: tuple[float, ...], quantiles: list[float])
             share = (level - levels[k - 1]) / (upper - levels[k - 1])
             return quantiles[k - 1] + share * (quantiles[k] - quantiles[k - 1])
     return quantiles[-1]
+
+
+def _standing(decision: Decision) -> Standing:
+    if decision.view is not None and decision.view.provisional:
+        return Standing.PROVISIONAL
+    return Standing.AMENDED if decision.amends else Standing.FINAL
 
 
 def _change(prices: deque[float]) -> float:

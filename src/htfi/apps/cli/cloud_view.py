@@ -1,0 +1,233 @@
+"""What `htfi cloud` shows of itself: how busy it is, for whom, and how its peers are.
+
+The command fills `CloudCounters`:
+
+desk = CloudDesk("cloud-a → 0.0.0.0:7443")
+with open_cloud_view(console, plain) as view:
+    …
+    if view.due():
+        view.update(desk.snapshot(counters))
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.text import Text
+
+from htfi.apps.cli.view import Look, View, open_look
+from htfi.apps.cli.view_nodes import count_states, nodes
+from htfi.apps.cli.view_panels import format_seconds
+from htfi.apps.cli.view_state import PeerLine
+from htfi.apps.cli.view_text import INNER, QUIET, REGIME_STYLE, clip
+from htfi.domain.decision import Regime
+from htfi.domain.peers import PeerChange
+
+_LEFT = " "
+_RATE_SPAN_S = 3.0
+_NAME_LEAST, _NAME_MOST = 8, 24
+
+
+@dataclass(frozen=True, slots=True)
+class TenantLine:
+    """One edge, or whoever its requests are for: totals since the start; p95 of the time to a whole answer."""
+
+    name: str
+    num_open: int = 0
+    num_requests: int = 0
+    num_tokens: int = 0
+    num_refused: int = 0
+    p95_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CloudCounters:
+    """What a cloud counts. `num_rows` of at most `num_rows_most` are in work, `num_queued` wait for room.
+
+    `num_tokens` were settled, of `num_drafted` guesses verified `num_stood` stood; totals since the start.
+    `refused` counts by reason.
+    """
+
+    model: str = ""
+    num_streams: int = 0
+    num_rows: int = 0
+    num_rows_most: int = 0
+    num_queued: int = 0
+    num_requests: int = 0
+    num_answers: int = 0
+    num_tokens: int = 0
+    num_drafted: int = 0
+    num_stood: int = 0
+    step_ms: float | None = None
+    temperature_c: float | None = None
+    is_draining: bool = False
+    refused: Mapping[str, int] = field(default_factory=dict[str, int])
+    tenants: tuple[TenantLine, ...] = ()
+    peers: tuple[PeerLine, ...] = ()
+    changes: tuple[PeerChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CloudState:
+    """One frame."""
+
+    title: str
+    counters: CloudCounters
+    up_s: float = 0.0
+    tokens_per_s: float = 0.0
+    answers_per_s: float = 0.0
+    utc_ns: int = 0
+
+    @property
+    def changes(self) -> tuple[PeerChange, ...]:
+        return self.counters.changes
+
+
+class CloudDesk:
+    """Makes frames of counters: remembers a few of them for rates."""
+
+    def __init__(
+        self,
+        title: str,
+        now_s: Callable[[], float] = time.monotonic,
+        utc_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._title = title
+        self._now_s = now_s
+        self._utc_ns = utc_ns
+        self._start_s = now_s()
+        self._marks: deque[tuple[float, int, int]] = deque()
+
+    def snapshot(self, counters: CloudCounters) -> CloudState:
+        """The frame for now."""
+        now_s = self._now_s()
+        self._marks.append((now_s, counters.num_tokens, counters.num_answers))
+        while len(self._marks) > 2 and self._marks[1][0] <= now_s - _RATE_SPAN_S:
+            self._marks.popleft()
+        since_s, tokens, answers = self._marks[0]
+        span_s = max(now_s - since_s, 1e-9)
+        return CloudState(
+            title=self._title,
+            counters=counters,
+            up_s=now_s - self._start_s,
+            tokens_per_s=(counters.num_tokens - tokens) / span_s,
+            answers_per_s=(counters.num_answers - answers) / span_s,
+            utc_ns=self._utc_ns(),
+        )
+
+
+def open_cloud_view(
+    console: Console, plain: bool, now_s: Callable[[], float] = time.monotonic
+) -> View[CloudState]:
+    """Live on a terminal, plain lines elsewhere or when asked for."""
+    return open_look(Look(cloud_frame, cloud_line), console, plain, now_s)
+
+
+def cloud_frame(state: CloudState, width: int, height: int) -> list[Text]:
+    """The whole view, at most `height` lines of at most `width` columns."""
+    counters = state.counters
+    lines = [_title(state, width), _work(state), _done(state)]
+    if counters.refused:
+        told = ", ".join(
+            f"{clip(why, 30)} {num:,}"
+            for why, num in sorted(counters.refused.items(), key=lambda item: -item[1])
+        )
+        lines.append(Text(f"{_LEFT}refused ", QUIET).append(told, REGIME_STYLE[Regime.STRESSED]))
+    panel = nodes(counters.peers, counters.changes, 0, state.utc_ns, width, max(5, height // 2 - len(lines)))
+    lines += _tenants(counters.tenants, width, height - len(lines) - len(panel))
+    lines = [*lines, *panel][:height]
+    for line in lines:
+        line.truncate(width)
+        line.no_wrap = True
+    return lines
+
+
+def cloud_line(state: CloudState) -> str:
+    """The view where there is no terminal: one plain line."""
+    counters = state.counters
+    parts = [
+        "draining" if counters.is_draining else "",
+        f"up {format_seconds(state.up_s)}",
+        f"{counters.num_streams:,} streams",
+        f"{counters.num_rows:,} of {counters.num_rows_most:,} rows",
+        f"{counters.num_queued:,} queued",
+        f"{counters.num_answers:,} answers",
+        f"{counters.num_tokens:,} tokens ({state.tokens_per_s:,.0f}/s)",
+        f"{sum(counters.refused.values()):,} refused" if counters.refused else "",
+        f"nodes {count_states(counters.peers)}" if counters.peers else "",
+    ]
+    return "  ".join(part for part in parts if part)
+
+
+def _title(state: CloudState, width: int) -> Text:
+    text = Text(_LEFT)
+    text.append("HTFI cloud", "bold")
+    text.append(f"  {clip(state.title, max(8, width // 2))}  ", QUIET)
+    text.append(f"up {format_seconds(state.up_s)}", "bold")
+    if state.counters.is_draining:
+        text.append("  ◔ draining", f"bold {INNER}")
+    return text.append(f"  {clip(state.counters.model, 60)}", QUIET)
+
+
+def _work(state: CloudState) -> Text:
+    counters = state.counters
+    text = Text(f"{_LEFT}rows ", QUIET).append(f"{counters.num_rows:,}")
+    cells = 12
+    reached = round(cells * min(1.0, counters.num_rows / max(1, counters.num_rows_most)))
+    text.append(f" of {counters.num_rows_most:,} ", QUIET)
+    text.append("━" * reached, INNER).append("─" * (cells - reached), QUIET)
+    facts = [("queue", f"{counters.num_queued:,}"), ("streams", f"{counters.num_streams:,}")]
+    if counters.step_ms is not None:
+        facts.append(("step", f"{counters.step_ms:.1f} ms"))
+    if counters.temperature_c is not None:
+        facts.append(("temperature", f"{counters.temperature_c:.0f} °C"))
+    return _append(text, facts)
+
+
+def _done(state: CloudState) -> Text:
+    counters = state.counters
+    facts = [
+        ("verified", f"{state.tokens_per_s:,.0f} tokens/s"),
+        ("answers", f"{counters.num_answers:,} of {counters.num_requests:,}"),
+        ("tokens", f"{counters.num_tokens:,}"),
+    ]
+    if counters.num_drafted:
+        facts.append(("guesses stood", f"{counters.num_stood / counters.num_drafted:.0%}"))
+    return _append(Text(_LEFT.rstrip()), facts)
+
+
+def _append(text: Text, facts: list[tuple[str, str]]) -> Text:
+    for name, value in facts:
+        text.append(f"{'   ' if text.plain else _LEFT}{name} ", QUIET).append(value)
+    return text
+
+
+def _tenants(tenants: tuple[TenantLine, ...], width: int, room: int) -> list[Text]:
+    """The busiest first, and a last line for those without room."""
+    if not tenants or room < 3:
+        return []
+    ranked = sorted(tenants, key=lambda tenant: (-tenant.num_open, -tenant.num_tokens, tenant.name))
+    shown = ranked if len(ranked) <= room - 2 else ranked[: max(1, room - 3)]
+    name_width = min(_NAME_MOST, max(_NAME_LEAST, *(len(tenant.name) for tenant in shown)))
+    most = max(tenant.num_tokens for tenant in ranked)
+    bar_width = max(0, min(30, width - name_width - 54))
+    head = (
+        f"{_LEFT}{'tenants':<{name_width}}{'open':>7}{'requests':>10}{'tokens':>12}{'refused':>9}{'p95':>11}"
+    )
+    lines = [Text(), Text(head, QUIET)]
+    for tenant in shown:
+        late = f"{tenant.p95_ms:,.1f} ms" if tenant.p95_ms is not None else "–"
+        line = Text(f"{_LEFT}{clip(tenant.name, name_width):<{name_width}}{tenant.num_open:>7,}")
+        line.append(f"{tenant.num_requests:>10,}{tenant.num_tokens:>12,}")
+        line.append(
+            f"{tenant.num_refused:>9,}", REGIME_STYLE[Regime.STRESSED] if tenant.num_refused else QUIET
+        )
+        line.append(f"{late:>11}  ").append("━" * round(bar_width * tenant.num_tokens / max(1, most)), INNER)
+        lines.append(line)
+    if len(shown) < len(ranked):
+        rest = ranked[len(shown) :]
+        tokens = sum(tenant.num_tokens for tenant in rest)
+        lines.append(Text(f"{_LEFT}and {len(rest):,} more with {tokens:,} tokens", QUIET))
+    return lines

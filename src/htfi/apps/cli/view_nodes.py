@@ -1,0 +1,161 @@
+"""The panel of other nodes: how each is, what was placed there, what lately changed. Edge and cloud views show it."""
+
+from collections.abc import Mapping, Sequence
+
+from rich.text import Text
+
+from htfi.apps.cli.view_state import PeerLine
+from htfi.apps.cli.view_text import INNER, QUIET, REGIME_STYLE, clip
+from htfi.domain.decision import Regime
+from htfi.domain.peers import PeerChange, PeerState
+from htfi.domain.time import NS_PER_S, format_ns
+
+_LEFT = " "
+_GOOD, _WARNING, _BAD = REGIME_STYLE[Regime.NORMAL], REGIME_STYLE[Regime.STRESSED], REGIME_STYLE[Regime.SHOCK]
+_LOOK = {
+    PeerState.WELL: ("●", _GOOD),
+    PeerState.ILL: ("◐", _WARNING),
+    PeerState.DRAINING: ("◔", INNER),
+    PeerState.SUSPECT: ("◌", _WARNING),
+    PeerState.DEAD: ("✕", _BAD),
+    PeerState.UNKNOWN: ("○", QUIET),
+}
+# what a person should see first
+_URGENCY = {state: k for k, state in enumerate((
+    PeerState.DEAD, PeerState.SUSPECT, PeerState.ILL, PeerState.DRAINING, PeerState.UNKNOWN, PeerState.WELL
+))}  # fmt: skip
+_CHANGE_STYLE = {
+    **{state.value: style for state, (_, style) in _LOOK.items()},
+    "reroute": _WARNING,
+    "refused": _WARNING,
+    "stale": QUIET,
+    "leads": INNER,
+    "follows": INNER,
+    "joined": _GOOD,
+    "reconnect": _GOOD,
+}
+_NUM_CHANGES = 4
+_NAME_LEAST, _NAME_NARROW, _NAME_MOST = 8, 14, 24
+_WIDE = 100
+
+
+def nodes(
+    peers: Sequence[PeerLine],
+    changes: Sequence[PeerChange],
+    num_alone: int,
+    utc_ns: int,
+    width: int,
+    room: int,
+) -> list[Text]:
+    """At most `room` lines, a blank one first; none where there are no peers. The least well stand first."""
+    if not peers or room < 3:
+        return []
+    num_told = min(len(changes), _NUM_CHANGES, max(0, (room - 2) // 2))
+    rest = room - 2 - num_told
+    ranked = sorted(peers, key=lambda peer: (_URGENCY[peer.state], -peer.num_placed, peer.name))
+    has_more = len(ranked) > rest
+    shown = ranked[: max(1, rest - 1) if has_more else rest]
+    lines = [Text(), *_rows(shown, width)]
+    if len(ranked) > len(shown):
+        lines.append(_more(ranked[len(shown) :], num_alone))
+    elif num_alone and len(lines) + num_told < room:
+        lines.append(Text(f"{_LEFT}here alone: {num_alone:,}", QUIET))
+    lines += [_change_line(change, utc_ns, width) for change in reversed(changes[len(changes) - num_told :])]
+    return lines[:room]
+
+
+def count_states(peers: Sequence[PeerLine]) -> str:
+    """'2 well, 1 dead', the worst first."""
+    nums: dict[PeerState, int] = {}
+    for peer in sorted(peers, key=lambda peer: _URGENCY[peer.state]):
+        nums[peer.state] = nums.get(peer.state, 0) + 1
+    return ", ".join(f"{num} {state.value}" for state, num in nums.items())
+
+
+def told(change: PeerChange) -> str:
+    """A change as one plain line with its time, for output that is not a terminal."""
+    stamp = format_ns(change.at_ns // NS_PER_S * NS_PER_S).replace("T", " ").replace("Z", " UTC")
+    return (
+        f"{stamp}  node {clip(change.peer, 60)}: {clip(change.what, 20)}  {clip(change.words, 200)}".rstrip()
+    )
+
+
+def _rows(peers: Sequence[PeerLine], width: int) -> list[Text]:
+    """A head and a row a peer. What no peer has takes no room: a cloud places nothing, few know their temperature."""
+    has_heat = any(peer.temperature_c is not None for peer in peers)
+    has_placed = any(peer.num_placed for peer in peers)
+    most = _NAME_MOST if width >= _WIDE else _NAME_NARROW
+    name_width = min(most, max(_NAME_LEAST, *(len(peer.name) for peer in peers)))
+    head = f"{_LEFT}{'nodes':<{name_width}}  {'state':<10}{'RTT p50/p95':>13}{'queue':>7}{'step':>9}"
+    head += f"{'temp':>6}" if has_heat else ""
+    head += f"{'asked':>8}  ways" if has_placed else ""
+    lines = [Text(head, QUIET)]
+    for peer in peers:
+        mark, style = _LOOK[peer.state]
+        line = Text(f"{_LEFT}{clip(peer.name, name_width):<{name_width}}  ")
+        line.append(f"{mark} {peer.state.value:<8}", style)
+        line.append(f"{_rtt(peer):>13}{_or_dash(peer.num_queued):>7}{_ms(peer.step_ms):>9}")
+        if has_heat:
+            hot = f"{peer.temperature_c:.0f}°" if peer.temperature_c is not None else "–"
+            line.append(f"{hot:>6}")
+        if has_placed:
+            line.append(f"{peer.num_placed:>8,}  ")
+            line.append(_ways(peer.ways, width - len(line.plain)), QUIET)
+        lines.append(line)
+    return lines
+
+
+def _rtt(peer: PeerLine) -> str:
+    if peer.rtt_p50_ms is None:
+        return "–"
+    return (
+        f"{_figure(peer.rtt_p50_ms)}/{_figure(peer.rtt_p95_ms)} ms"
+        if peer.rtt_p95_ms is not None
+        else _ms(peer.rtt_p50_ms)
+    )
+
+
+def _ms(value: float | None) -> str:
+    return "–" if value is None else f"{_figure(value)} ms"
+
+
+def _figure(value: float) -> str:
+    return f"{value:.1f}" if value < 10 else f"{value:.0f}"
+
+
+def _or_dash(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"
+
+
+def _ways(ways: Mapping[str, int], width: int) -> str:
+    """The ways that were used, the most used first, as many as fit."""
+    text = ""
+    for name, num in sorted(ways.items(), key=lambda item: -item[1]):
+        more = f"{', ' if text else ''}{clip(name, 16)} {num:,}"
+        if num and len(text) + len(more) <= width:
+            text += more
+    return text
+
+
+def _more(peers: Sequence[PeerLine], num_alone: int) -> Text:
+    alone = f"; here alone: {num_alone:,}" if num_alone else ""
+    return Text(f"{_LEFT}and {len(peers):,} more: {count_states(peers)}{alone}", QUIET)
+
+
+def _change_line(change: PeerChange, utc_ns: int, width: int) -> Text:
+    line = Text(f"{_LEFT}{_age(utc_ns - change.at_ns):>8}  ", QUIET)
+    line.append(f"{clip(change.what, 10):<10}", _CHANGE_STYLE.get(change.what, ""))
+    line.append(f" {clip(change.peer, 20)}  ")
+    line.append(clip(change.words, max(0, width - len(line.plain))), QUIET)
+    return line
+
+
+def _age(age_ns: int) -> str:
+    """'now', '12 s ago', '3 min ago', '2 h ago'. A clock that was set back makes nothing older than now."""
+    seconds = max(0, age_ns) // NS_PER_S
+    if seconds < 1:
+        return "now"
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return f"{seconds} s ago"
