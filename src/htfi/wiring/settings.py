@@ -23,10 +23,12 @@ from htfi.market.config import MarketConfig
 from htfi.narrative.config import NarrativeConfig
 from htfi.pipeline.config import PipelineConfig
 from htfi.scheduling.config import FidelityConfig
+from htfi.wiring.cluster import ClusterConfig
 from htfi.wiring.models import ModelsConfig
 
 ENV_PREFIX = "HTFI_"
 _SHAPING_DECODING = ("block_tokens", "strategy", "lookahead", "max_draft", "plain_above", "max_batch")
+_ELSEWHERE = ("cluster",)  # tables of how work is shared among machines
 SETTINGS = "settings.json"  # where a run leaves those it was made under
 
 
@@ -42,6 +44,7 @@ class Settings:
     scheduling: FidelityConfig = field(default_factory=FidelityConfig)
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     pipeline: PipelineConfig = field(default_factory=PipelineConfig)
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
 
 
 def load_settings(
@@ -61,9 +64,12 @@ def override(settings: Settings, table: str, **values: Any) -> Settings:
 
 def encode_settings(settings: Settings) -> bytes:
     """What shapes a decision, as canonical JSON. How decisions are grouped and saved does not, nor how much
-    memory models may take; where a model lies does not either: decisions name it by its digest.
+    memory models may take; where a model lies does not either: decisions name it by its digest. Nor do other machines:
+    a decision tells where its words were written.
     """
     shaping = asdict(settings)
+    for table in _ELSEWHERE:
+        del shaping[table]
     shaping["models"] = {"engine": settings.models.engine, "precision": settings.models.precision}
     decoding = settings.decoding
     shaping["decoding"] = {key: getattr(decoding, key) for key in _SHAPING_DECODING}
