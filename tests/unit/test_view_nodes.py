@@ -30,7 +30,7 @@ def plain(lines) -> list[str]:
 
 
 def panel(peers=PEERS, changes=CHANGES, width=100, room=12, num_alone=0):
-    return plain(nodes(peers, changes, num_alone, NOW_NS, width, room))
+    return plain(nodes(peers, changes, [("here alone", num_alone)], NOW_NS, width, room))
 
 
 def test_a_run_without_peers_has_no_panel():
@@ -96,11 +96,25 @@ def test_a_frame_with_peers_never_exceeds_its_terminal(make_decisions, width, he
     assert max(cell_len(line.plain) for line in lines) <= width
 
 
+def test_what_the_target_could_not_write_in_time_is_summed_up_in_the_panel(make_decisions):
+    counts = {"num_alone": 7, "num_provisional": 3, "num_amended": 2}
+    text = text_of(frame(state_of(make_decisions(2), peers=PEERS, **counts), 80, 24))
+    assert text.count("provisional") == 1
+    assert "here alone 7   provisional 3   amended 2\n" in text
+    assert "lost" not in text
+
+
+def test_ways_that_do_not_fit_leave_an_ellipsis_and_never_the_lesser_ones():
+    (row,) = [line for line in panel((PEER,), (), width=76)[2:] if "cloud-a" in line]
+    assert row.endswith("in flight 88, …")
+
+
 def test_peers_without_room_are_counted_by_state():
     peers = tuple(PeerLine(f"c{k}", PeerState.WELL if k else PeerState.DEAD) for k in range(30))
     told = "\n".join(panel(peers, (), room=8, num_alone=7))
     assert "✕ dead" in told
-    assert "and 25 more: 25 well; here alone: 7" in told
+    assert "and 26 more: 26 well" in told
+    assert "here alone 7" in told
 
 
 def test_text_of_peers_cannot_send_escape_codes(make_decisions):

@@ -28,6 +28,7 @@ from htfi.domain.peers import PeerChange
 _LEFT = " "
 _RATE_SPAN_S = 3.0
 _NAME_LEAST, _NAME_MOST = 8, 24
+_TENANTS_FIRST = 8  # that have room before all peers have
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,9 @@ def cloud_frame(state: CloudState, width: int, height: int) -> list[Text]:
             for why, num in sorted(counters.refused.items(), key=lambda item: -item[1])
         )
         lines.append(Text(f"{_LEFT}refused ", QUIET).append(told, REGIME_STYLE[Regime.STRESSED]))
-    panel = nodes(counters.peers, counters.changes, 0, state.utc_ns, width, max(5, height // 2 - len(lines)))
+    half = height // 2 - len(lines)
+    spare = height - len(lines) - 2 - min(_TENANTS_FIRST, len(counters.tenants))
+    panel = nodes(counters.peers, counters.changes, (), state.utc_ns, width, max(5, half, spare))
     lines += _tenants(counters.tenants, width, height - len(lines) - len(panel))
     lines = [*lines, *panel][:height]
     for line in lines:
@@ -182,7 +185,7 @@ def _work(state: CloudState) -> Text:
     if counters.step_ms is not None:
         facts.append(("step", f"{counters.step_ms:.1f} ms"))
     if counters.temperature_c is not None:
-        facts.append(("temperature", f"{counters.temperature_c:.0f} °C"))
+        facts.append(("temp", f"{counters.temperature_c:.0f}°"))
     return _append(text, facts)
 
 
@@ -194,7 +197,7 @@ def _done(state: CloudState) -> Text:
         ("tokens", f"{counters.num_tokens:,}"),
     ]
     if counters.num_drafted:
-        facts.append(("guesses stood", f"{counters.num_stood / counters.num_drafted:.0%}"))
+        facts.append(("stood", f"{counters.num_stood / counters.num_drafted:.0%}"))
     return _append(Text(_LEFT.rstrip()), facts)
 
 

@@ -35,33 +35,38 @@ _CHANGE_STYLE = {
     "reconnect": _GOOD,
 }
 _NUM_CHANGES = 4
-_NAME_LEAST, _NAME_NARROW, _NAME_MOST = 8, 14, 24
+_NAME_LEAST, _NAME_NARROW, _NAME_MOST = 8, 13, 24
 _WIDE = 100
 
 
 def nodes(
     peers: Sequence[PeerLine],
     changes: Sequence[PeerChange],
-    num_alone: int,
+    totals: Sequence[tuple[str, int]],
     utc_ns: int,
     width: int,
     room: int,
 ) -> list[Text]:
-    """At most `room` lines, a blank one first; none where there are no peers. The least well stand first."""
+    """At most `room` lines, a blank one first; none where there are no peers. The least well stand first.
+
+    `totals` are of all nodes together, each with its name; one that is nought is not told.
+    """
     if not peers or room < 3:
         return []
-    num_told = min(len(changes), _NUM_CHANGES, max(0, (room - 2) // 2))
-    rest = room - 2 - num_told
+    summed = "   ".join(f"{name} {num:,}" for name, num in totals if num)
+    room -= 2 + bool(summed)
+    num_told = min(len(changes), _NUM_CHANGES, room // 2)
+    room -= num_told
     ranked = sorted(peers, key=lambda peer: (_URGENCY[peer.state], -peer.num_placed, peer.name))
-    has_more = len(ranked) > rest
-    shown = ranked[: max(1, rest - 1) if has_more else rest]
+    shown = ranked if len(ranked) <= room else ranked[: max(1, room - 1)]
     lines = [Text(), *_rows(shown, width)]
-    if len(ranked) > len(shown):
-        lines.append(_more(ranked[len(shown) :], num_alone))
-    elif num_alone and len(lines) + num_told < room:
-        lines.append(Text(f"{_LEFT}here alone: {num_alone:,}", QUIET))
+    if len(shown) < len(ranked):
+        rest = ranked[len(shown) :]
+        lines.append(Text(f"{_LEFT}and {len(rest):,} more: {count_states(rest)}", QUIET))
     lines += [_change_line(change, utc_ns, width) for change in reversed(changes[len(changes) - num_told :])]
-    return lines[:room]
+    if summed:
+        lines.append(Text(f"{_LEFT}{summed}", QUIET))
+    return lines
 
 
 def count_states(peers: Sequence[PeerLine]) -> str:
@@ -86,20 +91,20 @@ def _rows(peers: Sequence[PeerLine], width: int) -> list[Text]:
     has_placed = any(peer.num_placed for peer in peers)
     most = _NAME_MOST if width >= _WIDE else _NAME_NARROW
     name_width = min(most, max(_NAME_LEAST, *(len(peer.name) for peer in peers)))
-    head = f"{_LEFT}{'nodes':<{name_width}}  {'state':<10}{'RTT p50/p95':>13}{'queue':>7}{'step':>9}"
-    head += f"{'temp':>6}" if has_heat else ""
-    head += f"{'asked':>8}  ways" if has_placed else ""
+    head = f"{_LEFT}{'nodes':<{name_width}}  {'state':<10}{'RTT p50/95':>12}{'queue':>6}{'step':>8}"
+    head += f"{'temp':>5}" if has_heat else ""
+    head += f"{'asked':>7}  ways" if has_placed else ""
     lines = [Text(head, QUIET)]
     for peer in peers:
         mark, style = _LOOK[peer.state]
         line = Text(f"{_LEFT}{clip(peer.name, name_width):<{name_width}}  ")
         line.append(f"{mark} {peer.state.value:<8}", style)
-        line.append(f"{_rtt(peer):>13}{_or_dash(peer.num_queued):>7}{_ms(peer.step_ms):>9}")
+        line.append(f"{_rtt(peer):>12}{_or_dash(peer.num_queued):>6}{_ms(peer.step_ms):>8}")
         if has_heat:
             hot = f"{peer.temperature_c:.0f}°" if peer.temperature_c is not None else "–"
-            line.append(f"{hot:>6}")
+            line.append(f"{hot:>5}")
         if has_placed:
-            line.append(f"{peer.num_placed:>8,}  ")
+            line.append(f"{peer.num_placed:>7,}  ")
             line.append(_ways(peer.ways, width - len(line.plain)), QUIET)
         lines.append(line)
     return lines
@@ -128,18 +133,11 @@ def _or_dash(value: int | None) -> str:
 
 
 def _ways(ways: Mapping[str, int], width: int) -> str:
-    """The ways that were used, the most used first, as many as fit."""
-    text = ""
-    for name, num in sorted(ways.items(), key=lambda item: -item[1]):
-        more = f"{', ' if text else ''}{clip(name, 16)} {num:,}"
-        if num and len(text) + len(more) <= width:
-            text += more
-    return text
-
-
-def _more(peers: Sequence[PeerLine], num_alone: int) -> Text:
-    alone = f"; here alone: {num_alone:,}" if num_alone else ""
-    return Text(f"{_LEFT}and {len(peers):,} more: {count_states(peers)}{alone}", QUIET)
+    """The ways that were used, the most used first; an ellipsis stands for those that do not fit."""
+    used = [
+        f"{clip(name, 16)} {num:,}" for name, num in sorted(ways.items(), key=lambda item: -item[1]) if num
+    ]
+    return clip(", ".join(used), width)
 
 
 def _change_line(change: PeerChange, utc_ns: int, width: int) -> Text:

@@ -30,6 +30,7 @@ _CHART_ROWS, _CHART_ROWS_LEAST = 16, 6
 _TABLE_EXTRA = 4  # a blank line, the head, the count of the rest, the legend
 _ROWS_BEFORE_CHART = 8  # a chart must leave room for so many series
 _WHY_LINES = 3
+_NODES_LEAST, _NODES_SOON = 5, 14  # lines: always, and where nothing else needs them
 _STANDING = {Standing.FINAL: " ", Standing.PROVISIONAL: "~", Standing.AMENDED: "✓"}
 _BAR_DONE, _BAR_LEFT = "━", "─"
 
@@ -37,13 +38,9 @@ _BAR_DONE, _BAR_LEFT = "━", "─"
 def frame(state: ViewState, width: int, height: int) -> list[Text]:
     """The whole view, at most `height` lines of at most `width` columns."""
     top = [_title_line(state, width), _counter_line(state, width)]
-    counters = state.counters
-    bottom = [
-        *nodes(
-            counters.peers, counters.changes, counters.num_alone, state.utc_ns, width, max(5, height // 3)
-        ),
-        *_footer(state, width),
-    ]
+    bottom = _footer(state, width)
+    spare = height - len(top) - len(bottom) - _TABLE_EXTRA - min(_ROWS_BEFORE_CHART, len(state.series))
+    bottom = [*_nodes(state, width, max(_NODES_LEAST, height // 3, min(_NODES_SOON, spare))), *bottom]
     room = height - len(top) - len(bottom)
     middle: list[Text] = []
     if state.series:
@@ -72,22 +69,27 @@ def one_line(state: ViewState) -> str:
         f"ledger {counters.ledger_size:,} {counters.ledger_root[:8]}".rstrip(),
         f"{sum(counters.quarantine.values()):,} quarantined",
         f"{counters.num_withheld:,} withheld" if counters.num_withheld else "",
-        *(f"{num:,} {name}" for name, num in _late(state)),
+        *(f"{num:,} {name}" for name, num in _late(state) if num),
         f"nodes {count_states(counters.peers)}" if counters.peers else "",
     ]
     return "  ".join(part for part in parts if part)
 
 
-def _late(state: ViewState) -> list[tuple[str, int]]:
-    """What the target could not say in time, where there was any of it."""
+def _nodes(state: ViewState, width: int, room: int) -> list[Text]:
     counters = state.counters
-    nums = {
-        "provisional": counters.num_provisional,
-        "amended": counters.num_amended,
-        "awaited": counters.num_awaited,
-        "lost": counters.num_lost,
-    }
-    return [(name, num) for name, num in nums.items() if num]
+    totals = [("here alone", counters.num_alone), *_late(state)]
+    return nodes(counters.peers, counters.changes, totals, state.utc_ns, width, room)
+
+
+def _late(state: ViewState) -> list[tuple[str, int]]:
+    """What became of answers that the target could not write in time."""
+    counters = state.counters
+    return [
+        ("provisional", counters.num_provisional),
+        ("amended", counters.num_amended),
+        ("awaited", counters.num_awaited),
+        ("lost", counters.num_lost),
+    ]
 
 
 def _rate(per_s: float) -> str:
@@ -141,7 +143,8 @@ def _counter_line(state: ViewState, width: int) -> Text:
     ]
     if counters.num_withheld:
         facts.append(("withheld", f"{counters.num_withheld:,}", ""))
-    facts += [(name, f"{num:,}", "") for name, num in _late(state)]
+    if not counters.peers:  # their panel tells
+        facts += [(name, f"{num:,}", "") for name, num in _late(state) if num]
     for name, value, aside in facts:
         text.append(f"{name} ", QUIET)
         text.append(value)
