@@ -1,0 +1,1 @@
+"""This machine's own vitals, read from what Linux shows of them."""

@@ -1,0 +1,94 @@
+"""What finished requests say about the prices of a cloud: by how much computing and travelling were misjudged.
+
+The logarithms of the true over the expected time are taken for a common factor of the cloud's computing, one of each
+way on top, and one of travelling: a Kalman filter over these. A measured total moves each by the share it had in the
+expectation and by how little is known of it, so a request that mostly travelled says little about computing, and what
+one way shows is believed of the others in part. The planner owns one per cloud and kind.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from htfi.scheduling.placement.figures import Way
+
+WAYS = (Way.CLOUD_PLAIN, Way.CLOUD_SPECULATIVE, Way.FLIGHT, Way.LOCKSTEP)
+_AT = {way: 1 + at for at, way in enumerate(WAYS)}
+_NETWORK = 1 + len(WAYS)
+_PRIOR = np.array([0.45, *[0.35] * len(WAYS), 0.10]) ** 2  # variances: factors of 1.6, 1.4 and 1.1
+_NOISE = 0.15**2  # of one total against its expectation, beside the filter's own doubt
+_WIDEST = 2.5  # standard deviations beyond which a surprise counts no more: robust against a stall
+_FORGETS = 0.01  # of the prior's variance comes back with each request
+_MOST = math.log(8.0)
+
+
+class Factors(NamedTuple):
+    """Of computing by way, and of travelling; `doubt`: standard deviations of the former's logarithms."""
+
+    compute: dict[Way, float]
+    network: float
+    doubt: dict[Way, float]
+
+
+class Correction:
+    """One cloud's. `tried` counts requests by way since the link last changed."""
+
+    __slots__ = ("_factors", "_mean", "_spread", "tried")
+
+    def __init__(self, like: "Correction | None" = None) -> None:
+        self._mean = like._mean.copy() if like else np.zeros(len(_PRIOR))
+        self._spread = like._spread + np.diag(_PRIOR * 0.1) if like else np.diag(_PRIOR)
+        self._factors: Factors | None = None
+        self.tried: dict[Way, int] = dict.fromkeys(WAYS, 0)
+
+    def learn(self, way: Way, network_ms: float, compute_ms: float, total_ms: float) -> None:
+        """`network_ms` and `compute_ms` were expected, uncorrected, for as many tokens as there were."""
+        factors = self.factors()
+        network, compute = network_ms * factors.network, compute_ms * factors.compute[way]
+        expected = network + compute
+        if way not in _AT or not 0.0 < total_ms < math.inf or not 0.0 < expected < math.inf:
+            return
+        self.tried[way] += 1
+        share = np.zeros(len(_PRIOR))
+        share[0] = share[_AT[way]] = compute / expected
+        share[_NETWORK] = network / expected
+        self._spread += np.diag(_PRIOR * _FORGETS)
+        toward = self._spread @ share
+        doubt = float(share @ toward) + _NOISE
+        surprise = math.log(total_ms / expected)
+        surprise = min(max(surprise, -_WIDEST * math.sqrt(doubt)), _WIDEST * math.sqrt(doubt))
+        self._mean = np.clip(self._mean + toward * (surprise / doubt), -_MOST, _MOST)
+        self._spread -= np.outer(toward, toward) / doubt
+        self._spread = np.minimum(
+            self._spread, np.diag(_PRIOR * 4.0) + np.abs(self._spread) * (1 - np.eye(len(_PRIOR)))
+        )
+        self._factors = None
+
+    def link_changed(self) -> None:
+        """Travelling is as unknown as at first; of computing, half the certainty stays."""
+        self._mean[_NETWORK] = 0.0
+        self._spread[_NETWORK, :] = 0.0
+        self._spread[:, _NETWORK] = 0.0
+        self._spread[_NETWORK, _NETWORK] = _PRIOR[_NETWORK]
+        self._spread += np.diag(np.where(np.arange(len(_PRIOR)) < _NETWORK, _PRIOR * 0.05, 0.0))
+        self.tried = dict.fromkeys(WAYS, 0)
+        self._factors = None
+
+    def factors(self) -> Factors:
+        if self._factors is None:
+            compute, doubt = {Way.EDGE_ONLY: 1.0}, {Way.EDGE_ONLY: 0.0}
+            for way, at in _AT.items():
+                variance = self._spread[0, 0] + 2.0 * self._spread[0, at] + self._spread[at, at]
+                compute[way] = math.exp(self._mean[0] + self._mean[at])
+                doubt[way] = math.sqrt(max(float(variance), 0.0))
+            self._factors = Factors(compute, math.exp(self._mean[_NETWORK]), doubt)
+        return self._factors
+
+    def doubt_between(self, one: Way, other: Way) -> float:
+        """The standard deviation of the logarithm of one way's factor over the other's: what is common cancels."""
+        if one not in _AT or other not in _AT or one is other:
+            return 0.0
+        i, j = _AT[one], _AT[other]
+        variance = self._spread[i, i] + self._spread[j, j] - 2.0 * self._spread[i, j]
+        return math.sqrt(max(float(variance), 0.0))

@@ -1,0 +1,130 @@
+"""The values that placement reads and returns. Wiring converts them from and to those of the link."""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
+
+
+class Way(Enum):
+    """Who writes an answer, and who guesses ahead for it. In this order where prices are equal."""
+
+    CLOUD_PLAIN = "cloud plain"
+    CLOUD_SPECULATIVE = "cloud speculative"
+    FLIGHT = "edge and cloud, windows in flight"
+    LOCKSTEP = "edge and cloud, in lock-step"
+    EDGE_ONLY = "edge alone"
+
+
+class Plane(NamedTuple):
+    """ms of a pass = fixed + per_row · rows + (per_token + per_cell · rows) · tokens, tokens per row."""
+
+    fixed: float
+    per_row: float
+    per_token: float
+    per_cell: float
+
+    def ms(self, rows: float, tokens: float) -> float:
+        return self.fixed + self.per_row * rows + (self.per_token + self.per_cell * rows) * tokens
+
+
+class LinkFigures(NamedTuple):
+    """A link now. `loss` is the share of frames that need sending again; `regime` counts sudden changes of RTT."""
+
+    rtt_ms: float
+    rtt_late_ms: float  # at a high quantile
+    jitter_ms: float = 0.0
+    bytes_per_s: float | None = None
+    loss: float = 0.0
+    is_suspect: bool = False
+    regime: int = 0
+
+
+class CloudFigures(NamedTuple):
+    """A cloud now. `rows_busy` are others' rows in a pass; `draft_ms` a token, None where there is no draft.
+
+    `residency`: tags of data that may lie there; a request's tags must all be among them.
+    """
+
+    plane: Plane
+    prompt_ms: float  # a token
+    queue_ms: float = 0.0
+    queue_late_ms: float = 0.0
+    rows_busy: float = 0.0
+    draft_ms: float | None = None
+    watts: float = 0.0
+    residency: frozenset[str] = frozenset()
+    num_in_flight: int = 32
+    is_ill: bool = False
+
+
+class EdgeFigures(NamedTuple):
+    """This machine now. `throttle` is the share of its clock that it lacks, `load` of its cores in use."""
+
+    draft_ms: float  # a token
+    prompt_ms: float  # a token
+    throttle: float = 0.0
+    temperature_c: float | None = None
+    load: float = 0.0
+    watts: float = 0.0
+
+
+class Ask(NamedTuple):
+    """A request to place. `num_tokens` the answer has at most; `num_known` of its prompt a cloud has read already.
+
+    `curve` holds a_1 … a_n, the chance that the first j guesses all stand; empty: what the planner has learnt itself.
+    `num_expected` tokens the answer will have; 0: what the planner has learnt.
+    """
+
+    kind: str
+    num_tokens: int
+    num_prompt: int
+    deadline_ms: float
+    residency: frozenset[str] = frozenset()
+    curve: tuple[float, ...] = ()
+    num_expected: int = 0
+    num_known: Mapping[str, int] = {}
+
+
+class Priced(NamedTuple):
+    """One way at one place. `price_ms` is what is compared: the median time, energy and strain.
+
+    Where `can_be` is false, `words` say what forbids it; times may then be infinite. `num_trips` round trips lie on
+    its way, `compute_ms` of `expected_ms` are not theirs. `joules` are estimated.
+    """
+
+    cloud: str
+    way: Way
+    window: int
+    in_flight: int
+    expected_ms: float
+    late_ms: float
+    price_ms: float
+    joules: float
+    num_trips: float
+    compute_ms: float
+    can_be: bool
+    words: str
+
+
+class Decision(NamedTuple):
+    """`choice` among `priced` (cheapest first). `second`: the best way at another cloud, for a hedge; `words`: why."""
+
+    choice: Priced
+    priced: tuple[Priced, ...]
+    second: Priced | None
+    words: str
+
+
+class Outcome(NamedTuple):
+    """What came of a choice. `num_drafted` guesses were read by a target and `num_stood` of them stood."""
+
+    cloud: str
+    way: Way
+    window: int
+    in_flight: int
+    expected_ms: float  # of the choice, by which it is known again
+    kind: str
+    num_tokens: int
+    total_ms: float
+    num_drafted: int = 0
+    num_stood: int = 0

@@ -1,0 +1,190 @@
+"""Figures of links, clouds, this machine and kinds of request, kept up to date from samples. The planner owns them."""
+
+import math
+from typing import NamedTuple
+
+from htfi.scheduling.placement.config import PlacementConfig
+from htfi.scheduling.placement.figures import CloudFigures, EdgeFigures, LinkFigures, Plane
+from htfi.scheduling.placement.quantiles import Recent
+
+_LATE = 0.95
+_FEW = 3  # samples from which on a figure is read from them
+
+
+class CloudReport(NamedTuple):
+    """What a cloud says of itself now. None: nothing new. `step_ms`: a pass with one new token for each of its rows."""
+
+    queue_ms: float | None = None
+    rows_busy: float | None = None
+    step_ms: float | None = None
+    plane: Plane | None = None
+    prompt_ms: float | None = None  # a token
+    draft_ms: float | None = None  # a token; below 0: it has no draft
+    watts: float | None = None
+    residency: frozenset[str] | None = None
+    num_in_flight: int | None = None
+    is_ill: bool | None = None
+
+
+class LiveLink:
+    """A link's figures; None until its RTT was seen."""
+
+    def __init__(self, config: PlacementConfig) -> None:
+        self._rtt = Recent(config.num_samples, config.half_life_s)
+        self._bytes_per_s = Recent(config.num_samples, config.half_life_s * 4)
+        self._loss = 0.0
+        self._is_suspect = False
+
+    def sample(
+        self,
+        at_s: float,
+        rtt_ms: float | None = None,
+        bytes_per_s: float | None = None,
+        loss: float | None = None,
+        is_suspect: bool | None = None,
+    ) -> None:
+        if rtt_ms is not None:
+            self._rtt.add(rtt_ms, at_s)
+        if bytes_per_s is not None and bytes_per_s > 0.0:
+            self._bytes_per_s.add(bytes_per_s, at_s)
+        if loss is not None and math.isfinite(loss):
+            self._loss = min(max(loss, 0.0), 1.0)
+        if is_suspect is not None:
+            self._is_suspect = is_suspect
+
+    @property
+    def num_shifts(self) -> int:
+        return self._rtt.num_shifts
+
+    def figures(self) -> LinkFigures | None:
+        rtt, late = self._rtt.quantile(0.5), self._rtt.quantile(_LATE)
+        if rtt is None or late is None:
+            return None
+        wide = self._bytes_per_s.quantile(0.5)
+        return LinkFigures(rtt, late, late - rtt, wide, self._loss, self._is_suspect, self._rtt.num_shifts)
+
+
+class LiveCloud:
+    """A cloud's figures, from a prior on."""
+
+    def __init__(self, prior: CloudFigures, config: PlacementConfig) -> None:
+        self._now = prior
+        self._queue = Recent(config.num_samples, config.half_life_s)
+        self._pace = Recent(config.num_samples, config.half_life_s)
+
+    def report(self, at_s: float, report: CloudReport) -> None:
+        now = self._now
+        if report.plane is not None:
+            now = now._replace(plane=report.plane)
+        if report.rows_busy is not None and 0.0 <= report.rows_busy < math.inf:
+            now = now._replace(rows_busy=report.rows_busy)
+        if report.prompt_ms is not None and 0.0 <= report.prompt_ms < math.inf:
+            now = now._replace(prompt_ms=report.prompt_ms)
+        if report.draft_ms is not None and math.isfinite(report.draft_ms):
+            now = now._replace(draft_ms=report.draft_ms if report.draft_ms >= 0.0 else None)
+        if report.watts is not None and 0.0 <= report.watts < math.inf:
+            now = now._replace(watts=report.watts)
+        if report.residency is not None:
+            now = now._replace(residency=report.residency)
+        if report.num_in_flight is not None:
+            now = now._replace(num_in_flight=max(report.num_in_flight, 1))
+        if report.is_ill is not None:
+            now = now._replace(is_ill=report.is_ill)
+        self._now = now
+        if report.queue_ms is not None:
+            self._queue.add(report.queue_ms, at_s)
+        usual = now.plane.ms(max(now.rows_busy, 1.0), 1.0)
+        if report.step_ms is not None and report.step_ms > 0.0 and usual > 0.0:
+            self._pace.add(report.step_ms / usual, at_s)
+
+    def figures(self) -> CloudFigures:
+        now = self._now
+        queue, late = self._queue.quantile(0.5), self._queue.quantile(_LATE)
+        if queue is not None and late is not None:
+            now = now._replace(queue_ms=queue, queue_late_ms=late)
+        pace = self._pace.quantile(0.5)
+        if pace is not None and len(self._pace) >= _FEW:
+            plane = now.plane
+            now = now._replace(
+                plane=Plane(
+                    plane.fixed * pace, plane.per_row * pace, plane.per_token * pace, plane.per_cell * pace
+                )
+            )
+        return now
+
+
+class LiveEdge:
+    """This machine's figures, from a prior on."""
+
+    def __init__(self, prior: EdgeFigures, config: PlacementConfig) -> None:
+        self._now = prior
+        self._draft = Recent(config.num_samples, config.half_life_s)
+
+    def sample(
+        self,
+        at_s: float,
+        draft_ms: float | None = None,
+        throttle: float | None = None,
+        temperature_c: float | None = None,
+        load: float | None = None,
+        watts: float | None = None,
+    ) -> None:
+        if draft_ms is not None:
+            self._draft.add(draft_ms, at_s)
+        now = self._now
+        if throttle is not None and math.isfinite(throttle):
+            now = now._replace(throttle=min(max(throttle, 0.0), 1.0))
+        if temperature_c is not None and math.isfinite(temperature_c):
+            now = now._replace(temperature_c=temperature_c)
+        if load is not None and 0.0 <= load < math.inf:
+            now = now._replace(load=load)
+        if watts is not None and 0.0 <= watts < math.inf:
+            now = now._replace(watts=watts)
+        self._now = now
+
+    def figures(self) -> EdgeFigures:
+        draft = self._draft.quantile(0.5)
+        if draft is None or len(self._draft) < _FEW:
+            return self._now
+        pace = draft / self._now.draft_ms if self._now.draft_ms > 0.0 else 1.0
+        return self._now._replace(draft_ms=draft, prompt_ms=self._now.prompt_ms * pace)
+
+
+class Kind:
+    """What a kind of request usually is: how many tokens, and how often a guess stands where those before it did."""
+
+    def __init__(self, prior_rate: float) -> None:
+        self._tokens = Recent(64, 1e9)
+        self._num_asked = 0
+        self._stood, self._tried = 8.0 * prior_rate, 8.0
+
+    def learn(self, num_tokens: int, num_drafted: int, num_stood: int, window: int) -> None:
+        if num_tokens > 0:
+            self._num_asked += 1
+            self._tokens.add(float(num_tokens), float(self._num_asked))
+        if num_drafted > 0 and window > 0:
+            rate = _rate(min(max(num_stood / num_drafted, 0.0), 1.0), window)
+            tried = min(num_stood / rate if rate > 0.0 else 1.0, num_drafted)
+            self._stood = self._stood * 0.98 + rate * tried
+            self._tried = self._tried * 0.98 + tried
+
+    @property
+    def num_tokens(self) -> int | None:
+        usual = self._tokens.quantile(0.5)
+        return None if usual is None else int(usual)
+
+    def curve(self, num_places: int) -> tuple[float, ...]:
+        rate = round(min(max(self._stood / self._tried, 0.002), 0.998), 2)
+        return tuple(rate**place for place in range(1, num_places + 1))
+
+
+def _rate(share: float, window: int) -> float:
+    """The rate r of a guess standing where those before did, of windows of which a share stood: Σ r^j = share · k."""
+    low, high = 0.0, 1.0
+    for _ in range(20):
+        middle = (low + high) / 2.0
+        if sum(middle**place for place in range(1, window + 1)) < share * window:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2.0
