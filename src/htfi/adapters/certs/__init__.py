@@ -1,0 +1,1 @@
+"""A private authority and the certificates of nodes, in files."""

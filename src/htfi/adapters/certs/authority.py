@@ -1,0 +1,229 @@
+"""Makes a private authority and nodes' certificates, and lists them; `htfi certs` calls it through wiring.
+
+ECDSA P-256, X.509 v3 (RFC 5280). A node's name is its subject and its only DNS name. An edge's certificate is good
+for a client alone, so that a stolen one cannot answer for a cloud.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from htfi.adapters.certs.files import load_certificate, load_key, make_folder, new_key, write_whole
+from htfi.domain.errors import InvalidInput
+
+AUTHORITY = "ca"
+DEFAULT_DAYS = 365
+MOST_DAYS = 3650
+_CLOCK_SLACK = timedelta(hours=1)  # machines whose clocks are behind ours can use a new certificate at once
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
+
+
+class Role(Enum):
+    """Who a certificate is for: a cloud serves and dials, an edge only dials."""
+
+    CLOUD = "cloud"
+    EDGE = "edge"
+
+
+class Deed(Enum):
+    """What came of a node's certificate."""
+
+    MADE = "made"
+    KEPT = "kept"
+    RENEWED = "renewed"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCertificate:
+    """A certificate as it lies in a folder. `fault` says why nobody would accept it; '' where nothing is wrong."""
+
+    name: str
+    role: Role
+    until: datetime
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    deed: Deed
+    certificate: NodeCertificate
+
+
+def make_certificates(
+    folder: Path,
+    nodes: Sequence[tuple[str, Role]],
+    num_days: int = DEFAULT_DAYS,
+    renew: bool = False,
+    now: datetime | None = None,
+) -> list[Made]:
+    """Make what is not there yet: the authority, then a key and a certificate for each node.
+
+    A renewed certificate keeps its key: whoever wants a new key removes the old one first.
+    Raises: InvalidInput for names or days that cannot be, another role than the one there, or files that are not what
+    they should be; DependencyUnavailable where the folder cannot be written.
+    """
+    now = now or datetime.now(UTC)
+    _check(nodes, num_days)
+    make_folder(folder)
+    issuer, issuer_key = _authority(folder, now)
+    made: list[Made] = []
+    for name, role in nodes:
+        path = folder / f"{name}.pem"
+        there = path.exists()
+        if there and not renew:
+            kept = _described(path, issuer, now)
+            if kept.role is not role:
+                raise InvalidInput(
+                    f"{path} is for {kept.role.value}s: give --renew to make it {role.value}'s"
+                )
+            made.append(Made(Deed.KEPT, kept))
+            continue
+        key = _key(folder / f"{name}.key")
+        certificate = _issue(name, role, key, issuer, issuer_key, num_days, now)
+        write_whole(path, certificate.public_bytes(Encoding.PEM), over=there)
+        made.append(Made(Deed.RENEWED if there else Deed.MADE, _described(path, issuer, now)))
+    return made
+
+
+def list_certificates(folder: Path, now: datetime | None = None) -> tuple[datetime, list[NodeCertificate]]:
+    """Until when the authority is good, and the nodes' certificates by name.
+
+    Raises: InvalidInput, DependencyUnavailable.
+    """
+    now = now or datetime.now(UTC)
+    issuer = load_certificate(folder / f"{AUTHORITY}.pem")
+    paths = sorted(path for path in folder.glob("*.pem") if path.stem != AUTHORITY)
+    return issuer.not_valid_after_utc, [_described(path, issuer, now) for path in paths]
+
+
+def _check(nodes: Sequence[tuple[str, Role]], num_days: int) -> None:
+    if not 1 <= num_days <= MOST_DAYS:
+        raise InvalidInput(f"a certificate for {num_days} days: give 1 to {MOST_DAYS}")
+    names = [name for name, _ in nodes]
+    for name in names:
+        if not _NAME.fullmatch(name) or ".." in name:
+            raise InvalidInput(f"'{name}' is no node's name: use a–z, 0–9, '-' and '.', at most 63")
+        if name == AUTHORITY:
+            raise InvalidInput(f"a node cannot be called '{AUTHORITY}': that is the authority's file")
+        if names.count(name) > 1:
+            raise InvalidInput(f"'{name}' is named twice")
+
+
+def _authority(folder: Path, now: datetime) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+    path, key_path = folder / f"{AUTHORITY}.pem", folder / f"{AUTHORITY}.key"
+    if path.exists() and not key_path.exists():
+        raise InvalidInput(f"{key_path} is missing: without it no certificate can be made under {path}")
+    key = _key(key_path)
+    if not path.exists():
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "HTFI private authority")])
+        draft = _draft(subject, subject, key, key, now, now + timedelta(days=MOST_DAYS))
+        usage = _usage(digital_signature=False, key_cert_sign=True)
+        draft = draft.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        certificate = draft.add_extension(usage, critical=True).sign(key, SHA256())
+        write_whole(path, certificate.public_bytes(Encoding.PEM), over=False)
+    certificate = load_certificate(path)
+    if certificate.public_key() != key.public_key():
+        raise InvalidInput(f"{key_path} is not the key of {path}")
+    if now > certificate.not_valid_after_utc:
+        raise InvalidInput(
+            f"{path} expired on {certificate.not_valid_after_utc:%Y-%m-%d}: begin a new folder"
+        )
+    return certificate, key
+
+
+def _issue(
+    name: str,
+    role: Role,
+    key: ec.EllipticCurvePrivateKey,
+    issuer: x509.Certificate,
+    issuer_key: ec.EllipticCurvePrivateKey,
+    num_days: int,
+    now: datetime,
+) -> x509.Certificate:
+    until = min(now + timedelta(days=num_days), issuer.not_valid_after_utc)
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    purposes = [ExtendedKeyUsageOID.CLIENT_AUTH]
+    if role is Role.CLOUD:
+        purposes.insert(0, ExtendedKeyUsageOID.SERVER_AUTH)
+    draft = _draft(subject, issuer.subject, key, issuer_key, now, until)
+    draft = draft.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+    draft = draft.add_extension(_usage(digital_signature=True, key_cert_sign=False), critical=True)
+    draft = draft.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
+    draft = draft.add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+    return draft.sign(issuer_key, SHA256())
+
+
+def _draft(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    issuer_key: ec.EllipticCurvePrivateKey,
+    now: datetime,
+    until: datetime,
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _CLOCK_SLACK)
+        .not_valid_after(until)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False
+        )
+    )
+
+
+def _usage(digital_signature: bool, key_cert_sign: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=digital_signature,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=key_cert_sign,
+        crl_sign=key_cert_sign,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _key(path: Path) -> ec.EllipticCurvePrivateKey:
+    return load_key(path) if path.exists() else new_key(path)
+
+
+def _described(path: Path, issuer: x509.Certificate, now: datetime) -> NodeCertificate:
+    certificate = load_certificate(path)
+    try:
+        purposes = list(certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
+    except x509.ExtensionNotFound:
+        purposes = [ExtendedKeyUsageOID.SERVER_AUTH]
+    role = Role.CLOUD if ExtendedKeyUsageOID.SERVER_AUTH in purposes else Role.EDGE
+    return NodeCertificate(
+        path.stem, role, certificate.not_valid_after_utc, _fault(path, certificate, issuer, now)
+    )
+
+
+def _fault(path: Path, certificate: x509.Certificate, issuer: x509.Certificate, now: datetime) -> str:
+    try:
+        certificate.verify_directly_issued_by(issuer)
+    except (InvalidSignature, ValueError, TypeError):
+        return "signed by another authority"
+    key_path = path.with_suffix(".key")
+    if not key_path.exists():
+        return "its key is not here"
+    if load_key(key_path).public_key() != certificate.public_key():
+        return "the key here is another's"
+    return "expired" if now > certificate.not_valid_after_utc else ""

@@ -1,0 +1,75 @@
+"""Bounds of the transport, and what its channels are told; transport, server and dialler read them."""
+
+from dataclasses import dataclass
+
+from htfi.decoding.link.frames import MAX_FRAME_BYTES
+from htfi.domain.errors import InvalidInput
+
+Options = tuple[tuple[str, int | str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much a stream may hold, and how long anything may take. Raises InvalidInput for what cannot work."""
+
+    outbox_bytes: int = 1 << 20  # of a stream, handed over and not yet taken by HTTP/2
+    inbox_bytes: int = 4 << 20  # of a stream, arrived and not yet received; beyond it we stop reading
+    tick_ms: float = 25.0  # between calls of `Watcher.due`
+    dial_s: float = 3.0  # for TCP, TLS and the stream's opening together
+    handshake_s: float = 3.0  # that a stranger may hold a connection without TLS
+    first_redial_s: float = 0.1
+    longest_redial_s: float = 2.0
+    fresh_s: float = 0.3  # a stream heard from so lately is alive
+    num_bad_frames: int = 16  # on one stream, before it is dropped
+    num_streams: int = 256  # accepted at once
+    num_connections: int = 1024  # accepted at once, strangers included
+
+    def __post_init__(self) -> None:
+        if self.outbox_bytes < MAX_FRAME_BYTES or self.inbox_bytes < MAX_FRAME_BYTES:
+            raise InvalidInput(f"a stream must hold one frame: give at least {MAX_FRAME_BYTES} bytes")
+        if not 1.0 <= self.tick_ms <= 1000.0:
+            raise InvalidInput(f"tick_ms is {self.tick_ms}: give 1 to 1000")
+        if not 0.0 < self.first_redial_s <= self.longest_redial_s:
+            raise InvalidInput("first_redial_s must be above 0 and at most longest_redial_s")
+        if min(self.dial_s, self.handshake_s) <= 0.0:
+            raise InvalidInput("dial_s and handshake_s must be above 0")
+        if min(self.num_bad_frames, self.num_streams, self.num_connections) < 1:
+            raise InvalidInput("num_bad_frames, num_streams and num_connections must be at least 1")
+
+
+_BOTH: Options = (
+    ("grpc.max_receive_message_length", MAX_FRAME_BYTES),
+    ("grpc.max_send_message_length", MAX_FRAME_BYTES),
+    # A probe is a PING and its answer for nearly every small message; our windows never need to grow.
+    ("grpc.http2.bdp_probe", 0),
+    ("grpc.enable_retries", 0),
+    # Heartbeats notice a loss much sooner; this ends connections over which nobody watches.
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.http2.max_pings_without_data", 0),
+)
+
+
+def server_options(bounds: Bounds) -> Options:
+    return (
+        *_BOTH,
+        ("grpc.so_reuseport", 0),  # or a second process would take half of our connections
+        ("grpc.max_concurrent_streams", 4),  # of one connection
+        ("grpc.max_allowed_incoming_connections", bounds.num_connections),
+        ("grpc.server_handshake_timeout_ms", round(bounds.handshake_s * 1000)),
+        ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+    )
+
+
+def channel_options(bounds: Bounds, node: str) -> Options:
+    """`node` is whom the certificate at the other end must name, whatever the address is."""
+    return (
+        *_BOTH,
+        ("grpc.ssl_target_name_override", node),
+        ("grpc.default_authority", node),
+        ("grpc.use_local_subchannel_pool", 1),  # each dial is a new connection, with no backoff but ours
+        ("grpc.enable_http_proxy", 0),
+        ("grpc.service_config_disable_resolution", 1),
+        ("grpc.min_reconnect_backoff_ms", round(bounds.dial_s * 1000)),
+    )

@@ -1,0 +1,136 @@
+"""One stream's state: what waits to be sent, what waits to be received, and what it has counted.
+
+The transport's caller puts frames in and takes arrivals out; the I/O thread does the opposite.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from dataclasses import dataclass
+
+from htfi.adapters.grpc.config import Bounds
+
+
+@dataclass(slots=True)
+class Traffic:
+    """Messages as handed to gRPC and got from it, seals included. `num_bad` of those received were refused."""
+
+    num_sent: int = 0
+    sent_bytes: int = 0
+    num_received: int = 0
+    received_bytes: int = 0
+    num_bad: int = 0
+
+
+class Outbox:
+    """Frames in the order of sending, at most so many bytes. `put` from any thread, the rest in the loop's."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, max_bytes: int) -> None:
+        self._loop = loop
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._frames: deque[bytes] = deque()
+        self._num_bytes = 0
+        self._is_closed = False
+        self._waiting: asyncio.Future[None] | None = None
+        self._is_woken = False
+
+    def put(self, sealed: bytes) -> bool:
+        with self._lock:
+            if self._is_closed or self._num_bytes + len(sealed) > self._max_bytes:
+                return False
+            self._frames.append(sealed)
+            self._num_bytes += len(sealed)
+            return self._wake()
+
+    def close(self) -> None:
+        """Nothing more goes in; what is there may still be taken."""
+        with self._lock:
+            self._is_closed = True
+            self._wake()
+
+    async def take(self) -> bytes | None:
+        """The next frame; None where there will be none. Its bytes count until `taken`."""
+        while True:
+            with self._lock:
+                self._is_woken = False
+                if self._frames:
+                    return self._frames.popleft()
+                if self._is_closed:
+                    return None
+                waiting = self._waiting = self._loop.create_future()
+            await waiting
+
+    def taken(self, sealed: bytes) -> None:
+        with self._lock:
+            self._num_bytes -= len(sealed)
+
+    def _wake(self) -> bool:
+        # One wake-up serves all that is put before the loop comes round.
+        if self._waiting is not None and not self._is_woken:
+            try:
+                self._loop.call_soon_threadsafe(self._woken)
+            except RuntimeError:  # the loop is closed: so is the stream
+                return False
+            self._is_woken = True
+        return True
+
+    def _woken(self) -> None:
+        with self._lock:
+            waiting, self._waiting = self._waiting, None
+        if waiting is not None and not waiting.done():
+            waiting.set_result(None)
+
+
+class Stream:
+    """A connection to a node. Made in the loop's thread."""
+
+    def __init__(self, name: str, node: str, dialled: bool, bounds: Bounds, now_s: float) -> None:
+        self.name = name
+        self.node = node
+        self.dialled = dialled
+        self.heard_s = now_s
+        self.traffic = Traffic()
+        self._loop = asyncio.get_running_loop()
+        self.outbox = Outbox(self._loop, bounds.outbox_bytes)
+        self.dropped: asyncio.Future[str] = self._loop.create_future()
+        self._inbox_bytes = bounds.inbox_bytes
+        self._lock = threading.Lock()
+        self._num_unread = 0
+        self._room: asyncio.Future[None] | None = None
+
+    def drop(self, words: str) -> None:
+        """In the loop's thread: end it now, whatever waits. The first words stand."""
+        self.outbox.close()
+        if not self.dropped.done():
+            self.dropped.set_result(words)
+
+    def arrived(self, num_bytes: int) -> None:
+        with self._lock:
+            self._num_unread += num_bytes
+
+    async def has_room(self) -> None:
+        """Wait while too much has arrived that nobody has received: HTTP/2 then holds the peer back."""
+        while True:
+            with self._lock:
+                if self._num_unread < self._inbox_bytes:
+                    return
+                room = self._room = self._loop.create_future()
+            await room
+
+    def received(self, num_bytes: int) -> None:
+        """From the caller's thread."""
+        with self._lock:
+            self._num_unread -= num_bytes
+            if self._room is None or self._num_unread * 2 > self._inbox_bytes:
+                return
+            room, self._room = self._room, None
+        try:
+            self._loop.call_soon_threadsafe(_release, room)
+        except RuntimeError:  # the loop is closed
+            return
+
+
+def _release(room: "asyncio.Future[None]") -> None:
+    if not room.done():
+        room.set_result(None)

@@ -1,0 +1,151 @@
+"""Carries the frames of all streams in the loop's thread; server and dialler run their streams here."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from queue import SimpleQueue
+
+from htfi.adapters.grpc import library
+from htfi.adapters.grpc.config import Bounds
+from htfi.adapters.grpc.library import Duplex
+from htfi.adapters.grpc.stream import Stream
+from htfi.adapters.grpc.watcher import Watcher
+from htfi.decoding.link import frames
+from htfi.decoding.link.frames import Channel, Refused, Why
+from htfi.decoding.link.ports import Arrival, Happening
+from htfi.domain.errors import InvalidInput
+
+FLUSH_S = 0.5  # for what waits to be sent when the peer has ended its side
+
+
+class Switch:
+    """Streams by name, and what they bring, in one queue."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        bounds: Bounds,
+        watcher: Watcher,
+        clock: Callable[[], float],
+    ) -> None:
+        self.bounds = bounds
+        self.streams: dict[str, Stream] = {}
+        self.arrivals: SimpleQueue[Arrival | None] = SimpleQueue()
+        self.is_closing = False
+        self.failure: asyncio.Future[None] = loop.create_future()
+        self._watcher = watcher
+        self._clock = clock
+        self._num_streams = 0
+
+    def refusal(self, node: str) -> str:
+        """Why a stream that `node` opens is not taken; '' where it is.
+
+        A node dials once at a time, so that a second stream means that the first is dead and we have not seen it: the
+        newer wins. But where the first was heard from just now, two processes go by one name, and would throw each
+        other out for ever: then the older stays.
+        """
+        older = self._accepted(node)
+        if older is not None and self._clock() - older.heard_s < self.bounds.fresh_s:
+            return f"{node} is connected already: do two processes use its certificate?"
+        return ""
+
+    def open(self, node: str, dialled: bool) -> Stream:
+        if not dialled and (older := self._accepted(node)) is not None:
+            older.drop(f"{node} opened a newer stream")
+        self._num_streams += 1
+        stream = Stream(f"{node}#{self._num_streams}", node, dialled, self.bounds, self._clock())
+        self.streams[stream.name] = stream
+        self.arrivals.put(Arrival(stream.name, node, Happening.UP))
+        self._watcher.opened(stream.name, node, dialled)
+        return stream
+
+    async def run(self, stream: Stream, duplex: Duplex, end: Callable[[], Awaitable[object]] | None) -> str:
+        """Carry frames until the stream ends; why it did. `end` tells the peer that we send no more."""
+        reading = asyncio.ensure_future(self._read(stream, duplex))
+        writing = asyncio.ensure_future(self._write(stream, duplex))
+        words = "the connection was lost"
+        try:
+            await asyncio.wait((reading, writing, stream.dropped), return_when=asyncio.FIRST_COMPLETED)
+            stream.outbox.close()
+            if not stream.dropped.done():
+                await asyncio.wait((writing, stream.dropped), timeout=FLUSH_S)
+            if end is not None and not stream.dropped.done() and writing.done() and not reading.done():
+                await end()
+                await asyncio.wait((reading, stream.dropped), timeout=FLUSH_S)
+            words = self._words(stream, reading, writing)
+        finally:
+            self.streams.pop(stream.name, None)
+            stream.outbox.close()
+            for task in (reading, writing):
+                task.cancel()
+            self.arrivals.put(Arrival(stream.name, stream.node, Happening.DOWN, words=words))
+            self._watcher.ended(stream.name, stream.node, words)
+        await asyncio.wait((reading, writing), timeout=FLUSH_S)
+        return words
+
+    def fail(self, error: BaseException) -> None:
+        """What may not happen has happened: the transport ends, and its caller gets the error."""
+        if not self.failure.done():
+            self.failure.set_exception(error)
+
+    def send_due(self) -> None:
+        for name, sealed in self._watcher.due():
+            stream = self.streams.get(name)
+            if stream is not None:
+                stream.outbox.put(sealed)
+
+    def _accepted(self, node: str) -> Stream | None:
+        for stream in self.streams.values():
+            if stream.node == node and not stream.dialled:
+                return stream
+        return None
+
+    async def _read(self, stream: Stream, duplex: Duplex) -> str:
+        while True:
+            message = await duplex.read()
+            if not isinstance(message, bytes):
+                return f"{stream.node} ended it"
+            stream.heard_s = self._clock()
+            stream.traffic.num_received += 1
+            stream.traffic.received_bytes += len(message)
+            try:
+                self._deliver(stream, message)
+            except InvalidInput as error:
+                self._refuse(stream, str(error))
+            await stream.has_room()
+
+    def _deliver(self, stream: Stream, message: bytes) -> None:
+        channel, body = frames.unseal(message)
+        if channel is Channel.WATCH:
+            self._watcher.heard(stream.name, stream.node, body)
+            return
+        stream.arrived(len(body))
+        self.arrivals.put(Arrival(stream.name, stream.node, Happening.FRAME, body))
+
+    def _refuse(self, stream: Stream, words: str) -> None:
+        stream.traffic.num_bad += 1
+        if stream.traffic.num_bad >= self.bounds.num_bad_frames:
+            stream.drop(f"{stream.traffic.num_bad} frames that cannot be read, the last: {words}")
+            return
+        stream.outbox.put(frames.encode(Refused(-1, 0, Why.MALFORMED, -1, words)))
+
+    async def _write(self, stream: Stream, duplex: Duplex) -> None:
+        while (sealed := await stream.outbox.take()) is not None:
+            await duplex.write(sealed)
+            stream.outbox.taken(sealed)
+            stream.traffic.num_sent += 1
+            stream.traffic.sent_bytes += len(sealed)
+
+    def _words(self, stream: Stream, reading: "asyncio.Future[str]", writing: "asyncio.Future[None]") -> str:
+        if stream.dropped.done():
+            return stream.dropped.result()
+        for task in (reading, writing):
+            if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+                if isinstance(error, library.RpcError):
+                    status, details = library.words_of(error)
+                    return details or status
+                if not isinstance(error, library.UsageError | asyncio.InvalidStateError):
+                    self.fail(error)
+                return "the connection was lost"
+        if reading.done() and not reading.cancelled():
+            return reading.result()
+        return "closed here"

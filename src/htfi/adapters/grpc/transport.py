@@ -1,0 +1,205 @@
+"""The link's Transport over gRPC: one loop in one thread, for one caller's thread. Wiring makes one for each process.
+
+A node that listens and dials holds both kinds of streams; between two nodes that dial each other there are two streams.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from queue import Empty
+
+import numpy as np
+
+from htfi.adapters.grpc.config import Bounds
+from htfi.adapters.grpc.dialler import Trouble, keep_dialled
+from htfi.adapters.grpc.library import Server
+from htfi.adapters.grpc.server import demand_loopback, listen
+from htfi.adapters.grpc.stream import Traffic
+from htfi.adapters.grpc.switch import Switch
+from htfi.adapters.grpc.tls import TlsFiles, read_identity
+from htfi.adapters.grpc.watcher import Unwatched, Watcher
+from htfi.decoding.link.frames import MAX_FRAME_BYTES
+from htfi.decoding.link.ports import Arrival, Happening
+from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput
+
+_START_S = 10.0
+_STOP_S = 5.0  # beyond the drain
+
+
+def _untroubled(node: str, words: str) -> None:
+    del node, words
+
+
+class GrpcTransport:
+    """Implements decoding's Transport. `close` it, or use it as a context.
+
+    `tls` None means plaintext, on loopback only, where nodes are who they say. `listen` is host:port (port 0: any, see
+    `port`), None for a node that only dials. `peers` maps names of nodes to dial to host:port. `trouble(node, words)`
+    and the watcher are called in the I/O thread.
+    Raises: InvalidInput for files or addresses that cannot work, DependencyUnavailable where it cannot listen.
+    """
+
+    def __init__(
+        self,
+        node: str,
+        *,
+        tls: TlsFiles | None,
+        dice: np.random.Generator,
+        listen: str | None = None,
+        peers: Mapping[str, str] | None = None,
+        watcher: Watcher | None = None,
+        trouble: Trouble = _untroubled,
+        clock: Callable[[], float] = time.monotonic,
+        bounds: Bounds | None = None,
+    ) -> None:
+        self.node = node
+        self.port = 0
+        self._peers = dict(peers or {})
+        for address in (*self._peers.values(), *([] if listen is None else [listen])):
+            check_address(address)
+            if tls is None:
+                demand_loopback(address)
+        self._identity = None if tls is None else read_identity(tls, node, listens=listen is not None)
+        self._listen = listen
+        self._dice, self._trouble = dice, trouble
+        self._bounds = bounds or Bounds()
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(_told)
+        self._switch = Switch(self._loop, self._bounds, watcher or Unwatched(), clock)
+        self._stopping = asyncio.Event()
+        self._drain_s = 0.0
+        self._started = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, name="link", daemon=True)
+        self._thread.start()
+        if not self._started.wait(_START_S):
+            raise DependencyUnavailable("the link's thread does not start")
+        if self._failure is not None:
+            self._thread.join(_STOP_S)
+            raise self._failure
+
+    def __enter__(self) -> "GrpcTransport":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def receive(self, timeout_s: float) -> Arrival | None:
+        """See Transport. Raises: what ended the I/O thread, where something did."""
+        arrivals = self._switch.arrivals
+        try:
+            arrival = arrivals.get(timeout=timeout_s) if timeout_s > 0 else arrivals.get_nowait()
+        except Empty:
+            return None
+        if arrival is None:  # the I/O thread has ended; the next call is to see it as well
+            arrivals.put(None)
+            if self._failure is not None:
+                raise self._failure
+            return None
+        if arrival.happening is Happening.FRAME:
+            stream = self._switch.streams.get(arrival.stream)
+            if stream is not None:
+                stream.received(len(arrival.body))
+        return arrival
+
+    def send(self, stream: str, sealed: bytes) -> bool:
+        """See Transport; from any thread. Raises: InvalidInput for more than a frame may have."""
+        if len(sealed) > MAX_FRAME_BYTES:
+            raise InvalidInput(f"a frame of {len(sealed)} bytes: at most {MAX_FRAME_BYTES}")
+        known = self._switch.streams.get(stream)
+        return known is not None and known.outbox.put(sealed)
+
+    def drop(self, stream: str, words: str) -> None:
+        """See Transport; from any thread. Its end arrives as any other's."""
+        known = self._switch.streams.get(stream)
+        if known is not None:
+            self._call(lambda: known.drop(words))
+
+    def traffic(self) -> dict[str, Traffic]:
+        """What each open stream has carried so far."""
+        return {name: replace(stream.traffic) for name, stream in list(self._switch.streams.items())}
+
+    def close(self, drain_s: float = 0.5) -> None:
+        """Take no more streams, send what waits, let the streams end, then end them. Bounded; twice is once."""
+        if self._thread.is_alive():
+            self._drain_s = max(drain_s, 0.0)
+            self._call(self._stopping.set)
+            self._thread.join(drain_s + _STOP_S)
+
+    def _call(self, act: Callable[[], None]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(act)
+        except RuntimeError:  # the loop is closed, and all streams with it
+            return
+
+    def _work(self) -> None:
+        try:
+            self._loop.run_until_complete(self._serve())
+        except HtfiError as error:
+            self._failure = error
+        except Exception as error:  # noqa: BLE001 - it is raised again where the caller receives
+            self._failure = error
+        finally:
+            self._switch.arrivals.put(None)
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+            self._started.set()
+
+    async def _serve(self) -> None:
+        server = None
+        tasks: list[asyncio.Task[None]] = []
+        try:
+            if self._listen is not None:
+                server, self.port = await listen(self._switch, self.node, self._listen, self._identity)
+            for node, address in self._peers.items():
+                dialling = keep_dialled(
+                    self._switch, self.node, node, address, self._identity, self._dice, self._trouble
+                )
+                tasks.append(asyncio.create_task(dialling))
+            ticking = asyncio.create_task(self._tick())
+            tasks.append(ticking)
+            stopping = asyncio.create_task(self._stopping.wait())
+            self._started.set()
+            done, _ = await asyncio.wait(
+                (*tasks, self._switch.failure, stopping), return_when=asyncio.FIRST_COMPLETED
+            )
+            stopping.cancel()
+            for task in done:
+                task.result()
+        finally:
+            await self._wind_up(server, tasks)
+
+    async def _tick(self) -> None:
+        while True:
+            self._switch.send_due()
+            await asyncio.sleep(self._bounds.tick_ms / 1000)
+
+    async def _wind_up(self, server: Server | None, tasks: list[asyncio.Task[None]]) -> None:
+        self._switch.is_closing = True
+        until_s = self._loop.time() + self._drain_s
+        for stream in list(self._switch.streams.values()):
+            stream.outbox.close()
+        while self._switch.streams and self._loop.time() < until_s:
+            await asyncio.sleep(0.01)
+        for stream in list(self._switch.streams.values()):
+            stream.drop(f"{self.node} is closing")
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if server is not None:
+            await server.stop(0.2)
+
+
+def check_address(address: str) -> None:
+    """Raises: InvalidInput."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise InvalidInput(f"'{address}' is no address: write HOST:PORT")
+
+
+def _told(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+    # gRPC wakes every loop of a process for each event, and all but one find nothing to read.
+    if not isinstance(context.get("exception"), BlockingIOError):
+        loop.default_exception_handler(context)
