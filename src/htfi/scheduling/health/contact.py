@@ -1,0 +1,157 @@
+"""The direct line to one peer: beats both ways, round trips, vitals, illness. `watch` keeps one for each."""
+
+import math
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from htfi.domain.peers import PeerState
+from htfi.scheduling.health import phi
+from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.health.illness import Illness, judge
+from htfi.scheduling.health.messages import Beat, Claim, Standing, Vitals
+
+_NUM_SENT = 64  # beats that may still be echoed: 4.8 s of them
+_VITALS_EACH = 16  # beats: vitals that do not change are told again so often
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What is known of a peer now. Round trips are of the latest few seconds, None before the first.
+
+    `silence_ms` counts from the last thing heard, in time that this process ran. `phi`: the suspicion, 8 is high.
+    `jitter_ms`: the mean change from one round trip to the next.
+    """
+
+    state: PeerState
+    words: str
+    rtt_p50_ms: float | None
+    rtt_p95_ms: float | None
+    jitter_ms: float
+    num_rtts: int
+    vitals: Vitals | None
+    silence_ms: float
+    phi: float
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """Times ending in `at_s` are by this node's clock, `rhythm` by its running clock. `seq` numbers our own beats."""
+
+    rhythm: phi.Rhythm
+    seq: int
+    streams: frozenset[str] = frozenset()
+    has_beaten: bool = False  # in any life
+    next_at_s: float = -math.inf
+    sent: tuple[tuple[int, float], ...] = ()
+    told: Vitals | None = None
+    told_seq: int = 0
+    life: int = 0
+    heard_seq: int = 0
+    heard_at_s: float = 0.0
+    echoed: int = 0
+    standing: Standing = Standing.ALIVE
+    rtts_ms: tuple[float, ...] = ()
+    vitals: Vitals | None = None
+    illness: Illness = field(default_factory=Illness)
+
+
+def is_due(contact: Contact, now_s: float, config: HealthConfig) -> bool:
+    """Half a tick early rather than most of one late."""
+    return bool(contact.streams) and now_s + config.tick_ms / 2e3 >= contact.next_at_s
+
+
+def beat_out(
+    contact: Contact,
+    me: Claim,
+    life: int,
+    vitals: Vitals,
+    claims: tuple[Claim, ...],
+    now_s: float,
+    config: HealthConfig,
+) -> tuple[Contact, Beat]:
+    """The next beat to the peer."""
+    seq = contact.seq + 1
+    is_news = vitals != contact.told or seq - contact.told_seq >= _VITALS_EACH
+    held_us = max(0, round((now_s - contact.heard_at_s) * 1e6)) if contact.heard_seq else 0
+    beat = Beat(
+        seq,
+        contact.heard_seq,
+        held_us,
+        life,
+        me.incarnation,
+        me.standing,
+        vitals if is_news else None,
+        claims,
+    )
+    beat_s = config.beat_ms / 1e3
+    after = replace(
+        contact,
+        seq=seq,
+        sent=(*contact.sent[1 - _NUM_SENT :], (seq, now_s)),
+        next_at_s=max(contact.next_at_s + beat_s, now_s + beat_s / 2.0),
+        told=vitals if is_news else contact.told,
+        told_seq=seq if is_news else contact.told_seq,
+    )
+    return after, beat
+
+
+def beat_in(
+    contact: Contact, beat: Beat, clock: phi.RunningClock, now_s: float, config: HealthConfig
+) -> Contact | None:
+    """The contact after a beat of the peer; None for one that was heard already."""
+    if beat.life != contact.life:
+        contact = replace(
+            contact,
+            life=beat.life,
+            heard_seq=0,
+            rhythm=phi.begin(clock.ran_s),
+            vitals=None,
+            illness=Illness(),
+        )
+    if beat.seq <= contact.heard_seq:
+        return None
+    rtts, echoed = _round_trip(contact, beat, clock, now_s, config)
+    vitals = beat.vitals if beat.vitals is not None else contact.vitals
+    illness = contact.illness
+    if vitals is not None:
+        illness = judge(illness, vitals, quantile(rtts, 0.5), clock.ran_s, config)
+    return replace(
+        contact,
+        rhythm=phi.beat(contact.rhythm, clock.ran_s, config),
+        has_beaten=True,
+        heard_seq=beat.seq,
+        heard_at_s=now_s,
+        echoed=echoed,
+        standing=beat.standing,
+        rtts_ms=rtts,
+        vitals=vitals,
+        illness=illness,
+    )
+
+
+def _round_trip(
+    contact: Contact, beat: Beat, clock: phi.RunningClock, now_s: float, config: HealthConfig
+) -> tuple[tuple[float, ...], int]:
+    """Round trips after an echo that is new. One that spans a pause of our own measured the pause."""
+    if beat.echo <= contact.echoed:
+        return contact.rtts_ms, contact.echoed
+    sent_s = next((at for seq, at in contact.sent if seq == beat.echo), None)
+    if sent_s is None:
+        return contact.rtts_ms, contact.echoed
+    rtt_ms = (now_s - sent_s) * 1e3 - beat.held_us / 1e3
+    if sent_s <= clock.resumed_s or rtt_ms < 0.0:
+        return contact.rtts_ms, beat.echo
+    return (*contact.rtts_ms[1 - config.num_rtts :], rtt_ms), beat.echo
+
+
+def quantile(values: tuple[float, ...], share: float) -> float | None:
+    """The value that `share` of them do not pass: one of them, the nearest rank."""
+    if not values:
+        return None
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
+
+def jitter_ms(rtts_ms: tuple[float, ...]) -> float:
+    if len(rtts_ms) < 2:
+        return 0.0
+    return sum(abs(b - a) for a, b in pairwise(rtts_ms)) / (len(rtts_ms) - 1)

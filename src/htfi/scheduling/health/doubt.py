@@ -1,0 +1,65 @@
+"""A silent peer: ask others whether they hear it, before anyone is told that it is suspect. `watch` uses it.
+
+SWIM's indirect probe, answered from what the asked hears anyway. Seconds on the observer's running clock.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from htfi.scheduling.health.config import HealthConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """One peer's silence. `witness` heard it at `witness_s`; `num_back` beats on time have come since."""
+
+    why: str
+    since_s: float
+    token: int = 0
+    asked_s: float = -math.inf
+    witness: str = ""
+    witness_s: float = -math.inf
+    num_back: int = 0
+    back_s: float = -math.inf
+    needs_back: int = 1
+
+
+def ask(
+    doubt: Doubt, others: Sequence[str], ran_s: float, config: HealthConfig
+) -> tuple[Doubt, tuple[str, ...]]:
+    """Whom to ask now: nobody, or `num_probed` of the others, in turn. Its token is the doubt's new one."""
+    if (ran_s - doubt.asked_s) * 1e3 < config.probe_ms:
+        return doubt, ()
+    turn = (doubt.token * config.num_probed) % max(1, len(others))
+    asked = (*others[turn:], *others[:turn])[: config.num_probed]
+    return replace(doubt, token=doubt.token + 1, asked_s=ran_s), asked
+
+
+def heard_by(
+    doubt: Doubt, witness: str, token: int, age_ms: float, ran_s: float, config: HealthConfig
+) -> Doubt:
+    """An answer. One to a question before the last (it came late, or its giver stood still) says nothing."""
+    if token < doubt.token - 1 or not 0.0 <= age_ms < config.silence_ms:
+        return doubt
+    return replace(doubt, witness=witness, witness_s=ran_s)
+
+
+def is_vouched(doubt: Doubt, ran_s: float, config: HealthConfig) -> bool:
+    """Somebody has lately heard it."""
+    return (ran_s - doubt.witness_s) * 1e3 <= 2.0 * config.probe_ms
+
+
+def is_shared(doubt: Doubt, ran_s: float, config: HealthConfig) -> bool:
+    """The others had time to answer, and none hears it."""
+    return (ran_s - doubt.since_s) * 1e3 >= 2.0 * config.probe_ms and not is_vouched(doubt, ran_s, config)
+
+
+def beat_back(doubt: Doubt, ran_s: float, config: HealthConfig) -> Doubt | None:
+    """A beat has come from it: None once enough did. A burst that a stall had held back counts as one."""
+    if (ran_s - doubt.back_s) * 1e3 < config.beat_ms / 2.0:
+        return doubt
+    # A gap in between begins the count anew.
+    is_on_time = (ran_s - doubt.back_s) * 1e3 < config.silence_ms
+    num_back = doubt.num_back + 1 if is_on_time else 1
+    return None if num_back >= doubt.needs_back else replace(doubt, num_back=num_back, back_s=ran_s)

@@ -1,0 +1,128 @@
+"""What is claimed of every node, by gossip: merging claims, passing them on, letting suspicions become deaths.
+
+`watch` uses it. The idea is SWIM's (Das, Gupta, Motivala, DSN 2002; suspicion and incarnations its section 4.2), but
+for the probes: beats run on all streams there are, and claims ride on them. A claim is ordered by (incarnation,
+standing) and merging keeps the greatest, so neither order nor repetition of gossip matters. Times are seconds on the
+observer's running clock.
+"""
+
+import math
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.health.messages import Claim, Standing
+
+
+class Known(NamedTuple):
+    """A claim, since when this node has held it, and in how many bodies it was passed on."""
+
+    claim: Claim
+    since_s: float
+    num_passed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """This node's own claim, and what it holds of the others."""
+
+    me: Claim
+    others: Mapping[str, Known]
+    round_at: int = 0  # which claim goes round next, hot or not, so that none is ever missed for good
+
+
+def wins(new: Claim, old: Claim) -> bool:
+    return (new.incarnation, new.standing) > (old.incarnation, old.standing)
+
+
+def declare(members: Members, standing: Standing) -> Members:
+    """This node's standing as it sees itself. A change raises its incarnation, so that it wins everywhere."""
+    if standing == members.me.standing:
+        return members
+    return replace(members, me=Claim(members.me.node, members.me.incarnation + 1, standing))
+
+
+def merge(members: Members, claim: Claim, ran_s: float, config: HealthConfig) -> Members:
+    """The members after a claim; the same object where it tells nothing new.
+
+    A claim about this node itself that is not its own is refuted: by an incarnation above the claimed one.
+    """
+    me = members.me
+    if claim.node == me.node:
+        if not wins(claim, me):
+            return members
+        return replace(members, me=Claim(me.node, claim.incarnation + 1, me.standing))
+    known = members.others.get(claim.node)
+    if known is not None and not wins(claim, known.claim):
+        return members
+    others = dict(members.others)
+    if known is None and len(others) >= config.num_members and not _make_room(others):
+        return members
+    others[claim.node] = Known(claim, ran_s)
+    return replace(members, others=others)
+
+
+def pick(members: Members, to: str, config: HealthConfig) -> tuple[Members, tuple[Claim, ...]]:
+    """The claims that ride on a beat to a peer: what it should refute first, then the least passed on, then the next
+    in turn.
+    """
+    most = math.ceil(config.spread * math.log2(len(members.others) + 2))
+    hot = sorted(
+        (known.num_passed, node) for node, known in members.others.items() if known.num_passed < most
+    )
+    chosen = [node for _, node in hot if node != to][: config.num_claims]
+    about = members.others.get(to)
+    if about is not None and about.claim.standing >= Standing.SUSPECT:
+        chosen = [to, *chosen[: config.num_claims - 1]]
+    others = members.others
+    if chosen:
+        passed = {node: others[node]._replace(num_passed=others[node].num_passed + 1) for node in chosen}
+        others = {**others, **passed}
+    names = list(others)
+    if names:
+        in_turn = names[members.round_at % len(names)]
+        if in_turn not in chosen and in_turn != to:
+            chosen.append(in_turn)
+    after = replace(members, others=others, round_at=(members.round_at + 1) % max(1, len(names)))
+    return after, tuple(others[node].claim for node in chosen)
+
+
+def repeat(members: Members) -> Members:
+    """Pass everything on anew: a stream has opened, and its other end may have missed much."""
+    return replace(
+        members, others={node: known._replace(num_passed=0) for node, known in members.others.items()}
+    )
+
+
+def lapse(members: Members, alive: Set[str], ran_s: float, config: HealthConfig) -> Members:
+    """Suspicions that nobody refuted in `suspect_ms` become deaths, but for nodes that are `alive` to our own ears
+    or to another's; the long dead are forgotten.
+    """
+    changed: dict[str, Known] = {}
+    forgotten: set[str] = set()
+    for node, known in members.others.items():
+        age_ms = (ran_s - known.since_s) * 1e3
+        if known.claim.standing is Standing.SUSPECT and age_ms >= config.suspect_ms and node not in alive:
+            changed[node] = Known(Claim(node, known.claim.incarnation, Standing.DEAD), ran_s)
+        elif known.claim.standing is Standing.DEAD and age_ms >= config.forget_ms and node not in alive:
+            forgotten.add(node)
+    if not (changed or forgotten):
+        return members
+    kept = {node: known for node, known in members.others.items() if node not in forgotten}
+    return replace(members, others={**kept, **changed})
+
+
+def suspect(members: Members, node: str, ran_s: float, config: HealthConfig) -> Members:
+    """This node and nobody whom it can ask hears that one."""
+    known = members.others.get(node)
+    incarnation = known.claim.incarnation if known is not None else 0
+    return merge(members, Claim(node, incarnation, Standing.SUSPECT), ran_s, config)
+
+
+def _make_room(others: dict[str, Known]) -> bool:
+    """Drop the one that has been dead the longest; False where all are alive."""
+    dead = [(known.since_s, node) for node, known in others.items() if known.claim.standing is Standing.DEAD]
+    if dead:
+        del others[min(dead)[1]]
+    return bool(dead)

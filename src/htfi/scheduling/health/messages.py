@@ -1,0 +1,157 @@
+"""What watches say to each other: bodies for the link's watch channel, their bytes and their bounds. `watch` uses it.
+
+A body is a version byte and a tagged MessagePack array. All times are durations, so that no two clocks need agree.
+"""
+
+import math
+from enum import IntEnum
+from typing import Annotated
+
+import msgspec
+
+from htfi.domain.errors import InvalidInput
+
+VERSION = 1
+MAX_BODY_BYTES = 4_096
+MAX_CLAIMS = 17  # config.num_claims, and one that goes round
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 48)]
+Positive = Annotated[float, msgspec.Meta(ge=0.0, le=1e9)]
+
+
+class Standing(IntEnum):
+    """What is claimed of a node. Of two claims at the same incarnation the higher one stands."""
+
+    ALIVE = 0
+    ILL = 1
+    DRAINING = 2
+    SUSPECT = 3
+    DEAD = 4
+
+
+class Vitals(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """What a node says of itself: of its target, its queue, its device. 0 is 'unknown' but for counts.
+
+    `verify_ms`: a pass of the target costs fixed + per row + per new token + per cell (token × context) of these.
+    `progress` grows with each step of work that is done, so that standing still can be seen.
+    """
+
+    queue: Count = 0
+    num_rows: Count = 0
+    step_p50_ms: Positive = 0.0
+    step_p95_ms: Positive = 0.0
+    prompt_ms_per_token: Positive = 0.0
+    verify_ms: tuple[Positive, Positive, Positive, Positive] = (0.0, 0.0, 0.0, 0.0)
+    draft_ms_per_token: Positive = 0.0
+    progress: Count = 0
+    temperature_c: float | None = None
+    throttle_share: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.0
+    power_w: Positive = 0.0
+    is_draining: bool = False
+
+
+class Claim(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """Gossip: a node is said to stand so. Only the node itself raises its incarnation."""
+
+    node: Name
+    incarnation: Count
+    standing: Standing
+
+
+class Beat(msgspec.Struct, array_like=True, tag=1, frozen=True, gc=False):
+    """A heartbeat. `echo` is the last one heard of the receiver, held for so long; `vitals` None: as before.
+
+    `life` tells one start of the sender from another.
+    """
+
+    seq: Count
+    echo: Count
+    held_us: Count
+    life: Count
+    incarnation: Count
+    standing: Standing
+    vitals: Vitals | None
+    claims: Annotated[tuple[Claim, ...], msgspec.Meta(max_length=MAX_CLAIMS)]
+
+
+class Probe(msgspec.Struct, array_like=True, tag=2, frozen=True, gc=False):
+    """Do you hear this node? Beats go on anyway, so that the asked answers from what it hears."""
+
+    token: Count
+    node: Name
+
+
+class Witness(msgspec.Struct, array_like=True, tag=3, frozen=True, gc=False):
+    """How long ago I heard that node; −1: I do not."""
+
+    token: Count
+    node: Name
+    age_ms: Annotated[int, msgspec.Meta(ge=-1, le=1 << 32)]
+
+
+class Ask(msgspec.Struct, array_like=True, tag=4, frozen=True, gc=False):
+    """Let me lead this role for one lease."""
+
+    role: Name
+    life: Count
+    seq: Count
+
+
+class Grant(msgspec.Struct, array_like=True, tag=5, frozen=True, gc=False):
+    """The answer to an ask: granted, or not, as another holds it for so long."""
+
+    role: Name
+    life: Count
+    seq: Count
+    is_granted: bool
+    holder: Annotated[str, msgspec.Meta(max_length=64)]
+    left_ms: Count
+
+
+class Release(msgspec.Struct, array_like=True, tag=6, frozen=True, gc=False):
+    """What I was granted up to this ask I give back."""
+
+    role: Name
+    life: Count
+    seq: Count
+
+
+Message = Beat | Probe | Witness | Ask | Grant | Release
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Message)
+
+
+def encode(message: Message) -> bytes:
+    return bytes((VERSION,)) + _encoder.encode(message)
+
+
+def decode(body: bytes) -> Message:
+    """Raises: InvalidInput, in one line, for what no watch of this version says."""
+    if not 1 < len(body) <= MAX_BODY_BYTES:
+        raise InvalidInput(f"watch: a body of {len(body)} bytes; 2 to {MAX_BODY_BYTES} are read")
+    if body[0] != VERSION:
+        raise InvalidInput(
+            f"watch: the peer speaks version {body[0]}, this node {VERSION}: update the older one"
+        )
+    try:
+        message = _decoder.decode(memoryview(body)[1:])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(f"watch: not a message of version {VERSION}: {error}") from error
+    if isinstance(message, Beat) and message.vitals is not None and not _is_finite(message.vitals):
+        raise InvalidInput("watch: vitals that are not numbers")
+    return message
+
+
+def _is_finite(vitals: Vitals) -> bool:
+    """Bounds let NaN pass. An unknown temperature may be one."""
+    figures = (
+        vitals.step_p50_ms,
+        vitals.step_p95_ms,
+        vitals.prompt_ms_per_token,
+        *vitals.verify_ms,
+        vitals.draft_ms_per_token,
+        vitals.throttle_share,
+        vitals.power_w,
+    )
+    return all(math.isfinite(figure) for figure in figures)
