@@ -1,0 +1,117 @@
+"""The faulty link for synchronous code: a proxy in a thread of its own, between a client and a target over TCP."""
+
+import asyncio
+import dataclasses
+import threading
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from htfi.domain.errors import DependencyUnavailable
+from htfi.simulation.faulty_link.fine_loop import new_loop
+from htfi.simulation.faulty_link.pipe import Traffic
+from htfi.simulation.faulty_link.proxy import Note, Proxy
+from htfi.simulation.faulty_link.weather import CLEAR, Schedule, Way, Weather
+
+T = TypeVar("T")
+_PATIENCE_S = 10.0
+
+
+class FaultyLink:
+    """`with FaultyLink(target) as link:` – connect to `link.address`, and change `link.weather` at any time.
+
+    Every method may be called from any thread and has taken effect when it returns. Raises: DependencyUnavailable.
+    """
+
+    def __init__(
+        self,
+        target: tuple[str, int],
+        weather: Weather = CLEAR,
+        seed: int = 0,
+        listen: tuple[str, int] = ("127.0.0.1", 0),
+    ) -> None:
+        self.target, self.seed = target, seed
+        self._loop = new_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="faulty-link", daemon=True)
+        self._thread.start()
+        self._is_closed = False
+        try:
+            self._proxy = self._do(self._open(weather))
+            self.address = self._do(self._proxy.open(listen))
+        except BaseException:
+            self._end()
+            raise
+
+    @property
+    def weather(self) -> Weather:
+        return self._proxy.weather
+
+    @weather.setter
+    def weather(self, weather: Weather) -> None:
+        """From now on, in place of what a schedule still held."""
+        self._do(self._proxy.enter(weather))
+
+    def play(self, schedule: Schedule) -> None:
+        """Weathers to come, counted from now. Nothing waits for them."""
+        self._do(self._proxy.play(schedule))
+
+    def stall(self, for_s: float) -> None:
+        """No byte passes for so long, then all that waited; the weather stays as it is beside that."""
+        now = self.weather
+        self.weather = dataclasses.replace(now, is_stalled=True)
+        self.play(((for_s, now),))
+
+    def reset(self) -> None:
+        """RST to both sides of every open connection."""
+        self._do(self._proxy.reset())
+
+    def traffic(self) -> list[Traffic]:
+        """Counts of every connection so far, each way."""
+        return self._do(self._proxy.traffic())
+
+    def num_bytes(self, way: Way) -> int:
+        return sum(one.num_bytes for one in self.traffic() if one.way is way)
+
+    def timeline(self) -> list[Note]:
+        return self._do(self._proxy.timeline())
+
+    def story(self, num_notes: int = 40) -> str:
+        """Seed, weather and the last deeds, for the message of a test that failed."""
+        host, port = self.address
+        head = (
+            f"faulty link {host}:{port} → {self.target[0]}:{self.target[1]}, seed {self.seed}: {self.weather}"
+        )
+        notes = self.timeline()[-num_notes:]
+        return "\n".join([head, *(f"  {at_s:9.4f} s  #{number}  {words}" for at_s, number, words in notes)])
+
+    def close(self) -> None:
+        """Resets what is open and frees the port."""
+        if not self._is_closed:
+            try:
+                self._do(self._proxy.close())
+            finally:
+                self._end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def _open(self, weather: Weather) -> Proxy:
+        return Proxy(self.target, weather, self.seed)
+
+    def _do(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._is_closed:
+            work.close()
+            raise DependencyUnavailable("faulty link: it has been closed")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(_PATIENCE_S)
+
+    def _end(self) -> None:
+        self._is_closed = True
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_PATIENCE_S)
+        if not self._thread.is_alive():
+            self._loop.close()

@@ -1,0 +1,297 @@
+"""The faulty link over real sockets: every weather does what it says, and nothing is left behind."""
+
+import contextlib
+import dataclasses
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from echo_server import echo_server
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.simulation.faulty_link.link import FaultyLink
+from htfi.simulation.faulty_link.weather import CLEAR, Jitter, Way, Weather, stepping
+
+SEED = 20_261
+
+
+@pytest.fixture
+def echo() -> Iterator[tuple[str, int]]:
+    with echo_server() as address:
+        yield address
+
+
+@contextlib.contextmanager
+def connected(link: FaultyLink) -> Iterator[socket.socket]:
+    with socket.create_connection(link.address, timeout=5.0) as one:
+        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        yield one
+
+
+def comes_back(one: socket.socket, data: bytes) -> bytes:
+    one.sendall(data)
+    back = b""
+    while len(back) < len(data):
+        more = one.recv(1 << 16)
+        if not more:
+            break
+        back += more
+    return back
+
+
+def took_s(one: socket.socket, data: bytes = b"x" * 40) -> float:
+    began = time.perf_counter()
+    assert comes_back(one, data) == data
+    return time.perf_counter() - began
+
+
+def test_bytes_pass_unchanged_and_are_counted(echo: tuple[str, int]) -> None:
+    data = np.random.Generator(np.random.PCG64(SEED)).bytes(3_000_000)
+    with FaultyLink(echo, Weather(rtt_ms=2, jitter_ms=1), SEED) as link:
+        with connected(link) as one:
+            sender = threading.Thread(target=one.sendall, args=(data,))
+            sender.start()
+            back = bytearray()
+            while len(back) < len(data):
+                back += one.recv(1 << 16)
+            sender.join()
+        assert back == data, link.story()
+        assert {(t.way, t.num_bytes, t.num_bytes_arrived) for t in link.traffic()} == {
+            (way, len(data), len(data)) for way in Way
+        }
+
+
+def test_each_round_trip_takes_the_time_that_was_asked_for(echo: tuple[str, int]) -> None:
+    with FaultyLink(echo, Weather(rtt_ms=20), SEED) as link, connected(link) as one:
+        first_s = took_s(one)
+        times_s = [took_s(one) for _ in range(10)]
+        assert first_s >= 0.040, "the hand-shake pays a round trip as well"
+        assert min(times_s) >= 0.020
+        assert np.median(times_s) < 0.030, link.story()
+
+
+def test_weather_changes_while_bytes_flow_and_by_schedule(echo: tuple[str, int]) -> None:
+    with FaultyLink(echo, seed=SEED) as link, connected(link) as one:
+        assert took_s(one) < 0.02
+        link.weather = Weather(rtt_ms=60)
+        assert 0.06 <= took_s(one) < 0.09
+        link.play(stepping((0.0, 5), (0.3, 50), (0.6, 20)))
+        began = time.perf_counter()
+        seen: dict[float, list[float]] = {0.0: [], 0.3: [], 0.6: []}
+        while (at := time.perf_counter() - began) < 0.9:
+            spent = took_s(one)
+            for step in seen:
+                if step + 0.02 < at < step + 0.2:
+                    seen[step].append(spent * 1e3)
+        medians = [float(np.median(one)) for one in seen.values()]
+        assert np.all(np.abs(np.array(medians) - [5, 50, 20]) < 4), (medians, link.story())
+
+
+def test_jitter_has_the_mean_and_spread_that_were_asked_for(echo: tuple[str, int]) -> None:
+    for jitter, mean_ms in ((Jitter.EXPONENTIAL, 16.0), (Jitter.NORMAL, 10.0)):
+        weather = Weather(rtt_ms=10, jitter_ms=3, jitter=jitter)
+        with FaultyLink(echo, weather, SEED) as link, connected(link) as one:
+            took_s(one)
+            times_ms = 1e3 * np.array([took_s(one) for _ in range(60)])
+        # four standard errors of 60 sums of two draws, and 1 ms of machine
+        assert abs(times_ms.mean() - mean_ms) < 4 * 3 * 2**0.5 / 60**0.5 + 1.5, (jitter, times_ms.mean())
+        assert 1.5 < times_ms.std() < 8
+
+
+def test_bandwidth_is_shared_by_all_connections(echo: tuple[str, int]) -> None:
+    weather = Weather(bytes_per_s=400_000, burst_bytes=10_000)
+    with FaultyLink(echo, weather, SEED) as link, connected(link) as one, connected(link) as other:
+        began = time.perf_counter()
+        threads = [threading.Thread(target=comes_back, args=(s, b"y" * 80_000)) for s in (one, other)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert 0.34 < time.perf_counter() - began < 0.7, link.story()
+
+
+def test_a_stall_holds_every_byte_and_then_lets_all_go(echo: tuple[str, int]) -> None:
+    with FaultyLink(echo, seed=SEED) as link, connected(link) as one:
+        took_s(one)
+        link.stall(0.3)
+        assert link.weather.is_stalled
+        assert 0.28 <= took_s(one) < 0.6
+        assert link.weather == CLEAR
+        assert took_s(one) < 0.1
+
+
+def test_a_reset_is_felt_at_once_and_after_so_many_bytes(echo: tuple[str, int]) -> None:
+    with FaultyLink(echo, seed=SEED) as link:
+        with connected(link) as one:
+            took_s(one)
+            link.reset()
+            with pytest.raises(ConnectionResetError):
+                one.recv(1)
+        with connected(link) as one:
+            took_s(one)
+            link.weather = Weather(resets_after_bytes=500)
+            with pytest.raises((ConnectionResetError, BrokenPipeError)):  # noqa: PT012 - any of the rounds
+                for _ in range(1000):
+                    comes_back(one, b"z" * 100)
+                    time.sleep(0.001)
+            assert "reset after 500 bytes" in link.story()
+        link.weather = Weather(resets_after_bytes=0)
+        with pytest.raises(ConnectionResetError), connected(link) as one:
+            one.recv(1)
+        link.weather = CLEAR
+        with connected(link) as one:
+            took_s(one)
+
+
+def test_the_dark_swallows_bytes_and_endings_without_a_word(echo: tuple[str, int]) -> None:
+    with FaultyLink(echo, seed=SEED) as link:
+        with connected(link) as one:
+            took_s(one)
+            link.weather = Weather(is_dark=True)
+            one.sendall(b"unheard")
+            one.settimeout(0.2)
+            with pytest.raises(TimeoutError):
+                one.recv(1)
+            link.weather = CLEAR  # a stream with a hole stays dark
+            one.sendall(b"unheard")
+            with pytest.raises(TimeoutError):
+                one.recv(1)
+        with connected(link) as one:
+            assert took_s(one) < 0.1
+            link.weather = Weather(is_dark=True, only=Way.DOWN)
+            one.sendall(b"heard")
+            one.settimeout(0.2)
+            with pytest.raises(TimeoutError):
+                one.recv(1)
+            up = [t for t in link.traffic() if t.way is Way.UP][-1]
+            assert up.num_bytes == up.num_bytes_arrived == 45, link.story()
+        link.weather = Weather(is_dark=True)
+        with connected(link) as one:
+            one.sendall(b"unheard")
+            one.settimeout(0.2)
+            with pytest.raises(TimeoutError):
+                one.recv(1)
+
+
+def test_corruption_flips_one_bit_of_the_byte_that_was_named(echo: tuple[str, int]) -> None:
+    weather = Weather(corrupts_at_byte=700, only=Way.UP)
+    with FaultyLink(echo, weather, SEED) as link, connected(link) as one:
+        back = b"".join(comes_back(one, b"\0" * 100) for _ in range(10))
+        changed = [(place, byte) for place, byte in enumerate(back) if byte]
+        assert [place for place, _ in changed] == [700], link.story()
+        assert changed[0][1].bit_count() == 1
+        assert "of byte 700 up" in link.story()
+
+
+def test_the_same_seed_corrupts_the_same_bytes_however_they_are_cut(echo: tuple[str, int]) -> None:
+    seen: list[bytes] = []
+    for size in (10, 1000):
+        with FaultyLink(echo, Weather(corrupt_rate=0.01), SEED) as link, connected(link) as one:
+            seen.append(b"".join(comes_back(one, b"\0" * size) for _ in range(2000 // size)))
+    assert seen[0] == seen[1]
+    assert 10 <= sum(1 for byte in seen[0] if byte) <= 80
+
+
+def test_a_chunk_can_come_twice(echo: tuple[str, int]) -> None:
+    weather = Weather(duplicate_rate=1.0, only=Way.UP)
+    with FaultyLink(echo, weather, SEED) as link, connected(link) as one:
+        one.sendall(b"again")
+        one.shutdown(socket.SHUT_WR)
+        back = b""
+        while more := one.recv(100):
+            back += more
+        assert back == b"againagain", link.story()
+
+
+def test_connections_overtake_each_other_but_not_themselves(echo: tuple[str, int]) -> None:
+    weather = Weather(rtt_ms=2, skew_ms=60, jitter_ms=5)
+    with FaultyLink(echo, weather, SEED) as link, contextlib.ExitStack() as stack:
+        ones = [stack.enter_context(connected(link)) for _ in range(8)]
+        times_s = [took_s(one) for one in ones]
+        assert max(times_s) - min(times_s) > 0.02, link.story()
+        sent = b"".join(number.to_bytes(2, "big") for number in range(300))
+        for at in range(0, len(sent), 2):
+            ones[0].sendall(sent[at : at + 2])
+        back = b""
+        while len(back) < len(sent):
+            back += ones[0].recv(4096)
+        assert back == sent
+
+
+def test_nobody_listens_and_the_address_stays_ours(echo: tuple[str, int]) -> None:
+    with FaultyLink(echo, Weather(refuses=True), SEED) as link:
+        for _ in range(2):
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(link.address, timeout=1.0)
+            link.weather = CLEAR
+            with connected(link) as one:
+                took_s(one)
+            link.weather = Weather(refuses=True)
+
+
+def test_connections_beyond_the_limit_are_reset(echo: tuple[str, int]) -> None:
+    with FaultyLink(echo, Weather(max_connections=2), SEED) as link, contextlib.ExitStack() as stack:
+        ones = [stack.enter_context(connected(link)) for _ in range(2)]
+        for one in ones:
+            took_s(one)
+        with pytest.raises(ConnectionError), connected(link) as third:
+            third.recv(1)
+        took_s(ones[0])
+
+
+def test_endings_travel_like_bytes(echo: tuple[str, int]) -> None:
+    with FaultyLink(echo, Weather(rtt_ms=40), SEED) as link, connected(link) as one:
+        took_s(one)
+        one.sendall(b"last words")
+        one.shutdown(socket.SHUT_WR)
+        began = time.perf_counter()
+        assert one.recv(100) == b"last words"
+        assert one.recv(100) == b""
+        assert 0.03 < time.perf_counter() - began < 0.2
+
+
+def test_a_target_that_is_not_there_shows_as_a_reset() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        address = gone.getsockname()
+    with FaultyLink(address, seed=SEED) as link, connected(link) as one:
+        with pytest.raises(ConnectionError):
+            one.recv(1)
+        assert "does not answer" in link.story()
+
+
+def test_closing_in_any_weather_leaves_no_socket_and_no_thread(echo: tuple[str, int]) -> None:
+    fds = Path("/proc/self/fd")
+    num_before = len(list(fds.iterdir())) if fds.exists() else 0
+    weathers = [
+        CLEAR,
+        Weather(rtt_ms=5000),
+        Weather(is_stalled=True),
+        Weather(is_dark=True),
+        Weather(bytes_per_s=100),
+    ]
+    for weather in weathers:
+        began = time.perf_counter()
+        with FaultyLink(echo, weather, SEED) as link:
+            ones = [socket.create_connection(link.address, timeout=1.0) for _ in range(5)]
+            for one in ones:
+                one.sendall(b"x" * 10_000)
+        for one in ones:
+            one.close()
+        assert time.perf_counter() - began < 2.0, weather
+        link.close()
+        with pytest.raises(DependencyUnavailable, match="closed"):
+            link.weather = CLEAR
+    assert not [t for t in threading.enumerate() if t.name == "faulty-link"]
+    if fds.exists():  # the echo server keeps its sides until it ends
+        assert len([fd for fd in fds.iterdir() if fd.exists()]) <= num_before + 15
+
+
+def test_weather_that_cannot_be_is_refused_in_one_line() -> None:
+    for wrong in ({"rtt_ms": -1}, {"corrupt_rate": 1.5}, {"bytes_per_s": 0}, {"jitter_ms": float("nan")}):
+        with pytest.raises(InvalidInput, match=next(iter(wrong))):
+            Weather(**wrong)
+    assert str(dataclasses.replace(CLEAR, rtt_ms=3.0, only=Way.UP)) == "rtt_ms=3.0 only=up"
