@@ -188,12 +188,23 @@ class Decision(msgspec.Struct, frozen=True):
     def series(self) -> str:
         return series_id(self.symbol, self.interval)
 
+    @property
+    def awaits(self) -> bool:
+        """Whether its view was read for it and is provisional: an amendment may follow."""
+        view = self.view
+        return view is not None and view.provisional and view.as_of_ns == self.as_of_ns and not self.amends
+
 
 class Receipt(msgspec.Struct, frozen=True, gc=False):
     """Proof of recording: the entry's place in the ledger and its RFC 9162 leaf hash (hex)."""
 
     index: int
     leaf_hash: str
+
+
+def amendment_id(first_id: str) -> str:
+    """The id of the decision that takes the place of a provisional one."""
+    return f"{first_id}/amended"
 
 
 def series_id(symbol: str, interval: str) -> str:

@@ -57,7 +57,10 @@ class Bar(msgspec.Struct, frozen=True, gc=False, tag="bar"):
 
 
 class News(msgspec.Struct, frozen=True, gc=False, tag="news"):
-    """One item of text, untrusted. No symbols means that it concerns the whole market."""
+    """One item of text, untrusted. No symbols means that it concerns the whole market.
+
+    `residency` are tags of where it may lie: it goes only to machines that admit all of them.
+    """
 
     available_at_ns: int
     event_time_ns: int
@@ -68,6 +71,7 @@ class News(msgspec.Struct, frozen=True, gc=False, tag="news"):
     symbols: tuple[str, ...] = ()
     body: str = ""
     url: str = ""
+    residency: tuple[str, ...] = ()
 
 
 class MacroRelease(msgspec.Struct, frozen=True, gc=False, tag="macro"):

@@ -1,4 +1,7 @@
-"""The reader that asks a language model. Wired at the EDGE rung with the draft, at the next one with the target."""
+"""The reader that asks a language model. Wired at the EDGE rung with the draft, at the next one with the target.
+
+Where its author keeps deadlines (`LateAuthor`), a view may be provisional, and the target's own comes `later`.
+"""
 
 import zlib
 from collections.abc import Sequence
@@ -9,21 +12,36 @@ from htfi.domain.decision import View, Wording
 from htfi.domain.writing import Refusal, Request, Spoken, Writing
 from htfi.narrative.answer import AS_STATED, Trust, to_view, understand, view_form
 from htfi.narrative.config import NarrativeConfig
-from htfi.narrative.ports import Author
-from htfi.narrative.question import Question, put, shown
+from htfi.narrative.ports import Author, LateAuthor
+from htfi.narrative.question import Question, briefly, put, question_id, residency, shown
+from htfi.narrative.rationale import THEN
 from htfi.narrative.template_reader import TemplateReader
+
+PURSUIT_MS = 60_000.0  # what nobody waits for may take
+MAX_AWAITED = 4_096
 
 
 class ModelReader:
-    """Reads with an author; a question that the author refuses gets the template's view, which says why."""
+    """Reads with an author; a question that the author refuses gets the template's view, which says why.
+
+    `draft_trust` is for provisional views, whose numbers the draft wrote: `trust` where it is not given. An author
+    that answers late is one reader's alone, for what came late is told once.
+    """
 
     def __init__(
-        self, author: Author, config: NarrativeConfig | None = None, trust: Trust = AS_STATED
+        self,
+        author: Author,
+        config: NarrativeConfig | None = None,
+        trust: Trust = AS_STATED,
+        draft_trust: Trust | None = None,
     ) -> None:
         self._author = author
+        self._late = author if isinstance(author, LateAuthor) else None
         self._trust = trust
+        self._draft_trust = draft_trust or trust
         self._config = config or NarrativeConfig()
         self._otherwise = TemplateReader(self._config)
+        self._awaited: dict[str, Question] = {}
 
     @property
     def version(self) -> str:
@@ -44,10 +62,42 @@ class ModelReader:
             for question, request, answer in zip(questions, requests, answers, strict=True)
         ]
 
+    def later(self) -> list[tuple[str, View | Refusal]]:
+        """Views that came since the last call, by the id of their question; a refusal where none will come."""
+        told: list[tuple[str, View | Refusal]] = []
+        for name, answer in self._late.late() if self._late is not None and self._awaited else ():
+            question = self._awaited.pop(name, None)
+            if question is None:
+                continue
+            if isinstance(answer, Writing) and answer.is_provisional:
+                answer = Refusal("what came late is provisional as well")
+            if isinstance(answer, Writing):
+                told.append((name, self._view(question, self._request(question, 0.0), answer)))
+            else:
+                told.append((name, answer))
+        return told
+
+    def pursue(self, questions: Sequence[Question]) -> None:
+        """Ask for views that nobody waits for; without an author that answers late, nothing is asked."""
+        if self._late is None or not questions:
+            return
+        for question in questions:
+            self._await(question_id(question), question)
+        self._late.pursue([self._request(question, PURSUIT_MS) for question in questions])
+
+    def _await(self, name: str, question: Question) -> None:
+        self._awaited[name] = briefly(question)
+        while len(self._awaited) > MAX_AWAITED:
+            del self._awaited[next(iter(self._awaited))]
+
     def _view(self, question: Question, request: Request, answer: Writing) -> View:
-        said = understand(answer.fields, self._trust)
-        view = to_view(said, question, self._config.half_life_ns, self.version)
-        return replace(view, wording=_wording(question, request, answer, self.version))
+        if answer.is_provisional:
+            self._await(request.id, question)
+        trust = self._draft_trust if answer.is_provisional else self._trust
+        reader = _reader(self.version, answer)
+        view = to_view(understand(answer.fields, trust), question, self._config.half_life_ns, reader)
+        wording = _wording(question, request, answer, self.version)
+        return replace(view, wording=wording, provisional=answer.is_provisional)
 
     def _request(self, question: Question, deadline_ms: float) -> Request:
         prompt, shared = put(question, self._author.dialect)
@@ -59,11 +109,20 @@ class ModelReader:
             deadline_ms=deadline_ms,
             shared=shared,
             kind="view",
+            id=question_id(question),
+            residency=residency(question),
         )
 
     def _refused(self, question: Question, refusal: Refusal, deadline_ms: float) -> View:
         (view,) = self._otherwise.read([question], deadline_ms)
         return replace(view, words=f"not read: {refusal.reason}")
+
+
+def _reader(target: str, answer: Writing) -> str:
+    """Who wrote, in the order of their words: the target has begun a provisional answer where it settled any of it."""
+    if not answer.is_provisional:
+        return target
+    return f"{target}{THEN}{answer.draft}" if answer.num_settled else answer.draft
 
 
 def _wording(question: Question, request: Request, answer: Writing, target: str) -> Wording | None:
@@ -80,4 +139,6 @@ def _wording(question: Question, request: Request, answer: Writing, target: str)
         prompt=answer.prompt,
         tokens=answer.tokens,
         rounds=answer.rounds,
+        place=answer.place,
+        num_settled=answer.num_settled,
     )

@@ -26,6 +26,22 @@ class Reader(Protocol):
         ...
 
 
+@runtime_checkable
+class LateReader(Reader, Protocol):
+    """A reader whose views may be provisional: what it could not finish in time it tells later."""
+
+    def later(self) -> list[tuple[str, View | Refusal]]:
+        """Views that came since the last call, by the id of their question, without waiting; each once.
+
+        A refusal says that none will come.
+        """
+        ...
+
+    def pursue(self, questions: Sequence[Question]) -> None:
+        """Ask for views that nobody waits for: they come later. One that is under way is not asked twice."""
+        ...
+
+
 class Author(Protocol):
     """A language model that answers in a form: an embedded engine, or one behind a network."""
 

@@ -5,8 +5,10 @@ Training asks with the same function, so that a model is asked as it was taught.
 """
 
 from collections.abc import Sequence
+from hashlib import blake2b
 
 import msgspec
+from msgspec.structs import replace
 
 from htfi.domain.events import News
 from htfi.domain.writing import Dialect, Mark, Prompt, Segment, Sigmas, Text
@@ -40,6 +42,29 @@ class Question(msgspec.Struct, frozen=True):
 def shown(question: Question) -> tuple[News, ...]:
     """The items that a model is shown; their places are the numbers it cites."""
     return question.items[:MAX_ITEMS]
+
+
+def question_id(question: Question) -> str:
+    """What a reader is told, and of which moment, as a name: the same in every process."""
+    told = (
+        question.symbol,
+        question.as_of_ns,
+        question.bar_ns,
+        [(item.id, item.available_at_ns, item.symbols, item.headline) for item in shown(question)],
+        question.context,
+        question.name,
+    )
+    return blake2b(msgspec.msgpack.encode(told), digest_size=16).hexdigest()
+
+
+def briefly(question: Question) -> Question:
+    """The question with nothing that a reader is not told: the same id, the same prompt, the same view."""
+    return replace(question, items=tuple(replace(item, body="") for item in shown(question)))
+
+
+def residency(question: Question) -> frozenset[str]:
+    """The tags of all that a reader is told: it may go where every one of them is admitted."""
+    return frozenset(tag for item in shown(question) for tag in item.residency)
 
 
 def put(question: Question, dialect: Dialect) -> tuple[Prompt, int]:

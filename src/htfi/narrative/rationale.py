@@ -61,13 +61,28 @@ SENTENCES = {
         " Read by {reader}: no direction, volatility {volatility}, confidence {confidence}, "
         "{consistency}, {words}; told, not weighed."
     ),
+    "provisional": (
+        " This reading is provisional: {settled} of its {tokens} tokens are the target's, the rest the draft's; "
+        "the target's own follows."
+    ),
+    "still_provisional": " This reading is provisional: the target's own has not come yet.",
+    "amending": " It takes the place of a provisional reading: the target, heard late, says otherwise.",
+    "confirming": " It takes the place of a provisional reading: the target, heard late, says the same.",
 }
 MAX_WORDS_CHARS = 200
+MAX_READER_CHARS = 40
+THEN = ", then "  # where one model went on with what another began
 _CONSISTENCIES = {
     "unmoved": "prices unmoved so far",
     "with": "prices already moved that way",
     "against": "prices moved against it",
 }
+_NEWS = frozenset(
+    {
+        *("one_headline", "two_headlines", "three_headlines", "read", "unread", "moving", "flat"),
+        *("provisional", "still_provisional", "amending", "confirming"),
+    }
+)  # parts that tell the news and what a reader made of them
 _TELLS_MOVE = ("shock", "after_jump")
 _DRIVER_SLOTS = ("driver_a", "driver_b", "driver_c")
 _HEADLINE_SLOTS = (("headline_a", "age_a"), ("headline_b", "age_b"), ("headline_c", "age_c"))
@@ -138,18 +153,45 @@ def write_rationale(
     if weights:
         template += "+" + _weigh(weights, slots)
     cited = headlines[:3]
+    template += "".join(f"+{part}" for part in _tell_news(cited, view, symbol, as_of_ns, slots))
+    return Rationale(fill(template, slots), template, slots, list(told), [item.id for item in cited])
+
+
+def amend_rationale(
+    first: Rationale, *, symbol: str, as_of_ns: int, headlines: Sequence[News], view: View, confirms: bool
+) -> Rationale:
+    """The rationale of a provisional decision, its news told anew by what the target says of them, heard late.
+
+    All else stays as it was. `headlines` are those that the view cites; `confirms` where it says what was said.
+    """
+    parts = [part for part in first.template.split("+") if part not in _NEWS]
+    kept = {name for part in parts for name in _names(part)}
+    slots = {name: words for name, words in first.slots.items() if name in kept}
+    cited = headlines[:3]
+    parts += _tell_news(cited, view, symbol, as_of_ns, slots)
+    template = "+".join([*parts, "confirming" if confirms else "amending"])
+    return Rationale(fill(template, slots), template, slots, first.drivers, [item.id for item in cited])
+
+
+def _tell_news(
+    cited: Sequence[News], view: View | None, symbol: str, as_of_ns: int, slots: dict[str, str]
+) -> list[str]:
+    """The parts that tell the news and the opinion on them; their slots are put into `slots`."""
+    parts: list[str] = []
     if cited:
-        template += "+" + _HEADLINES[len(cited)]
+        parts.append(_HEADLINES[len(cited)])
         for (name, age), item in zip(_HEADLINE_SLOTS, cited, strict=False):
             slots[name] = quote(item.headline)
             slots[age] = span(as_of_ns - item.available_at_ns)
     opinion = tell_view(view, symbol) if view is not None else {}
     if cited:
-        template += "+read" if opinion else "+unread"
+        parts.append("read" if opinion else "unread")
     if opinion:
-        template += "+moving" if "size" in opinion else "+flat"
+        parts.append("moving" if "size" in opinion else "flat")
         slots.update(opinion)
-    return Rationale(fill(template, slots), template, slots, list(told), [item.id for item in cited])
+    if view is not None and view.provisional:
+        parts.append("provisional" if "settled" in opinion else "still_provisional")
+    return parts
 
 
 def fill(template: str, slots: Mapping[str, str]) -> str:
@@ -166,7 +208,7 @@ def tell_view(view: View, symbol: str) -> dict[str, str]:
     if view.confidence <= 0.0:
         return {}
     told = {
-        "reader": clean(view.reader.partition("@")[0], 40) or "a model",
+        "reader": _short(view.reader) or "a model",
         "volatility": f"{view.volatility_multiplier:g}x",
         "confidence": f"{100.0 * view.confidence:.0f}%",
         "consistency": _CONSISTENCIES.get(view.consistency, "prices not considered"),
@@ -181,7 +223,16 @@ def tell_view(view: View, symbol: str) -> dict[str, str]:
         known.update(moving)
     words = _SLOT.sub(lambda slot: known.get(slot[1], slot[0]), view.words)
     told["words"] = quote(clean(words, MAX_WORDS_CHARS)) if words else "no reason given"
+    if view.provisional and view.wording is not None:
+        told["settled"] = str(view.wording.num_settled)
+        told["tokens"] = str(len(view.wording.tokens))
     return told
+
+
+def _short(reader: str) -> str:
+    """Who read, without digests."""
+    names = (clean(model.partition("@")[0], MAX_READER_CHARS) for model in reader.split(THEN))
+    return THEN.join(name for name in names if name)
 
 
 def _situation(regime: Regime, width: float, previous_width: float, last_sigmas: float | None) -> str:
@@ -209,6 +260,13 @@ def _weigh(weights: Mapping[str, float], slots: dict[str, str]) -> str:
 
 
 _SLOT = re.compile(r"\{(\w+)\}")
+
+
+@lru_cache(maxsize=256)
+def _names(part: str) -> tuple[str, ...]:
+    """The slots of one part of a template."""
+    sentence = OPENINGS.get(part) or SENTENCES[part]
+    return tuple(_SLOT.findall(sentence.replace("{claim}", CLAIM)))
 
 
 @lru_cache(maxsize=512)

@@ -9,9 +9,12 @@ from typing import Any
 
 import msgspec
 
-from htfi.domain.decision import Decision, series_id
+from htfi.domain.decision import Decision, View, series_id
+from htfi.domain.errors import IntegrityError
 from htfi.domain.events import Bar, FeedItem, MacroRelease, News, Quote, TimePassed, Trade
-from htfi.pipeline.decide import ask_all, decide_series
+from htfi.domain.writing import Refusal
+from htfi.pipeline.amending import Awaited, Awaiting, amend
+from htfi.pipeline.decide import Asked, ask_all, decide_series
 from htfi.pipeline.moments import Moment, split_moments
 from htfi.pipeline.ports import Feed
 from htfi.pipeline.recorder import Recorder
@@ -21,8 +24,15 @@ from htfi.pipeline.rooms import Rooms, Terms
 def _ignore(_: Decision) -> None: ...
 
 
+def _no_patience() -> bool:
+    return False
+
+
 class Loop:
-    """One feed in, one ledger and one outlet out."""
+    """One feed in, one ledger and one outlet out.
+
+    A run that ends with views still awaited asks for them as long as `patience` (which waits a little) says so.
+    """
 
     def __init__(
         self,
@@ -31,6 +41,7 @@ class Loop:
         recorder: Recorder,
         terms: Terms,
         watch: Callable[[Decision], None] = _ignore,
+        patience: Callable[[], bool] = _no_patience,
     ) -> None:
         self.feed = feed
         self.rooms = rooms
@@ -38,7 +49,10 @@ class Loop:
         self.terms = terms
         self.num_events = 0
         self.now_ns = 0
+        self.awaited = Awaited(terms.pipeline.max_awaited)
         self._watch = watch
+        self._patience = patience
+        self._caught_up = False  # all that the ledger held at the start is made again
         self._taught = False  # a moment has passed that nothing has learnt from yet
         self._fresh: list[Decision] = []  # its decisions
         self._fed: list[Bar] = []  # bars from a feed, all visible from one instant on
@@ -47,6 +61,7 @@ class Loop:
     def run(self, after_item: Callable[[], None]) -> None:
         """Take every item of the feed, or those until `stop`, then commit what is open."""
         self.recorder.catch_up()
+        self.hear_late()
         for item in self.feed:
             self.step(item)
             after_item()
@@ -54,8 +69,12 @@ class Loop:
                 break
         if not self.stopped:
             self._decide_on(self._take_fed())
+        self.hear_late()
         self.recorder.release(now=True)
         self.learn()
+        while self.awaited.waiting and not self.stopped and self._patience():
+            self.hear_late()
+            self.recorder.release(now=True)
 
     def stop(self) -> None:
         """End after the item in hand. Safe to call from a signal handler."""
@@ -66,8 +85,29 @@ class Loop:
         """One item, all the way: what ended before it is decided without it, recorded, released, then learnt from."""
         self._decide_on(self.ended_by(item.available_at_ns))
         self._decide_on(self.observe(item))
+        if self.awaited.waiting or not self._caught_up:
+            self.hear_late()
         self.recorder.release(now=type(item) is TimePassed)
         self.learn()
+
+    def hear_late(self) -> None:
+        """Amend what the target has answered late; after a crash first what the ledger says that it had answered."""
+        if not self._caught_up:
+            self._amend_again()
+            if self.recorder.is_redeciding:
+                return
+            self._caught_up = True
+            for rung, questions in self.awaited.questions.items():
+                self.rooms.readings.pursue(rung, questions)
+        self.awaited.trim()
+        for name, view in self.rooms.readings.later():
+            awaiting = self.awaited.take(name)
+            if awaiting is None:
+                continue
+            if isinstance(view, Refusal):
+                self.awaited.num_given_up += 1
+            else:
+                self._amend(awaiting, view)
 
     def learn(self) -> None:
         """Do what no decision waits for."""
@@ -105,7 +145,7 @@ class Loop:
                 self.rooms.wire.hear(item)
         return ()
 
-    def decide(self, moment: Moment) -> Iterator[Decision]:
+    def decide(self, moment: Moment) -> Iterator[tuple[Asked, Decision]]:
         """plan → read → forecast → judge, for every series of the moment that has history enough."""
         rooms = self.rooms
         for bar in moment.bars:
@@ -117,9 +157,17 @@ class Loop:
             return
         inputs = rooms.inputs.close()
         asked = ask_all([moment.bars[place] for place in ready], moment.as_of_ns, rooms, self.terms)
-        views = rooms.readings.read(asked)
+        views = rooms.readings.read(asked, self._view_recorded)
         for place, question, view in zip(ready, asked, views, strict=True):
-            yield decide_series(moment.bars[place], question, view, batch, place, inputs, rooms, self.terms)
+            yield (
+                question,
+                decide_series(moment.bars[place], question, view, batch, place, inputs, rooms, self.terms),
+            )
+
+    def _view_recorded(self, place: int) -> View | None:
+        """What was read before a crash for a place of the moment in hand, whose entries follow each other."""
+        found = self.recorder.recorded(place) if not self._caught_up else None
+        return found.view if found is not None else None
 
     def _decide_on(self, bars: Iterable[Bar]) -> None:
         if not bars:
@@ -127,9 +175,26 @@ class Loop:
         for moment in split_moments(bars):
             self.learn()
             self._taught = True
-            for decision in self.decide(moment):
-                self.recorder.record(decision)
+            if not self._caught_up:
+                self._amend_again()
+            for asked, decision in self.decide(moment):
+                index = self.recorder.record(decision)
                 self._fresh.append(decision)
+                if decision.awaits:
+                    self.awaited.add(index, asked.question, decision)
+
+    def _amend_again(self) -> None:
+        """Make the amendments that stand next in the ledger again, from what it tells of them."""
+        while (found := self.recorder.recorded()) is not None and found.amends:
+            if found.view is None:
+                raise IntegrityError(f"{found.id} in the ledger amends {found.amends} without a view")
+            self._amend(self.awaited.take_first(found), found.view)
+
+    def _amend(self, awaiting: Awaiting, view: View) -> None:
+        decision = amend(self.recorder.decision(awaiting.index), awaiting.question, view)
+        self.recorder.record(decision)
+        self.rooms.readings.amend(awaiting.series, view)
+        self._watch(decision)
 
     def _take_fed(self) -> list[Bar]:
         fed, self._fed = self._fed, []
@@ -142,6 +207,8 @@ class Loop:
             "num_events": self.num_events,
             "num_decided": self.recorder.num_decided,
             "num_withheld": self.recorder.num_withheld,
+            "num_amended": self.recorder.num_amended,
+            "awaited": self.awaited.state(),
             "now_ns": self.now_ns,
             "fed": [msgspec.to_builtins(bar) for bar in self._fed],
         }
@@ -151,5 +218,8 @@ class Loop:
         self.num_events = state["num_events"]
         self.recorder.num_decided = state["num_decided"]
         self.recorder.num_withheld = state["num_withheld"]
+        self.recorder.num_amended = state.get("num_amended", 0)
+        if "awaited" in state:
+            self.awaited.restore(state["awaited"])
         self.now_ns = state["now_ns"]
         self._fed = [msgspec.convert(bar, Bar) for bar in state["fed"]]

@@ -6,15 +6,15 @@ the run's state: what was read before a crash is not read again.
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from htfi.domain.decision import Plan, Rung, View
-from htfi.domain.writing import Spoken
-from htfi.narrative.ports import Reader
+from htfi.domain.writing import Refusal, Spoken
+from htfi.narrative.ports import LateReader, Reader
 from htfi.narrative.question import Question
 
 # A view made at a rung serves those beneath it. What is suspected of manipulation is read by SECURE alone.
@@ -34,6 +34,10 @@ class _Kept(msgspec.Struct, frozen=True):
     read_ns: int  # when a model last read for the series
 
 
+def _nothing(_: int) -> View | None:
+    return None
+
+
 class Readings:
     """The latest view per series, in bounded number, by what was read and by whom."""
 
@@ -41,6 +45,7 @@ class Readings:
         self._readers = readers
         self._max_series = max_series
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._late = {rung: reader for rung, reader in readers.items() if isinstance(reader, LateReader)}
 
     @property
     def rungs(self) -> frozenset[Rung]:
@@ -80,9 +85,14 @@ class Readings:
         kept = self._kept.get(series)
         return kept.read_ns if kept is not None else 0
 
-    def read(self, asked: Sequence[tuple[str, Question, Plan]]) -> list[View | None]:
+    def read(
+        self,
+        asked: Sequence[tuple[str, Question, Plan]],
+        recorded: Callable[[int], View | None] = _nothing,
+    ) -> list[View | None]:
         """The view for each (series, question, plan); None where there is no news. Rungs are asked in batches.
 
+        `recorded` tells what was read at a place of `asked` before a crash, where it was: it is not asked again.
         Raises: DependencyUnavailable.
         """
         views: list[View | None] = [None] * len(asked)
@@ -96,10 +106,14 @@ class Readings:
             else:
                 unread.setdefault(plan.rung, []).append(place)
         for rung, places in unread.items():
-            questions = [asked[place][1] for place in places]
-            found = self._readers[rung].read(questions, asked[places[0]][2].deadline_ms)
-            for place, view in zip(places, found, strict=True):
-                views[place] = view
+            known = {place: view for place in places if (view := recorded(place)) is not None}
+            rest = [place for place in places if place not in known]
+            if rest:
+                questions = [asked[place][1] for place in rest]
+                found = self._readers[rung].read(questions, asked[places[0]][2].deadline_ms)
+                known.update(zip(rest, found, strict=True))
+            for place in places:
+                view = views[place] = known[place]
                 self._keep(asked[place][0], _ids(asked[place][1]), rung, view)
         return views
 
@@ -110,6 +124,21 @@ class Readings:
         self._kept.move_to_end(series)
         if len(self._kept) > self._max_series:
             self._kept.popitem(last=False)
+
+    def later(self) -> list[tuple[str, View | Refusal]]:
+        """What readers have told late since the last call, by the id of the question; a refusal: nothing will come."""
+        return [told for reader in self._late.values() for told in reader.later()]
+
+    def pursue(self, rung: Rung, questions: Sequence[Question]) -> None:
+        """Ask again for what was awaited before a crash."""
+        if rung in self._late:
+            self._late[rung].pursue(questions)
+
+    def amend(self, series: str, view: View) -> None:
+        """Keep what the target said late, if the provisional view of the same instant still stands."""
+        kept = self._kept.get(series)
+        if kept is not None and kept.view.provisional and kept.view.as_of_ns == view.as_of_ns:
+            self._kept[series] = replace(kept, view=replace(view, wording=None))
 
     def state(self) -> dict[str, Any]:
         return {"kept": [[series, msgspec.to_builtins(kept)] for series, kept in self._kept.items()]}

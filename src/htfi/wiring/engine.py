@@ -25,6 +25,7 @@ from htfi.narrative.ports import Reader
 from htfi.narrative.template_reader import TemplateReader
 from htfi.narrative.usual import Usual
 from htfi.narrative.wire import Wire
+from htfi.pipeline.amending import patience
 from htfi.pipeline.loop import Loop
 from htfi.pipeline.ports import Feed, Ledger, Outlet, Quarantine
 from htfi.pipeline.reading import Readings
@@ -186,4 +187,5 @@ def build_loop(
             **rooms.forecaster.models,
         },
     )
-    return Loop(feed, rooms, recorder, terms, watch)
+    linger = patience(settings.pipeline.linger_ms, time.monotonic, time.sleep)
+    return Loop(feed, rooms, recorder, terms, watch, linger)

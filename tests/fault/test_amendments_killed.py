@@ -1,0 +1,117 @@
+"""A run whose readings depend on the weather, killed at any entry: what the ledger holds comes out the same."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from htfi.domain.decision import Decision, decode_decision
+from htfi.governance.ledger.log import Log
+from htfi.pipeline.snapshot import decode_state, encode_state
+from htfi.wiring.ledger import open_ledger
+from late_weather import LateAuthor, ListOutlet, days, loop_over
+
+SYMBOLS = ("A", "B", "C")
+NUM_DAYS = 44
+Snapshot = tuple[int, int, bytes]  # items taken, entries made, state
+
+
+def ledger_with(folder: Path, entries: list[bytes]) -> Log:
+    ledger = open_ledger(folder, origin="test.run", durable=False)
+    ledger.append(entries)
+    return ledger
+
+
+def run_whole(folder: Path, author: LateAuthor, dice: random.Random) -> tuple[list[bytes], list[Snapshot]]:
+    """An undisturbed run, with states saved at random items."""
+    ledger = open_ledger(folder, origin="test.run", durable=False)
+    items = days(NUM_DAYS, SYMBOLS)
+    loop = loop_over(items, author, ledger, ListOutlet(), group_ms=dice.choice((0.0, 1e9)))
+    snapshots: list[Snapshot] = []
+    num_items = 0
+
+    def save() -> None:
+        nonlocal num_items
+        num_items += 1
+        if dice.random() < 0.1:
+            loop.recorder.release(now=True)
+            snapshots.append((num_items, loop.recorder.num_recorded, encode_state(loop.state())))
+
+    loop.run(save)
+    entries = [ledger.entry(index) for index in range(ledger.size)]
+    ledger.close()
+    return entries, snapshots
+
+
+def check_whole(entries: list[bytes], refused: int = 0) -> list[Decision]:
+    """Every provisional decision is amended once, by one that stands after it and says of all else the same."""
+    found = [decode_decision(entry) for entry in entries]
+    assert max(Counter(decision.id for decision in found).values()) == 1
+    first = {decision.id: place for place, decision in enumerate(found)}
+    amended = [decision for decision in found if decision.amends]
+    for decision in amended:
+        before = found[first[decision.amends]]
+        assert first[decision.amends] < first[decision.id]
+        assert before.awaits
+        assert decision.view is not None
+        assert not decision.view.provisional
+        for name in Decision.__struct_fields__:
+            if name not in ("id", "view", "rationale", "amends"):
+                assert getattr(before, name) == getattr(decision, name), name
+    assert len(amended) + refused == sum(decision.awaits for decision in found)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_killed_at_any_entry_a_run_goes_on_with_nothing_lost_and_nothing_twice(
+    tmp_path: Path, seed: int
+) -> None:
+    dice = random.Random(seed)
+    entries, snapshots = run_whole(tmp_path / "whole", LateAuthor(seed), dice)
+    whole = check_whole(entries)
+    assert 5 < sum(bool(decision.amends) for decision in whole) < len(whole) // 2
+    items = days(NUM_DAYS, SYMBOLS)
+    for cut in dice.sample(range(len(entries) + 1), 12):
+        told = f"seed {seed}, cut {cut}"
+        saved = [snapshot for snapshot in snapshots if snapshot[1] <= cut]
+        taken, _, state = saved[-1] if saved and dice.random() < 0.8 else (0, 0, b"")
+        ledger = ledger_with(tmp_path / f"cut{cut}", entries[:cut])
+        outlet = ListOutlet(entries[: dice.randrange(cut + 1)])
+        author = LateAuthor(1000 * seed + cut)
+        loop = loop_over(items[taken:], author, ledger, outlet)
+        if state:
+            loop.restore(decode_state(state))
+        loop.run(lambda: None)
+        again = [ledger.entry(index) for index in range(ledger.size)]
+        ledger.close()
+        assert again[:cut] == entries[:cut], told
+        assert outlet.released == again, told
+        found = check_whole(again)
+        assert forecasts(found) == forecasts(whole), told
+        assert max(Counter(request.id for request in author.written).values(), default=1) == 1, told
+        assert max(Counter(author.pursued).values(), default=1) == 1, told
+        assert loop.recorder.num_decided == len(forecasts(whole)), told
+        assert loop.recorder.num_recorded == len(again), told
+
+
+def forecasts(found: list[Decision]) -> list[tuple[str, object, object, str]]:
+    return [
+        (decision.id, decision.forecast, decision.features, decision.inputs.digest)
+        for decision in found
+        if not decision.amends
+    ]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_will_never_come_ends_and_is_counted(tmp_path: Path, seed: int) -> None:
+    author = LateAuthor(seed, refused_share=0.5)
+    ledger = open_ledger(tmp_path, origin="test.run", durable=False)
+    loop = loop_over(days(NUM_DAYS, SYMBOLS), author, ledger, ListOutlet())
+    loop.run(lambda: None)
+    entries = [ledger.entry(index) for index in range(ledger.size)]
+    ledger.close()
+    assert author.num_refused > 2
+    check_whole(entries, refused=author.num_refused)
+    assert loop.awaited.num_given_up == author.num_refused
+    assert not loop.awaited.waiting

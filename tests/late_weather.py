@@ -1,0 +1,175 @@
+"""A target behind a link with seeded weather, and what a loop needs around it: for tests of provisional views."""
+
+import random
+from collections.abc import Iterator, Sequence
+
+from htfi.domain.decision import Receipt, Rung
+from htfi.domain.events import Bar, FeedItem, News
+from htfi.domain.time import NS_PER_DAY
+from htfi.domain.writing import Dialect, DraftRound, Refusal, Request, Spoken, Writing
+from htfi.narrative.model_reader import ModelReader
+from htfi.narrative.ports import Reader
+from htfi.narrative.template_reader import TemplateReader
+from htfi.pipeline.loop import Loop
+from htfi.pipeline.ports import Ledger
+from htfi.wiring.engine import build_loop
+from htfi.wiring.settings import load_settings, override
+
+START_NS = 15_000 * NS_PER_DAY
+NUM_TOKENS = 12
+DRAFT = "draft@d0d0"
+
+
+def written(seed: str) -> Writing:
+    """What the writer of this seed says: one answer, whoever asks and how often."""
+    dice = random.Random(seed)
+    fields = {
+        "cite0": "1",
+        "cite1": "0",
+        "cause": str(dice.randrange(8)),
+        "consistency": str(dice.randrange(3)),
+        "words": dice.choice(("cuts", "raises", "waits")),
+        "direction": str(dice.randrange(3)),
+        "size": str(dice.randrange(1, 9)),
+        "volatility": str(dice.randrange(6)),
+        "confidence": str(dice.randrange(7)),
+    }
+    tokens = tuple(dice.randrange(1000) for _ in range(NUM_TOKENS))
+    return Writing(
+        fields, tokens, prompt=(1, 2), strategy="chain", rounds=(DraftRound((), (), (), tokens[0]),)
+    )
+
+
+class LateAuthor:
+    """In time, late by some polls, never: as the dice fall. The target's answer is the same in every weather.
+
+    `late_share` of the answers are provisional; of those `refused_share` never come, `same_share` were guessed right.
+    """
+
+    version = "target@7a26"
+    dialect = Dialect.MINI
+
+    def __init__(
+        self, seed: int, late_share: float = 0.5, refused_share: float = 0.0, same_share: float = 0.3
+    ) -> None:
+        self._dice = random.Random(seed)
+        self._late_share = late_share
+        self._refused_share = refused_share
+        self._same_share = same_share
+        self._under_way: dict[str, int] = {}  # polls left
+        self.written: list[Request] = []
+        self.pursued: list[str] = []
+        self.num_refused = 0
+
+    @property
+    def spoken(self) -> Spoken | None:
+        return None
+
+    def write(self, requests: Sequence[Request]) -> list[Writing | Refusal]:
+        self.written += requests
+        return [self._answer(request) for request in requests]
+
+    def _answer(self, request: Request) -> Writing:
+        target = written(request.id)
+        if self._dice.random() >= self._late_share:
+            return Writing(**{**_fields(target), "place": "cloud1, in flight"})
+        self._under_way[request.id] = self._dice.randrange(6)
+        num_settled = self._dice.randrange(NUM_TOKENS)
+        draft = target if self._dice.random() < self._same_share else written(request.id + "draft")
+        tokens = target.tokens[:num_settled] + draft.tokens[num_settled:]
+        return Writing(
+            **{
+                **_fields(draft),
+                "tokens": tokens,
+                "draft": DRAFT,
+                "place": "edge alone",
+                "num_settled": num_settled,
+            }
+        )
+
+    def late(self) -> list[tuple[str, Writing | Refusal]]:
+        found: list[tuple[str, Writing | Refusal]] = []
+        for name, left in list(self._under_way.items()):
+            if left > 0:
+                self._under_way[name] = left - 1
+                continue
+            del self._under_way[name]
+            if self._dice.random() < self._refused_share:
+                self.num_refused += 1
+                found.append((name, Refusal("no cloud has it")))
+            else:
+                found.append((name, written(name)))
+        return found
+
+    def pursue(self, requests: Sequence[Request]) -> None:
+        for request in requests:
+            self.pursued.append(request.id)
+            self._under_way.setdefault(request.id, self._dice.randrange(4))
+
+
+def _fields(writing: Writing) -> dict[str, object]:
+    return {name: getattr(writing, name) for name in writing.__struct_fields__}
+
+
+class ListFeed:
+    def __init__(self, items: Sequence[FeedItem]) -> None:
+        self.items = list(items)
+
+    def __iter__(self) -> Iterator[FeedItem]:
+        return iter(self.items)
+
+    def position(self) -> dict[str, object]:
+        return {}
+
+    def progress(self) -> float | None:
+        return None
+
+    def stop(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class ListOutlet:
+    def __init__(self, released: Sequence[bytes] = ()) -> None:
+        self.released = list(released)
+
+    @property
+    def num_released(self) -> int:
+        return len(self.released)
+
+    def release(self, receipt: Receipt, entry: bytes) -> None:
+        assert receipt.index == len(self.released)
+        self.released.append(entry)
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def days(num_days: int, symbols: Sequence[str], news_every: int = 2, seed: int = 0) -> list[FeedItem]:
+    """Daily bars of some symbols, and a headline every few days, each on one of them or on the market."""
+    dice = random.Random(seed)
+    items: list[FeedItem] = []
+    for day in range(num_days):
+        end_ns = START_NS + day * NS_PER_DAY
+        if day % news_every == 0:
+            at_ns, about = end_ns - 1, dice.choice([(), *((symbol,) for symbol in symbols)])
+            items.append(News(at_ns, at_ns, "wire", day + 1, f"n{day}", f"Item {day}", about))
+        for place, symbol in enumerate(symbols):
+            close = 100.0 + dice.gauss(0, 1)
+            items.append(
+                Bar(end_ns, end_ns, "bars", day * len(symbols) + place + 1, symbol, "1d", end_ns - NS_PER_DAY,
+                    end_ns, close, close + 1, close - 1, close)
+            )  # fmt: skip
+    return items
+
+
+def loop_over(
+    items: Sequence[FeedItem], author: LateAuthor, ledger: Ledger, outlet: ListOutlet, **pipeline: float
+) -> Loop:
+    settings = override(load_settings(environment={}), "pipeline", **{"deadline_ms": 1e5, **pipeline})
+    readers: dict[Rung, Reader] = {
+        Rung.TEMPLATE: TemplateReader(settings.narrative),
+        Rung.SPECULATIVE: ModelReader(author, settings.narrative),
+    }
+    return build_loop(settings, ListFeed(items), ledger, outlet, readers=readers)
