@@ -106,7 +106,7 @@ def test_what_the_target_could_not_write_in_time_is_summed_up_in_the_panel(make_
 
 def test_ways_that_do_not_fit_leave_an_ellipsis_and_never_the_lesser_ones():
     (row,) = [line for line in panel((PEER,), (), width=76)[2:] if "cloud-a" in line]
-    assert row.endswith("in flight 88, …")
+    assert row.endswith("in flight 88 …")
 
 
 def test_peers_without_room_are_counted_by_state():

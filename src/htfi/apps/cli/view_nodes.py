@@ -133,11 +133,12 @@ def _or_dash(value: int | None) -> str:
 
 
 def _ways(ways: Mapping[str, int], width: int) -> str:
-    """The ways that were used, the most used first; an ellipsis stands for those that do not fit."""
-    used = [
-        f"{clip(name, 16)} {num:,}" for name, num in sorted(ways.items(), key=lambda item: -item[1]) if num
-    ]
-    return clip(", ".join(used), width)
+    """The ways that were used, the most used first; an ellipsis stands for what does not fit."""
+    used = sorted(ways.items(), key=lambda item: -item[1])
+    text = ", ".join(f"{clip(name, 16)} {num:,}" for name, num in used if num)
+    if len(text) <= width:
+        return text
+    return f"{text[: max(0, width - 1)].rpartition(' ')[0].rstrip(',')} …"  # no figure is cut in two
 
 
 def _change_line(change: PeerChange, utc_ns: int, width: int) -> Text:

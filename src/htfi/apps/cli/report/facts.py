@@ -1,10 +1,11 @@
-"""What the page says about a run besides its decisions: the ledger's checkpoint and the quarantine."""
+"""What the page says about a run besides its decisions: the ledger's checkpoint, the quarantine, other nodes."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
+from htfi.apps.cli.report.peers import PeerFacts, read_peers
 from htfi.domain.errors import HtfiError
 from htfi.domain.events import Rejection
 from htfi.wiring.ledger import open_ledger_readonly
@@ -32,6 +33,7 @@ class Facts:
     size: int = 0
     no_ledger: str = ""
     quarantine: dict[str, Reason] = field(default_factory=dict[str, Reason])
+    peers: PeerFacts = field(default_factory=PeerFacts)
 
 
 def read_facts(folder: Path) -> Facts:
@@ -47,6 +49,7 @@ def read_facts(folder: Path) -> Facts:
     except HtfiError as error:
         facts.no_ledger = str(error)
     facts.quarantine = _read_quarantine(folder / QUARANTINE)
+    facts.peers = read_peers(folder)
     return facts
 
 

@@ -11,6 +11,7 @@ from plotly.offline import get_plotlyjs
 
 from htfi import __version__
 from htfi.apps.cli.report.facts import Facts
+from htfi.apps.cli.report.peers import peers_html
 from htfi.apps.cli.report.sums import NUM_PIT_BINS, NUM_STRETCHES, Survey
 from htfi.apps.cli.report.tables import (
     baseline_of,
@@ -41,6 +42,7 @@ def render(facts: Facts, survey: Survey, tracks: list[dict[str, Any]]) -> str:
         "notable": notable_html(survey),
         "readings": readings_html(survey),
         "series": series_html(survey, [track["name"] for track in tracks]),
+        "nodes": peers_html(facts.peers),
         "quarantine": quarantine_html(facts),
         "drawn": _drawn_note(survey, tracks),
         "version": escape(__version__),

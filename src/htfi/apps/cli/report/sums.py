@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.apps.cli.report.late import LateTally
 from htfi.apps.cli.report.notable import Noted
 from htfi.apps.cli.report.readings import ReadingsTally
 from htfi.domain.decision import Regime
@@ -74,6 +75,7 @@ class Survey:
     widest: list[Noted] = field(default_factory=list[Noted])
     surprises: list[Noted] = field(default_factory=list[Noted])
     readings: ReadingsTally = field(default_factory=ReadingsTally)
+    late: LateTally = field(default_factory=LateTally)
 
     def stretch(self, index: int) -> int:
         """The stretch of the journal's line `index`."""

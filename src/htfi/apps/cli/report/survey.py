@@ -2,7 +2,8 @@
 
 The report's page is made from the `Survey` that `take_survey` returns. A forecast over h bars is scored by
 the price of the same series h lines later, whether that line was released or kept back; like the run's own
-score, only where every expert took part. Memory does not grow with the length of the run.
+score, only where every expert took part. An amendment brings no forecast and no price of its own: it changes what is
+told of the decision whose place it takes, until the next bar. Memory does not grow with the length of the run.
 """
 
 import math
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.apps.cli.report.late import amended_by
 from htfi.apps.cli.report.notable import Notable, Noted, note
 from htfi.apps.cli.report.readings import Read, read_in
 from htfi.apps.cli.report.sums import FUSED, NUM_PIT_BINS, Axes, SeriesTally, Survey, blank, widen
@@ -28,6 +30,7 @@ Array = NDArray[np.float64]
 class _Origin(NamedTuple):
     """What is kept of a forecast until its last horizon has passed: little, since each series holds many."""
 
+    decision_id: str
     ordinal: int
     last_price: float
     stretch: int
@@ -54,6 +57,10 @@ def take_survey(lines: Iterable[Released | Withheld], size: int) -> Survey | Non
     batch: list[_Matured] = []
     notable = Notable()
     for line in lines:
+        if amended_by(line):
+            if survey is not None and isinstance(line, Released):
+                _amend(survey, pending, line.decision)
+            continue
         if survey is None:
             if isinstance(line, Withheld):
                 early.append(line)
@@ -72,6 +79,7 @@ def take_survey(lines: Iterable[Released | Withheld], size: int) -> Survey | Non
                 batch.clear()
                 widen(survey, axes.names)
             _take_facts(survey, line.index, line.decision)
+            survey.late.take(line.decision)
             if axes == survey.axes:  # nothing else is comparable
                 waiting.append(_origin(survey, line.index, line.decision, tally))
         if len(batch) >= _BATCH:
@@ -81,6 +89,14 @@ def take_survey(lines: Iterable[Released | Withheld], size: int) -> Survey | Non
         _score(survey, batch, notable)
         survey.widest, survey.surprises = notable.widest(), notable.surprises()
     return survey
+
+
+def _amend(survey: Survey, pending: dict[str, deque[_Origin]], decision: Decision) -> None:
+    """Let an amendment take the place of its first decision in what is read and told, where no bar has closed since."""
+    survey.late.take(decision)
+    waiting = pending.get(decision.series)
+    if waiting and waiting[-1].decision_id == decision.amends:
+        waiting[-1] = waiting[-1]._replace(noted=note(decision), read=read_in(decision))
 
 
 def _axes(forecast: Forecast) -> Axes:
@@ -112,6 +128,7 @@ def _origin(survey: Survey, index: int, decision: Decision, tally: SeriesTally) 
     experts = [forecast.experts[name] for name in survey.axes.names[1:]]
     quantiles = np.array([forecast.quantiles, *experts], np.float32)  # [K, H, Q]
     return _Origin(
+        decision.id,
         tally.num,
         decision.last_price,
         survey.stretch(index),

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from htfi.apps.cli.report.facts import Facts
+from htfi.apps.cli.report.late import HERE, LateTally
 from htfi.apps.cli.report.notable import Noted
 from htfi.apps.cli.report.sums import SeriesTally, Survey
 from htfi.apps.cli.summary import BASELINE
@@ -111,8 +112,9 @@ def notable_html(survey: Survey) -> str:
 def readings_html(survey: Survey) -> str:
     """Each reader's count of right directions, and the strongest views with what came."""
     readers = survey.readings.readers
+    late = _late_html(survey.late) if survey.late.is_worth_telling else ""
     if not readers:
-        return '<p class="note">No model read news in this run.</p>'
+        return late or '<p class="note">No model read news in this run.</p>'
     counts: list[str] = []
     for name, tally in sorted(readers.items()):
         right = f"{tally.num_right / tally.num_called:.0%}" if tally.num_called else "–"
@@ -131,13 +133,34 @@ def readings_html(survey: Survey) -> str:
             f'<td class="text">{escape(_cut(_about_news(read.rationale), _TEXT_CHARS))}</td></tr>'
         )
     if not rows:
-        return html
+        return html + late
     head = (
         "<th>as of (UTC)</th><th>series</th><th>view</th><th>volatility</th><th>confidence</th><th>came</th>"
         '<th class="text">news and reason</th>'
     )
     table = f'<table class="words"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-    return f"{html}<h3>Strongest views</h3>{table}"
+    return f"{html}{late}<h3>Strongest views</h3>{table}"
+
+
+def _late_html(late: LateTally) -> str:
+    """Where readings were written, and what became of those that the target could not write in time."""
+    rows = "".join(
+        f"<tr><th>{escape(_cut(place, 80)) if place != HERE else 'here'}</th><td>{tally.num_answers:,}</td>"
+        f"<td>{tally.num_provisional:,}</td><td>{tally.num_amendments:,}</td></tr>"
+        for place, tally in sorted(late.places.items())
+    )
+    head = "<th>where</th><th>readings</th><th>provisional</th><th>amendments</th>"
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
+    told = "Every reading was the target's own, in time."
+    if late.num_provisional:
+        same = f", {late.num_confirmed:,} of them to the same words" if late.num_amended else ""
+        open_still = max(0, late.num_provisional - late.num_amended)
+        left = f"; {open_still:,} still await the target" if open_still else ""
+        told = (
+            f"{late.num_provisional:,} readings were provisional, the draft going on where the target was late; "
+            f"the target amended {late.num_amended:,}{same}{left}. Scores above count each forecast once."
+        )
+    return f'<h3>Where they were written</h3><p class="note">{told}</p>{table}'
 
 
 def _about_news(rationale: str) -> str:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from htfi.apps.cli.report.late import amended_by
 from htfi.apps.cli.report.sums import Survey
 from htfi.apps.cli.view_state import BAND_LEVELS, quantile_at
 from htfi.domain.decision import Decision, Regime
@@ -65,6 +66,9 @@ def collect(lines: Iterable[Released | Withheld], survey: Survey, choice: Choice
         track = tracks.get(f"{about.symbol}/{about.interval}")
         if track is None:
             continue
+        if amended_by(line):
+            text_room -= _retell(track, line)
+            continue
         bar = track.num_bars
         track.num_bars += 1
         decision = line.decision if isinstance(line, Released) else None
@@ -89,6 +93,19 @@ def _text(line: Released | Withheld) -> str:
     if isinstance(line, Released):
         return line.decision.rationale.text
     return f"Kept back by policy: {'; '.join(line.reasons)}."
+
+
+def _retell(track: _Track, line: Released | Withheld) -> int:
+    """Let an amendment's words take the place of its first decision's, where those are drawn; how much longer it is."""
+    at_ms = subject(line).as_of_ns // NS_PER_MS
+    for k in range(len(track.times_ms) - 1, -1, -1):
+        if track.times_ms[k] < at_ms:
+            break
+        before = track.texts[k]
+        if track.times_ms[k] == at_ms and before is not None:
+            track.texts[k] = _text(line)
+            return len(_text(line)) - len(before)
+    return 0
 
 
 def _mark(track: _Track, bar: int, decision: Decision) -> bool:

@@ -1,0 +1,57 @@
+"""Which lines of a run amend earlier ones, and where its readings were written. Survey, tracks and the page ask it."""
+
+from dataclasses import dataclass, field
+
+from htfi.domain.decision import Decision, amendment_id
+from htfi.wiring.outputs import Released, Withheld
+
+HERE = ""
+_AMENDED = amendment_id("")
+_CONFIRMS = "confirming"  # a part of the rationale's template: the target said what had been said
+
+
+def amended_by(line: Released | Withheld) -> str:
+    """The id of the decision whose place this line takes; empty for a decision of its own."""
+    if isinstance(line, Released):
+        return line.decision.amends
+    return line.id.removesuffix(_AMENDED) if line.id.endswith(_AMENDED) else ""  # an id ends with a time else
+
+
+@dataclass(slots=True)
+class PlaceTally:
+    """Readings that one machine wrote in one way."""
+
+    num_answers: int = 0
+    num_provisional: int = 0
+    num_amendments: int = 0
+
+
+@dataclass(slots=True)
+class LateTally:
+    """Provisional readings, the amendments that came, those of them that said the same; all answers by place."""
+
+    num_provisional: int = 0
+    num_amended: int = 0
+    num_confirmed: int = 0
+    places: dict[str, PlaceTally] = field(default_factory=dict[str, PlaceTally])
+
+    def take(self, decision: Decision) -> None:
+        """Count the reading that was written for this very decision, where there is one."""
+        view = decision.view
+        self.num_provisional += decision.awaits
+        if decision.amends:
+            self.num_amended += 1
+            self.num_confirmed += _CONFIRMS in decision.rationale.template.split("+")
+        elif view is None or view.as_of_ns != decision.as_of_ns:
+            return
+        if view is None or view.wording is None:
+            return
+        place = self.places.setdefault(view.wording.place, PlaceTally())
+        place.num_answers += 1
+        place.num_provisional += decision.awaits
+        place.num_amendments += bool(decision.amends)
+
+    @property
+    def is_worth_telling(self) -> bool:
+        """Whether anything was late or was written elsewhere."""
+        return bool(self.num_provisional or self.num_amended or self.places.keys() - {HERE})

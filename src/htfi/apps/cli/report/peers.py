@@ -1,0 +1,95 @@
+"""What became of other nodes in a run: its peers.jsonl read back, and the page's section on them."""
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+
+import msgspec
+
+from htfi.domain.peers import PeerChange
+from htfi.domain.time import NS_PER_S, format_ns
+
+PEERS = "peers.jsonl"
+NUM_LATEST = 40
+PEERS_LISTED = 64
+_OTHERS = "others"
+_TEXT_CHARS = 200
+_NS_MOST = 1 << 62  # of a time that can be written
+
+
+@dataclass(slots=True)
+class PeerFacts:
+    """Changes by peer and kind, and the newest NUM_LATEST; `num_broken` lines could not be read."""
+
+    counts: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
+    latest: deque[PeerChange] = field(default_factory=lambda: deque[PeerChange](maxlen=NUM_LATEST))
+    num_broken: int = 0
+
+
+def read_peers(folder: Path) -> PeerFacts:
+    """What the file tells; nothing where there is none."""
+    facts = PeerFacts()
+    decoder = msgspec.json.Decoder(PeerChange)
+    try:
+        with (folder / PEERS).open("rb") as file:
+            for line in file:
+                try:
+                    change = decoder.decode(line)
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    facts.num_broken += 1
+                    continue
+                name = (
+                    change.peer
+                    if change.peer in facts.counts or len(facts.counts) < PEERS_LISTED
+                    else _OTHERS
+                )
+                facts.counts.setdefault(name, Counter())[change.what] += 1
+                facts.latest.append(change)
+    except OSError:
+        pass  # a run without other nodes; what is missing is not shown
+    return facts
+
+
+def peers_html(facts: PeerFacts) -> str:
+    """The whole section, or nothing."""
+    if not facts.latest:
+        return ""
+    rows = "".join(
+        f"<tr><th>{escape(_cut(peer))}</th><td>{sum(kinds.values()):,}</td>"
+        f'<td class="text">{_kinds(kinds)}</td></tr>'
+        for peer, kinds in sorted(facts.counts.items())
+    )
+    head = '<th>node</th><th>changes</th><th class="text">of them</th>'
+    table = f'<table class="words"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    latest = "".join(
+        f"<tr><th>{_stamp(change.at_ns)}</th><td>{escape(_cut(change.peer))}</td><td>{escape(_cut(change.what))}</td>"
+        f'<td class="text">{escape(_cut(change.words))}</td></tr>'
+        for change in reversed(facts.latest)
+    )
+    head = '<th>at (UTC)</th><th>node</th><th>change</th><th class="text"></th>'
+    num = sum(sum(kinds.values()) for kinds in facts.counts.values())
+    title = "Newest changes" if num > len(facts.latest) else "Changes, newest first"
+    broken = (
+        f'<p class="note">Lines that could not be read: {facts.num_broken:,}.</p>' if facts.num_broken else ""
+    )
+    return (
+        '<section>\n  <h2>Other nodes</h2>\n  <p class="note">What this node saw of its peers, by its own clock: '
+        f'states, requests sent elsewhere, refusals, who leads.</p>\n  <div class="scroll">{table}'
+        f'<h3>{title}</h3><table class="words"><thead><tr>{head}</tr></thead><tbody>{latest}</tbody></table>'
+        f"{broken}</div>\n</section>"
+    )
+
+
+def _kinds(kinds: Counter[str]) -> str:
+    return ", ".join(f"{escape(_cut(kind))} {num:,}" for kind, num in kinds.most_common(12))
+
+
+def _stamp(at_ns: int) -> str:
+    if not 0 <= at_ns < _NS_MOST:
+        return "–"
+    return format_ns(at_ns // NS_PER_S * NS_PER_S)[:19].replace("T", " ")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _TEXT_CHARS else text[: _TEXT_CHARS - 1] + "…"
