@@ -4,9 +4,10 @@ import hashlib
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from htfi.domain.decision import Inputs
-from htfi.domain.events import Event
+from htfi.domain.events import Event, News
 
 FOLD_EVENTS = 4096
 MEMORY_ROWS = 4096.0
@@ -30,7 +31,8 @@ class InputChain:
         self._rows_missing = 0.0
 
     def add(self, event: Event) -> None:
-        self._encoder.encode_into(event, self._open, -1)
+        told = event if type(event) is not News or event.residency else _untagged(event)
+        self._encoder.encode_into(told, self._open, -1)
         self._num_events += 1
         row = event.row
         span = self._rows.get(event.source)
@@ -85,3 +87,10 @@ class InputChain:
         self._newest_row = dict(state["newest_row"])
         self._rows_seen = state["rows_seen"]
         self._rows_missing = state["rows_missing"]
+
+
+def _untagged(item: News) -> dict[str, Any]:
+    """News without tags, as they were told before there were any: their digests stay what they were."""
+    told = {"type": "news", **asdict(item)}
+    del told["residency"]
+    return told

@@ -70,6 +70,8 @@ def describe(specs: Sequence[SourceSpec]) -> list[SourceInfo]:
             if key not in ("path", "columns")
         }
         settings["columns"] = dict(sorted(spec.columns.items()))
+        if not spec.residency:
+            del settings["residency"]  # a run from before there were tags goes on
         origin = Path(spec.path).name if spec.path else spec.url or STDIN
         infos.append(SourceInfo(spec.name, origin, _size(Path(spec.path)) if spec.path else None, settings))
     return infos

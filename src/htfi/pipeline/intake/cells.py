@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from htfi.pipeline.intake.reasons import Reason, Refusal
+from htfi.pipeline.intake.spec import TAG_RULE, is_tag
 
 LONGEST_SYMBOL = 64
 
@@ -67,11 +68,22 @@ def read_symbol(value: Any) -> str:
 
 def read_symbols(value: Any) -> tuple[str, ...]:
     """The symbols of a news item: a list, or a text with commas, semicolons, bars or spaces between them."""
+    return tuple(dict.fromkeys(read_symbol(part) for part in _parts(value)))
+
+
+def read_tags(value: Any) -> tuple[str, ...]:
+    """The residency of a news item, told as symbols are. What cannot be read could not be kept: Raises: Refusal."""
+    tags = [part.strip() if isinstance(part, str) else "" for part in _parts(value)]
+    if not all(map(is_tag, tags)):
+        raise Refusal(Reason.BAD_TAG, f"residency '{str(value)[:40]}': {TAG_RULE}")
+    return tuple(dict.fromkeys(tags))
+
+
+def _parts(value: Any) -> list[Any]:
     if value is None:
-        return ()
+        return []
     if isinstance(value, str):
         for mark in ",;|":
             value = value.replace(mark, " ")
         value = value.split()
-    parts = cast("list[Any]", value) if isinstance(value, list) else [value]
-    return tuple(dict.fromkeys(read_symbol(part) for part in parts))
+    return cast("list[Any]", value) if isinstance(value, list) else [value]

@@ -67,6 +67,7 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType({
         "body": ("body", "lead", "summary", "content", "text"),
         "url": ("url", "link"),
         "id": ("id", "news_id", "tweet_id", "guid"),
+        "residency": ("residency", "data_residency"),
     },
     "macro": {
         "series": ("series", "series_id", "indicator"),
@@ -199,6 +200,8 @@ def require_layout(
         raise InvalidInput(
             f"{where}: columns {', '.join(names)} fit no kind of event: state kind and columns in a mapping"
         )
+    if spec.residency and layout.kind != "news":
+        raise InvalidInput(f"{where}: residency is for news, these are {layout.kind}s: take it out")
     if missing := layout.missing(spec):
         raise InvalidInput(
             f"{where}: a {layout.kind} needs {', '.join(missing)}; its columns are {', '.join(names)}: "

@@ -61,7 +61,10 @@ def _read_source(table: Any, where: str, folder: Path) -> SourceSpec:
             raise InvalidInput(
                 f"{where}: unknown field '{name}' in columns: the fields are {', '.join(sorted(ALL_FIELDS))}"
             )
-    stated = dict(values, columns=MappingProxyType(columns), only=tuple(values.get("only", ())))
+    lists = {key: tuple(values.get(key, ())) for key in ("only", "residency")}
+    if values.get("residency") and values.get("kind") not in (None, "", "news"):
+        raise InvalidInput(f"{where}: residency is for news, not for kind '{values['kind']}': take it out")
+    stated = dict(values, columns=MappingProxyType(columns), **lists)
     if not stated.get("name"):
         if not stated.get("path"):
             raise InvalidInput(f"{where}: state its name")
@@ -87,6 +90,7 @@ def _check_type(key: str, value: Any, where: str) -> None:
     shape, words = {
         "stdin": (bool, "true or false"),
         "only": (list[str], 'a list of texts, such as ["VIX_close"]'),
+        "residency": (list[str], 'a list of texts, such as ["eu"]'),
         "columns": (dict[str, str], "a table of texts"),
     }.get(key, (str, "a text in quotes"))
     try:

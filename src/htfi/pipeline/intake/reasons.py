@@ -19,6 +19,7 @@ class Reason(StrEnum):
     BAD_SIZE = "bad_size"
     BAD_SIDE = "bad_side"
     BAD_BAR = "bad_bar"
+    BAD_TAG = "bad_tag"
     BAD_INTERVAL = "bad_interval"
     CROSSED_QUOTE = "crossed_quote"
     BAD_TIME = "bad_time"

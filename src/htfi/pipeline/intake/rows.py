@@ -15,6 +15,7 @@ from htfi.pipeline.intake.cells import (
     positive,
     read_symbol,
     read_symbols,
+    read_tags,
     show_row,
     text,
 )
@@ -197,7 +198,10 @@ class RowParser:
             raise Refusal(Reason.MISSING_FIELD, "the headline is empty")
         known_as = text(row, fields.get("id")) or f"{self.source}:{number}"
         body, url = text(row, fields.get("body")), text(row, fields.get("url"))
-        return News(available_ns, event_ns, self.source, number, known_as, headline, symbols, body, url)
+        tags = self.spec.residency
+        if "residency" in fields:
+            tags = tuple(dict.fromkeys((*tags, *read_tags(row.get(fields["residency"])))))
+        return News(available_ns, event_ns, self.source, number, known_as, headline, symbols, body, url, tags)
 
     def _macro(self, row: Row, layout: Layout, number: int, arrival_ns: int | None) -> MacroRelease | None:
         fields = layout.fields

@@ -10,6 +10,8 @@ from htfi.domain.time import NS_PER_DAY, NS_PER_MS, NS_PER_S, format_duration, p
 
 KINDS = ("trade", "quote", "bar", "news", "macro")
 UNITS = {"s": NS_PER_S, "ms": 1_000_000, "us": 1_000, "ns": 1}
+LONGEST_TAG = 32
+TAG_RULE = f"a tag has 1 to {LONGEST_TAG} printable characters, no space and none of , ; |"
 _LONGEST_INTERVAL_TEXT = 24
 _CHOICES = {
     "kind": ("", *KINDS),
@@ -50,6 +52,7 @@ class SourceSpec:
     order: str = ""
     stamp: str = ""
     subscribe: str = ""
+    residency: tuple[str, ...] = ()  # tags of where the news may lie
     columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
@@ -61,6 +64,9 @@ class SourceSpec:
                 raise InvalidInput(
                     f"source '{self.name}': {key} = '{getattr(self, key)}': choose one of {offered}"
                 )
+        for tag in self.residency:
+            if not is_tag(tag):
+                raise InvalidInput(f"source '{self.name}': residency '{tag[:LONGEST_TAG]}': {TAG_RULE}")
         for key in ("zone", "date_zone"):
             self._check(key, _zone)
         for key in ("delay", "tolerance"):
@@ -98,6 +104,11 @@ class SourceSpec:
     @property
     def delay_ns(self) -> int:
         return _duration(self.delay) if self.delay else 0
+
+
+def is_tag(text: str) -> bool:
+    """Whether a text is a tag of residency, by `TAG_RULE`."""
+    return 0 < len(text) <= LONGEST_TAG and text.isprintable() and not set(text) & set(" ,;|")
 
 
 def read_interval(text: str) -> str:
