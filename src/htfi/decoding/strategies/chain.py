@@ -126,3 +126,7 @@ class Chain:
 
     def leave(self, stem: Stem) -> None:
         self._rows.leave(stem)
+
+    def rewind(self, stem: Stem, num_tokens: int) -> None:
+        """A stem whose tokens are guesses was put right: of those read, the first so many stand at most."""
+        self._rows.rewind(stem, num_tokens)

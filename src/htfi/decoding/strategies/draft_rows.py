@@ -96,6 +96,12 @@ class DraftRows:
         self.sessions.keep(drafted.row, length, branch)
         drafted.read[num_settled:] = [drafted.read[num_settled + node] for node in branch]
 
+    def rewind(self, stem: Stem, num_tokens: int) -> None:
+        """Of a stem that took tokens back, the first so many were not changed; what else was read is compared anew."""
+        known = self._rows.get(id(stem))
+        if known is not None:
+            known.num_settled = min(known.num_settled, num_tokens)
+
     def leave(self, stem: Stem, wipe: bool = False) -> None:
         """Let a stem's row go; `wipe` where its numbers may not be finite."""
         known = self._rows.pop(id(stem), None)

@@ -1,0 +1,203 @@
+"""The clouds as an edge knows them: a stream to each, its welcome, what was sent there, and what waits to be sent.
+
+The linked author owns one. Whether a cloud is well is not judged here: health says that.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from htfi.decoding.link.frames import (
+    PART_BYTES,
+    PROTOCOL,
+    Frame,
+    Hello,
+    Need,
+    Open,
+    Part,
+    Settled,
+    Welcome,
+    Window,
+    encode,
+)
+from htfi.decoding.link.ports import Transport
+
+_SEALED_BYTES = 5  # checksum and channel, which an arrival's body lacks
+
+
+@dataclass(slots=True)
+class Traffic:
+    """Frames and bytes both ways since the author was made, sealed but without what the transport adds.
+
+    `id_bytes` are those of token ids in windows and outcomes: what must travel; `num_rounds` counts outcomes.
+    """
+
+    num_sent: int = 0
+    sent_bytes: int = 0
+    num_received: int = 0
+    received_bytes: int = 0
+    part_bytes: int = 0
+    open_bytes: int = 0
+    window_bytes: int = 0
+    settled_bytes: int = 0
+    id_bytes: int = 0
+    num_windows: int = 0
+    num_rounds: int = 0
+    num_stale: int = 0  # frames of another epoch or of a request that is over
+
+    @property
+    def overhead_bytes_per_round(self) -> float:
+        """Bytes of windows and outcomes beside their ids, for each outcome."""
+        beside = self.window_bytes + self.settled_bytes - self.id_bytes
+        return beside / self.num_rounds if self.num_rounds else 0.0
+
+    def note_sent(self, frame: Frame, num_bytes: int) -> None:
+        self.num_sent += 1
+        self.sent_bytes += num_bytes
+        if isinstance(frame, Window):
+            self.num_windows += 1
+            self.window_bytes += num_bytes
+            self.id_bytes += len(frame.ids)
+        elif isinstance(frame, Open):
+            self.open_bytes += num_bytes
+        elif isinstance(frame, Part):
+            self.part_bytes += num_bytes
+
+    def note_received(self, frame: Frame, num_body_bytes: int) -> None:
+        self.num_received += 1
+        self.received_bytes += num_body_bytes + _SEALED_BYTES
+        if isinstance(frame, Settled):
+            self.num_rounds += 1
+            self.settled_bytes += num_body_bytes + _SEALED_BYTES
+            self.id_bytes += len(frame.ids)
+
+
+@dataclass(slots=True, eq=False)
+class Cloud:
+    """One stream to a cloud. `refused` says why it is not used, `waiting` are sealed frames to be sent."""
+
+    node: str
+    stream: str
+    up_s: float
+    welcome: Welcome | None = None
+    refused: str = ""
+    is_draining: bool = False
+    num_handles: int = 0
+    waiting: deque[bytes] = field(default_factory=deque[bytes])
+
+    @property
+    def is_open(self) -> bool:
+        return self.welcome is not None and not self.refused
+
+    @property
+    def is_greeting(self) -> bool:
+        return self.welcome is None and not self.refused
+
+    def next_handle(self) -> int:
+        self.num_handles += 1
+        return self.num_handles
+
+
+class Clouds:
+    """Streams by name; of several to one node the newest counts. `target` is the digest (or its beginning) that
+    clouds must have, empty for any; `tokenizer` the edge's own."""
+
+    def __init__(
+        self, transport: Transport, node: str, target: str, tokenizer: str, max_parts_known: int
+    ) -> None:
+        self.traffic = Traffic()
+        self._transport = transport
+        self._node, self._target, self._tokenizer = node, target, tokenizer
+        self._max_parts_known = max_parts_known
+        self._streams: dict[str, Cloud] = {}
+        self._known: dict[
+            str, tuple[int, OrderedDict[bytes, None]]
+        ] = {}  # by node: its life, names sent to it
+        self._wrong: dict[str, int] = {}  # nodes that contradicted what is settled, with their life
+
+    def __iter__(self) -> Iterator[Cloud]:
+        return iter(self._streams.values())
+
+    def at(self, stream: str) -> Cloud | None:
+        return self._streams.get(stream)
+
+    def named(self, node: str) -> Cloud | None:
+        """The newest stream to a node that may be used."""
+        found = [cloud for cloud in self._streams.values() if cloud.node == node and cloud.is_open]
+        return found[-1] if found else None
+
+    def up(self, stream: str, node: str, now_s: float) -> Cloud:
+        cloud = self._streams[stream] = Cloud(node, stream, now_s)
+        self.send(cloud, Hello(PROTOCOL, self._node, self._target, self._tokenizer))
+        return cloud
+
+    def down(self, stream: str) -> Cloud | None:
+        return self._streams.pop(stream, None)
+
+    def welcomed(self, cloud: Cloud, welcome: Welcome) -> str:
+        """Take a cloud's welcome; why it cannot be used, or ''."""
+        if welcome.version != PROTOCOL:
+            cloud.refused = f"it speaks protocol {welcome.version}, this edge {PROTOCOL}"
+        elif welcome.node != cloud.node:
+            cloud.refused = f"it calls itself {welcome.node[:64]!r}, which is not its certificate's name"
+        elif self._target and not welcome.target.startswith(self._target):
+            cloud.refused = f"its target is {welcome.target[:12]!r}, expected is {self._target[:12]!r}"
+        elif welcome.tokenizer != self._tokenizer:
+            cloud.refused = (
+                f"its tokenizer is {welcome.tokenizer[:12]!r}, expected is {self._tokenizer[:12]!r}"
+            )
+        elif self._wrong.get(cloud.node) == welcome.life:
+            cloud.refused = "it has contradicted what was settled before"
+        else:
+            cloud.welcome = welcome
+            if self._known.get(cloud.node, (welcome.life,))[0] != welcome.life:
+                del self._known[cloud.node]
+            self._known.setdefault(cloud.node, (welcome.life, OrderedDict()))
+        return cloud.refused
+
+    def contradicted(self, cloud: Cloud, words: str) -> None:
+        """End a stream whose cloud says what cannot be; in this life it is not used again."""
+        if cloud.welcome is not None:
+            self._wrong[cloud.node] = cloud.welcome.life
+        cloud.refused = words
+        self._transport.drop(cloud.stream, words)
+
+    def drop(self, cloud: Cloud, words: str) -> None:
+        cloud.refused = words
+        self._transport.drop(cloud.stream, words)
+
+    def send(self, cloud: Cloud, frame: Frame) -> None:
+        """Hand a frame over, after those that wait; what the stream does not take now is tried again by `flush`."""
+        sealed = encode(frame)
+        self.traffic.note_sent(frame, len(sealed))
+        cloud.waiting.append(sealed)
+        self._flush(cloud)
+
+    def send_parts(self, cloud: Cloud, parts: dict[bytes, bytes], names: Sequence[bytes]) -> None:
+        """Send those parts that the cloud has not been sent in this life."""
+        known = self._known[cloud.node][1]
+        for name in names:
+            if name in known:
+                known.move_to_end(name)
+                continue
+            known[name] = None
+            if len(known) > self._max_parts_known:
+                known.popitem(last=False)
+            self._send_from(cloud, name, parts[name], 0)
+
+    def send_again(self, cloud: Cloud, need: Need, data: bytes) -> None:
+        """What a cloud lacks of a part."""
+        if 0 <= need.offset < len(data):
+            self._send_from(cloud, need.name, data, need.offset)
+
+    def flush(self) -> None:
+        for cloud in self._streams.values():
+            self._flush(cloud)
+
+    def _flush(self, cloud: Cloud) -> None:
+        while cloud.waiting and self._transport.send(cloud.stream, cloud.waiting[0]):
+            cloud.waiting.popleft()
+
+    def _send_from(self, cloud: Cloud, name: bytes, data: bytes, offset: int) -> None:
+        for begin in range(offset, len(data), PART_BYTES):
+            self.send(cloud, Part(name, begin, len(data), data[begin : begin + PART_BYTES]))
