@@ -35,6 +35,9 @@ class Role(Enum):
     EDGE = "edge"
 
 
+_ARTICLE = {Role.CLOUD: "a cloud", Role.EDGE: "an edge"}
+
+
 class Deed(Enum):
     """What came of a node's certificate."""
 
@@ -84,7 +87,7 @@ def make_certificates(
             kept = _described(path, issuer, now)
             if kept.role is not role:
                 raise InvalidInput(
-                    f"{path} is for {kept.role.value}s: give --renew to make it {role.value}'s"
+                    f"{path} is for {_ARTICLE[kept.role]}: give --renew to make it {_ARTICLE[role]}'s"
                 )
             made.append(Made(Deed.KEPT, kept))
             continue

@@ -12,15 +12,17 @@ _VERBOSITY = "GRPC_VERBOSITY"
 _is_quieted = _VERBOSITY not in os.environ
 if _is_quieted:
     os.environ[_VERBOSITY] = "NONE"
-import grpc.aio  # noqa: E402
+import grpc  # noqa: E402
+from grpc import aio  # noqa: E402
 
 from htfi.adapters.grpc.config import Options  # noqa: E402
 
 SERVICE, METHOD = "htfi.link.v1.Link", "Stream"
 _library: Any = grpc
+_aio: Any = aio
 RpcError = cast("type[Exception]", _library.RpcError)
 # A call that has ended, used again.
-UsageError = cast("type[Exception]", _library.aio.UsageError)
+UsageError = cast("type[Exception]", _aio.UsageError)
 Metadata = Sequence[tuple[str, str]]
 
 
@@ -71,16 +73,14 @@ def make_server(
     """A server of our one method; messages are bytes. Inside the loop that will run it."""
     method = _library.stream_stream_rpc_method_handler(handler)
     handlers = [_library.method_handlers_generic_handler(SERVICE, {METHOD: method})]
-    return cast(
-        Server, _library.aio.server(handlers=handlers, maximum_concurrent_rpcs=num_streams, options=options)
-    )
+    return cast(Server, _aio.server(handlers=handlers, maximum_concurrent_rpcs=num_streams, options=options))
 
 
 def make_channel(address: str, credentials: Any | None, options: Options) -> Channel:
     """Not yet connected. `credentials` None: plaintext."""
     if credentials is None:
-        return cast(Channel, _library.aio.insecure_channel(address, options))
-    return cast(Channel, _library.aio.secure_channel(address, credentials, options))
+        return cast(Channel, _aio.insecure_channel(address, options))
+    return cast(Channel, _aio.secure_channel(address, credentials, options))
 
 
 def make_call(channel: Channel, metadata: Metadata) -> Call:

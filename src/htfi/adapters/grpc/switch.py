@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from queue import SimpleQueue
+from typing import Any
 
 from htfi.adapters.grpc import library
 from htfi.adapters.grpc.config import Bounds
@@ -64,13 +65,12 @@ class Switch:
         writing = asyncio.ensure_future(self._write(stream, duplex))
         words = "the connection was lost"
         try:
-            await asyncio.wait((reading, writing, stream.dropped), return_when=asyncio.FIRST_COMPLETED)
+            await _any(reading, writing, stream.dropped)
             stream.outbox.close()
-            if not stream.dropped.done():
-                await asyncio.wait((writing, stream.dropped), timeout=FLUSH_S)
-            if end is not None and not stream.dropped.done() and writing.done() and not reading.done():
+            await _any(writing, stream.dropped, timeout_s=FLUSH_S)
+            if end is not None and not (stream.dropped.done() or reading.done()):
                 await end()
-                await asyncio.wait((reading, stream.dropped), timeout=FLUSH_S)
+                await _any(reading, stream.dropped, timeout_s=FLUSH_S)
             words = self._words(stream, reading, writing)
         finally:
             self.streams.pop(stream.name, None)
@@ -149,3 +149,7 @@ class Switch:
         if reading.done() and not reading.cancelled():
             return reading.result()
         return "closed here"
+
+
+async def _any(*futures: "asyncio.Future[Any]", timeout_s: float | None = None) -> None:
+    await asyncio.wait(futures, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
