@@ -94,8 +94,11 @@ class Probes:
             self._started.set()
             await self._stopping.wait()
         finally:
-            server.close()
+            # Closed at once, asyncio (3.11) would lose a connection that it has just accepted.
+            for listening in server.sockets:
+                self._loop.remove_reader(listening.fileno())
             await asyncio.sleep(_SETTLE_S)
+            server.close()
             others = asyncio.all_tasks() - {asyncio.current_task()}
             for task in others:
                 task.cancel()
