@@ -16,7 +16,8 @@ _VITALS_EACH = 16  # beats: vitals that do not change are told again so often
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What is known of a peer now. Round trips are of the latest few seconds, None before the first.
+    """What is known of a peer now. Round trips are of the latest few seconds, None before the first; of the
+    `num_rtts` measured since the contact began the latest are listed, newest last.
 
     `silence_ms` counts from the last thing heard, in time that this process ran. `phi`: the suspicion, 8 is high.
     `jitter_ms`: the mean change from one round trip to the next.
@@ -27,6 +28,7 @@ class Figures:
     rtt_p50_ms: float | None
     rtt_p95_ms: float | None
     jitter_ms: float
+    rtts_ms: tuple[float, ...]
     num_rtts: int
     vitals: Vitals | None
     silence_ms: float
@@ -39,8 +41,7 @@ class Contact:
 
     rhythm: phi.Rhythm
     seq: int
-    streams: frozenset[str] = frozenset()
-    has_beaten: bool = False  # in any life
+    streams: tuple[str, ...] = ()  # newest last
     next_at_s: float = -math.inf
     sent: tuple[tuple[int, float], ...] = ()
     told: Vitals | None = None
@@ -51,8 +52,14 @@ class Contact:
     echoed: int = 0
     standing: Standing = Standing.ALIVE
     rtts_ms: tuple[float, ...] = ()
+    num_rtts: int = 0
     vitals: Vitals | None = None
     illness: Illness = field(default_factory=Illness)
+
+
+def has_beaten(contact: Contact | None) -> bool:
+    """It has a stream, and has been heard over one."""
+    return contact is not None and bool(contact.streams) and contact.rhythm.num_beats > 0
 
 
 def is_due(contact: Contact, now_s: float, config: HealthConfig) -> bool:
@@ -110,7 +117,10 @@ def beat_in(
         )
     if beat.seq <= contact.heard_seq:
         return None
-    rtts, echoed = _round_trip(contact, beat, clock, now_s, config)
+    rtt_ms = _round_trip_ms(contact, beat, clock, now_s)
+    rtts = contact.rtts_ms
+    if rtt_ms is not None:
+        rtts = (*rtts[1 - config.num_rtts :], rtt_ms)
     vitals = beat.vitals if beat.vitals is not None else contact.vitals
     illness = contact.illness
     if vitals is not None:
@@ -118,30 +128,26 @@ def beat_in(
     return replace(
         contact,
         rhythm=phi.beat(contact.rhythm, clock.ran_s, config),
-        has_beaten=True,
         heard_seq=beat.seq,
         heard_at_s=now_s,
-        echoed=echoed,
+        echoed=max(contact.echoed, beat.echo if beat.echo <= contact.seq else 0),
         standing=beat.standing,
         rtts_ms=rtts,
+        num_rtts=contact.num_rtts + (rtt_ms is not None),
         vitals=vitals,
         illness=illness,
     )
 
 
-def _round_trip(
-    contact: Contact, beat: Beat, clock: phi.RunningClock, now_s: float, config: HealthConfig
-) -> tuple[tuple[float, ...], int]:
-    """Round trips after an echo that is new. One that spans a pause of our own measured the pause."""
+def _round_trip_ms(contact: Contact, beat: Beat, clock: phi.RunningClock, now_s: float) -> float | None:
+    """The round trip that a new echo tells. One that spans a pause of our own would measure the pause."""
     if beat.echo <= contact.echoed:
-        return contact.rtts_ms, contact.echoed
+        return None
     sent_s = next((at for seq, at in contact.sent if seq == beat.echo), None)
-    if sent_s is None:
-        return contact.rtts_ms, contact.echoed
+    if sent_s is None or sent_s <= clock.resumed_s:
+        return None
     rtt_ms = (now_s - sent_s) * 1e3 - beat.held_us / 1e3
-    if sent_s <= clock.resumed_s or rtt_ms < 0.0:
-        return contact.rtts_ms, beat.echo
-    return (*contact.rtts_ms[1 - config.num_rtts :], rtt_ms), beat.echo
+    return rtt_ms if rtt_ms >= 0.0 else None
 
 
 def quantile(values: tuple[float, ...], share: float) -> float | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from htfi.scheduling.health.config import HealthConfig
-from htfi.scheduling.health.messages import Claim, Standing
+from htfi.scheduling.health.messages import MAX_INCARNATION, Claim, Standing
 
 
 class Known(NamedTuple):
@@ -50,7 +50,7 @@ def merge(members: Members, claim: Claim, ran_s: float, config: HealthConfig) ->
     """
     me = members.me
     if claim.node == me.node:
-        if not wins(claim, me):
+        if not wins(claim, me) or claim.incarnation >= MAX_INCARNATION:
             return members
         return replace(members, me=Claim(me.node, claim.incarnation + 1, me.standing))
     known = members.others.get(claim.node)

@@ -15,8 +15,12 @@ VERSION = 1
 MAX_BODY_BYTES = 4_096
 MAX_CLAIMS = 17  # config.num_claims, and one that goes round
 
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+MAX_NAME = 64  # characters
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 48)]
+MAX_INCARNATION = 1 << 40
+Incarnation = Annotated[int, msgspec.Meta(ge=0, le=MAX_INCARNATION)]
 Positive = Annotated[float, msgspec.Meta(ge=0.0, le=1e9)]
 
 
@@ -33,11 +37,13 @@ class Standing(IntEnum):
 class Vitals(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """What a node says of itself: of its target, its queue, its device. 0 is 'unknown' but for counts.
 
-    `verify_ms`: a pass of the target costs fixed + per row + per new token + per cell (token × context) of these.
+    `queue` requests wait, the next of them for `queue_ms`; `num_rows` are in the pass. `verify_ms`: a pass of the
+    target costs these: fixed + per_row · rows + (per_token + per_cell · rows) · tokens, of new tokens a row.
     `progress` grows with each step of work that is done, so that standing still can be seen.
     """
 
     queue: Count = 0
+    queue_ms: Positive = 0.0
     num_rows: Count = 0
     step_p50_ms: Positive = 0.0
     step_p95_ms: Positive = 0.0
@@ -55,7 +61,7 @@ class Claim(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Gossip: a node is said to stand so. Only the node itself raises its incarnation."""
 
     node: Name
-    incarnation: Count
+    incarnation: Incarnation
     standing: Standing
 
 
@@ -69,7 +75,7 @@ class Beat(msgspec.Struct, array_like=True, tag=1, frozen=True, gc=False):
     echo: Count
     held_us: Count
     life: Count
-    incarnation: Count
+    incarnation: Incarnation
     standing: Standing
     vitals: Vitals | None
     claims: Annotated[tuple[Claim, ...], msgspec.Meta(max_length=MAX_CLAIMS)]
@@ -138,14 +144,20 @@ def decode(body: bytes) -> Message:
         message = _decoder.decode(memoryview(body)[1:])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"watch: not a message of version {VERSION}: {error}") from error
-    if isinstance(message, Beat) and message.vitals is not None and not _is_finite(message.vitals):
-        raise InvalidInput("watch: vitals that are not numbers")
+    if isinstance(message, Beat):
+        if message.vitals is not None and not _is_finite(message.vitals):
+            raise InvalidInput("watch: vitals that are not numbers")
+        if message.standing > Standing.DRAINING:
+            raise InvalidInput(
+                f"watch: a node that says of itself that it is {message.standing.name.lower()}"
+            )
     return message
 
 
 def _is_finite(vitals: Vitals) -> bool:
     """Bounds let NaN pass. An unknown temperature may be one."""
     figures = (
+        vitals.queue_ms,
         vitals.step_p50_ms,
         vitals.step_p95_ms,
         vitals.prompt_ms_per_token,
