@@ -77,15 +77,10 @@ _CONSISTENCIES = {
     "with": "prices already moved that way",
     "against": "prices moved against it",
 }
-_NEWS = frozenset(
-    {
-        *("one_headline", "two_headlines", "three_headlines", "read", "unread", "moving", "flat"),
-        *("provisional", "still_provisional", "amending", "confirming"),
-    }
-)  # parts that tell the news and what a reader made of them
+SLOT = re.compile(r"\{(\w+)\}")
 _TELLS_MOVE = ("shock", "after_jump")
-_DRIVER_SLOTS = ("driver_a", "driver_b", "driver_c")
-_HEADLINE_SLOTS = (("headline_a", "age_a"), ("headline_b", "age_b"), ("headline_c", "age_c"))
+_DRIVERSLOTS = ("driver_a", "driver_b", "driver_c")
+_HEADLINESLOTS = (("headline_a", "age_a"), ("headline_b", "age_b"), ("headline_c", "age_c"))
 _DRIVERS = ("no_drivers", "one_driver", "two_drivers", "three_drivers")
 _HEADLINES = ("", "one_headline", "two_headlines", "three_headlines")
 _STATES = {
@@ -148,39 +143,23 @@ def write_rationale(
     told = drivers[:3]
     if told or has_usual:
         template += "+" + _DRIVERS[len(told)]
-        for name, driver in zip(_DRIVER_SLOTS, told, strict=False):
+        for name, driver in zip(_DRIVERSLOTS, told, strict=False):
             slots[name] = comparison(driver.feature, driver.value, driver.usual, driver.ratio)
     if weights:
         template += "+" + _weigh(weights, slots)
     cited = headlines[:3]
-    template += "".join(f"+{part}" for part in _tell_news(cited, view, symbol, as_of_ns, slots))
+    template += "".join(f"+{part}" for part in tell_news(cited, view, symbol, as_of_ns, slots))
     return Rationale(fill(template, slots), template, slots, list(told), [item.id for item in cited])
 
 
-def amend_rationale(
-    first: Rationale, *, symbol: str, as_of_ns: int, headlines: Sequence[News], view: View, confirms: bool
-) -> Rationale:
-    """The rationale of a provisional decision, its news told anew by what the target says of them, heard late.
-
-    All else stays as it was. `headlines` are those that the view cites; `confirms` where it says what was said.
-    """
-    parts = [part for part in first.template.split("+") if part not in _NEWS]
-    kept = {name for part in parts for name in _names(part)}
-    slots = {name: words for name, words in first.slots.items() if name in kept}
-    cited = headlines[:3]
-    parts += _tell_news(cited, view, symbol, as_of_ns, slots)
-    template = "+".join([*parts, "confirming" if confirms else "amending"])
-    return Rationale(fill(template, slots), template, slots, first.drivers, [item.id for item in cited])
-
-
-def _tell_news(
+def tell_news(
     cited: Sequence[News], view: View | None, symbol: str, as_of_ns: int, slots: dict[str, str]
 ) -> list[str]:
     """The parts that tell the news and the opinion on them; their slots are put into `slots`."""
     parts: list[str] = []
     if cited:
         parts.append(_HEADLINES[len(cited)])
-        for (name, age), item in zip(_HEADLINE_SLOTS, cited, strict=False):
+        for (name, age), item in zip(_HEADLINESLOTS, cited, strict=False):
             slots[name] = quote(item.headline)
             slots[age] = span(as_of_ns - item.available_at_ns)
     opinion = tell_view(view, symbol) if view is not None else {}
@@ -221,7 +200,7 @@ def tell_view(view: View, symbol: str) -> dict[str, str]:
         }
         told.update(moving)
         known.update(moving)
-    words = _SLOT.sub(lambda slot: known.get(slot[1], slot[0]), view.words)
+    words = SLOT.sub(lambda slot: known.get(slot[1], slot[0]), view.words)
     told["words"] = quote(clean(words, MAX_WORDS_CHARS)) if words else "no reason given"
     if view.provisional and view.wording is not None:
         told["settled"] = str(view.wording.num_settled)
@@ -259,22 +238,12 @@ def _weigh(weights: Mapping[str, float], slots: dict[str, str]) -> str:
     return "leader"
 
 
-_SLOT = re.compile(r"\{(\w+)\}")
-
-
-@lru_cache(maxsize=256)
-def _names(part: str) -> tuple[str, ...]:
-    """The slots of one part of a template."""
-    sentence = OPENINGS.get(part) or SENTENCES[part]
-    return tuple(_SLOT.findall(sentence.replace("{claim}", CLAIM)))
-
-
 @lru_cache(maxsize=512)
 def _compose(template: str) -> tuple[str, Callable[[Mapping[str, str]], tuple[str, ...]]]:
     """A template's sentences as one %s pattern and the getter of its slots: half the time of `format_map`."""
     opening, *rest = template.split("+")
     paragraph = "".join([OPENINGS[opening], *(SENTENCES[part] for part in rest)]).replace("{claim}", CLAIM)
-    return _SLOT.sub("%s", paragraph), itemgetter(*_SLOT.findall(paragraph))
+    return SLOT.sub("%s", paragraph), itemgetter(*SLOT.findall(paragraph))
 
 
 @lru_cache(maxsize=4096)

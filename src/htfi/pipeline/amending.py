@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from htfi.domain.decision import Decision, Rung, View, amendment_id
 from htfi.domain.errors import IntegrityError
+from htfi.narrative.amended import amend_rationale
 from htfi.narrative.question import Question, briefly, question_id
-from htfi.narrative.rationale import amend_rationale
 
 STEP_S = 0.005
 

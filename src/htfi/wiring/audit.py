@@ -9,12 +9,13 @@ import msgspec
 from htfi.adapters.stores.snapshot import read_whole
 from htfi.domain.errors import IntegrityError
 from htfi.governance.ledger.log import LogView
-from htfi.pipeline.recompute import recompute
+from htfi.pipeline.recompute import Amendments, recompute
 from htfi.wiring.settings import SETTINGS, decode_settings
 
 
 def recompute_all(folder: Path, log: LogView, size: int, progress: Callable[[int, int], None]) -> None:
-    """Check that quantiles, rationale and verdict of the first `size` entries follow from what they record.
+    """Check that quantiles, rationale and verdict of the first `size` entries follow from what they record, and that
+    what amends an earlier one changes its view alone.
 
     Raises: IntegrityError, naming the first entry that does not; DependencyUnavailable.
     """
@@ -23,9 +24,10 @@ def recompute_all(folder: Path, log: LogView, size: int, progress: Callable[[int
     if data is None:
         raise IntegrityError(f"{file} is missing: without the settings no verdict can be reached again")
     digest, policy = sha256(data).hexdigest(), decode_settings(data).policy
+    amendments = Amendments(log.entry)
     for index, entry in enumerate(log.entries(0, size)):
         try:
-            problems = recompute(entry, digest, policy)
+            problems = recompute(entry, digest, policy, amendments)
         except (msgspec.DecodeError, ValueError, KeyError, IndexError) as error:
             problems = [f"it is no decision: {error}"]
         if problems:

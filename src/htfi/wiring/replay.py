@@ -48,7 +48,7 @@ def newest_reading(entries: Iterable[bytes]) -> Decision:
 def reading_of(decision: Decision, entries: Iterable[bytes]) -> Decision:
     """The decision for which this one's view was read: itself, or an earlier one of the same series.
 
-    Raises: InvalidInput where no model read for it.
+    A view that the target told late is that of an amendment. Raises: InvalidInput where no model read for it.
     """
     view = decision.view
     if view is None:
@@ -58,26 +58,27 @@ def reading_of(decision: Decision, entries: Iterable[bytes]) -> Decision:
     if view.as_of_ns != decision.as_of_ns:
         for entry in entries:
             found = find_decision(entry)
-            if found is not None and found.series == decision.series and found.as_of_ns == view.as_of_ns:
-                if found.view is not None and found.view.wording is not None:
-                    return found
-                break
+            if found is None or found.series != decision.series or found.as_of_ns != view.as_of_ns:
+                continue
+            if found.view is not None and found.view.wording is not None and _kept(found.view) == view:
+                return found
     raise InvalidInput(
         f"{decision.id}: its view ({view.reader or 'no reader'}) was not worded by a model of ours: nothing to replay"
     )
 
 
-def replay(decision: Decision, run: Path, target: Path | None) -> Replay:
+def replay(decision: Decision, run: Path, target: Path | None, draft: Path | None = None) -> Replay:
     """Write the view of a decision again, which holds its wording.
 
-    `target` is the folder of the model that wrote it, one of the shipped ones where it is not given.
+    `target` is the folder of the model that wrote it, one of the shipped ones where it is not given; `draft` that of
+    the model which finished a provisional one. Where the target wrote does not matter: its tokens are the same.
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
     view = decision.view
     if view is None or view.wording is None:
         raise InvalidInput(f"{decision.id} holds no wording")
     wording, settings = view.wording, _settings(run)
-    opened = _who_wrote(wording.target, target, settings.models)
+    opened = _who_wrote(wording.target, target, settings.models, "--target")
     vocabulary = Vocabulary(opened.tokenizer)
     request = Request(
         prompt=(),
@@ -87,21 +88,71 @@ def replay(decision: Decision, run: Path, target: Path | None) -> Replay:
         kind="view",
     )
     plain = _written(opened.author(settings.decoding), wording, request)
-    problems: list[str] = []
-    if plain.tokens != wording.tokens:
-        problems.append("the target, decoding alone, writes other tokens")
+    problems = _settled_by(plain, wording)
+    problems += _verified(opened, settings, wording, request, plain)
+    writing, finisher = plain, opened
+    if wording.num_settled >= 0:
+        finisher = _who_wrote(wording.draft, draft, settings.models, "--draft")
+        writing = _finished(finisher, settings, wording, request) or plain
+        if writing.tokens != wording.tokens:
+            problems.append("the draft, going on from what the target settled, writes other tokens")
+    if view.provisional != (wording.num_settled >= 0):
+        problems.append("whether the view is provisional does not follow from who wrote it")
+    if not problems and _said(writing, finisher, view) != _kept(view):
+        problems.append("the view does not follow from the tokens")
+    return Replay(wording, writing, vocabulary, problems)
+
+
+def _settled_by(plain: Writing, wording: Wording) -> list[str]:
+    """Whether the target, decoding alone, writes the tokens that are said to be its own."""
+    if wording.num_settled < 0:
+        same = plain.tokens == wording.tokens
+        return [] if same else ["the target, decoding alone, writes other tokens"]
+    num = wording.num_settled
+    if num >= len(wording.tokens):
+        return [f"{num} of {len(wording.tokens)} tokens are said to be settled: nothing is left to the draft"]
+    same = plain.tokens[:num] == wording.tokens[:num]
+    return (
+        []
+        if same
+        else [f"the target, decoding alone, does not begin with the {num} tokens said to be its own"]
+    )
+
+
+def _verified(
+    opened: OpenFolder, settings: Settings, wording: Wording, request: Request, plain: Writing
+) -> list[str]:
+    """What the target finds otherwise on the recorded drafts. An edge may not have seen the last rounds elsewhere."""
     try:
         drafted = _written(_author(opened, settings.decoding, Recorded(wording.rounds)), wording, request)
     except IntegrityError as error:
-        problems.append(f"the recorded drafts cannot be verified again: {error}")
-    else:
-        if drafted.tokens != wording.tokens:
-            problems.append("the target, verifying the recorded drafts, writes other tokens")
-        if drafted.rounds != wording.rounds:
-            problems.append("the target finds otherwise on a recorded draft")
-    if not problems and _said(plain, opened, view) != _kept(view):
-        problems.append("the view does not follow from the tokens")
-    return Replay(wording, plain, vocabulary, problems)
+        return [f"the recorded drafts cannot be verified again: {error}"]
+    problems: list[str] = []
+    if drafted.tokens != plain.tokens:
+        problems.append("the target, verifying the recorded drafts, writes other tokens")
+    seen = drafted.rounds[: len(wording.rounds)] if wording.place else drafted.rounds
+    if seen != wording.rounds:
+        problems.append("the target finds otherwise on a recorded draft")
+    return problems
+
+
+def _finished(opened: OpenFolder, settings: Settings, wording: Wording, request: Request) -> Writing | None:
+    """The recorded tokens written again by the draft from the last that the target settled; None where neither of
+    its engines, the one for drafting ahead and the general one, writes them: their logits may differ in the last bits.
+    """
+    of = opened
+    settled = wording.tokens[: wording.num_settled]
+    for network in (of.drafting, of.network):
+        author = LocalAuthor(
+            network, of.tokenizer, of.name, settings.decoding, of.tokenizer.opening, of.folder.digest
+        )
+        try:
+            answer = author.write_on(wording.prompt, request, settled)
+        except IntegrityError:
+            return None
+        if isinstance(answer, Writing) and answer.tokens == wording.tokens:
+            return answer
+    return None
 
 
 def _said(writing: Writing, opened: OpenFolder, view: View) -> View:
@@ -137,7 +188,7 @@ def _author(opened: OpenFolder, config: DecodingConfig, strategy: Recorded) -> L
     )
 
 
-def _who_wrote(version: str, named: Path | None, config: ModelsConfig) -> OpenFolder:
+def _who_wrote(version: str, named: Path | None, config: ModelsConfig, option: str) -> OpenFolder:
     """Raises: InvalidInput where the folder holds another model than wrote."""
     candidates = [named] if named is not None else [models.TARGET, models.DRAFT]
     found = [open_folder(path, config.precision, config.engine) for path in candidates]
@@ -146,7 +197,7 @@ def _who_wrote(version: str, named: Path | None, config: ModelsConfig) -> OpenFo
             return opened
     holds = " and ".join(f"{opened.folder.path} holds {opened.version}" for opened in found)
     raise InvalidInput(
-        f"{version} wrote this; {holds}: name the folder of the model that wrote with --target"
+        f"{version} wrote this; {holds}: name the folder of the model that wrote with {option}"
     )
 
 
