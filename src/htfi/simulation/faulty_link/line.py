@@ -1,0 +1,73 @@
+"""One stream between two nodes of the memory world, and one node's inbox: plain state that the world moves."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from htfi.decoding.link.ports import Arrival
+
+Step = Callable[[], float | None]
+
+
+class Watch(Protocol):
+    """What watches over peers beside the requests, as a real transport drives it. A bad body raises InvalidInput."""
+
+    def opened(self, stream: str, node: str, dialled: bool) -> None: ...
+
+    def ended(self, stream: str, node: str, words: str) -> None: ...
+
+    def heard(self, stream: str, node: str, body: bytes) -> None: ...
+
+    def due(self) -> Sequence[tuple[str, bytes]]: ...
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """`step` does its work when something came; without one, a caller outside waits in `receive`."""
+
+    name: str
+    step: Step | None
+    watch: Watch | None
+    inbox: deque[Arrival] = field(default_factory=deque[Arrival])
+    is_dead: bool = False
+    busy_s: float = 0.0  # it computes until then
+    frozen_s: float = 0.0  # and hears nothing until then
+    held: deque[Callable[[], None]] = field(
+        default_factory=deque[Callable[[], None]]
+    )  # what it will hear then
+    wake_s: float | None = None  # when it is to be stepped next
+
+
+@dataclass(slots=True, eq=False)
+class Side:
+    """One end of a line: what it is called there, and what travels towards it."""
+
+    node: Node
+    stream: str
+    is_up: bool = False
+    last_s: float = 0.0  # the last that travels towards it arrives then
+    num_bytes_coming: int = 0
+    num_bad: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Line:
+    """A connection from the node that dialled to another. Its name differs at its ends, and is never used again."""
+
+    dialled: Side
+    accepted: Side
+    has_ended: bool = False
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        return self.dialled, self.accepted
+
+    def at(self, node: Node) -> Side:
+        return self.dialled if self.dialled.node is node else self.accepted
+
+    def beyond(self, side: Side) -> Side:
+        return self.accepted if side is self.dialled else self.dialled
+
+    def joins(self, one: str, other: str) -> bool:
+        return {self.dialled.node.name, self.accepted.node.name} == {one, other}

@@ -1,0 +1,205 @@
+"""Nodes and streams in memory: edge and cloud run against each other in one thread, seeded, in virtual time.
+
+One side may block, as an author does: its `receive(timeout_s)` moves time on, and steps all others meanwhile. The
+others are steps: called when a frame came or their time has, they do what can be done now, and return in how many
+seconds they want to be called although nothing comes (None: not before). Whoever computes says so by `spend`: inside
+a step this lets the step last so long, outside it moves the world on.
+
+    world = World(seed, FrameWeather(delay_ms=20, ends=0.01))
+    cloud = world.node("cloud-1")
+    world.attach("cloud-1", step)     # reads cloud.receive(0.0), calls cloud.send(stream, sealed)
+    edge = world.node("edge-1")
+    world.join("edge-1", "cloud-1")
+    ...                               # an author that gets `edge` for its transport and `world.clock` for its clock
+"""
+
+import math
+
+from htfi.decoding.link.ports import Arrival
+from htfi.domain.errors import InvalidInput
+from htfi.simulation.faulty_link.frame_weather import CALM, FrameWeather
+from htfi.simulation.faulty_link.line import Line, Node, Step, Watch
+from htfi.simulation.faulty_link.passage import Passage
+from htfi.simulation.faulty_link.virtual_time import VirtualTime
+
+TICK_S = 0.025  # of a watch
+
+
+class World:
+    """Everything that happens, in its order. The same seed and the same calls give the same world."""
+
+    def __init__(self, seed: int = 0, weather: FrameWeather = CALM) -> None:
+        self.seed = seed
+        self._time = VirtualTime()
+        self._nodes: dict[str, Node] = {}
+        self._passage = Passage(self._time, self._nodes, seed, weather, self._tell)
+
+    @property
+    def weather(self) -> FrameWeather:
+        return self._passage.weather
+
+    @weather.setter
+    def weather(self, weather: FrameWeather) -> None:
+        """For frames that are sent from now on."""
+        self._time.note(f"weather: {weather}")
+        self._passage.weather = weather
+
+    @property
+    def now_s(self) -> float:
+        return self._time.now_s
+
+    def clock(self) -> float:
+        """Seconds, for whom a clock is injected into."""
+        return self._time.now_s
+
+    def node(self, name: str, step: Step | None = None, watch: Watch | None = None) -> "MemoryTransport":
+        """A node that starts now; one that was killed may start again, and is dialled again by those that did."""
+        old = self._nodes.get(name)
+        if old is not None and not old.is_dead:
+            raise InvalidInput(f"memory world: there is a node {name} already")
+        node = self._nodes[name] = Node(name, None, None)
+        if step is not None:
+            self.attach(name, step, watch)
+        elif watch is not None:
+            self._watch(node, watch)
+        self._passage.started(name)
+        return MemoryTransport(self, node)
+
+    def attach(self, name: str, step: Step, watch: Watch | None = None) -> None:
+        """The step of a node that was made without, and its watch."""
+        node = self._nodes[name]
+        node.step = step
+        if watch is not None:
+            self._watch(node, watch)
+        self._wake(node, self.now_s)
+
+    def join(self, dialler: str, accepter: str) -> None:
+        """From now on there is a stream between them, or the dialler tries to open one."""
+        self._passage.join(dialler, accepter)
+
+    def part(self, dialler: str, accepter: str) -> None:
+        """The dialler tries no more, once the stream that stands has ended."""
+        self._passage.part(dialler, accepter)
+
+    def cut(self, one: str, other: str, words: str = "the connection was reset") -> None:
+        """End the stream between two nodes; it is dialled again."""
+        for line in self._passage.lines_of(one):
+            if line.joins(one, other):
+                self._passage.end(line, words)
+
+    def kill(self, name: str) -> None:
+        """The node ends without a word of its own; its peers hear that its streams did."""
+        node = self._nodes[name]
+        node.is_dead, node.step, node.watch = True, None, None
+        node.inbox.clear()
+        self._time.note(f"{name} was killed")
+        for line in self._passage.lines_of(name):
+            self._passage.end(line, f"{name} is gone")
+
+    def freeze(self, name: str, for_s: float) -> None:
+        """The node does and hears nothing for so long; its streams stay up."""
+        node = self._nodes[name]
+        node.frozen_s = max(node.frozen_s, self.now_s) + for_s
+        self._time.note(f"{name} is frozen for {for_s:g} s")
+
+    def spend(self, seconds: float) -> None:
+        """Whoever runs now computes for so long."""
+        self._time.spend(seconds)
+
+    def advance(self, until_s: float) -> None:
+        """Everything that happens until then. Not from within a step."""
+        self._time.advance(until_s)
+
+    def story(self, num_notes: int = 60) -> str:
+        """Seed, weather and the last happenings, for the message of a test that failed."""
+        head = f"memory world, seed {self.seed}: {self.weather}, now {self.now_s:.4f} s"
+        notes = list(self._time.notes)[-num_notes:]
+        return "\n".join([head, *(f"  {at_s:9.4f} s  {words}" for at_s, words in notes)])
+
+    def receive(self, node: Node, timeout_s: float) -> Arrival | None:
+        """For the node's transport."""
+        if not self._time.is_held and not node.inbox and not node.is_dead:
+            until_s = self.now_s + max(timeout_s, 0.0)
+            while not node.inbox and not node.is_dead and self._time.next_by(until_s):
+                pass
+            if not node.inbox:
+                if math.isinf(until_s):
+                    raise InvalidInput(f"memory world: {node.name} waits for ever\n{self.story()}")
+                self._time.advance(until_s)
+        return node.inbox.popleft() if node.inbox else None
+
+    def line(self, node: Node, stream: str) -> Line | None:
+        """For the node's transport."""
+        return None if node.is_dead else self._passage.lines.get((node.name, stream))
+
+    def send(self, node: Node, stream: str, sealed: bytes) -> bool:
+        line = self.line(node, stream)
+        return line is not None and self._passage.send(line, line.at(node), sealed)
+
+    def drop(self, node: Node, stream: str, words: str) -> None:
+        line = self.line(node, stream)
+        if line is not None:
+            self._passage.end(line, words, line.at(node))
+
+    def _tell(self, node: Node, arrival: Arrival) -> None:
+        node.inbox.append(arrival)
+        self._wake(node, self.now_s)
+
+    def _wake(self, node: Node, at_s: float) -> None:
+        at_s = max(at_s, node.busy_s, node.frozen_s)
+        if node.step is not None and (node.wake_s is None or at_s < node.wake_s):
+            node.wake_s = at_s
+            self._time.at(at_s, lambda: self._run(node, at_s))
+
+    def _run(self, node: Node, at_s: float) -> None:
+        if node.step is None or node.wake_s != at_s:
+            return  # killed, or woken sooner meanwhile
+        node.wake_s = None
+        if node.frozen_s > at_s:
+            self._wake(node, at_s)
+            return
+        spent_s, wants_s = self._time.hold(node.step)
+        node.busy_s = self.now_s + spent_s
+        if node.inbox:
+            self._wake(node, node.busy_s)
+        elif wants_s is not None:
+            self._wake(node, node.busy_s + wants_s)
+
+    def _watch(self, node: Node, watch: Watch) -> None:
+        node.watch = watch
+        self._time.at(self.now_s + TICK_S, lambda: self._tick(node))
+
+    def _tick(self, node: Node) -> None:
+        if node.watch is None:
+            return
+        if node.frozen_s <= self.now_s:
+            for stream, sealed in node.watch.due():
+                self.send(node, stream, sealed)
+        self._time.at(self.now_s + TICK_S, lambda: self._tick(node))
+
+
+class MemoryTransport:
+    """One node's streams. Implements decoding's `Transport`."""
+
+    def __init__(self, world: World, node: Node) -> None:
+        self._world, self._node = world, node
+
+    def receive(self, timeout_s: float) -> Arrival | None:
+        """Moves the world on until something comes, for at most so long; within a step it never waits."""
+        return self._world.receive(self._node, timeout_s)
+
+    def send(self, stream: str, sealed: bytes) -> bool:
+        return self._world.send(self._node, stream, sealed)
+
+    def drop(self, stream: str, words: str) -> None:
+        self._world.drop(self._node, stream, words)
+
+
+def memory_pair(
+    seed: int = 0, weather: FrameWeather = CALM
+) -> tuple[World, MemoryTransport, MemoryTransport]:
+    """A world of two nodes: `edge`, which dials, and `cloud`, to which a step is to be attached."""
+    world = World(seed, weather)
+    cloud, edge = world.node("cloud"), world.node("edge")
+    world.join("edge", "cloud")
+    return world, edge, cloud
