@@ -1,0 +1,227 @@
+"""Readings that a link delayed: each part is written again by who wrote it; amendments hold against their firsts."""
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from msgspec.structs import replace
+
+from htfi.adapters.stores.snapshot import write_whole
+from htfi.apps.cli.main import cli
+from htfi.domain.decision import Decision, Rung, View, Wording, decode_decision, encode_decision
+from htfi.domain.errors import IntegrityError
+from htfi.domain.writing import Dialect, Refusal, Request, Writing
+from htfi.narrative.model_reader import ModelReader
+from htfi.narrative.ports import Reader
+from htfi.narrative.template_reader import TemplateReader
+from htfi.wiring.audit import recompute_all
+from htfi.wiring.engine import ORIGIN, build_loop
+from htfi.wiring.ledger import open_ledger, open_ledger_readonly
+from htfi.wiring.open_folder import OpenFolder, open_folder
+from htfi.wiring.replay import reading_of, replay
+from htfi.wiring.settings import SETTINGS, Settings, encode_settings, load_settings, override
+from late_weather import ListFeed, ListOutlet, days
+from random_pair import write_random_pair
+
+NUM_DAYS = 40
+
+
+class Divided:
+    """A target whose answers are cut short by dice and finished by the draft; the whole ones come some polls later."""
+
+    dialect = Dialect.MINI
+    spoken = None
+
+    def __init__(self, target: OpenFolder, draft: OpenFolder, settings: Settings, seed: int) -> None:
+        self.version = target.version
+        self._draft_version = draft.version
+        self._target = target.author(settings.decoding)
+        self._draft = draft.author(settings.decoding)
+        self._dice = random.Random(seed)
+        self._late: dict[str, tuple[int, Writing]] = {}
+
+    def write(self, requests: Sequence[Request]) -> list[Writing | Refusal]:
+        return [
+            self._answer(request, whole)
+            for request, whole in zip(requests, self._target.write(requests), strict=True)
+        ]
+
+    def _answer(self, request: Request, whole: Writing | Refusal) -> Writing | Refusal:
+        assert isinstance(whole, Writing)
+        whole = replace(whole, place="cloud1, in flight")
+        if self._dice.random() < 0.4:
+            return replace(whole, rounds=whole.rounds[: self._dice.randrange(len(whole.rounds) + 1)])
+        num_settled = self._dice.randrange(len(whole.tokens))
+        mixed = self._draft.write_on(whole.prompt, request, whole.tokens[:num_settled])
+        assert isinstance(mixed, Writing)
+        self._late[request.id] = (self._dice.randrange(5), whole)
+        return replace(
+            mixed, draft=self._draft_version, rounds=(), place="edge alone, late", num_settled=num_settled
+        )
+
+    def late(self) -> list[tuple[str, Writing | Refusal]]:
+        due = [name for name, (left, _) in self._late.items() if left == 0]
+        found: list[tuple[str, Writing | Refusal]] = [(name, self._late.pop(name)[1]) for name in due]
+        self._late = {name: (left - 1, whole) for name, (left, whole) in self._late.items()}
+        return found
+
+    def pursue(self, requests: Sequence[Request]) -> None:
+        assert not requests
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return write_random_pair(tmp_path_factory.mktemp("pair"))
+
+
+@pytest.fixture(scope="module")
+def run(pair: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5)
+    settings = override(settings, "narrative", temperature=1.0)
+    write_whole(folder / SETTINGS, encode_settings(settings))
+    target, draft = (open_folder(path, settings.models.precision) for path in pair)
+    author = Divided(target, draft, settings, seed=5)
+    readers: dict[Rung, Reader] = {
+        Rung.TEMPLATE: TemplateReader(settings.narrative),
+        Rung.SPECULATIVE: ModelReader(author, settings.narrative, target.trust, draft.trust),
+    }
+    ledger = open_ledger(folder, origin=ORIGIN)
+    feed = ListFeed(days(NUM_DAYS, ("AAA", "BBB"), news_every=2))
+    build_loop(settings, feed, ledger, ListOutlet(), readers=readers).run(lambda: None)
+    ledger.close()
+    return folder
+
+
+def decisions(run: Path) -> list[Decision]:
+    log = open_ledger_readonly(run)
+    try:
+        return [decode_decision(entry) for entry in log.entries()]
+    finally:
+        log.close()
+
+
+def worded(run: Path) -> Iterator[tuple[Decision, View, Wording]]:
+    for decision in decisions(run):
+        if decision.view is not None and decision.view.wording is not None:
+            yield decision, decision.view, decision.view.wording
+
+
+def test_each_part_of_a_reading_is_written_again_by_who_wrote_it(run: Path, pair: tuple[Path, Path]) -> None:
+    kinds = {"in time": 0, "provisional": 0, "amended": 0}
+    for decision, view, wording in worded(run):
+        done = replay(decision, run, pair[0], pair[1])
+        assert done.problems == []
+        assert done.writing.tokens == wording.tokens
+        kinds["amended" if decision.amends else "provisional" if view.provisional else "in time"] += 1
+    assert min(kinds.values()) > 2, kinds
+    assert kinds["amended"] == kinds["provisional"]
+
+
+def test_who_read_is_told_as_it_was(run: Path) -> None:
+    for decision, view, wording in worded(run):
+        if not view.provisional:
+            assert view.reader == wording.target
+            assert "provisional:" not in decision.rationale.text
+            continue
+        both = f"{wording.target}, then {wording.draft}"
+        assert view.reader == (both if wording.num_settled else wording.draft)
+        assert (
+            f"provisional: {wording.num_settled} of its {len(wording.tokens)} tokens are the target's"
+            in decision.rationale.text
+        )
+
+
+def test_what_was_changed_in_a_provisional_record_is_found(run: Path, pair: tuple[Path, Path]) -> None:
+    decision, view, wording = next(
+        found
+        for found in worded(run)
+        if found[1].provisional and 3 < found[2].num_settled < len(found[2].tokens) - 3
+    )
+    own, other = wording.tokens[1], wording.tokens[-2]
+    changes = {
+        "does not begin with": replace(wording, tokens=(wording.tokens[0], own + 1, *wording.tokens[2:])),
+        "going on from": replace(wording, tokens=(*wording.tokens[:-2], other + 1, wording.tokens[-1])),
+        "nothing is left to the draft": replace(wording, num_settled=len(wording.tokens)),
+        "provisional does not follow": replace(wording, num_settled=-1),
+    }
+    for told, changed in changes.items():
+        done = replay(replace(decision, view=replace(view, wording=changed)), run, pair[0], pair[1])
+        assert any(told in problem for problem in done.problems), (told, done.problems)
+    flipped = replace(decision, view=replace(view, volatility_multiplier=view.volatility_multiplier + 1.0))
+    assert replay(flipped, run, pair[0], pair[1]).problems == ["the view does not follow from the tokens"]
+
+
+def test_a_kept_view_leads_to_the_one_of_two_decisions_that_gave_it(run: Path) -> None:
+    found = decisions(run)
+    by_id = {decision.id: decision for decision in found}
+    log = open_ledger_readonly(run)
+    ways = {"amended": 0, "provisional": 0}
+    try:
+        for decision in found:
+            view = decision.view
+            if view is None or view.wording is not None:
+                continue
+            first = by_id[
+                f"{decision.series}@{reading_of(decision, log.entries()).id.split('@')[1].split('/')[0]}"
+            ]
+            if first.awaits:
+                read = reading_of(decision, log.entries())
+                assert bool(read.amends) == (not view.provisional)
+                ways["amended" if read.amends else "provisional"] += 1
+    finally:
+        log.close()
+    assert min(ways.values()) > 0, ways
+
+
+def test_the_command_replays_an_amendment_by_its_own_id(run: Path, pair: tuple[Path, Path]) -> None:
+    amended = next(decision for decision, *_ in worded(run) if decision.amends)
+    done = CliRunner().invoke(cli, ["ledger", "replay", str(run), amended.id, "--target", str(pair[0])])
+    assert done.exit_code == 0, done.output
+    assert amended.id.endswith("/amended")
+
+
+def test_a_ledger_with_amendments_is_derived_again_and_tampering_is_named(run: Path, tmp_path: Path) -> None:
+    entries = [encode_decision(decision) for decision in decisions(run)]
+    check(run, entries)
+    place, amended = next((k, one) for k, one in enumerate(decisions(run)) if one.amends)
+    first = next(k for k, one in enumerate(decisions(run)) if one.id == amended.amends)
+    before = decode_decision(entries[first])
+    assert amended.view is not None
+    parts = amended.rationale.template.rsplit("+", 1)
+    said = {"confirming": "amending", "amending": "confirming"}
+    from htfi.narrative.rationale import fill
+
+    template = f"{parts[0]}+{said[parts[1]]}"
+    otherwise = replace(amended.rationale, template=template, text=fill(template, amended.rationale.slots))
+    changes = {
+        "amended already": [*entries[: place + 1], entries[place]],
+        "no earlier provisional": [*entries[:first], *entries[first + 1 :]],
+        "changes more than the view": changed(entries, place, replace(amended, last_price=1.0)),
+        "not named after": changed(entries, place, replace(amended, id=before.id)),
+        "no view of the target's own": changed(entries, place, replace(amended, view=None)),
+        "confirms the provisional view is told wrongly": changed(
+            entries, place, replace(amended, rationale=otherwise)
+        ),
+        "provisional is told wrongly": changed(entries, first, replace(before, rationale=amended.rationale)),
+    }
+    for told, altered in changes.items():
+        with pytest.raises(IntegrityError, match=told):
+            check(run, altered)
+
+
+def changed(entries: list[bytes], place: int, decision: Decision) -> list[bytes]:
+    return [*entries[:place], encode_decision(decision), *entries[place + 1 :]]
+
+
+def check(run: Path, entries: list[bytes]) -> None:
+    class Told:
+        def entries(self, start: int, stop: int) -> Iterator[bytes]:
+            yield from entries[start:stop]
+
+        def entry(self, index: int) -> bytes:
+            return entries[index]
+
+    recompute_all(run, Told(), len(entries), lambda *_: None)  # type: ignore[arg-type]
