@@ -126,6 +126,11 @@ class Clouds:
         found = [cloud for cloud in self._streams.values() if cloud.node == node and cloud.is_open]
         return found[-1] if found else None
 
+    def admits(self, node: str, tags: frozenset[str]) -> bool:
+        """Whether data with these tags may go to a node."""
+        cloud = self.named(node)
+        return cloud is not None and cloud.welcome is not None and tags <= set(cloud.welcome.residency)
+
     def up(self, stream: str, node: str, now_s: float) -> Cloud:
         cloud = self._streams[stream] = Cloud(node, stream, now_s)
         self.send(cloud, Hello(PROTOCOL, self._node, self._target, self._tokenizer))

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
+from htfi.decoding.link.forms import encode_form
 from htfi.decoding.link.frames import Lead, Open, Settled, Window, pack, prefix_hash, unpack
+from htfi.decoding.link.parts import part_name, request_name
 from htfi.decoding.link.ports import Placed
 from htfi.decoding.link.pursuit_rounds import num_common, read_round
 from htfi.decoding.stem import Asked, Stem
@@ -37,6 +39,17 @@ class Sent(NamedTuple):
     prompt: tuple[bytes, ...]
     form: bytes
     parts: dict[bytes, bytes]
+
+    @classmethod
+    def of(cls, asked: Asked) -> "Sent":
+        """Raises: InvalidInput for a form that no peer can read."""
+        shared, rest = asked.prompt[: asked.num_shared], asked.prompt[asked.num_shared :]
+        packed = [pack(ids) for ids in (shared, rest) if ids]
+        form = encode_form(asked.request.form)
+        prompt, form_name = tuple(map(part_name, packed)), part_name(form)
+        parts = dict(zip(prompt, packed, strict=True)) | {form_name: form}
+        name = request_name(prompt, form_name, asked.request.seed, asked.sampling)
+        return cls(name, prompt, form_name, parts)
 
 
 @dataclass(slots=True, eq=False)
@@ -78,6 +91,7 @@ class Pursuit:
     is_late: bool = False
     epoch: int = 0
     ways: list[Way] = field(default_factory=list[Way])
+    writer: Way | None = None  # where most of it was settled first
     barred: dict[str, float] = field(default_factory=dict[str, float])
     lost_s: float = -math.inf  # when it last lost a cloud
     num_opened: int = 0
@@ -120,12 +134,15 @@ class Pursuit:
         is_done = len(whole) >= len(held) and state == self.asked.form.done
         if prefix_hash(whole) != frame.prefix or frame.is_done != is_done:
             return Took.WRONG
-        way.first_s, way.is_done = min(way.first_s, now_s), is_done
+        way.is_done = is_done
         if not new:
             self._clear(way, frame)
             return Took.NOTHING
         self._note(way, new, frame.num_stood)
+        way.first_s = min(way.first_s, now_s)
         way.num_tokens += len(new)
+        if self.writer is None or way.num_tokens >= self.writer.num_tokens:
+            self.writer = way
         self.stem.tokens += new
         self.stem.state = state
         self._agree()

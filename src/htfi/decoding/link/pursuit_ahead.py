@@ -1,0 +1,79 @@
+"""Drafting ahead of what is settled, slice by slice, and finishing an answer with the draft alone. The linked author
+owns one.
+"""
+
+from collections.abc import Callable, Sequence
+
+from htfi.decoding.author import LocalAuthor
+from htfi.decoding.chaining import Chaining
+from htfi.decoding.link.pursuit import Pursuit
+from htfi.decoding.strategies.chain import Chain
+from htfi.domain.errors import DependencyUnavailable
+from htfi.domain.writing import Refusal, Writing
+
+_NEW = 0.1  # the weight of a new measurement
+
+
+class Ahead:
+    """`alone` is the draft as an author; a chain drafts in the same sessions, so that a prompt is read once."""
+
+    def __init__(self, alone: LocalAuthor, clock: Callable[[], float], draft_ms: float) -> None:
+        self.alone = alone
+        self._chain = Chain(alone.sessions)
+        self._one_by_one = isinstance(alone.sessions.network, Chaining)
+        self._clock = clock
+        self._draft_ms = draft_ms  # a token, as measured
+
+    def draft(self, wanting: Sequence[Pursuit]) -> list[Pursuit]:
+        """One slice for those that want it, or for one of them; those for which nothing can be drafted."""
+        if not wanting:
+            return []
+        if (
+            self._one_by_one
+        ):  # a chain in one call costs less than a pass for each token of all, and goes out sooner
+            wanting = [min(wanting, key=lambda each: len(each.ahead.tokens))]
+        began_s = self._clock()
+        for each in wanting:
+            if each.diverged_at >= 0:
+                self._chain.rewind(each.ahead, each.diverged_at)
+                each.diverged_at = -1
+        try:
+            trees = self._chain.speculate(
+                [each.ahead for each in wanting], [each.num_wanted for each in wanting]
+            )
+        except DependencyUnavailable:
+            return list(wanting)
+        spent_ms = 1e3 * (self._clock() - began_s)
+        self._learn(spent_ms, sum(map(len, trees)))
+        failed: list[Pursuit] = []
+        for each, tree in zip(wanting, trees, strict=True):
+            each.draft_ms += spent_ms / len(wanting)
+            if len(tree):
+                each.draft(tree.tokens, tree.states[-1])
+            else:
+                failed.append(each)
+        return failed
+
+    def finish(self, pursuit: Pursuit) -> Writing | Refusal:
+        """The answer as the draft writes it from the last settled token on; the pursuit knows it as its guesses."""
+        asked, ahead = pursuit.asked, pursuit.ahead
+        self.leave(pursuit)  # its room is needed
+        began_s = self._clock()
+        answer = self.alone.write_on(asked.prompt, asked.request, ahead.tokens)
+        if isinstance(answer, Writing) and (new := answer.tokens[len(ahead.tokens) :]):
+            spent_ms = 1e3 * (self._clock() - began_s)
+            self._learn(spent_ms, len(new))
+            pursuit.draft_ms += spent_ms
+            pursuit.draft(new, asked.form.done)
+        return answer
+
+    def leave(self, pursuit: Pursuit) -> None:
+        self._chain.leave(pursuit.ahead)
+
+    def alone_ms(self, pursuit: Pursuit) -> float:
+        """What finishing an answer with the draft may take at most."""
+        return 0.0 if pursuit.ahead.is_done else self._draft_ms * pursuit.ahead.num_left
+
+    def _learn(self, spent_ms: float, num_tokens: int) -> None:
+        if num_tokens:
+            self._draft_ms += _NEW * (spent_ms / num_tokens - self._draft_ms)

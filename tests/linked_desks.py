@@ -1,0 +1,109 @@
+"""An edge and clouds with desks of their own in the memory world, in virtual time: every pass takes its time there."""
+
+from collections.abc import Callable
+
+from htfi.decoding.author import LocalAuthor
+from htfi.decoding.config import DecodingConfig
+from htfi.decoding.link.desk import Desk
+from htfi.decoding.link.desk_config import DeskConfig
+from htfi.decoding.link.edge_config import EdgeConfig
+from htfi.decoding.link.frames import Lead
+from htfi.decoding.link.linked_author import Expected, LinkedAuthor
+from htfi.decoding.link.posted import Routed
+from htfi.decoding.rounds import Rounds
+from htfi.decoding.sessions import Sessions
+from htfi.decoding.strategies.chain import Chain
+from htfi.scheduling.turns.fair import FairTurns
+from htfi.simulation.faulty_link.frame_weather import CALM, FrameWeather
+from htfi.simulation.faulty_link.memory import World
+from linked_world import TOKENIZER, VOCAB, Blend, Plan, draft_author
+from tiny_network import TinyNetwork
+
+CONFIG = DecodingConfig(batch_bytes=2**22)
+PASS_S = 0.004
+
+
+class TimedNetwork(TinyNetwork):
+    """A pass takes virtual time."""
+
+    def __init__(self, spend: Callable[[float], None], seed: int = 0) -> None:
+        super().__init__(VOCAB, seed)
+        self._spend = spend
+
+    def forward(self, ids, positions, mask, keys, values):  # noqa: ANN001, ANN201
+        self._spend(PASS_S)
+        return super().forward(ids, positions, mask, keys, values)
+
+
+class DeskNode:
+    """A cloud in the world: its desk, and the step that drives it."""
+
+    def __init__(self, world: World, name: str, has_draft: bool, life: int = 1, target_seed: int = 0) -> None:
+        self.world, self.name = world, name
+        network = TimedNetwork(world.spend, target_seed)
+        digest = TinyNetwork(VOCAB).digest  # what it claims to be
+        routed = Routed(Chain(Sessions(Blend(0.2), CONFIG)) if has_draft else None, world.clock)
+        rounds = Rounds(network, TOKENIZER, "tiny", CONFIG, digest=digest, strategy=routed, clock=world.clock)
+        self.desk = Desk(rounds, routed, FairTurns(), world.clock, DeskConfig(node=name), life)
+        self._transport = world.node(name)
+        world.attach(name, self.step)
+
+    def step(self) -> float | None:
+        while (arrival := self._transport.receive(0.0)) is not None:
+            self.desk.heard(arrival)
+        is_busy = self.desk.step()
+        for stream, sealed in self.desk.outgoing():
+            if not self._transport.send(stream, sealed):
+                self.desk.unsent(stream, sealed)
+        for stream, words in self.desk.drops():
+            self._transport.drop(stream, words)
+        return 0.0 if is_busy else self.desk.next_s()
+
+
+class Cluster:
+    """One edge and some clouds. `usable` are those that health would name."""
+
+    def __init__(
+        self,
+        seed: int = 0,
+        weather: FrameWeather = CALM,
+        lead: Lead = Lead.FLIGHT,
+        num_clouds: int = 1,
+        config: EdgeConfig | None = None,
+        has_draft: bool = True,
+        draft: LocalAuthor | None = None,
+    ) -> None:
+        self.world = World(seed, weather)
+        names = [f"cloud{at + 1}" for at in range(num_clouds)]
+        self.clouds = {name: DeskNode(self.world, name, has_draft) for name in names}
+        self.transport = self.world.node("edge1")
+        for name in names:
+            self.world.join("edge1", name)
+        self.plan = Plan(lead)
+        self.usable = list(names)
+        self.reports: list[tuple[str, str, str]] = []
+        self.draft = draft or draft_author()
+        self.author = LinkedAuthor(
+            self.draft,
+            Expected("tiny@1", TinyNetwork(VOCAB).digest),
+            "edge1",
+            self.transport,
+            self.plan,
+            lambda: self.usable,
+            self.world.clock,
+            lambda *line: self.reports.append(line),
+            config,
+        )
+
+    def restart(self, name: str, life: int) -> None:
+        self.world.kill(name)
+        self.clouds[name] = DeskNode(self.world, name, has_draft=True, life=life)
+
+    def late(self, seconds: float) -> dict[str, object]:
+        """What comes late within a time."""
+        found: dict[str, object] = {}
+        until_s = self.world.now_s + seconds
+        while self.world.now_s < until_s:
+            found.update(self.author.late())
+            self.world.advance(self.world.now_s + 0.02)
+        return found
