@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from htfi import __version__
 from htfi.adapters.stores.decisions import DecisionJournal
@@ -37,6 +37,9 @@ from htfi.wiring.feeds import describe, open_feed, resolve
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.models import open_readers
 from htfi.wiring.settings import SETTINGS, Settings, encode_settings, override, settings_digest
+
+if TYPE_CHECKING:  # a run without other machines loads none of their libraries
+    from htfi.wiring.edge import Edge
 
 ORIGIN = "htfi.run"
 STATE = "state.bin"
@@ -95,8 +98,11 @@ def open_run(
     mirror: BinaryIO | None = None,
     pace: float | None = None,
     watch: Callable[[Decision], None] = lambda _: None,
+    edge: "Edge | None" = None,
 ) -> Generator[Run]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
+
+    With an `edge` the news are read by its readers, whose targets are elsewhere.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -105,7 +111,11 @@ def open_run(
     with ExitStack() as closing:
         ledger = open_ledger(folder, origin=ORIGIN)  # its lock keeps a second process out of the folder
         closing.push(_closing(ledger.close))
-        readers = open_readers(settings.models, settings.narrative, settings.decoding)
+        if edge is not None:
+            closing.enter_context(edge.log.recording(folder, edge.watch.changes()))
+            readers = edge.readers
+        else:
+            readers = open_readers(settings.models, settings.narrative, settings.decoding)
         read_by = {rung.value: reader.version for rung, reader in readers.items()}
         identity = {"settings": settings_digest(settings), "sources": sources, "readers": read_by}
         resume = Resume(SnapshotFile(folder / STATE), identity, str(folder))

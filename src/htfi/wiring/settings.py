@@ -16,6 +16,8 @@ from typing import Any, cast
 import msgspec
 
 from htfi.decoding.config import DecodingConfig
+from htfi.decoding.link.desk_config import DeskConfig
+from htfi.decoding.link.edge_config import EdgeConfig
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import ForecastConfig
 from htfi.governance.config import PolicyConfig
@@ -23,12 +25,22 @@ from htfi.market.config import MarketConfig
 from htfi.narrative.config import NarrativeConfig
 from htfi.pipeline.config import PipelineConfig
 from htfi.scheduling.config import FidelityConfig
+from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.placement.config import PlacementConfig
+from htfi.scheduling.turns.config import TurnsConfig
 from htfi.wiring.cluster import ClusterConfig
 from htfi.wiring.models import ModelsConfig
 
 ENV_PREFIX = "HTFI_"
 _SHAPING_DECODING = ("block_tokens", "strategy", "lookahead", "max_draft", "plain_above", "max_batch")
-_ELSEWHERE = ("cluster",)  # tables of how work is shared among machines
+_ELSEWHERE = (
+    "cluster",
+    "edge",
+    "desk",
+    "turns",
+    "placement",
+    "health",
+)  # tables of how work is shared among machines
 SETTINGS = "settings.json"  # where a run leaves those it was made under
 
 
@@ -45,6 +57,11 @@ class Settings:
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     pipeline: PipelineConfig = field(default_factory=PipelineConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
+    edge: EdgeConfig = field(default_factory=EdgeConfig)
+    desk: DeskConfig = field(default_factory=DeskConfig)
+    turns: TurnsConfig = field(default_factory=TurnsConfig)
+    placement: PlacementConfig = field(default_factory=PlacementConfig)
+    health: HealthConfig = field(default_factory=HealthConfig)
 
 
 def load_settings(

@@ -10,6 +10,9 @@ from htfi.domain.errors import HtfiError
 
 COMMANDS = {
     "run": ("htfi.apps.cli.run:command", "Forecast a stream of prices and news; record, then release."),
+    "edge": ("htfi.apps.cli.edge:command", "Forecast at the edge, with targets that live in clouds."),
+    "cloud": ("htfi.apps.cli.cloud:command", "Serve a target: verify what edges draft."),
+    "certs": ("htfi.apps.cli.certs:command", "Certificates by which edges and clouds know each other."),
     "forecast": ("htfi.apps.cli.forecast:command", "One answer for one file of prices."),
     "report": ("htfi.apps.cli.report:command", "One HTML page from a run's folder."),
     "ledger": ("htfi.apps.cli.ledger:command", "Verify, prove, show, export and cosign the record."),

@@ -1,0 +1,98 @@
+"""`htfi cloud`: serves a target to many edges at once, until it is told to stop."""
+
+import signal
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from htfi.wiring.cloud import Cloud
+
+EPILOG = """\b
+Examples:
+  htfi certs certs --cloud cloud1 --edge edge1
+  htfi cloud --name cloud1 --listen 0.0.0.0:7401 --certs certs
+  htfi cloud --settings cluster.toml --name cloud2
+\b
+SIGTERM and Ctrl-C drain it: nothing new is taken, what is begun is finished, edges go elsewhere. A second one ends it.
+"""
+
+
+@click.command("cloud", epilog=EPILOG)
+@click.option("--name", default="cloud1", show_default=True, help="Which node this is.")
+@click.option("--listen", help="HOST:PORT to listen on; port 0 takes a free one.")
+@click.option("--certs", help="Folder that `htfi certs` filled.")
+@click.option("--insecure-loopback", is_flag=True, help="No certificates, this machine only.")
+@click.option("--cloud", "clouds", multiple=True, metavar="NAME=HOST:PORT", help="Another cloud, to watch.")
+@click.option("--residency", multiple=True, help="A tag of data that may be shown to this cloud.")
+@click.option("--probes", help="HOST:PORT for /live and /ready.")
+@click.option("--settings", "settings_file", type=click.Path(path_type=Path), help="TOML of settings.")
+@click.option("--target", help="Folder of the language model that it serves.")
+@click.option("--draft", help="Folder of the small model beside it.")
+@click.option(
+    "--without-draft", is_flag=True, help="No draft beside the target: edges guess ahead, or nobody."
+)
+@click.option("--plain", is_flag=True, help="Lines instead of the live view.")
+def command(
+    name: str,
+    listen: str | None,
+    certs: str | None,
+    insecure_loopback: bool,
+    clouds: tuple[str, ...],
+    residency: tuple[str, ...],
+    probes: str | None,
+    settings_file: Path | None,
+    target: str | None,
+    draft: str | None,
+    without_draft: bool,
+    plain: bool,
+) -> None:
+    """Serve a target: verify what edges draft, and write for those that do not."""
+    from rich.console import Console
+
+    from htfi.apps.cli.cloud_view import CloudDesk, open_cloud_view
+    from htfi.apps.cli.node_counters import cloud_counters
+    from htfi.apps.cli.run import adapted
+    from htfi.wiring.cloud import open_cloud
+    from htfi.wiring.node_settings import with_cloud
+    from htfi.wiring.settings import load_settings
+
+    settings = adapted(load_settings(settings_file), bar=None, target=target, draft=draft)
+    settings = with_cloud(
+        settings, name, listen=listen, clouds=clouds, certs=certs, residency=residency, probes=probes
+    )
+    console = Console()
+    with open_cloud(settings, name, secure=not insecure_loopback, with_draft=not without_draft) as cloud:
+        click.echo(f"htfi: {name} is ready on {cloud.address}: {cloud.model}")
+        sys.stdout.flush()
+        desk = CloudDesk(f"{name} → {cloud.address}")
+        with _signals_drain(cloud), open_cloud_view(console, plain) as view:
+
+            def look() -> None:
+                if view.due():
+                    view.update(desk.snapshot(cloud_counters(cloud)))
+
+            cloud.serve(look)
+    click.echo(f"htfi: {name} has finished what it had and ends")
+
+
+@contextmanager
+def _signals_drain(cloud: "Cloud") -> Generator[None]:
+    """The first signal drains, a second one ends it at once."""
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        del frame
+        signal.signal(signum, before[signal.Signals(signum)])
+        cloud.drain()
+
+    before = {signum: signal.signal(signum, stop) for signum in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)

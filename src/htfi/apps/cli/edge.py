@@ -1,0 +1,86 @@
+"""`htfi edge`: a run whose news are read with targets that live in clouds; it goes on alone where none is in reach."""
+
+from io import FileIO
+from pathlib import Path
+
+import click
+
+EPILOG = """\b
+Examples:
+  htfi certs certs --cloud cloud1 --edge edge1
+  htfi cloud --name cloud1 --listen 127.0.0.1:7401 --certs certs &
+  htfi edge prices.csv news.jsonl --name edge1 --cloud cloud1=127.0.0.1:7401 --certs certs
+  htfi edge --settings cluster.toml --name edge1 --map feeds.toml --out desk1
+\b
+What a cloud cannot say in time is said by the edge's own draft and marked provisional; the target's answer amends it.
+"""
+
+
+@click.command("edge", epilog=EPILOG)
+@click.argument("files", nargs=-1, metavar="[FILE|-]...")
+@click.option("--name", default="edge1", show_default=True, help="Which node this is.")
+@click.option("--cloud", "clouds", multiple=True, metavar="NAME=HOST:PORT", help="A cloud; may be repeated.")
+@click.option("--certs", help="Folder that `htfi certs` filled.")
+@click.option("--insecure-loopback", is_flag=True, help="No certificates, this machine only.")
+@click.option("--desk", help="What several edges work on; the one that leads it publishes.")
+@click.option("--probes", help="HOST:PORT for /live and /ready.")
+@click.option("--map", "mapping", type=click.Path(path_type=Path), help="TOML that maps sources and columns.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("htfi-run"), show_default=True, help="Folder."
+)
+@click.option("--settings", "settings_file", type=click.Path(path_type=Path), help="TOML of settings.")
+@click.option("--bar", help="Bars built from ticks: 60s, 5m, volume:5000 or dollar:1000000.")
+@click.option(
+    "--target", help="Folder of the model that the clouds hold: the edge checks that it is the same."
+)
+@click.option("--draft", help="Folder of the edge's own small model.")
+@click.option(
+    "--pace", type=click.FloatRange(min=0, min_open=True), help="Replay at so many times real speed."
+)
+@click.option("--stdout", "to_stdout", is_flag=True, help="Also write each decision to standard output.")
+@click.option("--plain", is_flag=True, help="Lines instead of the live view.")
+@click.option("--report/--no-report", default=True, show_default=True, help="Write report.html at the end.")
+def command(
+    files: tuple[str, ...],
+    name: str,
+    clouds: tuple[str, ...],
+    certs: str | None,
+    insecure_loopback: bool,
+    desk: str | None,
+    probes: str | None,
+    mapping: Path | None,
+    out: Path,
+    settings_file: Path | None,
+    bar: str | None,
+    target: str | None,
+    draft: str | None,
+    pace: float | None,
+    to_stdout: bool,
+    plain: bool,
+    report: bool,
+) -> None:
+    """Forecast at the edge, with the targets of clouds.
+
+    All that `htfi run` does, with the target on other machines: the edge holds features, the draft and the order of
+    events. Where it runs is chosen anew for each reading, from links, load and deadline.
+    """
+    from htfi.apps.cli.run import adapted
+    from htfi.apps.cli.running import carry_out
+    from htfi.wiring.edge import open_edge
+    from htfi.wiring.node_settings import with_edge
+    from htfi.wiring.settings import load_settings
+
+    settings = adapted(load_settings(settings_file), bar=bar, target=target, draft=draft)
+    settings = with_edge(settings, name, clouds=clouds, certs=certs, desk=desk, probes=probes)
+    with open_edge(settings, name, secure=not insecure_loopback) as edge:
+        carry_out(
+            settings,
+            files,
+            mapping,
+            out,
+            mirror=edge.publishing(FileIO(1, "wb", closefd=False)) if to_stdout else None,
+            pace=pace,
+            plain=plain,
+            report=report,
+            edge=edge,
+        )

@@ -1,0 +1,133 @@
+"""A run from its opening to its last line: the view, the signals that end it, what it leaves. Run and edge share it."""
+
+import signal
+import sys
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from htfi import sample
+from htfi.domain.errors import DependencyUnavailable
+
+if TYPE_CHECKING:
+    from htfi.apps.cli.view_state import Counters
+    from htfi.pipeline.loop import Loop
+    from htfi.wiring.edge import Edge
+    from htfi.wiring.engine import Run
+    from htfi.wiring.settings import Settings
+
+INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
+ITEMS_PER_LOOK = 64  # how often the view's clock is looked at
+
+
+def carry_out(
+    settings: "Settings",
+    files: Sequence[str],
+    mapping: Path | None,
+    out: Path,
+    *,
+    mirror: BinaryIO | None,
+    pace: float | None,
+    plain: bool,
+    report: bool,
+    edge: "Edge | None" = None,
+) -> None:
+    """Run to the end or until told to stop; exits with 130 then. Without files it is the embedded sample."""
+    from rich.console import Console
+
+    from htfi.apps.cli.summary import print_summary
+    from htfi.apps.cli.view import open_view
+    from htfi.apps.cli.view_state import Desk
+    from htfi.wiring.engine import open_run
+
+    title = (
+        ", ".join(Path(name).name for name in [*([mapping] if mapping else []), *files])
+        or "the embedded sample"
+    )
+    if not files and mapping is None:
+        mapping = sample.MAPPING
+    console = Console(stderr=mirror is not None)
+    desk = Desk(f"{title} → {out}")
+    started_s = time.perf_counter()
+    with open_run(settings, out, files, mapping, mirror=mirror, pace=pace, watch=desk.note, edge=edge) as run:
+        with _signals_stop(run.loop), open_view(console, plain) as view:
+            num_items = 0
+
+            def look() -> None:
+                nonlocal num_items
+                num_items += 1
+                if num_items % ITEMS_PER_LOOK == 0 and view.due():
+                    view.update(desk.snapshot(count(run, edge)))
+
+            try:
+                run.go(look)
+            except BrokenPipeError:
+                raise DependencyUnavailable(
+                    f"whoever read standard output has left; the decisions are in {out}, the same command goes on"
+                ) from None
+            view.update(desk.snapshot(count(run, edge)))
+        outputs = finish(run, out, with_report=report)
+        nodes = count(run, edge) if edge is not None else None
+        print_summary(console, run, outputs, time.perf_counter() - started_s, nodes)
+    if run.loop.stopped:
+        click.echo("htfi: stopped as asked; the same command goes on from here", err=True)
+        sys.exit(INTERRUPTED)
+
+
+def finish(run: "Run", folder: Path, *, with_report: bool) -> list[Path]:
+    """Make the table and the page from the journal; the files worth naming."""
+    from htfi.apps.cli.report.command import write_report
+    from htfi.wiring.outputs import JOURNAL, write_parquet
+
+    outputs = [folder / JOURNAL]
+    if run.loop.recorder.num_decided:
+        outputs.append(write_parquet(folder))
+        if with_report:
+            outputs.insert(0, write_report(folder))
+    return outputs
+
+
+def count(run: "Run", edge: "Edge | None" = None) -> "Counters":
+    """What the view shows of the run's progress."""
+    from htfi.apps.cli.view_state import Counters
+
+    loop = run.loop
+    headlines = loop.rooms.wire.recent("", loop.now_ns, 1)
+    counters = Counters(
+        clock_ns=loop.now_ns,
+        num_events=loop.num_events,
+        num_decisions=loop.recorder.num_decided,
+        num_withheld=loop.recorder.num_withheld,
+        ledger_size=run.ledger.size,
+        ledger_root=run.ledger.root().hex(),
+        quarantine=run.quarantine.counts(),
+        headline=headlines[0].headline if headlines else "",
+        fraction_done=loop.feed.progress(),
+    )
+    if edge is None:
+        return counters
+    from htfi.apps.cli.node_counters import with_nodes
+
+    return with_nodes(counters, run, edge)
+
+
+@contextmanager
+def _signals_stop(loop: "Loop") -> Generator[None]:
+    """Ctrl-C and SIGTERM end the run after the item in hand; a second one ends it at once."""
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        del frame
+        signal.signal(signum, before[signal.Signals(signum)])
+        loop.stop()
+
+    before = {signum: signal.signal(signum, stop) for signum in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)

@@ -1,0 +1,158 @@
+"""Builds a cloud: the desk over its target, the streams to edges and other clouds, the watch over all of them.
+
+The cloud command opens one and serves until it has drained.
+"""
+
+import os
+import time
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+
+from msgspec import structs
+from numpy.random import PCG64
+from numpy.random import Generator as Dice
+
+from htfi.adapters.device.vitals import Device
+from htfi.adapters.grpc.transport import GrpcTransport
+from htfi.adapters.probes.server import Condition, Probes
+from htfi.decoding.link.desk import Desk
+from htfi.decoding.link.desk import Vitals as DeskVitals
+from htfi.decoding.link.posted import Routed
+from htfi.decoding.rounds import Rounds
+from htfi.decoding.sessions import Sessions
+from htfi.decoding.strategies.chain import Chain
+from htfi.scheduling.health.messages import Vitals
+from htfi.scheduling.turns.fair import FairTurns
+from htfi.wiring.cluster import Role, split_address
+from htfi.wiring.edge import health_config, own_vitals, tls_files
+from htfi.wiring.models import open_pair
+from htfi.wiring.node import NodeWatch
+from htfi.wiring.settings import Settings
+from htfi.wiring.speculation import build_lookahead
+
+_IDLE_S = 0.02  # how long a desk without work waits for a frame before it looks at the time
+_MOST_HEARD = 64  # frames heard between two passes
+
+
+@dataclass(slots=True)
+class Cloud:
+    """A cloud that is open: `serve` it, `drain` it."""
+
+    node: str
+    address: str
+    model: str
+    desk: Desk
+    watch: NodeWatch
+    transport: GrpcTransport
+    drain_s: float
+    standing: "_Standing"
+
+    def serve(self, look: Callable[[], None] = lambda: None) -> None:
+        """Hear, step, say, until it has drained; at most `drain_s` after `drain`."""
+        desk, transport = self.desk, self.transport
+        while not self._has_drained():
+            is_busy = desk.step()
+            arrival = transport.receive(0.0 if is_busy else min(desk.next_s() or _IDLE_S, _IDLE_S))
+            for _ in range(_MOST_HEARD):
+                if arrival is None:
+                    break
+                desk.heard(arrival)
+                arrival = transport.receive(0.0)
+            for stream, sealed in desk.outgoing():
+                if not transport.send(stream, sealed):
+                    desk.unsent(stream, sealed)
+            for stream, words in desk.drops():
+                transport.drop(stream, words)
+            self.standing.vitals = desk.vitals
+            look()
+
+    def drain(self) -> None:
+        """Take nothing new, finish what is begun. Safe in a signal handler."""
+        self.standing.drains_at_s = self.standing.drains_at_s or time.monotonic()
+
+    def _has_drained(self) -> bool:
+        began_s = self.standing.drains_at_s
+        if began_s is None:
+            return False
+        if not self.desk.vitals.is_draining:
+            self.desk.drain()
+        return self.desk.is_idle or time.monotonic() - began_s > self.drain_s
+
+
+@dataclass(slots=True)
+class _Standing:
+    """What the watch's thread may read of the desk: the engine's thread leaves it here."""
+
+    device: Device = field(default_factory=Device)
+    vitals: DeskVitals | None = None
+    drains_at_s: float | None = None
+
+    def tell(self) -> Vitals:
+        own, desk = own_vitals(self.device), self.vitals
+        if desk is None:
+            return own
+        pace = desk.pace
+        return structs.replace(
+            own,
+            queue=desk.num_waiting,
+            queue_ms=desk.queue_ms,
+            num_rows=desk.num_rows,
+            step_p50_ms=desk.step_p50_ms,
+            step_p95_ms=desk.step_p95_ms,
+            prompt_ms_per_token=pace.prompt_ms,
+            verify_ms=(pace.fixed_ms, pace.row_ms, pace.token_ms, pace.cell_ms),
+            draft_ms_per_token=pace.draft_ms,
+            progress=desk.num_passes,
+            is_draining=desk.is_draining or self.drains_at_s is not None,
+        )
+
+
+@contextmanager
+def open_cloud(
+    settings: Settings, name: str, *, secure: bool = True, with_draft: bool = True
+) -> Generator[Cloud]:
+    """A cloud of the cluster in the settings. Raises: InvalidInput, IntegrityError, DependencyUnavailable."""
+    cluster = settings.cluster
+    node = cluster.node(name, Role.CLOUD)
+    target, draft = open_pair(settings.models)
+    routed = Routed(Chain(Sessions(draft.drafting, settings.decoding)) if with_draft else None)
+    rounds = Rounds(
+        target.network,
+        target.tokenizer,
+        target.name,
+        settings.decoding,
+        target.tokenizer.opening,
+        target.folder.digest,
+        routed,
+        build_lookahead(replace(settings.decoding, lookahead="measured")),
+    )
+    dice = Dice(PCG64(int.from_bytes(os.urandom(8), "little")))
+    config = replace(settings.desk, node=name, residency=node.residency)
+    desk = Desk(
+        rounds, routed, FairTurns(settings.turns), time.monotonic, config, int(dice.integers(1, 1 << 31))
+    )
+    stands = _Standing()
+    watch = NodeWatch(name, health_config(settings.health, cluster), stands.tell)
+    with ExitStack() as closing:
+        transport = GrpcTransport(
+            name,
+            tls=tls_files(cluster, name) if secure else None,
+            dice=dice,
+            listen=node.address,
+            peers={other: address for other, address in cluster.clouds.items() if other != name},
+            watcher=watch,
+            trouble=lambda peer, words: watch.note(peer, "refused", words),
+        )
+        closing.callback(transport.close)
+        host, _ = split_address(node.address, name)
+        address = f"{host}:{transport.port}"
+        cloud = Cloud(name, address, target.version, desk, watch, transport, cluster.drain_s, stands)
+        if node.probes:
+            closing.enter_context(Probes(node.probes, lambda: Condition(True), lambda: _readiness(stands)))
+        yield cloud
+
+
+def _readiness(stands: _Standing) -> Condition:
+    is_draining = stands.drains_at_s is not None
+    return Condition(not is_draining, "draining" if is_draining else "")
