@@ -1,0 +1,190 @@
+"""The cloud's side of the link: hears frames of many edges, has the engine answer, says what is settled.
+
+No sockets, no threads, an injected clock: the shell tells it what arrived, lets it step, and sends what it says.
+Whatever arrives, an answer is what the engine alone would have written; who misbehaves harms nobody else.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from htfi.decoding.link.desk_cases import Listener
+from htfi.decoding.link.desk_config import DeskConfig
+from htfi.decoding.link.desk_counter import Counter
+from htfi.decoding.link.desk_docket import Docket
+from htfi.decoding.link.desk_engine import Engine, Progress
+from htfi.decoding.link.desk_ports import Pace, Turns
+from htfi.decoding.link.desk_streams import Stream, Streams
+from htfi.decoding.link.frames import PROTOCOL, Settled, Welcome, Why, encode, pack
+from htfi.decoding.link.ports import Arrival, Happening
+from htfi.decoding.link.posted import Routed
+from htfi.decoding.rounds import Rounds
+
+_EXPIRY_S = 0.02  # how often what waits for an edge is looked through
+_BROKEN_RETRY_MS = 1_000
+
+
+class Vitals(NamedTuple):
+    """What a heartbeat tells of a cloud. `num_passes` only ever rises while the engine lives."""
+
+    num_streams: int
+    num_waiting: int
+    num_rows: int
+    queue_ms: float
+    step_p50_ms: float
+    step_p95_ms: float
+    pace: Pace
+    num_passes: int
+    num_tokens: int
+    num_stale: int
+    num_refused: int
+    is_draining: bool
+
+
+class Desk:
+    """`routed` is the strategy of `rounds`; `clock` gives seconds. `life` tells this start of the process from others.
+
+    The shell loops: `heard` for all that arrived, `step`, send what is `outgoing`, end the `drops`; where `step` had
+    nothing to do, it waits for arrivals, `next_s` at most.
+    """
+
+    def __init__(
+        self,
+        rounds: Rounds,
+        routed: Routed,
+        turns: Turns,
+        clock: Callable[[], float],
+        config: DeskConfig | None = None,
+        life: int = 0,
+    ) -> None:
+        self.config = config or DeskConfig()
+        self.engine = Engine(rounds, routed, turns, self.config, clock)
+        self._clock = clock
+        self._docket = Docket(self.engine, self.config, clock)
+        self._streams = Streams(self.config, clock)
+        welcome = Welcome(
+            PROTOCOL,
+            self.config.node,
+            rounds.digest,
+            rounds.vocabulary.tokenizer.digest,
+            life,
+            routed.draft is not None,
+            self.config.residency,
+            self.config.num_in_flight,
+        )
+        self._counter = Counter(welcome, self._streams, self._docket, self.config, clock)
+        self._expiry_s = clock()
+
+    def heard(self, arrival: Arrival) -> None:
+        """Take in what came of a stream. Never raises for what a peer sent."""
+        if arrival.happening is Happening.DOWN:
+            self._leave(self._streams.ended(arrival.stream))
+            return
+        stream = self._streams.heard(arrival)
+        if stream is not None and arrival.happening is Happening.FRAME:
+            self._counter.take(stream, arrival.body)
+
+    def step(self) -> bool:
+        """One pass of the engine, if there is anything to do; False if not."""
+        if (now_s := self._clock()) >= self._expiry_s:
+            self._expiry_s = now_s + _EXPIRY_S
+            self._counter.expire()
+        progress = self.engine.step()
+        for done in progress or ():
+            for listener in self._docket.progressed(done):
+                self._tell(listener, done)
+        return progress is not None
+
+    def outgoing(self) -> list[tuple[str, bytes]]:
+        """Sealed frames to be sent now, in order, each with its stream.
+
+        What settles while a stream takes nothing is told in one frame when it takes some again.
+        """
+        out: list[tuple[str, bytes]] = []
+        for stream in self._streams.taking():
+            for queue in (stream.unsent, stream.frames):
+                out += [(stream.name, sealed) for sealed in queue]
+                queue.clear()
+            listeners = list(stream.dirty.values())
+            stream.dirty.clear()
+            out += [(stream.name, sealed) for who in listeners if (sealed := self._settled(stream, who))]
+        return out
+
+    def unsent(self, stream: str, sealed: bytes) -> None:
+        """A frame that its stream did not take now; give back all of a stream, in order."""
+        self._streams.unsent(stream, sealed)
+
+    def drops(self) -> list[tuple[str, str]]:
+        """Streams to end, and why; to be asked after `outgoing`, so that each hears the reason first."""
+        drops = self._streams.dropped()
+        for _, _, stream in drops:
+            self._leave(stream)
+        return [(name, words) for name, words, _ in drops]
+
+    def drain(self) -> None:
+        """Take nothing new, finish what is there."""
+        self._counter.is_draining = True
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is being answered, and nothing is left to be said."""
+        gathers = any(stream.gathering for stream in self._streams)
+        return not self._docket.num_cases and not gathers and self._streams.is_quiet
+
+    def next_s(self) -> float | None:
+        """How long the shell may wait for arrivals before it steps again; None: until one comes."""
+        waits = [self._streams.next_s(), self.engine.next_s()]
+        if any(stream.gathering or not stream.is_greeted for stream in self._streams):
+            waits.append(_EXPIRY_S)
+        return min((wait for wait in waits if wait is not None), default=None)
+
+    @property
+    def vitals(self) -> Vitals:
+        engine, steps = self.engine, self.engine.measured.steps
+        return Vitals(
+            len(self._streams),
+            len(engine.waiting),
+            len(engine.writing),
+            engine.queue_ms,
+            steps.p50_ms,
+            steps.p95_ms,
+            engine.measured.pace,
+            engine.num_passes,
+            engine.num_tokens,
+            self._counter.num_stale,
+            self._streams.num_refused,
+            self._counter.is_draining,
+        )
+
+    def _tell(self, listener: Listener, done: Progress) -> None:
+        stream = self._streams.of(listener)
+        if not done.refused:
+            self._streams.tell(stream, listener)
+            return
+        why, retry_ms = (Why.BUSY, _BROKEN_RETRY_MS) if done.is_passing else (Why.CANNOT, -1)
+        self._streams.refuse(stream, why, done.refused, listener, retry_ms)
+        stream.forget(listener.handle)
+
+    def _settled(self, stream: Stream, listener: Listener) -> bytes:
+        """What a listener has not been told yet; nothing before the end where it has no budget left."""
+        told = self._docket.told(listener)
+        if told is None or (listener.is_spent and not told.is_done):
+            return b""
+        at, num_stood = listener.num_sent, listener.num_stood
+        if len(told.tokens) == at and num_stood < 0 and not told.is_done:
+            return b""
+        ids = pack(told.tokens[at:])
+        sealed = encode(
+            Settled(listener.handle, listener.epoch, at, told.prefix, num_stood, told.is_done, ids)
+        )
+        listener.num_sent, listener.num_stood = len(told.tokens), -1
+        listener.num_bytes += len(sealed)
+        if told.is_done:
+            stream.forget(listener.handle)
+        else:
+            self._docket.paid(listener)
+        return sealed
+
+    def _leave(self, stream: Stream | None) -> None:
+        """A stream has ended. What it asked is written to the end, for when it comes back."""
+        for listener in list(stream.listeners.values()) if stream is not None else ():
+            self._docket.left(listener, is_kept=True)

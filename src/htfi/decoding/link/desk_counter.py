@@ -1,0 +1,217 @@
+"""What each frame of an edge means to the desk: greeting, parts, requests, windows. The desk hands frames in here."""
+
+from collections.abc import Callable
+
+from htfi.decoding.link.desk_cases import Listener
+from htfi.decoding.link.desk_config import DeskConfig
+from htfi.decoding.link.desk_docket import Denied, Docket
+from htfi.decoding.link.desk_opening import greeting_refusal, is_plausible, open_refusal
+from htfi.decoding.link.desk_streams import Stream, Streams
+from htfi.decoding.link.frames import Frame, Hello, Leave, Need, Open, Part, Welcome, Why, Window, decode
+from htfi.decoding.link.parts import Parts
+from htfi.domain.errors import InvalidInput
+
+_MAX_EARLY = 64  # windows kept for a request whose parts are on their way
+
+
+class Counter:
+    """Where frames are taken in. `welcome` says who this cloud is."""
+
+    def __init__(
+        self,
+        welcome: Welcome,
+        streams: Streams,
+        docket: Docket,
+        config: DeskConfig,
+        clock: Callable[[], float],
+    ) -> None:
+        self.num_stale = 0
+        self.is_draining = False
+        self._welcome = welcome
+        self._streams = streams
+        self._docket = docket
+        self._config = config
+        self._clock = clock
+        self._parts = Parts(config.parts_bytes, config.max_begun_parts)
+
+    def take(self, stream: Stream, body: bytes) -> None:
+        """Take in an unsealed frame. Never raises for what a peer sent."""
+        try:
+            frame = decode(body)
+        except InvalidInput as error:
+            self._streams.refuse(stream, Why.MALFORMED, str(error))
+            if not stream.is_greeted:
+                self._streams.drop(stream, "its first frame was no greeting")
+            return
+        if not stream.is_greeted:
+            self._greet(stream, frame)
+            return
+        match frame:
+            case Part():
+                self._part(stream, frame)
+            case Open():
+                self._open(stream, frame, len(body))
+            case Window():
+                self._window(stream, frame, len(body))
+            case Leave():
+                self._leave(stream, frame)
+            case _:
+                words = f"a {type(frame).__name__} frame, which no edge sends here"
+                self._streams.refuse(stream, Why.MALFORMED, words)
+
+    def expire(self) -> None:
+        """Give up who did not greet, and requests whose parts did not come, in time."""
+        now_s = self._clock()
+        for stream in self._streams:
+            if not stream.is_greeted and now_s - stream.since_s > self._config.hello_ms / 1e3:
+                self._streams.drop(stream, "it did not greet in time")
+            for listener in list(stream.gathering.values()):
+                if now_s - listener.since_s > self._config.parts_ms / 1e3:
+                    self._deny(stream, listener, Denied(Why.STALE, "its parts did not come in time", 0))
+
+    def _greet(self, stream: Stream, frame: Frame) -> None:
+        if not isinstance(frame, Hello):
+            self._streams.refuse(stream, Why.MALFORMED, "the first frame must be a greeting")
+            self._streams.drop(stream, "its first frame was no greeting")
+            return
+        refusal = greeting_refusal(frame, self._welcome, stream.node)
+        if refusal is not None:
+            why, words = refusal
+            self._streams.refuse(stream, why, words)
+            self._streams.drop(stream, words)
+            return
+        stream.is_greeted, stream.node = True, frame.node
+        self._streams.say(stream, self._welcome)
+
+    def _part(self, stream: Stream, part: Part) -> None:
+        try:
+            taken = self._parts.take(stream.node, part)
+        except InvalidInput as error:
+            self._streams.refuse(stream, Why.MALFORMED, str(error))
+            return
+        if taken.whole is None:
+            if part.offset > taken.missing_from:
+                self._streams.say(stream, Need(part.name, taken.missing_from))
+            return
+        for listener in list(stream.gathering.values()):
+            listener.awaited.discard(part.name)
+            if not listener.awaited:
+                self._gather(stream, listener)
+
+    def _open(self, stream: Stream, asked: Open, num_bytes: int) -> None:
+        known = stream.listeners.get(asked.handle)
+        if known is not None and asked.epoch <= known.epoch:
+            self._stale(stream, known, is_again=asked.epoch == known.epoch)
+            return
+        if known is not None and asked.request != known.asked.request:
+            words = "a handle that names another request already"
+            self._streams.refuse(stream, Why.MALFORMED, words, known)
+            return
+        listener = known or Listener(stream.name, stream.node, asked, self._clock())
+        if known is not None:
+            known.changed(asked, self._clock())
+        listener.num_bytes += num_bytes
+        if (refusal := open_refusal(asked, self._config)) is not None:
+            self._deny(stream, listener, Denied(*refusal))
+        elif known is not None:
+            if known.case is not None:
+                self._join(stream, known)
+        elif self.is_draining and not self._docket.knows(asked.request):
+            words = f"{self._config.node} is about to stop"
+            self._deny(stream, listener, Denied(Why.DRAINING, words, self._config.drain_retry_ms))
+        elif len(stream.listeners) >= self._config.max_requests_each:
+            words = f"{len(stream.listeners)} requests are open on this stream already"
+            self._deny(stream, listener, Denied(Why.BUSY, words, self._config.drain_retry_ms))
+        else:
+            stream.listeners[asked.handle] = listener
+            self._gather(stream, listener)
+
+    def _gather(self, stream: Stream, listener: Listener) -> None:
+        """Have a request answered once all its parts are there; ask for those that are not."""
+        asked = listener.asked
+        stream.gathering.pop(asked.handle, None)
+        if self._docket.knows(asked.request):
+            self._join(stream, listener)
+            return
+        parts = {name: self._parts.get(name) for name in (*asked.prompt, asked.form)}
+        listener.awaited = {name for name, data in parts.items() if data is None}
+        if not listener.awaited:
+            refusal = self._docket.opened(listener, {name: data or b"" for name, data in parts.items()})
+            if refusal is None:
+                self._join(stream, listener)
+            else:
+                self._deny(stream, listener, refusal)
+        elif len(stream.gathering) >= self._config.max_gathering_each:
+            words = f"{len(stream.gathering)} requests of this stream wait for their parts already"
+            self._deny(stream, listener, Denied(Why.BUSY, words, self._config.drain_retry_ms))
+        else:
+            stream.gathering[asked.handle] = listener
+            for name in listener.awaited:
+                self._streams.say(stream, Need(name, self._parts.missing_from(stream.node, name)))
+
+    def _join(self, stream: Stream, listener: Listener) -> None:
+        """Let a listener hear the case that is there, under the epoch that it has now."""
+        refusal = self._docket.joined(listener)
+        if refusal is not None:
+            self._deny(stream, listener, refusal)
+            return
+        early, listener.early = listener.early, []
+        for window in early:
+            self._guess(stream, listener, window)
+        self._streams.tell(stream, listener)
+
+    def _window(self, stream: Stream, window: Window, num_bytes: int) -> None:
+        listener = self._listener(stream, window)
+        if listener is None:
+            return
+        listener.num_bytes += num_bytes
+        budget = listener.asked.budget_bytes
+        if budget and listener.num_bytes > self._config.budget_abuse * budget:
+            words = f"{listener.num_bytes} bytes for a request that may take {budget}"
+            self._deny(stream, listener, Denied(Why.BUDGET, words))
+        elif listener.case is not None:
+            self._guess(stream, listener, window)
+        elif is_plausible(window) and len(listener.early) < _MAX_EARLY:
+            listener.early.append(window)
+
+    def _guess(self, stream: Stream, listener: Listener, window: Window) -> None:
+        try:
+            self._docket.guessed(listener, window)
+        except InvalidInput as error:
+            self._streams.refuse(stream, Why.MALFORMED, str(error), listener)
+
+    def _leave(self, stream: Stream, leave: Leave) -> None:
+        listener = stream.listeners.get(leave.handle)
+        if listener is None or leave.epoch < listener.epoch:
+            self.num_stale += 1
+            return
+        stream.forget(leave.handle)
+        self._docket.left(listener, is_kept=False)
+
+    def _listener(self, stream: Stream, window: Window) -> Listener | None:
+        """Who a window is for, where it is of the present epoch."""
+        listener = stream.listeners.get(window.handle)
+        if listener is not None and window.epoch == listener.epoch:
+            return listener
+        if listener is not None and window.epoch < listener.epoch:
+            self._stale(stream, listener)
+        elif listener is None and window.handle in stream.recent:
+            self.num_stale += 1
+        else:
+            words = "a window for a request, or an epoch of it, that nobody opened"
+            self._streams.refuse(stream, Why.STALE, words, window)
+        return None
+
+    def _stale(self, stream: Stream, listener: Listener, is_again: bool = False) -> None:
+        """A frame of an epoch that has passed is told once, one of this epoch a second time never."""
+        self.num_stale += 1
+        if not is_again and not listener.is_stale_told:
+            listener.is_stale_told = True
+            words = "frames of an epoch that has passed are not read"
+            self._streams.refuse(stream, Why.STALE, words, listener, retry_ms=0, epoch=-1)
+
+    def _deny(self, stream: Stream, listener: Listener, denied: Denied) -> None:
+        """No more of this request on this stream."""
+        self._streams.refuse(stream, denied.why, denied.words, listener, denied.retry_ms)
+        stream.forget(listener.handle)
+        self._docket.left(listener, is_kept=False)

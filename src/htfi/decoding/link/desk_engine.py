@@ -1,0 +1,263 @@
+"""The cloud's engine at work: cases wait, join, go round after round and leave. The desk owns one and steps it.
+
+Whose turn it is, `Turns` decides; this only does it, one pass a step, so that frames are heard between passes.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from htfi.decoding.link.desk_cases import GUIDED, Case, tenants, tokens_left
+from htfi.decoding.link.desk_config import DeskConfig
+from htfi.decoding.link.desk_pace import Measured, Overheard
+from htfi.decoding.link.desk_ports import Turn, Turns
+from htfi.decoding.link.frames import Lead
+from htfi.decoding.link.posted import Routed
+from htfi.decoding.rounds import Rounds, Step
+from htfi.decoding.stem import Asked
+from htfi.domain.errors import DependencyUnavailable, HtfiError
+from htfi.domain.writing import Refusal
+
+
+class Progress(NamedTuple):
+    """What a step did for a case: how many of its edge's guesses stood (−1: none were read), or why it has no answer.
+
+    `is_done`: it has left. `is_passing`: what refused it may be well again soon.
+    """
+
+    case: Case
+    num_stood: int = -1
+    is_done: bool = False
+    refused: str = ""
+    is_passing: bool = False
+
+
+class Engine:
+    """Owns the cases that wait and that are written. `routed` is the strategy of `rounds`."""
+
+    def __init__(
+        self,
+        rounds: Rounds,
+        routed: Routed,
+        turns: Turns,
+        config: DeskConfig,
+        clock: Callable[[], float],
+        measured: Measured | None = None,
+    ) -> None:
+        self.rounds = rounds
+        self.routed = routed
+        self.turns = turns
+        self.measured = measured or Measured()
+        self.waiting: dict[int, Case] = {}
+        self.writing: dict[int, Case] = {}
+        self.num_passes = 0
+        self.num_tokens = 0
+        rounds.lookahead = Overheard(rounds.lookahead, self.measured, routed)
+        self._config = config
+        self._clock = clock
+        self._coming: deque[list[int]] = deque()  # passes of the round under way
+        self._round_ms = 0.0  # what that round is likely to take
+        self._read_ms = 0.0  # spent on prompts since it began
+        self._has_read = False
+        self._drafted = (0, 0.0)  # tokens, s: what the draft had come to before this pass
+
+    def retry_ms(self, asked: Asked, tenant: str, deadline_ms: float) -> float | None:
+        """None where a new request would be in time, else when to ask again."""
+        num_tokens = self.measured.expected_tokens(asked.request.kind, asked.form.longest)
+        read_ms = self.measured.read_ms(len(asked.prompt))
+        backlog: dict[str, float] = {}
+        num_waiting: dict[str, int] = {}
+        for case in (*self.waiting.values(), *self.writing.values()):
+            backlog[case.tenant] = backlog.get(case.tenant, 0.0) + self._left_ms(case)
+        for case in self.waiting.values():
+            num_waiting[case.tenant] = num_waiting.get(case.tenant, 0) + 1
+        own_ms = read_ms + num_tokens * self._token_ms(1)
+        alone_ms = read_ms + num_tokens * self.measured.pace.pass_ms(1, 1)
+        return self.turns.retry_ms(own_ms, alone_ms, tenant, deadline_ms, backlog, num_waiting)
+
+    def enter(self, case: Case) -> None:
+        self.waiting[case.key] = case
+        self.turns.active(self._tenants())
+
+    def leave(self, case: Case, wipe: bool = False) -> None:
+        """Let a case go, in whatever state it is."""
+        self.rounds.leave(case.job, wipe)
+        self._forget(case)
+
+    def lead(self, case: Case, lead: Lead) -> None:
+        """Say who guesses ahead for a case from now on."""
+        case.lead = lead
+        self.routed.lead(case.stem, lead)
+
+    def step(self) -> list[Progress] | None:
+        """One pass: a prompt, or a round of some cases. None where there is nothing to do."""
+        if not self._coming:
+            self._begin_round()
+        if self.waiting and (not self._coming or self._may_read()):
+            read = self._read_next()
+            if read is not None:
+                return read
+        while self._coming:
+            now_s = self._clock()
+            cases = [self.writing[key] for key in self._coming.popleft() if key in self.writing]
+            going = [case for case in cases if self._is_ready(case, now_s)]
+            if going:
+                return self._pass(going)
+        return None
+
+    def next_s(self) -> float | None:
+        """How long until a case goes on that waits for its edge; None where none does."""
+        waits = [
+            case.was_served_s + self._config.window_ms / 1e3 - self._clock()
+            for case in self.writing.values()
+            if case.lead is Lead.LOCKSTEP and case.is_patient
+        ]
+        return max(min(waits), 0.0) if waits else None
+
+    @property
+    def queue_ms(self) -> float:
+        """What all cases here are likely to take together."""
+        return sum(self._left_ms(case) for case in (*self.waiting.values(), *self.writing.values()))
+
+    def _begin_round(self) -> None:
+        now_s = self._clock()
+        turns = [self._turn(case, now_s) for case in self.writing.values() if self._is_ready(case, now_s)]
+        pace = self.measured.pace
+        self._coming = deque(self.turns.passes(turns, pace))
+        widths = {turn.key: turn.num_tokens for turn in turns}
+        self._round_ms = sum(
+            pace.pass_ms(len(keys), max(widths[key] for key in keys)) for keys in self._coming
+        )
+        self._read_ms, self._has_read = 0.0, False
+
+    def _may_read(self) -> bool:
+        """Whether another prompt may be read before the round goes on: one always, more as they cost little."""
+        return not self._has_read or self._read_ms < self._config.prompt_share * self._round_ms
+
+    def _read_next(self) -> list[Progress] | None:
+        now_s = self._clock()
+        key = self.turns.next_joining([self._turn(case, now_s) for case in self.waiting.values()])
+        if key is None:
+            return None
+        case = self.waiting[key]
+        if not self.rounds.num_joining([case.stem.asked.limit], len(self.writing)):
+            if self.writing:
+                return None
+            self.leave(case)
+            return [Progress(case, refused="the memory is held by other sequences", is_passing=True)]
+        self._has_read = True
+        try:
+            steps = self.rounds.join([case.job])
+        except HtfiError as error:
+            return self._failed([case], error)
+        took_ms = 1e3 * (self._clock() - now_s)
+        self._read_ms += took_ms
+        self.measured.read(case.num_to_read, case.job.num_reused, took_ms)
+        self.turns.spent([(case.tenant, took_ms)])
+        del self.waiting[key]
+        self.writing[key] = case
+        return self._taken([case], steps, [-1])
+
+    def _pass(self, cases: list[Case]) -> list[Progress]:
+        began_s = self._clock()
+        offered = [self.routed.posted.fitting(case.stem) for case in cases]
+        lengths = [
+            self._length(case, guesses, len(cases)) for case, guesses in zip(cases, offered, strict=True)
+        ]
+        for case, guesses in zip(cases, offered, strict=True):
+            case.is_patient = guesses is not None
+        widths = [len(case.job.pending) + (length or 0) for case, length in zip(cases, lengths, strict=True)]
+        try:
+            steps = self.rounds.round([case.job for case in cases], lengths)
+        except HtfiError as error:
+            return self._failed(cases, error)
+        took_ms = 1e3 * (self._clock() - began_s)
+        num_before, before_s = self._drafted
+        self._drafted = self.routed.num_drafted, self.routed.draft_s
+        self.measured.drafted(self.routed.num_drafted - num_before, 1e3 * (self.routed.draft_s - before_s))
+        total = sum(widths)
+        self.turns.spent(
+            [(case.tenant, took_ms * width / total) for case, width in zip(cases, widths, strict=True)]
+        )
+        by_job = {id(step.job): step for step in steps}
+        ordered = [by_job[id(case.job)] for case in cases]
+        stood = [
+            step.num_stood if guesses is not None and step.num_drafted else -1
+            for step, guesses in zip(ordered, offered, strict=True)
+        ]
+        for case, step, num in zip(cases, ordered, stood, strict=True):
+            if num >= 0:
+                self.measured.guessed(case.kind, step.num_drafted, num)
+        return self._taken(cases, ordered, stood)
+
+    def _length(self, case: Case, guesses: list[int] | None, num_rows: int) -> int | None:
+        """How far to guess: in lock-step the whole window, in flight what is worth its time, None as the plan says."""
+        if guesses is None:
+            return None if case.lead is Lead.CLOUD else 0
+        if case.lead is Lead.LOCKSTEP:
+            return len(guesses)
+        acceptance = self.measured.acceptance(case.kind)
+        return self.turns.reading_depth(num_rows, len(guesses), acceptance, self.measured.pace)
+
+    def _taken(self, cases: list[Case], steps: list[Step], stood: list[int]) -> list[Progress]:
+        now_s = self._clock()
+        self.num_passes += 1
+        told: list[Progress] = []
+        for case, step, num_stood in zip(cases, steps, stood, strict=True):
+            case.was_served_s = now_s
+            self.num_tokens += len(step.tokens)
+            if step.answer is None:
+                told.append(Progress(case, num_stood))
+                continue
+            self._forget(case)
+            if isinstance(step.answer, Refusal):
+                told.append(Progress(case, refused=step.answer.reason))
+            else:
+                self.measured.wrote(case.kind, len(step.answer.tokens), case.stem.asked.form.longest)
+                told.append(Progress(case, num_stood, is_done=True))
+        return told
+
+    def _failed(self, cases: list[Case], error: HtfiError) -> list[Progress]:
+        """The engine broke: what went into the pass cannot be trusted."""
+        for case in cases:
+            self.leave(case, wipe=True)
+        is_passing = isinstance(error, DependencyUnavailable)
+        return [Progress(case, refused=str(error), is_passing=is_passing) for case in cases]
+
+    def _forget(self, case: Case) -> None:
+        self.waiting.pop(case.key, None)
+        self.writing.pop(case.key, None)
+        self.turns.active(self._tenants())
+
+    def _is_ready(self, case: Case, now_s: float) -> bool:
+        """In lock-step a case waits for its window, but not for ever: a dead edge blocks nothing."""
+        if case.lead is not Lead.LOCKSTEP or not case.is_patient:
+            return True
+        if self.routed.posted.fitting(case.stem) is not None:
+            return True
+        return now_s - case.was_served_s >= self._config.window_ms / 1e3
+
+    def _turn(self, case: Case, now_s: float) -> Turn:
+        waits = case.key in self.waiting
+        left_ms = self._left_ms(case)
+        if waits:
+            num_tokens = case.num_to_read
+        else:
+            guesses = self.routed.posted.fitting(case.stem) if case.lead in GUIDED else None
+            num_tokens = len(case.job.pending) + len(guesses or ())
+        slack_ms = 1e3 * (case.deadline_s - now_s) - left_ms
+        return Turn(case.key, case.tenant, slack_ms, 1e3 * (now_s - case.was_served_s), max(num_tokens, 1))
+
+    def _left_ms(self, case: Case) -> float:
+        asked = case.stem.asked
+        num_tokens = tokens_left(case, self.measured.expected_tokens(case.kind, asked.form.longest))
+        read_ms = self.measured.read_ms(case.num_to_read) if case.key in self.waiting else 0.0
+        return read_ms + num_tokens * self._token_ms(0)
+
+    def _token_ms(self, num_more: int) -> float:
+        """What a token takes of the engine, with as many rows in a pass as there are now."""
+        rows = max(len(self.writing) + num_more, 1)
+        return self.measured.pace.pass_ms(rows, 1) / rows
+
+    def _tenants(self) -> frozenset[str]:
+        return tenants((*self.waiting.values(), *self.writing.values()))

@@ -1,0 +1,166 @@
+"""The streams of a desk: who is at their other ends, what is to be said to them, which of them are to end."""
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from htfi.decoding.link.desk_cases import Listener
+from htfi.decoding.link.desk_config import DeskConfig
+from htfi.decoding.link.frames import Frame, Open, Refused, Why, Window, encode
+from htfi.decoding.link.ports import Arrival
+
+_RECENT = 1024  # handles that are done and may still be spoken of
+_MAX_WORDS = 500
+_OFFENCES = frozenset({Why.MALFORMED, Why.STALE, Why.BUDGET})
+
+
+@dataclass(slots=True, eq=False)
+class Stream:
+    """`node` is its tenant. `unsent` are sealed frames that it did not take; they go first, then `frames`, then what
+    the listeners in `dirty` have not been told."""
+
+    name: str
+    node: str
+    since_s: float
+    is_greeted: bool = False
+    listeners: dict[int, Listener] = field(default_factory=dict[int, Listener])
+    gathering: dict[int, Listener] = field(default_factory=dict[int, Listener])
+    recent: OrderedDict[int, None] = field(default_factory=OrderedDict[int, None])
+    frames: deque[bytes] = field(default_factory=deque[bytes])
+    unsent: deque[bytes] = field(default_factory=deque[bytes])
+    dirty: dict[int, Listener] = field(default_factory=dict[int, Listener])
+    strikes: float = 0.0
+    struck_s: float = 0.0
+    slow_since_s: float | None = None
+    slow_until_s: float = 0.0
+
+    def forget(self, handle: int) -> None:
+        """A handle is done with: frames that are still on their way to it are no offence."""
+        self.listeners.pop(handle, None)
+        self.gathering.pop(handle, None)
+        self.dirty.pop(handle, None)
+        self.recent[handle] = None
+        if len(self.recent) > _RECENT:
+            self.recent.popitem(last=False)
+
+
+class Streams:
+    """Owns all of them. Whoever is dropped is not heard any more, and hears why first."""
+
+    def __init__(self, config: DeskConfig, clock: Callable[[], float]) -> None:
+        self.num_refused = 0
+        self._config = config
+        self._clock = clock
+        self._all: dict[str, Stream] = {}
+        self._loud: dict[str, Stream] = {}  # those to which something is to be said
+        self._drops: dict[str, str] = {}
+        self._deaf: set[str] = set()  # dropped, and not yet down
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Stream]:
+        return iter(list(self._all.values()))
+
+    def heard(self, arrival: Arrival) -> Stream | None:
+        """The stream that something came of; None where it is not listened to."""
+        name = arrival.stream
+        found = self._all.get(name)
+        if found is not None or name in self._deaf:
+            return None if name in self._drops else found
+        found = self._all[name] = Stream(name, arrival.node, self._clock())
+        if len(self._all) <= self._config.max_streams:
+            return found
+        self.refuse(found, Why.BUSY, "too many edges are connected", retry_ms=1_000)
+        self.drop(found, "too many edges are connected")
+        return None
+
+    def ended(self, name: str) -> Stream | None:
+        self._deaf.discard(name)
+        return self._remove(name)
+
+    def of(self, listener: Listener) -> Stream:
+        return self._all[listener.stream]
+
+    def say(self, stream: Stream, frame: Frame) -> None:
+        stream.frames.append(encode(frame))
+        self._loud[stream.name] = stream
+
+    def tell(self, stream: Stream, listener: Listener) -> None:
+        """A listener is to hear what is settled, when the stream takes it."""
+        stream.dirty[listener.handle] = listener
+        self._loud[stream.name] = stream
+
+    def refuse(
+        self,
+        stream: Stream,
+        why: Why,
+        words: str,
+        of: Listener | Open | Window | None = None,
+        retry_ms: int = -1,
+        epoch: int | None = None,
+    ) -> None:
+        """Say no to a request, or a frame of no request; too many of what should never come end the stream."""
+        self.num_refused += 1
+        handle, own_epoch = (-1, 0) if of is None else (of.handle, of.epoch)
+        own_epoch = own_epoch if epoch is None else epoch
+        self.say(stream, Refused(handle, own_epoch, why, retry_ms, words[:_MAX_WORDS]))
+        if why in _OFFENCES and retry_ms < 0:
+            self._strike(stream)
+
+    def drop(self, stream: Stream, words: str) -> None:
+        self._drops.setdefault(stream.name, words)
+
+    def taking(self) -> list[Stream]:
+        """Those that have something to hear and take it now; they have it all now."""
+        now_s = self._clock()
+        taking = [stream for stream in self._loud.values() if stream.slow_until_s <= now_s]
+        for stream in taking:
+            if not stream.unsent:
+                stream.slow_since_s = None
+            del self._loud[stream.name]
+        return taking
+
+    def unsent(self, name: str, sealed: bytes) -> None:
+        stream = self._all.get(name)
+        if stream is None:
+            return
+        now_s = self._clock()
+        stream.unsent.append(sealed)
+        stream.slow_until_s = now_s + self._config.resend_ms / 1e3
+        if stream.slow_since_s is None:
+            stream.slow_since_s = now_s
+        self._loud[name] = stream
+        is_stuck = now_s - stream.slow_since_s > self._config.slow_ms / 1e3
+        if is_stuck or len(stream.unsent) + len(stream.frames) > self._config.max_unsent:
+            self.drop(stream, "it takes no frames")
+
+    def dropped(self) -> list[tuple[str, str, Stream]]:
+        """Those to be ended now, with why; they are gone."""
+        drops = list(self._drops.items())
+        gone = [(name, words, self._remove(name)) for name, words in drops]
+        self._deaf.update(name for name, _ in drops)
+        return [(name, words, stream) for name, words, stream in gone if stream is not None]
+
+    @property
+    def is_quiet(self) -> bool:
+        """Nothing is left to be said."""
+        return not self._loud
+
+    def next_s(self) -> float | None:
+        """How long until a slow stream is tried again."""
+        if not self._loud:
+            return None
+        return max(min(stream.slow_until_s for stream in self._loud.values()) - self._clock(), 0.0)
+
+    def _strike(self, stream: Stream) -> None:
+        now_s = self._clock()
+        forgiven = 1e3 * (now_s - stream.struck_s) / self._config.forgiving_ms
+        stream.strikes, stream.struck_s = max(stream.strikes - forgiven, 0.0) + 1.0, now_s
+        if stream.strikes >= self._config.max_strikes:
+            self.drop(stream, "too many malformed frames")
+
+    def _remove(self, name: str) -> Stream | None:
+        self._loud.pop(name, None)
+        self._drops.pop(name, None)
+        return self._all.pop(name, None)

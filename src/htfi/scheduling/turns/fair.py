@@ -1,0 +1,42 @@
+"""Turns at a cloud's engine, fair among tenants: holds what each has used. The desk asks it, wiring makes it."""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+
+from htfi.scheduling.turns.accounts import Accounts, charged, lifted
+from htfi.scheduling.turns.admission import retry_ms
+from htfi.scheduling.turns.choice import Pace, Turn, next_joining, passes, reading_depth
+from htfi.scheduling.turns.config import TurnsConfig
+
+
+class FairTurns:
+    """Implements the desk's `Turns`."""
+
+    def __init__(self, config: TurnsConfig | None = None) -> None:
+        self.config = config or TurnsConfig()
+        self.accounts: Accounts = {}
+
+    def retry_ms(
+        self,
+        own_ms: float,
+        alone_ms: float,
+        tenant: str,
+        deadline_ms: float,
+        backlog_ms: Mapping[str, float],
+        num_waiting: Mapping[str, int],
+    ) -> float | None:
+        return retry_ms(own_ms, alone_ms, tenant, deadline_ms, backlog_ms, num_waiting, self.config)
+
+    def next_joining(self, waiting: Sequence[Turn]) -> int | None:
+        return next_joining(self.accounts, waiting, self.config)
+
+    def passes(self, ready: Sequence[Turn], pace: Pace) -> list[list[int]]:
+        return passes(ready, pace, self.accounts, self.config)
+
+    def reading_depth(self, num_rows: int, num_offered: int, acceptance: float, pace: Pace) -> int:
+        return reading_depth(num_rows, num_offered, acceptance, pace)
+
+    def active(self, tenants: Set[str]) -> None:
+        self.accounts = lifted(self.accounts, tenants)
+
+    def spent(self, costs: Iterable[tuple[str, float]]) -> None:
+        self.accounts = charged(self.accounts, costs)
