@@ -1,0 +1,184 @@
+"""A cloud's desk with a tiny network and edges that are moved by hand, on a clock that passes do not read."""
+
+from collections.abc import Sequence
+
+from htfi.decoding.config import DecodingConfig
+from htfi.decoding.link import frames
+from htfi.decoding.link.desk import Desk
+from htfi.decoding.link.desk_config import DeskConfig
+from htfi.decoding.link.forms import encode_form
+from htfi.decoding.link.frames import Frame, Hello, Lead, Need, Open, Part, Refused, Settled, Welcome, Window
+from htfi.decoding.link.parts import part_name, request_name
+from htfi.decoding.link.ports import Arrival, Happening
+from htfi.decoding.link.posted import Routed
+from htfi.decoding.lookahead.plan import Fixed
+from htfi.decoding.rounds import Rounds
+from htfi.decoding.sampling import Sampling
+from htfi.decoding.vocabulary import Vocabulary
+from htfi.domain.writing import Request, Writing
+from htfi.scheduling.turns.config import TurnsConfig
+from htfi.scheduling.turns.fair import FairTurns
+from outcome_pair import TOKENIZER, author, chain, network, written
+
+LATE = 10**9  # ms: a deadline that is never missed
+
+
+class Time:
+    """Seconds that pass when they are told to, and a little with every look."""
+
+    def __init__(self, per_look_s: float = 1e-5) -> None:
+        self.now_s = 100.0
+        self.per_look_s = per_look_s
+
+    def __call__(self) -> float:
+        self.now_s += self.per_look_s
+        return self.now_s
+
+
+def desk(
+    config: DeskConfig | None = None,
+    turns: TurnsConfig | None = None,
+    decoding: DecodingConfig | None = None,
+    has_draft: bool = False,
+    time: Time | None = None,
+) -> Desk:
+    clock = time or Time()
+    routed = Routed(chain() if has_draft else None, clock)
+    rounds = Rounds(
+        network(),
+        TOKENIZER,
+        "tiny",
+        decoding or DecodingConfig(batch_bytes=2**22, cache_bytes=2**18),
+        strategy=routed,
+        lookahead=Fixed(4),
+        clock=clock,
+    )
+    return Desk(rounds, routed, FairTurns(turns), clock, config, life=7)
+
+
+def truth(request: Request) -> Writing:
+    """What an embedded author says."""
+    return written(author(None).write([request]))[0]
+
+
+class Edge:
+    """One stream: says what it is told to, and keeps what it hears."""
+
+    def __init__(self, desk: Desk, stream: str = "s1", node: str = "edge1", greets: bool = True) -> None:
+        self.desk, self.stream, self.node = desk, stream, node
+        self.heard: list[Frame] = []
+        self.texts: dict[tuple[int, int], list[int]] = {}  # by handle and epoch
+        self.done: dict[int, list[int]] = {}
+        self.dropped = ""
+        self.parts: dict[bytes, bytes] = {}
+        desk.heard(Arrival(stream, node, Happening.UP))
+        if greets:
+            self.say(self.hello())
+
+    def hello(self, **changes: object) -> Hello:
+        told: dict[str, object] = {
+            "version": frames.PROTOCOL, "node": self.node, "target": "", "tokenizer": TOKENIZER.digest
+        }  # fmt: skip
+        return Hello(**(told | changes))  # type: ignore[arg-type]
+
+    def say(self, *said: Frame) -> None:
+        for frame in said:
+            _, body = frames.unseal(frames.encode(frame))
+            self.raw(body)
+
+    def raw(self, body: bytes) -> None:
+        self.desk.heard(Arrival(self.stream, self.node, Happening.FRAME, body))
+
+    def down(self) -> None:
+        self.desk.heard(Arrival(self.stream, self.node, Happening.DOWN))
+
+    def hear(self, frame: Frame) -> None:
+        self.heard.append(frame)
+        if isinstance(frame, Settled):
+            text = self.texts.setdefault((frame.handle, frame.epoch), [])
+            assert frame.at == len(text), "a gap, or told twice"
+            text += frames.unpack(frame.ids)
+            assert frame.prefix == frames.prefix_hash(text)
+            if frame.is_done:
+                self.done[frame.handle] = text
+        elif isinstance(frame, Need):
+            data = self.parts.get(frame.name)
+            if data is not None:
+                self.say(Part(frame.name, frame.offset, len(data), data[frame.offset :]))
+
+    def refused(self) -> list[Refused]:
+        return [frame for frame in self.heard if isinstance(frame, Refused)]
+
+    @property
+    def welcome(self) -> Welcome:
+        return next(frame for frame in self.heard if isinstance(frame, Welcome))
+
+    def opening(
+        self,
+        request: Request,
+        handle: int = 1,
+        lead: Lead = Lead.PLAIN,
+        epoch: int = 0,
+        deadline_ms: int = LATE,
+        budget_bytes: int = 0,
+        guesses: Sequence[int] = (),
+        residency: tuple[str, ...] = (),
+    ) -> Open:
+        """The frame that asks it; its parts are remembered, not sent."""
+        vocabulary = Vocabulary(TOKENIZER)
+        ids = vocabulary.encode(request.prompt)
+        prompt = [frames.pack(ids[:2]), frames.pack(ids[2:])]
+        form = encode_form(request.form)
+        for data in (*prompt, form):
+            self.parts[part_name(data)] = data
+        names = tuple(map(part_name, prompt))
+        sampling = Sampling(request.temperature, request.top_k, request.top_p)
+        return Open(
+            handle,
+            request_name(names, part_name(form), request.seed, sampling),
+            epoch,
+            names,
+            part_name(form),
+            request.seed,
+            request.temperature,
+            request.top_k,
+            request.top_p,
+            request.kind,
+            deadline_ms,
+            lead,
+            budget_bytes,
+            residency,
+            frames.pack(guesses),
+        )
+
+    def window(self, handle: int, at: int, text: Sequence[int], length: int, epoch: int = 0) -> Window:
+        """Guesses as one that takes `text` for the answer has them."""
+        return Window(handle, epoch, at, frames.prefix_hash(text[:at]), frames.pack(text[at : at + length]))
+
+
+def deliver(desk: Desk, *edges: Edge) -> None:
+    """What the desk has said so far reaches its edges."""
+    for _ in range(10):
+        out = desk.outgoing()
+        for stream, sealed in out:
+            for edge in edges:
+                if edge.stream == stream:
+                    edge.hear(frames.decode(frames.unseal(sealed)[1]))
+        for stream, words in desk.drops():
+            for edge in edges:
+                if edge.stream == stream:
+                    edge.dropped = words
+        if not out:
+            return
+
+
+def run(desk: Desk, *edges: Edge, num_steps: int = 2_000) -> int:
+    """Until the engine has nothing to do; how many steps that took."""
+    deliver(desk, *edges)
+    for num in range(num_steps):
+        if not desk.step():
+            deliver(desk, *edges)
+            if not desk.step():
+                return num
+        deliver(desk, *edges)
+    raise AssertionError("the desk does not come to rest")
