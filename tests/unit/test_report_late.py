@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from htfi.apps.cli.report.late import amended_by
+from htfi.apps.cli.report.late import MAX_PLACES, amended_by
 from htfi.apps.cli.report.survey import take_survey
 from htfi.apps.cli.report.tables import readings_html
 from htfi.apps.cli.report.tracks import choose, collect
@@ -112,6 +112,16 @@ def test_what_was_late_is_counted_by_place_and_the_page_tells_it(make_decisions)
     assert "5 readings were provisional" in html
     assert "the target amended 4, 3 of them to the same words; 1 still await the target" in html
     assert "<th>cloud1, in flight</th><td>1</td><td>0</td><td>0</td>" in html
+
+
+def test_reasons_for_being_alone_and_names_without_end_do_not_fill_the_table(make_decisions):
+    decisions = make_decisions(200)
+    places = [f"edge alone, {k} ms were left" if k % 2 else f"cloud{k}, plain" for k in range(200)]
+    run = [structs.replace(d, view=read(d, "t@1", place)) for d, place in zip(decisions, places, strict=True)]
+    tally = survey_of(run).late
+    assert tally.places["edge alone"].num_answers == 100
+    assert len(tally.places) <= MAX_PLACES + 2
+    assert sum(at.num_answers for at in tally.places.values()) == 200
 
 
 def test_a_view_that_is_carried_on_is_counted_once(make_decisions):

@@ -135,7 +135,7 @@ def _or_dash(value: int | None) -> str:
 def _ways(ways: Mapping[str, int], width: int) -> str:
     """The ways that were used, the most used first; an ellipsis stands for what does not fit."""
     used = sorted(ways.items(), key=lambda item: -item[1])
-    text = ", ".join(f"{clip(name, 16)} {num:,}" for name, num in used if num)
+    text = ", ".join(f"{clip(name, 20)} {num:,}" for name, num in used if num)
     if len(text) <= width:
         return text
     return f"{text[: max(0, width - 1)].rpartition(' ')[0].rstrip(',')} …"  # no figure is cut in two

@@ -47,8 +47,8 @@ class SeriesView:
 class PeerLine:
     """Another node as it is now; None where a figure is not known.
 
-    `num_placed` requests were placed there in this run, by each of `ways` so many: 'in flight', 'lock-step',
-    'cloud', 'plain'.
+    `num_placed` requests were placed there in this run, by each of `ways` so many: 'in flight', 'in lock-step',
+    'its own draft', 'plain'.
     """
 
     name: str

@@ -6,6 +6,8 @@ from htfi.domain.decision import Decision, amendment_id
 from htfi.wiring.outputs import Released, Withheld
 
 HERE = ""
+ALONE, ELSEWHERE = "edge alone", "elsewhere"
+MAX_PLACES = 64
 _AMENDED = amendment_id("")
 _CONFIRMS = "confirming"  # a part of the rationale's template: the target said what had been said
 
@@ -46,10 +48,17 @@ class LateTally:
             return
         if view is None or view.wording is None:
             return
-        place = self.places.setdefault(view.wording.place, PlaceTally())
+        place = self._at(view.wording.place)
         place.num_answers += 1
         place.num_provisional += decision.awaits
         place.num_amendments += bool(decision.amends)
+
+    def _at(self, place: str) -> PlaceTally:
+        if place.startswith(ALONE):  # why it was alone follows, in words of their own
+            place = ALONE
+        elif place not in self.places and len(self.places) >= MAX_PLACES:
+            place = ELSEWHERE
+        return self.places.setdefault(place, PlaceTally())
 
     @property
     def is_worth_telling(self) -> bool:
