@@ -59,7 +59,8 @@ async def _shake_hands(node: str, host: str, port: int, identity: Identity, deta
         if words := _own_fault(identity):
             return words
         async with asyncio.timeout(_ANSWER_S):
-            await reader.read(1)
+            if not await reader.read(1):  # gRPC's server hangs up without an alert
+                return f"{node} at {host}:{port} refuses our certificate: does it trust another authority?"
     except TimeoutError:
         pass
     finally:

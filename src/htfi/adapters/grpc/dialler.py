@@ -11,7 +11,7 @@ from htfi.adapters.grpc.diagnosis import why_not
 from htfi.adapters.grpc.library import Call
 from htfi.adapters.grpc.server import NODE_KEY
 from htfi.adapters.grpc.switch import Switch
-from htfi.adapters.grpc.tls import Identity
+from htfi.adapters.grpc.tls import Credentials, Identity
 
 Trouble = Callable[[str, str], None]
 _STEADY_S = 1.0  # up for so long, a stream's end is news, not one more failure
@@ -22,7 +22,7 @@ async def keep_dialled(
     own_name: str,
     node: str,
     address: str,
-    identity: Identity | None,
+    credentials: Credentials | None,
     dice: np.random.Generator,
     trouble: Trouble,
 ) -> None:
@@ -30,6 +30,7 @@ async def keep_dialled(
     loop = asyncio.get_running_loop()
     told, num_failures = "", 0
     while True:
+        identity = None if credentials is None else credentials.current()
         channel = library.make_channel(
             address,
             None

@@ -7,27 +7,27 @@ from htfi.adapters.grpc import library
 from htfi.adapters.grpc.config import server_options
 from htfi.adapters.grpc.library import Context, Server
 from htfi.adapters.grpc.switch import Switch
-from htfi.adapters.grpc.tls import Identity, peer_name
+from htfi.adapters.grpc.tls import Credentials, peer_name
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 
 NODE_KEY = "htfi-node"  # metadata: a node's name where no certificate says it
 
 
-async def listen(switch: Switch, node: str, address: str, identity: Identity | None) -> tuple[Server, int]:
+async def listen(
+    switch: Switch, node: str, address: str, credentials: Credentials | None
+) -> tuple[Server, int]:
     """A started server and its port. Raises: InvalidInput, DependencyUnavailable where it cannot listen."""
 
     async def stream(requests: object, context: Context) -> None:
         del requests
-        await _accept(switch, node, context, identity is not None)
+        await _accept(switch, node, context, credentials is not None)
 
     server = library.make_server(stream, switch.bounds.num_streams, server_options(switch.bounds))
     try:
-        if identity is None:
-            demand_loopback(address)
+        if credentials is None:
             port = server.add_insecure_port(address)
         else:
-            credentials = library.server_credentials(identity.authority, identity.key, identity.chain)
-            port = server.add_secure_port(address, credentials)
+            port = server.add_secure_port(address, library.server_credentials(lambda: _parts(credentials)))
         if port == 0:
             raise RuntimeError("no port")
     except RuntimeError as error:
@@ -67,6 +67,11 @@ async def _accept(switch: Switch, node: str, context: Context, is_secure: bool) 
     if stream.dropped.done():
         return await context.abort(library.status("ABORTED"), words)
     return None
+
+
+def _parts(credentials: Credentials) -> tuple[bytes, bytes, bytes]:
+    identity = credentials.current()
+    return identity.authority, identity.key, identity.chain
 
 
 def _stated_name(context: Context) -> str:

@@ -1,6 +1,8 @@
-"""A node's certificate files: read and checked before anything is opened. Transport, dialler and diagnosis use them."""
+"""A node's certificate files, checked before anything is opened; server, dialler and diagnosis use them."""
 
+import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +12,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput
 
 _PUBLIC = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
@@ -33,6 +35,37 @@ class Identity:
     chain: bytes
     key: bytes = field(repr=False)
     certificate: x509.Certificate
+
+
+class Credentials:
+    """A node's identity, read again where its files have changed, so that renewal needs no restart. For any thread.
+
+    Files that are not in order are passed over until they are: what was read last stands.
+    Raises: as read_identity, for the first reading.
+    """
+
+    def __init__(self, files: TlsFiles, node: str, listens: bool) -> None:
+        self._files, self._node, self._listens = files, node, listens
+        self._lock = threading.Lock()
+        self._seen = self._stamp()
+        self._identity = read_identity(files, node, listens)
+
+    def current(self) -> Identity:
+        with self._lock:
+            stamp = self._stamp()
+            if stamp != self._seen:
+                with suppress(HtfiError):
+                    self._identity = read_identity(self._files, self._node, self._listens)
+                    self._seen = stamp
+            return self._identity
+
+    def _stamp(self) -> tuple[tuple[int, int], ...]:
+        stamps: list[tuple[int, int]] = []
+        for path in (self._files.authority, self._files.certificate, self._files.key):
+            with suppress(OSError):
+                stat = path.stat()
+                stamps.append((stat.st_mtime_ns, stat.st_ino))
+        return tuple(stamps)
 
 
 def read_identity(files: TlsFiles, node: str, listens: bool) -> Identity:

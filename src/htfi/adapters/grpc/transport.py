@@ -18,7 +18,7 @@ from htfi.adapters.grpc.library import Server
 from htfi.adapters.grpc.server import demand_loopback, listen
 from htfi.adapters.grpc.stream import Traffic
 from htfi.adapters.grpc.switch import Switch
-from htfi.adapters.grpc.tls import TlsFiles, read_identity
+from htfi.adapters.grpc.tls import Credentials, TlsFiles
 from htfi.adapters.grpc.watcher import Unwatched, Watcher
 from htfi.decoding.link.frames import MAX_FRAME_BYTES
 from htfi.decoding.link.ports import Arrival, Happening
@@ -61,7 +61,7 @@ class GrpcTransport:
             check_address(address)
             if tls is None:
                 demand_loopback(address)
-        self._identity = None if tls is None else read_identity(tls, node, listens=listen is not None)
+        self._credentials = None if tls is None else Credentials(tls, node, listens=listen is not None)
         self._listen = listen
         self._dice, self._trouble = dice, trouble
         self._bounds = bounds or Bounds()
@@ -152,10 +152,10 @@ class GrpcTransport:
         tasks: list[asyncio.Task[None]] = []
         try:
             if self._listen is not None:
-                server, self.port = await listen(self._switch, self.node, self._listen, self._identity)
+                server, self.port = await listen(self._switch, self.node, self._listen, self._credentials)
             for node, address in self._peers.items():
                 dialling = keep_dialled(
-                    self._switch, self.node, node, address, self._identity, self._dice, self._trouble
+                    self._switch, self.node, node, address, self._credentials, self._dice, self._trouble
                 )
                 tasks.append(asyncio.create_task(dialling))
             ticking = asyncio.create_task(self._tick())
