@@ -13,7 +13,8 @@ import pytest
 
 from echo_server import echo_server
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.simulation.faulty_link.link import FaultyLink
+from htfi.simulation.faulty_link.apart import FaultyLinkApart
+from htfi.simulation.faulty_link.link import FaultyLink, Steered
 from htfi.simulation.faulty_link.weather import CLEAR, Jitter, Way, Weather, stepping
 
 SEED = 20_261
@@ -26,7 +27,7 @@ def echo() -> Iterator[tuple[str, int]]:
 
 
 @contextlib.contextmanager
-def connected(link: FaultyLink) -> Iterator[socket.socket]:
+def connected(link: Steered) -> Iterator[socket.socket]:
     with socket.create_connection(link.address, timeout=5.0) as one:
         one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         yield one
@@ -295,3 +296,24 @@ def test_weather_that_cannot_be_is_refused_in_one_line() -> None:
         with pytest.raises(InvalidInput, match=next(iter(wrong))):
             Weather(**wrong)
     assert str(dataclasses.replace(CLEAR, rtt_ms=3.0, only=Way.UP)) == "rtt_ms=3.0 only=up"
+
+
+def test_a_link_in_its_own_process_is_steered_alike_and_ends_with_its_user(echo: tuple[str, int]) -> None:
+    with FaultyLinkApart(echo, Weather(rtt_ms=20), SEED) as link, connected(link) as one:
+        took_s(one)
+        assert 0.02 <= took_s(one) < 0.03
+        assert link.weather == Weather(rtt_ms=20)
+        link.play(stepping((0.0, 5.0)))
+        time.sleep(0.05)
+        assert 0.005 <= took_s(one) < 0.015
+        assert link.num_bytes(Way.UP) == 120
+        link.stall(0.2)
+        assert took_s(one) > 0.15
+        assert "rtt_ms=20" in link.story()
+        link.reset()
+        with pytest.raises(ConnectionResetError):
+            one.recv(1)
+    with pytest.raises(DependencyUnavailable, match="closed"):
+        link.reset()
+    with pytest.raises(DependencyUnavailable, match="cannot listen on 192"):
+        FaultyLinkApart(echo, listen=("192.0.2.1", 0))

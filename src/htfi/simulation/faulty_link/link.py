@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -17,10 +18,74 @@ T = TypeVar("T")
 _PATIENCE_S = 10.0
 
 
-class FaultyLink:
+class Steered(ABC):
+    """What can be asked of a faulty link, wherever it runs. Every method has taken effect when it returns."""
+
+    target: tuple[str, int]
+    address: tuple[str, int]
+    seed: int
+
+    @property
+    @abstractmethod
+    def weather(self) -> Weather: ...
+
+    @weather.setter
+    @abstractmethod
+    def weather(self, weather: Weather) -> None:
+        """From now on, in place of what a schedule still held."""
+
+    @abstractmethod
+    def play(self, schedule: Schedule) -> None:
+        """Weathers to come, counted from now. Nothing waits for them."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """RST to both sides of every open connection."""
+
+    @abstractmethod
+    def traffic(self) -> list[Traffic]:
+        """Counts of every connection so far, each way."""
+
+    @abstractmethod
+    def timeline(self) -> list[Note]:
+        """What it did, as far back as it remembers."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Resets what is open and frees the port."""
+
+    def stall(self, for_s: float) -> None:
+        """No byte passes for so long, then all that waited; the weather stays as it is beside that."""
+        now = self.weather
+        self.weather = dataclasses.replace(now, is_stalled=True)
+        self.play(((for_s, now),))
+
+    def num_bytes(self, way: Way) -> int:
+        return sum(one.num_bytes for one in self.traffic() if one.way is way)
+
+    def story(self, num_notes: int = 40) -> str:
+        """Seed, weather and the last deeds, for the message of a test that failed."""
+        host, port = self.address
+        head = (
+            f"faulty link {host}:{port} → {self.target[0]}:{self.target[1]}, seed {self.seed}: {self.weather}"
+        )
+        notes = self.timeline()[-num_notes:]
+        return "\n".join([head, *(f"  {at_s:9.4f} s  #{number}  {words}" for at_s, number, words in notes)])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class FaultyLink(Steered):
     """`with FaultyLink(target) as link:` – connect to `link.address`, and change `link.weather` at any time.
 
-    Every method may be called from any thread and has taken effect when it returns. Raises: DependencyUnavailable.
+    Any thread may do so. A user that computes in Python between its frames delays the link's own thread by up to 5 ms
+    at a time: where delays are measured, take `FaultyLinkApart`. Raises: DependencyUnavailable.
     """
 
     def __init__(
@@ -48,57 +113,26 @@ class FaultyLink:
 
     @weather.setter
     def weather(self, weather: Weather) -> None:
-        """From now on, in place of what a schedule still held."""
         self._do(self._proxy.enter(weather))
 
     def play(self, schedule: Schedule) -> None:
-        """Weathers to come, counted from now. Nothing waits for them."""
         self._do(self._proxy.play(schedule))
 
-    def stall(self, for_s: float) -> None:
-        """No byte passes for so long, then all that waited; the weather stays as it is beside that."""
-        now = self.weather
-        self.weather = dataclasses.replace(now, is_stalled=True)
-        self.play(((for_s, now),))
-
     def reset(self) -> None:
-        """RST to both sides of every open connection."""
         self._do(self._proxy.reset())
 
     def traffic(self) -> list[Traffic]:
-        """Counts of every connection so far, each way."""
         return self._do(self._proxy.traffic())
-
-    def num_bytes(self, way: Way) -> int:
-        return sum(one.num_bytes for one in self.traffic() if one.way is way)
 
     def timeline(self) -> list[Note]:
         return self._do(self._proxy.timeline())
 
-    def story(self, num_notes: int = 40) -> str:
-        """Seed, weather and the last deeds, for the message of a test that failed."""
-        host, port = self.address
-        head = (
-            f"faulty link {host}:{port} → {self.target[0]}:{self.target[1]}, seed {self.seed}: {self.weather}"
-        )
-        notes = self.timeline()[-num_notes:]
-        return "\n".join([head, *(f"  {at_s:9.4f} s  #{number}  {words}" for at_s, number, words in notes)])
-
     def close(self) -> None:
-        """Resets what is open and frees the port."""
         if not self._is_closed:
             try:
                 self._do(self._proxy.close())
             finally:
                 self._end()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     async def _open(self, weather: Weather) -> Proxy:
         return Proxy(self.target, weather, self.seed)
