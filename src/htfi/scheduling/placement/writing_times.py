@@ -125,12 +125,12 @@ class _Run:
                 arrived += 1
                 # the next window is drafted after this one, and not before there is room in flight
                 room = (arrived + 1 - in_flight) * window
-                freed = self._settled_ms(room, settled) + rtt_ms if room > 0 else 0.0
+                freed = self._settled_ms(room, settled) + rtt_ms if room > 0 else next_ms
                 next_ms = max(next_ms, freed) + window * draft_ms
             guesses = 0
             if arrived * window > settled:
-                guesses = min((settled // window + 1) * window, num_places) - settled
-            end = now + pass_ms[min(guesses, len(pass_ms) - 1)]
+                guesses = min(arrived * window - settled, num_places - settled, len(pass_ms) - 1)
+            end = now + pass_ms[guesses]
             for place in range(settled + 1, min(settled + guesses + 1, num_places) + 1):
                 self.begins_ms[place], self.ends_ms[place], self.settled_before[place] = now, end, settled
             settled += guesses + 1
@@ -143,22 +143,16 @@ class _Run:
     def _settled_ms(self, place: int, settled: int) -> float:
         return self.ends_ms[place] if place <= settled else _ENDLESS
 
-    def last_ms(self, place: int) -> float:
-        """When the answer's last place is settled: the pass is no longer than it need be."""
-        before = self.settled_before[place]
-        last = min(
-            self.ends_ms[place],
-            self.begins_ms[place] + self.pass_ms[min(place - before - 1, len(self.pass_ms) - 1)],
-        )
-        return last if place > before else 0.0
-
 
 def _expected(left: int, run: _Run, alive: list[float], hazard: list[float], after_ms: list[float]) -> float:
     """Of `left` tokens in a run: it ends at j < left and another begins, or lasts."""
-    if left < 1:
+    before = run.settled_before[left]
+    if left <= before:
         return 0.0
-    took = alive[left - 1] * run.last_ms(left)
-    took += sum(map(mul, hazard[1:left], run.ends_ms[1:left]))
+    # the last pass is no longer than it need be, whether or not its guesses stand
+    last_ms = run.begins_ms[left] + run.pass_ms[min(left - before - 1, len(run.pass_ms) - 1)]
+    took = alive[before] * min(last_ms, run.ends_ms[left])
+    took += sum(map(mul, hazard[1 : before + 1], run.ends_ms[1 : before + 1]))
     return took + sum(map(mul, hazard[1:left], after_ms[left - 1 : 0 : -1]))
 
 
