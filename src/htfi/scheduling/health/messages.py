@@ -3,7 +3,6 @@
 A body is a version byte and a tagged MessagePack array. All times are durations, so that no two clocks need agree.
 """
 
-import math
 from enum import IntEnum
 from typing import Annotated
 
@@ -144,26 +143,6 @@ def decode(body: bytes) -> Message:
         message = _decoder.decode(memoryview(body)[1:])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"watch: not a message of version {VERSION}: {error}") from error
-    if isinstance(message, Beat):
-        if message.vitals is not None and not _is_finite(message.vitals):
-            raise InvalidInput("watch: vitals that are not numbers")
-        if message.standing > Standing.DRAINING:
-            raise InvalidInput(
-                f"watch: a node that says of itself that it is {message.standing.name.lower()}"
-            )
+    if isinstance(message, Beat) and message.standing > Standing.DRAINING:
+        raise InvalidInput(f"watch: a node that says of itself that it is {message.standing.name.lower()}")
     return message
-
-
-def _is_finite(vitals: Vitals) -> bool:
-    """Bounds let NaN pass. An unknown temperature may be one."""
-    figures = (
-        vitals.queue_ms,
-        vitals.step_p50_ms,
-        vitals.step_p95_ms,
-        vitals.prompt_ms_per_token,
-        *vitals.verify_ms,
-        vitals.draft_ms_per_token,
-        vitals.throttle_share,
-        vitals.power_w,
-    )
-    return all(math.isfinite(figure) for figure in figures)

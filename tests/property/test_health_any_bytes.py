@@ -1,0 +1,145 @@
+"""A body from a peer is understood, or refused in one line with nothing changed."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from htfi.domain.errors import InvalidInput
+from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.health.messages import (
+    MAX_BODY_BYTES,
+    VERSION,
+    Ask,
+    Beat,
+    Claim,
+    Grant,
+    Message,
+    Probe,
+    Release,
+    Standing,
+    Vitals,
+    Witness,
+    decode,
+    encode,
+)
+from htfi.scheduling.health.watch import Watch
+
+counts = st.integers(0, 1 << 48)
+incarnations = st.integers(0, 1 << 40)
+names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=64)
+figures = st.floats(0.0, 1e9)
+vitals = st.builds(
+    Vitals,
+    counts,
+    figures,
+    counts,
+    figures,
+    figures,
+    figures,
+    st.tuples(figures, figures, figures, figures),
+    figures,
+    counts,
+    st.none() | st.floats(-300.0, 300.0),
+    st.floats(0.0, 1.0),
+    figures,
+    st.booleans(),
+)
+messages: st.SearchStrategy[Message] = st.one_of(
+    st.builds(
+        Beat,
+        counts,
+        counts,
+        counts,
+        counts,
+        incarnations,
+        st.sampled_from((Standing.ALIVE, Standing.ILL, Standing.DRAINING)),
+        st.none() | vitals,
+        st.lists(st.builds(Claim, names, incarnations, st.sampled_from(Standing)), max_size=6).map(tuple),
+    ),
+    st.builds(Probe, counts, names),
+    st.builds(Witness, counts, names, st.integers(-1, 1 << 32)),
+    st.builds(Ask, names, counts, counts),
+    st.builds(Grant, names, counts, counts, st.booleans(), names, counts),
+    st.builds(Release, names, counts, counts),
+)
+
+
+def _watch() -> Watch:
+    config = HealthConfig(voters=("edge", "north", "south"))
+    watch = Watch("edge", config, np.random.Generator(np.random.PCG64(1)), 0.0)
+    watch.opened("north", "north#1", 0.0)
+    watch.seek("desk:alpha")
+    return watch
+
+
+def _outlook(watch: Watch) -> object:
+    return [(peer, watch.figures(peer)) for peer in watch.peers()], watch.leads("desk:alpha", 0.5)
+
+
+@given(messages)
+def test_what_is_said_is_understood(message: Message) -> None:
+    assert decode(encode(message)) == message
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(messages, max_size=30))
+def test_no_message_breaks_a_watch_and_what_it_says_after_is_readable(told: list[Message]) -> None:
+    watch = _watch()
+    for index, message in enumerate(told):
+        now_s = index * 0.02
+        for _, body in (*watch.heard("north", encode(message), now_s), *watch.tick(now_s)):
+            decode(body)
+
+
+def _refusal(watch: Watch, body: bytes) -> str | None:
+    try:
+        watch.heard("north", body, 0.0)
+    except InvalidInput as error:
+        return str(error)
+    return None
+
+
+@settings(max_examples=300)
+@given(st.binary(max_size=200) | st.binary(max_size=200).map(lambda rest: bytes((VERSION,)) + rest))
+def test_any_bytes_are_understood_or_refused_in_a_line_with_nothing_changed(body: bytes) -> None:
+    watch = _watch()
+    before = _outlook(watch)
+    words = _refusal(watch, body)
+    if words is not None:
+        assert "\n" not in words
+        assert len(words) < 200
+        assert _outlook(watch) == before
+        assert watch.changes() == []
+
+
+@settings(max_examples=200)
+@given(messages, st.integers(0, 10_000), st.integers(1, 255))
+def test_a_byte_that_flips_breaks_nothing(message: Message, place: int, flip: int) -> None:
+    body = bytearray(encode(message))
+    body[place % len(body)] ^= flip
+    words = _refusal(_watch(), bytes(body))
+    assert words is None or "\n" not in words
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"", "0 bytes"),
+        (bytes(MAX_BODY_BYTES + 1), "2 to 4096"),
+        (bytes((VERSION + 1,)) + encode(Probe(1, "x"))[1:], "speaks version 2, this node 1"),
+        (encode(Probe(1, "")), "not a message"),
+        (encode(Probe(-1, "x")), "not a message"),
+        (encode(Witness(1, "x" * 65, 5)), "not a message"),
+        (encode(Beat(1, 0, 0, 1, 0, Standing.DEAD, None, ())), "says of itself that it is dead"),
+        (encode(Beat(1, 0, 0, 1, 0, Standing.ALIVE, Vitals(power_w=float("nan")), ())), "not a message"),
+        (encode(Beat(1, 0, 0, 1, 0, Standing.ALIVE, Vitals(step_p50_ms=float("inf")), ())), "not a message"),
+        (
+            encode(Beat(1, 0, 0, 1, 0, Standing.ALIVE, None, (Claim("x", 0, Standing.ILL),) * 18)),
+            "not a message",
+        ),
+    ],
+)
+def test_what_no_watch_says_is_refused_by_name(body: bytes, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        _watch().heard("north", body, 0.1)
