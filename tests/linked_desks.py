@@ -10,6 +10,7 @@ from htfi.decoding.link.edge_config import EdgeConfig
 from htfi.decoding.link.frames import Lead
 from htfi.decoding.link.linked_author import Expected, LinkedAuthor
 from htfi.decoding.link.posted import Routed
+from htfi.decoding.ports import Floats, Ids, Pass
 from htfi.decoding.rounds import Rounds
 from htfi.decoding.sessions import Sessions
 from htfi.decoding.strategies.chain import Chain
@@ -30,7 +31,7 @@ class TimedNetwork(TinyNetwork):
         super().__init__(VOCAB, seed)
         self._spend = spend
 
-    def forward(self, ids, positions, mask, keys, values):  # noqa: ANN001, ANN201
+    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> Pass:
         self._spend(PASS_S)
         return super().forward(ids, positions, mask, keys, values)
 

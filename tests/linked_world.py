@@ -7,8 +7,10 @@ lets them out as a target's passes would.
 import heapq
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
+
+import numpy as np
 
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
@@ -27,7 +29,6 @@ from htfi.decoding.link.frames import (
     Settled,
     Welcome,
     Window,
-    Why,
     decode,
     encode,
     pack,
@@ -38,6 +39,7 @@ from htfi.decoding.link.frames import (
 from htfi.decoding.link.linked_author import Expected, LinkedAuthor
 from htfi.decoding.link.parts import part_name
 from htfi.decoding.link.ports import Arrival, Finished, Happening, Placed, Wanted
+from htfi.decoding.ports import Floats, Ids, Pass
 from htfi.domain.writing import Choice, Form, Mark, Request, Text, Words, Writing
 from tiny_network import TinyNetwork, TinyTokenizer
 
@@ -61,12 +63,18 @@ class Blend:
 
     def __init__(self, share: float, seed: int = 7) -> None:
         self._target, self._other, self._share = TinyNetwork(VOCAB), TinyNetwork(VOCAB, seed), share
-        self.shape, self.digest = self._target.shape, f"{share}".encode().hex()
+        own = self._target.shape
+        self.shape = replace(own, num_layers=2 * own.num_layers)  # keys and values of both
+        self.digest = f"{share}".encode().hex()
 
-    def forward(self, ids, positions, mask, keys, values):  # noqa: ANN001, ANN201
-        said = self._target.forward(ids, positions, mask, keys, values)
-        other = self._other.forward(ids, positions, mask, keys, values)
-        return said._replace(logits=said.logits * (1 - self._share) + other.logits * self._share)
+    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> Pass:
+        num = self._target.shape.num_layers
+        said = self._target.forward(ids, positions, mask, keys[:num], values[:num])
+        other = self._other.forward(ids, positions, mask, keys[num:], values[num:])
+        logits = said.logits * (1 - self._share) + other.logits * self._share
+        return Pass(
+            logits, np.concatenate([said.keys, other.keys]), np.concatenate([said.values, other.values])
+        )
 
 
 def draft_author(share: float = 0.2) -> LocalAuthor:
@@ -224,7 +232,7 @@ class FakeCloud:
             return
         match frame:
             case Hello():
-                told = dict(
+                told = dict(  # noqa: C408 the names of the fields
                     version=PROTOCOL,
                     node=self.node,
                     target=self.target.sessions.network.digest,

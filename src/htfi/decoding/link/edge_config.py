@@ -14,6 +14,8 @@ class EdgeConfig:
     `draft_ms` a token. One that lost its cloud, where no other is usable, waits `patience_ms` for one to come back;
     one that finds a cloud in its greeting waits `greeting_ms`.
     A second cloud is asked after `hedge_ms`; 0 takes the time that the plan calls late, `hedges` = false asks none.
+    A cloud that has said nothing of a request for `quiet_ms` is asked again, and again after twice as long: a frame
+    that was spoilt on its way may have been lost.
     The target's answer to a request that was finished alone is awaited for `late_ms`, for `max_late` requests at once.
     `budget_bytes` is what one request may take on the wire at a cloud. Usable clouds are looked at every `look_ms`.
     """
@@ -24,6 +26,7 @@ class EdgeConfig:
     greeting_ms: float = 500.0
     hedges: bool = True
     hedge_ms: float = 0.0
+    quiet_ms: float = 1_000.0
     late_ms: float = 60_000.0
     max_late: int = 256
     budget_bytes: int = 1 << 20
@@ -34,7 +37,7 @@ class EdgeConfig:
         for name in ("margin_ms", "draft_ms", "patience_ms", "greeting_ms", "hedge_ms"):
             value = getattr(self, name)
             _require(math.isfinite(value) and value >= 0.0, name, "must be a number ≥ 0")
-        for name in ("late_ms", "look_ms"):
+        for name in ("late_ms", "look_ms", "quiet_ms"):
             value = getattr(self, name)
             _require(math.isfinite(value) and value > 0.0, name, "must be a number > 0")
         _require(self.late_ms < 2**31, "late_ms", "must be below 2^31")

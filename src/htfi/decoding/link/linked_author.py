@@ -251,6 +251,8 @@ class LinkedAuthor:
                     self._ways.move(pursuit)
                 if words := self._ways.place(pursuit, chosen.clouds):
                     self._go_alone(pursuit, words, place)
+            case Act.ASK_AGAIN:
+                self._ways.ask_again(pursuit)
             case Act.ALONE:
                 self._go_alone(pursuit, chosen.words, place)
             case Act.GIVE_UP:

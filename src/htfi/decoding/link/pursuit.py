@@ -63,10 +63,12 @@ class Way:
     epoch: int
     placed: Placed
     opened_s: float
+    heard_s: float  # when it last said something, or was asked again
     sent: int = 0
     first_s: float = _NEVER_S
     num_tokens: int = 0  # that it was the first to settle
     is_done: bool = False  # the cloud has said all
+    num_asked_again: int = 0
     windows: deque[int] = field(default_factory=deque[int])
 
     @property
@@ -134,13 +136,14 @@ class Pursuit:
         is_done = len(whole) >= len(held) and state == self.asked.form.done
         if prefix_hash(whole) != frame.prefix or frame.is_done != is_done:
             return Took.WRONG
-        way.is_done = is_done
+        way.is_done, way.heard_s = is_done, now_s
         if not new:
             self._clear(way, frame)
             return Took.NOTHING
         self._note(way, new, frame.num_stood)
         way.first_s = min(way.first_s, now_s)
         way.num_tokens += len(new)
+        way.num_asked_again = 0
         if self.writer is None or way.num_tokens >= self.writer.num_tokens:
             self.writer = way
         self.stem.tokens += new
@@ -148,6 +151,10 @@ class Pursuit:
         self._agree()
         self._clear(way, frame)
         return Took.NEWS
+
+    def quiet_until_s(self, way: Way, quiet_ms: float) -> float:
+        """When a way that says nothing is to be asked again: later each time."""
+        return way.heard_s + quiet_ms / 1e3 * 2 ** min(way.num_asked_again, 16)
 
     def lose(self, way: Way, now_s: float) -> None:
         self.ways.remove(way)

@@ -17,6 +17,7 @@ class Act(Enum):
     OPEN = "open it at one of the clouds that are free for it"
     MOVE = "leave a cloud that is given up, and open it elsewhere"
     HEDGE = "open it at a second cloud"
+    ASK_AGAIN = "tell the clouds that say nothing of it once more what is known"
     ALONE = "finish it with the edge's own draft"
     GIVE_UP = "nobody waits for it any more, or it can never be answered"
 
@@ -61,6 +62,8 @@ def course(pursuit: Pursuit, weather: Weather, config: EdgeConfig) -> Course:
         return Course(Act.WAIT) if is_late else Course(Act.ALONE, words="its cloud is given up")
     if free and now_s >= _hedge_at_s(pursuit, config):
         return Course(Act.HEDGE, free)
+    if any(now_s >= pursuit.quiet_until_s(way, config.quiet_ms) for way in pursuit.ways):
+        return Course(Act.ASK_AGAIN)
     return Course(Act.WAIT)
 
 
@@ -71,6 +74,7 @@ def wakes_s(pursuit: Pursuit, weather: Weather, config: EdgeConfig) -> float:
     if not pursuit.ways:
         times.append(pursuit.lost_s + config.patience_ms / 1e3)
         times.append(pursuit.begun_s + config.greeting_ms / 1e3)
+    times += [pursuit.quiet_until_s(way, config.quiet_ms) for way in pursuit.ways]
     times.append(_hedge_at_s(pursuit, config))
     return min((at_s for at_s in times if at_s > weather.now_s), default=math.inf)
 

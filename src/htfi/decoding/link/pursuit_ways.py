@@ -127,6 +127,10 @@ class Ways:
                 cloud.is_draining = True
             elif frame.why in (Why.VERSION, Why.DIGEST, Why.IDENTITY):
                 cloud.refused = words or "it refuses this edge"
+            elif frame.why == Why.MALFORMED:  # spoilt on its way: whatever it was, it is told again
+                for stream, handle in self._open:
+                    if stream == cloud.stream:
+                        self._open[stream, handle][1].heard_s = -math.inf
             self._tell_refused(cloud, words)
             return
         pursuit, way = self._open.get((cloud.stream, frame.handle), (None, None))
@@ -187,7 +191,7 @@ class Ways:
             lead=placed.lead if is_led and may_lead else self._cloud_lead(cloud, pursuit, placed.lead),
             in_flight=max(min(placed.in_flight, cloud.welcome.num_in_flight), 1),
         )
-        way = Way(node, cloud.stream, cloud.next_handle(), pursuit.next_epoch(), placed, now_s)
+        way = Way(node, cloud.stream, cloud.next_handle(), pursuit.next_epoch(), placed, now_s, now_s)
         pursuit.ways.append(way)
         self._open[cloud.stream, way.handle] = pursuit, way
         self._send_open(cloud, pursuit, way)
@@ -202,6 +206,16 @@ class Ways:
             way.placed = way.placed._replace(lead=self._cloud_lead(cloud, pursuit, Lead.CLOUD))
             way.epoch = pursuit.next_epoch()
             self._send_open(cloud, pursuit, way)
+
+    def ask_again(self, pursuit: Pursuit) -> None:
+        """Tell the clouds that have said nothing of a request for long what is known, and hear what they know."""
+        now_s = self._clock()
+        for way in pursuit.ways:
+            cloud = self._clouds.at(way.stream)
+            if cloud is not None and now_s >= pursuit.quiet_until_s(way, self._config.quiet_ms):
+                way.heard_s, way.epoch = now_s, pursuit.next_epoch()
+                way.num_asked_again += 1
+                self._send_open(cloud, pursuit, way)
 
     def send_windows(self, pursuit: Pursuit) -> int:
         """Send what may go out; how many windows."""

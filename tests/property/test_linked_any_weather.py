@@ -1,0 +1,104 @@
+"""In whatever weather: each question gets an answer in its time, and in the end its target's own, token for token."""
+
+import numpy as np
+import pytest
+
+from htfi.decoding.link.edge_config import EdgeConfig
+from htfi.decoding.link.frames import Lead
+from htfi.domain.writing import Refusal, Writing
+from htfi.simulation.faulty_link.frame_weather import CALM, FrameWeather
+from linked_desks import Cluster
+from linked_world import PATH, VIEW, draft_author, local, question
+
+TARGET = local()
+DRAFTS = [draft_author(share) for share in (0.1, 0.5)]
+QUESTIONS = [question(seed, PATH if seed % 3 else VIEW) for seed in range(12)]
+ANSWERS = {asked.id: answer for asked, answer in zip(QUESTIONS, TARGET.write(QUESTIONS), strict=True)}
+
+
+def chance(rng: np.random.Generator, share: float, value: float) -> float:
+    return value if rng.random() < share else 0.0
+
+
+def any_weather(rng: np.random.Generator) -> FrameWeather:
+    return FrameWeather(
+        delay_ms=float(rng.choice([0.0, 1.0, 10.0, 60.0])),
+        jitter_ms=chance(rng, 0.5, float(rng.uniform(0.1, 20.0))),
+        ends=chance(rng, 0.4, 0.02),
+        redial_s=float(rng.choice([0.02, 0.1, 0.5])),
+        takes_bytes=int(rng.choice([1 << 20, 4_000])),
+        corrupts=chance(rng, 0.2, 0.02),
+        duplicates=chance(rng, 0.2, 0.05),
+        overtakes=chance(rng, 0.2, 0.05),
+        loses=chance(rng, 0.2, 0.03),
+    )
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(24), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(24, 200))]
+)
+def test_answers_are_the_targets_or_provisional_and_amended(seed: int):
+    rng = np.random.Generator(np.random.PCG64(seed))
+    draft = DRAFTS[seed % 2]
+    cluster = Cluster(
+        seed,
+        any_weather(rng),
+        Lead(int(rng.integers(4))),
+        num_clouds=int(rng.integers(1, 4)),
+        config=EdgeConfig(hedge_ms=float(rng.choice([0.0, 20.0, 60.0])), late_ms=20_000.0),
+        has_draft=bool(rng.integers(2)),
+        draft=draft,
+    )
+    if rng.random() < 0.7:
+        cluster.author.wait_ready(1.0)
+    names = list(cluster.clouds)
+    provisional: dict[str, Writing] = {}
+    late: dict[str, object] = {}
+    for begin in range(0, len(QUESTIONS), 4):
+        asked = [
+            QUESTIONS[at] if rng.random() < 0.5 else question(at, PATH if at % 3 else VIEW, 40.0)
+            for at in range(begin, begin + 4)
+        ]
+        if rng.random() < 0.3:
+            cluster.restart(str(rng.choice(names)), life=begin + 2)
+        if rng.random() < 0.2:
+            cluster.clouds[str(rng.choice(names))].desk.drain()
+        if rng.random() < 0.2:
+            cluster.world.freeze(str(rng.choice(names)), 0.5)
+        if rng.random() < 0.3:
+            cluster.usable = [name for name in names if rng.random() < 0.7]
+        began_s = cluster.world.now_s
+        answers = cluster.author.write(asked)
+        took_s = cluster.world.now_s - began_s
+        story = f"seed {seed}\n{cluster.world.story()}"
+        assert took_s <= max(request.deadline_ms for request in asked) / 1e3, story
+        for request, answer in zip(asked, answers, strict=True):
+            assert isinstance(answer, Writing), (answer, story)
+            whole = ANSWERS[request.id]
+            assert isinstance(whole, Writing)
+            if answer.is_provisional:
+                provisional[request.id] = answer
+                settled = whole.tokens[: answer.num_settled]
+                assert answer.tokens[: answer.num_settled] == settled, story
+                alone = draft.write_on(answer.prompt, request, settled)
+                assert isinstance(alone, Writing)
+                assert answer.tokens == alone.tokens, story
+            else:
+                assert answer.tokens == whole.tokens, story
+                assert answer.fields == whole.fields, story
+        late.update(cluster.author.late())
+        cluster.usable = names
+    cluster.world.weather = CALM
+    for name in names:
+        if cluster.clouds[name].desk.vitals.is_draining:
+            cluster.restart(name, life=99)
+    late.update(cluster.late(8.0))
+    story = f"seed {seed}\n{cluster.world.story()}"
+    assert set(late) == set(provisional), story
+    for name, answer in late.items():
+        whole = ANSWERS[name]
+        assert not isinstance(answer, Refusal), (answer, story)
+        assert isinstance(answer, Writing)
+        assert isinstance(whole, Writing)
+        assert answer.tokens == whole.tokens, story
+        assert not answer.is_provisional
