@@ -1,5 +1,7 @@
 """A faulty link as a process: obeys the orders on its standard input, and ends with it. `apart` starts it."""
 
+import contextlib
+import os
 import sys
 
 from htfi.domain.errors import HtfiError
@@ -8,8 +10,12 @@ from htfi.simulation.faulty_link.link import FaultyLink
 from htfi.simulation.faulty_link.steering import Begin, Enter, Order, Play, Reset, State, Tell
 from htfi.simulation.faulty_link.weather import CLEAR
 
+_HASTE = -10
+
 
 def main() -> None:
+    with contextlib.suppress(OSError):  # a network does not wait for the processor; not everybody may say so
+        os.setpriority(os.PRIO_PROCESS, 0, _HASTE)
     orders, answers = sys.stdin.buffer, sys.stdout.buffer
     begin = steering.read(orders, steering.BEGINS)
     if begin is None:
