@@ -171,8 +171,8 @@ def test_a_watcher_that_fails_ends_the_transport_and_its_caller_is_told(secure: 
     edge = secure.edge({"cloud1": cloud.port})
     next_of(edge, UP)
     next_of(edge, DOWN)
-    with pytest.raises(ZeroDivisionError, match="division by zero"):
-        next_of(cloud, DOWN)
+    next_of(cloud, DOWN)
+    with pytest.raises(ZeroDivisionError):
         cloud.receive(5.0)
 
 
@@ -232,7 +232,7 @@ def test_a_cloud_that_comes_back_is_found_again_and_each_change_told_once(secure
     ]
 
 
-def test_a_new_certificate_is_used_without_a_restart(tmp_path: Path) -> None:
+def test_an_edge_uses_a_new_certificate_without_a_restart(tmp_path: Path) -> None:
     ours = Nodes(certify(tmp_path))
     strangers = Nodes(certify(tmp_path / "other"))
     try:

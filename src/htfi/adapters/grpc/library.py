@@ -92,16 +92,8 @@ def channel_credentials(authority: bytes, key: bytes, chain: bytes) -> Any:
     return _library.ssl_channel_credentials(authority, key, chain)
 
 
-def server_credentials(read: Callable[[], tuple[bytes, bytes, bytes]]) -> Any:
-    """`read` gives authority, key and chain, in PEM; it is called for each handshake, in a thread of the library's."""
-
-    def configured() -> Any:
-        authority, key, chain = read()
-        return _library.ssl_server_certificate_configuration(((key, chain),), authority)
-
-    return _library.dynamic_ssl_server_credentials(
-        configured(), configured, require_client_authentication=True
-    )
+def server_credentials(authority: bytes, key: bytes, chain: bytes) -> Any:
+    return _library.ssl_server_credentials(((key, chain),), authority, require_client_auth=True)
 
 
 def status(name: str) -> object:

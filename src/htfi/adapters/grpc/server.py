@@ -2,11 +2,12 @@
 
 import asyncio
 import ipaddress
+from contextlib import suppress
 
 from htfi.adapters.grpc import library
 from htfi.adapters.grpc.config import server_options
 from htfi.adapters.grpc.library import Context, Server
-from htfi.adapters.grpc.switch import Switch
+from htfi.adapters.grpc.switch import FLUSH_S, Switch
 from htfi.adapters.grpc.tls import Credentials, peer_name
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 
@@ -27,7 +28,10 @@ async def listen(
         if credentials is None:
             port = server.add_insecure_port(address)
         else:
-            port = server.add_secure_port(address, library.server_credentials(lambda: _parts(credentials)))
+            identity = credentials.current()
+            port = server.add_secure_port(
+                address, library.server_credentials(identity.authority, identity.key, identity.chain)
+            )
         if port == 0:
             raise RuntimeError("no port")
     except RuntimeError as error:
@@ -65,13 +69,10 @@ async def _accept(switch: Switch, node: str, context: Context, is_secure: bool) 
     except asyncio.CancelledError:  # by gRPC: the peer is gone
         return None
     if stream.dropped.done():
-        return await context.abort(library.status("ABORTED"), words)
+        with suppress(TimeoutError):  # a peer that does not read does not take this either
+            async with asyncio.timeout(FLUSH_S):
+                await context.abort(library.status("ABORTED"), words)
     return None
-
-
-def _parts(credentials: Credentials) -> tuple[bytes, bytes, bytes]:
-    identity = credentials.current()
-    return identity.authority, identity.key, identity.chain
 
 
 def _stated_name(context: Context) -> str:

@@ -38,7 +38,10 @@ class Identity:
 
 
 class Credentials:
-    """A node's identity, read again where its files have changed, so that renewal needs no restart. For any thread.
+    """A node's identity, read again where its files have changed, so that a node that dials needs no restart.
+
+    A server does: gRPC 1.85 may use its old credentials after they are freed when new ones come while others shake
+    hands (grpc/grpc issue 36693), and garbage from strangers is enough for that.
 
     Files that are not in order are passed over until they are: what was read last stands.
     Raises: as read_identity, for the first reading.
