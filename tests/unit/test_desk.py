@@ -1,10 +1,20 @@
 """The cloud's desk: what it answers, whom it refuses and why, what it does when edges come and go."""
 
 import pytest
+from msgspec.structs import replace
 
-from desk_world import Edge, Time, deliver, desk, run, truth
-from htfi.decoding.link.frames import PROTOCOL, Lead, Refused, Settled, Why
-from outcome_pair import PATH, VIEW, requests
+from desk_world import LATE, Edge, Time, deliver, desk, run, truth
+from htfi.decoding.link import frames
+from htfi.decoding.link.desk_config import DeskConfig
+from htfi.decoding.link.frames import PROTOCOL, Lead, Leave, Need, Part, Settled, Why, Window
+from htfi.decoding.link.parts import part_name, request_name
+from htfi.decoding.sampling import Sampling
+from htfi.scheduling.turns.config import TurnsConfig
+from outcome_pair import VIEW, requests
+
+(PATH_ASKED,) = requests(1)
+(VIEW_ASKED,) = requests(1, VIEW)
+PATH_TEXT = list(truth(PATH_ASKED).tokens)
 
 
 @pytest.mark.parametrize("lead", list(Lead))
@@ -16,9 +26,7 @@ def test_answer_is_the_embedded_authors_whoever_leads(lead: Lead, has_draft: boo
     asked = [*requests(3), *requests(3, VIEW)]
     for handle, request in enumerate(asked):
         edge.say(edge.opening(request, handle, lead))
-    run(cloud, edge)
-    time.now_s += 1.0  # in lock-step no window comes
-    for _ in range(100):
+    for _ in range(30):  # in lock-step no window comes
         run(cloud, edge)
         time.now_s += 1.0
     assert {handle: tuple(text) for handle, text in edge.done.items()} == {
@@ -26,3 +34,352 @@ def test_answer_is_the_embedded_authors_whoever_leads(lead: Lead, has_draft: boo
     }
     assert not edge.refused()
     assert cloud.is_idle
+
+
+def test_guesses_that_stand_settle_many_tokens_a_pass():
+    cloud = desk()
+    edge = Edge(cloud)
+    edge.say(edge.opening(PATH_ASKED, lead=Lead.FLIGHT))
+    deliver(cloud, edge)
+    cloud.step()  # the prompt
+    for at in range(0, len(PATH_TEXT), 5):
+        edge.say(edge.window(1, at, PATH_TEXT, 5))
+    assert run(cloud, edge) <= 3
+    assert edge.done[1] == PATH_TEXT
+    assert max(frame.num_stood for frame in edge.heard if isinstance(frame, Settled)) >= 5
+
+
+def test_lock_step_waits_for_its_window_and_no_longer_than_the_bound():
+    time = Time()
+    cloud = desk(DeskConfig(window_ms=100.0), time=time)
+    edge = Edge(cloud)
+    edge.say(edge.opening(PATH_ASKED, lead=Lead.LOCKSTEP, guesses=PATH_TEXT[:4]))
+    run(cloud, edge)
+    assert edge.texts[1, 0] == PATH_TEXT[:5]
+    assert 0.0 < (cloud.next_s() or 0.0) <= 0.1
+    edge.say(edge.window(1, 5, PATH_TEXT, 4))
+    run(cloud, edge)
+    assert edge.texts[1, 0] == PATH_TEXT[:10]
+    time.now_s += 0.2
+    run(cloud, edge)
+    assert edge.done[1] == PATH_TEXT
+
+
+def test_wrong_guesses_cost_no_waiting_in_flight():
+    cloud = desk()
+    edge = Edge(cloud)
+    wrong = PATH_TEXT[::-1]
+    edge.say(edge.opening(PATH_ASKED, lead=Lead.FLIGHT, guesses=wrong))
+    edge.say(*(edge.window(1, at, wrong, 4) for at in range(0, 16, 4)))
+    run(cloud, edge)
+    assert edge.done[1] == PATH_TEXT
+
+
+def test_parts_travel_once_and_what_was_interrupted_is_resumed():
+    cloud = desk()
+    first, second = Edge(cloud, "s1"), Edge(cloud, "s2")
+    opening = first.opening(VIEW_ASKED)
+    form = first.parts[opening.form]
+    first.say(Part(opening.form, 0, len(form), form[:10]), opening)
+    needs: list[Need] = []
+    deliver(cloud, first)
+    needs = [frame for frame in first.heard if isinstance(frame, Need)]
+    assert {(need.name, need.offset) for need in needs} == {
+        (name, 10 if name == opening.form else 0) for name in (*opening.prompt, opening.form)
+    }
+    run(cloud, first)
+    assert tuple(first.done[1]) == truth(VIEW_ASKED).tokens
+    second.say(second.opening(replace(VIEW_ASKED, seed=5)))
+    run(cloud, second)
+    assert tuple(second.done[1]) == truth(replace(VIEW_ASKED, seed=5)).tokens
+    assert not [frame for frame in second.heard if isinstance(frame, Need)]
+
+
+def test_request_whose_parts_never_come_is_refused_in_time():
+    time = Time()
+    cloud = desk(DeskConfig(parts_ms=50.0), time=time)
+    edge = Edge(cloud)
+    edge.say(edge.opening(VIEW_ASKED))
+    edge.parts.clear()
+    deliver(cloud, edge)
+    time.now_s += 0.1
+    run(cloud, edge)
+    assert [frame.why for frame in edge.refused()] == [Why.STALE]
+    assert cloud.is_idle
+
+
+def test_same_question_of_two_edges_is_written_once():
+    cloud = desk()
+    one, two = Edge(cloud, "s1", "edge1"), Edge(cloud, "s2", "edge2")
+    one.say(one.opening(PATH_ASKED))
+    deliver(cloud, one, two)
+    cloud.step()
+    two.say(two.opening(PATH_ASKED, handle=9))
+    run(cloud, one, two)
+    assert one.done[1] == two.done[9] == PATH_TEXT
+    assert cloud.engine.rounds.evidence.num_answers == 1
+    num_passes = cloud.vitals.num_passes
+    again = Edge(cloud, "s3", "edge1")
+    again.say(again.opening(PATH_ASKED))
+    deliver(cloud, again)
+    assert again.done[1] == PATH_TEXT
+    assert cloud.vitals.num_passes == num_passes
+
+
+def test_answer_of_a_stream_that_went_down_waits_for_the_retry():
+    cloud = desk()
+    edge = Edge(cloud)
+    edge.say(edge.opening(PATH_ASKED, lead=Lead.LOCKSTEP))
+    run(cloud, edge)
+    edge.down()
+    run(cloud)
+    assert cloud.is_idle
+    back = Edge(cloud, "s2")
+    back.say(back.opening(PATH_ASKED, guesses=PATH_TEXT[:3]))
+    deliver(cloud, back)
+    assert back.done[1] == PATH_TEXT
+
+
+def test_orphans_are_bounded_and_a_request_that_is_left_is_given_up():
+    cloud = desk(DeskConfig(max_orphans=2))
+    edge, other = Edge(cloud), Edge(cloud, "s2")
+    for handle, request in enumerate(requests(4)):
+        edge.say(edge.opening(request, handle))
+    other.say(other.opening(VIEW_ASKED))
+    deliver(cloud, edge, other)
+    other.say(Leave(1, 0))
+    edge.down()
+    assert cloud.vitals.num_waiting == 2
+    run(cloud)
+    assert cloud.engine.rounds.evidence.num_answers == 2
+    assert cloud.engine.rounds.sessions.arena.num_rows == 0
+
+
+def test_higher_epoch_changes_a_request_in_place_and_tells_all_again():
+    cloud = desk()
+    edge = Edge(cloud)
+    edge.say(edge.opening(PATH_ASKED, lead=Lead.LOCKSTEP, guesses=PATH_TEXT[:4]))
+    run(cloud, edge)
+    edge.say(edge.opening(PATH_ASKED, lead=Lead.PLAIN, epoch=3))
+    edge.say(edge.window(1, 5, PATH_TEXT, 4, epoch=0), edge.window(1, 5, PATH_TEXT, 4, epoch=2))
+    run(cloud, edge)
+    assert edge.texts[1, 0] == PATH_TEXT[:5]
+    assert edge.texts[1, 3] == edge.done[1] == PATH_TEXT
+    assert [frame.why for frame in edge.refused()] == [Why.STALE]
+    assert cloud.vitals.num_stale == 2
+    assert cloud.engine.rounds.evidence.num_answers == 1
+
+
+def test_epoch_that_crosses_the_end_of_its_answer_is_answered_again():
+    cloud = desk()
+    edge = Edge(cloud)
+    edge.say(edge.opening(PATH_ASKED))
+    run(cloud, edge)
+    edge.say(edge.opening(PATH_ASKED, epoch=1))
+    run(cloud, edge)
+    assert edge.texts[1, 1] == PATH_TEXT
+
+
+def test_spent_budget_ends_guessing_and_not_the_answer():
+    cloud = desk()
+    edge = Edge(cloud)
+    edge.say(edge.opening(PATH_ASKED, lead=Lead.LOCKSTEP, budget_bytes=200, guesses=PATH_TEXT[:2]))
+    run(cloud, edge)
+    edge.say(edge.window(1, 3, PATH_TEXT, 2))
+    run(cloud, edge)
+    assert edge.done[1] == PATH_TEXT
+    assert not edge.refused()
+
+
+def test_flood_beyond_the_budget_is_refused_by_name():
+    cloud = desk()
+    edge = Edge(cloud)
+    edge.say(edge.opening(PATH_ASKED, lead=Lead.LOCKSTEP, budget_bytes=200))
+    for at in range(60):
+        edge.say(edge.window(1, at % 16, PATH_TEXT, 4))
+    deliver(cloud, edge)
+    assert [(frame.handle, frame.why) for frame in edge.refused()] == [(1, Why.BUDGET)]
+    run(cloud, edge)
+    assert cloud.is_idle
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"version": PROTOCOL + 1}, Why.VERSION),
+        ({"target": "beef"}, Why.DIGEST),
+        ({"tokenizer": "1" * 64}, Why.DIGEST),
+        ({"node": "edge2"}, Why.IDENTITY),
+        ({"node": ""}, Why.IDENTITY),
+    ],
+)
+def test_edge_that_is_not_what_it_should_be_is_told_why_and_dropped(changes: dict[str, object], why: Why):
+    cloud = desk()
+    edge = Edge(cloud, greets=False)
+    edge.say(edge.hello(**changes))
+    edge.say(edge.opening(PATH_ASKED))
+    deliver(cloud, edge)
+    assert [frame.why for frame in edge.refused()] == [why]
+    assert edge.dropped
+    assert str(PROTOCOL + 1) in edge.dropped or why is not Why.VERSION
+    edge.say(edge.hello())  # not heard any more
+    deliver(cloud, edge)
+    assert len(edge.heard) == 1
+
+
+def test_welcome_tells_whose_weights_these_are():
+    cloud = desk(DeskConfig(node="cloud9", residency=("eu",)), has_draft=True)
+    edge = Edge(cloud, greets=False)
+    edge.say(edge.hello(target=cloud.engine.rounds.digest[:8]))
+    deliver(cloud, edge)
+    welcome = edge.welcome
+    assert (welcome.node, welcome.life, welcome.has_draft, welcome.residency) == ("cloud9", 7, True, ("eu",))
+    assert welcome.target == cloud.engine.rounds.digest
+
+
+def test_data_goes_only_where_its_tags_are_admitted():
+    cloud = desk(DeskConfig(residency=("eu",)))
+    edge = Edge(cloud)
+    edge.say(
+        edge.opening(PATH_ASKED, 1, residency=("eu", "bank")), edge.opening(PATH_ASKED, 2, residency=("eu",))
+    )
+    run(cloud, edge)
+    assert [(frame.handle, frame.why) for frame in edge.refused()] == [(1, Why.RESIDENCY)]
+    assert edge.done == {2: PATH_TEXT}
+
+
+def test_request_under_the_name_of_another_is_refused():
+    cloud = desk()
+    edge = Edge(cloud)
+    other = edge.opening(VIEW_ASKED)
+    edge.say(replace(edge.opening(PATH_ASKED), request=other.request))
+    run(cloud, edge)
+    assert [frame.why for frame in edge.refused()] == [Why.MALFORMED]
+
+
+def test_bad_requests_are_refused_by_name_and_touch_nothing_else():
+    cloud = desk(DeskConfig(max_strikes=100))
+    edge = Edge(cloud)
+    good = edge.opening(PATH_ASKED, 0)
+    edge.say(good)
+    name = good.prompt[0]
+
+    def with_parts(handle: int, ids: bytes, form: bytes) -> frames.Open:
+        edge.parts |= {part_name(ids): ids, part_name(form): form}
+        names = (part_name(ids),)
+        request = request_name(names, part_name(form), 0, Sampling())
+        return replace(
+            good, handle=handle, request=request, prompt=names, form=part_name(form), seed=0, temperature=0.0
+        )
+
+    form = edge.parts[good.form]
+    far = frames.pack([TOO_LARGE])
+    edge.say(
+        with_parts(1, far, form),
+        with_parts(2, b"\x07\x01", form),
+        with_parts(3, frames.pack([1, 2]), b"\x90"),
+        with_parts(4, frames.pack([1, 2]), b"no form"),
+        replace(good, handle=5, lead=9),
+        replace(good, handle=6, temperature=float("nan")),
+        replace(good, handle=7, prompt=()),
+        replace(good, handle=8, prompt=(name[:4],)),
+        replace(good, handle=9, guesses=frames.pack([1] * 17)),
+        replace(good, handle=10, deadline_ms=-1),
+        with_parts(11, frames.pack([1] * 600), form),
+        replace(good, handle=-5),
+    )
+    edge.say(Window(0, 0, 15, 0, frames.pack([1, 1])), Window(0, 0, -1, 0, b""), Window(0, 0, 0, 0, far))
+    edge.say(Window(0, 0, 0, 0, b"\x09\x09"), Window(77, 0, 0, 0, b""), Window(0, 4, 0, 0, b""))
+    edge.say(Part(b"short", 0, 3, b"abc"), Part(name, 0, 1 << 60, b"a"), Part(name, 5, 4, b"abc"))
+    edge.say(Part(bytes(16), 0, 3, b"abc"), Need(name, 0), edge.hello())
+    edge.raw(b"garbage")
+    edge.raw(b"")
+    run(cloud, edge)
+    refused = {frame.handle for frame in edge.refused()}
+    assert set(range(1, 12)) | {-5, -1, 77} <= refused
+    assert edge.done == {0: PATH_TEXT}
+    assert not edge.dropped
+
+
+TOO_LARGE = 60_000
+
+
+def test_garbage_again_and_again_ends_the_stream_and_no_other():
+    cloud = desk(DeskConfig(max_strikes=5))
+    bad, good = Edge(cloud, "s1", "bad"), Edge(cloud, "s2", "good")
+    good.say(good.opening(PATH_ASKED))
+    for _ in range(5):
+        bad.raw(b"\xc1\xc1")
+    run(cloud, bad, good)
+    assert bad.dropped == "too many malformed frames"
+    assert good.done[1] == PATH_TEXT
+    assert cloud.vitals.num_streams == 1
+
+
+def test_frames_before_a_greeting_end_the_stream():
+    cloud = desk()
+    edge, silent = Edge(cloud, greets=False), Edge(cloud, "s2", greets=False)
+    edge.say(edge.opening(PATH_ASKED))
+    deliver(cloud, edge)
+    assert edge.dropped
+    cloud._clock.now_s += 6.0  # type: ignore[attr-defined]
+    cloud.step()
+    deliver(cloud, silent)
+    assert silent.dropped == "it did not greet in time"
+
+
+def test_what_would_be_late_is_refused_before_any_work():
+    cloud = desk(turns=TurnsConfig(max_waiting=4))
+    edge = Edge(cloud)
+    edge.say(edge.opening(requests(1)[0], 0, deadline_ms=0))
+    deliver(cloud, edge)
+    (refused,) = edge.refused()
+    assert refused.why == Why.BUSY
+    assert refused.retry_ms > 0
+    for handle, request in enumerate(requests(5), 1):
+        edge.say(edge.opening(request, handle, deadline_ms=LATE))
+    deliver(cloud, edge)
+    assert [(frame.handle, frame.why) for frame in edge.refused()[1:]] == [(5, Why.BUSY)]
+    assert cloud.vitals.num_passes == 0
+    run(cloud, edge)
+    assert sorted(edge.done) == [1, 2, 3, 4]
+
+
+def test_draining_desk_finishes_what_it_has_and_takes_nothing_new():
+    cloud = desk(DeskConfig(drain_retry_ms=70))
+    edge = Edge(cloud)
+    edge.say(edge.opening(PATH_ASKED, 1))
+    deliver(cloud, edge)
+    cloud.drain()
+    assert not cloud.is_idle
+    edge.say(edge.opening(VIEW_ASKED, 2), edge.opening(PATH_ASKED, 3))
+    edge.say(edge.window(2, 0, PATH_TEXT, 4))  # on its way already: no offence
+    run(cloud, edge)
+    assert edge.done == {1: PATH_TEXT, 3: PATH_TEXT}
+    assert [(frame.handle, frame.why, frame.retry_ms) for frame in edge.refused()] == [(2, Why.DRAINING, 70)]
+    assert cloud.is_idle
+    assert cloud.vitals.is_draining
+
+
+def test_stream_that_takes_nothing_hears_all_in_few_frames_later_or_is_dropped():
+    time = Time()
+    cloud = desk(DeskConfig(resend_ms=1.0, slow_ms=100.0), time=time)
+    edge = Edge(cloud)
+    edge.say(edge.opening(PATH_ASKED))
+    deliver(cloud, edge)
+    for _ in range(40):
+        cloud.step()
+        for stream, sealed in cloud.outgoing():
+            cloud.unsent(stream, sealed)
+        time.now_s += 0.001
+    num_before = len(edge.heard)
+    deliver(cloud, edge)
+    assert edge.done[1] == PATH_TEXT
+    assert len(edge.heard) - num_before <= 2
+    edge.say(edge.opening(VIEW_ASKED, 2))
+    for _ in range(3):
+        for stream, sealed in cloud.outgoing():
+            cloud.unsent(stream, sealed)
+        time.now_s += 0.2
+    deliver(cloud, edge)
+    assert edge.dropped == "it takes no frames"

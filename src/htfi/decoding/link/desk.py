@@ -100,12 +100,8 @@ class Desk:
         What settles while a stream takes nothing is told in one frame when it takes some again.
         """
         out: list[tuple[str, bytes]] = []
-        for stream in self._streams.taking():
-            for queue in (stream.unsent, stream.frames):
-                out += [(stream.name, sealed) for sealed in queue]
-                queue.clear()
-            listeners = list(stream.dirty.values())
-            stream.dirty.clear()
+        for stream, frames, listeners in self._streams.taking():
+            out += [(stream.name, sealed) for sealed in frames]
             out += [(stream.name, sealed) for who in listeners if (sealed := self._settled(stream, who))]
         return out
 

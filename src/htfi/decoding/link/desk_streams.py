@@ -111,13 +111,24 @@ class Streams:
     def drop(self, stream: Stream, words: str) -> None:
         self._drops.setdefault(stream.name, words)
 
-    def taking(self) -> list[Stream]:
-        """Those that have something to hear and take it now; they have it all now."""
+    def taking(self) -> list[tuple[Stream, list[bytes], list[Listener]]]:
+        """What each stream that takes something now is to hear: frames, then what listeners have not been told.
+
+        One that was full is tried with what it refused first, so that all that settles meanwhile makes one frame.
+        """
         now_s = self._clock()
-        taking = [stream for stream in self._loud.values() if stream.slow_until_s <= now_s]
-        for stream in taking:
-            if not stream.unsent:
+        taking: list[tuple[Stream, list[bytes], list[Listener]]] = []
+        for stream in [stream for stream in self._loud.values() if stream.slow_until_s <= now_s]:
+            if stream.unsent:
+                taking.append((stream, list(stream.unsent), []))
+                stream.unsent.clear()
+                if stream.frames or stream.dirty:
+                    continue
+            else:
                 stream.slow_since_s = None
+                taking.append((stream, list(stream.frames), list(stream.dirty.values())))
+                stream.frames.clear()
+                stream.dirty.clear()
             del self._loud[stream.name]
         return taking
 
@@ -157,7 +168,7 @@ class Streams:
         now_s = self._clock()
         forgiven = 1e3 * (now_s - stream.struck_s) / self._config.forgiving_ms
         stream.strikes, stream.struck_s = max(stream.strikes - forgiven, 0.0) + 1.0, now_s
-        if stream.strikes >= self._config.max_strikes:
+        if stream.strikes > self._config.max_strikes - 1:
             self.drop(stream, "too many malformed frames")
 
     def _remove(self, name: str) -> Stream | None:
