@@ -262,6 +262,10 @@ def test_a_target_that_is_not_there_shows_as_a_reset() -> None:
         with pytest.raises(ConnectionError):
             one.recv(1)
         assert "does not answer" in link.story()
+        with echo_server() as there:
+            link.aim(there)
+            with connected(link) as other:
+                took_s(other)
 
 
 def test_closing_in_any_weather_leaves_no_socket_and_no_thread(echo: tuple[str, int]) -> None:

@@ -12,7 +12,7 @@ from htfi.simulation.faulty_link import steering
 from htfi.simulation.faulty_link.link import Steered
 from htfi.simulation.faulty_link.pipe import Traffic
 from htfi.simulation.faulty_link.proxy import Note
-from htfi.simulation.faulty_link.steering import Begin, Enter, Order, Play, Reset, State, Tell
+from htfi.simulation.faulty_link.steering import Aim, Begin, Enter, Order, Play, Reset, State, Tell
 from htfi.simulation.faulty_link.weather import CLEAR, Schedule, Weather
 
 _PATIENCE_S = 20.0
@@ -56,6 +56,10 @@ class FaultyLinkApart(Steered):
 
     def play(self, schedule: Schedule) -> None:
         self._ask(Play(schedule))
+
+    def aim(self, target: tuple[str, int]) -> None:
+        self.target = target
+        self._ask(Aim(target))
 
     def reset(self) -> None:
         self._ask(Reset())

@@ -7,7 +7,7 @@ import sys
 from htfi.domain.errors import HtfiError
 from htfi.simulation.faulty_link import steering
 from htfi.simulation.faulty_link.link import FaultyLink
-from htfi.simulation.faulty_link.steering import Begin, Enter, Order, Play, Reset, State, Tell
+from htfi.simulation.faulty_link.steering import Aim, Begin, Enter, Order, Play, Reset, State, Tell
 from htfi.simulation.faulty_link.weather import CLEAR
 
 _HASTE = -10
@@ -38,6 +38,8 @@ def _obey(link: FaultyLink, order: Order) -> None:
             link.weather = weather
         case Play(schedule):
             link.play(schedule)
+        case Aim(target):
+            link.aim(target)
         case Reset():
             link.reset()
         case Tell() | Begin():

@@ -39,6 +39,10 @@ class Steered(ABC):
         """Weathers to come, counted from now. Nothing waits for them."""
 
     @abstractmethod
+    def aim(self, target: tuple[str, int]) -> None:
+        """Where connections go that come from now on: a target that was restarted may have another port."""
+
+    @abstractmethod
     def reset(self) -> None:
         """RST to both sides of every open connection."""
 
@@ -117,6 +121,10 @@ class FaultyLink(Steered):
 
     def play(self, schedule: Schedule) -> None:
         self._do(self._proxy.play(schedule))
+
+    def aim(self, target: tuple[str, int]) -> None:
+        self.target = target
+        self._do(self._proxy.aim(target))
 
     def reset(self) -> None:
         self._do(self._proxy.reset())

@@ -65,6 +65,10 @@ class Proxy:
             timer.cancel()
         self._timers = [self.loop.call_later(after_s, self._turn, weather) for after_s, weather in schedule]
 
+    async def aim(self, target: tuple[str, int]) -> None:
+        self.target = target
+        self.note(-1, f"target: {target[0]}:{target[1]}")
+
     async def reset(self, words: str = "reset on demand") -> None:
         for connection in list(self._open.values()):
             connection.reset(words)

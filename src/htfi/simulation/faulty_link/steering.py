@@ -27,6 +27,10 @@ class Play(msgspec.Struct, tag=True, frozen=True):
     schedule: Schedule
 
 
+class Aim(msgspec.Struct, tag=True, frozen=True):
+    target: tuple[str, int]
+
+
 class Reset(msgspec.Struct, tag=True, frozen=True):
     pass
 
@@ -35,7 +39,7 @@ class Tell(msgspec.Struct, tag=True, frozen=True):
     pass
 
 
-Order = Begin | Enter | Play | Reset | Tell
+Order = Begin | Enter | Play | Aim | Reset | Tell
 
 
 class State(msgspec.Struct, frozen=True):
@@ -49,7 +53,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 BEGINS = msgspec.msgpack.Decoder(Begin)
-ORDERS = msgspec.msgpack.Decoder(Begin | Enter | Play | Reset | Tell)
+ORDERS = msgspec.msgpack.Decoder(Begin | Enter | Play | Aim | Reset | Tell)
 STATES = msgspec.msgpack.Decoder(State)
 
 
