@@ -165,9 +165,15 @@ def days(num_days: int, symbols: Sequence[str], news_every: int = 2, seed: int =
 
 
 def loop_over(
-    items: Sequence[FeedItem], author: LateAuthor, ledger: Ledger, outlet: ListOutlet, **pipeline: float
+    items: Sequence[FeedItem],
+    author: LateAuthor,
+    ledger: Ledger,
+    outlet: ListOutlet,
+    bar: str = "60s",
+    **pipeline: float,
 ) -> Loop:
     settings = override(load_settings(environment={}), "pipeline", **{"deadline_ms": 1e5, **pipeline})
+    settings = override(settings, "market", bar=bar, scales=["1s", "10s", "60s"])
     readers: dict[Rung, Reader] = {
         Rung.TEMPLATE: TemplateReader(settings.narrative),
         Rung.SPECULATIVE: ModelReader(author, settings.narrative),

@@ -2,6 +2,8 @@
 
 One row for each ledger entry. Quantile columns hold natural-log returns: `h5_q95` is the 95% quantile of the
 return over the next 5 bars. A decision that policy kept back has its outcome, its reasons and no forecast.
+`amends` is the id of the row whose view an amendment tells anew; its forecast is that row's, so where forecasts are
+counted, rows with `amends` are left out.
 """
 
 import os
@@ -15,13 +17,14 @@ import pyarrow
 import pyarrow.parquet
 
 from htfi.adapters.stores.decisions import JOURNAL, is_withheld, whole_lines
-from htfi.domain.decision import Outcome, Plan, Verdict
+from htfi.domain.decision import Outcome, Plan, Verdict, amendment_id
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 
 pa: Any = pyarrow  # ships no types
 pq: Any = pyarrow.parquet
 
 TABLE = "decisions.parquet"
+_AMENDED = amendment_id("")  # how a line that keeps its decision back tells that it amends another
 _ROWS_PER_GROUP = 4096
 
 
@@ -51,6 +54,7 @@ class _Entry(_About):
     forecast: _Forecast
     rationale: _Rationale
     verdict: Verdict
+    amends: str = ""
 
 
 class _Released(msgspec.Struct):
@@ -136,6 +140,7 @@ def _schema(cells: list[Cell]) -> Any:
             ("outcome", names),
             ("reasons", pa.list_(text)),
             ("rationale", text),
+            ("amends", text),
             *((_name(cell), pa.float64()) for cell in cells),
         ]
     )
@@ -154,7 +159,14 @@ def _table(group: list[bytes], cells: list[Cell], schema: Any) -> Any:
     for n, line in enumerate(group):
         if is_withheld(line):
             withheld = _WITHHELD.decode(line)
-            ending = (None, Outcome.WITHHOLD.value, withheld.reasons, None)
+            first = withheld.id.removesuffix(_AMENDED)
+            ending = (
+                None,
+                Outcome.WITHHOLD.value,
+                withheld.reasons,
+                None,
+                first if first != withheld.id else None,
+            )
             facts.append((*_beginning(withheld.index, withheld.leaf_hash, withheld), *ending))
             continue
         released = _RELEASED.decode(line)
@@ -164,6 +176,7 @@ def _table(group: list[bytes], cells: list[Cell], schema: Any) -> Any:
             entry.verdict.outcome.value,
             entry.verdict.reasons,
             entry.rationale.text,
+            entry.amends or None,
         )
         facts.append((*_beginning(released.index, released.leaf_hash, entry), *ending))
         for horizon, row in zip(forecast.horizons, forecast.quantiles, strict=True):

@@ -1,0 +1,434 @@
+"""What is said provisionally, what takes its place, and what is kept of both: the reader, the loop, the files."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from msgspec.structs import replace
+
+from htfi.adapters.stores.decision_table import write_parquet
+from htfi.adapters.stores.decisions import DecisionJournal, read_decisions
+from htfi.domain.decision import (
+    Decision,
+    Outcome,
+    Plan,
+    Receipt,
+    Rung,
+    Verdict,
+    View,
+    decode_decision,
+    encode_decision,
+)
+from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.domain.events import Bar, News
+from htfi.domain.time import NS_PER_DAY
+from htfi.domain.writing import Refusal, Request, Writing
+from htfi.governance.ledger.merkle import leaf_hash
+from htfi.narrative.answer import Trust
+from htfi.narrative.model_reader import ModelReader
+from htfi.narrative.question import Question, question_id
+from htfi.pipeline.amending import Awaited, patience
+from htfi.pipeline.config import PipelineConfig
+from htfi.pipeline.loop import Loop
+from htfi.pipeline.reading import Readings
+from htfi.pipeline.snapshot import decode_state, encode_state
+from late_weather import DRAFT, NUM_TOKENS, LateAuthor, ListOutlet, days, loop_over, written
+
+DAY_NS = NS_PER_DAY
+SYMBOLS = ("A", "B")
+
+
+class MemoryLedger:
+    def __init__(self, entries: Sequence[bytes] = ()) -> None:
+        self.entries = list(entries)
+
+    @property
+    def size(self) -> int:
+        return len(self.entries)
+
+    def entry(self, index: int) -> bytes:
+        return self.entries[index]
+
+    def append(self, entries: Sequence[bytes]) -> list[Receipt]:
+        start = len(self.entries)
+        self.entries += entries
+        return [Receipt(start + k, leaf_hash(entry).hex()) for k, entry in enumerate(entries)]
+
+    def tidy(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Silent(LateAuthor):
+    """Settles three tokens of each answer in time, and the rest when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.due: list[tuple[str, Writing | Refusal]] = []
+
+    def _answer(self, request: Request) -> Writing:
+        target, draft = written(request.id), written(request.id + "draft")
+        tokens = target.tokens[:3] + draft.tokens[3:]
+        return replace(draft, tokens=tokens, draft=DRAFT, place="edge alone", num_settled=3)
+
+    def late(self) -> list[tuple[str, Writing | Refusal]]:
+        due, self.due = self.due, []
+        return due
+
+    def answer_all(self) -> None:
+        self.due += [(request.id, written(request.id)) for request in self.written]
+
+
+def question(symbol: str = "A", as_of_ns: int = DAY_NS) -> Question:
+    return Question(symbol, as_of_ns, DAY_NS, (News(5, 5, "wire", 1, "n1", "Fed cuts"),))
+
+
+def decisions(ledger: MemoryLedger) -> list[Decision]:
+    return [decode_decision(entry) for entry in ledger.entries]
+
+
+def started(author: LateAuthor, num_days: int = 30, **pipeline: float) -> tuple[Loop, MemoryLedger]:
+    ledger = MemoryLedger()
+    items = days(num_days, SYMBOLS, news_every=4)
+    return loop_over(items, author, ledger, ListOutlet(), **{"linger_ms": 0.0, **pipeline}), ledger
+
+
+def test_a_provisional_view_names_who_began_it_and_who_finished_it() -> None:
+    reader = ModelReader(Silent())
+    (view,) = reader.read([question()], 50.0)
+    assert view.provisional
+    assert view.reader == f"target@7a26, then {DRAFT}"
+    assert view.wording is not None
+    assert (view.wording.num_settled, view.wording.place) == (3, "edge alone")
+
+
+def test_where_the_target_settled_nothing_the_draft_alone_has_read() -> None:
+    class Gone(Silent):
+        def _answer(self, request: Request) -> Writing:
+            return replace(super()._answer(request), num_settled=0)
+
+    (view,) = ModelReader(Gone()).read([question()], 50.0)
+    assert view.reader == DRAFT
+
+
+def test_what_the_draft_is_sure_of_counts_as_the_drafts() -> None:
+    sure, unsure = Trust(moving=(0.9,) * 7, flat=(0.9,) * 7), Trust(moving=(0.3,) * 7, flat=(0.3,) * 7)
+    author = Silent()
+    reader = ModelReader(author, trust=sure, draft_trust=unsure)
+    (view,) = reader.read([question()], 50.0)
+    assert view.confidence == 0.3
+    author.answer_all()
+    ((_, late),) = reader.later()
+    assert isinstance(late, View)
+    assert late.confidence == 0.9
+
+
+def test_late_answers_are_views_of_their_own_question_and_told_once() -> None:
+    author = Silent()
+    reader = ModelReader(author)
+    asked = [question("A"), question("B")]
+    reader.read(asked, 50.0)
+    author.answer_all()
+    author.answer_all()
+    author.due.append(("nobody's", written("x")))
+    told = dict(reader.later())
+    assert list(told) == [question_id(one) for one in asked]
+    for name, view in told.items():
+        assert isinstance(view, View)
+        assert not view.provisional
+        assert view.reader == author.version
+        assert view.as_of_ns == DAY_NS
+        assert view.wording is not None
+        assert view.wording.tokens == written(name).tokens
+    assert reader.later() == []
+
+
+def test_an_answer_that_is_late_and_not_whole_is_none() -> None:
+    author = Silent()
+    reader = ModelReader(author)
+    reader.read([question()], 50.0)
+    (request,) = author.written
+    author.due.append((request.id, author._answer(request)))
+    ((_, told),) = reader.later()
+    assert isinstance(told, Refusal)
+
+
+def test_an_author_that_is_never_late_is_not_asked_for_what_is() -> None:
+    class Prompt:
+        version, dialect, spoken = LateAuthor.version, LateAuthor.dialect, None
+
+        def write(self, requests: Sequence[Request]) -> list[Writing | Refusal]:
+            return [written(request.id) for request in requests]
+
+    reader = ModelReader(Prompt())
+    reader.pursue([question()])
+    reader.read([question()], 50.0)
+    assert reader.later() == []
+
+
+def test_what_is_pursued_comes_later_as_if_it_had_been_asked() -> None:
+    author = LateAuthor(0)
+    reader = ModelReader(author)
+    reader.pursue([question()])
+    told: list[tuple[str, View | Refusal]] = []
+    for _ in range(8):
+        told += reader.later()
+    ((name, view),) = told
+    assert name == question_id(question())
+    assert isinstance(view, View)
+    assert view.cited == ("n1",)
+
+
+def test_a_late_view_takes_the_place_of_the_kept_one_of_its_instant_alone() -> None:
+    author = Silent()
+    readings = Readings({Rung.SPECULATIVE: ModelReader(author)}, 8)
+    plan = Plan(Rung.SPECULATIVE, "", 50.0)
+    (first,) = readings.read([("A/1d", question(), plan)])
+    assert first is not None
+    target = replace(first, provisional=False, reader="target", words="late")
+    readings.amend("A/1d", replace(target, as_of_ns=DAY_NS - 1))
+    readings.amend("B/1d", target)
+    (kept,) = readings.read([("A/1d", question(as_of_ns=2 * DAY_NS), plan)])
+    assert kept == replace(first, wording=None)
+    readings.amend("A/1d", target)
+    (kept,) = readings.read([("A/1d", question(as_of_ns=3 * DAY_NS), plan)])
+    assert kept == replace(target, wording=None)
+    readings.amend("A/1d", replace(target, words="again"))
+    assert readings.read([("A/1d", question(as_of_ns=3 * DAY_NS), plan)]) == [kept]
+    assert len(author.written) == 1
+
+
+def test_a_provisional_decision_says_so_and_those_that_keep_its_view_do_too() -> None:
+    author = Silent()
+    loop, ledger = started(author)
+    loop.run(lambda: None)
+    found = [one for one in decisions(ledger) if one.view is not None]
+    fresh = [one for one in found if one.awaits]
+    kept = [one for one in found if not one.awaits]
+    assert len(fresh) == len(author.written) > 0
+    for one in fresh:
+        assert one.rationale.template.endswith("+provisional")
+        assert (
+            f"This reading is provisional: 3 of its {NUM_TOKENS} tokens are the target's"
+            in one.rationale.text
+        )
+        assert "Read by target, then draft" in one.rationale.text
+    assert kept
+    for one in kept:
+        assert one.rationale.text.endswith("is provisional: the target's own has not come yet.")
+    assert len(loop.awaited.waiting) == len(fresh)
+
+
+def test_an_amendment_follows_what_was_recorded_meanwhile_and_later_decisions_keep_its_view() -> None:
+    author = Silent()
+    loop, ledger = started(author, num_days=40)
+    seen: list[str] = []
+    loop._watch = lambda decision: seen.append(decision.id)
+    num_items = 0
+
+    def answer() -> None:
+        nonlocal num_items
+        num_items += 1
+        if num_items == 85:
+            author.answer_all()
+
+    loop.run(answer)
+    found = decisions(ledger)
+    assert sorted(seen) == sorted(one.id for one in found)
+    amended = [one for one in found if one.amends]
+    by_id = {one.id: place for place, one in enumerate(found)}
+    assert amended
+    for one in amended:
+        place = by_id[one.amends]
+        assert by_id[one.id] > place
+        assert one.id == f"{found[place].id}/amended"
+        assert one.view is not None
+        after = [
+            later
+            for later in found[by_id[one.id] + 1 :]
+            if later.view is not None and later.series == one.series and later.view.as_of_ns == one.as_of_ns
+        ]
+        for later in after:
+            assert later.view == replace(one.view, wording=None)
+    assert any(
+        later.view is not None and later.view.wording is None and not later.view.provisional
+        for later in found
+    )
+    assert loop.recorder.num_amended == len(amended)
+    assert loop.recorder.num_decided == len(found) - len(amended)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_the_rationale_is_written_anew_and_tells_whether_the_target_confirms(same: bool) -> None:
+    author = LateAuthor(3, late_share=1.0, same_share=1.0 if same else 0.0)
+    loop, ledger = started(author)
+    for item in loop.feed:
+        loop.step(item)
+    loop.recorder.release(now=True)
+    found = {one.id: one for one in decisions(ledger)}
+    amended = [one for one in found.values() if one.amends]
+    assert amended
+    for one in amended:
+        before = found[one.amends].rationale
+        ending = "the target, heard late, says " + ("the same." if same else "otherwise.")
+        assert one.rationale.text.endswith(ending)
+        assert one.rationale.text.split(" On the wire")[0] == before.text.split(" On the wire")[0]
+        assert "provisional:" not in one.rationale.text
+        assert "Read by target: " in one.rationale.text
+        assert one.rationale.drivers == before.drivers
+
+
+def test_what_is_too_much_to_await_is_given_up_oldest_first_and_counted() -> None:
+    author = Silent()
+    loop, ledger = started(author, max_awaited=2)
+    loop.run(lambda: None)
+    author.answer_all()
+    loop.hear_late()
+    awaiting = [one.id for one in decisions(ledger) if one.awaits]
+    assert len(awaiting) > 3
+    loop.recorder.release(now=True)
+    assert [one.amends for one in decisions(ledger) if one.amends] == awaiting[-2:]
+    assert loop.awaited.num_given_up == len(awaiting) - 2
+
+
+def test_a_run_that_ends_waits_for_what_is_late_as_long_as_it_may() -> None:
+    author = Silent()
+    loop, ledger = started(author)
+    waits = 0
+
+    def patient() -> bool:
+        nonlocal waits
+        waits += 1
+        if waits == 3:
+            author.answer_all()
+        return waits < 100
+
+    loop._patience = patient
+    loop.run(lambda: None)
+    assert waits == 3
+    assert not loop.awaited.waiting
+    assert (
+        sum(bool(one.amends) for one in decisions(ledger)) == sum(one.awaits for one in decisions(ledger)) > 0
+    )
+
+
+def test_a_run_that_is_stopped_waits_for_nothing_and_the_next_start_asks_again() -> None:
+    author = Silent()
+    loop, ledger = started(author)
+    loop._patience = lambda: pytest.fail("a stopped run waited")
+    num_items = 0
+
+    def stop_late() -> None:
+        nonlocal num_items
+        num_items += 1
+        if num_items == 66:
+            loop.stop()
+
+    loop.run(stop_late)
+    state = encode_state(loop.state())
+    awaited = set(loop.awaited.waiting)
+    assert awaited
+    again = LateAuthor(1, late_share=0.0)
+    rest = loop_over(days(30, SYMBOLS, news_every=4)[66:], again, ledger, ListOutlet(ledger.entries))
+    rest.restore(decode_state(state))
+    rest.run(lambda: None)
+    assert set(again.pursued) == awaited
+    assert {one.amends for one in decisions(ledger) if one.amends} == {
+        one.id for one in decisions(ledger) if one.awaits
+    }
+
+
+def test_a_state_saved_before_there_were_amendments_is_taken_up() -> None:
+    loop, _ = started(LateAuthor(0, late_share=0.0))
+    loop.run(lambda: None)
+    state = loop.state()
+    del state["awaited"], state["num_amended"]
+    again, _ = started(LateAuthor(0))
+    again.restore(decode_state(encode_state(state)))
+    assert again.recorder.num_recorded == loop.recorder.num_recorded
+
+
+def test_a_series_that_closes_twice_at_an_instant_is_amended_once() -> None:
+    author = Silent()
+    items = days(30, ("A",), news_every=4)
+    last = next(item for item in reversed(items) if isinstance(item, Bar))
+    at_ns = last.available_at_ns
+    fresh = News(at_ns, at_ns, "wire", 99, "n99", "Item 99", ("A",))
+    twice = [*items, fresh, replace(last, row=99), replace(last, row=100, start_ns=last.start_ns + 1)]
+    ledger = MemoryLedger()
+    loop = loop_over([*items[:-1], fresh, last, *twice[-2:]], author, ledger, ListOutlet(), linger_ms=0.0)
+    loop.run(lambda: None)
+    same = [one for one in decisions(ledger) if one.as_of_ns == at_ns]
+    assert len(same) == 3
+    assert len({one.id for one in same}) == 1
+    author.answer_all()
+    loop.hear_late()
+    loop.recorder.release(now=True)
+    assert [one.amends for one in decisions(ledger) if one.amends].count(same[0].id) == 1
+    assert not loop.awaited.waiting
+
+
+def test_an_amendment_in_the_ledger_of_what_awaits_nothing_stops_the_run() -> None:
+    author = LateAuthor(3, late_share=1.0)
+    loop, ledger = started(author)
+    loop.run(lambda: None)
+    place = next(place for place, one in enumerate(decisions(ledger)) if one.amends)
+    for altered in (
+        [*ledger.entries[: place + 1], ledger.entries[place]],
+        [
+            *ledger.entries[:place],
+            encode_decision(replace(decisions(ledger)[place], view=None)),
+        ],
+    ):
+        again = loop_over(
+            days(30, SYMBOLS, news_every=4), LateAuthor(3), MemoryLedger(altered), ListOutlet(altered)
+        )
+        with pytest.raises(IntegrityError, match="in the ledger amends"):
+            again.run(lambda: None)
+
+
+def test_patience_ends_with_its_time_and_sleeps_no_longer() -> None:
+    now_s, slept = [10.0], []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now_s[0] += seconds
+
+    wait = patience(100.0, lambda: now_s[0], sleep, step_s=0.03)
+    assert [wait() for _ in range(6)] == [True] * 4 + [False] * 2
+    assert sum(slept) == pytest.approx(0.1)
+    assert not patience(0.0, lambda: 0.0, sleep)()
+
+
+@pytest.mark.parametrize("wrong", [{"max_awaited": 0}, {"linger_ms": -1.0}, {"linger_ms": float("nan")}])
+def test_limits_that_cannot_be_are_one_line(wrong: dict[str, float]) -> None:
+    with pytest.raises(InvalidInput, match="max_awaited must be at least 1"):
+        PipelineConfig(**wrong)  # type: ignore[arg-type]
+
+
+def test_awaited_decisions_are_a_plain_state() -> None:
+    author = Silent()
+    loop, _ = started(author)
+    loop.run(lambda: None)
+    awaited = Awaited(8)
+    awaited.restore(json.loads(json.dumps(loop.awaited.state())))
+    assert awaited.waiting == loop.awaited.waiting
+
+
+def test_files_tell_which_lines_amend_which(tmp_path: Path) -> None:
+    loop, ledger = started(LateAuthor(3, late_share=1.0))
+    loop.run(lambda: None)
+    place = next(place for place, one in enumerate(decisions(ledger)) if one.amends)
+    amended = decisions(ledger)[place]
+    back = Verdict(Outcome.WITHHOLD, ["too wide"])
+    told = [*ledger.entries[: place + 1], encode_decision(replace(amended, verdict=back))]
+    journal = DecisionJournal(tmp_path)
+    for index, entry in enumerate(told):
+        journal.release(Receipt(index, leaf_hash(entry).hex()), entry)
+    journal.close()
+    assert len(list(read_decisions(tmp_path))) == len(told)
+    rows = pq.read_table(write_parquet(tmp_path)).to_pylist()
+    assert [row["amends"] for row in rows[-2:]] == [amended.amends, amended.amends]
+    assert {row["amends"] for row in rows[:place] if not row["id"].endswith("/amended")} == {None}
