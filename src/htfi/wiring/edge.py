@@ -21,6 +21,7 @@ from htfi.adapters.grpc.tls import TlsFiles
 from htfi.adapters.grpc.transport import GrpcTransport
 from htfi.adapters.probes.server import Condition, Probes
 from htfi.decoding.acceptance_alarm import AcceptanceAlarm
+from htfi.decoding.author import LocalAuthor
 from htfi.decoding.link.linked_author import Expected, LinkedAuthor
 from htfi.domain.decision import Rung
 from htfi.domain.errors import InvalidInput
@@ -30,7 +31,6 @@ from htfi.narrative.ports import Reader
 from htfi.narrative.template_reader import TemplateReader
 from htfi.scheduling.health.config import HealthConfig
 from htfi.scheduling.health.messages import Vitals
-from htfi.scheduling.placement.figures import Way
 from htfi.scheduling.placement.planner import Planner
 from htfi.wiring.cluster import ClusterConfig, Role
 from htfi.wiring.leading import LeadingMirror
@@ -52,8 +52,10 @@ class Edge:
     desk: str
     readers: dict[Rung, Reader]
     author: LinkedAuthor
+    alone: LocalAuthor
     places: PlannedPlaces
     watch: NodeWatch
+    transport: GrpcTransport
     lease_s: float
     log: "PeerLog"
 
@@ -97,10 +99,8 @@ def desk_role(desk: str) -> str:
 
 
 @contextmanager
-def open_edge(
-    settings: Settings, name: str, *, secure: bool = True, only: Way | None = None
-) -> Generator[Edge]:
-    """An edge of the cluster in the settings. `only` leaves the plan one way, for benches.
+def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generator[Edge]:
+    """An edge of the cluster in the settings.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -123,8 +123,7 @@ def open_edge(
             trouble=lambda peer, words: watch.note(peer, "refused", words),
         )
         closing.callback(transport.close)
-        planner = Planner(settings.placement)
-        places = PlannedPlaces(planner, watch, only)
+        places = PlannedPlaces(Planner(settings.placement), watch)
         alone = draft.author(settings.decoding)
         author = LinkedAuthor(
             alone,
@@ -145,8 +144,9 @@ def open_edge(
             Rung.SPECULATIVE: ModelReader(author, settings.narrative, target.trust),
         }
         edge = Edge(
-            name, cluster.clouds, cluster.desk, readers, author, places, watch, health.lease_ms / 1e3, log
-        )
+            name, cluster.clouds, cluster.desk, readers, author, alone, places, watch, transport,
+            health.lease_ms / 1e3, log,
+        )  # fmt: skip
         if cluster.desk:
             watch.seek(desk_role(cluster.desk))
         if node.probes:

@@ -21,42 +21,46 @@ LEADS = {
     Way.EDGE_ONLY: Lead.PLAIN,
 }
 _WAYS = {lead: way for way, lead in LEADS.items() if way is not Way.EDGE_ONLY}
+_FIRST_RTT_MS = 50.0  # of a link, before its first heartbeat has come back
 _SUSPECT = (PeerState.SUSPECT, PeerState.DEAD)
 
 
 class PlannedPlaces:
-    """Implements the link's Placer. `only`, for benches, leaves the planner one way."""
+    """Implements the link's Placer. `planner` may be exchanged between requests.
+
+    `only`, for benches, leaves the plan one way: what comes of forced requests teaches whichever planner is there.
+    """
 
     def __init__(
         self,
         planner: Planner,
         watch: NodeWatch,
-        only: Way | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._planner = planner
+        self.planner = planner
+        self.only: Way | None = None
         self._watch = watch
-        self._only = only
         self._clock = clock
-        self._seen: dict[str, int] = {}  # round trips that the planner was told, by cloud
+        self._seen: dict[tuple[Planner, str], int] = {}  # round trips that a planner was told of a cloud
         self.num_placed: Counter[tuple[str, Lead]] = Counter()
         self.newest: Decision | None = None
+        self.came: Finished | None = None  # of the request before
 
     def place(self, wanted: Wanted, clouds: Sequence[str]) -> Placed:
         for cloud in clouds:
             self._observe(cloud, wanted.residency)
         ask = Ask(wanted.kind, wanted.num_tokens, wanted.num_prompt, wanted.deadline_ms, wanted.residency)
-        decision = self.newest = self._planner.place(ask, clouds)
+        decision = self.newest = self.planner.place(ask, clouds)
         choice, words = decision.choice, decision.words
-        if self._only is not None and choice.way is not Way.EDGE_ONLY:
-            choice, words = _first(decision, self._only)
+        if self.only is not None and choice.way is not Way.EDGE_ONLY:
+            choice, words = _first(decision, self.only)
         placed = _placed(choice, words)
         self.num_placed[placed.cloud, placed.lead] += 1
         return placed
 
     def learn(self, finished: Finished) -> None:
-        placed = finished.placed
-        self._planner.learn(
+        self.came, placed = finished, finished.placed
+        self.planner.learn(
             Outcome(
                 placed.cloud,
                 _WAYS[placed.lead] if placed.cloud else Way.EDGE_ONLY,
@@ -71,17 +75,20 @@ class PlannedPlaces:
             )
         )
         if finished.draft_ms > 0.0:
-            self._planner.observe_edge(self._clock(), draft_ms=finished.draft_ms)
+            self.planner.observe_edge(self._clock(), draft_ms=finished.draft_ms)
 
     def _observe(self, cloud: str, residency: frozenset[str]) -> None:
         """`residency`: the tags that this cloud admits of those that are asked for; the author names no other."""
         figures, now_s = self._watch.figures(cloud), self._clock()
-        num_new = figures.num_rtts - self._seen.get(cloud, 0)
-        self._seen[cloud] = figures.num_rtts
+        known = self.planner, cloud
+        if not figures.num_rtts and known not in self._seen:
+            self.planner.observe_link(cloud, now_s, rtt_ms=_FIRST_RTT_MS)
+        num_new = figures.num_rtts - self._seen.get(known, 0)
+        self._seen[known] = figures.num_rtts
         for rtt_ms in figures.rtts_ms[-num_new:] if num_new else ():
-            self._planner.observe_link(cloud, now_s, rtt_ms=rtt_ms)
-        self._planner.observe_link(cloud, now_s, is_suspect=figures.state in _SUSPECT)
-        self._planner.observe_cloud(cloud, now_s, _report(figures, residency))
+            self.planner.observe_link(cloud, now_s, rtt_ms=rtt_ms)
+        self.planner.observe_link(cloud, now_s, is_suspect=figures.state in _SUSPECT)
+        self.planner.observe_cloud(cloud, now_s, _report(figures, residency))
 
 
 def _report(figures: Figures, residency: frozenset[str]) -> CloudReport:

@@ -2,7 +2,7 @@
 
 import click
 
-from htfi.apps.bench import decode, engine, ledger, paths, ticks
+from htfi.apps.bench import decode, engine, ledger, link, paths, ticks
 
 
 @click.group("bench")
@@ -24,3 +24,4 @@ command.add_command(ledger.command)
 command.add_command(engine.command)
 command.add_command(decode.command)
 command.add_command(paths.command)
+command.add_command(link.command)

@@ -1,0 +1,110 @@
+"""What `htfi bench link` measures on: a cloud in a process of its own, an edge here, and a faulty link between them."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from htfi.apps.bench.decode_process import cores
+from htfi.domain.errors import DependencyUnavailable
+from htfi.simulation.faulty_link.apart import FaultyLinkApart
+from htfi.simulation.faulty_link.weather import Jitter, Weather
+from htfi.wiring.edge import Edge, open_edge
+from htfi.wiring.node_settings import with_edge
+from htfi.wiring.settings import Settings, load_settings
+
+CLOUD, EDGE = "cloud1", "edge1"
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+# A request may come in several ways: none is to find the answer of another.
+_FORGETFUL = {"HTFI_DESK__KEPT_ANSWERS": "0"}
+_START_S = 60.0
+_SETTLE_S = 2.5  # in which heartbeats tell of a new round trip: what they remember is younger
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A cloud, its link, and the settings of whoever dials it through the link."""
+
+    target: Path
+    certificates: Path
+    link: FaultyLinkApart
+
+    def settings(self, name: str = EDGE) -> Settings:
+        host, port = self.link.address
+        told = load_settings(environment={"HTFI_MODELS__TARGET": str(self.target)})
+        return with_edge(told, name, clouds=[f"{CLOUD}={host}:{port}"], certs=str(self.certificates))
+
+    @contextmanager
+    def edge(self, name: str = EDGE) -> Generator[Edge]:
+        """An edge that has found its cloud. Raises: DependencyUnavailable where it does not."""
+        with open_edge(self.settings(name), name) as edge:
+            if not edge.author.wait_ready(_START_S):
+                raise DependencyUnavailable(f"{name} finds no cloud: {edge.watch.changes()}")
+            yield edge
+
+    def enter(self, rtt_ms: float, jitter: float) -> None:
+        """A new round trip, `jitter` its standard deviation as a share of it; returns when it is known."""
+        self.link.weather = weather(rtt_ms, jitter)
+        time.sleep(_SETTLE_S)
+
+
+def weather(rtt_ms: float, jitter: float) -> Weather:
+    return Weather(rtt_ms=rtt_ms, jitter_ms=jitter * rtt_ms / 2.0, jitter=Jitter.NORMAL)
+
+
+@contextmanager
+def open_stage(target: Path, num_edges: int = 1) -> Generator[Stage]:
+    """The cloud on one core, all else on the others. Raises: DependencyUnavailable."""
+    with ExitStack() as closing:
+        folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="htfi-bench-link-")))
+        certificates = folder / "certs"
+        names = [EDGE, *(f"edge{number}" for number in range(2, num_edges + 1))]
+        told = [part for name in names for part in ("--edge", name)]
+        _htfi("certs", str(certificates), "--cloud", CLOUD, *told)
+        process = subprocess.Popen(
+            [
+                sys.executable, "-m", "htfi", "cloud", "--name", CLOUD, "--listen", "127.0.0.1:0",
+                "--certs", str(certificates), "--target", str(target), "--plain",
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=os.environ | dict.fromkeys(_THREADS, "1") | _FORGETFUL,
+        )  # fmt: skip
+        closing.callback(_end, process)
+        if hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(process.pid, {cores()[0]})  # before it starts any thread
+        link = closing.enter_context(FaultyLinkApart(_address(process)))
+        yield Stage(target, certificates, link)
+
+
+def _address(process: "subprocess.Popen[str]") -> tuple[str, int]:
+    assert process.stdout is not None
+    said: list[str] = []
+    for line in process.stdout:
+        said.append(line.strip())
+        found = re.search(r"is ready on ([\d.]+):(\d+)", line)
+        if found:
+            return found[1], int(found[2])
+    raise DependencyUnavailable(f"the cloud ended: {' '.join(said) or 'without a word'}")
+
+
+def _end(process: "subprocess.Popen[str]") -> None:
+    process.terminate()
+    try:
+        process.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+
+
+def _htfi(*arguments: str) -> None:
+    done = subprocess.run([sys.executable, "-m", "htfi", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise DependencyUnavailable(f"htfi {arguments[0]}: {done.stderr.strip()}")
