@@ -30,6 +30,7 @@ class World:
     jitter_ms: float = 0.0
     noise: float = 0.0
     most_guesses: int = 32
+    frame_ms: float = 0.0
 
     def at(self, rtt_ms: float) -> "World":
         return replace(self, rtt_ms=rtt_ms)
@@ -38,7 +39,9 @@ class World:
         return self.rtt_ms / 2.0 + (rng.exponential(self.jitter_ms) if self.jitter_ms else 0.0)
 
     def pass_ms(self, guesses: int, rng: np.random.Generator) -> float:
-        return self.plane.ms(1.0, 1.0 + guesses) * (float(np.exp(rng.normal(0.0, self.noise))) if self.noise else 1.0)
+        return self.plane.ms(1.0, 1.0 + guesses) * (
+            float(np.exp(rng.normal(0.0, self.noise))) if self.noise else 1.0
+        )
 
 
 def draw_matches(world: World, rng: np.random.Generator) -> list[bool]:
@@ -74,7 +77,9 @@ def _settled_by(settled: int, guesses: int, matches: list[bool]) -> int:
     return settled + guesses + 1
 
 
-def _beside(world: World, window: int, draft_ms: float, matches: list[bool], rng: np.random.Generator) -> float:
+def _beside(
+    world: World, window: int, draft_ms: float, matches: list[bool], rng: np.random.Generator
+) -> float:
     now, settled = _begin_ms(world, rng), 1
     while settled < world.num_tokens:
         guesses = min(window, world.num_tokens - settled - 1)
@@ -85,19 +90,19 @@ def _beside(world: World, window: int, draft_ms: float, matches: list[bool], rng
 
 def _lockstep(world: World, window: int, matches: list[bool], rng: np.random.Generator) -> float:
     n = world.num_tokens
-    up = world.num_prompt * world.edge_prompt_ms + min(window, n - 1) * world.draft_ms + world.one_way_ms(rng)
+    up = world.num_prompt * world.edge_prompt_ms + min(window, n - 1) * world.draft_ms
+    up += world.frame_ms + world.one_way_ms(rng)
     now, settled, base = max(_begin_ms(world, rng), up), 1, 0
     while True:
         guesses = min(base + window, n - 1) - settled
-        if matches[1] or base > 0:
-            if guesses >= 0 and settled < n:
-                now += world.pass_ms(guesses, rng)
-                settled = _settled_by(settled, guesses, matches)
+        if (matches[1] or base > 0) and guesses >= 0 and settled < n:
+            now += world.pass_ms(guesses, rng)
+            settled = _settled_by(settled, guesses, matches)
         now += world.one_way_ms(rng)
         if settled >= n:
             return now
         base = settled
-        now += min(window, n - 1 - base) * world.draft_ms + world.one_way_ms(rng)
+        now += min(window, n - 1 - base) * world.draft_ms + world.frame_ms + world.one_way_ms(rng)
 
 
 class _Flight:
@@ -106,7 +111,13 @@ class _Flight:
     def __init__(
         self, world: World, window: int, in_flight: int, matches: list[bool], rng: np.random.Generator
     ) -> None:
-        self.world, self.window, self.in_flight, self.matches, self.rng = world, window, in_flight, matches, rng
+        self.world, self.window, self.in_flight, self.matches, self.rng = (
+            world,
+            window,
+            in_flight,
+            matches,
+            rng,
+        )
         self.events: list[tuple[float, int, Callable[[float], None]]] = []
         self.num_events = 0
         self.settled = 0  # at the cloud
@@ -179,7 +190,10 @@ class _Flight:
         self.is_drafting = True
         base, begin = self.base, self.drafted
         end = min(begin + self.window, self.world.num_tokens - 1)
-        self._at(now + (end - begin) * self.world.draft_ms, lambda at: self._drafted(base, begin, end, at))
+        self._at(
+            now + (end - begin) * self.world.draft_ms + self.world.frame_ms,
+            lambda at: self._drafted(base, begin, end, at),
+        )
 
     def _drafted(self, base: int, begin: int, end: int, now: float) -> None:
         self.is_drafting = False
@@ -187,5 +201,5 @@ class _Flight:
             self.drafted = end
             self.sent.append(end)
             self.last_up_ms = max(now + self.world.one_way_ms(self.rng), self.last_up_ms)
-            self._at(self.last_up_ms, lambda at: self._window_came(base, begin, end))
+            self._at(self.last_up_ms, lambda _: self._window_came(base, begin, end))
         self._draft(now)

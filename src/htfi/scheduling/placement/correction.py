@@ -12,15 +12,21 @@ from typing import NamedTuple
 import numpy as np
 
 from htfi.scheduling.placement.figures import Way
+from htfi.scheduling.placement.quantiles import Recent
 
 WAYS = (Way.CLOUD_PLAIN, Way.CLOUD_SPECULATIVE, Way.FLIGHT, Way.LOCKSTEP)
 _AT = {way: 1 + at for at, way in enumerate(WAYS)}
 _NETWORK = 1 + len(WAYS)
 _PRIOR = np.array([0.45, *[0.35] * len(WAYS), 0.10]) ** 2  # variances: factors of 1.6, 1.4 and 1.1
-_NOISE = 0.15**2  # of one total against its expectation, beside the filter's own doubt
+_NOISE = 0.2**2  # of one total against its expectation, beside the filter's own doubt; then as it is seen
+_LEAST_NOISE, _MOST_NOISE = 0.05**2, 0.5**2
+_NOISE_KEEPS = 0.95
 _WIDEST = 2.5  # standard deviations beyond which a surprise counts no more: robust against a stall
 _FORGETS = 0.01  # of the prior's variance comes back with each request
 _MOST = math.log(8.0)
+_NUM_RATIOS = 64
+_ENOUGH_RATIOS = 16
+_LATE_RATIO = 1.3  # until there are so many
 
 
 class Factors(NamedTuple):
@@ -32,32 +38,40 @@ class Factors(NamedTuple):
 
 
 class Correction:
-    """One cloud's. `tried` counts requests by way since the link last changed."""
+    """One cloud's, for one kind of request or for all."""
 
-    __slots__ = ("_factors", "_mean", "_spread", "tried")
+    __slots__ = ("_factors", "_mean", "_noise", "_num_learnt", "_ratios", "_spread")
 
     def __init__(self, like: "Correction | None" = None) -> None:
         self._mean = like._mean.copy() if like else np.zeros(len(_PRIOR))
         self._spread = like._spread + np.diag(_PRIOR * 0.1) if like else np.diag(_PRIOR)
+        self._noise = like._noise if like else _NOISE
         self._factors: Factors | None = None
-        self.tried: dict[Way, int] = dict.fromkeys(WAYS, 0)
+        self._ratios = Recent(_NUM_RATIOS, 1e9)
+        self._num_learnt = 0
 
     def learn(self, way: Way, network_ms: float, compute_ms: float, total_ms: float) -> None:
         """`network_ms` and `compute_ms` were expected, uncorrected, for as many tokens as there were."""
+        if way not in _AT:
+            return
         factors = self.factors()
         network, compute = network_ms * factors.network, compute_ms * factors.compute[way]
         expected = network + compute
-        if way not in _AT or not 0.0 < total_ms < math.inf or not 0.0 < expected < math.inf:
+        if not 0.0 < total_ms < math.inf or not 0.0 < expected < math.inf:
             return
-        self.tried[way] += 1
         share = np.zeros(len(_PRIOR))
         share[0] = share[_AT[way]] = compute / expected
         share[_NETWORK] = network / expected
         self._spread += np.diag(_PRIOR * _FORGETS)
         toward = self._spread @ share
-        doubt = float(share @ toward) + _NOISE
+        own_doubt = float(share @ toward)
+        doubt = own_doubt + self._noise
+        self._num_learnt += 1
+        self._ratios.add(total_ms / expected, float(self._num_learnt))
         surprise = math.log(total_ms / expected)
         surprise = min(max(surprise, -_WIDEST * math.sqrt(doubt)), _WIDEST * math.sqrt(doubt))
+        seen = min(max(surprise**2 - own_doubt, _LEAST_NOISE), _MOST_NOISE)
+        self._noise = _NOISE_KEEPS * self._noise + (1.0 - _NOISE_KEEPS) * seen
         self._mean = np.clip(self._mean + toward * (surprise / doubt), -_MOST, _MOST)
         self._spread -= np.outer(toward, toward) / doubt
         self._spread = np.minimum(
@@ -72,8 +86,13 @@ class Correction:
         self._spread[:, _NETWORK] = 0.0
         self._spread[_NETWORK, _NETWORK] = _PRIOR[_NETWORK]
         self._spread += np.diag(np.where(np.arange(len(_PRIOR)) < _NETWORK, _PRIOR * 0.05, 0.0))
-        self.tried = dict.fromkeys(WAYS, 0)
         self._factors = None
+
+    def late_ratio(self) -> float:
+        """A high quantile of the measured over the expected time, at least 1."""
+        if len(self._ratios) < _ENOUGH_RATIOS:
+            return _LATE_RATIO
+        return max(self._ratios.quantile(0.95) or 1.0, 1.0)
 
     def factors(self) -> Factors:
         if self._factors is None:

@@ -7,8 +7,9 @@ seconds of theirs.
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
+from htfi.scheduling.placement.choosing import cannot, choose, told, tried, why_not
 from htfi.scheduling.placement.config import PlacementConfig
 from htfi.scheduling.placement.correction import Correction
 from htfi.scheduling.placement.figures import (
@@ -22,27 +23,28 @@ from htfi.scheduling.placement.figures import (
     Priced,
     Way,
 )
+from htfi.scheduling.placement.holding import Terms, held, terms
 from htfi.scheduling.placement.live import CloudReport, Kind, LiveCloud, LiveEdge, LiveLink
-from htfi.scheduling.placement.pricing import Cost, Task, at_cloud, edge_alone, late_extra_ms, strain
+from htfi.scheduling.placement.pricing import Cost, Task, at_cloud, edge_alone, late_extra_ms, upload_ms
+from htfi.scheduling.placement.writing_times import EXACT_PLACES
 
 _DEFAULT = PlacementConfig()
-_RANK = {way: rank for rank, way in enumerate(Way)}
 _NUM_CACHED = 512
 _NUM_RECENT = 256
-_LATE_COMPUTE = 0.5  # of computing, what it may take more at a high quantile
-_STILL = 0.02  # ms: what is as small has not moved
 
 # Until a cloud has told its own: one core, int8, the shipped pair of models.
 CLOUD_PRIOR = CloudFigures(Plane(0.30, 0.07, 0.0, 0.056), prompt_ms=0.06, draft_ms=0.05, watts=5.0)
 EDGE_PRIOR = EdgeFigures(draft_ms=0.03, prompt_ms=0.007, watts=5.0)
 
 
-class _Terms(NamedTuple):
-    """What costs at a cloud depend on."""
+class Reckoned(NamedTuple):
+    """What was expected of a choice before correction, to learn from what came of it."""
 
-    link: LinkFigures
-    cloud: CloudFigures
-    edge: EdgeFigures
+    num_tokens: int
+    num_trips: float
+    upload_ms: float
+    prompt_ms: float
+    ms: float
 
 
 class Planner:
@@ -63,9 +65,11 @@ class Planner:
         self._edge = LiveEdge(edge_prior, config)
         self._kinds: dict[str, Kind] = {}
         self._corrections: dict[tuple[str, str], Correction] = {}
-        self._held: dict[str, _Terms] = {}
+        self._held: dict[str, Terms] = {}
+        self._curves: dict[str, tuple[float, ...]] = {}
         self._costs: OrderedDict[tuple[object, ...], list[Cost]] = OrderedDict()
-        self._recent: OrderedDict[tuple[object, ...], Cost] = OrderedDict()
+        self._reckoned: dict[tuple[str, Way], Reckoned] = {}  # of the request in hand
+        self._recent: OrderedDict[tuple[object, ...], Reckoned] = OrderedDict()
         self._spent_ms = 0.0
         self._explored_ms = 0.0
 
@@ -119,43 +123,65 @@ class Planner:
     def place(self, ask: Ask, clouds: Sequence[str]) -> Decision:
         """Where a request runs, among clouds that are connected. Every way is priced and returned."""
         edge = self._edge.figures()
-        kind = self._kinds.get(ask.kind)
-        num_tokens = self._num_expected(ask, kind)
-        curve = ask.curve or (kind or Kind(self._config.prior_rate)).curve(min(max(num_tokens, 1), 48))
+        kind = self._kind(ask.kind)
+        num_tokens = max(min(ask.num_expected or kind.num_tokens or ask.num_tokens, ask.num_tokens), 1)
+        curve = held(self._curves.get(ask.kind), ask.curve or kind.curve(EXACT_PLACES), 0.0)
+        self._curves[ask.kind] = curve
+        self._reckoned.clear()
+        priced = [
+            one for cloud in dict.fromkeys(clouds) for one in self._at(cloud, ask, num_tokens, curve, edge)
+        ]
         alone = self._alone(ask, num_tokens, edge)
-        priced: list[Priced] = []
-        for cloud in dict.fromkeys(clouds):
-            priced += self._at(cloud, ask, num_tokens, curve, edge)
-        priced.sort(key=_order)
-        usable = [one for one in priced if one.can_be]
-        if not usable:
-            why = "no cloud is connected" if not priced else _reasons(priced)
-            return Decision(alone, (alone, *priced), None, f"edge alone: {why}")
-        choice, words = self._choose(ask, usable, alone)
-        second = next((one for one in usable if one.cloud != choice.cloud), None)
-        self._spent_ms += choice.price_ms
-        everything = tuple(sorted((*priced, alone), key=_order))
-        return Decision(choice, everything, second, words)
+        decision = choose(ask.deadline_ms, priced, alone, self._can_draft)
+        if decision.choice.way is Way.EDGE_ONLY:
+            return decision
+        decision = self._tried(ask, decision)
+        self._spent_ms += decision.choice.price_ms
+        self._remember(decision.choice)
+        self._remember(decision.second)
+        return decision
 
     def learn(self, outcome: Outcome) -> None:
-        """What came of a choice. One that is not remembered, or ended without an answer, teaches nothing of times."""
-        kind = self._kinds.get(outcome.kind)
-        if kind is None:
-            kind = self._kinds[outcome.kind] = Kind(self._config.prior_rate)
-        kind.learn(outcome.num_tokens, outcome.num_drafted, outcome.num_stood, outcome.window)
-        cost = self._recent.pop(_mark(outcome), None)
-        live = self._links.get(outcome.cloud)
-        link = live.figures() if live else None
-        if cost is None or link is None or outcome.num_tokens < 1:
+        """What came of a choice, or of its second. One that is not remembered teaches nothing of times."""
+        self._kind(outcome.kind).learn(
+            outcome.num_tokens, outcome.num_drafted, outcome.num_stood, outcome.window
+        )
+        reckoned = self._recent.pop(_mark(outcome), None)
+        figures, link = self._figures(outcome.cloud)
+        if reckoned is None or link is None or outcome.num_tokens < 1:
             return
-        cloud = self._clouds.get(outcome.cloud)
-        figures = cloud.figures() if cloud else self._cloud_prior
         # both parts grow with the tokens that there were, but for the prompt and the first trip
-        grows = (max(outcome.num_tokens, 1) - 1) / max(cost.num_tokens - 1, 1)
-        compute = cost.prompt_ms + (cost.compute_ms - cost.prompt_ms) * grows
-        travel = figures.queue_ms + cost.upload_ms + (1.0 + (cost.num_trips - 1.0) * grows) * link.rtt_ms
+        grows = max(outcome.num_tokens - 1, 1) / max(reckoned.num_tokens - 1, 1)
+        compute_ms = reckoned.prompt_ms + reckoned.ms * grows
+        num_trips = 1.0 + (reckoned.num_trips - 1.0) * grows
+        travel_ms = figures.queue_ms + reckoned.upload_ms + num_trips * link.rtt_ms
         for correction in self._both(outcome.cloud, outcome.kind):
-            correction.learn(outcome.way, travel, compute, outcome.total_ms)
+            correction.learn(outcome.way, travel_ms, compute_ms, outcome.total_ms)
+
+    def _tried(self, ask: Ask, decision: Decision) -> Decision:
+        """The decision, or a way instead that may be cheaper as far as is known: what that may cost is bounded."""
+        best, config = decision.choice, self._config
+        best_own = self._both(best.cloud, ask.kind)[1]
+        allowed_ms = config.explore_share * self._spent_ms + config.explore_first * best.price_ms
+        for one in decision.priced:
+            if not one.can_be or one is best or one.way is Way.EDGE_ONLY or one.late_ms > ask.deadline_ms:
+                continue
+            if one.cloud == best.cloud:
+                doubt = best_own.doubt_between(one.way, best.way)
+            else:
+                doubt = self._both(one.cloud, ask.kind)[1].factors().doubt[one.way]
+            extra_ms = one.price_ms - best.price_ms
+            may_gain_ms = one.compute_ms * (1.0 - math.exp(-doubt))
+            if may_gain_ms > extra_ms and self._explored_ms + extra_ms <= allowed_ms:
+                self._explored_ms += max(extra_ms, 0.0)
+                return tried(decision, one)
+        return decision
+
+    def _kind(self, kind: str) -> Kind:
+        known = self._kinds.get(kind)
+        if known is None:
+            known = self._kinds[kind] = Kind(self._config.prior_rate)
+        return known
 
     def _both(self, cloud: str, kind: str) -> tuple[Correction, Correction]:
         general = self._corrections.get((cloud, ""))
@@ -166,59 +192,53 @@ class Planner:
             own = self._corrections[cloud, f"={kind}"] = Correction(general)
         return general, own
 
-    def _num_expected(self, ask: Ask, kind: Kind | None) -> int:
-        usual = ask.num_expected or (kind.num_tokens if kind else None) or ask.num_tokens
-        return max(min(usual, ask.num_tokens), 1)
-
     def _alone(self, ask: Ask, num_tokens: int, edge: EdgeFigures) -> Priced:
         if not self._can_draft:
-            return Priced(
-                "", Way.EDGE_ONLY, 0, 0, math.inf, math.inf, math.inf, 0.0, 0.0, 0.0, False, "no draft here"
-            )
+            return cannot("", Way.EDGE_ONLY, "no draft is here")
         cost = edge_alone(Task(num_tokens, ask.num_prompt, ask.num_prompt, ()), edge, self._config)
-        price = cost.compute_ms + cost.strain_ms + cost.joules * self._config.ms_per_joule
+        price = cost.ms + cost.strain_ms + cost.joules * self._config.ms_per_joule
         words = "provisional: no target sees it"
-        return Priced(
-            "", Way.EDGE_ONLY, 0, 0, cost.compute_ms, cost.compute_ms, price, cost.joules, 0.0, cost.compute_ms,
-            False, words,
-        )  # fmt: skip
+        return Priced("", cost.way, 0, 0, cost.ms, cost.ms, price, cost.joules, 0.0, cost.ms, True, words)
 
     def _at(
         self, cloud: str, ask: Ask, num_tokens: int, curve: tuple[float, ...], edge: EdgeFigures
     ) -> list[Priced]:
-        live = self._clouds.get(cloud)
-        figures = live.figures() if live else self._cloud_prior
-        link = self._links.get(cloud)
-        now = link.figures() if link else None
-        forbidden = _forbidden(cloud, ask, now, figures)
-        if now is None or (forbidden and not ask.residency <= figures.residency):
-            return [_cannot(cloud, way, forbidden) for way in Way if way is not Way.EDGE_ONLY]
-        terms = _terms(now, figures, edge, self._config)
-        terms = self._held[cloud] = _held(self._held.get(cloud), terms, self._config.moved)
+        config = self._config
+        figures, link = self._figures(cloud)
+        forbidden = why_not(cloud, ask, link, figures)
+        if link is None:
+            return [cannot(cloud, way, forbidden) for way in Way if way is not Way.EDGE_ONLY]
+        now = self._held[cloud] = held(
+            self._held.get(cloud), terms(link, figures, edge, config), config.moved
+        )
         num_prompt = max(ask.num_prompt - ask.num_known.get(cloud, 0), 0)
-        task = Task(num_tokens, num_prompt, ask.num_prompt, curve)
-        costs = self._costed(task, terms)
-        correction = self._corrections.get((cloud, f"={ask.kind}")) or self._corrections.get((cloud, ""))
-        if correction is None:
-            correction = self._both(cloud, ask.kind)[1]
-        factors = correction.factors()
+        task = Task(num_tokens, _rounded(num_prompt), _rounded(ask.num_prompt), curve)
+        prompt_ms, upload = num_prompt * figures.prompt_ms, upload_ms(num_prompt, link)
+        correction = self._both(cloud, ask.kind)[1]
+        factors, late_ratio = correction.factors(), correction.late_ratio()
         priced: list[Priced] = []
-        for cost in costs:
-            compute = cost.compute_ms * factors.compute[cost.way]
-            expected = (
-                cost.num_trips * now.rtt_ms + figures.queue_ms + cost.upload_ms
-            ) * factors.network + compute
-            price = expected + cost.strain_ms + cost.joules * self._config.ms_per_joule
-            late = expected + late_extra_ms(cost, now, figures) + compute * _LATE_COMPUTE
-            one = Priced(
-                cloud, cost.way, cost.window, cost.in_flight, expected, late, price, cost.joules, cost.num_trips,
-                compute, not forbidden, forbidden or _told(cost, now),
+        for cost in self._costed(task, now):
+            self._reckoned[cloud, cost.way] = Reckoned(
+                cost.num_tokens, cost.num_trips, upload, prompt_ms, cost.ms
+            )
+            compute_ms = (prompt_ms + cost.ms) * factors.compute[cost.way]
+            travel_ms = (cost.num_trips * link.rtt_ms + figures.queue_ms + upload) * factors.network
+            expected_ms = travel_ms + compute_ms
+            late_ms = max(expected_ms * late_ratio, expected_ms + late_extra_ms(cost, link, figures))
+            price = expected_ms + cost.strain_ms + cost.joules * config.ms_per_joule
+            priced.append(
+                Priced(
+                    cloud, cost.way, cost.window, cost.in_flight, expected_ms, late_ms, price, cost.joules,
+                    cost.num_trips, compute_ms, not forbidden, forbidden or told(cost, link),
+                )
             )  # fmt: skip
-            self._remember(one, cost)
-            priced.append(one)
         return priced
 
-    def _costed(self, task: Task, terms: _Terms) -> list[Cost]:
+    def _figures(self, cloud: str) -> tuple[CloudFigures, LinkFigures | None]:
+        live, link = self._clouds.get(cloud), self._links.get(cloud)
+        return live.figures() if live else self._cloud_prior, link.figures() if link else None
+
+    def _costed(self, task: Task, terms: Terms) -> list[Cost]:
         key = (task, terms)
         costs = self._costs.get(key)
         if costs is None:
@@ -230,108 +250,20 @@ class Planner:
             self._costs.move_to_end(key)
         return costs
 
-    def _remember(self, one: Priced, cost: Cost) -> None:
+    def _remember(self, one: Priced | None) -> None:
+        cost = self._reckoned.get((one.cloud, one.way)) if one else None
+        if one is None or cost is None:
+            return
         self._recent[_mark(one)] = cost
         if len(self._recent) > _NUM_RECENT:
             self._recent.popitem(last=False)
-
-    def _choose(self, ask: Ask, usable: list[Priced], alone: Priced) -> tuple[Priced, str]:
-        safe = [one for one in usable if one.late_ms <= ask.deadline_ms]
-        likely = safe or [one for one in usable if one.expected_ms <= ask.deadline_ms]
-        if not likely:
-            soonest = min(usable, key=lambda one: (one.expected_ms, _RANK[one.way], one.cloud))
-            needs = f"needs {soonest.expected_ms:.0f} ms of {ask.deadline_ms:.0f}"
-            words = f"{soonest.way.value} at {soonest.cloud} {needs}"
-            if not self._can_draft:
-                return soonest, f"late: {words}"
-            return alone, f"edge alone: {words}"
-        best = likely[0]
-        tried = self._worth_trying(ask, likely, best) if safe else None
-        if tried is not None:
-            self._explored_ms += max(tried.price_ms - best.price_ms, 0.0)
-            return tried, f"tried, as it may be cheaper than {best.way.value} ({tried.words})"
-        return best, f"{'' if safe else 'may be late: '}cheapest of {len(usable)}: {best.words}"
-
-    def _worth_trying(self, ask: Ask, likely: list[Priced], best: Priced) -> Priced | None:
-        """A way that was hardly tried and may be cheaper than the best, if the budget of trying allows."""
-        config = self._config
-        for one in likely[1:]:
-            own = self._corrections.get((one.cloud, f"={ask.kind}"))
-            if own is None or own.tried[one.way] >= config.tries:
-                continue
-            doubt = (
-                own.factors().doubt[one.way]
-                if one.cloud != best.cloud
-                else own.doubt_between(one.way, best.way)
-            )
-            low = one.price_ms - one.compute_ms * (1.0 - math.exp(-doubt))
-            extra = one.price_ms - best.price_ms
-            allowed = config.explore_share * self._spent_ms + config.explore_first * best.price_ms
-            if low < best.price_ms and self._explored_ms + extra <= allowed:
-                return one
-        return None
 
 
 def _mark(one: Priced | Outcome) -> tuple[object, ...]:
     return one.cloud, one.way, one.window, one.in_flight, one.expected_ms
 
 
-def _order(one: Priced) -> tuple[bool, float, int, str]:
-    return not one.can_be, one.price_ms, _RANK[one.way], one.cloud
-
-
-def _forbidden(cloud: str, ask: Ask, link: LinkFigures | None, figures: CloudFigures) -> str:
-    if not ask.residency <= figures.residency:
-        missing = ", ".join(sorted(ask.residency - figures.residency))
-        return f"data may not leave for {cloud}: {missing}"
-    if link is None:
-        return f"the link to {cloud} was not measured yet"
-    if figures.is_ill:
-        return f"{cloud} is ill"
-    if link.is_suspect:
-        return f"the link to {cloud} is suspect"
-    return ""
-
-
-def _cannot(cloud: str, way: Way, words: str) -> Priced:
-    return Priced(cloud, way, 0, 0, math.inf, math.inf, math.inf, 0.0, 0.0, 0.0, False, words)
-
-
-def _reasons(priced: list[Priced]) -> str:
-    return "; ".join(dict.fromkeys(one.words for one in priced))
-
-
-def _terms(link: LinkFigures, cloud: CloudFigures, edge: EdgeFigures, config: PlacementConfig) -> _Terms:
-    """Without what costs do not depend on, so that this may move as it likes."""
-    return _Terms(
-        LinkFigures(link.rtt_ms, link.rtt_ms, 0.0, link.bytes_per_s),
-        cloud._replace(queue_late_ms=0.0, residency=frozenset[str](), is_ill=False),
-        edge._replace(throttle=round(strain(edge, config), 1), temperature_c=None, load=0.0),
-    )
-
-
-def _told(cost: Cost, link: LinkFigures) -> str:
-    windows = ""
-    if cost.way is Way.FLIGHT:
-        windows = f", {cost.in_flight} windows of {cost.window}"
-    elif cost.window:
-        windows = f", windows of {cost.window}"
-    return f"{cost.way.value}{windows}; RTT {link.rtt_ms:.1f} ms × {cost.num_trips:.1f}"
-
-
-def _held(held: _Terms | None, now: _Terms, moved: float) -> _Terms:
-    """The terms that prices were reckoned with, until one has moved from them: so that prices need no reckoning."""
-    return held if held is not None and _is_near(held, now, moved) else now
-
-
-def _is_near(one: tuple[object, ...], other: tuple[object, ...], moved: float) -> bool:
-    for a, b in zip(one, other, strict=True):
-        if isinstance(a, tuple) and isinstance(b, tuple):
-            if not _is_near(cast(tuple[object, ...], a), cast(tuple[object, ...], b), moved):
-                return False
-        elif isinstance(a, float | int) and isinstance(b, float | int):
-            if abs(a - b) > moved * max(abs(a), abs(b)) + _STILL:
-                return False
-        elif a != b:
-            return False
-    return True
+def _rounded(num_tokens: int) -> int:
+    """Prompts of nearly one length count as one where only the edge's head start depends on it."""
+    step = max(1 << max(num_tokens.bit_length() - 4, 0), 1)
+    return num_tokens // step * step

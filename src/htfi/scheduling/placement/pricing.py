@@ -30,18 +30,20 @@ class Task(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """Expected ms of one way, beside its `num_trips` round trips and the cloud's queue, which are measured."""
+    """What one way is expected to take beside its round trips, the prompt, its upload and the queue.
+
+    `ms` of drafting and verifying on the way of an answer of `num_tokens`; `strain_ms` is the price of a device that
+    had better be spared. The edge alone reads its prompt within `ms`.
+    """
 
     way: Way
     window: int
     in_flight: int
     num_trips: float
-    upload_ms: float
-    compute_ms: float
+    ms: float
     joules: float
     strain_ms: float
     num_tokens: int
-    prompt_ms: float  # of compute_ms
 
 
 def strain(edge: EdgeFigures, config: PlacementConfig) -> float:
@@ -54,11 +56,15 @@ def strain(edge: EdgeFigures, config: PlacementConfig) -> float:
 
 def edge_alone(task: Task, edge: EdgeFigures, config: PlacementConfig) -> Cost:
     """The draft writes. Provisional: no target has seen it."""
-    prompt_ms = task.num_prompt_edge * edge.prompt_ms
-    ms = prompt_ms + task.num_tokens * edge.draft_ms
-    joules = ms * edge.watts / 1e3
+    ms = task.num_prompt_edge * edge.prompt_ms + task.num_tokens * edge.draft_ms
     spared = strain(edge, config) * config.strain_ms_per_ms * ms
-    return Cost(Way.EDGE_ONLY, 0, 0, 0.0, 0.0, ms, joules, spared, task.num_tokens, prompt_ms)
+    return Cost(Way.EDGE_ONLY, 0, 0, 0.0, ms, ms * edge.watts / 1e3, spared, task.num_tokens)
+
+
+def upload_ms(num_prompt: int, link: LinkFigures) -> float:
+    if not link.bytes_per_s:
+        return 0.0
+    return (_FRAME_BYTES + _TOKEN_BYTES * num_prompt) / link.bytes_per_s * 1e3
 
 
 def late_extra_ms(cost: Cost, link: LinkFigures, cloud: CloudFigures) -> float:
@@ -76,27 +82,12 @@ def at_cloud(
     pass_ms = [cloud.plane.ms(rows, 1.0 + g) for g in range(widest + 1)]
     watts = cloud.watts / rows  # a pass is shared
     prompt_ms = task.num_prompt * cloud.prompt_ms
-    upload_bytes = _FRAME_BYTES + _TOKEN_BYTES * task.num_prompt
-    upload_ms = upload_bytes / link.bytes_per_s * 1e3 if link.bytes_per_s else 0.0
     spare = strain(edge, config) if edge else 0.0
 
     def cost(way: Way, window: int, in_flight: int, trips: float, spent: Spent) -> Cost:
-        computing = spent.ms + prompt_ms
-        drafted_ms = spent.edge_ms
-        joules = (computing * watts + drafted_ms * (edge.watts if edge else 0.0)) / 1e3
-        spared = spare * config.strain_ms_per_ms * drafted_ms
-        return Cost(
-            way,
-            window,
-            in_flight,
-            trips,
-            upload_ms,
-            computing,
-            joules,
-            spared,
-            task.num_tokens,
-            prompt_ms,
-        )
+        joules = ((spent.ms + prompt_ms) * watts + spent.edge_ms * (edge.watts if edge else 0.0)) / 1e3
+        spared = spare * config.strain_ms_per_ms * spent.edge_ms
+        return Cost(way, window, in_flight, trips, spent.ms, joules, spared, task.num_tokens)
 
     n = task.num_tokens
     costs = [cost(Way.CLOUD_PLAIN, 0, 0, 1.0, Spent((n - 1) * pass_ms[0], n - 1.0, 0.0))]
@@ -104,8 +95,7 @@ def at_cloud(
         return costs
 
     def priced(one: Cost) -> float:
-        travelling = one.num_trips * link.rtt_ms
-        return travelling + one.compute_ms + one.strain_ms + one.joules * config.ms_per_joule
+        return one.num_trips * link.rtt_ms + one.ms + one.strain_ms + one.joules * config.ms_per_joule
 
     if cloud.draft_ms is not None:
         beside: dict[int, Cost] = {}
@@ -121,16 +111,17 @@ def at_cloud(
         locked: dict[int, Cost] = {}
         flying: dict[int, Cost] = {}
         # the edge reads its prompt and drafts while the request travels and the cloud reads
-        lead_ms = task.num_prompt_edge * edge.prompt_ms - cloud.queue_ms - upload_ms - prompt_ms
+        lead_ms = task.num_prompt_edge * edge.prompt_ms - cloud.queue_ms - prompt_ms
 
         def in_turn(window: int) -> float:
             # the first window travels with the prompt, so a round is a trip and there is none beside them
-            spent = rounds_in_turn(n, window, task.curve, edge.draft_ms, pass_ms)
+            spent = rounds_in_turn(n, window, task.curve, edge.draft_ms + config.frame_ms / window, pass_ms)
             locked[window] = cost(Way.LOCKSTEP, window, 1, spent.rounds, spent)
             return priced(locked[window])
 
         def ahead(window: int) -> float:
-            cover = covering(window, link.rtt_ms, edge.draft_ms, pass_ms[min(window, widest)])
+            draft_ms = edge.draft_ms + config.frame_ms / window
+            cover = covering(window, link.rtt_ms, draft_ms, pass_ms[min(window, widest)])
             most = max(min(config.max_in_flight, cloud.num_in_flight), 1)
             choices = {min(cover, most)}
             if spare > 0.0:  # windows that may be thrown away cost a device that is to be spared
@@ -138,7 +129,7 @@ def at_cloud(
             best: Cost | None = None
             for in_flight in sorted(choices):
                 spent = windows_in_flight(
-                    n, window, in_flight, task.curve, link.rtt_ms, edge.draft_ms, pass_ms, lead_ms
+                    n, window, in_flight, task.curve, link.rtt_ms, draft_ms, pass_ms, lead_ms
                 )
                 one = cost(Way.FLIGHT, window, in_flight, 1.0, spent)
                 if best is None or priced(one) < priced(best):
