@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -72,3 +74,29 @@ def test_another_weather_counts_its_bytes_anew() -> None:
     course.enter(Weather(corrupts_at_byte=3))
     ((_, part),) = course.pieces(0.0, bytes(10))
     assert [k for k, byte in enumerate(part) if byte] == [3]
+
+
+@pytest.mark.parametrize(
+    ("jitter", "mean_ms", "std_ms"),
+    [
+        (Jitter.EXPONENTIAL, 5 + 3, 3.0),
+        (Jitter.NORMAL, 5 + 3 * 0.1045, 2.708),  # cut at 5/3 standard deviations below
+    ],
+)
+def test_jitter_has_the_mean_and_spread_that_were_asked_for(
+    jitter: Jitter, mean_ms: float, std_ms: float
+) -> None:
+    weather = Weather(rtt_ms=10, jitter_ms=3, jitter=jitter)
+    num = 4000
+    late_ms = np.array(
+        [
+            1e3 * (due_s - now_s)
+            for seed in range(num)
+            for now_s in (1.0,)
+            for due_s, _ in Course(Way.UP, Lane(), (seed,), weather).pieces(now_s, b"x")
+        ]
+    )
+    assert late_ms.min() >= (5 if jitter is Jitter.EXPONENTIAL else 0)
+    # one honest seed set in some 10,000 would fail: four standard errors, and 6 per cent for the spread
+    assert abs(late_ms.mean() - mean_ms) < 4 * std_ms / num**0.5
+    assert abs(late_ms.std() / std_ms - 1) < 0.1
