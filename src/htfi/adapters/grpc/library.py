@@ -7,13 +7,16 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
-# C core reads it once, when it is loaded; a user's own setting stands.
+# C core logs to stderr, and reads this once, when it is loaded. A user's own setting stands.
 _VERBOSITY = "GRPC_VERBOSITY"
 _is_quieted = _VERBOSITY not in os.environ
 if _is_quieted:
     os.environ[_VERBOSITY] = "NONE"
 import grpc  # noqa: E402
 from grpc import aio  # noqa: E402
+
+if _is_quieted:
+    del os.environ[_VERBOSITY]
 
 from htfi.adapters.grpc.config import Options  # noqa: E402
 
