@@ -22,6 +22,7 @@ from htfi.scheduling.health.messages import (
     Witness,
     decode,
     encode,
+    proper,
 )
 from htfi.scheduling.health.watch import Watch
 
@@ -90,6 +91,26 @@ def test_no_message_breaks_a_watch_and_what_it_says_after_is_readable(told: list
         now_s = index * 0.02
         for _, body in (*watch.heard("north", encode(message), now_s), *watch.tick(now_s)):
             decode(body)
+
+
+@given(
+    st.lists(st.floats(), min_size=11, max_size=11),
+    st.lists(st.integers(), min_size=3, max_size=3),
+    st.booleans(),
+)
+def test_whatever_a_sensor_says_peers_can_read_it(
+    told: list[float], counted: list[int], is_draining: bool
+) -> None:
+    a, b, c, d, e, f, g, h, i, j, k = (np.float64(each) for each in told)
+    queue, num_rows, progress = counted
+    broken = Vitals(queue, a, num_rows, b, c, d, (e, f, g, h), i, progress, j, k, a, is_draining)
+    beat = Beat(1, 0, 0, 1, 0, Standing.ALIVE, proper(broken), ())
+    assert decode(encode(beat)) == beat
+
+
+@given(vitals)
+def test_proper_vitals_stay_as_they_are(each: Vitals) -> None:
+    assert proper(each) == each
 
 
 def _refusal(watch: Watch, body: bytes) -> str | None:

@@ -3,6 +3,7 @@
 A body is a version byte and a tagged MessagePack array. All times are durations, so that no two clocks need agree.
 """
 
+import math
 from enum import IntEnum
 from typing import Annotated
 
@@ -17,10 +18,12 @@ MAX_CLAIMS = 17  # config.num_claims, and one that goes round
 MAX_NAME = 64  # characters
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME)]
-Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 48)]
+MAX_COUNT = 1 << 48
+Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
 MAX_INCARNATION = 1 << 40
 Incarnation = Annotated[int, msgspec.Meta(ge=0, le=MAX_INCARNATION)]
-Positive = Annotated[float, msgspec.Meta(ge=0.0, le=1e9)]
+MAX_FIGURE = 1e9
+Positive = Annotated[float, msgspec.Meta(ge=0.0, le=MAX_FIGURE)]
 
 
 class Standing(IntEnum):
@@ -125,6 +128,40 @@ class Release(msgspec.Struct, array_like=True, tag=6, frozen=True, gc=False):
 Message = Beat | Probe | Witness | Ask | Grant | Release
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Message)
+
+
+def proper(vitals: Vitals) -> Vitals:
+    """Vitals that any peer reads: plain numbers within their bounds; what is none counts as unknown.
+
+    A node that a broken sensor made say what peers refuse would seem silent to them.
+    """
+    fixed, per_row, per_token, per_cell = vitals.verify_ms
+    temperature_c = vitals.temperature_c
+    if temperature_c is not None:
+        temperature_c = float(temperature_c) if math.isfinite(temperature_c) else None
+    return Vitals(
+        _whole(vitals.queue),
+        _figure(vitals.queue_ms),
+        _whole(vitals.num_rows),
+        _figure(vitals.step_p50_ms),
+        _figure(vitals.step_p95_ms),
+        _figure(vitals.prompt_ms_per_token),
+        (_figure(fixed), _figure(per_row), _figure(per_token), _figure(per_cell)),
+        _figure(vitals.draft_ms_per_token),
+        _whole(vitals.progress),
+        temperature_c,
+        _figure(vitals.throttle_share, 1.0),
+        _figure(vitals.power_w),
+        bool(vitals.is_draining),
+    )
+
+
+def _figure(value: float, most: float = MAX_FIGURE) -> float:
+    return float(min(value, most)) if value >= 0.0 else 0.0
+
+
+def _whole(value: int) -> int:
+    return int(min(max(value, 0), MAX_COUNT))
 
 
 def encode(message: Message) -> bytes:

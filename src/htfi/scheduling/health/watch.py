@@ -32,6 +32,7 @@ from htfi.scheduling.health.messages import (
     Witness,
     decode,
     encode,
+    proper,
 )
 from htfi.scheduling.health.roles import Roles
 from htfi.scheduling.health.verdict import figures_of, verdict
@@ -40,7 +41,7 @@ _NUM_CHANGES = 1_024  # kept for a shell that does not drain them
 
 
 class Change(NamedTuple):
-    """A line for `PeerChange`, which the shell stamps. `what`: a state, 'joined', 'reconnect', 'leads', 'follows'."""
+    """What a `PeerChange` tells, but for the time: a state, 'joined', 'reconnect', 'refused', 'leads', 'follows'."""
 
     peer: str
     what: str
@@ -60,7 +61,8 @@ class Watch:
         self._contacts: dict[str, Contact] = {}
         self._doubts: dict[str, doubts.Doubt] = {}
         self._members = membership.Members(Claim(node, 0, Standing.ALIVE), {})
-        self._vitals = Vitals()
+        self._reported: Vitals = Vitals()
+        self._vitals: Vitals = self._reported
         self._illness = Illness()
         self._judged_s = now_s
         self._roles = Roles(node, self._life, config, now_s)
@@ -72,6 +74,9 @@ class Watch:
     def opened(self, peer: str, stream: str, now_s: float) -> None:
         """A stream to the peer stands. The next tick sends the first beat over it."""
         self._run(now_s)
+        if not 0 < len(peer) <= MAX_NAME:
+            self._note(peer[:MAX_NAME], "refused", f"a name of {len(peer)} characters is not watched over")
+            return
         before = self._contacts.get(peer)
         if before is None:
             # A random first number, so that an echo meant for another life of this node fits nothing.
@@ -142,7 +147,8 @@ class Watch:
 
     def report(self, vitals: Vitals) -> None:
         """This node's own vitals, to ride on its beats."""
-        self._vitals = vitals
+        if vitals is not self._reported:
+            self._reported, self._vitals = vitals, proper(vitals)
 
     def seek(self, role: str) -> None:
         """Try to lead a role from now on. Raises: InvalidInput where no voters are named."""
