@@ -4,7 +4,7 @@ The linked author owns one. Whether a cloud is well is not judged here: health s
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from htfi.decoding.link.frames import (
@@ -190,10 +190,19 @@ class Clouds:
                 known.popitem(last=False)
             self._send_from(cloud, name, parts[name], 0)
 
+    def forget_parts(self, cloud: Cloud, names: Iterable[bytes]) -> None:
+        """Send them anew when they are next needed."""
+        for name in names:
+            self._known[cloud.node][1].pop(name, None)
+
     def send_again(self, cloud: Cloud, need: Need, data: bytes) -> None:
         """What a cloud lacks of a part."""
         if 0 <= need.offset < len(data):
             self._send_from(cloud, need.name, data, need.offset)
+
+    def overdue(self, before_s: float) -> list[Cloud]:
+        """Those that came up before then and have not said who they are."""
+        return [cloud for cloud in self if cloud.is_greeting and cloud.up_s < before_s]
 
     def flush(self) -> None:
         for cloud in self._streams.values():

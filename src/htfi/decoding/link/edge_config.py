@@ -12,7 +12,7 @@ class EdgeConfig:
 
     A request goes on alone `margin_ms` before its deadline, less what its draft is expected to take: at first
     `draft_ms` a token. One that lost its cloud, where no other is usable, waits `patience_ms` for one to come back;
-    one that finds a cloud in its greeting waits `greeting_ms`.
+    one that finds a cloud in its greeting waits `greeting_ms`. A cloud that takes four times as long is dialled anew.
     A second cloud is asked after `hedge_ms`; 0 takes the time that the plan calls late, `hedges` = false asks none.
     A cloud that has said nothing of a request for `quiet_ms` is asked again, and again after twice as long: a frame
     that was spoilt on its way may have been lost.

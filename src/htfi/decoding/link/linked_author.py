@@ -32,6 +32,7 @@ _TOLD = {
     Lead.FLIGHT: ("flight", "in flight"),
 }
 _MOST_HEARD = 512  # arrivals between two looks at what is to be done
+_GREETINGS = 4  # times what a request waits for a greeting, the cloud has for it
 _LEAST_WAIT_S = 1e-4
 
 
@@ -206,10 +207,12 @@ class LinkedAuthor:
         return bool(wanting or num_sent)
 
     def _weather(self) -> Weather:
-        usable = set(self._usable())
+        now_s, usable = self._clock(), set(self._usable())
+        for cloud in self._clouds.overdue(now_s - _GREETINGS * self.config.greeting_ms / 1e3):
+            self._ways.end(cloud, "it has not said who it is")
         standing = [cloud for cloud in self._clouds if cloud.is_open and cloud.node in usable]
         return Weather(
-            self._clock(),
+            now_s,
             list(dict.fromkeys(cloud.node for cloud in standing)),
             list(dict.fromkeys(cloud.node for cloud in standing if not cloud.is_draining)),
             any(cloud.is_greeting and cloud.node in usable for cloud in self._clouds),

@@ -17,6 +17,7 @@ from htfi.domain.errors import InvalidInput
 
 Report = Callable[[str, str, str], None]
 _MOST_OPENED = 64  # times that one request is opened, whatever happens
+_RETRY_MS = 10.0  # doubled with each opening, where a cloud does not say when to ask again
 _WORDS = 200  # characters of a peer's that are passed on
 
 
@@ -65,9 +66,7 @@ class Ways:
         try:
             frame = decode(body)
         except InvalidInput as error:
-            self._tell_refused(cloud, str(error))
-            self._clouds.drop(cloud, str(error))
-            self._down(cloud.stream)
+            self.end(cloud, str(error))
             return
         self._clouds.traffic.note_received(frame, len(body))
         match frame:
@@ -109,6 +108,12 @@ class Ways:
             case Took.WRONG:
                 self._wrong(cloud, f"{Took.WRONG.value}: are its weights what it says?")
 
+    def end(self, cloud: Cloud, words: str) -> None:
+        """End a stream that is of no use; the next one may be."""
+        self._tell_refused(cloud, words)
+        self._clouds.drop(cloud, words)
+        self._down(cloud.stream)
+
     def _wrong(self, cloud: Cloud, words: str) -> None:
         self._tell_refused(cloud, words)
         self._clouds.contradicted(cloud, words)
@@ -143,10 +148,11 @@ class Ways:
             cloud.is_draining = True
         elif frame.why == Why.CANNOT:
             pursuit.refusal = words or "the target cannot answer it"
-        elif frame.why in (Why.BUSY, Why.STALE) and frame.retry_ms >= 0:
-            pursuit.barred[cloud.node] = self._clock() + max(frame.retry_ms, 1) / 1e3
-        else:
+        elif frame.why == Why.RESIDENCY:
             pursuit.barred[cloud.node] = math.inf
+        else:
+            wait_ms = frame.retry_ms if frame.retry_ms >= 0 else _RETRY_MS * 2 ** min(pursuit.num_opened, 8)
+            pursuit.barred[cloud.node] = self._clock() + max(wait_ms, 1.0) / 1e3
         self._report(cloud.node, "stale" if frame.why == Why.STALE else "refused", words)
 
     def _needed(self, cloud: Cloud, need: Need) -> None:
@@ -215,6 +221,8 @@ class Ways:
             if cloud is not None and now_s >= pursuit.quiet_until_s(way, self._config.quiet_ms):
                 way.heard_s, way.epoch = now_s, pursuit.next_epoch()
                 way.num_asked_again += 1
+                if way.first_s == math.inf:  # parts, or what it said to lack, may be what was lost
+                    self._clouds.forget_parts(cloud, pursuit.sent.parts)
                 self._send_open(cloud, pursuit, way)
 
     def send_windows(self, pursuit: Pursuit) -> int:
