@@ -142,7 +142,7 @@ def open_cloud(
             listen=node.address,
             peers={other: address for other, address in cluster.clouds.items() if other != name},
             watcher=watch,
-            trouble=lambda peer, words: watch.note(peer, "refused", words),
+            trouble=watch.troubled,
         )
         closing.callback(transport.close)
         host, _ = split_address(node.address, name)

@@ -120,7 +120,7 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
             dice=Dice(PCG64(int.from_bytes(os.urandom(8), "little"))),
             peers=cluster.clouds,
             watcher=watch,
-            trouble=lambda peer, words: watch.note(peer, "refused", words),
+            trouble=watch.troubled,
         )
         closing.callback(transport.close)
         places = PlannedPlaces(Planner(settings.placement), watch)

@@ -87,6 +87,11 @@ class NodeWatch:
         self._tell()
         return sent
 
+    def troubled(self, node: str, words: str) -> None:
+        """Why a node cannot be dialled; empty words: it can again, which its stream will tell."""
+        if words:
+            self.note(node, "refused", words)
+
     # What others ask, from any thread.
 
     def note(self, peer: str, what: str, words: str) -> None:

@@ -20,7 +20,18 @@ def command(rtt: str, jitter: float, runs: int) -> None:
         for rtt_ms in map(float, rtt.split(",")):
             found = measure(bench, rtt_ms, jitter, runs, lambda: None)
             for kind, of in found.items():
-                print(rtt_ms, kind, " ".join(f"{m.value}:{median(r[m].total_ms for r in of):.1f}/{median(r[m].first_ms for r in of):.1f}" for m in of[0]),
-                  "unlike", sum(r[m].tokens != r[Manner.PLAIN].tokens for r in of for m in r), "n", median(len(r[Manner.PLAIN].tokens) for r in of), [r[Manner.PLANNED].chosen for r in of])
-                d=edge.places.newest
+                print(
+                    rtt_ms,
+                    kind,
+                    " ".join(
+                        f"{m.value}:{median(r[m].total_ms for r in of):.1f}/{median(r[m].first_ms for r in of):.1f}"
+                        for m in of[0]
+                    ),
+                    "unlike",
+                    sum(r[m].tokens != r[Manner.PLAIN].tokens for r in of for m in r),
+                    "n",
+                    median(len(r[Manner.PLAIN].tokens) for r in of),
+                    [r[Manner.PLANNED].chosen for r in of],
+                )
+                d = edge.places.newest
         print(edge.author.traffic)

@@ -105,6 +105,8 @@ def _end(process: "subprocess.Popen[str]") -> None:
 
 
 def _htfi(*arguments: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "htfi", *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "htfi", *arguments], capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise DependencyUnavailable(f"htfi {arguments[0]}: {done.stderr.strip()}")

@@ -1,0 +1,140 @@
+"""Many edges on one cloud: how much more it verifies than for one, and whether each gets its share.
+
+`htfi bench link` runs it as a process of its own, `python -m htfi.apps.bench.link_fleet`; an edge here is a thread with
+its own certificate, connection, draft and author.
+"""
+
+import json
+import sys
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+
+from htfi.apps.bench.decode_process import say
+from htfi.apps.bench.decode_prompts import kinds, request
+from htfi.decoding.vocabulary import Vocabulary
+from htfi.domain.errors import DependencyUnavailable
+from htfi.domain.writing import Writing
+from htfi.wiring.edge import Edge, open_edge
+from htfi.wiring.node_settings import with_edge
+from htfi.wiring.settings import load_settings
+
+PATIENT_MS = 60_000.0
+NUM_SEEDS = 8  # answers to one prompt, as of an ensemble
+_START_S = 60.0
+
+
+class Share(NamedTuple):
+    """What one edge got: tokens of answers within the time, and how long its answers took."""
+
+    num_tokens: int
+    num_answers: int
+    p50_ms: float
+    p95_ms: float
+
+
+class Fleet(NamedTuple):
+    """`tokens_per_s` of all together; `unfairness`: the worst edge's p95 over the median edge's."""
+
+    shares: list[Share]
+    tokens_per_s: float
+    unfairness: float
+
+
+def judged(shares: list[Share], span_s: float) -> Fleet:
+    p95s = [share.p95_ms for share in shares]
+    num_tokens = sum(share.num_tokens for share in shares)
+    return Fleet(shares, num_tokens / span_s, max(p95s) / median(p95s))
+
+
+class _Rider(threading.Thread):
+    """One edge, asking one question after another until the time is over."""
+
+    def __init__(self, edge: Edge, first_number: int, go: threading.Barrier, span_s: float) -> None:
+        super().__init__(daemon=True)
+        self._edge, self._number, self._go, self._span_s = edge, first_number, go, span_s
+        self._taken_ms: list[float] = []
+        self._num_tokens = 0
+        self.failure = ""
+
+    def run(self) -> None:
+        try:
+            self._ride()
+        except (DependencyUnavailable, threading.BrokenBarrierError) as error:
+            self.failure = str(error) or "others could not start"
+            self._go.abort()
+
+    @property
+    def share(self) -> Share:
+        p50, p95 = np.quantile(self._taken_ms, [0.5, 0.95]) if self._taken_ms else (np.inf, np.inf)
+        return Share(self._num_tokens, len(self._taken_ms), float(p50), float(p95))
+
+    def _ride(self) -> None:
+        vocabulary = self._edge.alone.vocabulary
+        self._ask(vocabulary, 0)  # finds models loaded, and figures of the link
+        self._go.wait(_START_S)
+        until_s = time.perf_counter() + self._span_s
+        turn = 0
+        while True:
+            began_s = time.perf_counter()
+            turn += 1
+            num_tokens = self._ask(vocabulary, turn)
+            ended_s = time.perf_counter()
+            if ended_s > until_s:
+                return
+            self._taken_ms.append(1e3 * (ended_s - began_s))
+            self._num_tokens += num_tokens
+
+    def _ask(self, vocabulary: Vocabulary, turn: int) -> int:
+        kind = next(kind for kind in kinds() if kind.name == "view, T 1")
+        number, seed = divmod(turn, NUM_SEEDS)
+        asked = request(kind, self._number + number, vocabulary)
+        asked = replace(asked, seed=seed, deadline_ms=PATIENT_MS, id=f"{self._number} {turn}")
+        (answer,) = self._edge.author.write([asked])
+        if not isinstance(answer, Writing) or answer.is_provisional:
+            raise DependencyUnavailable(f"{self._edge.node}: a request ended without the target: {answer}")
+        return len(answer.tokens)
+
+
+def ride(address: str, certificates: Path, target: Path, num_edges: int, span_s: float, first: int) -> Fleet:
+    """Raises: DependencyUnavailable where an edge finds no answer."""
+    told = load_settings(environment={"HTFI_MODELS__TARGET": str(target)})
+    with ExitStack() as closing:
+        go = threading.Barrier(num_edges)
+        riders: list[_Rider] = []
+        for number in range(1, num_edges + 1):
+            name = f"edge{number}"
+            settings = with_edge(told, name, clouds=[f"cloud1={address}"], certs=str(certificates))
+            edge = closing.enter_context(open_edge(settings, name))
+            riders.append(_Rider(edge, first + 1000 * number, go, span_s))
+        for rider in riders:
+            rider.start()
+        for rider in riders:
+            rider.join()
+        failures = [rider.failure for rider in riders if rider.failure]
+        if failures:
+            raise DependencyUnavailable(failures[0])
+        return judged([rider.share for rider in riders], span_s)
+
+
+def main() -> None:
+    asked = json.loads(sys.argv[1])
+    fleet = ride(
+        asked["address"],
+        Path(asked["certificates"]),
+        Path(asked["target"]),
+        asked["num_edges"],
+        asked["span_s"],
+        asked["first"],
+    )
+    say(fleet)
+
+
+if __name__ == "__main__":
+    main()
