@@ -43,6 +43,8 @@ async def why_not(node: str, address: str, identity: Identity | None, details: s
         return _refused(address, error, details)
     except OSError as error:
         return _unreachable(address, error)
+    except ValueError as error:
+        return f"certificate of {node} cannot be read: {error}"
 
 
 async def _shake_hands(node: str, host: str, port: int, identity: Identity, details: str) -> str:

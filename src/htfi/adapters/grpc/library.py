@@ -3,6 +3,7 @@
 gRPC ships no types; what is used of it is declared here, and the values are given theirs where they are made.
 """
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, cast
@@ -24,8 +25,13 @@ SERVICE, METHOD = "htfi.link.v1.Link", "Stream"
 _library: Any = grpc
 _aio: Any = aio
 RpcError = cast("type[Exception]", _library.RpcError)
-# A call that has ended, used again.
-UsageError = cast("type[Exception]", _aio.UsageError)
+# What a call may raise at either end because it has ended, or the connection has.
+CallError: tuple[type[Exception], ...] = (
+    RpcError,
+    _aio.UsageError,
+    _aio.InternalError,
+    asyncio.InvalidStateError,
+)
 Metadata = Sequence[tuple[str, str]]
 
 

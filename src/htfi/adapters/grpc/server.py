@@ -21,7 +21,8 @@ async def listen(
 
     async def stream(requests: object, context: Context) -> None:
         del requests
-        await _accept(switch, node, context, credentials is not None)
+        with suppress(*library.CallError):  # the peer is gone
+            await _accept(switch, node, context, credentials is not None)
 
     server = library.make_server(stream, switch.bounds.num_streams, server_options(switch.bounds))
     try:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any
 
@@ -52,6 +53,7 @@ class Switch:
     def open(self, node: str, dialled: bool) -> Stream:
         if not dialled and (older := self._accepted(node)) is not None:
             older.drop(f"{node} opened a newer stream")
+            self._tell_end(older, f"{node} opened a newer stream")
         self._num_streams += 1
         stream = Stream(f"{node}#{self._num_streams}", node, dialled, self.bounds, self._clock())
         self.streams[stream.name] = stream
@@ -69,16 +71,15 @@ class Switch:
             stream.outbox.close()
             await _any(writing, stream.dropped, timeout_s=FLUSH_S)
             if end is not None and not (stream.dropped.done() or reading.done()):
-                await end()
+                with suppress(*library.CallError):
+                    await end()
                 await _any(reading, stream.dropped, timeout_s=FLUSH_S)
             words = self._words(stream, reading, writing)
         finally:
-            self.streams.pop(stream.name, None)
             stream.outbox.close()
             for task in (reading, writing):
                 task.cancel()
-            self.arrivals.put(Arrival(stream.name, stream.node, Happening.DOWN, words=words))
-            self._watcher.ended(stream.name, stream.node, words)
+            self._tell_end(stream, words)
         await asyncio.wait((reading, writing), timeout=FLUSH_S)
         return words
 
@@ -93,6 +94,11 @@ class Switch:
             if stream is not None:
                 stream.outbox.put(sealed)
 
+    def _tell_end(self, stream: Stream, words: str) -> None:
+        if self.streams.pop(stream.name, None) is not None:
+            self.arrivals.put(Arrival(stream.name, stream.node, Happening.DOWN, words=words))
+            self._watcher.ended(stream.name, stream.node, words)
+
     def _accepted(self, node: str) -> Stream | None:
         for stream in self.streams.values():
             if stream.node == node and not stream.dialled:
@@ -104,6 +110,8 @@ class Switch:
             message = await duplex.read()
             if not isinstance(message, bytes):
                 return f"{stream.node} ended it"
+            if stream.dropped.done():  # its end has been told, perhaps
+                return ""
             stream.heard_s = self._clock()
             stream.traffic.num_received += 1
             stream.traffic.received_bytes += len(message)
@@ -143,7 +151,7 @@ class Switch:
                 if isinstance(error, library.RpcError):
                     status, details = library.words_of(error)
                     return details or status
-                if not isinstance(error, library.UsageError | asyncio.InvalidStateError):
+                if not isinstance(error, library.CallError):
                     self.fail(error)
                 return "the connection was lost"
         if reading.done() and not reading.cancelled():

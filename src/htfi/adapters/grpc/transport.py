@@ -7,6 +7,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from queue import Empty
 
@@ -143,7 +144,6 @@ class GrpcTransport:
             self._failure = error
         finally:
             self._switch.arrivals.put(None)
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
             self._started.set()
 
@@ -187,6 +187,9 @@ class GrpcTransport:
             stream.drop(f"{self.node} is closing")
         for task in tasks:
             task.cancel()
+        # A look-up of a host's name may be under way in a thread.
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._loop.shutdown_default_executor(), 1.0)
         await asyncio.gather(*tasks, return_exceptions=True)
         if server is not None:
             await server.stop(0.2)
