@@ -294,3 +294,68 @@ def test_a_watch_says_less_than_four_kilobytes_a_second_to_a_peer() -> None:
     for node in cluster.nodes.values():
         num_peers = sum(pair[0] == node.name for pair in cluster.links)
         assert node.num_bytes / 10.0 / num_peers < 4_000.0
+
+
+def _storm(cluster: Cluster) -> None:
+    """Something goes wrong, or right, by the cluster's dice."""
+    dice, names = cluster.dice, list(cluster.nodes)
+    pairs = list(cluster.links)
+    name = names[int(dice.integers(len(names)))]
+    match int(dice.integers(6)):
+        case 0:
+            cluster.cut([pair for pair in pairs if dice.random() < 0.3])
+        case 1:
+            cluster.cut(pairs, is_cut=False)
+        case 2:
+            cluster.freeze(name, float(dice.uniform(0.1, 6.0)))
+        case 3:
+            for pair in pairs:
+                link = cluster.links[pair]
+                link.delay_ms, link.jitter_ms = (
+                    float(dice.uniform(1.0, 150.0)),
+                    float(dice.uniform(0.0, 60.0)),
+                )
+                link.loss, link.twice = float(dice.choice((0.0, 0.2))), float(dice.choice((0.0, 0.3)))
+        case 4:
+            cluster.kill(name, is_told=bool(dice.random() < 0.5))
+            for _, other in [pair for pair in pairs if pair[0] == name]:
+                cluster.nodes[other].watch.ended(name, "", cluster.clock(cluster.nodes[other]))
+            cluster.start(name)
+            cluster.nodes[name].watch.seek(ROLE)
+            for _, other in [pair for pair in pairs if pair[0] == name]:
+                cluster.connect(name, other)
+        case _:
+            for one, other in pairs:
+                if name == one:  # its streams end and are opened anew
+                    for a, b in ((one, other), (other, one)):
+                        cluster.nodes[a].watch.ended(b, "reset", cluster.clock(cluster.nodes[a]))
+                    cluster.connect(one, other)
+
+
+@pytest.mark.parametrize("seed", [21, 22, 23, pytest.param(range(30, 70), marks=pytest.mark.slow)])
+def test_after_any_storm_all_are_well_to_each_other_and_one_leads(seed: int | range) -> None:
+    for each in seed if isinstance(seed, range) else (seed,):
+        cluster = _cluster(each)
+        for node in cluster.nodes.values():
+            node.watch.seek(ROLE)
+
+        def leaders(cluster: Cluster = cluster) -> list[str]:
+            nodes = cluster.nodes.values()
+            return [node.name for node in nodes if node.watch.leads(ROLE, cluster.clock(node))]
+
+        def at_most_one(cluster: Cluster = cluster, each: int = each) -> None:
+            assert len(leaders(cluster)) <= 1, f"seed {each}: two leaders at {cluster.now_s:.3f} s"
+
+        for _ in range(30):
+            _storm(cluster)
+            cluster.run(float(cluster.dice.exponential(1.0)), at_most_one)
+        for pair, link in cluster.links.items():
+            cluster.links[pair] = Link(last_s=link.last_s)
+        for node in cluster.nodes.values():
+            node.frozen_until_s = min(node.frozen_until_s, cluster.now_s)
+        cluster.run(12.0, at_most_one)
+        for node in cluster.nodes.values():
+            for peer in cluster.nodes.keys() - {node.name}:
+                figures = node.watch.figures(peer)
+                assert figures.state is PeerState.WELL, f"seed {each}: {node.name} of {peer}: {figures}"
+        assert len(leaders()) == 1, f"seed {each}"

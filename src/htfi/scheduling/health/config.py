@@ -75,7 +75,7 @@ class HealthConfig:
             raise InvalidInput(
                 "health: ratios to what is usual must lie above 1, and slow_ratio * clearing too"
             )
-        if len(set(self.voters)) != len(self.voters):
-            raise InvalidInput("health.voters names a node twice")
+        if len(set(self.voters)) != len(self.voters) or not all(0 < len(each) <= 64 for each in self.voters):
+            raise InvalidInput("health.voters must be different names of 1 to 64 characters")
         if self.num_claims > 16:
             raise InvalidInput("health.num_claims must be at most 16: a beat stays small")
