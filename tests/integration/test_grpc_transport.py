@@ -96,6 +96,16 @@ def test_a_dropped_stream_ends_at_both_ends_with_the_words_and_comes_back_under_
     assert next_of(cloud, DOWN).stream == second[0]
 
 
+def test_an_edge_that_closes_sends_what_waits(nodes: Nodes) -> None:
+    cloud = nodes.cloud()
+    edge = nodes.edge({"cloud1": cloud.port})
+    stream = next_of(edge, UP).stream
+    assert all(edge.send(stream, link(b"%d" % k)) for k in range(500))
+    edge.close(2.0)
+    assert [next_of(cloud, FRAME).body for _ in range(500)] == [b"%d" % k for k in range(500)]
+    assert next_of(cloud, DOWN).words == "edge1 ended it"
+
+
 def test_close_sends_what_waits_and_tells_both_ends(nodes: Nodes) -> None:
     cloud = nodes.cloud()
     edge = nodes.edge({"cloud1": cloud.port})

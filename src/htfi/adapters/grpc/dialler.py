@@ -26,10 +26,10 @@ async def keep_dialled(
     dice: np.random.Generator,
     trouble: Trouble,
 ) -> None:
-    """Never returns by itself. `trouble(node, words)` at each change of why there is no stream; '' when there is."""
+    """Returns when the switch is closing. `trouble(node, words)` at each change of why there is no stream; '' when there is."""
     loop = asyncio.get_running_loop()
     told, num_failures = "", 0
-    while True:
+    while not switch.is_closing:
         identity = None if credentials is None else credentials.current()
         channel = library.make_channel(
             address,

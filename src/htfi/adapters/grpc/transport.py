@@ -36,9 +36,11 @@ def _untroubled(node: str, words: str) -> None:
 class GrpcTransport:
     """Implements decoding's Transport. `close` it, or use it as a context.
 
-    `tls` None means plaintext, on loopback only, where nodes are who they say. `listen` is host:port (port 0: any, see
-    `port`), None for a node that only dials. `peers` maps names of nodes to dial to host:port. `trouble(node, words)`
-    and the watcher are called in the I/O thread.
+    `tls` None means plaintext, on loopback only, where nodes are who they say, and where frames come once only as long
+    as nothing on the way repeats bytes: TLS numbers its records, HTTP/2 does not number its frames.
+    `listen` is host:port (port 0: any, see `port`), None for a node that only dials. `peers` maps names of nodes to
+    dial to host:port. The watcher and `trouble(node, words)` are called in the I/O thread; words are why there is no
+    stream to a node, at each change, and '' when there is one again.
     Raises: InvalidInput for files or addresses that cannot work, DependencyUnavailable where it cannot listen.
     """
 
