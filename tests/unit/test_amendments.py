@@ -22,7 +22,7 @@ from htfi.domain.decision import (
     encode_decision,
 )
 from htfi.domain.errors import IntegrityError, InvalidInput
-from htfi.domain.events import Bar, News
+from htfi.domain.events import Bar, News, TimePassed
 from htfi.domain.time import NS_PER_DAY
 from htfi.domain.writing import Refusal, Request, Writing
 from htfi.governance.ledger.merkle import leaf_hash
@@ -402,7 +402,36 @@ def test_patience_ends_with_its_time_and_sleeps_no_longer() -> None:
     assert not patience(0.0, lambda: 0.0, sleep)()
 
 
-@pytest.mark.parametrize("wrong", [{"max_awaited": 0}, {"linger_ms": -1.0}, {"linger_ms": float("nan")}])
+def test_while_events_come_the_target_is_asked_now_and_then_and_in_silence_at_once() -> None:
+    author = Silent()
+    loop, _ = started(author, listen_ms=1_000.0)
+    polls = 0
+    now_ns = [0]
+    loop.recorder.elapsed_ns = lambda: now_ns[0]
+    late = author.late
+
+    def counted() -> list[tuple[str, Writing | Refusal]]:
+        nonlocal polls
+        polls += 1
+        return late()
+
+    author.late = counted  # type: ignore[method-assign]
+    items = iter(loop.feed)
+    while not loop.awaited.waiting:
+        loop.step(next(items))
+    polls, last = 0, next(items)
+    now_ns[0] += 2 * 10**9
+    for _ in range(4):
+        now_ns[0] += 10**8
+        loop.step(last)
+    assert polls == 1
+    loop.step(TimePassed(last.available_at_ns))
+    assert polls == 2
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"max_awaited": 0}, {"linger_ms": -1.0}, {"linger_ms": float("nan")}, {"listen_ms": -1.0}]
+)
 def test_limits_that_cannot_be_are_one_line(wrong: dict[str, float]) -> None:
     with pytest.raises(InvalidInput, match="max_awaited must be at least 1"):
         PipelineConfig(**wrong)  # type: ignore[arg-type]

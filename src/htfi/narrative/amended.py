@@ -1,18 +1,19 @@
 """The rationale of an amendment: the first one's, with the news told anew. The loop writes it, an auditor checks it."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from htfi.domain.decision import Rationale, View
 from htfi.domain.events import News
-from htfi.narrative.rationale import CLAIM, OPENINGS, SENTENCES, SLOT, fill, tell_news
+from htfi.narrative.rationale import SENTENCES, SLOT, fill, tell_news
 
 PROVISIONAL = ("provisional", "still_provisional")
 CONFIRMS, AMENDS = "confirming", "amending"
 # Parts that tell the news and what a reader made of them.
-_NEWS = frozenset({"one_headline", "two_headlines", "three_headlines", "read", "unread", "moving", "flat",
+_NEWS = frozenset({
+    "one_headline", "two_headlines", "three_headlines", "read", "unread", "moving", "flat",
     *PROVISIONAL, CONFIRMS, AMENDS,
 })  # fmt: skip
+_NEWS_SLOTS = frozenset(name for part in _NEWS for name in SLOT.findall(SENTENCES[part]))
 
 
 def amend_rationale(
@@ -41,12 +42,4 @@ def tells(rationale: Rationale, *parts: str) -> bool:
 
 def _but_for_news(rationale: Rationale) -> tuple[list[str], dict[str, str]]:
     parts = [part for part in rationale.template.split("+") if part not in _NEWS]
-    kept = {name for part in parts for name in _slots(part)}
-    return parts, {name: words for name, words in rationale.slots.items() if name in kept}
-
-
-@lru_cache(maxsize=256)
-def _slots(part: str) -> tuple[str, ...]:
-    """The names of the slots in one part of a template. Raises: KeyError where there is no such part."""
-    sentence = OPENINGS.get(part) or SENTENCES[part]
-    return tuple(SLOT.findall(sentence.replace("{claim}", CLAIM)))
+    return parts, {name: words for name, words in rationale.slots.items() if name not in _NEWS_SLOTS}

@@ -12,6 +12,7 @@ import msgspec
 from htfi.domain.decision import Decision, View, series_id
 from htfi.domain.errors import IntegrityError
 from htfi.domain.events import Bar, FeedItem, MacroRelease, News, Quote, TimePassed, Trade
+from htfi.domain.time import NS_PER_MS
 from htfi.domain.writing import Refusal
 from htfi.pipeline.amending import Awaited, Awaiting, amend
 from htfi.pipeline.decide import Asked, ask_all, decide_series
@@ -52,6 +53,7 @@ class Loop:
         self.awaited = Awaited(terms.pipeline.max_awaited)
         self._watch = watch
         self._patience = patience
+        self._listen_ns = 0
         self._caught_up = False  # all that the ledger held at the start is made again
         self._taught = False  # a moment has passed that nothing has learnt from yet
         self._fresh: list[Decision] = []  # its decisions
@@ -85,7 +87,7 @@ class Loop:
         """One item, all the way: what ended before it is decided without it, recorded, released, then learnt from."""
         self._decide_on(self.ended_by(item.available_at_ns))
         self._decide_on(self.observe(item))
-        if self.awaited.waiting or not self._caught_up:
+        if not self._caught_up or (self.awaited.waiting and self._listens(item)):
             self.hear_late()
         self.recorder.release(now=type(item) is TimePassed)
         self.learn()
@@ -108,6 +110,14 @@ class Loop:
                 self.awaited.num_given_up += 1
             else:
                 self._amend(awaiting, view)
+
+    def _listens(self, item: FeedItem) -> bool:
+        """Whether to ask for what is late: in silence, and else now and then."""
+        now_ns = self.recorder.elapsed_ns()
+        if type(item) is not TimePassed and now_ns < self._listen_ns:
+            return False
+        self._listen_ns = now_ns + round(self.terms.pipeline.listen_ms * NS_PER_MS)
+        return True
 
     def learn(self) -> None:
         """Do what no decision waits for."""

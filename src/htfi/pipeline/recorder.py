@@ -36,7 +36,7 @@ class Recorder:
         self.num_amended = 0
         self._group_entries = group_entries
         self._group_ns = round(group_ms * NS_PER_MS)
-        self._elapsed_ns = elapsed_ns
+        self.elapsed_ns = elapsed_ns
         self._pending: list[bytes] = []
         self._oldest_ns = 0
 
@@ -91,7 +91,7 @@ class Recorder:
                 )
             return index
         if not self._pending:
-            self._oldest_ns = self._elapsed_ns()
+            self._oldest_ns = self.elapsed_ns()
         self._pending.append(entry)
         return index
 
@@ -109,7 +109,7 @@ class Recorder:
         """Commit the open group when it is full, due or wanted `now`, and only then let it out."""
         if not self._pending:
             return
-        due = self._elapsed_ns() - self._oldest_ns >= self._group_ns
+        due = self.elapsed_ns() - self._oldest_ns >= self._group_ns
         if not (now or due or len(self._pending) >= self._group_entries):
             return
         try:

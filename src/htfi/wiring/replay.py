@@ -138,11 +138,11 @@ def _verified(
 
 def _finished(opened: OpenFolder, settings: Settings, wording: Wording, request: Request) -> Writing | None:
     """The recorded tokens written again by the draft from the last that the target settled; None where neither of
-    its engines, the one for drafting ahead and the general one, writes them: their logits may differ in the last bits.
+    its engines, the general one and the one for drafting ahead, writes them: their logits may differ in the last bits.
     """
     of = opened
     settled = wording.tokens[: wording.num_settled]
-    for network in (of.drafting, of.network):
+    for network in (of.network, of.drafting):
         author = LocalAuthor(
             network, of.tokenizer, of.name, settings.decoding, of.tokenizer.opening, of.folder.digest
         )

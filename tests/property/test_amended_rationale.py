@@ -1,0 +1,79 @@
+"""An amended rationale is the one that would have been written at once, whatever was said before in its place."""
+
+import string
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from htfi.domain.decision import Driver, Regime, View, Wording
+from htfi.domain.events import News
+from htfi.narrative.amended import CONFIRMS, PROVISIONAL, amend_rationale, same_but_for_news, tells
+from htfi.narrative.rationale import fill, tell_view, write_rationale
+
+HOUR_NS = 3_600 * 10**9
+ITEMS = [
+    News(k * HOUR_NS, k * HOUR_NS, "wire", k, f"n{k}", f"Item {k} says {{size}} or %s") for k in range(4)
+]
+
+views = st.builds(
+    View,
+    direction=st.sampled_from((-1.0, 0.0, 1.0)),
+    size_sigmas=st.sampled_from((0.0, 1.5, 3.0)),
+    volatility_multiplier=st.sampled_from((0.8, 2.0)),
+    confidence=st.sampled_from((0.0, 0.4, 0.95)),
+    cited=st.lists(st.sampled_from([item.id for item in ITEMS]), max_size=4, unique=True).map(tuple),
+    as_of_ns=st.just(9 * HOUR_NS),
+    half_life_ns=st.just(HOUR_NS),
+    consistency=st.sampled_from(("with", "against", "")),
+    words=st.text(string.ascii_letters + " {}%+", max_size=40),
+    reader=st.sampled_from(("target@1234", "a+b")),
+)
+situations = st.fixed_dictionaries(
+    {
+        "regime": st.sampled_from(list(Regime)),
+        "previous_width": st.sampled_from((None, 0.01, 0.04, 0.2)),
+        "last_return": st.sampled_from((None, 0.001, -0.2)),
+        "last_sigmas": st.sampled_from((None, 0.5, -7.0)),
+        "drivers": st.sampled_from(((), (Driver("spread_bps", 3.1, 1.3, 2.4),))),
+        "has_usual": st.booleans(),
+        "weights": st.sampled_from((None, {"har": 0.7, "walk": 0.3}, {"har": 0.5, "walk": 0.5})),
+    }
+)
+
+
+def written(view: View, situation: dict[str, Any]) -> Any:
+    return write_rationale(
+        symbol="SPX", interval="1d", last_price=1_000.0, low=-0.02, high=0.02, as_of_ns=9 * HOUR_NS,
+        headlines=cited(view), view=view, **situation,
+    )  # fmt: skip
+
+
+def cited(view: View) -> list[News]:
+    return [item for item in ITEMS if item.id in view.cited]
+
+
+@given(before=views, after=views, situation=situations, worded=st.booleans(), confirms=st.booleans())
+def test_amending_gives_what_the_target_would_have_been_told_with(
+    before: View, after: View, situation: dict[str, Any], worded: bool, confirms: bool
+) -> None:
+    wording = Wording("target@12", "draft@34", "alone", 1, 0.0, 2, (1,), (2, 3, 4), (), "edge alone", 1)
+    provisional = replace(
+        before, provisional=True, reader="target@12, then draft@34", wording=wording if worded else None
+    )
+    first = written(provisional, situation)
+    assert tells(first, *PROVISIONAL)
+    at_once = written(after, situation)
+    amended = amend_rationale(
+        first, symbol="SPX", as_of_ns=9 * HOUR_NS, headlines=cited(after), view=after, confirms=confirms
+    )
+    ending = "confirming" if confirms else "amending"
+    assert amended.template == f"{at_once.template}+{ending}"
+    assert amended.text.startswith(at_once.text)
+    assert amended.text == fill(amended.template, amended.slots)
+    assert (amended.slots, amended.drivers, amended.cited) == (at_once.slots, at_once.drivers, at_once.cited)
+    assert tells(amended, CONFIRMS) == confirms
+    assert not tells(amended, *PROVISIONAL)
+    assert same_but_for_news(first, amended)
+    assert all(first.slots[slot] == words for slot, words in tell_view(provisional, "SPX").items())
