@@ -58,7 +58,10 @@ class DeskNode:
                 self.desk.unsent(stream, sealed)
         for stream, words in self.desk.drops():
             self._transport.drop(stream, words)
-        return 0.0 if is_busy else self.desk.next_s()
+        if is_busy:
+            return 0.0
+        wait_s = self.desk.next_s()
+        return None if wait_s is None else max(wait_s, 1e-4)  # sums of virtual seconds are not exact
 
 
 class Cluster:

@@ -5,32 +5,23 @@ draft, provisionally, from the last settled token; the target's own answer then 
 For one thread at a time; frames are exchanged only during its calls.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, assert_never
-
-from msgspec.structs import replace
 
 from htfi.decoding.acceptance_alarm import AcceptanceAlarm
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.link.clouds import Clouds, Traffic
 from htfi.decoding.link.edge_config import EdgeConfig
-from htfi.decoding.link.frames import Lead
 from htfi.decoding.link.ports import Placer, Transport
 from htfi.decoding.link.pursuit import Pursuit, Sent
 from htfi.decoding.link.pursuit_ahead import Ahead
+from htfi.decoding.link.pursuit_answers import provisional, whole
 from htfi.decoding.link.pursuit_course import Act, Course, Weather, course, wakes_s
+from htfi.decoding.link.pursuit_late import Late
 from htfi.decoding.link.pursuit_ways import Report, Ways
 from htfi.domain.errors import InvalidInput
 from htfi.domain.writing import Dialect, Refusal, Request, Spoken, Writing
 
-ALONE = "edge alone"  # how the place of what the draft finished begins
-_TOLD = {
-    Lead.PLAIN: ("plain", "plain"),
-    Lead.CLOUD: ("cloud", "with its own draft"),
-    Lead.LOCKSTEP: ("lockstep", "in lock-step"),
-    Lead.FLIGHT: ("flight", "in flight"),
-}
 _MOST_HEARD = 512  # arrivals between two looks at what is to be done
 _GREETINGS = 4  # times what a request waits for a greeting, the cloud has for it
 _LEAST_WAIT_S = 1e-4
@@ -71,8 +62,7 @@ class LinkedAuthor:
         self._ways = Ways(self._clouds, placer, clock, report, self.config, alarm)
         self._writing: dict[int, Pursuit] = {}  # by place
         self._answers: dict[int, Writing | Refusal] = {}
-        self._late: OrderedDict[str, Pursuit] = OrderedDict()  # by the request's id
-        self._told_late: OrderedDict[str, Writing | Refusal] = OrderedDict()
+        self._late = Late(self.config.max_late)
 
     @property
     def dialect(self) -> Dialect:
@@ -117,9 +107,7 @@ class LinkedAuthor:
         """
         self._hear()
         self._steer()
-        told = list(self._told_late.items())
-        self._told_late.clear()
-        return told
+        return self._late.tell()
 
     def pursue(self, requests: Sequence[Request]) -> None:
         """Ask for answers that nobody waits for: they come late. One that is under way is not asked twice.
@@ -129,11 +117,11 @@ class LinkedAuthor:
         for request in requests:
             if not request.id:
                 raise InvalidInput("a request without an id cannot be answered late: give it one")
-            if request.id in self._late or request.id in self._told_late:
+            if self._late.knows(request.id):
                 continue
             found = self._begin(request, self._clock() + self.config.late_ms / 1e3)
             if isinstance(found, Refusal):
-                self._tell_late(request.id, found)
+                self._late.refused(request.id, found)
             else:
                 self._put_off(found)
         self._hear()
@@ -152,10 +140,9 @@ class LinkedAuthor:
 
     def close(self) -> None:
         """Tell the clouds that nothing more is wanted; what is awaited late is not told any more."""
-        for pursuit in self._late.values():
+        for pursuit in self._late:
             self._abandon(pursuit)
         self._late.clear()
-        self._told_late.clear()
 
     # --- the loop
 
@@ -173,7 +160,7 @@ class LinkedAuthor:
         now_s = self._clock()
         wait_s = min(most_s, self.config.look_ms / 1e3)
         if weather is not None:
-            pursuits = (*self._writing.values(), *self._late.values())
+            pursuits = (*self._writing.values(), *self._late)
             wait_s = min([wait_s, *(wakes_s(each, weather, self.config) - now_s for each in pursuits)])
         arrival = self._transport.receive(max(wait_s, _LEAST_WAIT_S))
         if arrival is not None:
@@ -187,7 +174,7 @@ class LinkedAuthor:
                 self._answer(pursuit, place, self._whole(pursuit))
             else:
                 self._act(pursuit, course(pursuit, self._for(pursuit, weather), self.config), place)
-        for pursuit in list(self._late.values()):
+        for pursuit in self._late:
             if pursuit.is_whole:
                 self._answer(pursuit, -1, self._whole(pursuit))
             else:
@@ -236,10 +223,9 @@ class LinkedAuthor:
             sent = Sent.of(asked)
         except InvalidInput as error:
             return Refusal(str(error))
-        known = self._late.get(request.id)
-        if known is not None and known.sent.name == sent.name:  # under way already: now somebody waits for it
-            del self._late[request.id]
-            known.is_late, known.until_s = False, until_s
+        known = self._late.take_back(request.id, sent.name)
+        if known is not None:
+            known.until_s = until_s
             return known
         return Pursuit(asked, sent, self._clock(), until_s)
 
@@ -267,8 +253,7 @@ class LinkedAuthor:
         """Be done with a request."""
         self._abandon(pursuit)
         if pursuit.is_late:
-            del self._late[pursuit.asked.request.id]
-            self._tell_late(pursuit.asked.request.id, answer)
+            self._late.answered(pursuit, answer)
         else:
             del self._writing[place]
             self._answers[place] = answer
@@ -276,17 +261,9 @@ class LinkedAuthor:
     def _go_alone(self, pursuit: Pursuit, words: str, place: int) -> None:
         """Answer with the draft; the target's answer may come late."""
         answer = self._ahead.finish(pursuit)
-        num_settled = len(pursuit.stem.tokens)
         if isinstance(answer, Writing):
-            self._ways.evidence.note_answer(len(answer.tokens) - num_settled)
-            answer = replace(
-                answer,
-                strategy="alone",
-                draft=self._ahead.alone.version,
-                rounds=tuple(pursuit.rounds),
-                place=f"{ALONE}, {words}",
-                num_settled=num_settled,
-            )
+            self._ways.evidence.note_answer(len(answer.tokens) - len(pursuit.stem.tokens))
+            answer = provisional(pursuit, answer, self._ahead.alone.version, words)
         for way in pursuit.ways:
             self._ways.learn(pursuit, way)
         if not pursuit.asked.request.id or not self.config.max_late:
@@ -300,44 +277,15 @@ class LinkedAuthor:
             self._ways.go_on(pursuit, way)
 
     def _whole(self, pursuit: Pursuit) -> Writing:
-        """The target's answer, told to be written where most of it was settled first."""
-        asked, tokens, way = pursuit.asked, pursuit.stem.tokens, pursuit.writer
-        self._ways.evidence.note_answer(len(tokens))
-        strategy, place = "", ""  # of a form that leaves nothing open
-        if way is not None:
-            strategy, told = _TOLD[way.placed.lead]
-            place = f"{way.cloud}, {told}"
-            if not pursuit.is_late:
-                self._ways.learn(pursuit, way)
-        return Writing(
-            asked.form.fields(tokens),
-            tuple(tokens),
-            len(asked.prompt),
-            0,
-            tuple(asked.prompt),
-            strategy,
-            self._ahead.alone.version if pursuit.num_drafted else "",
-            tuple(pursuit.rounds),
-            place,
-        )
+        self._ways.evidence.note_answer(len(pursuit.stem.tokens))
+        if pursuit.writer is not None and not pursuit.is_late:
+            self._ways.learn(pursuit, pursuit.writer)
+        return whole(pursuit, self._ahead.alone.version)
 
     def _abandon(self, pursuit: Pursuit) -> None:
         self._ahead.leave(pursuit)
         self._ways.leave_all(pursuit)
 
     def _put_off(self, pursuit: Pursuit) -> None:
-        """Await an answer late; where there are too many, the oldest is given up."""
-        pursuit.is_late = True
-        request_id = pursuit.asked.request.id
-        before = self._late.pop(request_id, None)
-        if before is not None:  # another question of the same id
-            self._abandon(before)
-        self._late[request_id] = pursuit
-        if len(self._late) > self.config.max_late:
-            _, oldest = next(iter(self._late.items()))
-            self._answer(oldest, -1, Refusal("given up: too many answers are awaited late"))
-
-    def _tell_late(self, request_id: str, answer: Writing | Refusal) -> None:
-        self._told_late[request_id] = answer
-        if len(self._told_late) > max(2 * self.config.max_late, 1):  # nobody asks
-            self._told_late.popitem(last=False)
+        for given_up in self._late.put_off(pursuit):
+            self._abandon(given_up)
