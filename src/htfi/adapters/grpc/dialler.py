@@ -26,7 +26,7 @@ async def keep_dialled(
     dice: np.random.Generator,
     trouble: Trouble,
 ) -> None:
-    """Returns when the switch is closing. `trouble(node, words)` at each change of why there is no stream; '' when there is."""
+    """Returns when the switch is closing. `trouble` gets each change of why there is no stream, '' when there is."""
     loop = asyncio.get_running_loop()
     told, num_failures = "", 0
     while not switch.is_closing:
