@@ -52,6 +52,7 @@ class Sessions:
         self.config = config
         self.arena = Arena(network.shape, config.batch_bytes)
         self.cache = PrefixCache(network.shape, config.block_tokens, config.cache_bytes)
+        self._copies = np.empty((2, 0), np.float32)  # less than what the arena holds
 
     def refusal(self, num_tokens: int, num_rows: int = 1) -> Refusal | None:
         """Why rows of this many tokens can never be held, or None where they can."""
@@ -142,24 +143,42 @@ class Sessions:
             if not 0 < len(tokens) <= row.limit - row.length:
                 raise ShapeMismatch(f"{len(tokens)} tokens do not fit a row of {row.length} of {row.limit}")
         arena.make_room(max(row.length + len(tokens) for row, tokens in zip(rows, ids, strict=True)))
-        batch = np.zeros((arena.num_slots, longest), np.int64)
-        for row, tokens in zip(rows, ids, strict=True):
-            batch[row.slot, : len(tokens)] = tokens
-        positions, mask = arena.lengths()[:, None], arena.mask  # [B, 1]
+        slots = [row.slot for row in rows]
+        keys, values, past = arena.keys, arena.values, arena.mask
+        lengths, num_rows, places = arena.lengths(), arena.num_slots, slots
+        if 4 * len(rows) <= 3 * num_rows:  # to copy a row takes a fifth of what a pass takes for one
+            keys, values = self._apart(slots)
+            past, lengths, num_rows, places = past[slots], lengths[slots], len(rows), list(range(len(rows)))
+        batch = np.zeros((num_rows, longest), np.int64)
+        for place, tokens in zip(places, ids, strict=True):
+            batch[place, : len(tokens)] = tokens
+        positions, mask = lengths[:, None], past  # [B, 1]
         if longest > 1:
             last = self.network.shape.max_positions - 1
             positions = np.minimum(positions + np.arange(longest), last)  # padding
             mask = _causal(mask, longest)
         if parents is not None and not all(map(is_chain, parents)):
-            mask = mask.copy() if longest == 1 else mask  # the arena's own
-            _branch(rows, parents, list(map(len, ids)), positions, mask)
-        out = self.network.forward(batch, positions, mask, arena.keys, arena.values)
+            mask = mask.copy() if mask is arena.mask else mask
+            _branch(rows, places, parents, list(map(len, ids)), positions, mask)
+        out = self.network.forward(batch, positions, mask, keys, values)
         logits: list[Floats] = []
-        for row, tokens in zip(rows, ids, strict=True):
-            slot, num = row.slot, len(tokens)
-            arena.append(row, out.keys[:, slot, :, :num], out.values[:, slot, :, :num])
-            logits.append(out.logits[slot, :num])
+        for row, place, tokens in zip(rows, places, ids, strict=True):
+            num = len(tokens)
+            arena.append(row, out.keys[:, place, :, :num], out.values[:, place, :, :num])
+            logits.append(out.logits[place, :num])
         return logits
+
+    def _apart(self, slots: Sequence[int]) -> tuple[Floats, Floats]:
+        """Keys and values of a few slots [L, B, G, S, D], copied side by side into memory that is used again."""
+        keys, values = self.arena.keys, self.arena.values
+        sizes = (keys.shape[0], len(slots), *keys.shape[2:])
+        num = int(np.prod(sizes))
+        if self._copies.shape[1] < num:
+            self._copies = np.empty((2, num), np.float32)
+        copies = [memory[:num].reshape(sizes) for memory in self._copies]
+        for copy, source in zip(copies, (keys, values), strict=True):
+            np.take(source, slots, axis=1, out=copy, mode="clip")  # 'raise' would go by way of a buffer
+        return copies[0], copies[1]
 
     def keep(self, row: Row, length: int, branch: Sequence[int], wipe: bool = False) -> None:
         """Of what follows the first `length` tokens, keep those at the places of `branch`, rising, and forget the rest.
@@ -280,18 +299,19 @@ def _later(num: int) -> Floats:
 
 def _branch(
     rows: Sequence[Row],
+    places: Sequence[int],
     parents: Sequence[Sequence[int]],
     nums_new: Sequence[int],
     positions: Ids,
     mask: Floats,
 ) -> None:
-    """Let new tokens follow those that `parents` name: changes positions [B, T] and mask [B, T, S + T]."""
+    """Let new tokens follow those that `parents` name: changes positions [B, T] and mask [B, T, S + T] at `places`."""
     past = mask.shape[2] - mask.shape[1]
-    for row, before, num_new in zip(rows, parents, nums_new, strict=True):
+    for row, slot, before, num_new in zip(rows, places, parents, nums_new, strict=True):
         if is_chain(before):
             continue
         held = len(before) - num_new
-        trunk, slot = row.length - held, row.slot
+        trunk = row.length - held
         sees = np.where(ancestry(before)[held:], np.float32(0.0), HIDDEN)
         positions[slot, :num_new] = trunk + depths(before)[held:]
         mask[slot, :num_new, trunk : row.length] = sees[:, :held]
