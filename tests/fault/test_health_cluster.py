@@ -242,6 +242,25 @@ def test_what_a_node_says_of_itself_reaches_those_without_a_stream_to_it(seed: i
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_a_node_restarted_while_it_drained_drains_no_more_for_those_without_a_stream_to_it(seed: int) -> None:
+    cluster = _cluster(seed)
+    cluster.run(2.0)
+    cluster.nodes["edge-1"].watch.report(Vitals(is_draining=True))
+    cluster.run(1.0)
+    assert cluster.nodes["edge-0"].watch.state("edge-1") is PeerState.DRAINING
+    cluster.kill("edge-1", is_told=True)
+    cluster.run(0.5)
+    cluster.start("edge-1")
+    for cloud in CLOUDS:
+        cluster.connect("edge-1", cloud)
+    cluster.run(1.5)
+    assert cluster.nodes["edge-0"].watch.state("edge-1") is PeerState.WELL
+    cluster.nodes["edge-1"].watch.report(Vitals(is_draining=True))  # what it says now is believed
+    cluster.run(1.0)
+    assert cluster.nodes["edge-0"].watch.state("edge-1") is PeerState.DRAINING
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_cloud_that_gets_slow_is_ill_before_it_is_silent(seed: int) -> None:
     cluster = _cluster(seed)
     north = cluster.nodes["north"].watch

@@ -1,5 +1,6 @@
 """Gossip: claims merge to the same whatever their order and repetition; nodes refute what is wrongly said of them."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from htfi.scheduling.health.messages import MAX_INCARNATION, Claim, Standing
 
 CONFIG = HealthConfig()
 ME = "edge"
+NORTH = Claim("north", 0, Standing.ALIVE)  # as it says of itself
 NAMES = ("edge", "north", "south", "west")
 
 claims = st.builds(
@@ -82,20 +84,25 @@ def test_every_claim_reaches_a_peer_though_beats_carry_few(num_nodes: int, num_c
     reached: set[str] = set()
     num_passed = 0
     for _ in range(num_nodes * 12):
-        members, chosen = membership.pick(members, "north", config)
+        members, chosen = membership.pick(members, NORTH, config)
         assert len(chosen) <= num_claims + 1
         reached |= {claim.node for claim in chosen}
         num_passed += len(chosen)
     assert reached == {f"node-{index}" for index in range(num_nodes)}
-    _, chosen = membership.pick(members, "north", config)
+    _, chosen = membership.pick(members, NORTH, config)
     assert len(chosen) <= 1  # news has an end; one claim goes round
 
 
-def test_a_peer_is_told_what_is_said_of_it_first() -> None:
-    members = _merged([Claim("north", 3, Standing.SUSPECT)])
+@pytest.mark.parametrize("standing", Standing)
+def test_a_peer_is_told_first_what_is_held_of_it_until_it_says_so_too(standing: Standing) -> None:
+    held = Claim("north", 3, standing)
+    members = _merged([held, Claim("south", 0, Standing.ALIVE)])
     for _ in range(100):
-        members, chosen = membership.pick(members, "north", CONFIG)
-        assert chosen[0] == Claim("north", 3, Standing.SUSPECT)
+        members, chosen = membership.pick(members, NORTH, CONFIG)
+        assert chosen[0] == held
+    for _ in range(100):
+        members, chosen = membership.pick(members, held, CONFIG)
+        assert held not in chosen
 
 
 def test_a_suspicion_becomes_death_unless_refuted_or_vouched_for() -> None:

@@ -50,6 +50,7 @@ class Contact:
     heard_seq: int = 0
     heard_at_s: float = 0.0
     echoed: int = 0
+    incarnation: int = 0
     standing: Standing = Standing.ALIVE
     rtts_ms: tuple[float, ...] = ()
     num_rtts: int = 0
@@ -131,6 +132,7 @@ def beat_in(
         heard_seq=beat.seq,
         heard_at_s=now_s,
         echoed=max(contact.echoed, beat.echo if beat.echo <= contact.seq else 0),
+        incarnation=beat.incarnation,
         standing=beat.standing,
         rtts_ms=rtts,
         num_rtts=contact.num_rtts + (rtt_ms is not None),

@@ -63,17 +63,18 @@ def merge(members: Members, claim: Claim, ran_s: float, config: HealthConfig) ->
     return replace(members, others=others)
 
 
-def pick(members: Members, to: str, config: HealthConfig) -> tuple[Members, tuple[Claim, ...]]:
-    """The claims that ride on a beat to a peer: what it should refute first, then the least passed on, then the next
-    in turn.
+def pick(members: Members, said: Claim, config: HealthConfig) -> tuple[Members, tuple[Claim, ...]]:
+    """The claims that ride on a beat to a peer, which `said` that of itself: first what is held of it instead, for it
+    to refute (of its life before this one, too), then the least passed on, then the next in turn.
     """
+    to = said.node
     most = math.ceil(config.spread * math.log2(len(members.others) + 2))
     hot = sorted(
         (known.num_passed, node) for node, known in members.others.items() if known.num_passed < most
     )
     chosen = [node for _, node in hot if node != to][: config.num_claims]
     about = members.others.get(to)
-    if about is not None and about.claim.standing >= Standing.SUSPECT:
+    if about is not None and about.claim != said:
         chosen = [to, *chosen[: config.num_claims - 1]]
     others = members.others
     if chosen:

@@ -243,7 +243,8 @@ class Watch:
         for peer, contact in list(self._contacts.items()):
             if not lines.is_due(contact, now_s, self._config):
                 continue
-            self._members, claims = membership.pick(self._members, peer, self._config)
+            said = Claim(peer, contact.incarnation, contact.standing)
+            self._members, claims = membership.pick(self._members, said, self._config)
             self._contacts[peer], beat = lines.beat_out(
                 contact, self._members.me, self._life, self._vitals, claims, now_s, self._config
             )
