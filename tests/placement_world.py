@@ -7,6 +7,7 @@ noise: every way meets the same. Messages keep their order. Times in ms.
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -32,6 +33,25 @@ class World:
     most_guesses: int = 32
     frame_ms: float = 0.0
 
+    @cached_property
+    def reading_depth(self) -> int:
+        """How many guesses are read at once: most tokens for a pass's time, by what is true."""
+        rates = [
+            sum(self.rate**place for place in range(depth + 1)) / self.plane.ms(1.0, 1.0 + depth)
+            for depth in range(self.most_guesses + 1)
+        ]
+        return int(np.argmax(rates))
+
+    @cached_property
+    def draft_length(self) -> int:
+        """How far a draft beside the target guesses: the cloud's own choice, by what is true."""
+        rates = [
+            sum(self.rate**place for place in range(depth + 1))
+            / (self.plane.ms(1.0, 1.0 + depth) + depth * self.cloud_draft_ms)
+            for depth in range(1, self.most_guesses + 1)
+        ]
+        return 1 + int(np.argmax(rates))
+
     def at(self, rtt_ms: float) -> "World":
         return replace(self, rtt_ms=rtt_ms)
 
@@ -56,7 +76,7 @@ def request_ms(
         case Way.CLOUD_PLAIN:
             return _beside(world, 0, 0.0, matches, rng)
         case Way.CLOUD_SPECULATIVE:
-            return _beside(world, window, world.cloud_draft_ms, matches, rng)
+            return _beside(world, world.draft_length, world.cloud_draft_ms, matches, rng)
         case Way.LOCKSTEP:
             return _lockstep(world, window, matches, rng)
         case Way.FLIGHT:
@@ -120,6 +140,7 @@ class _Flight:
         )
         self.events: list[tuple[float, int, Callable[[float], None]]] = []
         self.num_events = 0
+        self.depth = world.reading_depth
         self.settled = 0  # at the cloud
         self.chain_end = 0  # guesses up to this place have come, of a run that fits
         self.pending: list[tuple[int, int, int]] = []  # windows there: base of their run, begin, end
@@ -162,7 +183,7 @@ class _Flight:
             fits = all(self.matches[place] for place in range(base + 1, self.settled + 1)) and begin <= end
             if fits and base <= self.settled:
                 end = max(end, last)
-        guesses = min(end - self.settled, self.world.num_tokens - self.settled - 1, self.world.most_guesses)
+        guesses = min(end - self.settled, self.world.num_tokens - self.settled - 1, self.depth)
         took = self.world.pass_ms(guesses, self.rng)
         settled = _settled_by(self.settled, guesses, self.matches)
         self._at(now + took, lambda at: self._settle(settled, at))

@@ -17,12 +17,13 @@ from htfi.scheduling.placement.quantiles import Recent
 WAYS = (Way.CLOUD_PLAIN, Way.CLOUD_SPECULATIVE, Way.FLIGHT, Way.LOCKSTEP)
 _AT = {way: 1 + at for at, way in enumerate(WAYS)}
 _NETWORK = 1 + len(WAYS)
-_PRIOR = np.array([0.45, *[0.35] * len(WAYS), 0.10]) ** 2  # variances: factors of 1.6, 1.4 and 1.1
-_NOISE = 0.2**2  # of one total against its expectation, beside the filter's own doubt; then as it is seen
+_PRIOR = np.array([0.45, *[0.25] * len(WAYS), 0.10]) ** 2  # variances: factors of 1.6, 1.3 and 1.1
+_IS_WAY = np.array([False, *[True] * len(WAYS), False])
+_NOISE = 0.3**2  # of one total against its expectation, beside the filter's own doubt; then as it is seen
 _LEAST_NOISE, _MOST_NOISE = 0.05**2, 0.5**2
 _NOISE_KEEPS = 0.95
 _WIDEST = 2.5  # standard deviations beyond which a surprise counts no more: robust against a stall
-_FORGETS = 0.01  # of the prior's variance comes back with each request
+_FORGETS = 0.004  # of the prior's variance comes back with each request
 _MOST = math.log(8.0)
 _NUM_RATIOS = 64
 _ENOUGH_RATIOS = 16
@@ -68,7 +69,8 @@ class Correction:
         doubt = own_doubt + self._noise
         self._num_learnt += 1
         self._ratios.add(total_ms / expected, float(self._num_learnt))
-        surprise = math.log(total_ms / expected)
+        # not its logarithm: totals are skewed, and their mean is what throughput goes by
+        surprise = total_ms / expected - 1.0
         surprise = min(max(surprise, -_WIDEST * math.sqrt(doubt)), _WIDEST * math.sqrt(doubt))
         seen = min(max(surprise**2 - own_doubt, _LEAST_NOISE), _MOST_NOISE)
         self._noise = _NOISE_KEEPS * self._noise + (1.0 - _NOISE_KEEPS) * seen
@@ -86,6 +88,12 @@ class Correction:
         self._spread[:, _NETWORK] = 0.0
         self._spread[_NETWORK, _NETWORK] = _PRIOR[_NETWORK]
         self._spread += np.diag(np.where(np.arange(len(_PRIOR)) < _NETWORK, _PRIOR * 0.05, 0.0))
+        self._factors = None
+
+    def curve_changed(self) -> None:
+        """What was held against ways may have been the guesses' fault."""
+        self._spread += np.diag(np.where(_IS_WAY, np.maximum(_PRIOR - np.diag(self._spread), 0.0) * 0.5, 0.0))
+        self._mean = np.where(_IS_WAY, self._mean * 0.5, self._mean)
         self._factors = None
 
     def late_ratio(self) -> float:

@@ -116,7 +116,10 @@ class Decision(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a choice. `num_drafted` guesses were read by a target and `num_stood` of them stood."""
+    """What came of a choice. `num_drafted` guesses were read by a target and `num_stood` of them stood.
+
+    `is_whole`: the answer came; else it was given up after `total_ms`.
+    """
 
     cloud: str
     way: Way
@@ -128,3 +131,4 @@ class Outcome(NamedTuple):
     total_ms: float
     num_drafted: int = 0
     num_stood: int = 0
+    is_whole: bool = True

@@ -33,6 +33,8 @@ def terms(link: LinkFigures, cloud: CloudFigures, edge: EdgeFigures, config: Pla
 
 def held(before: _Held | None, now: _Held, moved: float) -> _Held:
     """The figures held, unless one has moved by more than that share: then those of now."""
+    if before is now:
+        return now
     return before if before is not None and _is_near(before, now, moved) else now
 
 

@@ -1,6 +1,7 @@
 """Figures of links, clouds, this machine and kinds of request, kept up to date from samples. The planner owns them."""
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 from htfi.scheduling.placement.config import PlacementConfig
@@ -174,8 +175,12 @@ class Kind:
         return None if usual is None else int(usual)
 
     def curve(self, num_places: int) -> tuple[float, ...]:
-        rate = round(min(max(self._stood / self._tried, 0.002), 0.998), 2)
-        return tuple(rate**place for place in range(1, num_places + 1))
+        return _curve(round(min(max(self._stood / self._tried, 0.002), 0.998), 2), num_places)
+
+
+@lru_cache(maxsize=128)
+def _curve(rate: float, num_places: int) -> tuple[float, ...]:
+    return tuple(rate**place for place in range(1, num_places + 1))
 
 
 def _rate(share: float, window: int) -> float:

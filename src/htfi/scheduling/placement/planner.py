@@ -25,12 +25,25 @@ from htfi.scheduling.placement.figures import (
 )
 from htfi.scheduling.placement.holding import Terms, held, terms
 from htfi.scheduling.placement.live import CloudReport, Kind, LiveCloud, LiveEdge, LiveLink
-from htfi.scheduling.placement.pricing import Cost, Task, at_cloud, edge_alone, late_extra_ms, upload_ms
+from htfi.scheduling.placement.pricing import (
+    Cost,
+    Task,
+    at_cloud,
+    at_window,
+    edge_alone,
+    late_extra_ms,
+    scene,
+    upload_ms,
+)
 from htfi.scheduling.placement.writing_times import EXACT_PLACES
 
 _DEFAULT = PlacementConfig()
 _NUM_CACHED = 512
-_NUM_RECENT = 256
+_TELLING_PLACE, _TELLING = (
+    4,
+    0.1,
+)  # of a curve: where its chance has moved by so much, guesses are not what they were
+_NUM_RECENT = 4_096
 
 # Until a cloud has told its own: one core, int8, the shipped pair of models.
 CLOUD_PRIOR = CloudFigures(Plane(0.30, 0.07, 0.0, 0.056), prompt_ms=0.06, draft_ms=0.05, watts=5.0)
@@ -38,13 +51,12 @@ EDGE_PRIOR = EdgeFigures(draft_ms=0.03, prompt_ms=0.007, watts=5.0)
 
 
 class Reckoned(NamedTuple):
-    """What was expected of a choice before correction, to learn from what came of it."""
+    """What was placed, to be reckoned again with what is known when its outcome is learnt."""
 
-    num_tokens: int
-    num_trips: float
+    task: Task
     upload_ms: float
     prompt_ms: float
-    ms: float
+    is_curve_given: bool
 
 
 class Planner:
@@ -67,8 +79,8 @@ class Planner:
         self._corrections: dict[tuple[str, str], Correction] = {}
         self._held: dict[str, Terms] = {}
         self._curves: dict[str, tuple[float, ...]] = {}
+        self._stood: dict[str, float] = {}
         self._costs: OrderedDict[tuple[object, ...], list[Cost]] = OrderedDict()
-        self._reckoned: dict[tuple[str, Way], Reckoned] = {}  # of the request in hand
         self._recent: OrderedDict[tuple[object, ...], Reckoned] = OrderedDict()
         self._spent_ms = 0.0
         self._explored_ms = 0.0
@@ -125,9 +137,7 @@ class Planner:
         edge = self._edge.figures()
         kind = self._kind(ask.kind)
         num_tokens = max(min(ask.num_expected or kind.num_tokens or ask.num_tokens, ask.num_tokens), 1)
-        curve = held(self._curves.get(ask.kind), ask.curve or kind.curve(EXACT_PLACES), 0.0)
-        self._curves[ask.kind] = curve
-        self._reckoned.clear()
+        curve = self._held_curve(ask, kind)
         priced = [
             one for cloud in dict.fromkeys(clouds) for one in self._at(cloud, ask, num_tokens, curve, edge)
         ]
@@ -137,45 +147,69 @@ class Planner:
             return decision
         decision = self._tried(ask, decision)
         self._spent_ms += decision.choice.price_ms
-        self._remember(decision.choice)
-        self._remember(decision.second)
         return decision
 
     def learn(self, outcome: Outcome) -> None:
-        """What came of a choice, or of its second. One that is not remembered teaches nothing of times."""
-        self._kind(outcome.kind).learn(
-            outcome.num_tokens, outcome.num_drafted, outcome.num_stood, outcome.window
-        )
-        reckoned = self._recent.pop(_mark(outcome), None)
+        """What came of a way that was priced. One that is not remembered teaches nothing of times.
+
+        One that was given up teaches something only where it had taken longer than was expected of it.
+        """
+        is_whole = outcome.is_whole and outcome.num_tokens > 0
+        num_tokens = outcome.num_tokens if is_whole else 0
+        kind = self._kind(outcome.kind)
+        kind.learn(num_tokens, outcome.num_drafted, outcome.num_stood, outcome.window)
+        reckoned = self._recent.get(_mark(outcome))
         figures, link = self._figures(outcome.cloud)
-        if reckoned is None or link is None or outcome.num_tokens < 1:
+        if reckoned is None or link is None or (not is_whole and outcome.total_ms <= outcome.expected_ms):
             return
-        # both parts grow with the tokens that there were, but for the prompt and the first trip
-        grows = max(outcome.num_tokens - 1, 1) / max(reckoned.num_tokens - 1, 1)
-        compute_ms = reckoned.prompt_ms + reckoned.ms * grows
-        num_trips = 1.0 + (reckoned.num_trips - 1.0) * grows
-        travel_ms = figures.queue_ms + reckoned.upload_ms + num_trips * link.rtt_ms
+        # with the tokens that there were, and the rate of guesses as it is known by now: nothing else is blamed for it
+        before = reckoned.task
+        task = Task(
+            num_tokens if is_whole else before.num_tokens,
+            before.num_prompt,
+            before.num_prompt_edge,
+            before.curve if reckoned.is_curve_given else kind.curve(EXACT_PLACES),
+        )
+        now = self._held.get(outcome.cloud)
+        if now is None:
+            return
+        seen = scene(task, now.link, now.cloud, now.edge, self._config)
+        cost = at_window(seen, outcome.way, max(outcome.window, 1), max(outcome.in_flight, 1))
+        compute_ms = reckoned.prompt_ms + cost.ms
+        travel_ms = figures.queue_ms + reckoned.upload_ms + cost.num_trips * link.rtt_ms
         for correction in self._both(outcome.cloud, outcome.kind):
             correction.learn(outcome.way, travel_ms, compute_ms, outcome.total_ms)
 
     def _tried(self, ask: Ask, decision: Decision) -> Decision:
-        """The decision, or a way instead that may be cheaper as far as is known: what that may cost is bounded."""
+        """The decision, or the way instead that may be cheapest as far as is known: what that may cost is bounded."""
         best, config = decision.choice, self._config
-        best_own = self._both(best.cloud, ask.kind)[1]
         allowed_ms = config.explore_share * self._spent_ms + config.explore_first * best.price_ms
+        instead, lowest = best, best.price_ms
         for one in decision.priced:
             if not one.can_be or one is best or one.way is Way.EDGE_ONLY or one.late_ms > ask.deadline_ms:
                 continue
-            if one.cloud == best.cloud:
-                doubt = best_own.doubt_between(one.way, best.way)
-            else:
-                doubt = self._both(one.cloud, ask.kind)[1].factors().doubt[one.way]
-            extra_ms = one.price_ms - best.price_ms
-            may_gain_ms = one.compute_ms * (1.0 - math.exp(-doubt))
-            if may_gain_ms > extra_ms and self._explored_ms + extra_ms <= allowed_ms:
-                self._explored_ms += max(extra_ms, 0.0)
-                return tried(decision, one)
-        return decision
+            own = self._both(one.cloud, ask.kind)[1]
+            doubt = own.factors().doubt[one.way]
+            if one.cloud == best.cloud:  # what both have in common makes neither cheaper
+                doubt = min(doubt, own.doubt_between(one.way, best.way))
+            low = one.price_ms - one.compute_ms * (1.0 - math.exp(-doubt))
+            if low < lowest and self._explored_ms + one.price_ms - best.price_ms <= allowed_ms:
+                instead, lowest = one, low
+        if instead is best:
+            return decision
+        self._explored_ms += max(instead.price_ms - best.price_ms, 0.0)
+        return tried(decision, instead)
+
+    def _held_curve(self, ask: Ask, kind: Kind) -> tuple[float, ...]:
+        curve = held(self._curves.get(ask.kind), ask.curve or kind.curve(EXACT_PLACES), 0.0)
+        self._curves[ask.kind] = curve
+        stands = curve[min(_TELLING_PLACE, len(curve)) - 1]
+        if abs(stands - self._stood.setdefault(ask.kind, stands)) > _TELLING:
+            self._stood[ask.kind] = stands
+            for (_, whose), correction in self._corrections.items():
+                if whose == f"={ask.kind}":
+                    correction.curve_changed()
+        return curve
 
     def _kind(self, kind: str) -> Kind:
         known = self._kinds.get(kind)
@@ -218,20 +252,17 @@ class Planner:
         factors, late_ratio = correction.factors(), correction.late_ratio()
         priced: list[Priced] = []
         for cost in self._costed(task, now):
-            self._reckoned[cloud, cost.way] = Reckoned(
-                cost.num_tokens, cost.num_trips, upload, prompt_ms, cost.ms
-            )
             compute_ms = (prompt_ms + cost.ms) * factors.compute[cost.way]
             travel_ms = (cost.num_trips * link.rtt_ms + figures.queue_ms + upload) * factors.network
             expected_ms = travel_ms + compute_ms
             late_ms = max(expected_ms * late_ratio, expected_ms + late_extra_ms(cost, link, figures))
             price = expected_ms + cost.strain_ms + cost.joules * config.ms_per_joule
-            priced.append(
-                Priced(
-                    cloud, cost.way, cost.window, cost.in_flight, expected_ms, late_ms, price, cost.joules,
-                    cost.num_trips, compute_ms, not forbidden, forbidden or told(cost, link),
-                )
+            one = Priced(
+                cloud, cost.way, cost.window, cost.in_flight, expected_ms, late_ms, price, cost.joules,
+                cost.num_trips, compute_ms, not forbidden, forbidden or told(cost, link),
             )  # fmt: skip
+            priced.append(one)
+            self._remember(one, Reckoned(task, upload, prompt_ms, bool(ask.curve)))
         return priced
 
     def _figures(self, cloud: str) -> tuple[CloudFigures, LinkFigures | None]:
@@ -243,18 +274,15 @@ class Planner:
         costs = self._costs.get(key)
         if costs is None:
             edge = terms.edge if self._can_draft else None
-            costs = self._costs[key] = at_cloud(task, terms.link, terms.cloud, edge, self._config)
+            costs = self._costs[key] = at_cloud(scene(task, terms.link, terms.cloud, edge, self._config))
             if len(self._costs) > _NUM_CACHED:
                 self._costs.popitem(last=False)
         else:
             self._costs.move_to_end(key)
         return costs
 
-    def _remember(self, one: Priced | None) -> None:
-        cost = self._reckoned.get((one.cloud, one.way)) if one else None
-        if one is None or cost is None:
-            return
-        self._recent[_mark(one)] = cost
+    def _remember(self, one: Priced, reckoned: Reckoned) -> None:
+        self._recent[_mark(one)] = reckoned
         if len(self._recent) > _NUM_RECENT:
             self._recent.popitem(last=False)
 

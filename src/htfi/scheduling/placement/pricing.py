@@ -13,6 +13,7 @@ from htfi.scheduling.placement.writing_times import (
     covering,
     rounds_in_turn,
     windows_in_flight,
+    worth_reading,
 )
 
 _TOKEN_BYTES = 2.5
@@ -33,7 +34,7 @@ class Cost(NamedTuple):
     """What one way is expected to take beside its round trips, the prompt, its upload and the queue.
 
     `ms` of drafting and verifying on the way of an answer of `num_tokens`; `strain_ms` is the price of a device that
-    had better be spared. The edge alone reads its prompt within `ms`.
+    had better be spared, and of frames. The edge alone reads its prompt within `ms`.
     """
 
     way: Way
@@ -73,71 +74,104 @@ def late_extra_ms(cost: Cost, link: LinkFigures, cloud: CloudFigures) -> float:
     return trip * max(cost.num_trips, 1.0) ** 0.5 + max(cloud.queue_late_ms - cloud.queue_ms, 0.0)
 
 
-def at_cloud(
+class Scene(NamedTuple):
+    """All that costs at one cloud depend on. `pass_ms[g]`: verifying g guesses; `depth`: guesses read at once."""
+
+    task: Task
+    rtt_ms: float
+    cloud: CloudFigures
+    edge: EdgeFigures | None
+    config: PlacementConfig
+    pass_ms: list[float]
+    depth: int
+    strain: float
+
+    @property
+    def widest(self) -> int:
+        return len(self.pass_ms) - 1
+
+
+def scene(
     task: Task, link: LinkFigures, cloud: CloudFigures, edge: EdgeFigures | None, config: PlacementConfig
-) -> list[Cost]:
-    """All ways that this cloud has: a draft beside its target or not, an edge that can draft or not."""
+) -> Scene:
     widest = max(min(config.max_window, task.num_tokens - 1), 1)
-    rows = cloud.rows_busy + 1.0
-    pass_ms = [cloud.plane.ms(rows, 1.0 + g) for g in range(widest + 1)]
-    watts = cloud.watts / rows  # a pass is shared
-    prompt_ms = task.num_prompt * cloud.prompt_ms
+    pass_ms = [cloud.plane.ms(cloud.rows_busy + 1.0, 1.0 + g) for g in range(widest + 1)]
+    depth = worth_reading(task.curve, pass_ms)
     spare = strain(edge, config) if edge else 0.0
+    return Scene(task, link.rtt_ms, cloud, edge, config, pass_ms, depth, spare)
 
-    def cost(way: Way, window: int, in_flight: int, trips: float, spent: Spent) -> Cost:
-        joules = ((spent.ms + prompt_ms) * watts + spent.edge_ms * (edge.watts if edge else 0.0)) / 1e3
-        spared = spare * config.strain_ms_per_ms * spent.edge_ms
-        return Cost(way, window, in_flight, trips, spent.ms, joules, spared, task.num_tokens)
 
-    n = task.num_tokens
-    costs = [cost(Way.CLOUD_PLAIN, 0, 0, 1.0, Spent((n - 1) * pass_ms[0], n - 1.0, 0.0))]
-    if n < 2:
+def at_cloud(seen: Scene) -> list[Cost]:
+    """All ways that this cloud has, at their best: a draft beside its target or not, an edge that drafts or not."""
+    costs = [at_window(seen, Way.CLOUD_PLAIN, 0, 0)]
+    if seen.task.num_tokens < 2:
         return costs
-
-    def priced(one: Cost) -> float:
-        return one.num_trips * link.rtt_ms + one.ms + one.strain_ms + one.joules * config.ms_per_joule
-
-    if cloud.draft_ms is not None:
-        beside: dict[int, Cost] = {}
-        draft_ms = cloud.draft_ms
-
-        def in_cloud(window: int) -> float:
-            spent = rounds_in_turn(n - 1, window, task.curve, draft_ms, pass_ms)
-            beside[window] = cost(Way.CLOUD_SPECULATIVE, window, 1, 1.0, spent._replace(edge_ms=0.0))
-            return priced(beside[window])
-
-        costs.append(beside[best_window(in_cloud, widest)])
-    if edge is not None:
-        locked: dict[int, Cost] = {}
-        flying: dict[int, Cost] = {}
-        # the edge reads its prompt and drafts while the request travels and the cloud reads
-        lead_ms = task.num_prompt_edge * edge.prompt_ms - cloud.queue_ms - prompt_ms
-
-        def in_turn(window: int) -> float:
-            # the first window travels with the prompt, so a round is a trip and there is none beside them
-            spent = rounds_in_turn(n, window, task.curve, edge.draft_ms + config.frame_ms / window, pass_ms)
-            locked[window] = cost(Way.LOCKSTEP, window, 1, spent.rounds, spent)
-            return priced(locked[window])
-
-        def ahead(window: int) -> float:
-            draft_ms = edge.draft_ms + config.frame_ms / window
-            cover = covering(window, link.rtt_ms, draft_ms, pass_ms[min(window, widest)])
-            most = max(min(config.max_in_flight, cloud.num_in_flight), 1)
-            choices = {min(cover, most)}
-            if spare > 0.0:  # windows that may be thrown away cost a device that is to be spared
-                choices.add(min(max(cover // 2, 1), most))
-            best: Cost | None = None
-            for in_flight in sorted(choices):
-                spent = windows_in_flight(
-                    n, window, in_flight, task.curve, link.rtt_ms, draft_ms, pass_ms, lead_ms
-                )
-                one = cost(Way.FLIGHT, window, in_flight, 1.0, spent)
-                if best is None or priced(one) < priced(best):
-                    best = one
-            assert best is not None
-            flying[window] = best
-            return priced(best)
-
-        costs.append(flying[best_window(ahead, widest)])
-        costs.append(locked[best_window(in_turn, widest)])
+    if seen.cloud.draft_ms is not None:
+        costs.append(_best(seen, Way.CLOUD_SPECULATIVE))
+    if seen.edge is not None:
+        costs += [_best(seen, Way.FLIGHT), _best(seen, Way.LOCKSTEP)]
     return costs
+
+
+def at_window(seen: Scene, way: Way, window: int, in_flight: int) -> Cost:
+    """One way with windows of so many guesses."""
+    n, curve, edge, pass_ms = seen.task.num_tokens, seen.task.curve, seen.edge, seen.pass_ms
+    draft_ms = edge.draft_ms + seen.config.frame_ms / max(window, 1) if edge else 0.0
+    match way:
+        case Way.CLOUD_SPECULATIVE:
+            spent = rounds_in_turn(n - 1, window, curve, seen.cloud.draft_ms or 0.0, pass_ms)
+            return _cost(seen, way, window, 1, 1.0, spent._replace(edge_ms=0.0))
+        case Way.LOCKSTEP:
+            # the first window travels with the prompt, so a round is a trip and there is none beside them
+            spent = rounds_in_turn(n, window, curve, draft_ms, pass_ms)
+            return _cost(seen, way, window, 1, spent.rounds, spent)
+        case Way.FLIGHT:
+            # the edge reads its prompt and drafts while the request travels and the cloud reads
+            read_ms = seen.task.num_prompt_edge * edge.prompt_ms if edge else 0.0
+            lead_ms = read_ms - seen.cloud.queue_ms - seen.task.num_prompt * seen.cloud.prompt_ms
+            reads = pass_ms[: seen.depth + 1]
+            spent = windows_in_flight(n, window, in_flight, curve, seen.rtt_ms, draft_ms, reads, lead_ms)
+            return _cost(seen, way, window, in_flight, 1.0, spent)
+        case Way.CLOUD_PLAIN | Way.EDGE_ONLY:
+            return _cost(seen, Way.CLOUD_PLAIN, 0, 0, 1.0, Spent((n - 1) * pass_ms[0], n - 1.0, 0.0))
+
+
+def _best(seen: Scene, way: Way) -> Cost:
+    """A way with the window that makes it cheapest, and as many in flight as cover the trip."""
+    found: dict[int, Cost] = {}
+
+    def price(window: int) -> float:
+        costs = [at_window(seen, way, window, in_flight) for in_flight in _in_flight(seen, way, window)]
+        prices = [
+            one.num_trips * seen.rtt_ms + one.ms + one.strain_ms + one.joules * seen.config.ms_per_joule
+            for one in costs
+        ]
+        found[window] = costs[prices.index(min(prices))]
+        return min(prices)
+
+    return found[best_window(price, seen.widest)]
+
+
+def _in_flight(seen: Scene, way: Way, window: int) -> list[int]:
+    if way is not Way.FLIGHT or seen.edge is None:
+        return [1]
+    draft_ms = seen.edge.draft_ms + seen.config.frame_ms / window
+    cover = covering(window, seen.rtt_ms, draft_ms, seen.pass_ms[min(window, seen.widest)])
+    to_the_end = -(-seen.task.num_tokens // window) + 1
+    most = max(min(seen.config.max_in_flight, seen.cloud.num_in_flight, to_the_end), 1)
+    if seen.strain > 0.0:  # windows that may be thrown away cost a device that is to be spared
+        return sorted({min(max(cover // 2, 1), most), min(cover, most)})
+    return [min(cover, most)]
+
+
+def _cost(seen: Scene, way: Way, window: int, in_flight: int, num_trips: float, spent: Spent) -> Cost:
+    edge, config, cloud = seen.edge, seen.config, seen.cloud
+    prompt_ms = seen.task.num_prompt * cloud.prompt_ms
+    joules = (spent.ms + prompt_ms) * cloud.watts / (cloud.rows_busy + 1.0) / 1e3  # a pass is shared
+    spared = 0.0
+    if edge is not None and window:
+        joules += spent.edge_ms * edge.watts / 1e3
+        # of frames, the cloud's share delays others; without it windows of one token would often be as good
+        frames = spent.edge_ms / (edge.draft_ms * window + config.frame_ms + 1e-6)
+        spared = seen.strain * config.strain_ms_per_ms * spent.edge_ms + frames * config.frame_ms
+    return Cost(way, window, in_flight, num_trips, spent.ms, joules, spared, seen.task.num_tokens)

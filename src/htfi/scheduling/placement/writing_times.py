@@ -88,7 +88,8 @@ def windows_in_flight(
     if num_tokens > exact:
         total += _continued(ms, num_tokens) - ms[exact]
     runs = 1.0 + num_tokens * (1.0 - alive[exact] ** (1.0 / exact))
-    ahead = min(in_flight * window, rtt_ms / max(draft_ms, 1e-6) + window)
+    # thrown away with each run that fails: what was drafted during a trip, or until the answer's end
+    ahead = min(in_flight * window, rtt_ms / max(draft_ms, 1e-6) + window, num_tokens / 2)
     return Spent(total, runs, (num_tokens + (runs - 1.0) * ahead) * draft_ms)
 
 
@@ -96,6 +97,17 @@ def covering(window: int, rtt_ms: float, draft_ms: float, verify_ms: float) -> i
     """Windows in flight that keep the target busy for a round trip."""
     bottleneck = max(window * draft_ms, verify_ms, 1e-6)
     return 1 + ceil((rtt_ms + window * draft_ms + verify_ms) / bottleneck)
+
+
+def worth_reading(curve: tuple[float, ...], pass_ms: Sequence[float]) -> int:
+    """How many of the guesses that have come a target reads at once: most tokens for a pass's ms."""
+    alive, _ = hazards(curve, len(pass_ms))
+    best, best_rate, tokens = 1, 0.0, 1.0
+    for depth in range(1, len(pass_ms)):
+        tokens += alive[depth]
+        if tokens / pass_ms[depth] > best_rate:
+            best, best_rate = depth, tokens / pass_ms[depth]
+    return best
 
 
 class _Run:
