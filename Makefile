@@ -34,6 +34,7 @@ goals: $(VENV)/.dev
 	$(BIN)/htfi bench engine --json build/goals/engine.json
 	$(BIN)/htfi bench decode --json build/goals/decode.json --html build/goals/decode.html
 	$(BIN)/htfi bench paths --json build/goals/paths.json
+	$(BIN)/htfi bench link --json build/goals/link.json --html build/goals/link.html
 	$(BIN)/htfi eval mini --json build/goals/mini.json --html build/goals/mini.html
 
 $(VENV)/bin/python:

@@ -4,9 +4,11 @@ import json
 import os
 import random
 import re
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -62,18 +64,39 @@ def test_the_readme_shows_commands() -> None:
     assert len(commands()) >= 10
 
 
+@pytest.fixture(scope="module")
+def background() -> Iterator[list[subprocess.Popen[str]]]:
+    """What a line that ends in & has started; ended with the module."""
+    started: list[subprocess.Popen[str]] = []
+    yield started
+    for process in started:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def port() -> str:
+    """In place of the README's, which may be taken."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return str(free.getsockname()[1])
+
+
 @pytest.mark.parametrize("command", commands())
-def test_a_command_of_the_readme_works(desk: Path, command: str) -> None:
+def test_a_command_of_the_readme_works(
+    desk: Path, background: list[subprocess.Popen[str]], port: str, command: str
+) -> None:
     scripts = Path(sys.executable).parent
-    done = subprocess.run(
-        command,
-        shell=True,
-        cwd=desk,
-        env={**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    env = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
+    line = command.replace(":7401", f":{port}")
+    if line.endswith("&"):
+        process = subprocess.Popen(
+            f"exec {line[:-1]}", shell=True, cwd=desk, env=env, stdout=subprocess.PIPE, text=True
+        )
+        background.append(process)
+        assert process.stdout is not None
+        assert "is ready" in process.stdout.readline()
+        return
+    done = subprocess.run(line, shell=True, cwd=desk, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
 
