@@ -236,7 +236,7 @@ def test_an_amendment_follows_what_was_recorded_meanwhile_and_later_decisions_ke
 
     loop.run(answer)
     found = decisions(ledger)
-    assert sorted(seen) == sorted(one.id for one in found)
+    assert seen == [one.id for one in found]
     amended = [one for one in found if one.amends]
     by_id = {one.id: place for place, one in enumerate(found)}
     assert amended

@@ -56,7 +56,7 @@ class Loop:
         self._listen_ns = 0
         self._caught_up = False  # all that the ledger held at the start is made again
         self._taught = False  # a moment has passed that nothing has learnt from yet
-        self._fresh: list[Decision] = []  # its decisions
+        self._fresh: list[Decision] = []  # its decisions, and amendments that nobody was told of yet
         self._fed: list[Bar] = []  # bars from a feed, all visible from one instant on
         self.stopped = False
 
@@ -74,9 +74,10 @@ class Loop:
         self.hear_late()
         self.recorder.release(now=True)
         self.learn()
-        while self.awaited.waiting and not self.stopped and self._patience():
+        while self._caught_up and self.awaited.waiting and not self.stopped and self._patience():
             self.hear_late()
             self.recorder.release(now=True)
+            self.learn()
 
     def stop(self) -> None:
         """End after the item in hand. Safe to call from a signal handler."""
@@ -121,13 +122,15 @@ class Loop:
 
     def learn(self) -> None:
         """Do what no decision waits for."""
-        if not self._taught:
+        if not self._taught and not self._fresh:
             return
-        self._taught = False
-        self.rooms.forecaster.learn()
+        if self._taught:
+            self._taught = False
+            self.rooms.forecaster.learn()
         for decision in self._fresh:
-            self.rooms.usual.learn(decision.series, decision.features)
-            self.rooms.scaled.learn(decision.series, decision.features.get("return_last", 0.0))
+            if not decision.amends:
+                self.rooms.usual.learn(decision.series, decision.features)
+                self.rooms.scaled.learn(decision.series, decision.features.get("return_last", 0.0))
             self._watch(decision)
         self._fresh.clear()
         self.recorder.tidy()
@@ -204,7 +207,7 @@ class Loop:
         decision = amend(self.recorder.decision(awaiting.index), awaiting.question, view)
         self.recorder.record(decision)
         self.rooms.readings.amend(awaiting.series, view)
-        self._watch(decision)
+        self._fresh.append(decision)
 
     def _take_fed(self) -> list[Bar]:
         fed, self._fed = self._fed, []
