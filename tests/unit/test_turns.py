@@ -1,0 +1,117 @@
+"""Turns at an engine: who is admitted, who joins next, which rows go together, how many guesses are read."""
+
+from typing import NamedTuple
+
+import pytest
+
+from htfi.domain.errors import InvalidInput
+from htfi.scheduling.turns.accounts import charged, lifted
+from htfi.scheduling.turns.admission import finish_ms, retry_ms
+from htfi.scheduling.turns.choice import next_joining, pass_ms, passes, reading_depth
+from htfi.scheduling.turns.config import TurnsConfig
+
+CONFIG = TurnsConfig()
+
+
+class Turn(NamedTuple):
+    key: int
+    tenant: str = "a"
+    slack_ms: float = 500.0
+    waited_ms: float = 0.0
+    num_tokens: int = 1
+
+
+class Pace(NamedTuple):
+    fixed_ms: float = 0.3
+    row_ms: float = 0.07
+    token_ms: float = 0.0
+    cell_ms: float = 0.056
+    prompt_ms: float = 0.08
+
+
+def test_who_used_least_goes_first_and_among_equals_who_has_least_slack():
+    waiting = [Turn(1, "a", 10.0), Turn(2, "b", 300.0), Turn(3, "b", 200.0)]
+    assert next_joining({"a": 100.0, "b": 20.0}, waiting, CONFIG) == 3
+    assert next_joining({"a": 22.0, "b": 20.0}, waiting, CONFIG) == 1  # within the grace
+    assert next_joining({}, [], CONFIG) is None
+
+
+def test_who_can_still_be_in_time_goes_before_who_is_late_already():
+    assert next_joining({}, [Turn(1, slack_ms=-5.0), Turn(2, slack_ms=900.0)], CONFIG) == 2
+
+
+def test_tolerant_request_is_not_passed_over_for_ever():
+    patient = Turn(1, slack_ms=1e9, waited_ms=1_001.0)
+    assert next_joining({}, [patient, Turn(2, slack_ms=0.0)], CONFIG) == 1
+
+
+def test_idle_tenant_saves_up_no_rights_and_what_it_used_is_not_forgiven():
+    accounts = charged({}, [("busy", 500.0), ("once", 700.0), ("busy", 100.0)])
+    after = lifted(accounts, {"busy", "new"})
+    assert after == {"busy": 600.0, "once": 700.0, "new": 600.0}
+    assert lifted(charged(after, [("busy", 200.0), ("new", 200.0)]), {"busy", "new"}) == {
+        "busy": 800.0,
+        "new": 800.0,
+    }
+
+
+def test_rows_of_unlike_width_go_apart_where_padding_would_cost_more():
+    pace = Pace()
+    narrow = [Turn(key) for key in range(16)]
+    wide = [Turn(key, num_tokens=9) for key in range(16, 32)]
+    groups = passes([*narrow, *wide], pace, {}, CONFIG)
+    assert sorted(map(sorted, groups)) == [list(range(16)), list(range(16, 32))]
+    assert pass_ms(pace, 16, 1) + pass_ms(pace, 16, 9) < pass_ms(pace, 32, 9)
+    assert len(passes([Turn(1), Turn(2, num_tokens=3)], pace, {}, CONFIG)) == 1
+
+
+def test_pass_has_no_more_rows_than_it_may_and_every_row_goes_once():
+    ready = [Turn(key, tenant=str(key % 3), num_tokens=1 + key % 4) for key in range(50)]
+    groups = passes(ready, Pace(), {}, TurnsConfig(max_rows=8))
+    assert max(map(len, groups)) <= 8
+    assert sorted(key for group in groups for key in group) == list(range(50))
+    assert passes([], Pace(), {}, CONFIG) == []
+
+
+def test_fewer_guesses_are_read_in_company_and_fewer_where_they_seldom_stand():
+    pace = Pace()
+    alone, crowded = reading_depth(1, 40, 0.96, pace), reading_depth(32, 40, 0.96, pace)
+    assert 0 < crowded < alone
+    assert reading_depth(1, 40, 0.3, pace) < alone
+    assert reading_depth(1, 3, 0.99, pace) == 3
+    assert reading_depth(1, 0, 0.9, pace) == 0
+
+
+def test_small_backlog_is_done_before_a_large_one_that_came_first():
+    backlog = {"large": 10_000.0, "other": 20.0}
+    assert finish_ms(30.0, 5.0, "small", backlog) == 30.0 + 30.0 + 20.0
+    assert finish_ms(30.0, 200.0, "small", {}) == 200.0
+
+
+def test_request_that_would_be_late_is_told_when_to_ask_again():
+    backlog = {"a": 300.0}
+    assert retry_ms(20.0, 20.0, "a", 400.0, backlog, {}, CONFIG) is None
+    assert retry_ms(20.0, 20.0, "a", 250.0, backlog, {}, CONFIG) == pytest.approx(70.0)
+    assert retry_ms(20.0, 20.0, "b", 250.0, backlog, {}, CONFIG) is None
+
+
+def test_queue_is_bounded_for_each_and_for_all():
+    config = TurnsConfig(max_waiting=5, max_waiting_each=3)
+    assert retry_ms(1.0, 1.0, "a", 1e9, {"a": 300.0}, {"a": 3}, config) == 150.0
+    assert retry_ms(1.0, 1.0, "b", 1e9, {}, {"a": 3, "c": 2}, config) == config.least_retry_ms
+    assert retry_ms(1.0, 1.0, "b", 1e9, {}, {"a": 3, "b": 1}, config) is None
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"max_rows": 0},
+        {"patience_ms": 0.0},
+        {"aging": float("nan")},
+        {"least_retry_ms": 9e9},
+        {"grace_ms": -1.0},
+    ],
+)
+def test_settings_that_cannot_be_are_refused_by_name(settings: dict[str, float]):
+    with pytest.raises(InvalidInput, match="turns"):
+        TurnsConfig(**settings)  # type: ignore[arg-type]
