@@ -351,6 +351,8 @@ class FakeCloud:
         ask.num += len(forced)
         whole = ask.answer[: ask.num]
         is_done = ask.num == len(ask.answer)
+        if is_done:
+            del self.asks[ask.stream, ask.open.handle]
         self.transport.deliver(
             ask.stream,
             Settled(

@@ -143,7 +143,7 @@ class Ways:
             self._clouds.traffic.num_stale += 1
             return
         del self._open[cloud.stream, frame.handle]
-        pursuit.lose(way, self._clock())
+        pursuit.ways.remove(way)
         if frame.why == Why.DRAINING:
             cloud.is_draining = True
         elif frame.why == Why.CANNOT:

@@ -1,0 +1,338 @@
+"""The author whose target is elsewhere in trouble: late, gone, wrong, busy. Every question still has its answer."""
+
+import pytest
+
+from htfi.decoding.link.edge_config import EdgeConfig
+from htfi.decoding.link.frames import Lead, Open, Refused, Why, unpack
+from htfi.decoding.link.pursuit_answers import ALONE
+from htfi.domain.writing import Refusal, Request, Writing
+from linked_world import FakeCloud, Scene, draft_author, local, question
+
+
+def truth(scene: Scene, request: Request) -> tuple[int, ...]:
+    (answer,) = scene.target.write([request])
+    assert isinstance(answer, Writing)
+    return answer.tokens
+
+
+def one(scene: Scene, request: Request) -> Writing:
+    (answer,) = scene.author.write([request])
+    assert isinstance(answer, Writing), answer
+    return answer
+
+
+def check_provisional(scene: Scene, request: Request, answer: Writing) -> None:
+    assert answer.is_provisional
+    assert answer.place.startswith(ALONE)
+    assert answer.tokens[: answer.num_settled] == truth(scene, request)[: answer.num_settled]
+    alone = scene.draft.write_on(answer.prompt, request, answer.tokens[: answer.num_settled])
+    assert isinstance(alone, Writing)
+    assert (answer.tokens, answer.fields) == (alone.tokens, alone.fields)
+
+
+@pytest.mark.parametrize("lead", list(Lead))
+def test_at_its_deadline_a_request_is_finished_alone_and_amended_later(lead: Lead):
+    scene = Scene(lead, rtt_ms=40.0, draft=draft_author(0.4))
+    scene.clouds[0].pass_ms = 30.0
+    request = question(1, deadline_ms=200.0)
+    began_s = scene.world.now_s
+    answer = one(scene, request)
+    assert 0.15 <= scene.world.now_s - began_s <= 0.2
+    check_provisional(scene, request, answer)
+    assert 0 < answer.num_settled < 24
+    assert scene.author.late() == []
+    late = scene.late(3_000.0)
+    assert list(late) == ["q1"]
+    amended = late["q1"]
+    assert isinstance(amended, Writing)
+    assert amended.tokens == truth(scene, request)
+    assert not amended.is_provisional
+    assert scene.author.late() == []
+
+
+def test_what_was_finished_alone_goes_on_with_all_that_is_known_as_guesses():
+    scene = Scene(Lead.FLIGHT, rtt_ms=40.0)
+    scene.clouds[0].pass_ms = 100.0
+    answer = one(scene, question(1, deadline_ms=200.0))
+    opened = [frame for frame in scene.transport.frames if isinstance(frame, Open)]
+    assert [frame.lead for frame in opened] == [Lead.FLIGHT, Lead.CLOUD]
+    assert opened[1].epoch > opened[0].epoch
+    assert opened[1].handle == opened[0].handle
+    assert unpack(opened[1].guesses) == list(answer.tokens)
+    assert opened[1].deadline_ms > 10_000
+
+
+def test_a_request_without_an_id_is_not_awaited_after_its_deadline():
+    scene = Scene(rtt_ms=100.0)
+    request = Request(question(1).prompt, question(1).form, 1, 1.0, 50.0)
+    assert one(scene, request).is_provisional
+    assert scene.late(500.0) == {}
+    assert not scene.clouds[0].asks
+
+
+def test_without_a_cloud_it_is_written_alone_at_once_and_amended_when_one_comes():
+    scene = Scene(num_clouds=0)
+    request = question(1)
+    began_s = scene.world.now_s
+    answer = one(scene, request)
+    assert scene.world.now_s - began_s < 0.01
+    assert (answer.num_settled, answer.place) == (0, f"{ALONE}, no cloud is there")
+    check_provisional(scene, request, answer)
+    assert scene.late(500.0) == {}
+    scene.transport.connect(FakeCloud(scene.world, "cloud9", scene.target))
+    scene.usable.append("cloud9")
+    late = scene.late(1_000.0)
+    assert isinstance(late["q1"], Writing)
+    assert late["q1"].tokens == truth(scene, request)
+
+
+def test_a_plan_may_say_alone_and_the_target_amends_all_the_same():
+    scene = Scene()
+    scene.plan.is_alone = True
+    request = question(1)
+    answer = one(scene, request)
+    assert answer.place == f"{ALONE}, the plan says so"
+    check_provisional(scene, request, answer)
+    assert scene.late(1_000.0)["q1"].tokens == truth(scene, request)  # type: ignore[attr-defined]
+
+
+def test_a_stream_that_ends_moves_its_requests_with_all_that_is_known():
+    scene = Scene(Lead.PLAIN, num_clouds=2, config=EdgeConfig(hedges=False))
+    scene.world.after(90.0, lambda: scene.transport.cut("cloud1"))
+    request = question(1)
+    assert one(scene, request).tokens == truth(scene, request)
+    opened = [frame for frame in scene.transport.frames if isinstance(frame, Open)]
+    assert len(opened) == 2
+    known = unpack(opened[1].guesses)
+    assert 3 < len(known) < 24
+    assert tuple(known) == truth(scene, request)[: len(known)]
+    assert scene.clouds[1].num_passes <= 24 - len(known) + 3  # what is known is verified in one pass
+    assert [line[:2] for line in scene.reports] == [("cloud1", "reroute")]
+
+
+def test_an_only_cloud_that_comes_back_soon_is_waited_for():
+    scene = Scene(Lead.FLIGHT)
+    scene.world.after(60.0, lambda: scene.transport.cut("cloud1"))
+    scene.world.after(120.0, lambda: scene.transport.connect(scene.clouds[0]))
+    scene.clouds[0].pass_ms = 30.0
+    request = question(1)
+    answer = one(scene, request)
+    assert not answer.is_provisional
+    assert answer.tokens == truth(scene, request)
+
+
+def test_an_only_cloud_that_stays_away_is_not_waited_for_long():
+    scene = Scene(Lead.FLIGHT, config=EdgeConfig(patience_ms=100.0))
+    scene.clouds[0].pass_ms = 30.0
+    began_s = scene.world.now_s
+    scene.world.after(60.0, lambda: scene.transport.cut("cloud1"))
+    request = question(1)
+    answer = one(scene, request)
+    check_provisional(scene, request, answer)
+    assert scene.world.now_s - began_s == pytest.approx(0.16, abs=0.03)
+
+
+def test_a_cloud_that_health_gives_up_is_left_for_another():
+    scene = Scene(Lead.FLIGHT, num_clouds=2, config=EdgeConfig(hedges=False))
+    scene.clouds[0].is_silent = True
+    scene.world.after(100.0, lambda: scene.usable.remove("cloud1"))
+    request = question(1)
+    began_s = scene.world.now_s
+    answer = one(scene, request)
+    assert answer.tokens == truth(scene, request)
+    assert answer.place.startswith("cloud2")
+    assert scene.world.now_s - began_s < 0.4
+
+
+def test_an_only_cloud_that_health_gives_up_leaves_the_edge_alone_at_once():
+    scene = Scene(Lead.FLIGHT)
+    scene.clouds[0].is_silent = True
+    scene.world.after(100.0, scene.usable.clear)
+    began_s = scene.world.now_s
+    answer = one(scene, question(1))
+    assert answer.place == f"{ALONE}, its cloud is given up"
+    assert scene.world.now_s - began_s < 0.2
+
+
+def test_a_cloud_with_other_weights_than_it_says_is_dropped_and_not_used_in_this_life():
+    scene = Scene(Lead.PLAIN, num_clouds=2, config=EdgeConfig(hedge_ms=50.0))
+    wrong = FakeCloud(scene.world, "cloud2", local(5))
+    wrong.welcome_as = {"target": scene.target.sessions.network.digest}
+    scene.transport.cut("cloud2")
+    scene.transport.connect(wrong)
+    scene.author.wait_ready(1.0)
+    request = question(1)
+    answer = one(scene, request)
+    assert answer.tokens == truth(scene, request)
+    told = [line for line in scene.reports if line[:2] == ("cloud2", "refused")]
+    assert len(told) == 1
+    assert "contradicts" in told[0][2]
+    scene.transport.connect(wrong)
+    scene.pass_time(100.0)
+    scene.author.late()
+    assert scene.author.wait_ready(0.1) == ["cloud1"]
+
+
+@pytest.mark.parametrize(
+    ("welcome_as", "words"),
+    [
+        ({"version": 2}, "protocol 2"),
+        ({"target": "f" * 64}, "its target is"),
+        ({"tokenizer": "f" * 64}, "its tokenizer is"),
+        ({"node": "cloud7"}, "calls itself 'cloud7'"),
+    ],
+)
+def test_a_cloud_that_is_not_what_is_expected_is_named_once_and_not_used(
+    welcome_as: dict[str, object], words: str
+):
+    scene = Scene(num_clouds=0)
+    cloud = FakeCloud(scene.world, "cloud1", scene.target)
+    cloud.welcome_as = welcome_as
+    scene.usable.append("cloud1")
+    for _ in range(3):
+        scene.transport.connect(cloud)
+        assert scene.author.wait_ready(0.2) == []
+        assert one(scene, question(1)).is_provisional
+        scene.transport.cut("cloud1")
+    assert len(scene.reports) == 1
+    assert scene.reports[0][:2] == ("cloud1", "refused")
+    assert words in scene.reports[0][2]
+    cloud.welcome_as = {}
+    scene.transport.connect(cloud)
+    assert scene.author.wait_ready(0.2) == ["cloud1"]
+
+
+def test_data_that_must_not_leave_goes_only_where_it_may():
+    scene = Scene(Lead.FLIGHT, num_clouds=2)
+    scene.clouds[1].residency = ("eu", "uk")
+    scene.transport.cut("cloud2")
+    scene.transport.connect(scene.clouds[1])
+    scene.author.late()
+    scene.pass_time(100.0)
+    scene.author.late()
+    request = question(1, residency=frozenset({"eu"}))
+    answer = one(scene, request)
+    assert answer.place.startswith("cloud2")
+    assert not scene.clouds[0].num_passes
+    nowhere = one(scene, question(2, residency=frozenset({"eu", "us"})))
+    assert nowhere.is_provisional
+    assert not scene.clouds[0].num_passes
+
+
+def test_a_busy_cloud_is_left_for_another_and_an_only_one_is_asked_again():
+    busy = Refused(0, 0, Why.BUSY, 80, "too many")
+    scene = Scene(Lead.FLIGHT, num_clouds=2)
+    scene.clouds[0].refuses = busy
+    request = question(1)
+    answer = one(scene, request)
+    assert answer.place.startswith("cloud2")
+    only = Scene(Lead.FLIGHT)
+    only.clouds[0].refuses = busy
+    only.world.after(150.0, lambda: setattr(only.clouds[0], "refuses", None))
+    answer = one(only, request)
+    assert answer.tokens == truth(only, request)
+    late = Scene(Lead.FLIGHT)
+    late.clouds[0].refuses = Refused(0, 0, Why.BUSY, 5_000, "too many")
+    began_s = late.world.now_s
+    answer = one(late, question(1, deadline_ms=1_000.0))
+    assert answer.is_provisional
+    assert late.world.now_s - began_s < 0.1  # it is known early that it would be late
+
+
+def test_a_draining_cloud_is_asked_nothing_new_until_it_comes_back():
+    scene = Scene(Lead.FLIGHT, num_clouds=2)
+    scene.clouds[0].refuses = Refused(0, 0, Why.DRAINING, 500, "about to stop")
+    for seed in range(3):
+        assert one(scene, question(seed)).place.startswith("cloud2")
+    opened = [frame for frame in scene.transport.frames if isinstance(frame, Open)]
+    assert len(opened) == 4  # one refused
+    scene.clouds[0].refuses = None
+    scene.transport.cut("cloud1")
+    scene.transport.connect(scene.clouds[0])
+    scene.author.late()
+    scene.pass_time(100.0)
+    assert one(scene, question(5)).place.startswith("cloud2")  # the plan takes the first that is named
+    scene.transport.cut("cloud2")
+    assert one(scene, question(6)).place.startswith("cloud1")
+
+
+def test_what_the_target_cannot_answer_is_refused_in_its_words():
+    scene = Scene()
+    scene.clouds[0].refuses = Refused(
+        0, 0, Why.CANNOT, -1, "700 tokens with the answer; the model reads at most 512"
+    )
+    (answer,) = scene.author.write([question(1)])
+    assert answer == Refusal("700 tokens with the answer; the model reads at most 512")
+    assert scene.late(200.0) == {}
+
+
+def test_a_cloud_that_refuses_for_ever_costs_no_deadline():
+    scene = Scene()
+    scene.clouds[0].refuses = Refused(0, 0, Why.MALFORMED, -1, "what is this")
+    began_s = scene.world.now_s
+    answer = one(scene, question(1, deadline_ms=400.0))
+    assert answer.is_provisional
+    assert scene.world.now_s - began_s <= 0.4
+
+
+def test_what_is_pursued_comes_late_and_is_asked_once():
+    scene = Scene(Lead.FLIGHT)
+    requests = [question(seed) for seed in range(3)]
+    scene.author.pursue(requests)
+    scene.author.pursue(requests[:2])
+    late = scene.late(2_000.0)
+    assert {name: answer.tokens for name, answer in late.items()} == {  # type: ignore[attr-defined]
+        request.id: truth(scene, request) for request in requests
+    }
+    opened = [frame for frame in scene.transport.frames if isinstance(frame, Open)]
+    assert len(opened) == 3
+    assert {frame.lead for frame in opened} == {Lead.CLOUD}
+
+
+def test_a_question_that_is_awaited_late_may_be_asked_in_earnest():
+    scene = Scene(Lead.FLIGHT)
+    request = question(1)
+    scene.author.pursue([request])
+    assert one(scene, request).tokens == truth(scene, request)
+    assert scene.late(500.0) == {}
+    assert len([frame for frame in scene.transport.frames if isinstance(frame, Open)]) == 1
+
+
+def test_no_more_than_so_many_answers_are_awaited_and_the_oldest_is_given_up():
+    scene = Scene(num_clouds=0, config=EdgeConfig(max_late=4))
+    for seed in range(6):
+        assert one(scene, question(seed)).is_provisional
+    told = dict(scene.author.late())
+    assert list(told) == ["q0", "q1"]
+    assert all(isinstance(answer, Refusal) for answer in told.values())
+
+
+def test_what_does_not_come_in_time_is_refused_late():
+    scene = Scene(num_clouds=0, config=EdgeConfig(late_ms=300.0))
+    one(scene, question(1))
+    assert scene.late(250.0) == {}
+    late = scene.late(200.0)
+    assert late == {"q1": Refusal("no cloud has answered in time")}
+
+
+def test_a_cloud_that_never_says_who_it_is_is_dialled_anew():
+    scene = Scene(num_clouds=0, config=EdgeConfig(greeting_ms=100.0))
+    mute = FakeCloud(scene.world, "cloud1", scene.target)
+    mute.is_silent = True
+    stream = scene.transport.connect(mute)
+    scene.usable.append("cloud1")
+    began_s = scene.world.now_s
+    assert one(scene, question(1)).is_provisional
+    assert scene.world.now_s - began_s == pytest.approx(0.1, abs=0.03)  # a greeting is waited for
+    scene.late(600.0)
+    assert stream not in scene.transport.streams
+
+
+def test_closing_leaves_every_cloud():
+    scene = Scene(rtt_ms=20.0)
+    scene.author.pursue([question(seed) for seed in range(3)])
+    scene.pass_time(40.0)
+    assert scene.clouds[0].asks
+    scene.author.close()
+    scene.pass_time(40.0)
+    assert not scene.clouds[0].asks
