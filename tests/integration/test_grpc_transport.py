@@ -186,6 +186,31 @@ def test_a_watcher_that_fails_ends_the_transport_and_its_caller_is_told(secure: 
         cloud.receive(5.0)
 
 
+def test_a_watcher_that_fails_over_a_new_stream_ends_the_transport_as_well(secure: Nodes) -> None:
+    class Broken(Notes):
+        def opened(self, stream: str, node: str, dialled: bool) -> None:
+            raise ZeroDivisionError("a fault of ours")
+
+    cloud = secure.cloud(watcher=Broken())
+    secure.edge({"cloud1": cloud.port})
+    next_of(cloud, UP)
+    with pytest.raises(ZeroDivisionError, match="a fault of ours"):
+        next_of(cloud, UP)
+
+
+def test_totals_outlive_their_streams(nodes: Nodes) -> None:
+    cloud = nodes.cloud()
+    edge = nodes.edge({"cloud1": cloud.port})
+    for number in range(1, 4):
+        stream = next_of(edge, UP).stream
+        edge.send(stream, link(b"12345"))
+        at_cloud = next_of(cloud, FRAME).stream
+        cloud.drop(at_cloud, "next")
+        next_of(edge, DOWN)
+        next_of(cloud, DOWN)
+        assert (cloud.total().num_received, cloud.total().received_bytes) == (number, 10 * number)
+
+
 def test_a_second_stream_of_a_node_replaces_one_that_fell_silent(nodes: Nodes) -> None:
     cloud = nodes.cloud(bounds=Bounds(fresh_s=0.05))
     nodes.edge({"cloud1": cloud.port})

@@ -32,6 +32,8 @@ CallError: tuple[type[Exception], ...] = (
     _aio.InternalError,
     asyncio.InvalidStateError,
 )
+# Raised by `abort`, to end a handler whose answer is a refusal.
+AbortError = cast("type[Exception]", _aio.AbortError)
 Metadata = Sequence[tuple[str, str]]
 
 

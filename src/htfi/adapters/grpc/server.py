@@ -21,8 +21,14 @@ async def listen(
 
     async def stream(requests: object, context: Context) -> None:
         del requests
-        with suppress(*library.CallError):  # the peer is gone
+        try:
             await _accept(switch, node, context, credentials is not None)
+        except library.CallError:  # the peer is gone
+            return
+        except Exception as error:
+            if not isinstance(error, library.AbortError):
+                switch.fail(error)
+            raise
 
     server = library.make_server(stream, switch.bounds.num_streams, server_options(switch.bounds))
     try:

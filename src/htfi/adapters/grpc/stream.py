@@ -21,6 +21,15 @@ class Traffic:
     received_bytes: int = 0
     num_bad: int = 0
 
+    def plus(self, other: "Traffic") -> "Traffic":
+        return Traffic(
+            self.num_sent + other.num_sent,
+            self.sent_bytes + other.sent_bytes,
+            self.num_received + other.num_received,
+            self.received_bytes + other.received_bytes,
+            self.num_bad + other.num_bad,
+        )
+
 
 class Outbox:
     """Frames in the order of sending, at most so many bytes. `put` from any thread, the rest in the loop's."""

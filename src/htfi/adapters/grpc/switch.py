@@ -9,7 +9,7 @@ from typing import Any
 from htfi.adapters.grpc import library
 from htfi.adapters.grpc.config import Bounds
 from htfi.adapters.grpc.library import Duplex
-from htfi.adapters.grpc.stream import Stream
+from htfi.adapters.grpc.stream import Stream, Traffic
 from htfi.adapters.grpc.watcher import Watcher
 from htfi.decoding.link import frames
 from htfi.decoding.link.frames import Channel, Refused, Why
@@ -33,6 +33,7 @@ class Switch:
         self.streams: dict[str, Stream] = {}
         self.arrivals: SimpleQueue[Arrival | None] = SimpleQueue()
         self.is_closing = False
+        self.ended_traffic = Traffic()
         self.failure: asyncio.Future[None] = loop.create_future()
         self._watcher = watcher
         self._clock = clock
@@ -96,6 +97,7 @@ class Switch:
 
     def _tell_end(self, stream: Stream, words: str) -> None:
         if self.streams.pop(stream.name, None) is not None:
+            self.ended_traffic = self.ended_traffic.plus(stream.traffic)
             self.arrivals.put(Arrival(stream.name, stream.node, Happening.DOWN, words=words))
             self._watcher.ended(stream.name, stream.node, words)
 

@@ -124,6 +124,13 @@ class GrpcTransport:
         """What each open stream has carried so far."""
         return {name: replace(stream.traffic) for name, stream in list(self._switch.streams.items())}
 
+    def total(self) -> Traffic:
+        """What all streams have carried so far, those that ended included."""
+        total = self._switch.ended_traffic
+        for stream in list(self._switch.streams.values()):
+            total = total.plus(stream.traffic)
+        return total
+
     def close(self, drain_s: float = 0.5) -> None:
         """Take no more streams, send what waits, let the streams end, then end them. Bounded; twice is once."""
         if self._thread.is_alive():
