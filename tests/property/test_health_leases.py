@@ -217,6 +217,16 @@ def test_a_grant_counts_from_the_sending_of_its_ask_and_not_for_another_life() -
     assert release.seq == ask.seq
 
 
+def test_another_life_of_the_holder_waits_like_anybody_else() -> None:
+    """The old process may still run: one name does not make it one leader."""
+    ballot = leases.Ballot(started_s=0.0)
+    ballot, _ = leases.vote(ballot, "edge-1", Ask(ROLE, 5, 9), 10.0, CONFIG)
+    ballot, other = leases.vote(ballot, "edge-1", Ask(ROLE, 6, 1), 10.0 + LEASE_S - 1e-3, CONFIG)
+    assert not other.is_granted
+    _, other = leases.vote(ballot, "edge-1", Ask(ROLE, 6, 2), 10.0 + LEASE_S, CONFIG)
+    assert other.is_granted
+
+
 def test_a_late_release_frees_no_newer_grant() -> None:
     ballot = leases.Ballot(started_s=0.0)
     for seq in (1, 2):

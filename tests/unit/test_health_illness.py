@@ -68,8 +68,8 @@ def test_a_node_that_was_slow_from_the_first_is_not_ill_and_a_change_that_stays_
     patient = Patient()
     patient.live(60.0, _working(40.0))
     assert patient.turns == []
-    patient.live(30.0, _working(160.0))
-    assert patient.illness.is_ill
+    patient.live(150.0, _working(160.0))
+    assert patient.illness.is_ill  # illness does not soon pass for health
     patient.live(1_800.0, _working(160.0))
     assert not patient.illness.is_ill
 

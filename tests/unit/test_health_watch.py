@@ -126,6 +126,15 @@ def test_frames_other_than_beats_keep_a_peer_from_silence() -> None:
     assert watch.figures("north").silence_ms < 1.0
 
 
+def test_a_beat_delivered_again_is_no_sign_of_life() -> None:
+    watch = _watch()
+    watch.opened("north", "north#1", 0.0)
+    for index in range(40):
+        watch.heard("north", _beat(1), index * 0.025)
+        watch.tick(index * 0.025)
+    assert watch.state("north") is PeerState.SUSPECT
+
+
 def test_one_beat_after_a_silence_is_not_trusted_yet_and_three_are() -> None:
     watch = _watch()
     watch.opened("north", "north#1", 0.0)
