@@ -8,7 +8,8 @@ from htfi.domain.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class PlacementConfig:
-    """Prices are in ms: a joule costs `ms_per_joule`, an ms of drafting on a strained device `strain_ms_per_ms` more.
+    """Prices are in ms: a joule costs `ms_per_joule`, an ms of drafting here, which others could use,
+    `edge_ms_per_ms`, and on a strained device `strain_ms_per_ms` more.
     `frame_ms` is what a window costs both sides beside its tokens.
 
     A device is strained from `hot_c` on, fully so at `critical_c`; a clock that is throttled counts alike.
@@ -18,7 +19,8 @@ class PlacementConfig:
     """
 
     ms_per_joule: float = 0.02
-    strain_ms_per_ms: float = 1.0
+    edge_ms_per_ms: float = 0.05
+    strain_ms_per_ms: float = 4.0
     frame_ms: float = 0.1
     hot_c: float = 80.0
     critical_c: float = 95.0

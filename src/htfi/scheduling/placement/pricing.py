@@ -18,6 +18,7 @@ from htfi.scheduling.placement.writing_times import (
 
 _TOKEN_BYTES = 2.5
 _FRAME_BYTES = 200.0
+_LIKELY = 0.5  # four guesses in a row: below, it is weighed whether fewer in flight do
 _RESENT_MS = 200.0  # the least that a lost segment waits for (RFC 6298 allows 1 s; systems take 200 ms)
 
 
@@ -58,7 +59,7 @@ def strain(edge: EdgeFigures, config: PlacementConfig) -> float:
 def edge_alone(task: Task, edge: EdgeFigures, config: PlacementConfig) -> Cost:
     """The draft writes. Provisional: no target has seen it."""
     ms = task.num_prompt_edge * edge.prompt_ms + task.num_tokens * edge.draft_ms
-    spared = strain(edge, config) * config.strain_ms_per_ms * ms
+    spared = (config.edge_ms_per_ms + strain(edge, config) * config.strain_ms_per_ms) * ms
     return Cost(Way.EDGE_ONLY, 0, 0, 0.0, ms, ms * edge.watts / 1e3, spared, task.num_tokens)
 
 
@@ -159,8 +160,10 @@ def _in_flight(seen: Scene, way: Way, window: int) -> list[int]:
     cover = covering(window, seen.rtt_ms, draft_ms, seen.pass_ms[min(window, seen.widest)])
     to_the_end = -(-seen.task.num_tokens // window) + 1
     most = max(min(seen.config.max_in_flight, seen.cloud.num_in_flight, to_the_end), 1)
-    if seen.strain > 0.0:  # windows that may be thrown away cost a device that is to be spared
-        return sorted({min(max(cover // 2, 1), most), min(cover, most)})
+    if seen.strain > 0.0 or seen.task.curve[3:4] < (
+        _LIKELY,
+    ):  # much would be thrown away, or would cost much
+        return sorted({min(max(cover // share, 1), most) for share in (1, 2, 4)})
     return [min(cover, most)]
 
 
@@ -173,5 +176,6 @@ def _cost(seen: Scene, way: Way, window: int, in_flight: int, num_trips: float, 
         joules += spent.edge_ms * edge.watts / 1e3
         # of frames, the cloud's share delays others; without it windows of one token would often be as good
         frames = spent.edge_ms / (edge.draft_ms * window + config.frame_ms + 1e-6)
-        spared = seen.strain * config.strain_ms_per_ms * spent.edge_ms + frames * config.frame_ms
+        price = config.edge_ms_per_ms + seen.strain * config.strain_ms_per_ms
+        spared = price * spent.edge_ms + frames * config.frame_ms
     return Cost(way, window, in_flight, num_trips, spent.ms, joules, spared, seen.task.num_tokens)
