@@ -8,14 +8,15 @@ from htfi.domain.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class HealthConfig:
-    """Why these figures: docs/decisions tell; a tick each `tick_ms` is what the shell owes the watch.
+    """A tick each `tick_ms` is what the shell owes the watch.
 
     `voters` are the nodes whose grants make a leader. All of them must be told the same list, lease and drift.
     """
 
     tick_ms: float = 25.0
     beat_ms: float = 75.0
-    # Phi-accrual: on an even link it reaches 8 after 75 + 5.61 · 45 = 327 ms, whatever it learns before `silence_ms`.
+    # On an even link phi reaches 8 after 75 + 5.61 · 45 = 327 ms: a segment that TCP sends again costs 150 ms and
+    # 1.25 RTT. However uneven the link, `silence_ms` is the end.
     phi_threshold: float = 8.0
     min_std_ms: float = 45.0
     num_intervals: int = 64
