@@ -4,13 +4,17 @@ import pytest
 from msgspec.structs import replace
 
 from desk_world import LATE, Edge, Time, deliver, desk, run, truth
+from htfi.decoding.config import DecodingConfig
 from htfi.decoding.link import frames
+from htfi.decoding.link.desk import Desk
 from htfi.decoding.link.desk_config import DeskConfig
 from htfi.decoding.link.frames import PROTOCOL, Lead, Leave, Need, Part, Settled, Why, Window
 from htfi.decoding.link.parts import part_name, request_name
 from htfi.decoding.sampling import Sampling
+from htfi.domain.writing import Text
 from htfi.scheduling.turns.config import TurnsConfig
 from outcome_pair import VIEW, requests
+from tiny_network import TinyNetwork
 
 (PATH_ASKED,) = requests(1)
 (VIEW_ASKED,) = requests(1, VIEW)
@@ -293,6 +297,7 @@ def test_bad_requests_are_refused_by_name_and_touch_nothing_else():
     edge.say(Part(b"short", 0, 3, b"abc"), Part(name, 0, 1 << 60, b"a"), Part(name, 5, 4, b"abc"))
     edge.say(Part(bytes(16), 0, 3, b"abc"), Need(name, 0), edge.hello())
     edge.raw(b"garbage")
+    edge.raw(b"\x95\x01\x01\xa1\xce\xa0\xa0")  # a greeting whose text is no UTF-8
     edge.raw(b"")
     run(cloud, edge)
     refused = {frame.handle for frame in edge.refused()}
@@ -383,3 +388,34 @@ def test_stream_that_takes_nothing_hears_all_in_few_frames_later_or_is_dropped()
         time.now_s += 0.2
     deliver(cloud, edge)
     assert edge.dropped == "it takes no frames"
+
+
+def test_long_prompt_is_read_in_turns_while_others_write_on():
+    cloud = desk(
+        DeskConfig(prompt_ms=1.0),
+        decoding=DecodingConfig(batch_bytes=2**22, cache_bytes=2**20, block_tokens=8),
+        time=Time(per_look_s=1e-4),
+    )
+    edge = Edge(cloud)
+    long = replace(PATH_ASKED, prompt=(*PATH_ASKED.prompt, Text("rose and fell" * 40)))
+    edge.say(edge.opening(VIEW_ASKED, 1), edge.opening(long, 2))
+    run_to_writing(cloud, edge)
+    network = cloud.engine.rounds.sessions.network
+    assert isinstance(network, TinyNetwork)
+    most, num_waiting = 0, 0
+    while cloud.vitals.num_rows == 1 and cloud.vitals.num_waiting == 1:
+        before = network.num_positions
+        cloud.step()
+        most = max(most, network.num_positions - before)
+        num_waiting += 1
+    assert num_waiting > 4
+    assert most < 200
+    run(cloud, edge)
+    assert tuple(edge.done[2]) == truth(long).tokens
+    assert tuple(edge.done[1]) == truth(VIEW_ASKED).tokens
+
+
+def run_to_writing(cloud: Desk, edge: Edge) -> None:
+    deliver(cloud, edge)
+    cloud.step()
+    assert (cloud.vitals.num_rows, cloud.vitals.num_waiting) == (1, 1)

@@ -14,8 +14,8 @@ class DeskConfig:
     gone are written to their end for its return. A stream is dropped at `max_strikes` malformed frames, of which one
     is forgiven every `forgiving_ms`, when it says nothing for `hello_ms`, or takes nothing for `slow_ms`.
     A request that sends `budget_abuse` times its budget is refused. `prompt_share`: how much of a round's time may
-    go into reading prompts before the next round, at least one is read; longer ones are read `prompt_chunk` tokens
-    at a time.
+    go into reading prompts before the next round, at least one is read; one that takes longer than `prompt_ms` is
+    read in several turns.
     """
 
     node: str = "cloud"
@@ -41,19 +41,27 @@ class DeskConfig:
     budget_abuse: float = 4.0
     drain_retry_ms: int = 500
     prompt_share: float = 1.0
-    prompt_chunk: int = 64
+    prompt_ms: float = 20.0
 
     def __post_init__(self) -> None:
         for name in (
             "num_in_flight", "max_streams", "max_requests_each", "max_gathering_each", "max_listeners",
-            "max_prompt_parts", "parts_bytes", "max_begun_parts", "max_strikes", "max_unsent", "prompt_chunk",
+            "max_prompt_parts", "parts_bytes", "max_begun_parts", "max_strikes", "max_unsent",
         ):  # fmt: skip
             if getattr(self, name) < 1:
                 raise InvalidInput(f"desk.{name} must be ≥ 1")
         for name in ("kept_answers", "max_orphans", "drain_retry_ms"):
             if getattr(self, name) < 0:
                 raise InvalidInput(f"desk.{name} must be ≥ 0")
-        for name in ("parts_ms", "window_ms", "forgiving_ms", "hello_ms", "slow_ms", "resend_ms"):
+        for name in (
+            "parts_ms",
+            "window_ms",
+            "forgiving_ms",
+            "hello_ms",
+            "slow_ms",
+            "resend_ms",
+            "prompt_ms",
+        ):
             if not 0.0 < getattr(self, name) < 1e9:
                 raise InvalidInput(f"desk.{name} must be above 0 ms")
         if not self.budget_abuse >= 1.0:

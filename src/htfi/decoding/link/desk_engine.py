@@ -14,6 +14,7 @@ from htfi.decoding.link.desk_ports import Turn, Turns
 from htfi.decoding.link.frames import Lead
 from htfi.decoding.link.posted import Routed
 from htfi.decoding.rounds import Rounds, Step
+from htfi.decoding.sessions import block_cuts
 from htfi.decoding.stem import Asked
 from htfi.domain.errors import DependencyUnavailable, HtfiError
 from htfi.domain.writing import Refusal
@@ -147,16 +148,45 @@ class Engine:
             return [Progress(case, refused="the memory is held by other sequences", is_passing=True)]
         self._has_read = True
         try:
+            if self._read_ahead(case):
+                return []
             steps = self.rounds.join([case.job])
         except HtfiError as error:
             return self._failed([case], error)
-        took_ms = 1e3 * (self._clock() - now_s)
-        self._read_ms += took_ms
-        self.measured.read(case.num_to_read, case.job.num_reused, took_ms)
-        self.turns.spent([(case.tenant, took_ms)])
+        asked = case.stem.asked
+        self._has_been_read(case, len(asked.prompt) + len(asked.head), case.job.num_reused, now_s)
         del self.waiting[key]
         self.writing[key] = case
         return self._taken([case], steps, [-1])
+
+    def _read_ahead(self, case: Case) -> bool:
+        """Read the next blocks of a long prompt into the cache, so that rows being written do not wait for all of it.
+
+        False where what is left may be read at once.
+        """
+        sessions, asked = self.rounds.sessions, case.stem.asked
+        num_tokens = self._config.prompt_ms / self.measured.pace.prompt_ms
+        if not self.writing or case.num_to_read <= num_tokens:
+            return False
+        ids = [*asked.prompt, *asked.head]
+        cuts = block_cuts(len(ids), asked.num_shared, sessions.config.block_tokens)
+        read = [end for _, end in cuts[:-1] if end > case.num_read_ahead]
+        end = next((end for end in read if end >= case.num_read_ahead + num_tokens), read[-1] if read else 0)
+        if not end or 2 * len(cuts) > sessions.cache.num_blocks or not sessions.has_room(end):
+            return False
+        began_s = self._clock()
+        opened = sessions.open(ids[:end], end, asked.num_shared)
+        sessions.close(opened.row)
+        self._has_been_read(case, end, opened.num_reused_tokens, began_s)
+        case.num_read_ahead = end
+        return True
+
+    def _has_been_read(self, case: Case, num_tokens: int, num_reused: int, began_s: float) -> None:
+        took_ms = 1e3 * (self._clock() - began_s)
+        self._read_ms += took_ms
+        before = case.num_read_ahead
+        self.measured.read(num_tokens - before, max(num_reused - before, 0), took_ms)
+        self.turns.spent([(case.tenant, took_ms)])
 
     def _pass(self, cases: list[Case]) -> list[Progress]:
         began_s = self._clock()

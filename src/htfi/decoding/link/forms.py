@@ -66,7 +66,7 @@ def decode_form(data: bytes) -> Form:
         raise InvalidInput(f"a form of {len(data)} bytes; at most {MAX_FORM_BYTES} are read")
     try:
         parts = _decoder.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"not a form: {error}") from error
     if not 0 < len(parts) <= _MAX_PARTS:
         raise InvalidInput(f"a form of {len(parts)} parts; it has 1 to {_MAX_PARTS}")

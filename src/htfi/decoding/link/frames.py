@@ -174,7 +174,7 @@ def decode(body: bytes) -> Frame:
     """The frame in an unsealed body. Raises: InvalidInput, in words fit for the peer."""
     try:
         return _decoder.decode(body)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"not a frame of protocol {PROTOCOL}: {error}") from error
 
 
