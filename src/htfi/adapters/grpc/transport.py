@@ -1,4 +1,4 @@
-"""The link's Transport over gRPC: one loop in one thread, for one caller's thread. Wiring makes one for each process.
+"""The link's Transport over gRPC: I/O in its own thread, for one caller's thread. Wiring makes one for each process.
 
 A node that listens and dials holds both kinds of streams; between two nodes that dial each other there are two streams.
 """
@@ -7,12 +7,13 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from concurrent.futures import wait
 from dataclasses import replace
 from queue import Empty
 
 import numpy as np
 
+from htfi.adapters.grpc import io_thread
 from htfi.adapters.grpc.config import Bounds
 from htfi.adapters.grpc.dialler import Trouble, keep_dialled
 from htfi.adapters.grpc.library import Server
@@ -23,7 +24,7 @@ from htfi.adapters.grpc.tls import Credentials, TlsFiles
 from htfi.adapters.grpc.watcher import Unwatched, Watcher
 from htfi.decoding.link.frames import MAX_FRAME_BYTES
 from htfi.decoding.link.ports import Arrival, Happening
-from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
 
 _START_S = 10.0
 _STOP_S = 5.0  # beyond the drain
@@ -68,20 +69,18 @@ class GrpcTransport:
         self._listen = listen
         self._dice, self._trouble = dice, trouble
         self._bounds = bounds or Bounds()
-        self._loop = asyncio.new_event_loop()
-        self._loop.set_exception_handler(_told)
+        self._loop = io_thread.borrow()
         self._switch = Switch(self._loop, self._bounds, watcher or Unwatched(), clock)
         self._stopping = asyncio.Event()
         self._drain_s = 0.0
         self._started = threading.Event()
         self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._work, name="link", daemon=True)
-        self._thread.start()
-        if not self._started.wait(_START_S):
-            raise DependencyUnavailable("the link's thread does not start")
-        if self._failure is not None:
-            self._thread.join(_STOP_S)
-            raise self._failure
+        self._is_open = True
+        self._serving = asyncio.run_coroutine_threadsafe(self._run(), self._loop)
+        is_started = self._started.wait(_START_S)
+        if self._failure is not None or not is_started:
+            self.close(0.0)
+            raise self._failure or DependencyUnavailable("the link's thread does not start")
 
     def __enter__(self) -> "GrpcTransport":
         return self
@@ -133,10 +132,13 @@ class GrpcTransport:
 
     def close(self, drain_s: float = 0.5) -> None:
         """Take no more streams, send what waits, let the streams end, then end them. Bounded; twice is once."""
-        if self._thread.is_alive():
-            self._drain_s = max(drain_s, 0.0)
-            self._call(self._stopping.set)
-            self._thread.join(drain_s + _STOP_S)
+        if not self._is_open:
+            return
+        self._is_open = False
+        self._drain_s = max(drain_s, 0.0)
+        self._call(self._stopping.set)
+        wait((self._serving,), self._drain_s + _STOP_S)
+        io_thread.give_back()
 
     def _call(self, act: Callable[[], None]) -> None:
         try:
@@ -144,16 +146,13 @@ class GrpcTransport:
         except RuntimeError:  # the loop is closed, and all streams with it
             return
 
-    def _work(self) -> None:
+    async def _run(self) -> None:
         try:
-            self._loop.run_until_complete(self._serve())
-        except HtfiError as error:
-            self._failure = error
+            await self._serve()
         except Exception as error:  # noqa: BLE001 - it is raised again where the caller receives
             self._failure = error
         finally:
             self._switch.arrivals.put(None)
-            self._loop.close()
             self._started.set()
 
     async def _serve(self) -> None:
@@ -196,9 +195,6 @@ class GrpcTransport:
             stream.drop(f"{self.node} is closing")
         for task in tasks:
             task.cancel()
-        # A look-up of a host's name may be under way in a thread.
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._loop.shutdown_default_executor(), 1.0)
         await asyncio.gather(*tasks, return_exceptions=True)
         if server is not None:
             await server.stop(0.2)
@@ -209,9 +205,3 @@ def check_address(address: str) -> None:
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise InvalidInput(f"'{address}' is no address: write HOST:PORT")
-
-
-def _told(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-    # gRPC wakes every loop of a process for each event, and all but one find nothing to read.
-    if not isinstance(context.get("exception"), BlockingIOError):
-        loop.default_exception_handler(context)
