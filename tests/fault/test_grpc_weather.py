@@ -59,7 +59,7 @@ def test_no_frame_comes_changed_twice_or_late_and_the_stream_comes_back(
             for weather in (*WEATHERS, TWICE) if is_secure else WEATHERS:
                 _exchange(ends, lambda: all(end.open for end in ends))
                 network.weather = weather
-                until_s = time.monotonic() + 0.7
+                until_s = time.monotonic() + 0.4
                 _exchange(ends, lambda until_s=until_s: time.monotonic() > until_s)
                 network.weather = CLEAR
                 network.reset()
