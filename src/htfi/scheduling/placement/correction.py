@@ -24,6 +24,8 @@ _LEAST_NOISE, _MOST_NOISE = 0.05**2, 0.5**2
 _NOISE_KEEPS = 0.95
 _WIDEST = 2.5  # standard deviations beyond which a surprise counts no more: robust against a stall
 _FORGETS = 0.004  # of the prior's variance comes back with each request
+_FORGOTTEN = np.diag(_PRIOR * _FORGETS)
+_WIDEST_PRIOR = _PRIOR * 1.2
 _MOST = math.log(8.0)
 _NUM_RATIOS = 64
 _ENOUGH_RATIOS = 16
@@ -63,7 +65,7 @@ class Correction:
         share = np.zeros(len(_PRIOR))
         share[0] = share[_AT[way]] = compute / expected
         share[_NETWORK] = network / expected
-        self._spread += np.diag(_PRIOR * _FORGETS)
+        self._spread += _FORGOTTEN
         toward = self._spread @ share
         own_doubt = float(share @ toward)
         doubt = own_doubt + self._noise
@@ -74,11 +76,10 @@ class Correction:
         surprise = min(max(surprise, -_WIDEST * math.sqrt(doubt)), _WIDEST * math.sqrt(doubt))
         seen = min(max(surprise**2 - own_doubt, _LEAST_NOISE), _MOST_NOISE)
         self._noise = _NOISE_KEEPS * self._noise + (1.0 - _NOISE_KEEPS) * seen
-        self._mean = np.clip(self._mean + toward * (surprise / doubt), -_MOST, _MOST)
+        self._mean = np.minimum(np.maximum(self._mean + toward * (surprise / doubt), -_MOST), _MOST)
         self._spread -= np.outer(toward, toward) / doubt
-        self._spread = np.minimum(
-            self._spread, np.diag(_PRIOR * 4.0) + np.abs(self._spread) * (1 - np.eye(len(_PRIOR)))
-        )
+        within = np.sqrt(np.minimum(_WIDEST_PRIOR / self._spread.diagonal(), 1.0))
+        self._spread *= within[:, None] * within  # what is never tried is no less known than at first, nearly
         self._factors = None
 
     def link_changed(self) -> None:

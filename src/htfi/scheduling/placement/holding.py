@@ -42,12 +42,14 @@ def _is_near(one: tuple[object, ...], other: tuple[object, ...], moved: float) -
     if len(one) != len(other):
         return False
     for a, b in zip(one, other, strict=True):
+        if a is b or a == b:
+            continue
         if isinstance(a, tuple) and isinstance(b, tuple):
             if not _is_near(cast(tuple[object, ...], a), cast(tuple[object, ...], b), moved):
                 return False
         elif isinstance(a, float | int) and isinstance(b, float | int):
             if abs(a - b) > moved * max(abs(a), abs(b)) + _STILL:
                 return False
-        elif a != b:
+        else:
             return False
     return True
