@@ -141,7 +141,7 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
         readers: dict[Rung, Reader] = {
             Rung.TEMPLATE: TemplateReader(settings.narrative),
             Rung.EDGE: ModelReader(alone, settings.narrative, draft.trust),
-            Rung.SPECULATIVE: ModelReader(author, settings.narrative, target.trust),
+            Rung.SPECULATIVE: ModelReader(author, settings.narrative, target.trust, draft.trust),
         }
         edge = Edge(
             name, cluster.clouds, cluster.desk, readers, author, alone, places, watch, transport,
@@ -149,6 +149,7 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
         )  # fmt: skip
         if cluster.desk:
             watch.seek(desk_role(cluster.desk))
+            closing.callback(watch.resign, desk_role(cluster.desk))
         if node.probes:
             closing.enter_context(Probes(node.probes, lambda: Condition(True), lambda: _readiness(edge)))
         author.wait_ready(health.first_beat_ms / 1e3)

@@ -105,6 +105,11 @@ class NodeWatch:
         with self._lock:
             self._watch.seek(role)
 
+    def resign(self, role: str) -> None:
+        """Lead it no more, and let others; voters hear of it with the next tick."""
+        with self._lock:
+            self._owed += self._watch.resign(role, self._clock())
+
     def leads(self, role: str) -> bool:
         """Whether this node leads it now. Ask right before each act."""
         with self._lock:

@@ -23,11 +23,17 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder of the model that read, where it is not a shipped one.",
 )
-def replay_command(folder: Path, which: str | None, target: Path | None) -> None:
+@click.option(
+    "--draft",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the draft that wrote on alone, where it is not the shipped one.",
+)
+def replay_command(folder: Path, which: str | None, target: Path | None, draft: Path | None) -> None:
     """Write what a model said for a decision again, from the record and the model alone; without N or ID, the newest.
 
     The target decodes once plainly and once along the recorded drafts; both must give the recorded tokens, each
-    draft must fare as recorded, and the view must follow. Where the view was read for an earlier decision, that
+    draft must fare as recorded, and the view must follow. Of a provisional reading the target must begin with what it
+    had settled, and the draft must write the rest. Where the view was read for an earlier decision, that
     one's reading is replayed. Exit status 1, and one line that says what differs, where anything does.
 
     \b
@@ -51,7 +57,7 @@ def replay_command(folder: Path, which: str | None, target: Path | None) -> None
             read_for = reading_of(decision, log.entries(0, index))
     finally:
         log.close()
-    done = replay(read_for, folder, target)
+    done = replay(read_for, folder, target, draft)
     _show(decision.id, read_for.id, done)
     if done.problems:
         raise IntegrityError(f"{read_for.id}: {'; '.join(done.problems)}")
@@ -75,6 +81,12 @@ def _show(asked: str, read_for: str, done: "Replay") -> None:
         f"{len(wording.tokens)} tokens after {len(wording.prompt)} of the prompt, in {len(wording.rounds)} passes; "
         f"{num_stood} of {num_drafted} drafted tokens stood"
     )
+    if wording.place:
+        click.echo(
+            f"written in {wording.place}" if wording.num_settled < 0 else f"written by the {wording.place}"
+        )
+    if wording.num_settled >= 0:
+        click.echo(f"provisional: {wording.num_settled} tokens are the target's, the others the draft's")
     console = Console()
     console.print(legend())
     for line in told_rounds(wording.tokens, wording.rounds, done.vocabulary):

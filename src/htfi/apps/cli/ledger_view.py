@@ -132,7 +132,10 @@ def show_entry(index: int, entry: bytes) -> None:
         ("settings", decision.settings_digest),
         ("models", ", ".join(f"{name} {version}" for name, version in decision.models.items())),
         ("id", decision.id),
+        ("amends", decision.amends),
     ):
+        if not text:
+            continue
         facts.add_row(f"[bold]{name}[/]", escape(text))
     console.print(facts)
 
