@@ -62,3 +62,36 @@ def test_a_hedge_goes_to_the_second_cloud_while_it_can_meet_the_deadline() -> No
     assert hedge_after_ms(decision, decision.choice.expected_ms + 1.0) is None
     alone = planner_at(20.0, "near").place(ASK, ["near"])
     assert hedge_after_ms(alone, 1_000.0) is None
+
+
+def test_a_faster_draft_is_noticed_however_small_its_times_are() -> None:
+    planner = planner_at(5.0)
+    before = priced(planner.place(ASK, ["far"]), Way.CLOUD_SPECULATIVE)
+    planner.observe_cloud("far", 2.0, CloudReport(draft_ms=0.02))
+    assert priced(planner.place(ASK, ["far"]), Way.CLOUD_SPECULATIVE) < before - 0.2
+
+
+def test_a_cloud_that_loses_its_draft_has_no_speculation_of_its_own() -> None:
+    planner = planner_at(5.0)
+    planner.place(ASK, ["far"])
+    planner.observe_cloud("far", 2.0, CloudReport(draft_ms=-1.0))
+    assert Way.CLOUD_SPECULATIVE not in {one.way for one in planner.place(ASK, ["far"]).priced}
+    assert Planner(can_draft=False).place(ASK, []).choice.can_be is False
+
+
+def test_slow_passes_queues_and_busy_rows_raise_prices() -> None:
+    planner = planner_at(5.0, "near", "far")
+    at_first = planner.place(ASK, ["far"]).priced[0].expected_ms
+    for beat in range(20):
+        planner.observe_cloud("far", beat * 0.075, CloudReport(queue_ms=30.0, rows_busy=8.0, step_ms=5.0))
+    assert planner.place(ASK, ["far"]).priced[0].expected_ms > at_first + 30.0
+    assert planner.place(ASK, ["near", "far"]).choice.cloud == "near"
+
+
+def test_a_suspect_link_is_avoided_and_a_tie_goes_by_name() -> None:
+    planner = planner_at(5.0, "a", "b")
+    assert planner.place(ASK, ["b", "a"]).priced[0].cloud == "a"
+    planner.observe_link("a", 2.0, is_suspect=True)
+    decision = planner.place(ASK, ["b", "a"])
+    assert decision.choice.cloud == "b"
+    assert any("suspect" in one.words for one in decision.priced if one.cloud == "a")

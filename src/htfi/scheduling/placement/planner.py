@@ -23,7 +23,7 @@ from htfi.scheduling.placement.figures import (
     Priced,
     Way,
 )
-from htfi.scheduling.placement.holding import Terms, held, terms
+from htfi.scheduling.placement.holding import Terms, held, held_curve, terms
 from htfi.scheduling.placement.live import CloudReport, Kind, LiveCloud, LiveEdge, LiveLink
 from htfi.scheduling.placement.pricing import (
     Cost,
@@ -201,7 +201,7 @@ class Planner:
         return tried(decision, instead)
 
     def _held_curve(self, ask: Ask, kind: Kind) -> tuple[float, ...]:
-        curve = held(self._curves.get(ask.kind), ask.curve or kind.curve(EXACT_PLACES), 0.0)
+        curve = held_curve(self._curves.get(ask.kind), ask.curve or kind.curve(EXACT_PLACES))
         self._curves[ask.kind] = curve
         stands = curve[min(_TELLING_PLACE, len(curve)) - 1]
         if abs(stands - self._stood.setdefault(ask.kind, stands)) > _TELLING:
