@@ -64,8 +64,16 @@ def truth(request: Request) -> Writing:
 class Edge:
     """One stream: says what it is told to, and keeps what it hears."""
 
-    def __init__(self, desk: Desk, stream: str = "s1", node: str = "edge1", greets: bool = True) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        stream: str = "s1",
+        node: str = "edge1",
+        greets: bool = True,
+        vocabulary: Vocabulary | None = None,
+    ) -> None:
         self.desk, self.stream, self.node = desk, stream, node
+        self.vocabulary = vocabulary or Vocabulary(TOKENIZER)
         self.heard: list[Frame] = []
         self.texts: dict[tuple[int, int], list[int]] = {}  # by handle and epoch
         self.done: dict[int, list[int]] = {}
@@ -77,7 +85,7 @@ class Edge:
 
     def hello(self, **changes: object) -> Hello:
         told: dict[str, object] = {
-            "version": frames.PROTOCOL, "node": self.node, "target": "", "tokenizer": TOKENIZER.digest
+            "version": frames.PROTOCOL, "node": self.node, "target": "", "tokenizer": self.vocabulary.tokenizer.digest
         }  # fmt: skip
         return Hello(**(told | changes))  # type: ignore[arg-type]
 
@@ -125,8 +133,7 @@ class Edge:
         residency: tuple[str, ...] = (),
     ) -> Open:
         """The frame that asks it; its parts are remembered, not sent."""
-        vocabulary = Vocabulary(TOKENIZER)
-        ids = vocabulary.encode(request.prompt)
+        ids = self.vocabulary.encode(request.prompt)
         prompt = [frames.pack(ids[:2]), frames.pack(ids[2:])]
         form = encode_form(request.form)
         for data in (*prompt, form):
