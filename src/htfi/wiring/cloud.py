@@ -27,7 +27,7 @@ from htfi.scheduling.turns.fair import FairTurns
 from htfi.wiring.cluster import Role, split_address
 from htfi.wiring.edge import health_config, own_vitals, tls_files
 from htfi.wiring.models import open_pair
-from htfi.wiring.node import NodeWatch
+from htfi.wiring.node import NodeWatch, giving_way
 from htfi.wiring.settings import Settings
 from htfi.wiring.speculation import build_lookahead
 
@@ -135,6 +135,7 @@ def open_cloud(
     stands = _Standing()
     watch = NodeWatch(name, health_config(settings.health, cluster), stands.tell)
     with ExitStack() as closing:
+        closing.enter_context(giving_way())
         transport = GrpcTransport(
             name,
             tls=tls_files(cluster, name) if secure else None,

@@ -35,7 +35,7 @@ from htfi.scheduling.placement.planner import Planner
 from htfi.wiring.cluster import ClusterConfig, Role
 from htfi.wiring.leading import LeadingMirror
 from htfi.wiring.models import open_pair
-from htfi.wiring.node import NodeWatch
+from htfi.wiring.node import NodeWatch, giving_way
 from htfi.wiring.placing import PlannedPlaces
 from htfi.wiring.settings import Settings
 
@@ -114,6 +114,7 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
     log = PeerLog()
     watch = NodeWatch(name, health, lambda: own_vitals(device), log.note)
     with ExitStack() as closing:
+        closing.enter_context(giving_way())
         transport = GrpcTransport(
             name,
             tls=tls_files(cluster, name) if secure else None,
