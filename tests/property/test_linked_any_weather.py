@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 
+from htfi.decoding.author import LocalAuthor
 from htfi.decoding.link.edge_config import EdgeConfig
 from htfi.decoding.link.frames import Lead
-from htfi.domain.writing import Refusal, Writing
+from htfi.decoding.lookahead.plan import Fixed
+from htfi.decoding.strategies.recorded import Recorded
+from htfi.domain.writing import Refusal, Request, Writing
 from htfi.simulation.faulty_link.frame_weather import CALM, FrameWeather
 from linked_desks import Cluster
-from linked_world import PATH, VIEW, draft_author, local, question
+from linked_world import PATH, TOKENIZER, VIEW, VOCAB, draft_author, local, question
+from tiny_network import TinyNetwork
 
 TARGET = local()
 DRAFTS = [draft_author(share) for share in (0.1, 0.5)]
@@ -32,6 +36,20 @@ def any_weather(rng: np.random.Generator) -> FrameWeather:
         overtakes=chance(rng, 0.2, 0.05),
         loses=chance(rng, 0.2, 0.03),
     )
+
+
+def check_rounds(request: Request, answer: Writing, story: str) -> None:
+    """Its rounds can be verified again, whichever clouds they came from."""
+    again = LocalAuthor(
+        TinyNetwork(VOCAB),
+        TOKENIZER,
+        "tiny",
+        TARGET.sessions.config,
+        strategy=Recorded(answer.rounds),
+        lookahead=Fixed(64),
+    ).write_again(answer.prompt, request)
+    assert isinstance(again, Writing), story
+    assert (again.tokens, again.rounds) == (answer.tokens, answer.rounds), story
 
 
 @pytest.mark.parametrize(
@@ -86,6 +104,7 @@ def test_answers_are_the_targets_or_provisional_and_amended(seed: int):
             else:
                 assert answer.tokens == whole.tokens, story
                 assert answer.fields == whole.fields, story
+                check_rounds(request, answer, story)
         late.update(cluster.author.late())
         cluster.usable = names
     cluster.world.weather = CALM
@@ -102,3 +121,4 @@ def test_answers_are_the_targets_or_provisional_and_amended(seed: int):
         assert isinstance(whole, Writing)
         assert answer.tokens == whole.tokens, story
         assert not answer.is_provisional
+        check_rounds(next(each for each in QUESTIONS if each.id == name), answer, story)

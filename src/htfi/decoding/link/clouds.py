@@ -22,6 +22,7 @@ from htfi.decoding.link.frames import (
 )
 from htfi.decoding.link.ports import Transport
 
+_MOST_WAITING = 4_096  # frames for one cloud that takes none now
 _SEALED_BYTES = 5  # checksum and channel, which an arrival's body lacks
 
 
@@ -177,6 +178,9 @@ class Clouds:
         self.traffic.note_sent(frame, len(sealed))
         cloud.waiting.append(sealed)
         self._flush(cloud)
+        if len(cloud.waiting) > _MOST_WAITING:
+            cloud.waiting.clear()
+            self.drop(cloud, "it takes no frames")  # its end arrives as any other's
 
     def send_parts(self, cloud: Cloud, parts: dict[bytes, bytes], names: Sequence[bytes]) -> None:
         """Send those parts that the cloud has not been sent in this life."""

@@ -5,6 +5,7 @@ draft, provisionally, from the last settled token; the target's own answer then 
 For one thread at a time; frames are exchanged only during its calls.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, assert_never
 
@@ -22,6 +23,7 @@ from htfi.decoding.link.pursuit_ways import Report, Ways
 from htfi.domain.errors import InvalidInput
 from htfi.domain.writing import Dialect, Refusal, Request, Spoken, Writing
 
+_LONGEST_MS = 1e8  # a day
 _MOST_HEARD = 512  # arrivals between two looks at what is to be done
 _GREETINGS = 4  # times what a request waits for a greeting, the cloud has for it
 _LEAST_WAIT_S = 1e-4
@@ -82,7 +84,7 @@ class LinkedAuthor:
         self._answers = {}
         now_s = self._clock()
         for place, request in enumerate(requests):
-            found = self._begin(request, now_s + request.deadline_ms / 1e3)
+            found = self._begin(request, now_s + _within_s(request))
             if isinstance(found, Refusal):
                 self._answers[place] = found
             else:
@@ -289,3 +291,9 @@ class LinkedAuthor:
     def _put_off(self, pursuit: Pursuit) -> None:
         for given_up in self._late.put_off(pursuit):
             self._abandon(given_up)
+
+
+def _within_s(request: Request) -> float:
+    """Seconds that an answer may take, whatever is asked for."""
+    wanted_ms = 0.0 if math.isnan(request.deadline_ms) else request.deadline_ms
+    return min(max(wanted_ms, 0.0), _LONGEST_MS) / 1e3

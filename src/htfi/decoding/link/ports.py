@@ -67,7 +67,11 @@ class Placed(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """What came of a request at a cloud: for a plan that learns. Times in ms from its opening."""
+    """What came of a request at a cloud: for a plan that learns. Times in ms from its opening.
+
+    `draft_ms` is a token drafted at the edge, 0 where that was not measured. Not `is_whole`: the edge finished it alone
+    after `total_ms`, with `num_tokens` settled by then; `first_ms` is the same where there were none.
+    """
 
     placed: Placed
     kind: str
@@ -77,6 +81,7 @@ class Finished(NamedTuple):
     num_drafted: int
     num_stood: int
     draft_ms: float
+    is_whole: bool = True
 
 
 class Placer(Protocol):

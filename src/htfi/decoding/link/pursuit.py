@@ -101,8 +101,12 @@ class Pursuit:
     rounds: list[DraftRound] = field(default_factory=list[DraftRound])
     num_drafted: int = 0
     num_stood: int = 0
-    draft_ms: float = 0.0
+    draft_ms: float = (
+        0.0  # for the last `num_timed` of the tokens drafted: the first had the prompt to be read
+    )
+    num_timed: int = 0
     can_draft: bool = True
+    has_drafted: bool = False
     has_begun: bool = False  # a token came of the prompt
     cuts: deque[int] = field(default_factory=deque[int])  # ends of drafted windows that have not gone out
     diverged_at: int = -1  # the draft has read guesses from here on that did not stand

@@ -47,7 +47,10 @@ class Ahead:
         self._learn(spent_ms, sum(map(len, trees)))
         failed: list[Pursuit] = []
         for each, tree in zip(wanting, trees, strict=True):
-            each.draft_ms += spent_ms / len(wanting)
+            if each.has_drafted:
+                each.draft_ms += spent_ms / len(wanting)
+                each.num_timed += len(tree)
+            each.has_drafted = True
             if len(tree):
                 each.draft(tree.tokens, tree.states[-1])
             else:
@@ -61,9 +64,7 @@ class Ahead:
         began_s = self._clock()
         answer = self.alone.write_on(asked.prompt, asked.request, ahead.tokens)
         if isinstance(answer, Writing) and (new := answer.tokens[len(ahead.tokens) :]):
-            spent_ms = 1e3 * (self._clock() - began_s)
-            self._learn(spent_ms, len(new))
-            pursuit.draft_ms += spent_ms
+            self._learn(1e3 * (self._clock() - began_s), len(new))
             pursuit.draft(new, asked.form.done)
         return answer
 

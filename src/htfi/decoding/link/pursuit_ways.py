@@ -18,6 +18,7 @@ from htfi.domain.errors import InvalidInput
 Report = Callable[[str, str, str], None]
 _MOST_OPENED = 64  # times that one request is opened, whatever happens
 _RETRY_MS = 10.0  # doubled with each opening, where a cloud does not say when to ask again
+_TOLD_EVERY_S = 1.0  # refusals of requests, by one cloud
 _WORDS = 200  # characters of a peer's that are passed on
 
 
@@ -39,12 +40,15 @@ class Ways:
         self._clock, self._report, self._config, self._alarm = clock, report, config, alarm
         self._open: dict[tuple[str, int], tuple[Pursuit, Way]] = {}
         self._told_of: dict[str, str] = {}  # why a cloud is not used, as it was reported
+        self._quiet_s: dict[str, float] = {}  # until when refusals of requests are not reported
 
     # --- what comes
 
     def take(self, arrival: Arrival) -> None:
         match arrival.happening:
             case Happening.UP:
+                for old in [cloud for cloud in self._clouds if cloud.node == arrival.node]:
+                    self.end(old, "")  # it may have ended unheard
                 self._clouds.up(arrival.stream, arrival.node, self._clock())
             case Happening.DOWN:
                 self._down(arrival.stream)
@@ -110,8 +114,9 @@ class Ways:
 
     def end(self, cloud: Cloud, words: str) -> None:
         """End a stream that is of no use; the next one may be."""
-        self._tell_refused(cloud, words)
-        self._clouds.drop(cloud, words)
+        if words:
+            self._tell_refused(cloud, words)
+        self._clouds.drop(cloud, words or "a newer stream is up")
         self._down(cloud.stream)
 
     def _wrong(self, cloud: Cloud, words: str) -> None:
@@ -153,7 +158,9 @@ class Ways:
         else:
             wait_ms = frame.retry_ms if frame.retry_ms >= 0 else _RETRY_MS * 2 ** min(pursuit.num_opened, 8)
             pursuit.barred[cloud.node] = self._clock() + max(wait_ms, 1.0) / 1e3
-        self._report(cloud.node, "stale" if frame.why == Why.STALE else "refused", words)
+        if self._clock() >= self._quiet_s.get(cloud.node, -math.inf):
+            self._quiet_s[cloud.node] = self._clock() + _TOLD_EVERY_S
+            self._report(cloud.node, "stale" if frame.why == Why.STALE else "refused", words)
 
     def _needed(self, cloud: Cloud, need: Need) -> None:
         for (stream, _), (pursuit, _) in self._open.items():
@@ -271,7 +278,8 @@ class Ways:
                 1e3 * (now_s - way.opened_s),
                 pursuit.num_drafted,
                 pursuit.num_stood,
-                pursuit.draft_ms,
+                pursuit.draft_ms / pursuit.num_timed if pursuit.num_timed else 0.0,
+                pursuit.is_whole,
             )
         )
 
