@@ -67,6 +67,7 @@ class Case:
     listeners: list[Listener] = field(default_factory=list[Listener])
     lead: Lead = Lead.PLAIN
     is_patient: bool = True
+    num_drafted: int = 0  # in the latest pass
     num_read_ahead: int = 0  # of its prompt, into the cache
     hashed: int = 0  # of all settled tokens
     num_hashed: int = 0

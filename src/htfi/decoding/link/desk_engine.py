@@ -234,7 +234,7 @@ class Engine:
         self.num_passes += 1
         told: list[Progress] = []
         for case, step, num_stood in zip(cases, steps, stood, strict=True):
-            case.was_served_s = now_s
+            case.was_served_s, case.num_drafted = now_s, step.num_drafted
             self.num_tokens += len(step.tokens)
             if step.answer is None:
                 told.append(Progress(case, num_stood))
@@ -274,7 +274,8 @@ class Engine:
             num_tokens = case.num_to_read
         else:
             guesses = self.routed.posted.fitting(case.stem) if case.lead in GUIDED else None
-            num_tokens = len(case.job.pending) + len(guesses or ())
+            drafts = case.num_drafted if case.lead is Lead.CLOUD else 0  # about as many as the last time
+            num_tokens = len(case.job.pending) + (drafts if guesses is None else len(guesses))
         slack_ms = 1e3 * (case.deadline_s - now_s) - left_ms
         return Turn(case.key, case.tenant, slack_ms, 1e3 * (now_s - case.was_served_s), max(num_tokens, 1))
 
