@@ -5,12 +5,13 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from htfi.wiring.ledger import open_ledger_readonly
+from link_processes import Outcome, Stage, environment, finish, htfi, outcome, write_sources
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -96,3 +97,29 @@ def wait_for_lines() -> Callable[[Path, "subprocess.Popen[bytes]", int], None]:
             time.sleep(0.002)
 
     return wait
+
+
+@pytest.fixture(scope="session")
+def link_sources(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Prices and headlines for an edge to read."""
+    return write_sources(tmp_path_factory.mktemp("link-sources"))
+
+
+@pytest.fixture(scope="session")
+def embedded(link_sources: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    """What `htfi run` makes of them, with time enough for its target."""
+    folder = tmp_path_factory.mktemp("embedded")
+    with Stage(folder) as made:
+        command = htfi("run", *link_sources, "--out", folder / "out", "--plain", "--no-report")
+        finish(*made.start(command, "run", env=environment()))
+    left = outcome(folder / "out")
+    assert sum(1 for tokens in left.tokens.values() if tokens) > 50
+    assert not left.provisional
+    return left
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    """Starts edges and clouds, and ends them with the test."""
+    with Stage(tmp_path) as made:
+        yield made

@@ -3,7 +3,6 @@
 import random
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,52 +12,25 @@ from htfi.simulation.faulty_link.weather import Weather
 from link_processes import (
     Outcome,
     Stage,
-    environment,
     finish,
     frozen,
-    htfi,
     lines,
     outcome,
     same_answers,
     wait_for_lines,
-    write_sources,
 )
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def sources(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return write_sources(tmp_path_factory.mktemp("sources"))
-
-
-@pytest.fixture(scope="module")
-def embedded(sources: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    """What `htfi run` makes of the same sources, with time enough for its target."""
-    folder = tmp_path_factory.mktemp("embedded")
-    with Stage(folder) as stage:
-        command = htfi("run", *sources, "--out", folder / "out", "--plain", "--no-report")
-        finish(*stage.start(command, "run", env=environment()))
-    made = outcome(folder / "out")
-    assert sum(1 for tokens in made.tokens.values() if tokens) > 50
-    assert not made.provisional
-    return made
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    with Stage(tmp_path) as made:
-        yield made
-
-
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_cloud_killed_in_mid_round_and_started_again_costs_no_request(
-    stage: Stage, sources: list[Path], embedded: Outcome, tmp_path: Path, seed: int
+    stage: Stage, link_sources: list[Path], embedded: Outcome, tmp_path: Path, seed: int
 ) -> None:
     dice = random.Random(seed)
     cloud = stage.cloud()
     with FaultyLink(cloud.address, Weather(rtt_ms=dice.choice((0, 10))), seed) as link:
-        edge, said = stage.edge(sources, tmp_path / "out", {"cloud1": link.address})
+        edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": link.address})
         for _ in range(2):
             wait_for_lines(tmp_path / "out", edge, len(lines(tmp_path / "out")) + dice.randrange(10, 40))
             time.sleep(dice.random() * 0.02)
@@ -75,10 +47,10 @@ def test_a_cloud_killed_in_mid_round_and_started_again_costs_no_request(
 
 
 def test_an_edge_whose_cloud_never_comes_back_ends_with_every_decision_made(
-    stage: Stage, sources: list[Path], embedded: Outcome, tmp_path: Path
+    stage: Stage, link_sources: list[Path], embedded: Outcome, tmp_path: Path
 ) -> None:
     cloud = stage.cloud()
-    edge, said = stage.edge(sources, tmp_path / "out", {"cloud1": cloud.address})
+    edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": cloud.address})
     wait_for_lines(tmp_path / "out", edge, 20)
     cloud.kill()
     finish(edge, said)
@@ -89,47 +61,47 @@ def test_an_edge_whose_cloud_never_comes_back_ends_with_every_decision_made(
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_an_edge_killed_again_and_again_loses_no_decision_and_makes_none_twice(
-    stage: Stage, sources: list[Path], embedded: Outcome, tmp_path: Path, seed: int
+    stage: Stage, link_sources: list[Path], embedded: Outcome, tmp_path: Path, seed: int
 ) -> None:
     dice = random.Random(seed)
     cloud = stage.cloud()
     ends: list[int] = []
     for _ in range(4):
-        edge, said = stage.edge(sources, tmp_path / "out", {"cloud1": cloud.address})
+        edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": cloud.address})
         wait_for_lines(tmp_path / "out", edge, dice.randrange(100))
         time.sleep(dice.random() * 0.02)
         edge.kill()
         ends.append(edge.wait(10.0))
     assert -signal.SIGKILL in ends, f"seed {seed}: {ends}"
-    edge, said = stage.edge(sources, tmp_path / "out", {"cloud1": cloud.address})
+    edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": cloud.address})
     finish(edge, said, f"seed {seed}")
     same_answers(outcome(tmp_path / "out"), embedded, f"seed {seed}\n{said.read_text()[-2000:]}")
 
 
 @pytest.mark.parametrize("seed", [1])
 def test_both_killed_at_once_go_on_where_they_were(
-    stage: Stage, sources: list[Path], embedded: Outcome, tmp_path: Path, seed: int
+    stage: Stage, link_sources: list[Path], embedded: Outcome, tmp_path: Path, seed: int
 ) -> None:
     dice = random.Random(seed)
     for _ in range(3):
         cloud = stage.cloud()
-        edge, said = stage.edge(sources, tmp_path / "out", {"cloud1": cloud.address})
+        edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": cloud.address})
         wait_for_lines(tmp_path / "out", edge, len(lines(tmp_path / "out")) + dice.randrange(5, 30))
         cloud.process.kill()
         edge.kill()
         edge.wait(10.0)
         cloud.process.wait(10.0)
     cloud = stage.cloud()
-    edge, said = stage.edge(sources, tmp_path / "out", {"cloud1": cloud.address})
+    edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": cloud.address})
     finish(edge, said, f"seed {seed}")
     same_answers(outcome(tmp_path / "out"), embedded, f"seed {seed}\n{said.read_text()[-2000:]}")
 
 
 def test_a_cloud_that_freezes_for_three_seconds_delays_no_decision_and_amends_them(
-    stage: Stage, sources: list[Path], embedded: Outcome, tmp_path: Path
+    stage: Stage, link_sources: list[Path], embedded: Outcome, tmp_path: Path
 ) -> None:
     cloud = stage.cloud()
-    edge, said = stage.edge(sources, tmp_path / "out", {"cloud1": cloud.address})
+    edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": cloud.address})
     wait_for_lines(tmp_path / "out", edge, 20)
     with frozen(cloud.process):
         num_before, began = len(lines(tmp_path / "out")), time.monotonic()
@@ -144,10 +116,12 @@ def test_a_cloud_that_freezes_for_three_seconds_delays_no_decision_and_amends_th
 
 
 def test_with_a_second_cloud_the_death_of_the_first_is_hardly_felt(
-    stage: Stage, sources: list[Path], embedded: Outcome, tmp_path: Path
+    stage: Stage, link_sources: list[Path], embedded: Outcome, tmp_path: Path
 ) -> None:
     first, second = stage.cloud("cloud1"), stage.cloud("cloud2")
-    edge, said = stage.edge(sources, tmp_path / "out", {"cloud1": first.address, "cloud2": second.address})
+    edge, said = stage.edge(
+        link_sources, tmp_path / "out", {"cloud1": first.address, "cloud2": second.address}
+    )
     wait_for_lines(tmp_path / "out", edge, 25)
     assert edge.poll() is None
     first.kill()
@@ -158,10 +132,12 @@ def test_with_a_second_cloud_the_death_of_the_first_is_hardly_felt(
 
 
 def test_a_cloud_that_is_told_to_stop_finishes_what_it_has_and_another_takes_over(
-    stage: Stage, sources: list[Path], embedded: Outcome, tmp_path: Path
+    stage: Stage, link_sources: list[Path], embedded: Outcome, tmp_path: Path
 ) -> None:
     first, second = stage.cloud("cloud1"), stage.cloud("cloud2")
-    edge, said = stage.edge(sources, tmp_path / "out", {"cloud1": first.address, "cloud2": second.address})
+    edge, said = stage.edge(
+        link_sources, tmp_path / "out", {"cloud1": first.address, "cloud2": second.address}
+    )
     wait_for_lines(tmp_path / "out", edge, 25)
     first.kill(signal.SIGTERM)
     assert first.process.wait(35.0) == 0, first.said.read_text()
