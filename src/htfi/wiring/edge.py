@@ -124,7 +124,7 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
             trouble=watch.troubled,
         )
         closing.callback(transport.close)
-        places = PlannedPlaces(Planner(settings.placement), watch)
+        places = PlannedPlaces(Planner(settings.placement), watch, device)
         alone = draft.author(settings.decoding)
         author = LinkedAuthor(
             alone,

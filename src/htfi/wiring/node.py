@@ -11,7 +11,8 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
-from numpy.random import PCG64, Generator
+from numpy.random import PCG64
+from numpy.random import Generator as Dice
 
 from htfi.decoding.link.frames import Channel, seal
 from htfi.domain.peers import PeerChange, PeerState
@@ -65,7 +66,7 @@ class NodeWatch:
         self._streams: dict[str, list[str]] = {}  # by peer, the newest last
         self._owed: list[tuple[str, bytes]] = []
         self._changes: deque[PeerChange] = deque(maxlen=_MOST_CHANGES)
-        dice = Generator(PCG64(int.from_bytes(os.urandom(8), "little")))
+        dice = Dice(PCG64(int.from_bytes(os.urandom(8), "little")))
         self._watch = Watch(node, config, dice, clock())
 
     # What the transport calls, in its thread.

@@ -1,14 +1,17 @@
 """Introduces scheduling's planner to the link: live figures in, places out. Edges own one."""
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from htfi.adapters.device.vitals import Device
 from htfi.decoding.link.frames import Lead
 from htfi.decoding.link.ports import Finished, Placed, Wanted
 from htfi.domain.peers import PeerState
 from htfi.scheduling.health.contact import Figures
 from htfi.scheduling.placement.figures import Ask, Decision, Outcome, Plane, Priced, Way
+from htfi.scheduling.placement.hedging import hedge_after_ms
 from htfi.scheduling.placement.live import CloudReport
 from htfi.scheduling.placement.planner import Planner
 from htfi.wiring.node import NodeWatch
@@ -35,11 +38,13 @@ class PlannedPlaces:
         self,
         planner: Planner,
         watch: NodeWatch,
+        device: Device,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.planner = planner
         self.only: Way | None = None
         self._watch = watch
+        self._device = device
         self._clock = clock
         self._seen: dict[tuple[Planner, str], int] = {}  # round trips that a planner was told of a cloud
         self.num_placed: Counter[tuple[str, Lead]] = Counter()
@@ -49,12 +54,21 @@ class PlannedPlaces:
     def place(self, wanted: Wanted, clouds: Sequence[str]) -> Placed:
         for cloud in clouds:
             self._observe(cloud, wanted.residency)
+        own = self._device.vitals()
+        self.planner.observe_edge(
+            self._clock(),
+            throttle=own.throttle_share,
+            temperature_c=own.temperature_c,
+            load=own.load,
+            watts=own.power_w,
+        )
         ask = Ask(wanted.kind, wanted.num_tokens, wanted.num_prompt, wanted.deadline_ms, wanted.residency)
         decision = self.newest = self.planner.place(ask, clouds)
         choice, words = decision.choice, decision.words
         if self.only is not None and choice.way is not Way.EDGE_ONLY:
             choice, words = _first(decision, self.only)
-        placed = _placed(choice, words)
+        hedge_ms = hedge_after_ms(decision, wanted.deadline_ms)
+        placed = _placed(choice, words, math.inf if hedge_ms is None else hedge_ms)
         self.num_placed[placed.cloud, placed.lead] += 1
         return placed
 
@@ -72,6 +86,7 @@ class PlannedPlaces:
                 finished.total_ms,
                 finished.num_drafted,
                 finished.num_stood,
+                finished.is_whole,
             )
         )
         if finished.draft_ms > 0.0:
@@ -116,13 +131,13 @@ def _first(decision: Decision, way: Way) -> tuple[Priced, str]:
     return decision.choice, decision.words
 
 
-def _placed(choice: Priced, words: str) -> Placed:
+def _placed(choice: Priced, words: str, late_ms: float) -> Placed:
     return Placed(
         choice.cloud,
         LEADS[choice.way],
         choice.window,
         choice.in_flight,
         choice.expected_ms,
-        choice.late_ms,
+        late_ms,
         words,
     )

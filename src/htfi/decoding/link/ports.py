@@ -54,7 +54,7 @@ class Wanted(NamedTuple):
 class Placed(NamedTuple):
     """Where a request runs: `cloud` names a node, '' the edge alone. `window` tokens a window, `in_flight` of them.
 
-    `expected_ms` at the median, `late_ms` at a high quantile; `words` say why.
+    `expected_ms` at the median; from `late_ms` on a second cloud is worth asking as well; `words` say why.
     """
 
     cloud: str
