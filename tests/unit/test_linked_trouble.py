@@ -1,12 +1,17 @@
 """The author whose target is elsewhere in trouble: late, gone, wrong, busy. Every question still has its answer."""
 
+import math
+
 import pytest
 
+from htfi.decoding.author import LocalAuthor
+from htfi.decoding.config import DecodingConfig
 from htfi.decoding.link.edge_config import EdgeConfig
-from htfi.decoding.link.frames import Lead, Open, Refused, Why, unpack
+from htfi.decoding.link.frames import Lead, Leave, Open, Refused, Why, encode, unpack, unseal
+from htfi.decoding.link.ports import Arrival, Happening
 from htfi.decoding.link.pursuit_answers import ALONE
 from htfi.domain.writing import Refusal, Request, Writing
-from linked_world import FakeCloud, Scene, draft_author, local, question
+from linked_world import TOKENIZER, FakeCloud, Scene, draft_author, local, question
 
 
 def truth(scene: Scene, request: Request) -> tuple[int, ...]:
@@ -326,6 +331,69 @@ def test_a_cloud_that_never_says_who_it_is_is_dialled_anew():
     assert scene.world.now_s - began_s == pytest.approx(0.1, abs=0.03)  # a greeting is waited for
     scene.late(600.0)
     assert stream not in scene.transport.streams
+
+
+def test_a_draft_with_little_memory_finishes_all_the_same():
+    draft = draft_author()
+    room = draft.sessions.network.shape.kv_bytes_per_token * 32 * 2  # of two answers
+    tight = LocalAuthor(draft.sessions.network, TOKENIZER, "draft", DecodingConfig(batch_bytes=room))
+    scene = Scene(Lead.FLIGHT, draft=tight)
+    scene.clouds[0].pass_ms = 1_000.0
+    requests = [question(seed, deadline_ms=300.0) for seed in range(5)]
+    answers = scene.author.write(requests)
+    for request, answer in zip(requests, answers, strict=True):
+        assert isinstance(answer, Writing), answer
+        check_provisional(scene, request, answer)
+
+
+def test_a_newer_stream_to_a_cloud_takes_the_place_of_one_that_ended_unheard():
+    scene = Scene(Lead.FLIGHT)
+    scene.clouds[0].pass_ms = 30.0
+    (old,) = scene.transport.streams
+
+    def dark() -> None:
+        del scene.transport.streams[old]
+        scene.clouds[0].gone(old)
+
+    scene.world.after(60.0, dark)
+    scene.world.after(100.0, lambda: scene.transport.connect(scene.clouds[0]))
+    request = question(1)
+    began_s = scene.world.now_s
+    assert one(scene, request).tokens == truth(scene, request)
+    assert scene.world.now_s - began_s < 0.6
+
+
+@pytest.mark.parametrize("deadline_ms", [0.0, -5.0, math.nan])
+def test_no_time_is_answered_alone_at_once(deadline_ms: float):
+    scene = Scene(Lead.FLIGHT)
+    began_s = scene.world.now_s
+    check_provisional(scene, question(1), one(scene, question(1, deadline_ms=deadline_ms)))
+    assert scene.world.now_s - began_s < 0.001
+    assert "q1" in scene.late(1_000.0)
+
+
+def test_all_the_time_there_is_is_no_error():
+    scene = Scene(Lead.FLIGHT)
+    request = question(1, deadline_ms=math.inf)
+    assert one(scene, request).tokens == truth(scene, request)
+
+
+def test_frames_that_no_cloud_sends_end_its_stream():
+    scene = Scene(Lead.FLIGHT, num_clouds=2, config=EdgeConfig(hedges=False))
+    (stream, _) = scene.transport.streams
+    for body in (b"garbage", b"\x95\x09", unseal(encode(Leave(1, 1)))[1]):
+        scene.world.after(
+            50.0,
+            lambda body=body: scene.transport.arrived.append(
+                Arrival(stream, "cloud1", Happening.FRAME, body)
+            ),
+        )
+    scene.clouds[0].pass_ms = 30.0
+    request = question(1)
+    answer = one(scene, request)
+    assert answer.tokens == truth(scene, request)
+    assert answer.place.startswith("cloud2")
+    assert ("cloud1", "refused") in [line[:2] for line in scene.reports]
 
 
 def test_closing_leaves_every_cloud():

@@ -263,6 +263,10 @@ class LinkedAuthor:
     def _go_alone(self, pursuit: Pursuit, words: str, place: int) -> None:
         """Answer with the draft; the target's answer may come late."""
         answer = self._ahead.finish(pursuit)
+        if isinstance(answer, Refusal):  # others that are drafted for may hold the memory
+            for other in self._writing.values():
+                self._ahead.leave(other)
+            answer = self._ahead.finish(pursuit)
         if isinstance(answer, Writing):
             self._ways.evidence.note_answer(len(answer.tokens) - len(pursuit.stem.tokens))
             answer = provisional(pursuit, answer, self._ahead.alone.version, words)
