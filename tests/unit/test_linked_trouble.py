@@ -339,7 +339,7 @@ def test_a_draft_with_little_memory_finishes_all_the_same():
     tight = LocalAuthor(draft.sessions.network, TOKENIZER, "draft", DecodingConfig(batch_bytes=room))
     scene = Scene(Lead.FLIGHT, draft=tight)
     scene.clouds[0].pass_ms = 1_000.0
-    requests = [question(seed, deadline_ms=300.0) for seed in range(5)]
+    requests = [question(seed, deadline_ms=300.0 - 50.0 * seed) for seed in range(5)]
     answers = scene.author.write(requests)
     for request, answer in zip(requests, answers, strict=True):
         assert isinstance(answer, Writing), answer
