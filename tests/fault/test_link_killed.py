@@ -145,3 +145,18 @@ def test_a_cloud_that_is_told_to_stop_finishes_what_it_has_and_another_takes_ove
     got = outcome(tmp_path / "out")
     same_answers(got, embedded, said.read_text()[-2000:])
     assert not got.provisional
+
+
+def test_an_edge_that_freezes_for_three_seconds_goes_on_where_it_was(
+    stage: Stage, link_sources: list[Path], embedded: Outcome, tmp_path: Path
+) -> None:
+    cloud = stage.cloud()
+    edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": cloud.address})
+    wait_for_lines(tmp_path / "out", edge, 20)
+    assert edge.poll() is None
+    with frozen(edge):
+        time.sleep(3.0)
+    finish(edge, said)
+    got = outcome(tmp_path / "out")
+    same_answers(got, embedded, said.read_text()[-2000:])
+    assert not got.provisional

@@ -41,11 +41,13 @@ def resets(link: FaultyLink, dice: random.Random) -> None:
 def delivers_twice(link: FaultyLink, dice: random.Random) -> None:
     link.weather = Weather(duplicate_rate=0.03)
     time.sleep(2.0)
+    assert "bytes twice" in link.story(), link.story()
 
 
 def corrupts(link: FaultyLink, dice: random.Random) -> None:
-    link.weather = Weather(corrupt_rate=1e-4)
+    link.weather = Weather(corrupt_rate=3e-4)
     time.sleep(2.0)
+    assert "flipped bit" in link.story(), link.story()
 
 
 def goes_dark(link: FaultyLink, dice: random.Random) -> None:

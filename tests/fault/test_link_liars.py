@@ -1,0 +1,199 @@
+"""Peers with a good certificate and a bad mind: frames that cannot be what they say, to and from real processes."""
+
+import random
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from htfi.adapters.grpc.transport import GrpcTransport
+from htfi.decoding.link.frames import (
+    PROTOCOL,
+    Channel,
+    Frame,
+    Hello,
+    Lead,
+    Leave,
+    Need,
+    Open,
+    Part,
+    Refused,
+    Settled,
+    Welcome,
+    Window,
+    decode,
+    encode,
+    pack,
+    prefix_hash,
+    seal,
+)
+from htfi.decoding.link.ports import Happening
+from htfi.domain.errors import InvalidInput
+from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.health.messages import Vitals
+from htfi.wiring.node import NodeWatch
+from link_processes import Outcome, Stage, environment, finish, lines, outcome, same_answers
+
+pytestmark = pytest.mark.slow
+NUMBERS = (-1, 0, 1, 2, 15, 255, 65_535, 1 << 31, (1 << 62), -(1 << 40))
+
+
+def ids(dice: random.Random) -> bytes:
+    whole = pack([dice.randrange(1 << dice.choice((4, 11, 17, 23))) for _ in range(dice.randrange(40))])
+    return dice.choice((whole, whole[:-1], b"", b"\x09abc", dice.randbytes(30)))
+
+
+NUM_KINDS = 10
+
+
+def lie(dice: random.Random, frame: Frame | None, kinds: Sequence[int] = range(NUM_KINDS)) -> bytes:
+    """One sealed frame, of these kinds, that an honest peer would not send."""
+    number = dice.choice(NUMBERS)
+    handle, epoch = (frame.handle, frame.epoch) if isinstance(frame, Open) else (number, number)
+    if dice.random() < 0.3:
+        handle, epoch = dice.choice(NUMBERS), dice.choice(NUMBERS)
+    made: list[Frame] = [
+        Settled(
+            handle,
+            epoch,
+            dice.choice((0, number)),
+            dice.choice((0, number)),
+            number,
+            dice.random() < 0.5,
+            ids(dice),
+        ),
+        Settled(handle, epoch, 0, prefix_hash([5, 6]), -1, True, pack([5, 6])),
+        Settled(handle, epoch, 0, 0, -1, True, b""),
+        Refused(handle, epoch, number, number, "\x1b[2J" * dice.randrange(3) + "no"),
+        Need(dice.randbytes(dice.choice((0, 16, 17))), number),
+        Welcome(PROTOCOL, "cloud9", "0" * 64, "", number, True, (), number),
+        Window(handle, epoch, number, number, ids(dice)),
+        Leave(handle, epoch),
+        Part(dice.randbytes(16), number, number, dice.randbytes(100)),
+        Hello(PROTOCOL, "cloud1", "", ""),
+    ]
+    with suppress(OverflowError):  # beyond what msgpack holds
+        whole = encode(made[dice.choice(kinds)])
+        if dice.random() < 0.1:
+            return seal(Channel.LINK, dice.randbytes(60))
+        if dice.random() < 0.1:
+            return seal(Channel.WATCH, dice.randbytes(60))
+        return whole
+    return seal(Channel.LINK, b"\xc0")
+
+
+def odd_open(dice: random.Random) -> Open:
+    return Open(
+        handle=dice.randrange(4),
+        request=dice.randbytes(16),
+        epoch=dice.randrange(3),
+        prompt=(dice.randbytes(16),) * dice.randrange(3),
+        form=dice.randbytes(16),
+        seed=dice.choice((0, 1, 1 << 40)),
+        temperature=dice.choice((0.0, 1.0, -1.0, float("nan"), 1e300)),
+        top_k=dice.choice(NUMBERS),
+        top_p=dice.choice((0.5, 1.0, 2.0, float("inf"))),
+        kind="view",
+        deadline_ms=dice.choice((-5, 0, 100, 1 << 40)),
+        lead=dice.choice((*Lead, 77)),
+        budget_bytes=dice.choice((0, 100, 1 << 30)),
+        residency=("eu",) * dice.randrange(2),
+        guesses=ids(dice),
+    )
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
+def test_a_cloud_that_talks_nonsense_costs_an_edge_time_and_nothing_else(
+    stage: Stage, link_sources: list[Path], embedded: Outcome, tmp_path: Path, seed: int
+) -> None:
+    dice = random.Random(seed)
+    kinds = dice.sample(range(NUM_KINDS), 2)  # more of them, and the edge has soon had enough
+    transport = GrpcTransport(
+        "cloud1",
+        tls=None,
+        dice=np.random.Generator(np.random.PCG64(seed)),
+        listen="127.0.0.1:0",
+        watcher=NodeWatch("cloud1", HealthConfig(voters=("cloud1",)), Vitals),  # it looks well
+    )
+    stop, num_lies = threading.Event(), 0
+
+    def work() -> None:
+        nonlocal num_lies
+        while not stop.is_set():
+            arrival = transport.receive(0.05)
+            if arrival is None or arrival.happening is not Happening.FRAME:
+                continue
+            try:
+                frame = decode(arrival.body)
+            except InvalidInput:
+                continue
+            if isinstance(frame, Hello):
+                told = Welcome(PROTOCOL, "cloud1", frame.target, frame.tokenizer, 1, True, (), 16)
+                transport.send(arrival.stream, encode(told))
+            elif isinstance(frame, Open | Window | Part):
+                for _ in range(dice.randrange(4)):
+                    num_lies += transport.send(arrival.stream, lie(dice, frame, kinds))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        clouds = {"cloud1": ("127.0.0.1", transport.port)}
+        quick = environment(HTFI_PIPELINE__LINGER_MS="500", HTFI_PIPELINE__DEADLINE_MS="250")
+        edge, said = stage.edge(link_sources, tmp_path / "out", clouds, env=quick)
+        finish(edge, said, f"seed {seed}")
+    finally:
+        stop.set()
+        thread.join(5.0)
+        transport.close()
+    got = outcome(tmp_path / "out")
+    assert got.tokens.keys() == embedded.tokens.keys(), f"seed {seed}"
+    assert "\x1b[2J" not in said.read_text(), "a peer's words reach the terminal as they are"
+    assert num_lies > 0, f"seed {seed}: the edge never asked"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_edges_that_talk_nonsense_do_not_disturb_one_that_works(
+    stage: Stage, link_sources: list[Path], embedded: Outcome, tmp_path: Path, seed: int
+) -> None:
+    cloud = stage.cloud()
+    host, port = cloud.address
+    edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": cloud.address})
+    dice = random.Random(seed)
+    strangers = [
+        GrpcTransport(
+            f"edge{k}",
+            tls=None,
+            dice=np.random.Generator(np.random.PCG64(k)),
+            peers={"cloud1": f"{host}:{port}"},
+        )
+        for k in range(2, 8)
+    ]
+    streams: dict[int, str] = {}
+    num_lies = 0
+    began = time.monotonic()
+    while edge.poll() is None and time.monotonic() - began < 60.0:
+        for k, stranger in enumerate(strangers):
+            while (arrival := stranger.receive(0.0)) is not None:
+                if arrival.happening is Happening.UP:
+                    streams[k] = arrival.stream
+                    stranger.send(arrival.stream, encode(Hello(PROTOCOL, f"edge{k + 2}", "", "")))
+            if k in streams:
+                frame = odd_open(dice)
+                with suppress(OverflowError):
+                    num_lies += stranger.send(streams[k], encode(frame))
+                num_lies += stranger.send(streams[k], lie(dice, frame))
+        time.sleep(0.02)
+    for stranger in strangers:
+        stranger.close()
+    finish(edge, said, f"seed {seed}")
+    assert cloud.process.poll() is None, f"seed {seed}: the cloud died\n{cloud.said.read_text()[-3000:]}"
+    assert "Traceback" not in cloud.said.read_text(), cloud.said.read_text()[-3000:]
+    got = outcome(tmp_path / "out")
+    same_answers(got, embedded, f"seed {seed}\n{said.read_text()[-2000:]}")
+    assert not got.provisional, f"seed {seed}: {len(got.provisional)} not amended\n{said.read_text()[-2000:]}"
+    assert num_lies > 40, num_lies
+    assert len(lines(tmp_path / "out")) >= len(embedded.tokens)
