@@ -185,6 +185,21 @@ def test_what_is_settled_keeps_the_guesses_that_agree_and_no_others():
     assert (of.num_drafted, of.num_stood) == (6, 5)
 
 
+def test_in_lock_step_what_was_not_read_of_a_window_is_sent_again():
+    of = pursuit(1.0, "a")
+    (way,) = of.ways
+    way.placed = way.placed._replace(lead=Lead.LOCKSTEP)
+    of.draft([93, 94, 95, 96], 4)
+    assert of.next_window() is not None
+    assert of.num_wanted == 0
+    of.take(way, settled(way, [93]), 0.1)  # of the prompt
+    assert of.next_window() is None
+    of.take(way, settled(way, [93, 94, 95], 1, num_stood=1), 0.2)
+    window = of.next_window()
+    assert window is not None
+    assert (window[1].at, window[1].ids) == (3, pack([96]))
+
+
 PAIRS: Form = tuple(Choice(f"s{i}", tuple((Mark(f"p{k}"), Mark("end")) for k in range(9))) for i in range(6))
 
 

@@ -7,7 +7,7 @@ import pytest
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.link.edge_config import EdgeConfig
-from htfi.decoding.link.frames import Lead, Leave, Open, Refused, Why, encode, unpack, unseal
+from htfi.decoding.link.frames import Frame, Lead, Leave, Need, Open, Refused, Why, encode, unpack, unseal
 from htfi.decoding.link.ports import Arrival, Happening
 from htfi.decoding.link.pursuit_answers import ALONE
 from htfi.domain.writing import Refusal, Request, Writing
@@ -173,9 +173,13 @@ def test_a_cloud_with_other_weights_than_it_says_is_dropped_and_not_used_in_this
     assert len(told) == 1
     assert "contradicts" in told[0][2]
     scene.transport.connect(wrong)
-    scene.pass_time(100.0)
-    scene.author.late()
-    assert scene.author.wait_ready(0.1) == ["cloud1"]
+    scene.late(100.0)
+    assert scene.author.wait_ready(0.0) == ["cloud1"]
+    wrong.restart()  # another life, perhaps with what it says
+    scene.transport.cut("cloud2")
+    scene.transport.connect(wrong)
+    scene.late(100.0)
+    assert scene.author.wait_ready(0.0) == ["cloud1", "cloud2"]
 
 
 @pytest.mark.parametrize(
@@ -310,6 +314,31 @@ def test_no_more_than_so_many_answers_are_awaited_and_the_oldest_is_given_up():
     told = dict(scene.author.late())
     assert list(told) == ["q0", "q1"]
     assert all(isinstance(answer, Refusal) for answer in told.values())
+
+
+def test_clouds_are_left_by_what_is_given_up():
+    scene = Scene(config=EdgeConfig(max_late=2))
+    scene.clouds[0].pass_ms = 500.0
+    for seed in range(4):
+        scene.author.pursue([question(seed)])
+        scene.pass_time(50.0)
+    assert len(scene.clouds[0].asks) == 2
+    assert len(dict(scene.author.late())) == 2
+
+
+def test_what_a_cloud_said_to_lack_is_sent_though_that_was_lost():
+    scene = Scene(config=EdgeConfig(quiet_ms=200.0))
+    request = question(1)
+    one(scene, request)
+    scene.clouds[0].parts.clear()
+    deliver = scene.transport.deliver
+
+    def deaf(stream: str, frame: Frame) -> None:
+        if not isinstance(frame, Need):
+            deliver(stream, frame)
+
+    scene.transport.deliver = deaf  # type: ignore[method-assign]
+    assert one(scene, request).tokens == truth(scene, request)
 
 
 def test_what_does_not_come_in_time_is_refused_late():
