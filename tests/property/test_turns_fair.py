@@ -64,8 +64,12 @@ class Engine:
             for key, of in (self.waiting | self.writing).items()
         }
         if self.waiting and len(self.writing) < self.max_rows:
-            key = self.turns.next_joining([turn[key] for key in self.waiting])
-            assert key is not None
+            key = self.turns.next_joining(
+                [turn[key] for key in self.waiting], [turn[key] for key in self.writing], pace
+            )
+        else:
+            key = None
+        if key is not None:
             took_ms = pace.prompt_ms * self.num_prompt
             self.now_ms += took_ms
             self.turns.spent([(self.waiting[key].tenant, took_ms)])

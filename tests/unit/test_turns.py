@@ -31,18 +31,31 @@ class Pace(NamedTuple):
 
 def test_who_used_least_goes_first_and_among_equals_who_has_least_slack():
     waiting = [Turn(1, "a", 10.0), Turn(2, "b", 300.0), Turn(3, "b", 200.0)]
-    assert next_joining({"a": 100.0, "b": 20.0}, waiting, CONFIG) == 3
-    assert next_joining({"a": 22.0, "b": 20.0}, waiting, CONFIG) == 1  # within the grace
-    assert next_joining({}, [], CONFIG) is None
+    assert next_joining({"a": 100.0, "b": 20.0}, waiting, [], Pace(), CONFIG) == 3
+    assert next_joining({"a": 22.0, "b": 20.0}, waiting, [], Pace(), CONFIG) == 1  # within the grace
+    assert next_joining({}, [], [], Pace(), CONFIG) is None
 
 
 def test_who_can_still_be_in_time_goes_before_who_is_late_already():
-    assert next_joining({}, [Turn(1, slack_ms=-5.0), Turn(2, slack_ms=900.0)], CONFIG) == 2
+    assert next_joining({}, [Turn(1, slack_ms=-5.0), Turn(2, slack_ms=900.0)], [], Pace(), CONFIG) == 2
 
 
 def test_tolerant_request_is_not_passed_over_for_ever():
     patient = Turn(1, slack_ms=1e9, waited_ms=1_001.0)
-    assert next_joining({}, [patient, Turn(2, slack_ms=0.0)], CONFIG) == 1
+    assert next_joining({}, [patient, Turn(2, slack_ms=0.0)], [], Pace(), CONFIG) == 1
+
+
+def test_prompt_waits_while_reading_it_would_make_others_late():
+    tight, loose = Turn(8, "b", slack_ms=3.0), Turn(9, "b", slack_ms=30.0)
+    asks = Turn(1, "a", slack_ms=100.0, num_tokens=90)  # 7 ms to read
+    assert next_joining({}, [asks], [loose], Pace(), CONFIG) == 1
+    assert next_joining({}, [asks], [loose, tight], Pace(), CONFIG) is None
+    assert (
+        next_joining({}, [asks._replace(slack_ms=2.0)], [tight], Pace(), CONFIG) == 1
+    )  # it can wait even less
+    assert next_joining({}, [asks], [tight._replace(slack_ms=-1.0)], Pace(), CONFIG) == 1  # late anyway
+    assert next_joining({"b": 50.0}, [asks], [tight], Pace(), CONFIG) == 1  # the other has had more
+    assert next_joining({}, [asks._replace(waited_ms=2_001.0)], [tight], Pace(), CONFIG) == 1
 
 
 def test_idle_tenant_saves_up_no_rights_and_what_it_used_is_not_forgiven():
@@ -90,9 +103,10 @@ def test_small_backlog_is_done_before_a_large_one_that_came_first():
 
 def test_request_that_would_be_late_is_told_when_to_ask_again():
     backlog = {"a": 300.0}
-    assert retry_ms(20.0, 20.0, "a", 400.0, backlog, {}, CONFIG) is None
-    assert retry_ms(20.0, 20.0, "a", 250.0, backlog, {}, CONFIG) == pytest.approx(70.0)
-    assert retry_ms(20.0, 20.0, "b", 250.0, backlog, {}, CONFIG) is None
+    config = TurnsConfig(safety=1.5)
+    assert retry_ms(20.0, 20.0, "a", 481.0, backlog, {}, config) is None
+    assert retry_ms(20.0, 20.0, "a", 250.0, backlog, {}, config) == pytest.approx(230.0)
+    assert retry_ms(20.0, 20.0, "b", 250.0, backlog, {}, config) is None
 
 
 def test_queue_is_bounded_for_each_and_for_all():

@@ -73,7 +73,7 @@ class Engine:
         for case in self.waiting.values():
             num_waiting[case.tenant] = num_waiting.get(case.tenant, 0) + 1
         own_ms = read_ms + num_tokens * self._token_ms(1)
-        alone_ms = read_ms + num_tokens * self.measured.pace.pass_ms(1, 1)
+        alone_ms = read_ms + num_tokens * self.measured.pace.pass_ms(len(self.writing) + 1, 1)
         return self.turns.retry_ms(own_ms, alone_ms, tenant, deadline_ms, backlog, num_waiting)
 
     def enter(self, case: Case) -> None:
@@ -137,7 +137,11 @@ class Engine:
 
     def _read_next(self) -> list[Progress] | None:
         now_s = self._clock()
-        key = self.turns.next_joining([self._turn(case, now_s) for case in self.waiting.values()])
+        key = self.turns.next_joining(
+            [self._turn(case, now_s) for case in self.waiting.values()],
+            [self._turn(case, now_s) for case in self.writing.values()],
+            self.measured.pace,
+        )
         if key is None:
             return None
         case = self.waiting[key]
@@ -269,13 +273,15 @@ class Engine:
 
     def _turn(self, case: Case, now_s: float) -> Turn:
         waits = case.key in self.waiting
-        left_ms = self._left_ms(case)
         if waits:
             num_tokens = case.num_to_read
         else:
             guesses = self.routed.posted.fitting(case.stem) if case.lead in GUIDED else None
             drafts = case.num_drafted if case.lead is Lead.CLOUD else 0  # about as many as the last time
             num_tokens = len(case.job.pending) + (drafts if guesses is None else len(guesses))
+        num_left = tokens_left(case, self.measured.expected_tokens(case.kind, case.stem.asked.form.longest))
+        left_ms = num_left * self.measured.pace.pass_ms(max(len(self.writing) + waits, 1), 1)
+        left_ms += self.measured.read_ms(case.num_to_read) if waits else 0.0
         slack_ms = 1e3 * (case.deadline_s - now_s) - left_ms
         return Turn(case.key, case.tenant, slack_ms, 1e3 * (now_s - case.was_served_s), max(num_tokens, 1))
 

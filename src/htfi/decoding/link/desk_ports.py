@@ -22,7 +22,7 @@ class Pace(NamedTuple):
 class Turn(NamedTuple):
     """A request that wants the engine. `num_tokens`: of its prompt, or new ones in its row of the coming pass.
 
-    `slack_ms`: until its deadline, less what it still takes alone.
+    `slack_ms`: until its deadline, less what it still takes if nobody joins.
     """
 
     key: int
@@ -48,8 +48,8 @@ class Turns(Protocol):
         to ask again. `backlog_ms` and `num_waiting` are what tenants have here already."""
         ...
 
-    def next_joining(self, waiting: Sequence[Turn]) -> int | None:
-        """The key of the request whose prompt is read next."""
+    def next_joining(self, waiting: Sequence[Turn], writing: Sequence[Turn], pace: Pace) -> int | None:
+        """The key of the request whose prompt is read next; None where it is better to write on first."""
         ...
 
     def passes(self, ready: Sequence[Turn], pace: Pace) -> list[list[int]]:

@@ -20,7 +20,7 @@ class Turn(Protocol):
     def tenant(self) -> str: ...
     @property
     def slack_ms(self) -> float:
-        """Until its deadline, less what it still takes alone."""
+        """Until its deadline, less what it still takes if nobody joins."""
         ...
 
     @property
@@ -56,13 +56,42 @@ def urgency_ms(turn: Turn, config: TurnsConfig) -> float:
     return slack - config.aging * turn.waited_ms
 
 
-def next_joining(accounts: Accounts, waiting: Sequence[Turn], config: TurnsConfig) -> int | None:
-    """The key of who joins next: of the tenants that have used least, the request with the least slack."""
+def next_joining(
+    accounts: Accounts,
+    waiting: Sequence[Turn],
+    writing: Sequence[Turn],
+    pace: Pace,
+    config: TurnsConfig,
+) -> int | None:
+    """The key of who joins next: of the tenants that have used least, the request with the least slack.
+
+    None where reading its prompt now would make others late that are being written.
+    """
     if not waiting:
         return None
     least = min(accounts.get(turn.tenant, 0.0) for turn in waiting)
     entitled = (turn for turn in waiting if accounts.get(turn.tenant, 0.0) <= least + config.grace_ms)
-    return min(entitled, key=lambda turn: (urgency_ms(turn, config), turn.key)).key
+    first = min(entitled, key=lambda turn: (urgency_ms(turn, config), turn.key))
+    return None if _must_wait(first, accounts, writing, pace, config) else first.key
+
+
+def _must_wait(
+    first: Turn, accounts: Accounts, writing: Sequence[Turn], pace: Pace, config: TurnsConfig
+) -> bool:
+    """Whether somebody would be late for it who has more right: less slack, and no more used of the engine.
+
+    Nobody waits so for longer than `patience_ms`.
+    """
+    if first.waited_ms > config.patience_ms:
+        return False
+    reading_ms = pace.prompt_ms * first.num_tokens
+    right_ms = accounts.get(first.tenant, 0.0) + config.grace_ms
+    return any(
+        0.0 <= turn.slack_ms < reading_ms
+        and not 0.0 <= first.slack_ms < turn.slack_ms
+        and accounts.get(turn.tenant, 0.0) <= right_ms
+        for turn in writing
+    )
 
 
 def passes(ready: Sequence[Turn], pace: Pace, accounts: Accounts, config: TurnsConfig) -> list[list[int]]:

@@ -11,7 +11,8 @@ class TurnsConfig:
 
     Those whose slack is above `patience_ms`, or whose deadline has passed, count as if they had just that slack; each
     ms of waiting takes `aging` ms off, so that nobody waits for ever behind the urgent. Tenants whose use differs by
-    less than `grace_ms` have equal rights. A prediction may be `safety` times too low before an answer is late.
+    less than `grace_ms` have equal rights. Who would finish later than its deadline over
+    `safety` is not admitted: predictions do not know who comes next.
     """
 
     max_waiting: int = 1024
@@ -20,7 +21,7 @@ class TurnsConfig:
     patience_ms: float = 2_000.0
     aging: float = 2.0
     grace_ms: float = 5.0
-    safety: float = 1.0
+    safety: float = 1.5
     least_retry_ms: float = 10.0
     most_retry_ms: float = 5_000.0
 

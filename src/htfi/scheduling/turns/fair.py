@@ -26,8 +26,8 @@ class FairTurns:
     ) -> float | None:
         return retry_ms(own_ms, alone_ms, tenant, deadline_ms, backlog_ms, num_waiting, self.config)
 
-    def next_joining(self, waiting: Sequence[Turn]) -> int | None:
-        return next_joining(self.accounts, waiting, self.config)
+    def next_joining(self, waiting: Sequence[Turn], writing: Sequence[Turn], pace: Pace) -> int | None:
+        return next_joining(self.accounts, waiting, writing, pace, self.config)
 
     def passes(self, ready: Sequence[Turn], pace: Pace) -> list[list[int]]:
         return passes(ready, pace, self.accounts, self.config)
