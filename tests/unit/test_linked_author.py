@@ -256,6 +256,12 @@ def test_a_hedge_is_left_once_the_answer_is_whole():
     assert (answer.tokens,) == tuple(expected(scene, [request]))
     assert answer.place.startswith("cloud2")
     assert [line[:2] for line in scene.reports] == [("cloud2", "reroute")]
+    learnt = {finished.placed.cloud: finished for finished in scene.plan.learnt}
+    assert {cloud: finished.is_whole for cloud, finished in learnt.items()} == {
+        "cloud1": False,
+        "cloud2": True,
+    }
+    assert learnt["cloud1"].total_ms == pytest.approx(learnt["cloud2"].total_ms + 30.0, abs=0.1)
     assert len(sent(scene, Leave)) == 1
 
 

@@ -284,8 +284,9 @@ class LinkedAuthor:
 
     def _whole(self, pursuit: Pursuit) -> Writing:
         self._ways.evidence.note_answer(len(pursuit.stem.tokens))
-        if pursuit.writer is not None and not pursuit.is_late:
-            self._ways.learn(pursuit, pursuit.writer)
+        if not pursuit.is_late:
+            for way in pursuit.ways:
+                self._ways.learn(pursuit, way)
         return whole(pursuit, self._ahead.alone.version)
 
     def _abandon(self, pursuit: Pursuit) -> None:

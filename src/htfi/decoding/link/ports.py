@@ -69,8 +69,8 @@ class Placed(NamedTuple):
 class Finished(NamedTuple):
     """What came of a request at a cloud: for a plan that learns. Times in ms from its opening.
 
-    `draft_ms` is a token drafted at the edge, 0 where that was not measured. Not `is_whole`: the edge finished it alone
-    after `total_ms`, with `num_tokens` settled by then; `first_ms` is the same where there were none.
+    `draft_ms` is a token drafted at the edge, 0 where that was not measured. Not `is_whole`: the answer came
+    from elsewhere, or from the edge alone, after `total_ms`, with `num_tokens` settled here by then.
     """
 
     placed: Placed

@@ -264,11 +264,12 @@ class Ways:
         """Leave clouds that are given up."""
         for way in list(pursuit.ways):
             self._report(way.cloud, "reroute", "it is given up: a request goes on elsewhere")
+            self.learn(pursuit, way)
             self.leave(pursuit, way)
 
     def learn(self, pursuit: Pursuit, way: Way) -> None:
         """Let the plan learn what came of a request at a cloud, until now."""
-        now_s = self._clock()
+        now_s, is_writer = self._clock(), way is pursuit.writer
         self._placer.learn(
             Finished(
                 way.placed,
@@ -276,10 +277,10 @@ class Ways:
                 way.num_tokens,
                 1e3 * (min(way.first_s, now_s) - way.opened_s),
                 1e3 * (now_s - way.opened_s),
-                pursuit.num_drafted,
-                pursuit.num_stood,
+                pursuit.num_drafted if is_writer else 0,
+                pursuit.num_stood if is_writer else 0,
                 pursuit.draft_ms / pursuit.num_timed if pursuit.num_timed else 0.0,
-                pursuit.is_whole,
+                pursuit.is_whole and is_writer,
             )
         )
 
