@@ -14,7 +14,9 @@ from htfi.decoding.link.desk_engine import Engine, Progress
 from htfi.decoding.link.desk_opening import guesses, question
 from htfi.decoding.link.frames import Why, Window
 from htfi.domain.errors import InvalidInput
-from htfi.domain.writing import Refusal
+from htfi.domain.writing import Form, Refusal
+
+_KEPT_FORMS = 64
 
 
 class Denied(NamedTuple):
@@ -43,6 +45,9 @@ class Docket:
         self._cases: dict[bytes, Case] = {}
         self._answers: OrderedDict[bytes, Told] = OrderedDict()
         self._orphans: OrderedDict[bytes, Case] = OrderedDict()  # nobody listens to them now
+        self._forms: OrderedDict[bytes, Form] = (
+            OrderedDict()
+        )  # to read a large one takes as long as some passes
         self._keys = itertools.count()
 
     @property
@@ -55,7 +60,8 @@ class Docket:
     def opened(self, listener: Listener, parts: dict[bytes, bytes]) -> Denied | None:
         """Make a case of a request whose parts are there, unless it cannot be answered here, or not in time."""
         try:
-            request, ids, num_shared = question(listener.asked, parts)
+            form = self._form(listener.asked.form, parts[listener.asked.form])
+            request, ids, num_shared = question(listener.asked, form, parts)
         except InvalidInput as error:
             return Denied(Why.MALFORMED, str(error))
         asked = self._engine.rounds.ask(request, ids, num_shared)
@@ -157,6 +163,16 @@ class Docket:
         """A listener's budget has changed: it may not pay for guesses any more."""
         if listener.case is not None and listener.is_spent:
             self._lead(listener.case)
+
+    def _form(self, name: bytes, data: bytes) -> Form:
+        """A part as the form that it is. Raises: InvalidInput."""
+        form = self._forms.get(name)
+        if form is None:
+            form = self._forms[name] = decode_form(data)
+            if len(self._forms) > _KEPT_FORMS:
+                self._forms.popitem(last=False)
+        self._forms.move_to_end(name)
+        return form
 
     def _lead(self, case: Case) -> None:
         lead = case.wanted_lead(self._engine.routed.draft is not None)

@@ -1,13 +1,12 @@
 """What a greeting, a request and its windows may be: pure checks, before anything is done for them."""
 
 from htfi.decoding.link.desk_config import DeskConfig
-from htfi.decoding.link.forms import decode_form
 from htfi.decoding.link.frames import NAME_BYTES, PROTOCOL, Hello, Lead, Open, Welcome, Why, Window, unpack
 from htfi.decoding.link.parts import request_name
 from htfi.decoding.sampling import Sampling, check_sampling
 from htfi.decoding.stem import Stem
 from htfi.domain.errors import InvalidInput
-from htfi.domain.writing import Request
+from htfi.domain.writing import Form, Request
 
 _MAX_KIND = 64
 _MAX_NODE = 200
@@ -70,12 +69,12 @@ def open_refusal(asked: Open, config: DeskConfig) -> tuple[Why, str] | None:
     return None
 
 
-def question(asked: Open, parts: dict[bytes, bytes]) -> tuple[Request, list[int], int]:
+def question(asked: Open, form: Form, parts: dict[bytes, bytes]) -> tuple[Request, list[int], int]:
     """The request, its prompt's ids, and how many of them others are likely to share. Raises: InvalidInput."""
     ids = [unpack(parts[name]) for name in asked.prompt]
     request = Request(
         (),
-        decode_form(parts[asked.form]),
+        form,
         asked.seed,
         asked.temperature,
         float(asked.deadline_ms),

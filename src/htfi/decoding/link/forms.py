@@ -72,6 +72,8 @@ def decode_form(data: bytes) -> Form:
         raise InvalidInput(f"a form of {len(parts)} parts; it has 1 to {_MAX_PARTS}")
     if (size := sum(map(_size, parts))) > _MAX_SIZE:
         raise InvalidInput(f"a form of size {size}; at most {_MAX_SIZE} is written for a peer")
+    if (num := sum(part.max_tokens for part in parts if isinstance(part, _Words))) > _MAX_WORDS:
+        raise InvalidInput(f"a form of up to {num} words; at most {_MAX_WORDS} are written for a peer")
     return tuple(map(_meant, parts))
 
 
