@@ -12,6 +12,7 @@ from htfi.decoding.link.desk_cases import GUIDED, Case, Listener
 from htfi.decoding.link.desk_config import DeskConfig
 from htfi.decoding.link.desk_engine import Engine, Progress
 from htfi.decoding.link.desk_opening import guesses, question
+from htfi.decoding.link.forms import decode_form
 from htfi.decoding.link.frames import Why, Window
 from htfi.domain.errors import InvalidInput
 from htfi.domain.writing import Form, Refusal
