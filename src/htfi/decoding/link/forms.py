@@ -11,9 +11,10 @@ from htfi.domain.writing import Choice, Fixed, Form, Mark, Segment, Sigmas, Text
 MAX_FORM_BYTES = 1 << 20
 _MAX_PARTS = 1_024
 _MAX_OPTIONS = 4_096  # of one choice
-_MAX_SIZE = (
-    65_536  # characters, returns and words that all parts may come to: it bounds the states of the automaton
-)
+# What all parts may come to in characters, returns and words. It bounds the automaton, and with it the time for which
+# a peer's form can hold up the engine: some 0.1 s at the most.
+_MAX_SIZE = 32_768
+_MAX_WORDS = 8_192
 
 
 class _Mark(msgspec.Struct, array_like=True, tag=0, frozen=True, forbid_unknown_fields=True):
