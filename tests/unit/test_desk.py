@@ -333,6 +333,21 @@ def test_frames_before_a_greeting_end_the_stream():
     assert silent.dropped == "it did not greet in time"
 
 
+def test_streams_are_bounded_in_all_and_for_each_edge_and_the_oldest_or_silent_go_first():
+    cloud = desk(DeskConfig(max_streams=4, max_streams_each=2))
+    mine = [Edge(cloud, f"m{i}", "greedy") for i in range(3)]
+    deliver(cloud, *mine)
+    assert [bool(edge.dropped) for edge in mine] == [True, False, False]
+    silent = Edge(cloud, "s1", "silent", greets=False)
+    others = [Edge(cloud, f"o{i}", f"edge{i}") for i in range(3)]
+    deliver(cloud, silent, *mine, *others)
+    assert silent.dropped
+    assert [bool(edge.dropped) for edge in others] == [False, False, True]
+    others[0].say(others[0].opening(PATH_ASKED))
+    run(cloud, others[0])
+    assert others[0].done[1] == PATH_TEXT
+
+
 def test_what_would_be_late_is_refused_before_any_work():
     cloud = desk(turns=TurnsConfig(max_waiting=4))
     edge = Edge(cloud)

@@ -22,6 +22,7 @@ class DeskConfig:
     residency: tuple[str, ...] = ()
     num_in_flight: int = 8
     max_streams: int = 1024
+    max_streams_each: int = 16  # of one edge
     max_requests_each: int = 512  # of one stream at once
     max_gathering_each: int = 64
     max_listeners: int = 8  # to one answer
@@ -45,8 +46,8 @@ class DeskConfig:
 
     def __post_init__(self) -> None:
         for name in (
-            "num_in_flight", "max_streams", "max_requests_each", "max_gathering_each", "max_listeners",
-            "max_prompt_parts", "parts_bytes", "max_begun_parts", "max_strikes", "max_unsent",
+            "num_in_flight", "max_streams", "max_streams_each", "max_requests_each", "max_gathering_each",
+            "max_listeners", "max_prompt_parts", "parts_bytes", "max_begun_parts", "max_strikes", "max_unsent",
         ):  # fmt: skip
             if getattr(self, name) < 1:
                 raise InvalidInput(f"desk.{name} must be ≥ 1")

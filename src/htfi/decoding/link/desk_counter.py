@@ -80,7 +80,7 @@ class Counter:
             self._streams.refuse(stream, why, words)
             self._streams.drop(stream, words)
             return
-        stream.is_greeted, stream.node = True, frame.node
+        self._streams.greeted(stream, frame.node)
         self._streams.say(stream, self._welcome)
 
     def _part(self, stream: Stream, part: Part) -> None:

@@ -69,11 +69,20 @@ class Streams:
         if found is not None or name in self._deaf:
             return None if name in self._drops else found
         found = self._all[name] = Stream(name, arrival.node, self._clock())
-        if len(self._all) <= self._config.max_streams:
+        staying = [stream for stream in self._all.values() if stream.name not in self._drops]
+        if len(staying) <= self._config.max_streams:
             return found
-        self.refuse(found, Why.BUSY, "too many edges are connected", retry_ms=1_000)
-        self.drop(found, "too many edges are connected")
-        return None
+        silent = next((stream for stream in staying if not stream.is_greeted), found)
+        self.refuse(silent, Why.BUSY, "too many edges are connected", retry_ms=1_000)
+        self.drop(silent, "too many edges are connected")
+        return None if silent is found else found
+
+    def greeted(self, stream: Stream, node: str) -> None:
+        """A stream is an edge's; of too many that this edge has, the oldest ends."""
+        stream.is_greeted, stream.node = True, node
+        own = [other for other in self._all.values() if other.node == node and other.name not in self._drops]
+        if len(own) > self._config.max_streams_each:
+            self.drop(own[0], "its edge has opened newer ones")
 
     def ended(self, name: str) -> Stream | None:
         self._deaf.discard(name)
