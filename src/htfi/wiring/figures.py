@@ -21,8 +21,9 @@ def report(
     seed: int,
     json_file: Path | None,
     kind: str = "bench",
+    notes: Sequence[str] = (),
 ) -> None:
-    """Print `rows` of `htfi KIND NAME` as a table, `metrics` beneath it; write both to `json_file` if given."""
+    """Print `rows` of `htfi KIND NAME` as a table, `notes` and `metrics` beneath it; write all to `json_file` if given."""
     from rich.console import Console
     from rich.table import Table
 
@@ -36,6 +37,8 @@ def report(
     for row in rows:
         table.add_row(*(_shown(row.get(column, "")) for column in columns))
     console.print(table)
+    for note in notes:
+        console.print(note, highlight=False)
     for key, value in metrics.items():
         console.print(f"{key} = {value:.4g}", highlight=False)
     if json_file is not None:
@@ -46,6 +49,7 @@ def report(
             "seed": seed,
             "metrics": dict(metrics),
             "rows": [dict(row) for row in rows],
+            **({"notes": list(notes)} if notes else {}),
         }
         json_file.parent.mkdir(parents=True, exist_ok=True)
         json_file.write_text(json.dumps(body, indent=2) + "\n")

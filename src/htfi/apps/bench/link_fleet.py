@@ -5,6 +5,8 @@ its own certificate, connection, draft and author.
 """
 
 import json
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -13,13 +15,15 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from htfi.apps.bench.decode_process import say
+from htfi.apps.bench.decode_process import cores, pin, say
 from htfi.apps.bench.decode_prompts import kinds, request
+from htfi.apps.bench.link_stage import CLOUD, THREADS, Stage
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.errors import DependencyUnavailable
+from htfi.domain.errors import DependencyUnavailable, HtfiError
 from htfi.domain.writing import Writing
 from htfi.wiring.edge import Edge, open_edge
 from htfi.wiring.node_settings import with_edge
@@ -28,6 +32,7 @@ from htfi.wiring.settings import load_settings
 PATIENT_MS = 60_000.0
 NUM_SEEDS = 8  # answers to one prompt, as of an ensemble
 _START_S = 60.0
+_OTHERS = "others could not start"
 
 
 class Share(NamedTuple):
@@ -67,7 +72,7 @@ class _Rider(threading.Thread):
         try:
             self._ride()
         except (DependencyUnavailable, threading.BrokenBarrierError) as error:
-            self.failure = str(error) or "others could not start"
+            self.failure = str(error) or _OTHERS
             self._go.abort()
 
     @property
@@ -102,6 +107,29 @@ class _Rider(threading.Thread):
         return len(answer.tokens)
 
 
+def fleet_on(stage: Stage, num_edges: int, span_s: float, first_number: int) -> Fleet:
+    """So many edges in a process of their own. Raises: DependencyUnavailable."""
+    host, port = stage.link.address
+    asked = {
+        "address": f"{host}:{port}",
+        "certificates": str(stage.certificates),
+        "target": str(stage.target),
+        "num_edges": num_edges,
+        "span_s": span_s,
+        "first": first_number,
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "htfi.apps.bench.link_fleet", json.dumps(asked)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | dict.fromkeys(THREADS, "1"),
+    )
+    if done.returncode:
+        raise DependencyUnavailable(f"the fleet ended: {done.stderr.strip().splitlines()[-1:]}")
+    return msgspec.json.decode(done.stdout, type=Fleet)
+
+
 def ride(address: str, certificates: Path, target: Path, num_edges: int, span_s: float, first: int) -> Fleet:
     """Raises: DependencyUnavailable where an edge finds no answer."""
     told = load_settings(environment={"HTFI_MODELS__TARGET": str(target)})
@@ -110,14 +138,16 @@ def ride(address: str, certificates: Path, target: Path, num_edges: int, span_s:
         riders: list[_Rider] = []
         for number in range(1, num_edges + 1):
             name = f"edge{number}"
-            settings = with_edge(told, name, clouds=[f"cloud1={address}"], certs=str(certificates))
+            settings = with_edge(told, name, clouds=[f"{CLOUD}={address}"], certs=str(certificates))
             edge = closing.enter_context(open_edge(settings, name))
             riders.append(_Rider(edge, first + 1000 * number, go, span_s))
         for rider in riders:
             rider.start()
         for rider in riders:
             rider.join()
-        failures = [rider.failure for rider in riders if rider.failure]
+        failures = sorted(
+            (rider.failure for rider in riders if rider.failure), key=lambda words: words == _OTHERS
+        )
         if failures:
             raise DependencyUnavailable(failures[0])
         return judged([rider.share for rider in riders], span_s)
@@ -125,14 +155,20 @@ def ride(address: str, certificates: Path, target: Path, num_edges: int, span_s:
 
 def main() -> None:
     asked = json.loads(sys.argv[1])
-    fleet = ride(
-        asked["address"],
-        Path(asked["certificates"]),
-        Path(asked["target"]),
-        asked["num_edges"],
-        asked["span_s"],
-        asked["first"],
-    )
+    for core in cores()[1:]:  # the first is the cloud's
+        pin(core)
+        break
+    try:
+        fleet = ride(
+            asked["address"],
+            Path(asked["certificates"]),
+            Path(asked["target"]),
+            asked["num_edges"],
+            asked["span_s"],
+            asked["first"],
+        )
+    except HtfiError as error:
+        sys.exit(str(error))
     say(fleet)
 
 

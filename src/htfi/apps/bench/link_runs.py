@@ -30,11 +30,10 @@ class Manner(Enum):
     CLOUD = Way.CLOUD_SPECULATIVE.value
     LOCKSTEP = Way.LOCKSTEP.value
     FLIGHT = Way.FLIGHT.value
-    ALONE = Way.EDGE_ONLY.value
 
     @property
     def only(self) -> Way | None:
-        return None if self in (Manner.PLANNED, Manner.ALONE) else Way(self.value)
+        return None if self is Manner.PLANNED else Way(self.value)
 
 
 PLACED = (Manner.PLANNED, Manner.PLAIN, Manner.CLOUD, Manner.LOCKSTEP, Manner.FLIGHT)
@@ -45,6 +44,7 @@ FORCED = PLACED[1:]
 class Measured:
     """One answer. Times from the asking; `num_bytes` both ways, sealed frames; `chosen` is the way that was planned."""
 
+    request: str
     tokens: tuple[int, ...]
     first_ms: float
     total_ms: float
@@ -65,10 +65,11 @@ class Bench:
     number: int  # of the next story
     planned: Planner
     forced: Planner
+    asked: dict[str, Request]  # by id
 
     @classmethod
     def on(cls, stage: Stage, edge: Edge, first_number: int) -> "Bench":
-        return cls(stage, edge, edge.alone.vocabulary, first_number, edge.places.planner, Planner())
+        return cls(stage, edge, edge.alone.vocabulary, first_number, edge.places.planner, Planner(), {})
 
     def run(self, kind: Kind, turn: int, manners: Sequence[Manner] = PLACED) -> Run:
         """A fresh story's request in all manners, another first each time; its prompt has been read before."""
@@ -95,22 +96,14 @@ class Bench:
             why = answer.reason if isinstance(answer, Refusal) else answer.place
             raise DependencyUnavailable(f"a request ended without the target: {why}")
         num_bytes = _num_bytes(author) - before
-        return Measured(answer.tokens, places.came.first_ms, total_ms, num_bytes, answer.place)
-
-    def alone(self, asked: Request) -> Measured:
-        """What the draft says by itself; its tokens are its own."""
-        began_s = time.perf_counter()
-        (answer,) = self.edge.alone.write([asked])
-        total_ms = 1e3 * (time.perf_counter() - began_s)
-        if not isinstance(answer, Writing):
-            raise DependencyUnavailable(f"the draft refused: {answer.reason}")
-        return Measured(answer.tokens, total_ms, total_ms, 0, "edge")
+        return Measured(asked.id, answer.tokens, places.came.first_ms, total_ms, num_bytes, answer.place)
 
     def fresh(self, kind: Kind) -> Request:
         """The next story's request, its prompt read here and there by asking it with another seed."""
         self.number += 1
         asked = request(kind, self.number, self.vocabulary)
         asked = replace(asked, deadline_ms=PATIENT_MS, id=f"{kind.name} {self.number}")
+        self.asked[asked.id] = asked
         self.write(replace(asked, seed=asked.seed + _READING), Manner.CLOUD)
         return asked
 

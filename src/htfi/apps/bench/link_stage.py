@@ -14,13 +14,13 @@ from pathlib import Path
 from htfi.apps.bench.decode_process import cores
 from htfi.domain.errors import DependencyUnavailable
 from htfi.simulation.faulty_link.apart import FaultyLinkApart
-from htfi.simulation.faulty_link.weather import Jitter, Weather
+from htfi.simulation.faulty_link.weather import Jitter, Way, Weather
 from htfi.wiring.edge import Edge, open_edge
 from htfi.wiring.node_settings import with_edge
 from htfi.wiring.settings import Settings, load_settings
 
 CLOUD, EDGE = "cloud1", "edge1"
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+THREADS = ("OMP_NUMTHREADS", "OPENBLAS_NUMTHREADS", "MKL_NUMTHREADS")
 # A request may come in several ways: none is to find the answer of another.
 _FORGETFUL = {"HTFI_DESK__KEPT_ANSWERS": "0"}
 _START_S = 60.0
@@ -47,6 +47,10 @@ class Stage:
             if not edge.author.wait_ready(_START_S):
                 raise DependencyUnavailable(f"{name} finds no cloud: {edge.watch.changes()}")
             yield edge
+
+    def num_bytes(self) -> int:
+        """What has gone over the link both ways, TLS and heartbeats included."""
+        return sum(self.link.num_bytes(way) for way in Way)
 
     def enter(self, rtt_ms: float, jitter: float) -> None:
         """A new round trip, `jitter` its standard deviation as a share of it; returns when it is known."""
@@ -75,7 +79,7 @@ def open_stage(target: Path, num_edges: int = 1) -> Generator[Stage]:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env=os.environ | dict.fromkeys(_THREADS, "1") | _FORGETFUL,
+            env=os.environ | dict.fromkeys(THREADS, "1") | _FORGETFUL,
         )  # fmt: skip
         closing.callback(_end, process)
         if hasattr(os, "sched_setaffinity"):

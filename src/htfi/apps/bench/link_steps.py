@@ -1,4 +1,4 @@
-"""A link whose round trip changes under way: 5, 120, 20 ms. `htfi bench link` compares the plan with the best in hindsight."""
+"""A link whose round trip changes under way, 5, 120, 20 ms: `htfi bench link` compares the plan with the best ways."""
 
 from collections.abc import Sequence
 
@@ -6,16 +6,17 @@ from htfi.apps.bench.link_runs import FORCED, Bench, Manner, Measured, asked_kin
 from htfi.apps.bench.link_stage import weather
 
 STEPS_MS = (5.0, 120.0, 20.0)
+Steps = list[list[list[Measured]]]
 
 
-def step(bench: Bench, jitter: float, num_each: int) -> list[list[list[Measured]]]:
+def step(bench: Bench, jitter: float, num_each: int) -> Steps:
     """Passes over the steps, the planned one first, then one in each way: [pass][step][request].
 
     All ask the same. The link changes between two requests and nobody is told; what the plan needs to notice counts
     against it.
     """
     asked = [[bench.fresh(kind) for _ in range(num_each) for kind in asked_kinds()] for _ in STEPS_MS]
-    passes: list[list[list[Measured]]] = []
+    passes: Steps = []
     for manner in (Manner.PLANNED, *FORCED):
         bench.stage.enter(STEPS_MS[0], jitter)
         passes.append([])
