@@ -34,7 +34,7 @@ from htfi.scheduling.health.messages import Vitals
 from htfi.scheduling.placement.planner import Planner
 from htfi.wiring.cluster import ClusterConfig, Role
 from htfi.wiring.leading import LeadingMirror
-from htfi.wiring.models import open_pair
+from htfi.wiring.models import LazyAuthor, open_pair
 from htfi.wiring.node import NodeWatch, giving_way
 from htfi.wiring.placing import PlannedPlaces
 from htfi.wiring.settings import Settings
@@ -125,7 +125,7 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
         )
         closing.callback(transport.close)
         places = PlannedPlaces(Planner(settings.placement), watch, device)
-        alone = draft.author(settings.decoding)
+        alone = draft.drafting_author(settings.decoding)
         author = LinkedAuthor(
             alone,
             Expected(target.version, target.folder.digest),
@@ -139,9 +139,10 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
             AcceptanceAlarm(),
         )
         closing.callback(author.close)
+        edge_author = LazyAuthor(draft, lambda: draft.author(settings.decoding))
         readers: dict[Rung, Reader] = {
             Rung.TEMPLATE: TemplateReader(settings.narrative),
-            Rung.EDGE: ModelReader(alone, settings.narrative, draft.trust),
+            Rung.EDGE: ModelReader(edge_author, settings.narrative, draft.trust),
             Rung.SPECULATIVE: ModelReader(author, settings.narrative, target.trust, draft.trust),
         }
         edge = Edge(

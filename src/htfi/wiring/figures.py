@@ -23,7 +23,7 @@ def report(
     kind: str = "bench",
     notes: Sequence[str] = (),
 ) -> None:
-    """Print `rows` of `htfi KIND NAME` as a table, `notes` and `metrics` beneath it; write all to `json_file` if given."""
+    """Print `rows` of `htfi KIND NAME` as a table, `notes` and `metrics` beneath it; all go to `json_file` if given."""
     from rich.console import Console
     from rich.table import Table
 

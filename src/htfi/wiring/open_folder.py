@@ -56,8 +56,15 @@ class OpenFolder:
 
     def author(self, config: DecodingConfig) -> LocalAuthor:
         """Load it. Raises: InvalidInput, DependencyUnavailable."""
+        return self._author(self.network, config)
+
+    def drafting_author(self, config: DecodingConfig) -> LocalAuthor:
+        """As an author on the engine that it drafts on. Raises: InvalidInput, DependencyUnavailable."""
+        return self._author(self.drafting, config)
+
+    def _author(self, network: Network, config: DecodingConfig) -> LocalAuthor:
         return LocalAuthor(
-            self.network, self.tokenizer, self.name, config, self.tokenizer.opening, self.folder.digest
+            network, self.tokenizer, self.name, config, self.tokenizer.opening, self.folder.digest
         )
 
 

@@ -8,18 +8,21 @@ For one thread at a time; frames are exchanged only during its calls.
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, assert_never
+from weakref import WeakKeyDictionary
 
 from htfi.decoding.acceptance_alarm import AcceptanceAlarm
 from htfi.decoding.author import LocalAuthor
+from htfi.decoding.form import CompiledForm
 from htfi.decoding.link.clouds import Clouds, Traffic
 from htfi.decoding.link.edge_config import EdgeConfig
 from htfi.decoding.link.ports import Placer, Transport
-from htfi.decoding.link.pursuit import Pursuit, Sent
+from htfi.decoding.link.pursuit import Pursuit, Sent, named_form
 from htfi.decoding.link.pursuit_ahead import Ahead
 from htfi.decoding.link.pursuit_answers import provisional, whole
 from htfi.decoding.link.pursuit_course import Act, Course, Weather, course, wakes_s
 from htfi.decoding.link.pursuit_late import Late
 from htfi.decoding.link.pursuit_ways import Report, Ways
+from htfi.decoding.stem import Asked
 from htfi.domain.errors import InvalidInput
 from htfi.domain.writing import Dialect, Refusal, Request, Spoken, Writing
 
@@ -65,6 +68,7 @@ class LinkedAuthor:
         self._writing: dict[int, Pursuit] = {}  # by place
         self._answers: dict[int, Writing | Refusal] = {}
         self._late = Late(self.config.max_late)
+        self._forms: WeakKeyDictionary[CompiledForm, tuple[bytes, bytes]] = WeakKeyDictionary()
 
     @property
     def dialect(self) -> Dialect:
@@ -222,7 +226,7 @@ class LinkedAuthor:
         if isinstance(asked, Refusal):
             return asked
         try:
-            sent = Sent.of(asked)
+            sent = Sent.of(asked, self._form(asked))
         except InvalidInput as error:
             return Refusal(str(error))
         known = self._late.take_back(request.id, sent.name)
@@ -230,6 +234,13 @@ class LinkedAuthor:
             known.until_s = until_s
             return known
         return Pursuit(asked, sent, self._clock(), until_s)
+
+    def _form(self, asked: Asked) -> tuple[bytes, bytes]:
+        """A form's name and bytes, worked out once. Raises: InvalidInput for one that no peer can read."""
+        known = self._forms.get(asked.form)
+        if known is None:
+            known = self._forms[asked.form] = named_form(asked)
+        return known
 
     def _act(self, pursuit: Pursuit, chosen: Course, place: int) -> None:
         match chosen.act:

@@ -41,15 +41,24 @@ class Sent(NamedTuple):
     parts: dict[bytes, bytes]
 
     @classmethod
-    def of(cls, asked: Asked) -> "Sent":
-        """Raises: InvalidInput for a form that no peer can read."""
+    def of(cls, asked: Asked, form_part: tuple[bytes, bytes] | None = None) -> "Sent":
+        """`form_part` is its form as a part, name and bytes, where that is known.
+
+        Raises: InvalidInput for a form that no peer can read.
+        """
+        form_name, form = form_part or named_form(asked)
         shared, rest = asked.prompt[: asked.num_shared], asked.prompt[asked.num_shared :]
         packed = [pack(ids) for ids in (shared, rest) if ids]
-        form = encode_form(asked.request.form)
-        prompt, form_name = tuple(map(part_name, packed)), part_name(form)
+        prompt = tuple(map(part_name, packed))
         parts = dict(zip(prompt, packed, strict=True)) | {form_name: form}
         name = request_name(prompt, form_name, asked.request.seed, asked.sampling)
         return cls(name, prompt, form_name, parts)
+
+
+def named_form(asked: Asked) -> tuple[bytes, bytes]:
+    """A request's form as a part: its name and bytes. Raises: InvalidInput for a form that no peer can read."""
+    form = encode_form(asked.request.form)
+    return part_name(form), form
 
 
 @dataclass(slots=True, eq=False)
