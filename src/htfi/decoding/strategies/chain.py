@@ -72,14 +72,25 @@ class Chain:
         return trees
 
     def _at_once(self, stem: Stem, length: int, network: Chaining) -> DraftTree:
-        found = self._rows.behind(stem)
-        if found is None:
-            return DraftTree()
-        drafted, unread = found
-        row, arena, form = drafted.row, self._rows.sessions.arena, stem.asked.form
-        num_places = min(row.limit - row.length - len(unread), stem.num_left, length + _FORCED)
+        form, tree = stem.asked.form, DraftTree()
+        if stem.tokens:
+            found = self._rows.behind(stem)
+            if found is None:
+                return tree
+            drafted, unread = found
+        else:  # nothing is settled yet, so the prompt's own logits choose
+            (level,) = self._rows.level([stem])
+            if level is None:
+                return tree
+            branch = _Branch(stem, tree, length, *level)
+            drafted, unread = branch.row, self._grow(branch, *choose_each([branch.logits], [branch.place()]))
+            length = branch.num_left
+        begin, state = len(stem.tokens) + len(tree), tree.states[-1] if tree.states else stem.state
+        row, arena = drafted.row, self._rows.sessions.arena
+        num_places = min(row.limit - row.length - len(unread), form.longest - begin, length + _FORCED)
+        if not (length and unread and num_places > 0):
+            return tree
         arena.make_room(row.length + len(unread) + num_places)
-        begin = len(stem.tokens)
         noise = stem.noise[begin : begin + num_places]
         flat, temperature = self._flat_form(form), stem.asked.sampling.temperature
         chained = network.chain(
@@ -89,16 +100,15 @@ class Chain:
             row.length,
             unread,
             flat,
-            stem.state,
+            state,
             length,
             temperature,
             noise,
         )
         arena.grew(row, chained.num_read)
         drafted.read += [*unread, *chained.tokens[: chained.num_read - len(unread)]]
-        tree, state = DraftTree(), stem.state
-        for node, (token, after) in enumerate(zip(chained.tokens, chained.states, strict=True)):
-            tree.add(token, node - 1, after, forced=form.steps[state].forced >= 0)
+        for token, after in zip(chained.tokens, chained.states, strict=True):
+            tree.add(token, len(tree) - 1, after, forced=form.steps[state].forced >= 0)
             state = after
         return tree
 

@@ -34,6 +34,9 @@ class DraftRows:
         behind: list[tuple[int, DraftRow, list[int]]] = []
         for place, stem in enumerate(stems):
             known = self._rows.get(id(stem))
+            if known is not None and not stem.tokens:  # the logits after the prompt are wanted once more
+                self.leave(stem)
+                known = None
             if known is None:
                 found[place] = self._join(stem)
                 continue

@@ -1,0 +1,56 @@
+"""A draft may begin before anything is settled: an edge's does, where the form forces nothing at its start."""
+
+import pytest
+
+from htfi import models
+from htfi.adapters.native.network import available
+from htfi.decoding.author import LocalAuthor
+from htfi.decoding.config import DecodingConfig
+from htfi.decoding.stem import Stem
+from htfi.decoding.strategies.chain import Chain
+from htfi.domain.writing import Mark, Refusal, Request, Text, Words
+from htfi.wiring.models import ModelsConfig, open_pair
+
+REQUEST = Request(
+    (Mark("news"), Text("ACME raises its outlook")),
+    (Words("words", 20, Mark("/s")),),
+    seed=5,
+    temperature=1.0,
+)
+
+
+@pytest.mark.parametrize(
+    "engine",
+    ["general", pytest.param("in C", marks=pytest.mark.skipif(not available(), reason="not compiled"))],
+)
+def test_a_chain_from_nothing_is_what_the_draft_says_alone(engine: str) -> None:
+    _, draft = open_pair(ModelsConfig())
+    of = draft.drafting_author(DecodingConfig()) if engine == "in C" else draft.author(DecodingConfig())
+    (alone,) = of.write([REQUEST])
+    assert not isinstance(alone, Refusal)
+    for lengths in ([20], [1, 19], [3, 0, 20], [7, 7, 7]):
+        assert _drafted(of, lengths) == list(alone.tokens), lengths
+
+
+def _drafted(of: LocalAuthor, lengths: list[int]) -> list[int]:
+    """What a chain drafts in slices, each taken for settled."""
+    asked = of.ask(REQUEST)
+    assert not isinstance(asked, Refusal)
+    stem, chain = Stem(asked, list(asked.head), asked.state), Chain(of.sessions)
+    for length in lengths:
+        (tree,) = chain.speculate([stem], [length])
+        stem.tokens += tree.tokens
+        stem.state = tree.states[-1] if tree.states else stem.state
+    chain.leave(stem)
+    return stem.tokens
+
+
+def test_a_chain_may_be_asked_for_nothing_before_it_begins() -> None:
+    _, draft = open_pair(ModelsConfig())
+    of = draft.drafting_author(DecodingConfig())
+    asked = of.ask(REQUEST)
+    assert not isinstance(asked, Refusal)
+    stem, chain = Stem(asked, list(asked.head), asked.state), Chain(of.sessions)
+    first, again = (chain.speculate([stem], [4])[0].tokens for _ in range(2))
+    assert first == again
+    assert len(first) == 4
