@@ -12,6 +12,7 @@ from htfi.simulation.faulty_link.weather import Weather
 from link_processes import (
     Outcome,
     Stage,
+    environment,
     finish,
     frozen,
     lines,
@@ -50,7 +51,8 @@ def test_an_edge_whose_cloud_never_comes_back_ends_with_every_decision_made(
     stage: Stage, link_sources: list[Path], embedded: Outcome, tmp_path: Path
 ) -> None:
     cloud = stage.cloud()
-    edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": cloud.address})
+    brief = environment(HTFI_PIPELINE__LINGER_MS="2000")
+    edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": cloud.address}, env=brief)
     wait_for_lines(tmp_path / "out", edge, 20)
     cloud.kill()
     finish(edge, said)

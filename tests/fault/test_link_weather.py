@@ -11,7 +11,7 @@ import pytest
 from htfi.adapters.certs.authority import Role, make_certificates
 from htfi.simulation.faulty_link.link import FaultyLink
 from htfi.simulation.faulty_link.weather import CLEAR, Jitter, Weather
-from link_processes import Outcome, Stage, finish, outcome, same_answers, wait_for_lines
+from link_processes import Outcome, Stage, environment, finish, outcome, same_answers, wait_for_lines
 
 pytestmark = pytest.mark.slow
 Disturb = Callable[[FaultyLink, random.Random], None]
@@ -116,7 +116,8 @@ def test_a_link_that_goes_dark_is_noticed_within_half_a_second(
 ) -> None:
     cloud = stage.cloud()
     with FaultyLink(cloud.address, Weather(rtt_ms=20, jitter_ms=2), seed=3) as link:
-        edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": link.address})
+        brief = environment(HTFI_PIPELINE__LINGER_MS="1000")
+        edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": link.address}, env=brief)
         wait_for_lines(tmp_path / "out", edge, 30)
         link.weather = Weather(is_dark=True)
         dark_ns = time.time_ns()
