@@ -59,8 +59,10 @@ class Cloud:
                     break
                 desk.heard(arrival)
                 arrival = transport.receive(0.0)
+            full: set[str] = set()  # what a stream does not take now must not be overtaken
             for stream, sealed in desk.outgoing():
-                if not transport.send(stream, sealed):
+                if stream in full or not transport.send(stream, sealed):
+                    full.add(stream)
                     desk.unsent(stream, sealed)
             for stream, words in desk.drops():
                 transport.drop(stream, words)
@@ -116,12 +118,13 @@ def open_cloud(
     cluster = settings.cluster
     node = cluster.node(name, Role.CLOUD)
     target, draft = open_pair(settings.models)
+    decoding = replace(settings.decoding, max_batch=max(settings.decoding.max_batch, settings.turns.max_rows))
     routed = Routed(Chain(Sessions(draft.drafting, settings.decoding)) if with_draft else None)
     rounds = Rounds(
         target.network,
         target.tokenizer,
         target.name,
-        settings.decoding,
+        decoding,
         target.tokenizer.opening,
         target.folder.digest,
         routed,

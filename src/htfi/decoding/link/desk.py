@@ -154,7 +154,10 @@ class Desk:
     def _tell(self, listener: Listener, done: Progress) -> None:
         stream = self._streams.of(listener)
         if not done.refused:
-            self._streams.tell(stream, listener)
+            # First tokens, outcomes and ends are waited for; what a cloud writes alone may ride together.
+            is_awaited = done.is_done or done.num_stood >= 0 or not listener.num_sent
+            due_s = 0.0 if is_awaited else listener.told_s + self.config.tell_ms / 1e3
+            self._streams.tell(stream, listener, due_s)
             return
         why, retry_ms = (Why.BUSY, _BROKEN_RETRY_MS) if done.is_passing else (Why.CANNOT, -1)
         self._streams.refuse(stream, why, done.refused, listener, retry_ms)
@@ -172,7 +175,7 @@ class Desk:
         sealed = encode(
             Settled(listener.handle, listener.epoch, at, told.prefix, num_stood, told.is_done, ids)
         )
-        listener.num_sent, listener.num_stood = len(told.tokens), -1
+        listener.num_sent, listener.num_stood, listener.told_s = len(told.tokens), -1, self._clock()
         listener.num_bytes += len(sealed)
         if told.is_done:
             stream.forget(listener.handle)

@@ -29,6 +29,8 @@ class Listener:
     num_stood: int = -1
     num_bytes: int = 0
     is_stale_told: bool = False
+    told_s: float = float("-inf")  # when it last heard of tokens
+    due_s: float = 0.0  # when it is to hear of those that it has not heard of
 
     @property
     def handle(self) -> int:

@@ -13,9 +13,9 @@ class DeskConfig:
     without until one fits. Answers are kept by name, `kept_answers` of them. `max_orphans` requests whose edge has
     gone are written to their end for its return. A stream is dropped at `max_strikes` malformed frames, of which one
     is forgiven every `forgiving_ms`, when it says nothing for `hello_ms`, or takes nothing for `slow_ms`.
-    A request that sends `budget_abuse` times its budget is refused. `prompt_share`: how much of a round's time may
-    go into reading prompts before the next round, at least one is read; one that takes longer than `prompt_ms` is
-    read in several turns.
+    Tokens that a cloud writes alone are told every `tell_ms`. A request that sends `budget_abuse` times its budget is
+    refused. `prompt_share`: how much of a round's time may go into reading prompts before the next round, at least
+    one is read; one that takes longer than `prompt_ms` is read in several turns.
     """
 
     node: str = "cloud"
@@ -38,6 +38,7 @@ class DeskConfig:
     hello_ms: float = 5_000.0
     slow_ms: float = 10_000.0
     resend_ms: float = 2.0
+    tell_ms: float = 2.0
     max_unsent: int = 1024
     budget_abuse: float = 4.0
     drain_retry_ms: int = 500
@@ -61,6 +62,7 @@ class DeskConfig:
             "hello_ms",
             "slow_ms",
             "resend_ms",
+            "tell_ms",
             "prompt_ms",
         ):
             if not 0.0 < getattr(self, name) < 1e9:

@@ -95,8 +95,10 @@ class Streams:
         stream.frames.append(encode(frame))
         self._loud[stream.name] = stream
 
-    def tell(self, stream: Stream, listener: Listener) -> None:
-        """A listener is to hear what is settled, when the stream takes it."""
+    def tell(self, stream: Stream, listener: Listener, due_s: float = 0.0) -> None:
+        """A listener is to hear what is settled, from `due_s` on and when the stream takes it."""
+        waits = listener.handle in stream.dirty
+        listener.due_s = min(listener.due_s, due_s) if waits else due_s
         stream.dirty[listener.handle] = listener
         self._loud[stream.name] = stream
 
@@ -135,9 +137,13 @@ class Streams:
                     continue
             else:
                 stream.slow_since_s = None
-                taking.append((stream, list(stream.frames), list(stream.dirty.values())))
+                due = [listener for listener in stream.dirty.values() if listener.due_s <= now_s]
+                taking.append((stream, list(stream.frames), due))
                 stream.frames.clear()
-                stream.dirty.clear()
+                for listener in due:
+                    del stream.dirty[listener.handle]
+                if stream.dirty:
+                    continue
             del self._loud[stream.name]
         return taking
 
@@ -168,10 +174,10 @@ class Streams:
         return not self._loud
 
     def next_s(self) -> float | None:
-        """How long until a slow stream is tried again."""
+        """How long until a slow stream is tried again, or somebody is to hear more."""
         if not self._loud:
             return None
-        return max(min(stream.slow_until_s for stream in self._loud.values()) - self._clock(), 0.0)
+        return max(min(map(_next_s, self._loud.values())) - self._clock(), 0.0)
 
     def _strike(self, stream: Stream) -> None:
         now_s = self._clock()
@@ -184,3 +190,8 @@ class Streams:
         self._loud.pop(name, None)
         self._drops.pop(name, None)
         return self._all.pop(name, None)
+
+
+def _next_s(stream: Stream) -> float:
+    due_s = min((listener.due_s for listener in stream.dirty.values()), default=0.0)
+    return stream.slow_until_s if stream.unsent or stream.frames else max(stream.slow_until_s, due_s)
