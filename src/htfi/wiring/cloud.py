@@ -32,6 +32,7 @@ from htfi.wiring.settings import Settings
 from htfi.wiring.speculation import build_lookahead
 
 _IDLE_S = 0.02  # how long a desk without work waits for a frame before it looks at the time
+_TELL_S = 0.02  # between figures for heartbeats
 _MOST_HEARD = 64  # frames heard between two passes
 
 
@@ -50,7 +51,7 @@ class Cloud:
 
     def serve(self, look: Callable[[], None] = lambda: None) -> None:
         """Hear, step, say, until it has drained; at most `drain_s` after `drain`."""
-        desk, transport = self.desk, self.transport
+        desk, transport, tell_s = self.desk, self.transport, 0.0
         while not self._has_drained():
             is_busy = desk.step()
             arrival = transport.receive(0.0 if is_busy else min(desk.next_s() or _IDLE_S, _IDLE_S))
@@ -66,7 +67,10 @@ class Cloud:
                     desk.unsent(stream, sealed)
             for stream, words in desk.drops():
                 transport.drop(stream, words)
-            self.standing.vitals = desk.vitals
+            now_s = time.monotonic()
+            if now_s >= tell_s:
+                tell_s = now_s + _TELL_S
+                self.standing.vitals = desk.vitals
             look()
 
     def drain(self) -> None:
