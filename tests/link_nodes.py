@@ -1,5 +1,6 @@
 """What tests of the link's transport share: certificates, nodes on loopback, and waiting for what is to come."""
 
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -58,6 +59,7 @@ class Notes:
         self.opened_: list[tuple[str, str, bool]] = []
         self.ended_: list[tuple[str, str, str]] = []
         self.heard_: list[tuple[str, bytes]] = []
+        self.seen_: list[str] = []
         self.troubles: list[tuple[str, str]] = []
         self.to_send: list[tuple[str, bytes]] = []
 
@@ -70,12 +72,34 @@ class Notes:
     def heard(self, stream: str, node: str, body: bytes) -> None:
         self.heard_.append((stream, body))
 
+    def seen(self, stream: str, node: str) -> None:
+        self.seen_.append(stream)
+
     def due(self) -> Sequence[tuple[str, bytes]]:
         due, self.to_send = self.to_send, []
         return due
 
     def trouble(self, node: str, words: str) -> None:
         self.troubles.append((node, words))
+
+
+def opening_bytes() -> bytes:
+    """What gRPC sends to open our stream, up to the path and what follows it."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        dice = np.random.Generator(np.random.PCG64(1))
+        client = GrpcTransport("edge2", tls=None, dice=dice, peers={"cloud1": address})
+        try:
+            one, _ = server.accept()
+            with one:
+                one.settimeout(5.0)
+                one.sendall(bytes.fromhex("000000040000000000"))  # empty SETTINGS: the client goes on
+                heard = b""
+                while b"Link/Stream" not in heard:
+                    heard += one.recv(1 << 16)
+                return heard
+        finally:
+            client.close()
 
 
 def link(body: bytes) -> bytes:

@@ -23,10 +23,10 @@ from htfi.adapters.grpc.config import Bounds
 from htfi.adapters.grpc.library import METHOD, SERVICE
 from htfi.adapters.grpc.tls import TlsFiles
 from htfi.adapters.grpc.transport import GrpcTransport
-from htfi.decoding.link.frames import MAX_FRAME_BYTES, Refused, Why, decode
+from htfi.decoding.link.frames import MAX_FRAME_BYTES, Channel, Refused, Why, decode, seal
 from htfi.decoding.link.ports import Happening
 from htfi.domain.errors import InvalidInput
-from link_nodes import Nodes, Notes, certify, files, link, next_of, until
+from link_nodes import Nodes, Notes, certify, files, link, next_of, opening_bytes, until
 
 UP, FRAME, DOWN = Happening.UP, Happening.FRAME, Happening.DOWN
 
@@ -212,28 +212,111 @@ def test_files_that_are_not_in_order_stop_the_start_in_one_line(
 # What the peer sends
 
 
-def test_corrupted_frames_are_refused_by_name_and_the_stream_lives(nodes: Nodes) -> None:
+def test_a_frame_that_comes_damaged_is_refused_by_name_and_ends_its_stream_which_is_dialled_anew(
+    nodes: Nodes,
+) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")  # noqa: T201 - a fault test tells how to have it again
     dice = random.Random(seed)
     cloud = nodes.cloud()
     edge = nodes.edge({"cloud1": cloud.port})
-    stream, at_cloud = next_of(edge, UP).stream, next_of(cloud, UP).stream
-    for _ in range(15):
+    for number in range(4):
+        sides = [(edge, next_of(edge, UP).stream, cloud), (cloud, next_of(cloud, UP).stream, edge)]
+        (sender, stream, receiver), (_, there, _) = sides if number % 2 else sides[::-1]
         sealed = bytearray(link(dice.randbytes(40)))
         sealed[dice.randrange(len(sealed))] ^= 1 << dice.randrange(8)
-        assert edge.send(stream, bytes(sealed))
-        refused = decode(next_of(edge, FRAME).body)
+        assert sender.send(stream, link(b"before"))
+        assert sender.send(stream, bytes(sealed))
+        sender.send(stream, link(b"behind"))
+        refused = decode(next_of(sender, FRAME).body)
         assert isinstance(refused, Refused)
         assert (refused.handle, refused.why) == (-1, Why.MALFORMED)
         assert "checksum does not fit" in refused.words
-    assert edge.send(stream, link(b"good"))
+        assert next_of(receiver, FRAME).body == b"before"
+        end = receiver.receive(2.0)
+        assert end is not None
+        assert (end.happening, end.stream) == (DOWN, there), "what lies behind it is not delivered"
+        assert "a frame came damaged: " in end.words
+        next_of(sender, DOWN)
+    assert next_of(edge, UP).node == "cloud1"
+    assert cloud.total().num_bad == edge.total().num_bad == 2
+
+
+def test_bodies_that_the_watcher_rejects_end_a_stream_when_they_are_many(nodes: Nodes) -> None:
+    class Strict(Notes):
+        def heard(self, stream: str, node: str, body: bytes) -> None:
+            raise InvalidInput("not a heartbeat")
+
+    cloud = nodes.cloud(watcher=Strict())
+    edge = nodes.edge({"cloud1": cloud.port})
+    stream, at_cloud = next_of(edge, UP).stream, next_of(cloud, UP).stream
+    for _ in range(15):
+        edge.send(stream, seal(Channel.WATCH, b"?"))
+        refused = decode(next_of(edge, FRAME).body)
+        assert refused == Refused(-1, 0, Why.MALFORMED, -1, "not a heartbeat")
+    edge.send(stream, link(b"good"))
     assert next_of(cloud, FRAME).body == b"good"
     assert cloud.traffic()[at_cloud].num_bad == 15
-    edge.send(stream, b"\x00")  # the sixteenth
-    assert next_of(cloud, DOWN).words == "16 frames that cannot be read, the last: a frame of 1 bytes"
+    edge.send(stream, seal(Channel.WATCH, b"?"))
+    assert next_of(cloud, DOWN).words == "16 frames that cannot be read, the last: not a heartbeat"
     assert next_of(edge, DOWN).words.startswith("16 frames that cannot be read")
     next_of(edge, UP)
+
+
+def test_a_path_that_is_no_text_closes_the_port_for_a_moment_and_ends_no_stream() -> None:
+    plain = Nodes(None)
+    try:
+        notes = Notes()
+        cloud = plain.cloud(trouble=notes.trouble)
+        edge = plain.edge({"cloud1": cloud.port})
+        stream = next_of(edge, UP).stream
+        next_of(cloud, UP)
+        said = opening_bytes().replace(b"Link/Stream", b"Link/Stre\xe1m")
+        for number in range(1, 4):
+            with socket.create_connection(("127.0.0.1", cloud.port), timeout=5) as stranger:
+                stranger.sendall(said)
+                until(lambda number=number: len(notes.troubles) == 2 * number)
+        assert [words for _, words in notes.troubles[1::2]] == ["", "", ""]
+        assert all(node == "cloud1" and "closed its port" in told for node, told in notes.troubles[::2])
+        assert cloud.is_listening
+        assert not edge.is_listening
+        assert edge.send(stream, link(b"still here"))
+        assert next_of(cloud, FRAME).body == b"still here"
+        late = plain.edge({"cloud1": cloud.port}, node="edge2")
+        assert next_of(late, UP).node == "cloud1"
+        assert edge.receive(0) is None
+    finally:
+        plain.close()
+
+
+def test_a_port_that_another_takes_meanwhile_is_opened_when_it_is_free() -> None:
+    plain = Nodes(None)
+    try:
+        cloud = plain.cloud()
+        said = opening_bytes().replace(b"Link/Stream", b"Link/Stre\xe1m")
+        seen: list[bool] = []
+        with socket.create_connection(("127.0.0.1", cloud.port), timeout=5) as stranger:
+            stranger.sendall(said)
+            thief = _take(cloud.port)
+            with thief:
+                until(lambda: not cloud.is_listening)
+                time.sleep(0.1)
+                seen.append(cloud.is_listening)
+            until(lambda: cloud.is_listening)
+        assert seen == [False]
+        assert next_of(plain.edge({"cloud1": cloud.port}), UP).node == "cloud1"
+    finally:
+        plain.close()
+
+
+def _take(port: int) -> socket.socket:
+    """The port, as soon as it is free."""
+    until_s = time.monotonic() + 5.0
+    while True:
+        try:
+            return socket.create_server(("127.0.0.1", port))
+        except OSError:
+            assert time.monotonic() < until_s, "the port is never free"
 
 
 def test_a_message_above_the_bound_ends_that_stream_alone(nodes: Nodes, folder: Path) -> None:

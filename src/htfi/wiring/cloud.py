@@ -157,10 +157,13 @@ def open_cloud(
         address = f"{host}:{transport.port}"
         cloud = Cloud(name, address, target.version, desk, watch, transport, cluster.drain_s, stands)
         if node.probes:
-            closing.enter_context(Probes(node.probes, lambda: Condition(True), lambda: _readiness(stands)))
+            closing.enter_context(
+                Probes(node.probes, lambda: Condition(True), lambda: _readiness(stands, transport))
+            )
         yield cloud
 
 
-def _readiness(stands: _Standing) -> Condition:
-    is_draining = stands.drains_at_s is not None
-    return Condition(not is_draining, "draining" if is_draining else "")
+def _readiness(stands: _Standing, transport: GrpcTransport) -> Condition:
+    if stands.drains_at_s is not None:
+        return Condition(False, "draining")
+    return Condition(transport.is_listening, "" if transport.is_listening else "its port is closed")

@@ -90,6 +90,11 @@ class NodeWatch:
         with self._lock:
             self._owed += self._watch.heard(node, body, self._clock())
 
+    def seen(self, stream: str, node: str) -> None:
+        del stream
+        with self._lock:
+            self._watch.seen(node, self._clock())
+
     def due(self) -> Sequence[tuple[str, bytes]]:
         vitals = self._vitals()
         with self._lock:

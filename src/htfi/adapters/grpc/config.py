@@ -20,7 +20,8 @@ class Bounds:
     first_redial_s: float = 0.1
     longest_redial_s: float = 2.0
     fresh_s: float = 0.3  # a stream heard from so lately is alive
-    num_bad_frames: int = 16  # on one stream, before it is dropped
+    silent_s: float = 4.0  # a node that beats, and was not heard for so long, is to be dialled anew
+    num_bad_frames: int = 16  # whole, and rejected by the watcher; on one stream, before it is dropped
     num_streams: int = 256  # accepted at once
     num_connections: int = 1024  # accepted at once, strangers included
 
@@ -33,6 +34,8 @@ class Bounds:
             raise InvalidInput("first_redial_s must be above 0 and at most longest_redial_s")
         if min(self.dial_s, self.handshake_s) <= 0.0:
             raise InvalidInput("dial_s and handshake_s must be above 0")
+        if not self.silent_s > 4 * self.tick_ms / 1e3:
+            raise InvalidInput("silent_s must be above four ticks")
         if min(self.num_bad_frames, self.num_streams, self.num_connections) < 1:
             raise InvalidInput("num_bad_frames, num_streams and num_connections must be at least 1")
 

@@ -55,5 +55,6 @@ def give_back() -> None:
 
 def _told(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
     # Where the process has another loop that uses gRPC, each wakes both, and one finds nothing to read.
-    if not isinstance(context.get("exception"), BlockingIOError):
+    # A path that is no text ends gRPC's server, in a task that nobody awaits: the listener has learned of it.
+    if not isinstance(context.get("exception"), BlockingIOError | UnicodeDecodeError):
         loop.default_exception_handler(context)

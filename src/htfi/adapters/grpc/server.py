@@ -18,9 +18,12 @@ async def listen(
     switch: Switch, node: str, address: str, credentials: Credentials | None
 ) -> tuple[Server, int]:
     """A started server and its port. Raises: InvalidInput, DependencyUnavailable where it cannot listen."""
+    tasks: set[asyncio.Task[object] | None] = set()
 
     async def stream(requests: object, context: Context) -> None:
         del requests
+        task = asyncio.current_task()
+        tasks.add(task)  # a loop holds its tasks weakly, and a server that has ended holds none
         try:
             await _accept(switch, node, context, credentials is not None)
         except library.CallError:  # the peer is gone
@@ -29,6 +32,8 @@ async def listen(
             if not isinstance(error, library.AbortError):
                 switch.fail(error)
             raise
+        finally:
+            tasks.discard(task)
 
     server = library.make_server(stream, switch.bounds.num_streams, server_options(switch.bounds))
     try:

@@ -99,6 +99,9 @@ class Stream:
         self.node = node
         self.dialled = dialled
         self.heard_s = now_s
+        self.has_beaten = False  # we have sent it something for the watch
+        self.is_seen = False  # the watcher has been told of its frames in this tick
+        self.damage = ""  # what came, and cannot be read: the stream ends
         self.traffic = Traffic()
         self._loop = asyncio.get_running_loop()
         self.outbox = Outbox(self._loop, bounds.outbox_bytes)
@@ -117,6 +120,11 @@ class Stream:
     def arrived(self, num_bytes: int) -> None:
         with self._lock:
             self._num_unread += num_bytes
+
+    @property
+    def is_full(self) -> bool:
+        """We do not read: it is we who are silent."""
+        return self._room is not None
 
     async def has_room(self) -> None:
         """Wait while too much has arrived that nobody has received: HTTP/2 then holds the peer back."""

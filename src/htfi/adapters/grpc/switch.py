@@ -17,6 +17,8 @@ from htfi.decoding.link.ports import Arrival, Happening
 from htfi.domain.errors import InvalidInput
 
 FLUSH_S = 0.5  # for what waits to be sent when the peer has ended its side
+_LATE_TICKS = 4  # a longer gap between ticks was our own pause, in which nobody could be heard
+_NUM_BEATING = 1024  # far more nodes than a cluster has
 
 
 class Switch:
@@ -38,6 +40,8 @@ class Switch:
         self._watcher = watcher
         self._clock = clock
         self._num_streams = 0
+        self._ticked_s = clock()
+        self._beating: dict[str, None] = {}  # nodes that were heard to beat, the latest last
 
     def refusal(self, node: str) -> str:
         """Why a stream that `node` opens is not taken; '' where it is.
@@ -71,6 +75,8 @@ class Switch:
             await _any(reading, writing, stream.dropped)
             stream.outbox.close()
             await _any(writing, stream.dropped, timeout_s=FLUSH_S)
+            if stream.damage:
+                stream.drop(stream.damage)
             if end is not None and not (stream.dropped.done() or reading.done()):
                 with suppress(*library.CallError):
                     await end()
@@ -89,11 +95,34 @@ class Switch:
         if not self.failure.done():
             self.failure.set_exception(error)
 
-    def send_due(self) -> None:
+    def tick(self) -> None:
+        """Send what the watcher has to say, and end streams to nodes that fell silent. Owed each `tick_ms`."""
+        self._drop_silent()
+        for stream in self.streams.values():
+            stream.is_seen = False
         for name, sealed in self._watcher.due():
             stream = self.streams.get(name)
             if stream is not None:
                 stream.outbox.put(sealed)
+                stream.has_beaten = True
+
+    def _drop_silent(self) -> None:
+        """A stream whose bytes were lost stays up for ever, and holds up what is dialled in its place.
+
+        Of two streams to a node, one may bear all beats: it is silent where nothing comes on either.
+        """
+        now_s = self._clock()
+        gap_s, self._ticked_s = now_s - self._ticked_s, now_s
+        own_pause_s = gap_s if gap_s * 1e3 > _LATE_TICKS * self.bounds.tick_ms else 0.0
+        heard_s: dict[str, float] = {}
+        for stream in self.streams.values():
+            stream.heard_s = now_s if stream.is_full else min(now_s, stream.heard_s + own_pause_s)
+            heard_s[stream.node] = max(stream.heard_s, heard_s.get(stream.node, stream.heard_s))
+        for stream in list(self.streams.values()):
+            if now_s - heard_s[stream.node] <= self.bounds.silent_s:
+                continue
+            if stream.node in self._beating or (stream.has_beaten and not stream.traffic.num_received):
+                stream.drop(f"{stream.node} was silent for {self.bounds.silent_s:g} s")
 
     def _tell_end(self, stream: Stream, words: str) -> None:
         if self.streams.pop(stream.name, None) is not None:
@@ -118,16 +147,32 @@ class Switch:
             stream.traffic.num_received += 1
             stream.traffic.received_bytes += len(message)
             try:
-                self._deliver(stream, message)
-            except InvalidInput as error:
-                self._refuse(stream, str(error))
+                channel, body = frames.unseal(message)
+            except InvalidInput as error:  # what was in it is lost: nothing may come after it
+                stream.traffic.num_bad += 1
+                stream.damage = f"a frame came damaged: {error}"
+                stream.outbox.put(_malformed(stream.damage))
+                return stream.damage
+            if channel is Channel.WATCH:
+                self._hear(stream, body)
+            else:
+                self._deliver(stream, body)
             await stream.has_room()
 
-    def _deliver(self, stream: Stream, message: bytes) -> None:
-        channel, body = frames.unseal(message)
-        if channel is Channel.WATCH:
+    def _hear(self, stream: Stream, body: bytes) -> None:
+        try:
             self._watcher.heard(stream.name, stream.node, body)
-            return
+        except InvalidInput as error:
+            self._refuse(stream, str(error))
+        if stream.node not in self._beating:
+            if len(self._beating) >= _NUM_BEATING:
+                del self._beating[next(iter(self._beating))]
+            self._beating[stream.node] = None
+
+    def _deliver(self, stream: Stream, body: bytes) -> None:
+        if not stream.is_seen:
+            stream.is_seen = True
+            self._watcher.seen(stream.name, stream.node)
         stream.arrived(len(body))
         self.arrivals.put(Arrival(stream.name, stream.node, Happening.FRAME, body))
 
@@ -136,7 +181,7 @@ class Switch:
         if stream.traffic.num_bad >= self.bounds.num_bad_frames:
             stream.drop(f"{stream.traffic.num_bad} frames that cannot be read, the last: {words}")
             return
-        stream.outbox.put(frames.encode(Refused(-1, 0, Why.MALFORMED, -1, words)))
+        stream.outbox.put(_malformed(words))
 
     async def _write(self, stream: Stream, duplex: Duplex) -> None:
         while (sealed := await stream.outbox.take()) is not None:
@@ -159,6 +204,10 @@ class Switch:
         if reading.done() and not reading.cancelled():
             return reading.result()
         return "closed here"
+
+
+def _malformed(words: str) -> bytes:
+    return frames.encode(Refused(-1, 0, Why.MALFORMED, -1, words))
 
 
 async def _any(*futures: "asyncio.Future[Any]", timeout_s: float | None = None) -> None:

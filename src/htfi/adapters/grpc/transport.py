@@ -16,8 +16,8 @@ import numpy as np
 from htfi.adapters.grpc import io_thread
 from htfi.adapters.grpc.config import Bounds
 from htfi.adapters.grpc.dialler import Trouble, keep_dialled
-from htfi.adapters.grpc.library import Server
-from htfi.adapters.grpc.server import demand_loopback, listen
+from htfi.adapters.grpc.listener import Listener
+from htfi.adapters.grpc.server import demand_loopback
 from htfi.adapters.grpc.stream import Traffic
 from htfi.adapters.grpc.switch import Switch
 from htfi.adapters.grpc.tls import Credentials, TlsFiles
@@ -41,7 +41,7 @@ class GrpcTransport:
     as nothing on the way repeats bytes: TLS numbers its records, HTTP/2 does not number its frames.
     `listen` is host:port (port 0: any, see `port`), None for a node that only dials. `peers` maps names of nodes to
     dial to host:port. The watcher and `trouble(node, words)` are called in the I/O thread; words are why there is no
-    stream to a node, at each change, and '' when there is one again.
+    stream to a node, at each change, and '' when there is one again; with its own name, why its port is closed.
     Raises: InvalidInput for files or addresses that cannot work, DependencyUnavailable where it cannot listen.
     """
 
@@ -66,11 +66,14 @@ class GrpcTransport:
             if tls is None:
                 demand_loopback(address)
         self._credentials = None if tls is None else Credentials(tls, node, listens=listen is not None)
-        self._listen = listen
-        self._dice, self._trouble = dice, trouble
+        self._dice = dice
         self._bounds = bounds or Bounds()
         self._loop = io_thread.borrow()
         self._switch = Switch(self._loop, self._bounds, watcher or Unwatched(), clock)
+        self._trouble = trouble
+        self._listener = (
+            None if listen is None else Listener(self._switch, node, listen, self._credentials, trouble)
+        )
         self._stopping = asyncio.Event()
         self._drain_s = 0.0
         self._started = threading.Event()
@@ -87,6 +90,11 @@ class GrpcTransport:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def is_listening(self) -> bool:
+        """Whether its port is open now; never where it only dials."""
+        return self._listener is not None and self._listener.is_open
 
     def receive(self, timeout_s: float) -> Arrival | None:
         """See Transport. Raises: what ended the I/O thread, where something did."""
@@ -156,11 +164,11 @@ class GrpcTransport:
             self._started.set()
 
     async def _serve(self) -> None:
-        server = None
         tasks: list[asyncio.Task[None]] = []
         try:
-            if self._listen is not None:
-                server, self.port = await listen(self._switch, self.node, self._listen, self._credentials)
+            if self._listener is not None:
+                self.port = await self._listener.open()
+                tasks.append(asyncio.create_task(self._listener.keep()))
             for node, address in self._peers.items():
                 dialling = keep_dialled(
                     self._switch, self.node, node, address, self._credentials, self._dice, self._trouble
@@ -177,14 +185,14 @@ class GrpcTransport:
             for task in done:
                 task.result()
         finally:
-            await self._wind_up(server, tasks)
+            await self._wind_up(tasks)
 
     async def _tick(self) -> None:
         while True:
-            self._switch.send_due()
+            self._switch.tick()
             await asyncio.sleep(self._bounds.tick_ms / 1000)
 
-    async def _wind_up(self, server: Server | None, tasks: list[asyncio.Task[None]]) -> None:
+    async def _wind_up(self, tasks: list[asyncio.Task[None]]) -> None:
         self._switch.is_closing = True
         until_s = self._loop.time() + self._drain_s
         for stream in list(self._switch.streams.values()):
@@ -196,8 +204,8 @@ class GrpcTransport:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if server is not None:
-            await server.stop(0.2)
+        if self._listener is not None:
+            await self._listener.close()
 
 
 def check_address(address: str) -> None:

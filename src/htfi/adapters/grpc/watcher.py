@@ -17,6 +17,10 @@ class Watcher(Protocol):
         """A body on Channel.WATCH. Raises: InvalidInput, and the frame is refused by name."""
         ...
 
+    def seen(self, stream: str, node: str) -> None:
+        """A frame on Channel.LINK came; once a tick and stream at most."""
+        ...
+
     def due(self) -> Sequence[tuple[str, bytes]]:
         """(stream, sealed) to send now; called each tick."""
         ...
@@ -33,6 +37,9 @@ class Unwatched:
 
     def heard(self, stream: str, node: str, body: bytes) -> None:
         del stream, node, body
+
+    def seen(self, stream: str, node: str) -> None:
+        del stream, node
 
     def due(self) -> Sequence[tuple[str, bytes]]:
         return ()

@@ -7,7 +7,19 @@ from htfi.decoding.link.desk_config import DeskConfig
 from htfi.decoding.link.desk_docket import Denied, Docket
 from htfi.decoding.link.desk_opening import greeting_refusal, is_plausible, open_refusal
 from htfi.decoding.link.desk_streams import Stream, Streams
-from htfi.decoding.link.frames import Frame, Hello, Leave, Need, Open, Part, Welcome, Why, Window, decode
+from htfi.decoding.link.frames import (
+    Frame,
+    Hello,
+    Leave,
+    Need,
+    Open,
+    Part,
+    Refused,
+    Welcome,
+    Why,
+    Window,
+    decode,
+)
 from htfi.decoding.link.parts import Parts
 from htfi.domain.errors import InvalidInput
 
@@ -26,6 +38,7 @@ class Counter:
         clock: Callable[[], float],
     ) -> None:
         self.num_stale = 0
+        self.num_notices = 0  # that frames of ours came damaged
         self.is_draining = False
         self._welcome = welcome
         self._streams = streams
@@ -42,6 +55,9 @@ class Counter:
             self._streams.refuse(stream, Why.MALFORMED, str(error))
             if not stream.is_greeted:
                 self._streams.drop(stream, "its first frame was no greeting")
+            return
+        if isinstance(frame, Refused) and frame.handle == -1:  # its transport: what we sent came damaged
+            self.num_notices += 1
             return
         if not stream.is_greeted:
             self._greet(stream, frame)
