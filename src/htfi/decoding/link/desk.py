@@ -24,7 +24,10 @@ _BROKEN_RETRY_MS = 1_000
 
 
 class Vitals(NamedTuple):
-    """What a heartbeat tells of a cloud. `num_passes` only ever rises while the engine lives."""
+    """What a heartbeat tells of a cloud. `num_passes` only ever rises while the engine lives.
+
+    `num_notices` of edges said that a frame of this cloud came damaged.
+    """
 
     num_streams: int
     num_waiting: int
@@ -37,6 +40,7 @@ class Vitals(NamedTuple):
     num_tokens: int
     num_stale: int
     num_refused: int
+    num_notices: int
     is_draining: bool
 
 
@@ -148,6 +152,7 @@ class Desk:
             engine.num_tokens,
             self._counter.num_stale,
             self._streams.num_refused,
+            self._counter.num_notices,
             self._counter.is_draining,
         )
 

@@ -26,7 +26,11 @@ class Arrival(NamedTuple):
 
 
 class Transport(Protocol):
-    """Streams to peers. Frames arrive whole, in order and once, or the stream ends. For one thread at a time."""
+    """Streams to peers. Frames arrive whole, in order and once, or the stream ends. For one thread at a time.
+
+    One that comes damaged is refused by name to its sender (`Refused`, handle −1), and its stream ends: a frame that
+    is lost without a word would have to be missed by whoever waits for it.
+    """
 
     def receive(self, timeout_s: float) -> Arrival | None:
         """The next arrival, waiting at most so long (0: not at all); None where there is none."""

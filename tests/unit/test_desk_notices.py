@@ -1,0 +1,29 @@
+"""What an edge's transport says to a desk by itself: that a frame of the cloud came damaged."""
+
+from desk_world import Edge, deliver, desk, run, truth
+from htfi.decoding.link.frames import Refused, Why
+from outcome_pair import requests
+
+(ASKED,) = requests(1)
+DAMAGED = Refused(-1, 0, Why.MALFORMED, -1, "a frame came damaged: its checksum does not fit")
+
+
+def test_an_edge_that_hears_damaged_frames_is_counted_and_not_blamed():
+    cloud = desk()
+    edge = Edge(cloud)
+    edge.say(*[DAMAGED] * 100)
+    edge.say(edge.opening(ASKED))
+    run(cloud, edge)
+    assert tuple(edge.done[1]) == truth(ASKED).tokens
+    assert not edge.refused()
+    assert not cloud.drops()
+    assert cloud.vitals.num_notices == 100
+
+
+def test_a_refusal_of_a_request_is_still_what_no_edge_sends():
+    cloud = desk()
+    edge = Edge(cloud)
+    edge.say(Refused(1, 0, Why.BUSY, -1, "not now"))
+    deliver(cloud, edge)
+    assert [refused.why for refused in edge.refused()] == [Why.MALFORMED]
+    assert cloud.vitals.num_notices == 0
