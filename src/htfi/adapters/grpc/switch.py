@@ -17,7 +17,7 @@ from htfi.decoding.link.ports import Arrival, Happening
 from htfi.domain.errors import InvalidInput
 
 FLUSH_S = 0.5  # for what waits to be sent when the peer has ended its side
-_LATE_TICKS = 4  # a longer gap between ticks was our own pause, in which nobody could be heard
+_LATE_TICKS = 4  # what a gap between ticks has beyond was our own pause, in which nobody could be heard
 _NUM_BEATING = 1024  # far more nodes than a cluster has
 
 
@@ -113,7 +113,7 @@ class Switch:
         """
         now_s = self._clock()
         gap_s, self._ticked_s = now_s - self._ticked_s, now_s
-        own_pause_s = gap_s if gap_s * 1e3 > _LATE_TICKS * self.bounds.tick_ms else 0.0
+        own_pause_s = max(0.0, gap_s - _LATE_TICKS * self.bounds.tick_ms / 1e3)
         heard_s: dict[str, float] = {}
         for stream in self.streams.values():
             stream.heard_s = now_s if stream.is_full else min(now_s, stream.heard_s + own_pause_s)
