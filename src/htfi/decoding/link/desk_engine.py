@@ -12,7 +12,7 @@ from htfi.decoding.link.desk_config import DeskConfig
 from htfi.decoding.link.desk_pace import Measured, Overheard
 from htfi.decoding.link.desk_ports import Turn, Turns
 from htfi.decoding.link.frames import Lead
-from htfi.decoding.link.posted import Routed
+from htfi.decoding.link.posted import BY_ITSELF, Routed
 from htfi.decoding.rounds import Rounds, Step
 from htfi.decoding.sessions import block_cuts
 from htfi.decoding.stem import Asked
@@ -227,7 +227,7 @@ class Engine:
     def _length(self, case: Case, guesses: list[int] | None, num_rows: int) -> int | None:
         """How far to guess: in lock-step the whole window, in flight what is worth its time, None as the plan says."""
         if guesses is None:
-            return None if case.lead is Lead.CLOUD else 0
+            return None if case.lead in BY_ITSELF else 0
         if case.lead is Lead.LOCKSTEP:
             return len(guesses)
         acceptance = self.measured.acceptance(case.kind)

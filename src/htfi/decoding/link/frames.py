@@ -35,7 +35,7 @@ class Lead(IntEnum):
     PLAIN = 0  # nobody: the cloud writes token by token
     CLOUD = 1  # a draft beside the target
     LOCKSTEP = 2  # the edge, and the cloud waits for its window
-    FLIGHT = 3  # the edge, windows ahead of their outcome; without a fitting one the cloud goes on plainly
+    FLIGHT = 3  # the edge, windows ahead of their outcome; without a fitting one the cloud goes on by itself
 
 
 class Why(IntEnum):

@@ -15,6 +15,10 @@ from htfi.decoding.stem import Stem
 from htfi.decoding.strategy import Outcome, Strategy
 from htfi.domain.errors import DependencyUnavailable
 
+BY_ITSELF = (
+    Lead.CLOUD,
+    Lead.FLIGHT,
+)  # leads under which the cloud's own draft guesses where nothing was posted
 _MAX_WINDOWS = 64  # that wait for one answer
 
 
@@ -145,7 +149,8 @@ def _is_open(form: CompiledForm, state: int) -> bool:
 class Routed:
     """Implements `Strategy`: posted guesses where there are some, else a draft beside the target, else none.
 
-    `draft` guesses for stems that the cloud leads. `clock` (seconds) only measures it.
+    `draft` guesses for stems that the cloud leads, and in flight where no window fits. `clock` (seconds) only measures
+    it.
     """
 
     def __init__(
@@ -172,7 +177,7 @@ class Routed:
         trees = self.posted.speculate(stems, lengths)
         self._by_draft.clear()
         self.led = [
-            self.draft is not None and self._leads.get(stem) is Lead.CLOUD and not tree.tokens
+            self.draft is not None and self._leads.get(stem) in BY_ITSELF and not tree.tokens
             for stem, tree in zip(stems, trees, strict=True)
         ]
         if self.draft is None:
