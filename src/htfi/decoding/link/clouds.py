@@ -23,6 +23,7 @@ from htfi.decoding.link.frames import (
 from htfi.decoding.link.ports import Transport
 
 _MOST_WAITING = 4_096  # frames for one cloud that takes none now
+_QUIET_S = 10.0  # after which nothing is said of a handle that is done
 _SEALED_BYTES = 5  # checksum and channel, which an arrival's body lacks
 
 
@@ -84,6 +85,7 @@ class Cloud:
     refused: str = ""
     is_draining: bool = False
     num_handles: int = 0
+    freed: deque[tuple[float, int]] = field(default_factory=deque[tuple[float, int]])
     waiting: deque[bytes] = field(default_factory=deque[bytes])
 
     @property
@@ -94,9 +96,15 @@ class Cloud:
     def is_greeting(self) -> bool:
         return self.welcome is None and not self.refused
 
-    def next_handle(self) -> int:
+    def next_handle(self, now_s: float) -> int:
+        """One that no frame on its way can still be of; small ones again and again, as they take a byte each."""
+        if self.freed and now_s - self.freed[0][0] > _QUIET_S:
+            return self.freed.popleft()[1]
         self.num_handles += 1
         return self.num_handles
+
+    def free(self, handle: int, now_s: float) -> None:
+        self.freed.append((now_s, handle))
 
 
 class Clouds:

@@ -148,6 +148,7 @@ class Ways:
             self._clouds.traffic.num_stale += 1
             return
         del self._open[cloud.stream, frame.handle]
+        cloud.free(frame.handle, self._clock())
         pursuit.ways.remove(way)
         if frame.why == Why.DRAINING:
             cloud.is_draining = True
@@ -204,7 +205,7 @@ class Ways:
             lead=placed.lead if is_led and may_lead else self._cloud_lead(cloud, pursuit, placed.lead),
             in_flight=max(min(placed.in_flight, cloud.welcome.num_in_flight), 1),
         )
-        way = Way(node, cloud.stream, cloud.next_handle(), pursuit.next_epoch(), placed, now_s, now_s)
+        way = Way(node, cloud.stream, cloud.next_handle(now_s), pursuit.next_epoch(), placed, now_s, now_s)
         pursuit.ways.append(way)
         self._open[cloud.stream, way.handle] = pursuit, way
         self._send_open(cloud, pursuit, way)
@@ -252,8 +253,10 @@ class Ways:
         """Want no more of a request at one cloud."""
         cloud = self._clouds.at(way.stream)
         known = self._open.pop((way.stream, way.handle), None)
-        if known is not None and cloud is not None and not way.is_done:
-            self._clouds.send(cloud, Leave(way.handle, way.epoch))
+        if known is not None and cloud is not None:
+            cloud.free(way.handle, self._clock())
+            if not way.is_done:
+                self._clouds.send(cloud, Leave(way.handle, way.epoch))
         pursuit.ways.remove(way)
 
     def leave_all(self, pursuit: Pursuit) -> None:
