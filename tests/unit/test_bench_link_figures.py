@@ -1,0 +1,67 @@
+"""What `htfi bench link` makes of its runs."""
+
+import pytest
+
+from htfi.apps.bench.link_figures import gain, metrics, num_unlike, regret, rows
+from htfi.apps.bench.link_fleet import Share, judged
+from htfi.apps.bench.link_page import time_svg
+from htfi.apps.bench.link_runs import PLACED, Manner, Measured, Run
+from htfi.apps.bench.link_steps import regret as regret_of_steps
+
+
+def run(**ms: float) -> Run:
+    """One request that took so long in each manner."""
+    return {
+        manner: Measured("r", (1, 2, 3), 1.0, ms.get(manner.name, 100.0), 10, "cloud1, plain")
+        for manner in PLACED
+    }
+
+
+def test_regret_is_against_the_best_single_way_over_all_kinds() -> None:
+    of = {
+        "view": [run(PLANNED=55.0, PLAIN=50.0, FLIGHT=80.0)],
+        "path": [run(PLANNED=66.0, PLAIN=90.0, FLIGHT=40.0)],
+    }
+    assert regret(of) == pytest.approx(121.0 / 120.0 - 1.0)  # in flight 120, plain 140
+
+
+def test_a_typical_time_is_the_median_of_its_kind() -> None:
+    of = {"view": [run(LOCKSTEP=one, FLIGHT=50.0) for one in (100.0, 110.0, 900.0)]}
+    assert gain(of, Manner.FLIGHT, Manner.LOCKSTEP) == pytest.approx(2.2)
+
+
+def test_windows_in_flight_count_from_20_ms_on_and_the_worst_stands() -> None:
+    near = {"view": [run(LOCKSTEP=50.0)]}
+    far = {"view": [run(LOCKSTEP=150.0)]}
+    farther = {"view": [run(LOCKSTEP=170.0)]}
+    found = metrics({"shipped": {5.0: near, 20.0: farther, 200.0: far}})
+    assert found["inflight_vs_lockstep"] == pytest.approx(1.5)
+    assert "inflight_vs_lockstep" not in metrics({"shipped": {5.0: near}})
+
+
+def test_an_answer_that_differs_from_the_same_request_plainly_is_counted() -> None:
+    odd = run()
+    odd[Manner.FLIGHT] = Measured("r", (1, 2, 4), 1.0, 1.0, 1, "")
+    assert num_unlike({"shipped": {0.0: {"view": [run(), odd]}}}) == (1, 10)
+
+
+def test_a_row_for_each_manner_and_a_chart_of_all() -> None:
+    runs = {"shipped": {0.0: {"view": [run()]}, 20.0: {"view": [run()]}}}
+    told = rows(runs)
+    assert len(told) == 2 * len(PLACED)
+    assert told[0]["tokens/s"] == pytest.approx(30.0)
+    assert told[0]["chosen"] == "1 plain"
+    assert time_svg(runs["shipped"]).count("<polyline") == len(PLACED) - 1
+
+
+def test_steps_are_compared_with_the_best_way_of_each_step() -> None:
+    def passed(*ms: float) -> list[list[Measured]]:
+        return [[Measured("r", (1,), 1.0, one, 1, "")] for one in ms]
+
+    assert regret_of_steps([passed(10, 20, 30), passed(10, 40, 25), passed(30, 15, 40)]) == pytest.approx(0.2)
+
+
+def test_a_fleet_is_judged_by_its_slowest_edge() -> None:
+    fleet = judged([Share(100, 5, 10.0, 20.0), Share(100, 5, 10.0, 20.0), Share(40, 2, 20.0, 50.0)], 2.0)
+    assert fleet.tokens_per_s == pytest.approx(120.0)
+    assert fleet.unfairness == pytest.approx(2.5)
