@@ -150,7 +150,7 @@ class Switch:
                 channel, body = frames.unseal(message)
             except InvalidInput as error:  # what was in it is lost: nothing may come after it
                 stream.traffic.num_bad += 1
-                stream.damage = f"a frame came damaged: {error}"
+                stream.damage = f"it sent what cannot be read: {error}"
                 stream.outbox.put(_malformed(stream.damage))
                 return stream.damage
             if channel is Channel.WATCH:

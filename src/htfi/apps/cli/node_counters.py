@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from htfi.apps.cli.cloud_view import CloudCounters
+from htfi.apps.cli.cloud_view import CloudCounters, TenantLine
 from htfi.apps.cli.view_state import Counters, PeerLine
 from htfi.decoding.link.frames import Lead
 from htfi.domain.peers import PeerState
@@ -40,7 +40,8 @@ def with_nodes(counters: Counters, run: "Run", edge: "Edge") -> Counters:
 
 def cloud_counters(cloud: "Cloud") -> CloudCounters:
     """What a cloud shows of its work."""
-    vitals = cloud.desk.vitals
+    vitals, tally = cloud.desk.vitals, cloud.desk.tally
+    num_open = vitals.num_rows + vitals.num_waiting
     evidence = cloud.desk.engine.rounds.evidence
     return CloudCounters(
         model=cloud.model,
@@ -48,6 +49,7 @@ def cloud_counters(cloud: "Cloud") -> CloudCounters:
         num_rows=vitals.num_rows,
         num_rows_most=cloud.desk.engine.rounds.sessions.config.max_batch,
         num_queued=vitals.num_waiting,
+        num_requests=num_open + sum(account.num_answers for account in tally.accounts.values()),
         num_answers=evidence.num_answers,
         num_tokens=vitals.num_tokens,
         num_drafted=sum(evidence.offered),
@@ -55,6 +57,17 @@ def cloud_counters(cloud: "Cloud") -> CloudCounters:
         step_ms=vitals.step_p50_ms or None,
         temperature_c=cloud.standing.device.vitals().temperature_c,
         is_draining=vitals.is_draining,
+        refused=dict(tally.refused),
+        tenants=tuple(
+            TenantLine(
+                name,
+                num_requests=account.num_answers,
+                num_tokens=account.num_tokens,
+                num_refused=account.num_refused,
+                p95_ms=account.p95_ms,
+            )
+            for name, account in tally.accounts.items()
+        ),
         peers=tuple(_line(cloud.watch, name, Counter()) for name in cloud.watch.peers()),
         changes=cloud.watch.changes()[-_CHANGES_SHOWN:],
     )

@@ -14,6 +14,7 @@ from htfi.decoding.link.desk_docket import Docket
 from htfi.decoding.link.desk_engine import Engine, Progress
 from htfi.decoding.link.desk_ports import Pace, Turns
 from htfi.decoding.link.desk_streams import Stream, Streams
+from htfi.decoding.link.desk_tally import Tally
 from htfi.decoding.link.frames import PROTOCOL, Settled, Welcome, Why, encode, pack
 from htfi.decoding.link.ports import Arrival, Happening
 from htfi.decoding.link.posted import Routed
@@ -77,6 +78,11 @@ class Desk:
         )
         self._counter = Counter(welcome, self._streams, self._docket, self.config, clock)
         self._expiry_s = clock()
+
+    @property
+    def tally(self) -> Tally:
+        """What was done for whom."""
+        return self._streams.tally
 
     def heard(self, arrival: Arrival) -> None:
         """Take in what came of a stream. Never raises for what a peer sent."""
@@ -151,7 +157,7 @@ class Desk:
             engine.num_passes,
             engine.num_tokens,
             self._counter.num_stale,
-            self._streams.num_refused,
+            self.tally.refused.total(),
             self._counter.num_notices,
             self._counter.is_draining,
         )
@@ -183,6 +189,8 @@ class Desk:
         listener.num_sent, listener.num_stood, listener.told_s = len(told.tokens), -1, self._clock()
         listener.num_bytes += len(sealed)
         if told.is_done:
+            took_ms = 1e3 * (self._clock() - listener.since_s)
+            self.tally.answered(listener.tenant, len(told.tokens), took_ms)
             stream.forget(listener.handle)
         else:
             self._docket.paid(listener)

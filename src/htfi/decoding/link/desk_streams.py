@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from htfi.decoding.link.desk_cases import Listener
 from htfi.decoding.link.desk_config import DeskConfig
+from htfi.decoding.link.desk_tally import Tally
 from htfi.decoding.link.frames import Frame, Open, Refused, Why, Window, encode
 from htfi.decoding.link.ports import Arrival
 
@@ -48,7 +49,7 @@ class Streams:
     """Owns all of them. Whoever is dropped is not heard any more, and hears why first."""
 
     def __init__(self, config: DeskConfig, clock: Callable[[], float]) -> None:
-        self.num_refused = 0
+        self.tally = Tally()
         self._config = config
         self._clock = clock
         self._all: dict[str, Stream] = {}
@@ -112,7 +113,7 @@ class Streams:
         epoch: int | None = None,
     ) -> None:
         """Say no to a request, or a frame of no request; too many of what should never come end the stream."""
-        self.num_refused += 1
+        self.tally.refuses(stream.node, why)
         handle, own_epoch = (-1, 0) if of is None else (of.handle, of.epoch)
         own_epoch = own_epoch if epoch is None else epoch
         self.say(stream, Refused(handle, own_epoch, why, retry_ms, words[:_MAX_WORDS]))
