@@ -112,8 +112,8 @@ def _report(figures: Figures, residency: frozenset[str]) -> CloudReport:
     if vitals is None:
         return CloudReport(residency=residency, is_ill=is_ill)
     return CloudReport(
-        queue_ms=vitals.queue_ms,
-        rows_busy=float(vitals.num_rows),
+        queue_ms=vitals.queue_ms if vitals.queue else 0.0,  # a request for which there is room joins at once
+        rows_busy=float(max(vitals.num_rows - 1, 0)),  # one is likely our own, of the moment before
         plane=Plane(*vitals.verify_ms) if any(vitals.verify_ms) else None,
         prompt_ms=vitals.prompt_ms_per_token or None,
         draft_ms=vitals.draft_ms_per_token or -1.0,
