@@ -236,7 +236,7 @@ def test_a_frame_that_comes_damaged_is_refused_by_name_and_ends_its_stream_which
         end = receiver.receive(2.0)
         assert end is not None
         assert (end.happening, end.stream) == (DOWN, there), "what lies behind it is not delivered"
-        assert "a frame came damaged: " in end.words
+        assert "cannot be read: " in end.words
         next_of(sender, DOWN)
     assert next_of(edge, UP).node == "cloud1"
     assert cloud.total().num_bad == edge.total().num_bad == 2

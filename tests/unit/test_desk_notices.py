@@ -5,7 +5,7 @@ from htfi.decoding.link.frames import Refused, Why
 from outcome_pair import requests
 
 (ASKED,) = requests(1)
-DAMAGED = Refused(-1, 0, Why.MALFORMED, -1, "a frame came damaged: its checksum does not fit")
+DAMAGED = Refused(-1, 0, Why.MALFORMED, -1, "its checksum does not fit")
 
 
 def test_an_edge_that_hears_damaged_frames_is_counted_and_not_blamed():
