@@ -28,7 +28,7 @@ class PlacementConfig:
     max_in_flight: int = 32
     num_samples: int = 64
     half_life_s: float = 5.0
-    moved: float = 0.05
+    moved: float = 0.15
     explore_share: float = 0.02
     explore_first: float = 2.0
     prior_rate: float = 0.9

@@ -293,5 +293,5 @@ def _mark(one: Priced | Outcome) -> tuple[object, ...]:
 
 def _rounded(num_tokens: int) -> int:
     """Prompts of nearly one length count as one where only the edge's head start depends on it."""
-    step = max(1 << max(num_tokens.bit_length() - 4, 0), 1)
+    step = max(1 << max(num_tokens.bit_length() - 2, 0), 1)
     return num_tokens // step * step
