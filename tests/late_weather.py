@@ -172,7 +172,9 @@ def loop_over(
     bar: str = "60s",
     **pipeline: float,
 ) -> Loop:
-    settings = override(load_settings(environment={}), "pipeline", **{"deadline_ms": 1e5, "listen_ms": 0.0, **pipeline})
+    settings = override(
+        load_settings(environment={}), "pipeline", **{"deadline_ms": 1e5, "listen_ms": 0.0, **pipeline}
+    )
     settings = override(settings, "market", bar=bar, scales=["1s", "10s", "60s"])
     readers: dict[Rung, Reader] = {
         Rung.TEMPLATE: TemplateReader(settings.narrative),

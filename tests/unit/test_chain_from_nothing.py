@@ -2,7 +2,6 @@
 
 import pytest
 
-from htfi import models
 from htfi.adapters.native.network import available
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
