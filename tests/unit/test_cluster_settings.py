@@ -13,14 +13,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_example_of_a_cluster_holds_its_nodes() -> None:
-    cluster = load_settings(ROOT / "examples" / "cluster.toml", {}).cluster
+    cluster = load_settings(ROOT / "deploy" / "cluster.toml", {}).cluster
     assert dict(cluster.clouds) == {"cloud1": "10.0.0.11:7401", "cloud2": "10.0.1.12:7401"}
     assert cluster.node("cloud1", Role.CLOUD).residency == ("eu",)
     assert cluster.node("edge2", Role.EDGE).address == ""
 
 
 def test_flags_add_to_what_the_file_says() -> None:
-    file = ROOT / "examples" / "cluster.toml"
+    file = ROOT / "deploy" / "cluster.toml"
     settings = with_cloud(load_settings(file, {}), "cloud1", listen="127.0.0.1:0", certs="here")
     node = settings.cluster.node("cloud1", Role.CLOUD)
     assert (node.address, node.residency, settings.cluster.certificates) == ("127.0.0.1:0", ("eu",), "here")
