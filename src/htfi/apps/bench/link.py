@@ -1,6 +1,7 @@
 """`htfi bench link`: every way of placing a request over links of many round trips, beside the planner's choice."""
 
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -121,7 +122,6 @@ def _measure(
             for rtt_ms in rtts_ms:
                 num_runs = effort.num_runs if is_shipped else max(effort.num_runs // 2, 1)
                 by_rtt[rtt_ms] = measure(bench, rtt_ms, jitter, num_runs, _saying(label, rtt_ms, num_runs))
-                click.echo("", err=True)
             click.echo(f"{label}: a link that steps", err=True)
             steps = step(bench, jitter, effort.num_steps if is_shipped else max(effort.num_steps // 3, 1))
             told.rows += _step_rows(label, steps)
@@ -235,12 +235,13 @@ def _numbers(told: str) -> list[float]:
 
 
 def _saying(label: str, rtt_ms: float, num_runs: int) -> Callable[[], None]:
+    """Tells how far it has come: on a terminal run by run, elsewhere once."""
     turns = iter(range(1, num_runs + 1))
 
     def tell() -> None:
-        click.echo(
-            f"\r{label}: round trip {rtt_ms:g} ms, run {next(turns)} of {num_runs}", err=True, nl=False
-        )
-        return
+        turn = next(turns)
+        if turn == num_runs or sys.stderr.isatty():
+            is_last = turn == num_runs
+            click.echo(f"\r{label}: round trip {rtt_ms:g} ms, run {turn} of {num_runs}", err=True, nl=is_last)
 
     return tell

@@ -19,6 +19,7 @@ from htfi.wiring.edge import Edge
 
 PATIENT_MS = 60_000.0  # nothing here is late
 _NUM_LEARNING = 2  # requests of each kind and way before the first that counts
+_NUM_TRYING = 6  # as planned, besides: a plan that has just started tries ways
 _READING = 1 << 40  # added to a seed: the same prompt, another answer
 
 
@@ -82,6 +83,9 @@ class Bench:
         for turn in range(_NUM_LEARNING):
             for kind in asked_kinds():
                 self.run(kind, turn, manners)
+        for _ in range(_NUM_TRYING):
+            for kind in asked_kinds():
+                self.write(self.fresh(kind), Manner.PLANNED)
 
     def write(self, asked: Request, manner: Manner) -> Measured:
         """Raises: DependencyUnavailable where it is refused, or not answered by the target."""

@@ -4,12 +4,15 @@ The planner holds one `Terms` a cloud and one curve a kind. What costs do not de
 it may move as it likes.
 """
 
+import math
 from typing import NamedTuple
 
 from htfi.scheduling.placement.config import PlacementConfig
-from htfi.scheduling.placement.figures import CloudFigures, EdgeFigures, LinkFigures
+from htfi.scheduling.placement.figures import CloudFigures, EdgeFigures, LinkFigures, Plane
 from htfi.scheduling.placement.pricing import strain
 
+_FINE, _COARSE = math.log(1.1), math.log(2.0)  # steps of the grid
+_NOTHING = 1e-4
 _STILL_MS = 0.05  # of a trip, a queue: less is no move
 _STILL_WATTS = 1.0
 _STILL_STRAIN = 0.05
@@ -25,11 +28,33 @@ class Terms(NamedTuple):
 
 
 def terms(link: LinkFigures, cloud: CloudFigures, edge: EdgeFigures, config: PlacementConfig) -> Terms:
+    """Figures on a coarse grid, so that one that wavers comes back to what was reckoned before."""
+    rtt_ms = _snapped(link.rtt_ms)
     return Terms(
-        LinkFigures(link.rtt_ms, link.rtt_ms),
-        cloud._replace(queue_late_ms=0.0, residency=frozenset[str](), is_ill=False),
-        edge._replace(throttle=strain(edge, config), temperature_c=None, load=0.0),
+        LinkFigures(rtt_ms, rtt_ms),
+        cloud._replace(
+            plane=Plane(*map(_snapped, cloud.plane)),
+            prompt_ms=_snapped(cloud.prompt_ms),
+            queue_ms=_snapped(cloud.queue_ms, _COARSE),
+            rows_busy=_snapped(cloud.rows_busy, _COARSE),
+            draft_ms=None if cloud.draft_ms is None else _snapped(cloud.draft_ms),
+            queue_late_ms=0.0,
+            residency=frozenset[str](),
+            is_ill=False,
+        ),
+        edge._replace(
+            draft_ms=_snapped(edge.draft_ms),
+            prompt_ms=_snapped(edge.prompt_ms),
+            throttle=strain(edge, config),
+            temperature_c=None,
+            load=0.0,
+        ),
     )
+
+
+def _snapped(value: float, step: float = _FINE) -> float:
+    """The nearest power of a step."""
+    return 0.0 if value <= _NOTHING else math.exp(round(math.log(value) / step) * step)
 
 
 def held(before: Terms | None, now: Terms, moved: float) -> Terms:
