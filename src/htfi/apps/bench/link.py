@@ -184,6 +184,10 @@ def _fleet(stage: Stage, jitter: float, effort: Effort, told: _Told) -> None:
         for place, num in enumerate((1, effort.num_edges))
     )
     told.rows += [_fleet_row(one), _fleet_row(many)]
+    num_alone = sum(share.num_alone for share in many.shares)
+    told.notes.append(
+        f"{effort.num_edges} edges: {num_alone} answers were the draft's, as a cloud was given up"
+    )
     told.figures["scale_32_edges"] = many.tokens_per_s / one.tokens_per_s
     told.figures["unfairness_p95"] = many.unfairness
 

@@ -36,12 +36,14 @@ _OTHERS = "others could not start"
 
 
 class Share(NamedTuple):
-    """What one edge got: tokens of answers within the time, and how long its answers took."""
+    """What one edge got: tokens of the target's answers within the time, and how long answers took. `num_alone`: on so
+    busy a machine a cloud may be given up for a moment, and the draft answers."""
 
     num_tokens: int
     num_answers: int
     p50_ms: float
     p95_ms: float
+    num_alone: int = 0
 
 
 class Fleet(NamedTuple):
@@ -66,6 +68,7 @@ class _Rider(threading.Thread):
         self._edge, self._number, self._go, self._span_s = edge, first_number, go, span_s
         self._taken_ms: list[float] = []
         self._num_tokens = 0
+        self._num_alone = 0
         self.failure = ""
 
     def run(self) -> None:
@@ -78,7 +81,7 @@ class _Rider(threading.Thread):
     @property
     def share(self) -> Share:
         p50, p95 = np.quantile(self._taken_ms, [0.5, 0.95]) if self._taken_ms else (np.inf, np.inf)
-        return Share(self._num_tokens, len(self._taken_ms), float(p50), float(p95))
+        return Share(self._num_tokens, len(self._taken_ms), float(p50), float(p95), self._num_alone)
 
     def _ride(self) -> None:
         vocabulary = self._edge.alone.vocabulary
@@ -102,9 +105,10 @@ class _Rider(threading.Thread):
         asked = request(kind, self._number + number, vocabulary)
         asked = replace(asked, seed=seed, deadline_ms=PATIENT_MS, id=f"{self._number} {turn}")
         (answer,) = self._edge.author.write([asked])
-        if not isinstance(answer, Writing) or answer.is_provisional:
-            raise DependencyUnavailable(f"{self._edge.node}: a request ended without the target: {answer}")
-        return len(answer.tokens)
+        if not isinstance(answer, Writing):
+            raise DependencyUnavailable(f"{self._edge.node}: {answer.reason}")
+        self._num_alone += answer.is_provisional
+        return 0 if answer.is_provisional else len(answer.tokens)
 
 
 def fleet_on(stage: Stage, num_edges: int, span_s: float, first_number: int) -> Fleet:
