@@ -20,6 +20,7 @@ from htfi.wiring.edge import Edge
 PATIENT_MS = 60_000.0  # nothing here is late
 _NUM_LEARNING = 2  # requests of each kind and way before the first that counts
 _NUM_TRYING = 6  # as planned, besides: a plan that has just started tries ways
+_NUM_ATTEMPTS = 4
 _READING = 1 << 40  # added to a seed: the same prompt, another answer
 
 
@@ -88,7 +89,18 @@ class Bench:
                 self.write(self.fresh(kind), Manner.PLANNED)
 
     def write(self, asked: Request, manner: Manner) -> Measured:
-        """Raises: DependencyUnavailable where it is refused, or not answered by the target."""
+        """One answer of the target. On a machine that others use a cloud may be given up for a moment: then once more.
+
+        Raises: DependencyUnavailable where it is refused, or again not answered by the target.
+        """
+        for attempt in range(_NUM_ATTEMPTS - 1):
+            try:
+                return self._write(replace(asked, id=f"{asked.id} {manner.name} {attempt}"), manner, asked.id)
+            except DependencyUnavailable:
+                time.sleep(1.0)
+        return self._write(asked, manner, asked.id)
+
+    def _write(self, asked: Request, manner: Manner, name: str) -> Measured:
         places, author = self.edge.places, self.edge.author
         places.only = manner.only
         places.planner = self.planned if manner is Manner.PLANNED else self.forced
@@ -100,7 +112,7 @@ class Bench:
             why = answer.reason if isinstance(answer, Refusal) else answer.place
             raise DependencyUnavailable(f"a request ended without the target: {why}")
         num_bytes = _num_bytes(author) - before
-        return Measured(asked.id, answer.tokens, places.came.first_ms, total_ms, num_bytes, answer.place)
+        return Measured(name, answer.tokens, places.came.first_ms, total_ms, num_bytes, answer.place)
 
     def fresh(self, kind: Kind) -> Request:
         """The next story's request, its prompt read here and there by asking it with another seed."""
