@@ -48,7 +48,6 @@ class PlannedPlaces:
         self._clock = clock
         self._seen: dict[tuple[Planner, str], int] = {}  # round trips that a planner was told of a cloud
         self.num_placed: Counter[tuple[str, Lead]] = Counter()
-        self.newest: Decision | None = None
         self.came: Finished | None = None  # of the request before
 
     def place(self, wanted: Wanted, clouds: Sequence[str]) -> Placed:
@@ -63,7 +62,7 @@ class PlannedPlaces:
             watts=own.power_w,
         )
         ask = Ask(wanted.kind, wanted.num_tokens, wanted.num_prompt, wanted.deadline_ms, wanted.residency)
-        decision = self.newest = self.planner.place(ask, clouds)
+        decision = self.planner.place(ask, clouds)
         choice, words = decision.choice, decision.words
         if self.only is not None and choice.way is not Way.EDGE_ONLY:
             choice, words = _first(decision, self.only)

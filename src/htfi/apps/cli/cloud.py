@@ -1,17 +1,11 @@
 """`htfi cloud`: serves a target to many edges at once, until it is told to stop."""
 
-import signal
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from htfi.wiring.cloud import Cloud
+from htfi.apps.cli.signals import ending_gently
 
 EPILOG = """\b
 Examples:
@@ -71,7 +65,7 @@ def command(
         click.echo(f"htfi: {name} is ready on {cloud.address}: {cloud.model}")
         sys.stdout.flush()
         desk = CloudDesk(f"{name} → {cloud.address}")
-        with _signals_drain(cloud), open_cloud_view(console, plain) as view:
+        with ending_gently(cloud.drain), open_cloud_view(console, plain) as view:
 
             def look() -> None:
                 if view.due():
@@ -79,20 +73,3 @@ def command(
 
             cloud.serve(look)
     click.echo(f"htfi: {name} has finished what it had and ends")
-
-
-@contextmanager
-def _signals_drain(cloud: "Cloud") -> Generator[None]:
-    """The first signal drains, a second one ends it at once."""
-
-    def stop(signum: int, frame: FrameType | None) -> None:
-        del frame
-        signal.signal(signum, before[signal.Signals(signum)])
-        cloud.drain()
-
-    before = {signum: signal.signal(signum, stop) for signum in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for signum, handler in before.items():
-            signal.signal(signum, handler)

@@ -1,22 +1,19 @@
 """A run from its opening to its last line: the view, the signals that end it, what it leaves. Run and edge share it."""
 
-import signal
 import sys
 import time
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
 from htfi import sample
+from htfi.apps.cli.signals import ending_gently
 from htfi.domain.errors import DependencyUnavailable
 
 if TYPE_CHECKING:
     from htfi.apps.cli.view_state import Counters
-    from htfi.pipeline.loop import Loop
     from htfi.wiring.edge import Edge
     from htfi.wiring.engine import Run
     from htfi.wiring.settings import Settings
@@ -55,7 +52,7 @@ def carry_out(
     desk = Desk(f"{title} → {out}")
     started_s = time.perf_counter()
     with open_run(settings, out, files, mapping, mirror=mirror, pace=pace, watch=desk.note, edge=edge) as run:
-        with _signals_stop(run.loop), open_view(console, plain) as view:
+        with ending_gently(run.loop.stop), open_view(console, plain) as view:
             num_items = 0
 
             def look() -> None:
@@ -114,20 +111,3 @@ def count(run: "Run", edge: "Edge | None" = None) -> "Counters":
     from htfi.apps.cli.node_counters import with_nodes
 
     return with_nodes(counters, run, edge)
-
-
-@contextmanager
-def _signals_stop(loop: "Loop") -> Generator[None]:
-    """Ctrl-C and SIGTERM end the run after the item in hand; a second one ends it at once."""
-
-    def stop(signum: int, frame: FrameType | None) -> None:
-        del frame
-        signal.signal(signum, before[signal.Signals(signum)])
-        loop.stop()
-
-    before = {signum: signal.signal(signum, stop) for signum in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for signum, handler in before.items():
-            signal.signal(signum, handler)
