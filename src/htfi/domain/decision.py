@@ -57,11 +57,28 @@ class Plan(msgspec.Struct, frozen=True):
     deadline_ms: float
 
 
+class Tilt(msgspec.Struct, frozen=True):
+    """How a view of the news moved a forecast: q ← q + weight·(shift + (stretch − 1)·(q − median)), per horizon.
+
+    Shapes: shift, stretch, weight [H]. Units: shift in log return; stretch multiplies distances from the median;
+    weight 0–1 is what the narrator's past views have earned. `divergence` 0–1 says how far its forecast, at full
+    weight, lies from the numbers' at the first horizon.
+    """
+
+    narrator: str
+    shift: list[float]
+    stretch: list[float]
+    weight: list[float]
+    divergence: float
+
+
 class Forecast(msgspec.Struct, frozen=True):
     """Predictive quantiles of the log return over each horizon, fused and per expert.
 
-    Shapes: quantiles [H, Q]; expert_ticks {name: [H, Q]}; weights {name: [H]}, summing to 1 over the names;
-    calibration [H], the stretch about the median that holds the stated coverage.
+    Shapes: quantiles [H, Q]; expert_ticks {name: [H, Q]}; weights {name: [H, Z]}, summing to 1 over the names, for
+    the zones of the distribution (lower tail, middle, upper tail) between which they are linear in the level;
+    calibration [H], the stretch about the median that holds the stated coverage. `tilt` is what the news changed
+    in `quantiles` after that, None where no view was weighed.
     Units: natural-log return over `horizons` bars of the series; a tick is 1e-10 of it. Whole ticks keep a
     record exact and small.
     """
@@ -70,8 +87,17 @@ class Forecast(msgspec.Struct, frozen=True):
     levels: tuple[float, ...]
     quantiles: Quantiles
     expert_ticks: dict[str, list[list[int]]]
-    weights: dict[str, list[float]]
+    weights: dict[str, list[list[float]]]
     calibration: list[float]
+    tilt: Tilt | None = None
+
+    @property
+    def shares(self) -> dict[str, list[float]]:
+        """Each expert's mean weight over the zones, by horizon [H]: for words and tables."""
+        return {
+            name: [sum(zones) / len(zones) for zones in by_horizon]
+            for name, by_horizon in self.weights.items()
+        }
 
     @property
     def experts(self) -> dict[str, Quantiles]:

@@ -101,7 +101,7 @@ def decide_series(
         last_sigmas=features.get("return_sigmas"),
         drivers=drivers(features, usual),
         has_usual=bool(usual),
-        weights={name: weights[0] for name, weights in forecast.weights.items()},
+        weights={name: weights[0] for name, weights in forecast.shares.items()},
         headlines=[item for item in question.items if item.id in view.cited] if view else (),
         view=view,
     )

@@ -40,7 +40,7 @@ class Answer:
                 "forecast": {
                     "levels": forecast.levels,
                     "log_returns": dict(zip(forecast.horizons, forecast.quantiles, strict=True)),
-                    "weights": forecast.weights,
+                    "weights": forecast.shares,
                 },
                 "rationale": decision.rationale.text,
             }

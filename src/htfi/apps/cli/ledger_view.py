@@ -122,7 +122,7 @@ def show_entry(index: int, entry: bytes) -> None:
     facts = Table.grid(padding=(0, 2))
     verdict = decision.verdict
     rows = ", ".join(f"{source} {first}–{last}" for source, (first, last) in decision.inputs.rows.items())
-    weights = "; ".join(f"{name} {shares[0]:.0%}" for name, shares in forecast.weights.items() if shares)
+    weights = "; ".join(f"{name} {shares[0]:.0%}" for name, shares in forecast.shares.items() if shares)
     for name, text in (
         ("verdict", f"{verdict.outcome}" + (f": {'; '.join(verdict.reasons)}" if verdict.reasons else "")),
         ("rung", f"{decision.plan.rung}, {decision.plan.reason}"),

@@ -198,7 +198,7 @@ class Desk:
                 for row in forecast.quantiles
             ),
             history=tuple(prices),
-            weights={expert: weights[0] for expert, weights in forecast.weights.items()},
+            weights={expert: weights[0] for expert, weights in forecast.shares.items()},
             standing=_standing(decision),
         )
 

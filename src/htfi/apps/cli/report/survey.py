@@ -154,7 +154,7 @@ def _take_facts(survey: Survey, index: int, decision: Decision) -> None:
     if decision.forecast.horizons != survey.axes.horizons:
         return
     for k, name in enumerate(survey.axes.names[1:]):
-        survey.weights[stretch, :, k] += decision.forecast.weights.get(name, 0.0)
+        survey.weights[stretch, :, k] += decision.forecast.shares.get(name, 0.0)
     survey.num_weights[stretch] += 1
 
 
