@@ -58,7 +58,7 @@ def test_record_names_only_experts_that_spoke():
     item = f.forecast(["A/1d"]).item(0)
     assert sorted(item.experts) == ["ewma", "historical_simulation", "random_walk"]
     assert sorted(item.weights) == sorted(item.experts)
-    assert [sum(shares) for shares in zip(*item.weights.values(), strict=True)] == pytest.approx([1.0] * 3)
+    assert [sum(shares) for shares in zip(*item.shares.values(), strict=True)] == pytest.approx([1.0] * 3)
 
 
 def test_series_that_joins_late_is_forecast_from_its_own_history():

@@ -9,28 +9,49 @@ import pytest
 from htfi.domain.decision import Forecast
 from htfi.forecasting.calibration import Calibration
 from htfi.forecasting.config import LEVELS, ForecastConfig
-from htfi.forecasting.fusion import CrpsLearning, combine, mix, on_grid
+from htfi.forecasting.fusion import ZONES, CrpsLearning, combine, mix, on_grid
 from htfi.forecasting.scores import crps
 from htfi.forecasting.shapes import gaussian_quantiles
 
 NORMAL = gaussian_quantiles(LEVELS)
 LEVEL_ARRAY = np.array(LEVELS)
-MEDIAN = LEVELS.index(0.5)
 ROW = slice(0, 1)
+FIRST = np.array([0])
+NUM_REGIMES = 3
 
 
-def learnt(scales: list[float], outcomes: np.ndarray, half_life: float = 500.0) -> tuple[np.ndarray, float]:
-    """Weights [K] and mean CRPS of the mix after Gaussian experts of these scales saw the outcomes."""
-    learning = CrpsLearning(LEVELS, len(scales), 1, half_life)
-    learning.columns.grow(1)
+def learnt(
+    scales: list[float], outcomes: np.ndarray, half_life: float = 500.0, regimes: np.ndarray | None = None
+) -> tuple[np.ndarray, float]:
+    """Weights [K, R] and mean CRPS of the mix, after Gaussian experts of these scales saw the outcomes."""
     experts = (np.array(scales)[:, None, None] * NORMAL)[None]  # [1, K, 1, Q]
-    ready, ones, total = np.ones((1, len(scales)), bool), np.ones((1, 1)), 0.0
-    for y in outcomes:
-        weights = learning.weights(ROW, ready)
-        mixed = mix(experts, weights, ones, MEDIAN)
+    return learnt_from(experts, outcomes, half_life, regimes)
+
+
+def learnt_from(
+    experts: np.ndarray, outcomes: np.ndarray, half_life: float = 500.0, regimes: np.ndarray | None = None
+) -> tuple[np.ndarray, float]:
+    learning, at = zone_weights(experts, outcomes, half_life, regimes)
+    learning_weights = [
+        learning.weights(FIRST, np.ones((1, experts.shape[1]), bool), np.array([r]))[0, :, 0].mean(axis=-1)
+        for r in range(NUM_REGIMES)
+    ]
+    return np.stack(learning_weights, axis=1), at / len(outcomes)
+
+
+def zone_weights(
+    experts: np.ndarray, outcomes: np.ndarray, half_life: float, regimes: np.ndarray | None = None
+) -> tuple[CrpsLearning, float]:
+    learning = CrpsLearning(LEVELS, experts.shape[1], 1, NUM_REGIMES, half_life)
+    learning.columns.grow(1)
+    regimes = np.ones(len(outcomes), np.int64) if regimes is None else regimes
+    ready, ones, total = np.ones((1, experts.shape[1]), bool), np.ones((1, 1)), 0.0
+    for y, regime in zip(outcomes, regimes, strict=True):
+        now = np.array([regime])
+        mixed = mix(experts, learning.weights(FIRST, ready, now), ones, LEVELS)
         total += crps(mixed[0, 0], np.array(y), LEVEL_ARRAY)
-        learning.learn(ROW, experts, mixed, np.array([[y]]), np.array([[True]]))
-    return learning.weights(ROW, ready)[0, :, 0], total / len(outcomes)
+        learning.learn(FIRST, experts, mixed, np.array([[y]]), np.array([[True]]), now[:, None])
+    return learning, float(total)
 
 
 def mean_crps(scale: float, outcomes: np.ndarray) -> float:
@@ -39,9 +60,9 @@ def mean_crps(scale: float, outcomes: np.ndarray) -> float:
 
 def test_weight_goes_to_the_expert_that_is_right():
     weights, _ = learnt([0.5, 1.0, 2.0], np.random.default_rng(1).standard_normal(1500))
-    assert weights.argmax() == 1
-    assert weights[1] > 0.6
-    assert weights.sum() == pytest.approx(1.0, abs=1e-12)
+    assert weights[:, 1].argmax() == 1
+    assert weights[1, 1] > 0.6
+    assert weights.sum(axis=0) == pytest.approx([1.0] * NUM_REGIMES, abs=1e-12)
 
 
 def test_mix_of_two_wrong_experts_beats_both():
@@ -59,25 +80,57 @@ def test_mix_is_hardly_worse_than_the_best_expert_in_hindsight():
 def test_weights_turn_when_the_market_does():
     rng = np.random.default_rng(4)
     calm, wild = 0.5 * rng.standard_normal(800), 2.0 * rng.standard_normal(300)
-    assert learnt([0.5, 2.0], calm, 100.0)[0][0] > 0.8
-    assert learnt([0.5, 2.0], np.concatenate([calm, wild]), 100.0)[0][1] > 0.8
+    assert learnt([0.5, 2.0], calm, 100.0)[0][0, 1] > 0.8
+    assert learnt([0.5, 2.0], np.concatenate([calm, wild]), 100.0)[0][1, 1] > 0.8
+
+
+def test_each_regime_has_the_weights_that_were_earned_in_it():
+    rng = np.random.default_rng(5)
+    regimes = (np.arange(3000) // 50) % 2 * 2  # calm and stressed in turn
+    outcomes = np.where(regimes == 0, 0.5, 2.0) * rng.standard_normal(3000)
+    weights, aware = learnt([0.5, 2.0], outcomes, regimes=regimes)
+    _, blind = learnt([0.5, 2.0], outcomes)
+    assert weights[0, 0] > 0.9
+    assert weights[1, 2] > 0.9
+    assert aware < 0.95 * blind
+
+
+def test_an_expert_good_at_one_tail_is_followed_there():
+    experts = np.stack([NORMAL, 2.0 * NORMAL])[None, :, None]
+    draws = np.random.default_rng(7).standard_normal(4000)
+    learning, _ = zone_weights(experts, np.where(draws < 0, 2.0 * draws, draws), 2000.0)
+    weights = learning.weights(FIRST, np.ones((1, 2), bool), np.array([1]))[0, :, 0]  # [K, Z]
+    assert weights[1, 0] > 0.7
+    assert weights[0, 2] > 0.7
+
+
+def test_weights_that_differ_by_zone_never_cross_quantiles():
+    rng = np.random.default_rng(8)
+    for _ in range(300):
+        experts = np.sort(rng.standard_normal((1, 3, 2, 13)) * rng.uniform(0.1, 9.0, (1, 3, 1, 1)), axis=-1)
+        weights = np.moveaxis(rng.dirichlet(np.full(3, 0.3), (1, 2, len(ZONES))), -1, 1)
+        mixed = mix(experts, weights, rng.uniform(0.5, 2.0, (1, 2)), LEVELS)
+        assert (np.diff(mixed, axis=-1) >= 0).all()
 
 
 def test_expert_without_a_forecast_has_no_weight_and_the_rest_sum_to_one():
-    learning = CrpsLearning(LEVELS, 3, 2, 500.0)
+    learning = CrpsLearning(LEVELS, 3, 2, NUM_REGIMES, 500.0)
     learning.columns.grow(2)
-    weights = learning.weights(slice(0, 2), np.array([[True, False, True], [False, False, False]]))
-    np.testing.assert_allclose(weights[0], [[0.5, 0.5], [0.0, 0.0], [0.5, 0.5]])
+    ready = np.array([[True, False, True], [False, False, False]])
+    weights = learning.weights(np.arange(2), ready, np.array([0, 1]))
+    np.testing.assert_allclose(weights[0, :, 0, 0], [0.5, 0.0, 0.5])
+    assert (weights[0] == weights[0, :, :1, :1]).all()
     np.testing.assert_array_equal(weights[1], 0.0)
 
 
 def test_expert_that_was_silent_neither_gains_nor_loses():
-    learning = CrpsLearning(LEVELS, 2, 1, 500.0)
+    learning = CrpsLearning(LEVELS, 2, 1, NUM_REGIMES, 500.0)
     learning.columns.grow(1)
     experts = np.stack([NORMAL, np.full(13, math.nan)])[None, :, None]
-    learning.learn(ROW, experts, NORMAL[None, None], np.array([[0.3]]), np.array([[True]]))
+    outcome, known, regime = np.array([[0.3]]), np.array([[True]]), np.array([[1]])
+    learning.learn(FIRST, experts, NORMAL[None, None], outcome, known, regime)
     assert all(np.isfinite(column).all() for column in learning.columns.values())
-    np.testing.assert_array_equal(learning.columns["regret"][0, 1], 0.0)
+    np.testing.assert_array_equal(learning.columns["regret"][0, :, 1], 0.0)
 
 
 def test_record_recomputes_to_the_same_bits_after_json_whatever_the_order_of_experts():
@@ -85,9 +138,9 @@ def test_record_recomputes_to_the_same_bits_after_json_whatever_the_order_of_exp
     names = ("alpha", "beta", "gamma", "zeta")
     for _ in range(200):
         experts = on_grid(np.sort(rng.standard_normal((4, 3, 13)) * 10.0 ** rng.integers(-6, 1), axis=-1))
-        weights = rng.dirichlet(np.ones(4), 3).T
+        weights = np.moveaxis(rng.dirichlet(np.ones(4), (3, len(ZONES))), -1, 0)
         calibration = rng.uniform(0.5, 2.0, 3)
-        fused = mix(experts, weights, calibration, MEDIAN)
+        fused = mix(experts, weights, calibration, LEVELS)
         order = rng.permutation(4)
         record = Forecast(
             horizons=(1, 5, 22),
@@ -103,8 +156,10 @@ def test_record_recomputes_to_the_same_bits_after_json_whatever_the_order_of_exp
 
 def test_one_altered_weight_changes_what_is_recomputed():
     experts = {"a": [(0.01 * NORMAL).tolist()], "b": [(0.02 * NORMAL).tolist()]}
-    honest = combine(experts, {"a": [0.5], "b": [0.5]}, [1.0], LEVELS)
-    assert combine(experts, {"a": [0.5000001], "b": [0.4999999]}, [1.0], LEVELS) != honest
+    honest = combine(experts, {"a": [[0.5] * 3], "b": [[0.5] * 3]}, [1.0], LEVELS)
+    assert (
+        combine(experts, {"a": [[0.5, 0.500001, 0.5]], "b": [[0.5, 0.499999, 0.5]]}, [1.0], LEVELS) != honest
+    )
 
 
 @pytest.mark.parametrize("scale", [0.8, 1.3])

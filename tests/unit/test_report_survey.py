@@ -121,7 +121,7 @@ def test_scores_begin_once_every_expert_takes_part(make_decisions):
     for n in range(30):
         forecast = decisions[n].forecast
         alone = {"ewma": forecast.expert_ticks["ewma"]}
-        early = structs.replace(forecast, expert_ticks=alone, weights={"ewma": [1.0, 1.0, 1.0]})
+        early = structs.replace(forecast, expert_ticks=alone, weights={"ewma": [[1.0] * 3] * 3})
         decisions[n] = structs.replace(decisions[n], forecast=early)
     survey = survey_of(decisions)
     assert survey.axes.names == ("fused", "ewma", "random_walk")

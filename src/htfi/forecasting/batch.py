@@ -16,7 +16,7 @@ _Records = tuple[
     list[list[bool]],
     list[Quantiles],
     list[list[list[list[int]]]],
-    list[list[list[float]]],
+    list[list[list[list[float]]]],
     list[list[float]],
 ]
 _Scales = tuple[list[float], list[float], list[list[float]], list[list[list[float]]]]
@@ -42,7 +42,7 @@ class ForecastBatch:
     """The newest forecast of n series. Rows that are not `ready` hold no forecast.
 
     Shapes: ready [n]; quantiles [n, H, Q]; experts [n, K, H, Q], NaN for an expert without a forecast yet;
-    weights [n, K, H]; calibration [n, H]; usual_sigma [n], as in `Scale`.
+    weights [n, K, H, Z]; calibration [n, H]; usual_sigma [n], as in `Scale`.
     """
 
     names: tuple[str, ...]  # the experts, sorted

@@ -6,21 +6,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.domain.decision import Regime, series_id
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Bar
 from htfi.forecasting.batch import BAND_SIGMAS, ForecastBatch
 from htfi.forecasting.calibration import Calibration
 from htfi.forecasting.columns import Columns
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.fusion import CrpsLearning, mix, on_grid
+from htfi.forecasting.fusion import ZONES, CrpsLearning, mix, on_grid
 from htfi.forecasting.panel import BarBatch, Panel, as_rows
 from htfi.forecasting.ports import Expert
 from htfi.forecasting.scoreboard import Scoreboard, ScoreRow
 
 Array = NDArray[np.float64]
 
-VERSION = "1"
+VERSION = "2"
 FUSED = "fused"
+# Where weights and calibration differ. A shock is stress that has just begun: too few to learn from alone.
+_REGIMES = {Regime.CALM: 0, Regime.NORMAL: 1, Regime.STRESSED: 2, Regime.SHOCK: 2}
+_NUM_REGIMES = 3
 
 
 class Forecaster:
@@ -34,16 +38,16 @@ class Forecaster:
         self._experts = sorted(experts, key=lambda expert: expert.name)
         self._names = tuple(expert.name for expert in self._experts)
         self._horizons = np.array(config.horizons)
-        self._median = config.levels.index(0.5)
         self._low, self._high = config.levels.index(0.05), config.levels.index(0.95)
         k, h, q = len(names), len(config.horizons), len(config.levels)
         self._panel = Panel(config.horizons, config.session_gap_bars)
-        self._learning = CrpsLearning(config.levels, k, h, config.weight_half_life_bars)
+        self._learning = CrpsLearning(config.levels, k, h, _NUM_REGIMES, config.weight_half_life_bars)
         self._calibration = Calibration(config)
         self._scoreboard = Scoreboard((FUSED, *self._names), config.horizons, config.levels)
         self._newest = Columns()
         self._newest.declare("experts", np.full((k, h, q), np.nan))
-        self._newest.declare("weights", np.zeros((k, h)))
+        self._newest.declare("weights", np.zeros((k, h, len(ZONES))))
+        self._newest.declare("regime", _REGIMES[Regime.NORMAL], np.int64)
         self._newest.declare("calibration", np.ones(h))
         self._newest.declare("fused", np.full((h, q), np.nan))
         self._newest.declare("usual_sigma", 0.0)
@@ -52,6 +56,7 @@ class Forecaster:
         # Ring buffers of what waits for its outcome, fused first; single precision suffices to score it.
         self._unlearnt: BarBatch | None = None
         self._pending = Columns()
+        self._pending.declare("regime", np.zeros(config.horizons[-1]), np.int64)
         for horizon in config.horizons:
             self._pending.declare(str(horizon), np.full((horizon, k + 1, q), np.nan), np.float32)
 
@@ -60,9 +65,10 @@ class Forecaster:
         """Name and version of every part that shapes a forecast, for the record."""
         return {FUSED: VERSION} | {expert.name: expert.version for expert in self._experts}
 
-    def observe(self, bars: Sequence[Bar]) -> None:
+    def observe(self, bars: Sequence[Bar], regimes: Sequence[Regime] | None = None) -> None:
         """Take in bars closing at one instant, each series at most once, and forecast anew for each.
 
+        `regimes` are the market's, one for each bar; normal where they are not given.
         What these bars teach waits for `learn`, so that the answer does not; the next bars call it if nobody did.
         """
         self.learn()
@@ -72,10 +78,17 @@ class Forecaster:
             self._grow(len(self._panel))
         if batch is None:
             return
+        if regimes is not None:
+            self._enter_regimes(bars, regimes)
         for expert in self._experts:
             expert.update(batch)
         self._renew(batch)
         self._unlearnt = batch
+
+    def _enter_regimes(self, bars: Sequence[Bar], regimes: Sequence[Regime]) -> None:
+        rows = self._panel.rows_of([series_id(bar.symbol, bar.interval) for bar in bars])
+        places = np.array([_REGIMES[regime] for regime in regimes], np.int64)
+        self._newest["regime"][rows[rows >= 0]] = places[rows >= 0]
 
     def learn(self) -> None:
         """Score the forecasts that matured with the last bars; let weights, calibration and experts learn."""
@@ -99,7 +112,9 @@ class Forecaster:
             return
         outcome = np.where(np.isfinite(batch.outcomes), batch.outcomes, 0.0)
         self._calibration.learn(batch.rows, waited[:, 0], outcome, known[:, 0])
-        self._learning.learn(batch.rows, waited[:, 1:], waited[:, 0], outcome, known[:, 0])
+        slots = (batch.age[:, None] - self._horizons) % self._horizons[-1]
+        regimes = self._pending["regime"][batch.index[:, None], slots]  # [n, H], when it was forecast
+        self._learning.learn(batch.index, waited[:, 1:], waited[:, 0], outcome, known[:, 0], regimes)
         self._scoreboard.add(waited, outcome, np.logical_and.reduce(known, axis=1))
 
     def _renew(self, batch: BarBatch) -> None:
@@ -109,9 +124,11 @@ class Forecaster:
             np.stack([expert.quantiles(rows) for expert in self._experts], axis=1)
         )  # [n, K, H, Q]
         ready: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(experts), axis=(2, 3))  # [n, K]
-        weights = self._learning.weights(rows, ready)
+        weights = self._learning.weights(batch.index, ready, newest["regime"][batch.index])
         calibration = self._calibration.stretch(rows)
-        fused = mix(np.where(ready[:, :, None, None], experts, 0.0), weights, calibration, self._median)
+        fused = mix(
+            np.where(ready[:, :, None, None], experts, 0.0), weights, calibration, self._config.levels
+        )
         fused[~np.logical_or.reduce(ready, axis=1)] = np.nan
         newest["experts"][rows], newest["weights"][rows] = experts, weights
         newest["calibration"][rows], newest["fused"][rows] = calibration, fused
@@ -122,6 +139,8 @@ class Forecaster:
         said = np.concatenate([fused[:, None], self._newest["experts"][batch.rows]], axis=1)
         for j, horizon in enumerate(self._config.horizons):
             self._pending[str(horizon)][batch.index, batch.age % horizon] = said[:, :, j]
+        slots = batch.age % self._horizons[-1]
+        self._pending["regime"][batch.index, slots] = self._newest["regime"][batch.index]
         self._remember_usual(batch, fused)
 
     def _remember_usual(self, batch: BarBatch, fused: Array) -> None:

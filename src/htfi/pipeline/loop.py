@@ -163,7 +163,9 @@ class Loop:
         rooms = self.rooms
         for bar in moment.bars:
             rooms.market.close_bar(bar)
-        rooms.forecaster.observe(moment.bars)
+        rooms.forecaster.observe(
+            moment.bars, [rooms.market.regime(bar.symbol, bar.interval) for bar in moment.bars]
+        )
         batch = rooms.forecaster.forecast([series_id(bar.symbol, bar.interval) for bar in moment.bars])
         ready = [place for place, is_ready in enumerate(batch.ready) if is_ready]
         if not ready:
