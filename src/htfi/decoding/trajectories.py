@@ -1,0 +1,168 @@
+"""How scaled returns may go on after many prefixes at once: exact laws of the next bar, and paths drawn side by side.
+
+Wiring introduces it to forecasting, which knows it as a path sampler. Unlike `paths.sample`, which draws many futures
+of one prefix with the fewest passes, this reads many short prefixes in one batch.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.decoding.kv import HIDDEN
+from htfi.decoding.ports import Floats, Ids, Network
+from htfi.decoding.vocabulary import Vocabulary
+from htfi.domain import exact
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.writing import Mark, Sigmas, Text
+
+Doubles = NDArray[np.float64]
+
+MOST_CONTEXT = 32  # returns put to the model, as it was taught
+_NAMELESS = " X"  # prices alone: no name that could say anything
+_MOST_ROWS = 128  # of one pass: more would leave the processor's near memory
+
+
+class Trajectories:
+    """The price tokens of one network as laws of z = r / σ over its bins. Keeps nothing between calls.
+
+    C bins, rising: bin i lies between edges[i − 1] and edges[i] and stands for centres[i].
+    """
+
+    def __init__(
+        self, network: Network, vocabulary: Vocabulary, version: str, temperature: float = 1.0
+    ) -> None:
+        """Raises: InvalidInput for a vocabulary without price tokens, or a temperature out of range."""
+        if vocabulary.bins is None:
+            raise InvalidInput("this model's vocabulary has no price tokens, so it draws no paths")
+        if not 0.1 <= temperature <= 10.0:
+            raise InvalidInput(f"temperature {temperature} of paths: take a number between 0.1 and 10")
+        self.version = version
+        self.edges: Doubles = vocabulary.bins.edges
+        self.centres: Doubles = vocabulary.bins.centres
+        self._network = network
+        self._vocabulary = vocabulary
+        self._ids: Ids = vocabulary.price_ids
+        self._temperature = temperature
+        self._path = vocabulary.mark("path")
+
+    def prefix(self, context: Sequence[float]) -> tuple[int, ...]:
+        """Token ids that put prices alone: the last returns in units of volatility, oldest first."""
+        head = (Mark("s"), Mark("news"), Mark("/news"), Mark("asset"), Text(_NAMELESS), Mark("ages"))
+        values = tuple(float(z) for z in context[-MOST_CONTEXT:])
+        return (*self._vocabulary.encode((*head, Mark("prices"), Sigmas(values))), self._path)
+
+    def after(self, tokens: Sequence[int]) -> tuple[int, ...]:
+        """Token ids of a question and its answer, as a record keeps them, ready for a path."""
+        return (*tokens, self._path)
+
+    def laws(self, prefixes: Sequence[Sequence[int]]) -> Doubles:
+        """Chances of the next bar's bins, summing to 1: [n, C].
+
+        Raises: InvalidInput for a prefix too long; DependencyUnavailable where the network fails.
+        """
+        if not prefixes:
+            return np.zeros((0, len(self.centres)))
+        read = [self._read(prefixes[at : at + _MOST_ROWS], 0) for at in range(0, len(prefixes), _MOST_ROWS)]
+        return np.concatenate([part.law for part in read])
+
+    def paths(
+        self, prefixes: Sequence[Sequence[int]], horizons: Sequence[int], num_paths: int, seed: int
+    ) -> tuple[Doubles, Doubles]:
+        """N paths after each of n prefixes: bins' centres z [n, N, H − 1], H the longest of K horizons ≥ 1, and the
+        law of each path's bar h given the h − 1 before it, [n, N, K, C].
+
+        The same dice serve every prefix: at each step the N uniform numbers lie one in each of N even strata, so that
+        few paths suffice and equal prefixes have equal paths, whatever stands beside them.
+        Raises: InvalidInput, DependencyUnavailable.
+        """
+        longest = max(horizons)
+        dice = _dice(seed, num_paths, longest - 1)
+        z = np.empty((len(prefixes), num_paths, longest - 1))
+        laws = np.empty((len(prefixes), num_paths, len(horizons), len(self.centres)))
+        step = max(_MOST_ROWS // num_paths, 1)
+        for at in range(0, len(prefixes), step):
+            part = slice(at, at + step)
+            self._draw(prefixes[part], tuple(horizons), dice, z[part], laws[part])
+        return z, laws
+
+    def _draw(
+        self, prefixes: Sequence[Sequence[int]], horizons: tuple[int, ...], dice: Doubles, z: Doubles,
+        laws: Doubles,
+    ) -> None:  # fmt: skip
+        """Fill z [n, N, H − 1] and laws [n, N, K, C]."""
+        num_paths, num_steps = dice.shape
+        read = self._read(prefixes, num_steps)
+        law = np.repeat(read.law, num_paths, axis=0)  # [n·N, C]
+        keys, values = (np.repeat(held, num_paths, axis=1) for held in (read.keys, read.values))
+        lengths = np.repeat(read.lengths, num_paths)
+        rows = np.arange(len(lengths))
+        mask = np.full((len(rows), 1, keys.shape[3] + 1), HIDDEN, np.float32)
+        mask[:, 0, :-1][np.arange(keys.shape[3]) < lengths[:, None]] = 0.0
+        mask[:, 0, -1] = 0.0
+        uniform = np.tile(dice, (len(prefixes), 1))
+        by_row = z.reshape(len(rows), num_steps)
+        by_law = laws.reshape(len(rows), len(horizons), -1)
+        for step in range(num_steps + 1):
+            for place, horizon in enumerate(horizons):
+                if horizon == step + 1:
+                    by_law[:, place] = law
+            if step == num_steps:
+                break
+            reached = np.cumsum(law, axis=1)
+            bins = np.minimum((reached < uniform[:, step, None]).sum(axis=1), law.shape[1] - 1)
+            by_row[:, step] = self.centres[bins]
+            out = self._network.forward(self._ids[bins][:, None], lengths[:, None], mask, keys, values)
+            keys[:, rows, :, lengths] = out.keys[:, :, :, 0].transpose(1, 0, 2, 3)
+            values[:, rows, :, lengths] = out.values[:, :, :, 0].transpose(1, 0, 2, 3)
+            mask[rows, 0, lengths] = 0.0
+            lengths = lengths + 1
+            law = self._law(out.logits[:, 0])
+
+    def _read(self, prefixes: Sequence[Sequence[int]], num_more: int) -> "_Read":
+        shape = self._network.shape
+        lengths: Ids = np.array([len(prefix) for prefix in prefixes], np.int64)
+        longest = int(lengths.max())
+        if longest + num_more > shape.max_positions:
+            raise InvalidInput(
+                f"a prefix of {longest} tokens and {num_more} bars; the model reads {shape.max_positions}"
+            )
+        ids = np.zeros((len(prefixes), longest), np.int64)
+        for row, prefix in zip(ids, prefixes, strict=True):
+            row[: len(prefix)] = prefix
+        positions = np.broadcast_to(np.arange(longest), ids.shape).copy()
+        causal = np.triu(np.full((longest, longest), HIDDEN, np.float32), 1)
+        mask = np.broadcast_to(causal, (len(ids), longest, longest)).copy()
+        sizes = (shape.num_layers, len(ids), shape.num_kv_heads)
+        nothing = np.empty((*sizes, 0, shape.head_dim), np.float32)
+        out = self._network.forward(ids, positions, mask, nothing, nothing)
+        held = [np.zeros((*sizes, longest + num_more, shape.head_dim), np.float32) for _ in range(2)]
+        for to, found in zip(held, (out.keys, out.values), strict=True):
+            to[:, :, :, :longest] = found
+        law = self._law(out.logits[np.arange(len(ids)), lengths - 1])
+        return _Read(law, held[0], held[1], lengths)
+
+    def _law(self, logits: Floats) -> Doubles:
+        """Chances [n, C] of the bins, from logits [n, V]."""
+        scores = logits[:, self._ids].astype(np.float64) / self._temperature
+        if not np.isfinite(scores).all():
+            raise DependencyUnavailable("the network gave a logit that is not a finite number")
+        chances = exact.exp(scores - scores.max(axis=1, keepdims=True))
+        return chances / np.cumsum(chances, axis=1)[:, -1:]  # one after the other: the same bits everywhere
+
+
+class _Read(NamedTuple):
+    """Prefixes that were read: the law after each [n, C], keys and values [L, n, G, S, D], lengths [n]."""
+
+    law: Doubles
+    keys: Floats
+    values: Floats
+    lengths: Ids
+
+
+def _dice(seed: int, num_paths: int, num_steps: int) -> Doubles:
+    """Uniform numbers [N, H]: at each step one in each of N even strata, in an order of its own."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    order = np.argsort(rng.random((num_steps, num_paths)), axis=1, kind="stable")
+    return ((order + rng.random((num_steps, num_paths))) / num_paths).T
