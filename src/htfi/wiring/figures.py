@@ -1,13 +1,18 @@
 """How every bench and evaluation reports: a table for people, and the same figures as JSON for machines."""
 
 import json
+import math
 import platform
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
+import msgspec
+import numpy as np
+
+from htfi.domain.errors import DependencyUnavailable
 
 Row = Mapping[str, Any]
 WIDTH = 150  # columns of a table that goes to a file
@@ -22,8 +27,15 @@ def report(
     json_file: Path | None,
     kind: str = "bench",
     notes: Sequence[str] = (),
+    title: str = "",
+    lead: str = "",
+    cards: Sequence[msgspec.Struct] = (),
+    charts: Sequence[msgspec.Struct] = (),
 ) -> None:
-    """Print `rows` of `htfi KIND NAME` as a table, `notes` and `metrics` beneath it; all go to `json_file` if given."""
+    """Print `rows` of `htfi KIND NAME` as a table, `notes` and `metrics` beneath it; all go to `json_file` if given.
+
+    There too, for pages: a title, a lead sentence, the figures to show large and the charts.
+    """
     from rich.console import Console
     from rich.table import Table
 
@@ -44,23 +56,49 @@ def report(
     if json_file is not None:
         body = {
             "name": name,
-            "commit": _commit(),
-            "device": _device(),
+            "commit": commit(),
+            "device": device(),
             "seed": seed,
             "metrics": dict(metrics),
             "rows": [dict(row) for row in rows],
-            **({"notes": list(notes)} if notes else {}),
+            **{key: told for key, told in (("notes", list(notes)), ("title", title), ("lead", lead)) if told},
+            **({"cards": msgspec.to_builtins(list(cards))} if cards else {}),
+            **({"charts": msgspec.to_builtins(list(charts), enc_hook=_builtin)} if charts else {}),
         }
-        json_file.parent.mkdir(parents=True, exist_ok=True)
-        json_file.write_text(json.dumps(body, indent=2) + "\n")
+        try:
+            json_file.parent.mkdir(parents=True, exist_ok=True)
+            json_file.write_text(
+                json.dumps(_finite(body), indent=2, allow_nan=False) + "\n", encoding="utf-8"
+            )
+        except OSError as error:
+            raise DependencyUnavailable(f"{json_file}: cannot be written: {error.strerror}") from error
         click.echo(f"figures written to {json_file}", err=True)
+
+
+def _builtin(told: Any) -> Any:
+    """numpy's numbers and arrays as Python's."""
+    if isinstance(told, np.generic | np.ndarray):
+        return cast(Any, told.tolist())
+    raise TypeError(f"{type(told).__name__} cannot be written as JSON")
+
+
+def _finite(told: Any) -> Any:
+    """JSON knows no NaN: null in its place; nor numpy's numbers."""
+    if isinstance(told, np.generic | np.ndarray):
+        told = _builtin(told)
+    if isinstance(told, dict):
+        return {key: _finite(value) for key, value in cast(dict[str, Any], told).items()}
+    if isinstance(told, list | tuple):
+        return [_finite(value) for value in cast(list[Any], told)]
+    return None if isinstance(told, float) and not math.isfinite(told) else told
 
 
 def _shown(value: object) -> str:
     return f"{value:,.4g}" if isinstance(value, float) else str(value)
 
 
-def _commit() -> str:
+def commit() -> str:
+    """Of the project that runs here; "unknown" outside a checkout."""
     try:
         done = subprocess.run(
             ["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True, timeout=10
@@ -70,7 +108,8 @@ def _commit() -> str:
     return done.stdout.strip()
 
 
-def _device() -> str:
+def device() -> str:
+    """The processor, system and Python that the figures were measured on."""
     model = platform.processor() or platform.machine()
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():

@@ -1,6 +1,8 @@
 """What a page of an evaluation can draw, as plain values: evaluations fill them, `gallery` draws them as SVG.
 
 They travel in the JSON that `--json` writes, so that one page can show several evaluations: `htfi eval report`.
+Units: "%" shows shares 0–1 as percent and "×" a factor; any other text stands after the number.
+NaN and infinities count as gaps.
 """
 
 import msgspec
@@ -10,8 +12,8 @@ class Band(msgspec.Struct, frozen=True):
     """A central interval over time: `share` 0–1 of it, its ends beside the chart's times."""
 
     share: float
-    low: list[float]
-    high: list[float]
+    low: list[float | None]  # None: a gap
+    high: list[float | None]
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -23,8 +25,13 @@ class Span(msgspec.Struct, frozen=True):
 
 
 class Curve(msgspec.Struct, frozen=True):
+    """`x` where a curve has places of its own, such as a ROC; `counts` make dots with areas, `quiet` draws it grey."""
+
     name: str
     values: list[float | None]  # None: a gap
+    x: list[float] = []
+    counts: list[float] = []
+    quiet: bool = False
 
 
 class Fan(msgspec.Struct, frozen=True, tag="fan"):
@@ -49,6 +56,8 @@ class Lines(msgspec.Struct, frozen=True, tag="lines"):
     stacked: bool = False
     level: float | None = None
     spans: list[Span] = []
+    marks: list[str] = []  # ISO dates to mark at the foot, such as alerts
+    mark_label: str = ""
 
 
 class Curves(msgspec.Struct, frozen=True, tag="curves"):
@@ -64,12 +73,19 @@ class Curves(msgspec.Struct, frozen=True, tag="curves"):
 
 
 class Histogram(msgspec.Struct, frozen=True, tag="histogram"):
-    """Shares of n bins over 0–1, such as PIT; even is right where `even`."""
+    """Shares of n equal bins over low–high, such as PIT over 0–1; even is right where `even`.
+
+    `num` independent values: the 95% band that even shares would keep to is drawn.
+    """
 
     title: str
     note: str
     shares: list[float]
     even: bool = True
+    low: float = 0.0
+    high: float = 1.0
+    x_label: str = ""
+    num: int = 0
 
 
 class Bars(msgspec.Struct, frozen=True, tag="bars"):
@@ -78,11 +94,44 @@ class Bars(msgspec.Struct, frozen=True, tag="bars"):
     title: str
     note: str
     names: list[str]
-    values: list[float]
-    lows: list[float] = []
-    highs: list[float] = []
+    values: list[float | None]
+    lows: list[float | None] = []
+    highs: list[float | None] = []
     zero: float = 0.0
     unit: str = ""
 
 
-Chart = Fan | Lines | Curves | Histogram | Bars
+class Dots(msgspec.Struct, frozen=True):
+    """One reader's values by the chart's names, with intervals where known."""
+
+    name: str
+    values: list[float | None]
+    lows: list[float | None] = []
+    highs: list[float | None] = []
+
+
+class DotRows(msgspec.Struct, frozen=True, tag="dots"):
+    """Several readers side by side for each name, such as CRPS ratios by regime; `best` marks a ceiling a name."""
+
+    title: str
+    note: str
+    names: list[str]
+    groups: list[Dots]
+    zero: float | None = None  # where a line stands across
+    best: list[float | None] = []
+    unit: str = ""
+
+
+class Heat(msgspec.Struct, frozen=True, tag="heat"):
+    """A table as colours: `values` [rows][columns]; below and above `centre` differ in hue."""
+
+    title: str
+    note: str
+    rows: list[str]
+    columns: list[str]
+    values: list[list[float | None]]
+    centre: float = 0.0
+    unit: str = ""
+
+
+Chart = Fan | Lines | Curves | Histogram | Bars | DotRows | Heat

@@ -1,0 +1,191 @@
+"""An evaluation as one value, and the page that shows it; every `htfi eval` command ends in `tell`.
+
+`htfi eval report` reads the JSON back and puts several on one page. Draws by `gallery_charts`, inline SVG and HTML in
+one file that loads nothing; a little script only adds a readout under the pointer.
+"""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from htfi.apps.eval.chart import Chart
+from htfi.apps.eval.gallery_charts import chart_html
+from htfi.apps.eval.gallery_frame import number
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.wiring import figures
+
+LONG_TABLE = 40  # rows above which a table opens only on request
+
+
+class Card(msgspec.Struct, frozen=True):
+    """A figure to show large: "0.981", "of EWMA's CRPS"; `good` colours it where there is a goal."""
+
+    value: str
+    label: str
+    good: bool | None = None
+
+
+class Evaluation(msgspec.Struct, kw_only=True):
+    """What one `htfi eval NAME` found. `lead` is one sentence that says what it means."""
+
+    name: str
+    title: str = ""
+    lead: str = ""
+    metrics: dict[str, float | None]
+    cards: list[Card] = []
+    charts: list[Chart] = []
+    rows: list[dict[str, Any]] = []
+    notes: list[str] = []
+    seed: int = 0
+    commit: str = ""
+    device: str = ""
+
+
+def tell(evaluation: Evaluation, *, json_file: Path | None, html_file: Path | None) -> None:
+    """The table for people, and the files asked for. Raises DependencyUnavailable where one cannot be written."""
+    figures.report(
+        evaluation.name,
+        {key: value for key, value in evaluation.metrics.items() if value is not None},
+        evaluation.rows,
+        seed=evaluation.seed,
+        json_file=json_file,
+        kind="eval",
+        notes=evaluation.notes,
+        title=evaluation.title,
+        lead=evaluation.lead,
+        cards=evaluation.cards,
+        charts=evaluation.charts,
+    )
+    if html_file is not None:
+        write_page(html_file, evaluation)
+
+
+def read_evaluation(file: Path) -> Evaluation | None:
+    """What a command wrote with --json; None where that is a bench and draws nothing. Raises InvalidInput."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Evaluation)
+    except OSError as error:
+        raise InvalidInput(f"{file}: cannot be read: {error.strerror}") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{file}: is not the JSON of an evaluation: {error}") from error
+
+
+def write_page(file: Path, evaluation: Evaluation) -> None:
+    """Raises DependencyUnavailable where `file` cannot be written."""
+    heading = evaluation.title or f"HTFI eval {evaluation.name}"
+    _write(file, heading, _head(evaluation, 1) + _body(evaluation))
+
+
+def write_gallery(file: Path, evaluations: Sequence[Evaluation], notes: Sequence[str] = ()) -> None:
+    """All on one page: contents, all figures, then each. Raises DependencyUnavailable."""
+    links = "".join(
+        f'<li><a href="#{_anchor(one)}">{escape(one.title or one.name)}</a><span>{escape(one.lead)}</span></li>'
+        for one in evaluations
+    )
+    told = "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
+    parts = [
+        "<h1>What the forecasts are worth</h1>",
+        f'<ol class="contents">{links}</ol>{told}',
+        "<h2>All figures</h2>",
+        _all_figures(evaluations),
+    ]
+    parts += [f'<section id="{_anchor(one)}">{_head(one, 2)}{_body(one)}</section>' for one in evaluations]
+    _write(file, "HTFI evaluations", "".join(parts))
+
+
+def _anchor(evaluation: Evaluation) -> str:
+    return "eval-" + "".join(c if c.isalnum() else "-" for c in evaluation.name)
+
+
+def _head(evaluation: Evaluation, level: int) -> str:
+    title = escape(evaluation.title or evaluation.name)
+    command = f"<span>htfi eval {escape(evaluation.name)}</span>" if evaluation.title else ""
+    lead = f'<p class="lead">{escape(evaluation.lead)}</p>' if evaluation.lead else ""
+    return f"<h{level}>{title}{command}</h{level}>{lead}"
+
+
+def _body(evaluation: Evaluation) -> str:
+    cards = evaluation.cards or [
+        Card(number(value), name.replace("_", " ")) for name, value in evaluation.metrics.items()
+    ]
+    shown = "".join(
+        f'<div class="{_goodness(card)}"><b>{escape(card.value)}</b><span>{escape(card.label)}</span></div>'
+        for card in cards
+    )
+    charts = "".join(chart_html(chart) for chart in evaluation.charts)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in evaluation.notes)
+    origin = " · ".join(
+        escape(told)
+        for told in (
+            f"commit {evaluation.commit or figures.commit()}",
+            evaluation.device or figures.device(),
+            f"seed {evaluation.seed}",
+        )
+    )
+    return (
+        (f'<div class="figures">{shown}</div>' if shown else "")
+        + (f'<div class="charts">{charts}</div>' if charts else "")
+        + (f'<ul class="notes">{notes}</ul>' if notes else "")
+        + _table(evaluation.rows)
+        + f'<p class="origin">{origin}</p>'
+    )
+
+
+def _goodness(card: Card) -> str:
+    return "" if card.good is None else "good" if card.good else "short"
+
+
+def _all_figures(evaluations: Sequence[Evaluation]) -> str:
+    blocks: list[str] = []
+    for one in evaluations:
+        rows = "".join(
+            f"<tr><th>{escape(name)}</th><td>{number(value)}</td></tr>" for name, value in one.metrics.items()
+        )
+        if rows:
+            head = f'<caption><a href="#{_anchor(one)}">{escape(one.name)}</a></caption>'
+            blocks.append(f"<table>{head}{rows}</table>")
+    return f'<div class="all-figures">{"".join(blocks)}</div>'
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> str:
+    if not rows:
+        return ""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(_cell(row.get(column)))}</td>" for column in columns) + "</tr>"
+        for row in rows
+    )
+    table = f'<div class="scroll"><table class="data"><tr>{head}</tr>{body}</table></div>'
+    if len(rows) <= LONG_TABLE:
+        return table
+    return f"<details><summary>the table: {len(rows):,} rows</summary>{table}</details>"
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def _write(file: Path, title: str, body: str) -> None:
+    folder = files("htfi.apps.eval")
+    pieces = {
+        "title": escape(title),
+        "style": folder.joinpath("gallery.css").read_text(encoding="utf-8"),
+        "script": folder.joinpath("gallery.js").read_text(encoding="utf-8"),
+        "body": body,
+    }
+    parts = folder.joinpath("gallery.html").read_text(encoding="utf-8").split("@@")
+    page = "".join(pieces[part] if place % 2 else part for place, part in enumerate(parts))
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise DependencyUnavailable(f"{file}: cannot be written: {error.strerror}") from error
+    click.echo(f"page written to {file}", err=True)
