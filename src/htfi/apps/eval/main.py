@@ -2,7 +2,7 @@
 
 import click
 
-from htfi.apps.eval import mini
+from htfi.apps.eval import mini, returns
 
 
 @click.group("eval")
@@ -13,7 +13,9 @@ def command() -> None:
     Examples:
       htfi eval mini                          the shipped pair on simulated weeks it never saw
       htfi eval mini --html build/mini.html   and a page of it
+      htfi eval returns                       forecasts of returns beside peers, on real data
     """
 
 
 command.add_command(mini.command)
+command.add_command(returns.command)

@@ -53,28 +53,24 @@ class Prices:
     notes: tuple[str, ...] = ()
 
     def bars(self, t: int) -> list[Bar]:
-        """The bars that close at instant t. A field that is absent takes the close."""
+        """The bars that close at instant t. An absent field takes the close; high and low span the rest."""
         end_ns, available_ns = int(self.ends_ns[t]), int(self.available_ns[t])
         start_ns = end_ns - _length_ns(self.interval)
         close = self.close[t]
         there = np.flatnonzero(np.isfinite(close))
         opens, highs, lows = (
-            np.where(np.isfinite(field[t]), field[t], close)[there].tolist()
+            np.where(np.isfinite(field[t]), field[t], close)[there]
             for field in (self.open, self.high, self.low)
         )
+        closes = close[there]
+        highs = np.maximum(highs, np.maximum(opens, closes))
+        lows = np.minimum(lows, np.minimum(opens, closes))
+        columns = [opens.tolist(), highs.tolist(), lows.tolist(), closes.tolist()]
+        names = [self.symbols[place] for place in there.tolist()]
+        name, row, interval = self.name, t + 1, self.interval
         return [
-            Bar(
-                available_ns,
-                end_ns,
-                self.name,
-                t + 1,
-                self.symbols[n],
-                self.interval,
-                start_ns,
-                end_ns,
-                *ohlc,
-            )
-            for n, *ohlc in zip(there.tolist(), opens, highs, lows, close[there].tolist(), strict=True)
+            Bar(available_ns, end_ns, name, row, symbol, interval, start_ns, end_ns, first, high, low, last)
+            for symbol, first, high, low, last in zip(names, *columns, strict=True)
         ]
 
     def cut(
