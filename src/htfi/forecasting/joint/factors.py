@@ -25,7 +25,8 @@ _DIAGONAL_SERIES = 400  # beyond so many the diagonal hardly matters
 class FactorModel:
     """Scores z = B·f + e with independent standard normal factors: correlation B·Bᵀ + diag(specific).
 
-    Shapes: loadings [n, K], specific [n], the variance that is a series' own. Each series has variance 1.
+    Shapes: loadings [n, K], the strongest factor first, each with the sign that most series follow; specific [n],
+    the variance that is a series' own. Each series has variance 1.
     """
 
     loadings: Array
@@ -125,7 +126,7 @@ def _principal_axes(scores: Array, model: FactorModel) -> FactorModel:
     for _ in range(_DIAGONAL_ROUNDS):
         np.fill_diagonal(correlation, (model.loadings**2).sum(axis=1))
         values, vectors = np.linalg.eigh(correlation)
-        model = _bounded(vectors[:, -k:] * np.sqrt(np.maximum(values[-k:], 0.0)))
+        model = _bounded(vectors[:, : -k - 1 : -1] * np.sqrt(np.maximum(values[: -k - 1 : -1], 0.0)))
     return model
 
 
@@ -138,6 +139,7 @@ def _shrink(model: FactorModel, num_seen: NDArray[np.intp]) -> FactorModel:
 
 def _bounded(loadings: Array) -> FactorModel:
     explained = (loadings**2).sum(axis=1)
+    loadings = loadings * np.where(loadings.sum(axis=0) < 0.0, -1.0, 1.0)
     scale = np.sqrt(np.minimum(1.0, _LARGEST_SHARE / np.maximum(explained, 1e-300)))
     loadings = loadings * scale[:, None]
     return FactorModel(loadings, 1.0 - (loadings**2).sum(axis=1))
