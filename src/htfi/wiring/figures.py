@@ -56,6 +56,7 @@ def report(
     if json_file is not None:
         body = {
             "name": name,
+            "kind": kind,
             "commit": commit(),
             "device": device(),
             "seed": seed,

@@ -44,6 +44,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     seed: int = 0
     commit: str = ""
     device: str = ""
+    kind: str = "eval"  # or "bench"
 
 
 def tell(evaluation: Evaluation, *, json_file: Path | None, html_file: Path | None) -> None:
@@ -65,8 +66,8 @@ def tell(evaluation: Evaluation, *, json_file: Path | None, html_file: Path | No
         write_page(html_file, evaluation)
 
 
-def read_evaluation(file: Path) -> Evaluation | None:
-    """What a command wrote with --json; None where that is a bench and draws nothing. Raises InvalidInput."""
+def read_evaluation(file: Path) -> Evaluation:
+    """What a command wrote with --json. Raises InvalidInput."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=Evaluation)
     except OSError as error:

@@ -24,6 +24,7 @@ from htfi.apps.eval.gallery_rows import bar_rows, dot_rows, heat_table
 
 NUM_COLOURS = 8
 MOST_POINTS = 1_600  # of a curve: finer than a screen's pixels
+FEW_POINTS = 25  # up to which each has a dot
 _MOST_RADIUS_PX = 11.0
 
 
@@ -47,7 +48,7 @@ def chart_html(chart: Chart) -> str:
         case _:
             assert_never(chart)
     note = f'<p class="note">{escape(chart.note)}</p>' if chart.note else ""
-    told = f'<p class="legend">{legend}</p>' if legend else ""
+    told = f'<p class="legend">{legend}</p>' if legend and body else ""
     plot = body or '<p class="empty">nothing to draw: no value is known</p>'
     style = "chart wide" if wide else "chart"
     return f'<figure class="{style}"><h3>{escape(chart.title)}</h3>{note}{told}{plot}</figure>'
@@ -123,6 +124,11 @@ def _lines(chart: Lines) -> str:
             plot.shapes.append(f'<path class="{colour}" d="{_dense(x, y, full, curve.values)}"/>')
         else:
             plot.shapes.append(f'<path class="{colour}" d="{_path(x, y, at, values)}"/>')
+            plot.shapes += [
+                _dot(x(place), y(value), 6.0, colour, "")
+                for place, value in zip(at, values, strict=False)
+                if value is not None and len(at) <= FEW_POINTS
+            ]
         plot.readout["curves"].append([curve.name, [number(value, unit) for value in values]])
     if chart.level is not None and not chart.stacked:
         plot.shapes.append(f'<path class="level" d="M0 {y(chart.level):.1f}H1000"/>')
@@ -169,9 +175,13 @@ def _curves(chart: Curves) -> str:
     if not xs:
         return ""
     if chart.diagonal:
-        both = (min(*xs, *ys), max(*xs, *ys))
-        unit_square = both[0] >= -1e-9 and both[1] <= 1 + 1e-9 and both[1] > 0.5
-        (low_x, high_x) = (low_y, high_y) = (0.0, 1.0) if unit_square else spread(both)
+        least, most = min(*xs, *ys), max(*xs, *ys)
+        low, high = spread((least, most))
+        if 0 <= least <= 0.4 * most:
+            low = 0.0
+        if 0.5 < most <= 1 + 1e-9:
+            high = 1.0
+        (low_x, high_x) = (low_y, high_y) = low, high
     else:
         (low_x, high_x), (low_y, high_y) = spread(xs, 0.02), spread(ys, 0.06)
         if min(xs) >= 0 and 0.5 < max(xs) <= 1 + 1e-9:
@@ -194,11 +204,11 @@ def _curves(chart: Curves) -> str:
         counts = curve.counts if len(curve.counts) == len(curve.values) else []
         if counts:
             _, counts = _pairs(curve.values, counts)
-        elif len(at) > 25:
+        elif len(at) > FEW_POINTS:
             continue
         most = max(counts, default=1.0) or 1.0
         for one, (across, value) in enumerate(zip(at, values, strict=True)):
-            width = 2 * max(_MOST_RADIUS_PX * math.sqrt(max(counts[one], 0) / most), 2.0) if counts else 7.0
+            width = 2 * max(_MOST_RADIUS_PX * math.sqrt(max(counts[one], 0) / most), 3.0) if counts else 7.0
             of = f" of {counts[one]:,.0f}" if counts else ""
             told = f"{curve.name}: {number(across)} → {number(value)}{of}"
             plot.shapes.append(_dot(x(across), y(value), width, f"{colour} soft", told))
@@ -298,7 +308,7 @@ def _colour(place: int, curve: Curve) -> str:
 
 def _time_axis(times: Sequence[str]) -> tuple[Scale, list[float], list[Tick]]:
     at, is_date = places(times)
-    low, high = (min(at), max(at)) if len(at) > 1 else (at[0] - 1, at[0] + 1)
+    low, high = (min(at), max(at)) if len(at) > 1 else (at[0] - 15, at[0] + 15)
     if high <= low:
         low, high = low - 1, high + 1
     if is_date:

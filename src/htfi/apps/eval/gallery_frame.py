@@ -37,6 +37,7 @@ class Scale:
 class Tick:
     at: float
     label: str
+    minor: bool = False  # left out where there is little room
 
 
 @dataclass(slots=True)
@@ -66,9 +67,9 @@ class Plot:
             for tick in self.y_ticks
         ]
         words += [
-            f'<span class="x{" odd" if place % 2 else ""}" style="left:{self.x.percent(tick.at):.2f}%">'
+            f'<span class="x{" minor" if tick.minor else ""}" style="left:{self.x.percent(tick.at):.2f}%">'
             f"{escape(tick.label)}</span>"
-            for place, tick in enumerate(self.x_ticks)
+            for tick in thinned(self.x_ticks)
         ]
         if self.x_label:
             words.append(f'<span class="x-label">{escape(self.x_label)}</span>')
@@ -76,7 +77,7 @@ class Plot:
             words.append(f'<span class="y-label">{escape(self.y_label)}</span>')
         gutter = max((len(tick.label) for tick in self.y_ticks), default=2)
         return (
-            f'<div class="plot {self.style}" style="--gutter:{gutter}">'
+            f'<div class="plot {self.style}{" told" if self.y_label else ""}" style="--gutter:{gutter}">'
             f'<svg viewBox="0 0 1000 1000" preserveAspectRatio="none" role="img" aria-label="{escape(name)}">'
             f"{''.join([*grid, *rises, *self.shapes])}</svg>{''.join([*words, *self.labels])}</div>"
         )
@@ -102,6 +103,13 @@ def ticks(low: float, high: float, unit: str = "", most: int = 6) -> list[Tick]:
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     return [Tick(k * step, number(k * step, unit, step)) for k in range(first, last + 1)]
+
+
+def thinned(of: Sequence[Tick], most: int = 6) -> list[Tick]:
+    """Every other one minor where there are more than `most` and none is minor yet."""
+    if len(of) <= most or any(tick.minor for tick in of):
+        return list(of)
+    return [Tick(tick.at, tick.label, place % 2 == 1) for place, tick in enumerate(of)]
 
 
 def _round_step(rough: float) -> float:
@@ -171,7 +179,9 @@ def _month_ticks(first: date, last: date, months: int, low: float, high: float) 
         year, month = divmod(count, 12)
         start = date(year, month + 1, 1)
         names.append((start, str(year) if month == 0 else start.strftime("%b")))
-    return _within(names, low, high)
+    told = _within(names, low, high)
+    years = sum(tick.label.isdigit() for tick in told)
+    return [Tick(tick.at, tick.label, years > 1 and not tick.label.isdigit()) for tick in told]
 
 
 def _day_ticks(low: float, high: float) -> list[Tick]:

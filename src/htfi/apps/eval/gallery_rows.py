@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 
 from htfi.apps.eval.chart import Bars, DotRows, Heat
-from htfi.apps.eval.gallery_frame import Scale, finite, number, spread, ticks
+from htfi.apps.eval.gallery_frame import Scale, finite, number, spread, thinned, ticks
 
 _NUM_COLOURS = 8
 _TEXT_COLUMNS = 14  # a heat map with more columns tells its values only under the pointer
@@ -18,16 +18,13 @@ def bar_rows(chart: Bars) -> str:
     rows: list[str] = []
     for place, name in enumerate(chart.names):
         value, low, high = (_at(of, place) for of in (chart.values, chart.lows, chart.highs))
-        shapes = [_across(x, chart.zero, "level")]
+        shapes = [_across(x, chart.zero, 28)]
         sure = low is None or high is None or not low <= chart.zero <= high
         told = number(value, chart.unit)
         if value is not None:
             left, right = sorted((x(chart.zero), x(value)))
-            style = "down" if value < chart.zero else "up"
-            shapes.append(
-                f'<rect class="bar {style}{"" if sure else " unsure"}" x="{left:.1f}" y="6" '
-                f'width="{max(right - left, 0.8):.1f}" height="16"/>'
-            )
+            style = ("down" if value < chart.zero else "up") + ("" if sure else " unsure")
+            shapes.append(f'<path class="bar {style}" d="M{left:.1f} 14H{max(right, left + 0.8):.1f}"/>')
             if low is not None and high is not None:
                 shapes.append(f'<path class="whisker" d="M{x(low):.1f} 14H{x(high):.1f}"/>')
                 told += f" <i>{number(low, chart.unit)} … {number(high, chart.unit)}</i>"
@@ -50,7 +47,7 @@ def dot_rows(chart: DotRows) -> str:
     height = 10 + 9 * len(chart.groups)
     rows: list[str] = []
     for place, name in enumerate(chart.names):
-        shapes = [] if chart.zero is None else [_across(x, chart.zero, "level")]
+        shapes = [] if chart.zero is None else [_across(x, chart.zero, height)]
         best = _at(chart.best, place)
         if best is not None:
             shapes.append(f'<path class="best" d="M{x(best):.1f} 3V{height - 3}"/>')
@@ -93,7 +90,10 @@ def heat_table(chart: Heat) -> str:
                 f'<td class="{side}" style="--share:{80 * share:.0f}%" title="{title}">{told if plain else ""}</td>'
             )
         lines.append(f"<tr><th>{escape(name)}</th>{''.join(cells)}</tr>")
-    return f'<div class="scroll"><table class="heat"><tr><th></th>{head}</tr>{"".join(lines)}</table></div>'
+    style = "heat" if plain else "heat dense"
+    return (
+        f'<div class="scroll"><table class="{style}"><tr><th></th>{head}</tr>{"".join(lines)}</table></div>'
+    )
 
 
 def _scale(values: Sequence[float | None]) -> Scale:
@@ -104,22 +104,22 @@ def _at(values: Sequence[float | None], place: int) -> float | None:
     return next(iter(finite(values[place : place + 1])), None)
 
 
-def _across(x: Scale, at: float, style: str) -> str:
-    return f'<path class="{style}" d="M{x(at):.1f} 0V100"/>'
+def _across(x: Scale, at: float, height: int) -> str:
+    return f'<path class="level" d="M{x(at):.1f} 0V{height}"/>'
 
 
 def _row(name: str, shapes: Sequence[str], height: int, told: str) -> str:
     value = f'<span class="value">{told}</span>'
     return (
-        f'<span class="name">{escape(name)}</span><svg style="height:{height}px" viewBox="0 0 1000 {height}" '
+        f'<span class="name">{escape(name)}</span><svg style="min-height:{height}px" viewBox="0 0 1000 {height}" '
         f'preserveAspectRatio="none" aria-hidden="true">{"".join(shapes)}</svg>{value}'
     )
 
 
 def _rows(rows: Sequence[str], x: Scale, unit: str) -> str:
     marks = "".join(
-        f'<span class="x{" odd" if place % 2 else ""}" style="left:{x.percent(tick.at):.2f}%">{tick.label}</span>'
-        for place, tick in enumerate(ticks(x.low, x.high, unit, 5))
+        f'<span class="x{" minor" if tick.minor else ""}" style="left:{x.percent(tick.at):.2f}%">{tick.label}</span>'
+        for tick in thinned(ticks(x.low, x.high, unit, 5), most=3)
     )
     told = "" if unit in ("", "%", "×") else escape(unit)
     return (
