@@ -1,7 +1,7 @@
-"""Compile the hot paths where a C compiler is at hand: the market's, the choice of tokens, the network in C.
+"""Compile the hot paths where a C compiler is at hand: the market's, GARCH's, the choice of tokens, the network in C.
 
-Each module of the market is plain Python; the .pxd file beside it gives Cython its C types. Without a compiler the
-same files run interpreted, tokens are chosen by numpy, and models run on the general engine.
+The modules of the market and of GARCH are plain Python; the .pxd file beside each gives Cython its C types. Without a
+compiler the same files run interpreted, tokens are chosen by numpy, and models run on the general engine.
 """
 
 from pathlib import Path
@@ -12,6 +12,7 @@ from setuptools.command.build_ext import build_ext
 
 MARKET = Path("src/htfi/market")
 HOT = ("regime", "samples", "book", "bars", "series", "kernel")
+FORECASTING = Path("src/htfi/forecasting")
 DECODING = Path("src/htfi/decoding")
 NATIVE = Path("src/htfi/adapters/native")
 
@@ -33,6 +34,7 @@ FAST = ["-O3", "-g0", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-f
 # What goes missing together, by the folder it is compiled into.
 LOST = {
     MARKET: "the market kernel will run interpreted, about 40 times slower",
+    FORECASTING: "GARCH will be fitted interpreted, about 300 times slower",
     DECODING: "tokens will be chosen by numpy, several times slower",
     NATIVE: "small models will run on the general engine, several times slower",
 }
@@ -56,10 +58,10 @@ class BuildGroups(build_ext):
         self.extensions = kept
 
 
-def market(name: str) -> Extension:
+def typed(folder: Path, name: str) -> Extension:
     """One hot module, with its types."""
-    sources, types = [str(MARKET / f"{name}.py")], [str(MARKET / f"{name}.pxd")]
-    return Extension(f"htfi.market.{name}", sources, depends=types, extra_compile_args=FLAGS)
+    sources, types = [str(folder / f"{name}.py")], [str(folder / f"{name}.pxd")]
+    return Extension(f"htfi.{folder.name}.{name}", sources, depends=types, extra_compile_args=FLAGS)
 
 
 def choosing() -> Extension:
@@ -84,7 +86,10 @@ def native() -> Extension:
 setup(
     ext_modules=[
         *cythonize(
-            [market(name) for name in HOT], language_level=3, compiler_directives=DIRECTIVES, quiet=True
+            [*(typed(MARKET, name) for name in HOT), typed(FORECASTING, "garch_core")],
+            language_level=3,
+            compiler_directives=DIRECTIVES,
+            quiet=True,
         ),
         choosing(),
         native(),
