@@ -5,6 +5,8 @@ Units: "%" shows shares 0–1 as percent and "×" a factor; any other text stand
 NaN and infinities count as gaps.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 
@@ -12,8 +14,8 @@ class Band(msgspec.Struct, frozen=True):
     """A central interval over time: `share` 0–1 of it, its ends beside the chart's times."""
 
     share: float
-    low: list[float | None]  # None: a gap
-    high: list[float | None]
+    low: Sequence[float | None]  # None: a gap
+    high: Sequence[float | None]
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -28,9 +30,9 @@ class Curve(msgspec.Struct, frozen=True):
     """`x` where a curve has places of its own, such as a ROC; `counts` make dots with areas, `quiet` draws it grey."""
 
     name: str
-    values: list[float | None]  # None: a gap
-    x: list[float] = []
-    counts: list[float] = []
+    values: Sequence[float | None]  # None: a gap
+    x: Sequence[float | None] = []
+    counts: Sequence[float | None] = []
     quiet: bool = False
 
 
@@ -39,9 +41,9 @@ class Fan(msgspec.Struct, frozen=True, tag="fan"):
 
     title: str
     note: str
-    times: list[str]  # ISO dates
-    bands: list[Band]
-    actual: list[float | None]
+    times: Sequence[str]  # ISO dates
+    bands: Sequence[Band]
+    actual: Sequence[float | None]
     unit: str = ""
 
 
@@ -50,26 +52,27 @@ class Lines(msgspec.Struct, frozen=True, tag="lines"):
 
     title: str
     note: str
-    times: list[str]
-    curves: list[Curve]
+    times: Sequence[str]
+    curves: Sequence[Curve]
     unit: str = ""
     stacked: bool = False
     level: float | None = None
-    spans: list[Span] = []
-    marks: list[str] = []  # ISO dates to mark at the foot, such as alerts
+    spans: Sequence[Span] = []
+    marks: Sequence[str] = []  # ISO dates to mark at the foot, such as alerts
     mark_label: str = ""
 
 
 class Curves(msgspec.Struct, frozen=True, tag="curves"):
-    """Curves over a number: reliability, ROC, a loss by horizon. `diagonal` draws what would be right."""
+    """Curves over a number: reliability, ROC, a loss by horizon. `diagonal` draws x = y, under a name of its own."""
 
     title: str
     note: str
-    x: list[float]
-    curves: list[Curve]
+    x: Sequence[float | None]
+    curves: Sequence[Curve]
     x_label: str
     y_label: str
     diagonal: bool = False
+    diagonal_label: str = "what would be right"
 
 
 class Histogram(msgspec.Struct, frozen=True, tag="histogram"):
@@ -80,7 +83,7 @@ class Histogram(msgspec.Struct, frozen=True, tag="histogram"):
 
     title: str
     note: str
-    shares: list[float]
+    shares: Sequence[float | None]
     even: bool = True
     low: float = 0.0
     high: float = 1.0
@@ -93,10 +96,10 @@ class Bars(msgspec.Struct, frozen=True, tag="bars"):
 
     title: str
     note: str
-    names: list[str]
-    values: list[float | None]
-    lows: list[float | None] = []
-    highs: list[float | None] = []
+    names: Sequence[str]
+    values: Sequence[float | None]
+    lows: Sequence[float | None] = []
+    highs: Sequence[float | None] = []
     zero: float = 0.0
     unit: str = ""
 
@@ -105,9 +108,9 @@ class Dots(msgspec.Struct, frozen=True):
     """One reader's values by the chart's names, with intervals where known."""
 
     name: str
-    values: list[float | None]
-    lows: list[float | None] = []
-    highs: list[float | None] = []
+    values: Sequence[float | None]
+    lows: Sequence[float | None] = []
+    highs: Sequence[float | None] = []
 
 
 class DotRows(msgspec.Struct, frozen=True, tag="dots"):
@@ -115,10 +118,10 @@ class DotRows(msgspec.Struct, frozen=True, tag="dots"):
 
     title: str
     note: str
-    names: list[str]
-    groups: list[Dots]
+    names: Sequence[str]
+    groups: Sequence[Dots]
     zero: float | None = None  # where a line stands across
-    best: list[float | None] = []
+    best: Sequence[float | None] = []
     unit: str = ""
 
 
@@ -127,9 +130,9 @@ class Heat(msgspec.Struct, frozen=True, tag="heat"):
 
     title: str
     note: str
-    rows: list[str]
-    columns: list[str]
-    values: list[list[float | None]]
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: Sequence[Sequence[float | None]]
     centre: float = 0.0
     unit: str = ""
 

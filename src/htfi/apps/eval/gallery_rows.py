@@ -5,8 +5,8 @@ from html import escape
 
 from htfi.apps.eval.chart import Bars, DotRows, Heat
 from htfi.apps.eval.gallery_frame import Scale, finite, number, spread, thinned, ticks
+from htfi.apps.eval.gallery_paths import NUM_COLOURS
 
-_NUM_COLOURS = 8
 _TEXT_COLUMNS = 14  # a heat map with more columns tells its values only under the pointer
 
 
@@ -55,7 +55,7 @@ def dot_rows(chart: DotRows) -> str:
             value, low, high = (_at(of, place) for of in (group.values, group.lows, group.highs))
             if value is None:
                 continue
-            y, colour = 9.5 + 9 * one, f"c{one % _NUM_COLOURS}"
+            y, colour = 9.5 + 9 * one, f"c{one % NUM_COLOURS}"
             span = ""
             if low is not None and high is not None:
                 shapes.append(f'<path class="line thin {colour}" d="M{x(low):.1f} {y}H{x(high):.1f}"/>')

@@ -53,13 +53,12 @@ def command(
     ceiling: one who understands all that is shown. Shuffled (sh.), with others' headlines under the same tags, a
     reader must fall back to chance.
     """
-    from htfi.apps.eval import table
+    from htfi.apps.eval import mini_charts, table
     from htfi.apps.eval.cases import training_cases, unseen_cases
     from htfi.apps.eval.evaluation import DRAFT, TARGET, listen, read
-    from htfi.apps.eval.page import write_page
+    from htfi.apps.eval.gallery import Evaluation, tell
     from htfi.decoding.config import DecodingConfig
     from htfi.domain.writing import Dialect
-    from htfi.wiring.figures import report
     from htfi.wiring.models import ModelsConfig, open_pair
 
     cases = unseen_cases(seed, num_stories)
@@ -77,13 +76,19 @@ def command(
         metrics |= table.fluency_metrics(fluency)
     else:
         notes.append("a model without price tokens has no perplexity of passages and draws no paths")
-    report("mini", metrics, rows, seed=seed, json_file=json_file, kind="eval")
-    for note in notes:
-        click.echo(note)
-    if html_file is not None:
-        versions = [author.version for author in authors.values()]
-        write_page(html_file, views, cases, rows, metrics, notes, versions)
-        click.echo(f"page written to {html_file}", err=True)
+    notes.append(" · ".join(author.version for author in authors.values()))
+    told = Evaluation(
+        name="mini",
+        title="The mini models on weeks they never saw",
+        lead=mini_charts.lead(metrics, len(cases)),
+        metrics=dict(metrics),
+        cards=mini_charts.cards(metrics),
+        charts=mini_charts.charts(views, cases),
+        rows=rows,
+        notes=notes,
+        seed=seed,
+    )
+    tell(told, json_file=json_file, html_file=html_file)
 
 
 class _stage:  # noqa: N801 - called like a function

@@ -1,0 +1,177 @@
+"""Charts over time: fans and lines, with spans, marks and what the pointer reads out; `gallery_charts` calls them."""
+
+import json
+import math
+from collections.abc import Sequence
+from html import escape
+
+from htfi.apps.eval.chart import Fan, Lines
+from htfi.apps.eval.gallery_frame import (
+    Plot,
+    Scale,
+    Tick,
+    date_ticks,
+    finite,
+    number,
+    places,
+    spread,
+    ticks,
+    when,
+)
+from htfi.apps.eval.gallery_paths import (
+    FEW_POINTS,
+    MOST_POINTS,
+    area,
+    colour_of,
+    dense,
+    dot,
+    known,
+    path,
+    take,
+)
+
+
+def fan_plot(chart: Fan) -> str:
+    kept = _kept(len(chart.times))
+    times = [chart.times[k] for k in kept]
+    bands = sorted(chart.bands, key=lambda band: -band.share)
+    values = finite(chart.actual) + [
+        value for band in bands for value in finite(band.low) + finite(band.high)
+    ]
+    if not values or not times:
+        return ""
+    x, at, x_ticks = _time_axis(times)
+    low, high = spread(values)
+    y = Scale(low, high, up=True)
+    plot = Plot(x, y, x_ticks, ticks(low, high, chart.unit), y_label=_told_unit(chart.unit))
+    plot.readout = {"x": [round(x(one)) for one in at], "told": times, "curves": []}
+    for band in bands:
+        lows, highs = take(band.low, kept), take(band.high, kept)
+        opacity = 0.34 - 0.22 * band.share
+        plot.shapes.append(
+            f'<path class="band" style="fill-opacity:{opacity:.2f}" d="{area(x, y, at, lows, highs)}"/>'
+        )
+        plot.readout["curves"].append(
+            [f"{band.share:.0%}", [_between(a, b, chart.unit) for a, b in zip(lows, highs, strict=False)]]
+        )
+    actual = take(chart.actual, kept)
+    plot.shapes.append(f'<path class="actual" d="{path(x, y, at, actual)}"/>')
+    plot.readout["curves"].append(["actual", [number(value, chart.unit) for value in actual]])
+    outer = bands[0] if bands else None
+    if outer is not None:
+        lows, highs = take(outer.low, kept), take(outer.high, kept)
+        for place, low_at, high_at, value in zip(at, lows, highs, actual, strict=False):
+            if value is None or low_at is None or high_at is None or low_at <= value <= high_at:
+                continue
+            if math.isfinite(value):  # also where a bound is NaN: no comparison holds
+                plot.shapes.append(dot(x(place), y(value), 5.0, "outside", ""))
+    return plot.html(chart.title) + _readout(plot)
+
+
+def lines_plot(chart: Lines) -> str:
+    if not chart.times or not finite(value for curve in chart.curves for value in curve.values):
+        return ""
+    full, is_date = places(chart.times)
+    x, _, x_ticks = _time_axis(chart.times)
+    kept = _kept(len(chart.times))
+    at, times = [full[k] for k in kept], [chart.times[k] for k in kept]
+    if chart.stacked:
+        low, high = 0.0, max(1.0, *(sum(finite(column)) for column in _columns(chart)))
+    else:
+        level = [] if chart.level is None else [chart.level]
+        low, high = spread(
+            [*level, *(value for curve in chart.curves for value in curve.values)],
+            pad=0.06,
+        )
+    y = Scale(low, high, up=True)
+    unit = chart.unit or ("%" if chart.stacked else "")
+    plot = Plot(x, y, x_ticks, ticks(low, high, unit), y_label=_told_unit(unit))
+    if is_date:
+        _shade(plot, chart)
+    plot.readout = {"x": [round(x(one)) for one in at], "told": times, "curves": []}
+    base = [0.0] * len(at)
+    for place, curve in enumerate(chart.curves):
+        values = take(curve.values, kept)
+        colour = colour_of(place, curve)
+        if chart.stacked:
+            top = [low_at + (known(value) or 0.0) for low_at, value in zip(base, values, strict=False)]
+            plot.shapes.append(f'<path class="share {colour}" d="{area(x, y, at, base, top)}"/>')
+            base = top
+        elif len(full) > MOST_POINTS:
+            plot.shapes.append(f'<path class="{colour}" d="{dense(x, y, full, curve.values)}"/>')
+        else:
+            plot.shapes.append(f'<path class="{colour}" d="{path(x, y, at, values)}"/>')
+            plot.shapes += [
+                dot(x(place), y(value), 6.0, colour, "")
+                for place, value in zip(at, values, strict=False)
+                if value is not None and len(at) <= FEW_POINTS
+            ]
+        plot.readout["curves"].append([curve.name, [number(value, unit) for value in values]])
+    if chart.level is not None and not chart.stacked:
+        plot.shapes.append(f'<path class="level" d="M0 {y(chart.level):.1f}H1000"/>')
+    if is_date:
+        for mark in chart.marks:
+            day = when(mark)
+            if day is not None and x.low <= day <= x.high:
+                plot.shapes.append(
+                    f'<path class="mark" d="M{x(day):.1f} 1000v-45"><title>{escape(mark)}</title></path>'
+                )
+    return plot.html(chart.title) + _readout(plot)
+
+
+def _shade(plot: Plot, chart: Lines) -> None:
+    """Spans behind the curves; a label has the room until the next span begins."""
+    drawn: list[tuple[float, float, str]] = []
+    for span in chart.spans:
+        first, last = when(span.first), when(span.last)
+        if first is None or last is None or last < plot.x.low or first > plot.x.high:
+            continue
+        drawn.append((max(first, plot.x.low), min(last, plot.x.high), span.label))
+    drawn.sort()
+    for place, (first, last, label) in enumerate(drawn):
+        width = max(plot.x(last) - plot.x(first), 1.5)
+        plot.shapes.append(
+            f'<rect class="span" x="{plot.x(first):.1f}" y="0" width="{width:.1f}" height="1000">'
+            f"<title>{escape(label)}</title></rect>"
+        )
+        until = drawn[place + 1][0] if place + 1 < len(drawn) else plot.x.high
+        room = plot.x.percent(until) - plot.x.percent(first)
+        if label and room > 2.5:
+            plot.labels.append(
+                f'<span class="span-label" style="left:{plot.x.percent(first):.2f}%;max-width:{room:.2f}%">'
+                f"{escape(label)}</span>"
+            )
+
+
+def _time_axis(times: Sequence[str]) -> tuple[Scale, list[float], list[Tick]]:
+    at, is_date = places(times)
+    low, high = (min(at), max(at)) if len(at) > 1 else (at[0] - 15, at[0] + 15)
+    if high <= low:
+        low, high = low - 1, high + 1
+    if is_date:
+        return Scale(low, high), at, date_ticks(low, high)
+    step = max(1, math.ceil(len(times) / 10))
+    named = [Tick(at[k], times[k]) for k in range(0, len(times), step)]
+    return Scale(low, high), at, named
+
+
+def _kept(num: int) -> list[int]:
+    step = max(1, math.ceil(num / MOST_POINTS))
+    return list(range(0, num, step))
+
+
+def _columns(chart: Lines) -> Sequence[tuple[float | None, ...]]:
+    return list(zip(*(curve.values for curve in chart.curves), strict=False)) or [(0.0,)]
+
+
+def _between(low: float | None, high: float | None, unit: str) -> str:
+    return f"{number(low, unit)} … {number(high, unit)}"
+
+
+def _told_unit(unit: str) -> str:
+    return "" if unit in ("%", "×") else unit
+
+
+def _readout(plot: Plot) -> str:
+    told = json.dumps(plot.readout, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return f'<script type="application/json">{told}</script>'
