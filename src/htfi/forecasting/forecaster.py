@@ -1,19 +1,24 @@
 """Bars in, fused predictive distributions out, for every series at once; pipeline drives it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.decision import Regime, series_id
+from htfi.domain.decision import Forecast, Regime, series_id
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Bar
 from htfi.forecasting.batch import BAND_SIGMAS, ForecastBatch
 from htfi.forecasting.calibration import Calibration
 from htfi.forecasting.columns import Columns
 from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.earned import NarratorRow
 from htfi.forecasting.fusion import ZONES, CrpsLearning, mix, on_grid
+from htfi.forecasting.hearing import Hearing
+from htfi.forecasting.joint.history import JointHistory, Surprises
+from htfi.forecasting.narrator import VERSION as NARRATOR_VERSION
+from htfi.forecasting.narrator import Opinion
 from htfi.forecasting.panel import BarBatch, Panel, as_rows
 from htfi.forecasting.ports import Expert
 from htfi.forecasting.scoreboard import Scoreboard, ScoreRow
@@ -22,6 +27,7 @@ Array = NDArray[np.float64]
 
 VERSION = "2"
 FUSED = "fused"
+NARRATOR = "narrator"  # not an expert: what the news changes in the mix
 # Where weights and calibration differ. A shock is stress that has just begun: too few to learn from alone.
 _REGIMES = {Regime.CALM: 0, Regime.NORMAL: 1, Regime.STRESSED: 2, Regime.SHOCK: 2}
 _NUM_REGIMES = 3
@@ -32,8 +38,10 @@ class Forecaster:
 
     def __init__(self, config: ForecastConfig, experts: Sequence[Expert]) -> None:
         names = [expert.name for expert in experts]
-        if not names or len(set(names)) < len(names) or FUSED in names:
-            raise InvalidInput(f"experts {names}: give one or more, each with its own name, none '{FUSED}'")
+        if not names or len(set(names)) < len(names) or {FUSED, NARRATOR} & set(names):
+            raise InvalidInput(
+                f"experts {names}: give one or more, each with its own name, none '{FUSED}' or '{NARRATOR}'"
+            )
         self._config = config
         self._experts = sorted(experts, key=lambda expert: expert.name)
         self._names = tuple(expert.name for expert in self._experts)
@@ -43,6 +51,8 @@ class Forecaster:
         self._panel = Panel(config.horizons, config.session_gap_bars)
         self._learning = CrpsLearning(config.levels, k, h, _NUM_REGIMES, config.weight_half_life_bars)
         self._calibration = Calibration(config)
+        self._joint = JointHistory(config.levels)
+        self._hearing = Hearing(config)
         self._scoreboard = Scoreboard((FUSED, *self._names), config.horizons, config.levels)
         self._newest = Columns()
         self._newest.declare("experts", np.full((k, h, q), np.nan))
@@ -63,7 +73,9 @@ class Forecaster:
     @property
     def models(self) -> dict[str, str]:
         """Name and version of every part that shapes a forecast, for the record."""
-        return {FUSED: VERSION} | {expert.name: expert.version for expert in self._experts}
+        return {FUSED: VERSION, NARRATOR: NARRATOR_VERSION} | {
+            expert.name: expert.version for expert in self._experts
+        }
 
     def observe(self, bars: Sequence[Bar], regimes: Sequence[Regime] | None = None) -> None:
         """Take in bars closing at one instant, each series at most once, and forecast anew for each.
@@ -110,11 +122,14 @@ class Forecaster:
         known = np.isfinite(waited[..., 0]) & np.isfinite(batch.outcomes)[:, None]
         if not known.any():
             return
+        ends_ns = self._panel.ends_ns(batch.index)
+        self._joint.learn(batch.index, ends_ns, waited[:, 0, 0], batch.outcomes[:, 0])
         outcome = np.where(np.isfinite(batch.outcomes), batch.outcomes, 0.0)
         self._calibration.learn(batch.rows, waited[:, 0], outcome, known[:, 0])
         slots = (batch.age[:, None] - self._horizons) % self._horizons[-1]
         regimes = self._pending["regime"][batch.index[:, None], slots]  # [n, H], when it was forecast
         self._learning.learn(batch.index, waited[:, 1:], waited[:, 0], outcome, known[:, 0], regimes)
+        waited[:, 0] = self._hearing.settle(batch, waited[:, 0], outcome, known[:, 0])
         self._scoreboard.add(waited, outcome, np.logical_and.reduce(known, axis=1))
 
     def _renew(self, batch: BarBatch) -> None:
@@ -132,6 +147,7 @@ class Forecaster:
         fused[~np.logical_or.reduce(ready, axis=1)] = np.nan
         newest["experts"][rows], newest["weights"][rows] = experts, weights
         newest["calibration"][rows], newest["fused"][rows] = calibration, fused
+        self._hearing.forget(rows)
 
     def _queue(self, batch: BarBatch) -> None:
         """Let the newest forecasts wait for their outcomes."""
@@ -139,6 +155,7 @@ class Forecaster:
         said = np.concatenate([fused[:, None], self._newest["experts"][batch.rows]], axis=1)
         for j, horizon in enumerate(self._config.horizons):
             self._pending[str(horizon)][batch.index, batch.age % horizon] = said[:, :, j]
+        self._hearing.queue(batch)
         slots = batch.age % self._horizons[-1]
         self._pending["regime"][batch.index, slots] = self._newest["regime"][batch.index]
         self._remember_usual(batch, fused)
@@ -172,7 +189,46 @@ class Forecaster:
             weights=newest["weights"],
             calibration=newest["calibration"],
             usual_sigma=newest["usual_sigma"],
+            rows=found,
         )
+
+    def weigh(self, batch: ForecastBatch, opinions: Mapping[int, Opinion]) -> None:
+        """Tilt the newest forecasts in `batch`, by place, as far as each narrator has earned it."""
+        self._hearing.weigh(batch, opinions)
+
+    def reweigh(
+        self, series: str, age: int, forecast: Forecast, opinion: Opinion, weight: list[float]
+    ) -> Forecast:
+        """A forecast of `series`, made at `age`, with another opinion in the place of its own, at a given weight [H]."""
+        self.learn()
+        (row,) = self._panel.rows_of([series]).tolist()
+        return self._hearing.reweigh(forecast, opinion, weight, row, age, self._panel.age(row))
+
+    def age(self, series: str) -> int:
+        """How many bars of a series that has a forecast came before its newest."""
+        (row,) = self._panel.rows_of([series]).tolist()
+        return self._panel.age(row)
+
+    def earned(self, narrator: str) -> list[float]:
+        """The weight [H] that a narrator's opinions have now."""
+        return self._hearing.earned(narrator)
+
+    def narrators(self) -> list[NarratorRow]:
+        """How opinions have done so far, by narrator and horizon."""
+        self.learn()
+        return self._hearing.rows()
+
+    def surprises(self, series: Sequence[str]) -> Surprises:
+        """How surprised each of n series was at the last instants: what joint scenarios are made of.
+
+        Raises: InvalidInput for a series that was never observed, or series of several intervals.
+        """
+        self.learn()
+        rows = self._panel.rows_of(series)
+        unknown = [name for name, row in zip(series, rows.tolist(), strict=True) if row < 0]
+        if unknown or not series:
+            raise InvalidInput(f"joint scenarios are of series that were observed, not {unknown or 'none'}")
+        return self._joint.surprises(rows)
 
     def scores(self) -> list[ScoreRow]:
         """Mean scores so far, the fused forecast first."""
@@ -189,7 +245,9 @@ class Forecaster:
             "learning": self._learning.columns.state(),
             "newest": self._newest.state(),
             "pending": self._pending.state(),
+            "hearing": self._hearing.state(),
             "scores": self._scoreboard.state(),
+            "joint": self._joint.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -206,10 +264,14 @@ class Forecaster:
         self._learning.columns.restore(state["learning"])
         self._newest.restore(state["newest"])
         self._pending.restore(state["pending"])
+        self._hearing.restore(state["hearing"])
         self._scoreboard.restore(state["scores"])
+        self._joint.restore(state.get("joint", {}))
 
     def _grow(self, num_series: int) -> None:
         for expert in self._experts:
             expert.grow(num_series)
         for columns in (self._learning.columns, self._calibration.columns, self._newest, self._pending):
             columns.grow(num_series)
+        self._hearing.grow(num_series)
+        self._joint.grow(self._panel.intervals)

@@ -67,6 +67,7 @@ class Panel:
         self._session_gap_bars = session_gap_bars
         self._row_of: dict[tuple[str, str], int] = {}
         self._row_of_name: dict[str, int] = {}
+        self.intervals: list[str] = []  # by row
         self._columns = Columns()
         self._columns.declare("num_bars", 0, np.int64)
         self._columns.declare("gap_ns", _UNTIMED, np.int64)  # longest pause within a session
@@ -83,6 +84,14 @@ class Panel:
     def rows_of(self, names: Sequence[str]) -> NDArray[np.intp]:
         """The row [n] of each series id, −1 where it was never seen."""
         return np.array([self._row_of_name.get(name, -1) for name in names], np.intp)
+
+    def ends_ns(self, index: NDArray[np.intp]) -> NDArray[np.int64]:
+        """When the newest bar of each row [n] ended."""
+        return self._columns["end_ns"][index]
+
+    def age(self, row: int) -> int:
+        """How many bars came before the newest, counted as `BarBatch.age` is."""
+        return int(self._columns["num_bars"][row]) - 1
 
     def enter(self, bars: Sequence[Bar]) -> BarBatch | None:
         """Take in bars that close at one instant. A bar without a positive, finite close changes nothing.
@@ -156,6 +165,7 @@ class Panel:
             return self._row_of[symbol, interval]
         row, name = len(self._row_of), series_id(symbol, interval)
         self._row_of[symbol, interval] = self._row_of_name[name] = row
+        self.intervals.append(interval)
         self._columns.grow(row + 1)
         self._columns["gap_ns"][row] = _gap_ns(interval, self._session_gap_bars)
         self._columns["rota"][row] = zlib.crc32(name.encode()) % _RENEWAL_BARS
@@ -170,6 +180,7 @@ class Panel:
         if len(self._row_of) > self._columns.num_rows:
             raise IntegrityError("saved forecasting state names more series than it holds: start anew")
         self._row_of_name = {series_id(*name): row for name, row in self._row_of.items()}
+        self.intervals = [interval for _, interval in self._row_of]
 
 
 def as_rows(rows: NDArray[np.intp]) -> Rows:

@@ -63,13 +63,14 @@ class FactorModel:
             here, gone = known[t], ~known[t]
             weighted = self.loadings[here] / self.specific[here, None]
             precision = np.eye(num_factors) + self.loadings[here].T @ weighted
-            factor = np.linalg.solve(precision, weighted.T @ scores[t, here])
-            if rng is not None:
-                root = np.linalg.cholesky(np.linalg.inv(precision))
-                factor = factor + root @ rng.standard_normal(num_factors)
-            filled[t, gone] = self.loadings[gone] @ factor
-            if rng is not None:
-                filled[t, gone] += np.sqrt(self.specific[gone]) * rng.standard_normal(int(gone.sum()))
+            mean: Array = np.linalg.solve(precision, weighted.T @ scores[t, here])
+            if rng is None:
+                filled[t, gone] = self.loadings[gone] @ mean
+                continue
+            root: Array = np.linalg.cholesky(np.linalg.inv(precision))
+            factor = mean + root @ rng.standard_normal(num_factors)
+            own = np.sqrt(self.specific[gone]) * rng.standard_normal(int(gone.sum()))
+            filled[t, gone] = self.loadings[gone] @ factor + own
         return filled
 
 

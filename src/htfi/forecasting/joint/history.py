@@ -1,9 +1,11 @@
 """How surprised each series was at each of the last instants, side by side; Forecaster keeps it.
 
-A surprise is the normal score of a one-bar outcome under the fused quantiles forecast a bar before.
+A surprise is the normal score of an outcome under the fused quantiles forecast for it, one bar ahead (the
+shortest horizon, where that is another).
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,22 @@ from htfi.domain.time import parse_duration
 from htfi.forecasting.joint.marginals import Marginals
 
 Array = NDArray[np.float64]
-Scores = NDArray[np.float32]  # [T, n], NaN where a series had no forecast or no bar
+Scores = NDArray[np.float32]
 
 WINDOW = 500  # instants
 _NEVER = np.iinfo(np.int64).min
 _NOWHERE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Surprises:
+    """Normal scores [T, n] of n series at T instants, oldest first; NaN where one had no forecast or no bar.
+
+    At every instant one series at least has a score. `ends_ns` [T] is when the last of its bars ended.
+    """
+
+    ends_ns: NDArray[np.int64]
+    scores: Scores
 
 
 class JointHistory:
@@ -37,7 +50,9 @@ class JointHistory:
         self._intervals: list[str] = []
         self._group = np.zeros(0, np.int64)  # [N], which of the intervals
         self._stamps = np.full((0, window), _NEVER, np.int64)  # [G, W], the instant that a slot holds
+        self._ends_ns = np.zeros((0, window), np.int64)  # [G, W]
         self._newest = np.zeros(0, np.int64)  # [G], slot
+        self._lengths_ns = np.zeros(0, np.int64)  # [G]
 
     def grow(self, intervals: Sequence[str]) -> None:
         """Make room for all series, in the order of their rows; `intervals` [N] names the interval of each."""
@@ -52,37 +67,38 @@ class JointHistory:
     def learn(
         self, index: NDArray[np.intp], ends_ns: NDArray[np.int64], quantiles: Array, outcome: Array
     ) -> None:
-        """Take in one-bar outcomes [n] of rows `index` [n], whose bars ended at `ends_ns` [n].
+        """Take in outcomes [n] of rows `index` [n], whose bars ended at `ends_ns` [n].
 
-        `quantiles` [n, Q] were forecast a bar before; NaN in them or in an outcome leaves a gap. An instant that
-        lies further back than the ring reaches is passed over.
+        `quantiles` [n, Q] were forecast for them; NaN in either leaves a gap. An instant that lies further back
+        than the ring reaches is passed over.
         """
         scores = self._marginals.scores(quantiles, outcome)
         groups = self._group[index]
-        for group in np.unique(groups).tolist():
-            length_ns = _length_ns(self._intervals[group])
-            stamps = (ends_ns - 1) // length_ns
-            of_group = groups == group
-            for stamp in np.unique(stamps[of_group]).tolist():
-                slot = self._slot(group, stamp)
-                if slot != _NOWHERE:
-                    here = of_group & (stamps == stamp)
-                    self._scores[slot, index[here]] = scores[here]
+        stamps = (ends_ns - 1) // self._lengths_ns[groups]
+        if (groups == groups[0]).all() and (stamps == stamps[0]).all():
+            self._enter(int(groups[0]), int(stamps[0]), int(ends_ns.max()), index, scores)
+            return
+        for group, stamp in sorted(set(zip(groups.tolist(), stamps.tolist(), strict=True))):
+            here = (groups == group) & (stamps == stamp)
+            self._enter(group, stamp, int(ends_ns[here].max()), index[here], scores[here])
 
-    def scores(self, rows: NDArray[np.intp]) -> Scores:
-        """Normal scores [T, n] of series that share an interval, oldest instant first; none of them is all NaN.
+    def surprises(self, rows: NDArray[np.intp]) -> Surprises:
+        """Of series that share an interval.
 
-        Raises: InvalidInput where the series are of different intervals.
+        Raises: InvalidInput where they are of different intervals.
         """
-        groups = np.unique(self._group[rows])
+        groups: list[int] = sorted(set(self._group[rows].tolist()))
         if len(groups) != 1:
-            names = [self._intervals[group] for group in groups.tolist()]
-            raise InvalidInput(f"series of intervals {names} have no instants in common: choose one interval")
-        group = int(groups[0])
-        order = np.argsort(self._stamps[group], kind="stable")
-        order = order[self._stamps[group][order] != _NEVER]
-        found = self._scores[order][:, rows]
-        return found[np.isfinite(found).any(axis=1)]
+            names = ", ".join(self._intervals[group] for group in groups)
+            raise InvalidInput(
+                f"series of several intervals ({names}) have no instants in common: choose one"
+            )
+        stamps = self._stamps[groups[0]]
+        order = np.argsort(stamps, kind="stable")
+        order = order[stamps[order] != _NEVER]
+        scores = self._scores[order][:, rows]
+        seen = np.isfinite(scores).any(axis=1)
+        return Surprises(self._ends_ns[groups[0]][order][seen], scores[seen])
 
     def state(self) -> dict[str, Any]:
         return {
@@ -90,26 +106,39 @@ class JointHistory:
             "intervals": list(self._intervals),
             "group": self._group.copy(),
             "stamps": self._stamps.copy(),
+            "ends_ns": self._ends_ns.copy(),
             "newest": self._newest.copy(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Raises: IntegrityError where the state was saved with another window."""
+        if set(state) != set(self.state()):
+            raise IntegrityError("the saved state holds no joint history: start anew")
         scores = np.array(state["scores"], np.float32)
         if scores.ndim != 2 or len(scores) != self._window:
-            raise IntegrityError(f"saved joint history has no {self._window} instants: start anew")
+            raise IntegrityError(f"saved joint history is not of {self._window} instants: start anew")
         self._scores = scores
         self._intervals = [str(interval) for interval in state["intervals"]]
         self._group = np.array(state["group"], np.int64)
         self._stamps = np.array(state["stamps"], np.int64).reshape(-1, self._window)
+        self._ends_ns = np.array(state["ends_ns"], np.int64).reshape(-1, self._window)
         self._newest = np.array(state["newest"], np.int64)
+        self._lengths_ns = np.array([_length_ns(interval) for interval in self._intervals], np.int64)
 
     def _group_of(self, interval: str) -> int:
         if interval not in self._intervals:
             self._intervals.append(interval)
             self._stamps = np.concatenate([self._stamps, np.full((1, self._window), _NEVER, np.int64)])
+            self._ends_ns = np.concatenate([self._ends_ns, np.zeros((1, self._window), np.int64)])
             self._newest = np.append(self._newest, 0)
+            self._lengths_ns = np.append(self._lengths_ns, _length_ns(interval))
         return self._intervals.index(interval)
+
+    def _enter(self, group: int, stamp: int, end_ns: int, index: NDArray[np.intp], scores: Array) -> None:
+        slot = self._slot(group, stamp)
+        if slot != _NOWHERE:
+            self._scores[slot, index] = scores
+            self._ends_ns[group, slot] = max(end_ns, int(self._ends_ns[group, slot]))
 
     def _slot(self, group: int, stamp: int) -> int:
         """Where the instant's scores stand, made ready at its first; −1 for one older than the ring."""
@@ -122,6 +151,7 @@ class JointHistory:
         slot = (newest + 1) % self._window
         self._scores[slot, : len(self._group)][self._group == group] = np.nan
         stamps[slot], self._newest[group] = stamp, slot
+        self._ends_ns[group, slot] = _NEVER
         return slot
 
 

@@ -48,9 +48,10 @@ class Marginals:
         below = (quantiles < outcome[:, None]).sum(axis=1)
         upto = (quantiles <= outcome[:, None]).sum(axis=1)
         last, row = quantiles.shape[1] - 1, np.arange(len(outcome))
-        left, right = np.minimum(np.maximum(below - 1, 0), last), np.minimum(upto, last)
         on = upto > below
-        left, right = np.where(on, np.minimum(below, last), left), np.where(on, upto - 1, right)
+        left = below - ~on
+        right = upto - on
+        left, right = np.maximum(np.minimum(left, last), 0), np.minimum(right, last)
         low, high = quantiles[row, left], quantiles[row, right]
         width = np.where(high > low, high - low, 1.0)
         share = np.where(high > low, (outcome - low) / width, 0.5)

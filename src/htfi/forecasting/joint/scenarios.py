@@ -36,7 +36,7 @@ class Dependence:
 
 
 def learn_dependence(history: NDArray[np.floating], rng: np.random.Generator) -> Dependence:
-    """From a history of scores [T, n] (`JointHistory.scores`), NaN where absent.
+    """From a history of scores [T, n] (`Forecaster.surprises`), NaN where absent.
 
     A missing score is drawn from the factor model given the others of its instant. With fewer than 20 instants, 20
     are drawn so.
