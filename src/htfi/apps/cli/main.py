@@ -14,6 +14,7 @@ COMMANDS = {
     "cloud": ("htfi.apps.cli.cloud:command", "Serve a target: verify what edges draft."),
     "certs": ("htfi.apps.cli.certs:command", "Certificates by which edges and clouds know each other."),
     "forecast": ("htfi.apps.cli.forecast:command", "One answer for one file of prices."),
+    "scenario": ("htfi.apps.cli.scenario:command", "What if: headlines, shocks, stresses on a book."),
     "report": ("htfi.apps.cli.report:command", "One HTML page from a run's folder."),
     "ledger": ("htfi.apps.cli.ledger:command", "Verify, prove, show, export and cosign the record."),
     "models": ("htfi.apps.cli.models:command", "Language models: list, inspect, convert, check, train."),

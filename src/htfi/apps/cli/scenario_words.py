@@ -1,0 +1,197 @@
+"""The words of `htfi scenario`: prepared sentences filled from slots that code computed, and how figures are written.
+
+The sentences hold no digit, as those of the rationale of a decision: every figure in the text is a slot's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import floor, log10
+
+from htfi.domain.time import format_ns
+from htfi.forecasting.scenarios.effects import Likelihood, Way
+from htfi.forecasting.scenarios.measures import LEVELS, Change
+from htfi.narrative.rationale import tell_view
+from htfi.narrative.text import quote
+from htfi.narrative.words import bar_words, figure
+from htfi.wiring.scenario import Ground
+from htfi.wiring.scenario_answers import Answer, Answers
+
+SENTENCES = {
+    "today": (
+        "{origin}, as of {as_of}: {count} series of {interval}, {bars} ahead; dependence from {instants} instants. "
+        "Unchanged, the book of {gross} ends between {low} and {high} with {coverage} probability; "
+        "VaR {var_level} {var}, ES {es_level} {es}."
+    ),
+    "moves": "Known to move: {moves}.",
+    "more_moves": "Known to move: {moves}, and {num_more} more.",
+    "carried": "{carried} series follow by how they have moved with these.",
+    "response": "From {moves}.",
+    "reader": "{reader} reads {headline}.",
+    "view_moving": "On {series}: {direction} by {size}, volatility {volatility}, confidence {confidence}: {words}.",
+    "view_flat": "On {series}: no direction, volatility {volatility}, confidence {confidence}: {words}.",
+    "silent": "On {num_silent} of {num_read} series the reader says nothing.",
+    "spread": "{carried} series that it was not asked about follow by correlation.",
+    "unread": "No model has read it: {why}.",
+    "chance": "Today's forecast gives a move at least so far a chance of {chance}.",
+    "chance_once": "Today's forecast gives a move at least so far a chance of {chance}, once in {bars} at best.",
+    "book": (
+        "The book's mean goes from {mean_before} to {mean_after}; VaR {var_level} from {var_before} to {var_after}, "
+        "ES {es_level} from {es_before} to {es_after}."
+    ),
+    "certain": "All positions are told how to move: the book ends at {mean_after}, {times} of its VaR {var_level}.",
+    "earned": "At the weight the reader has earned ({weight}), the book's mean goes to {mean_earned}.",
+    "most": "Most comes from {most}.",
+}
+MAX_MOVES = 6
+MAX_VIEWS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A text, the template it was filled from (parts joined by '+') and its slots, part by part."""
+
+    text: str
+    template: str
+    slots: tuple[Mapping[str, str], ...]
+
+
+def rationale(ground: Ground, answers: Answers, answer: Answer | None) -> Told:
+    """Why a scenario's figures are what they are; without one, what today's are."""
+    parts = _today(ground, answers) if answer is None else _scenario(answers, answer)
+    text = " ".join(SENTENCES[name].format_map(slots) for name, slots in parts)
+    return Told(text, "+".join(name for name, _ in parts), tuple(slots for _, slots in parts))
+
+
+def _today(ground: Ground, answers: Answers) -> list[tuple[str, dict[str, str]]]:
+    today, before = answers.today, answers.book_before
+    slots = {
+        "origin": quote(ground.origin),
+        "as_of": format_ns(ground.as_of_ns),
+        "count": str(len(today.series)),
+        "interval": ground.interval,
+        "bars": bars(today.horizon, ground.interval),
+        "instants": f"{today.num_instants:,}",
+        "gross": money(answers.positions.gross, answers),
+        "low": money(before.quantiles[LEVELS.index(0.05)], answers, signed=True),
+        "high": money(before.quantiles[LEVELS.index(0.95)], answers, signed=True),
+        "coverage": "90%",
+        "var": money(before.var99, answers),
+        "es": money(before.es975, answers),
+        **_RISK_LEVELS,
+    }
+    return [("today", slots)]
+
+
+_RISK_LEVELS = {"var_level": "99%", "es_level": "97.5%"}
+
+
+def _scenario(answers: Answers, answer: Answer) -> list[tuple[str, dict[str, str]]]:
+    ways = answer.effect.ways
+    parts: list[tuple[str, dict[str, str]]] = []
+    if answer.views is not None:
+        parts += _read(answer)
+    elif Way.RESPONSE in ways:
+        parts.append(("response", {"moves": "; ".join(answer.moves)}))
+    elif answer.moves:
+        shown = ", ".join(answer.moves[:MAX_MOVES])
+        more = len(answer.moves) - MAX_MOVES
+        parts.append(("more_moves" if more > 0 else "moves", {"moves": shown, "num_more": str(more)}))
+    num_carried = sum(way is Way.CARRIED for way in ways)
+    if num_carried:
+        parts.append(("spread" if answer.views is not None else "carried", {"carried": str(num_carried)}))
+    if answer.effect.likelihood is not None:
+        parts.append(("chance", {"chance": probability(answer.effect.likelihood)}))
+    return parts + _book(answers, answer, answer.full or answer.change)
+
+
+def _read(answer: Answer) -> list[tuple[str, dict[str, str]]]:
+    views = answer.views or {}
+    heard = {series: view for series, view in views.items() if view.confidence > 0.0}
+    if not heard:
+        why = next((view.words for view in views.values() if view.words), "") or "it sees nothing of weight"
+        return [("unread", {"why": why})]
+    first = next(iter(heard.values()))
+    reader = tell_view(first, "")["reader"]
+    parts: list[tuple[str, dict[str, str]]] = [("reader", {"reader": reader, "headline": answer.title})]
+    largest = sorted(heard, key=lambda series: -heard[series].size_sigmas * heard[series].confidence)
+    for series in largest[:MAX_VIEWS]:
+        told = tell_view(heard[series], series.rpartition("/")[0])
+        parts.append(("view_moving" if "size" in told else "view_flat", {"series": series, **told}))
+    if len(heard) < len(views):
+        silent = {"num_silent": str(len(views) - len(heard)), "num_read": str(len(views))}
+        parts.append(("silent", silent))
+    return parts
+
+
+def _book(answers: Answers, answer: Answer, change: Change) -> list[tuple[str, dict[str, str]]]:
+    before, after = change.book_before, change.book_after
+    slots = {
+        "mean_before": money(before.mean, answers, signed=True),
+        "mean_after": money(after.mean, answers, signed=True),
+        "var_before": money(before.var99, answers),
+        "var_after": money(after.var99, answers),
+        "es_before": money(before.es975, answers),
+        "es_after": money(after.es975, answers),
+        "times": f"{-after.mean / before.var99:.1f} times" if before.var99 > 0.0 else "unlike any",
+        **_RISK_LEVELS,
+    }
+    certain = after.deviation <= 1e-9 * max(answers.positions.gross, 1e-12)
+    parts: list[tuple[str, dict[str, str]]] = [("certain" if certain else "book", slots)]
+    gains = [b - a for a, b in zip(before.means, after.means, strict=True)]
+    order = sorted(range(len(gains)), key=lambda place: -abs(gains[place]))[:3]
+    told = [
+        f"{answers.today.series[place]} ({money(gains[place], answers, signed=True)})"
+        for place in order
+        if abs(gains[place]) > 1e-6 * answers.positions.gross
+    ]
+    if told:
+        parts.append(("most", {"most": ", ".join(told)}))
+    if answer.full is not None:
+        earned = answer.change.book_after.mean
+        parts.append(
+            ("earned", {"weight": answer.weight, "mean_earned": money(earned, answers, signed=True)})
+        )
+    return parts
+
+
+def money(value: float, answers: Answers, *, signed: bool = False) -> str:
+    """An amount of the book: in money with thousands, else as a share of it in percent."""
+    if answers.positions.in_money:
+        sign = "+" if signed else ""
+        return minus(f"{value:{sign},.0f}" if abs(value) >= 1000.0 else f"{value:{sign}.4g}")
+    return simple(value) if signed else minus(f"{100.0 * value:.2f}%")
+
+
+def simple(value: float) -> str:
+    """A fraction as a signed percentage."""
+    return minus(f"{100.0 * value:+.2f}%")
+
+
+def minus(text: str) -> str:
+    return text.replace("-", "−")
+
+
+def probability(likelihood: Likelihood) -> str:
+    """'12%', '0.04%', 'about 1 in 70,000'; below 1 in 10 million nothing is told apart."""
+    p = likelihood.probability
+    if p >= 0.001:
+        return f"{100.0 * p:.2g}%"
+    if p < 1e-7:
+        return "less than 1 in 10,000,000"
+    odds = 1.0 / p
+    digit = 10.0 ** floor(log10(odds))
+    return f"about 1 in {round(odds / digit) * digit:,.0f}"
+
+
+def chance(answer: Answer) -> str:
+    """As `probability`; a dash where a scenario says of no series how far it moves."""
+    return probability(answer.effect.likelihood).removeprefix("about ") if answer.effect.likelihood else "–"
+
+
+def bars(horizon: int, interval: str) -> str:
+    """'1 day', '5 days', '22 bars of 5m'."""
+    word = bar_words(interval)
+    plain = word in ("day", "hour", "minute", "second")
+    if horizon == 1:
+        return f"1 {word}" if plain else f"one {word}"
+    return f"{horizon} {word}s" if plain else f"{figure(horizon)} bars of {interval}"

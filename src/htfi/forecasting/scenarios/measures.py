@@ -1,0 +1,95 @@
+"""Figures of one distribution of outcomes: of a position, and of a book's profit; before and after a scenario."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.forecasting.joint.book import Book, Risk, profits, risk
+from htfi.forecasting.scenarios.effects import Effect
+from htfi.forecasting.scenarios.today import Today
+
+Array = NDArray[np.float64]
+
+VAR_LEVEL = 0.99
+ES_LEVEL = 0.975
+LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+
+
+@dataclass(frozen=True, slots=True)
+class BookFigures:
+    """A book's profit over the horizon, in its own unit: moments, quantiles at LEVELS, risk; shortfalls by series [n]."""
+
+    mean: float
+    deviation: float
+    quantiles: tuple[float, ...]
+    var99: float
+    es975: float
+    shares_of_es: tuple[float, ...]  # add up to es975
+    means: tuple[float, ...]  # of each position's profit: add up to `mean`
+    profits: Array  # [S]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A scenario beside today: quantiles [n, L] of each series' simple return at LEVELS, and the book's figures."""
+
+    before: Array
+    after: Array
+    book_before: BookFigures
+    book_after: BookFigures
+
+
+def book_figures(book: Book, returns: Array) -> BookFigures:
+    """Of a book under log returns [S, n]."""
+    each = profits(book, returns)
+    tail: Risk = risk(book, returns, VAR_LEVEL)
+    shortfall: Risk = risk(book, returns, ES_LEVEL)
+    means = np.expm1(returns).mean(axis=0) * book.notionals
+    return BookFigures(
+        mean=float(each.mean()),
+        deviation=float(each.std()),
+        quantiles=tuple(np.quantile(each, LEVELS).tolist()),
+        var99=tail.value_at_risk,
+        es975=shortfall.expected_shortfall,
+        shares_of_es=tuple(shortfall.component_es.tolist()),
+        means=tuple(means.tolist()),
+        profits=each,
+    )
+
+
+def simple_quantiles(returns: Array) -> Array:
+    """Quantiles [n, L] at LEVELS of simple returns, from log returns [S, n]."""
+    return np.expm1(np.quantile(returns, LEVELS, axis=0).T)
+
+
+def compare(today: Today, effect: Effect, book: Book, before: Array, book_before: BookFigures) -> Change:
+    """`before` and `book_before` are today's, worked out once for all scenarios."""
+    if effect.returns is today.returns:
+        return Change(before, before, book_before, book_before)
+    return Change(before, simple_quantiles(effect.returns), book_before, book_figures(book, effect.returns))
+
+
+def density(values: Array, low: float, high: float, num: int = 120) -> list[float]:
+    """A smooth density of draws at `num` even steps from low to high: Gaussian kernels of Silverman's width.
+
+    A distribution without width gives one peak.
+    """
+    grid = np.linspace(low, high, num)
+    step = grid[1] - grid[0] if num > 1 and high > low else 1.0
+    middle = np.subtract(*np.quantile(values, [0.75, 0.25])) / 1.349
+    width = 0.9 * min(float(values.std()), float(middle) or float(values.std())) * len(values) ** -0.2
+    width = max(width, 0.75 * float(step))
+    counts, edges = np.histogram(values, bins=4 * num, range=(low, high))
+    centres = 0.5 * (edges[1:] + edges[:-1])
+    kernel = np.exp(-0.5 * ((grid[:, None] - centres) / width) ** 2)
+    total = kernel @ counts / (len(values) * width * np.sqrt(2.0 * np.pi))
+    return total.tolist()
+
+
+def spans(*tables: Sequence[float]) -> tuple[float, float]:
+    """The least and the greatest of several, a little wider; never empty."""
+    low, high = min(min(table) for table in tables), max(max(table) for table in tables)
+    room = 0.06 * (high - low) or 0.01
+    return low - room, high + room

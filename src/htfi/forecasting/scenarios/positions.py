@@ -1,0 +1,105 @@
+"""A book of positions: read from a table of symbols and sizes, or one unit shared by all series. Pure."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.domain.errors import InvalidInput
+from htfi.forecasting.joint.book import Book
+from htfi.forecasting.scenarios.shocks import find_series, require_series
+
+Array = NDArray[np.float64]
+
+SIZES = ("notional", "quantity", "weight")
+MAX_ROWS = 100_000
+_OTHER_NAMES = {"qty": "quantity", "shares": "quantity", "value": "notional", "ticker": "symbol"}
+_LARGEST = 1e15
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """A book over all series in view, some perhaps of size zero.
+
+    Sizes are money, or shares of the book where `in_money` is false. `unknown` are symbols of the table that no
+    series stands for, left out because the person said so.
+    """
+
+    book: Book
+    in_money: bool
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def gross(self) -> float:
+        return float(np.abs(self.book.notionals).sum())
+
+    @property
+    def net(self) -> float:
+        return float(self.book.notionals.sum())
+
+
+def even_positions(series: Sequence[str]) -> Positions:
+    """One unit, long, shared evenly."""
+    return Positions(Book(tuple(series), np.full(len(series), 1.0 / len(series))), in_money=False)
+
+
+def read_positions(
+    rows: Sequence[Sequence[str]],
+    series: Sequence[str],
+    prices: Sequence[float],
+    *,
+    origin: str,
+    skip_unknown: bool = False,
+) -> Positions:
+    """The positions of a table whose first row names columns: symbol, and one of notional, quantity or weight.
+
+    A quantity counts at the newest price, a size below zero is short, rows of one symbol add up. Raises:
+    InvalidInput, naming the row.
+    """
+    at_symbol, at_size, kind = _columns(rows, origin)
+    sizes = np.zeros(len(series))
+    unknown: list[str] = []
+    for number, row in enumerate(rows[1:], 2):
+        if not any(cell.strip() for cell in row):
+            continue
+        where = f"{origin} row {number}"
+        if len(row) <= max(at_symbol, at_size):
+            raise InvalidInput(f"{where}: {len(row)} columns, {max(at_symbol, at_size) + 1} are needed")
+        symbol, size = row[at_symbol].strip(), _number(row[at_size], kind, where)
+        if skip_unknown and find_series(symbol, series) is None:
+            unknown.append(symbol)
+            continue
+        place = require_series(symbol, series, where)
+        sizes[place] += size * prices[place] if kind == "quantity" else size
+    if not np.abs(sizes).sum() > 0.0:
+        raise InvalidInput(f"{origin} holds no position of any size in a known symbol: a book needs one")
+    return Positions(Book(tuple(series), sizes), kind != "weight", tuple(dict.fromkeys(unknown)))
+
+
+def _columns(rows: Sequence[Sequence[str]], origin: str) -> tuple[int, int, str]:
+    """Where symbol and size stand, and what the size is."""
+    if len(rows) < 2:
+        raise InvalidInput(f"{origin} holds no position: a header and a row for each position are needed")
+    if len(rows) > MAX_ROWS:
+        raise InvalidInput(f"{origin} holds {len(rows):,} rows: at most {MAX_ROWS:,} positions")
+    told = [cell.strip().lstrip("\ufeff").casefold() for cell in rows[0]]
+    header = [_OTHER_NAMES.get(name, name) for name in told]
+    sizes = [name for name in header if name in SIZES]
+    if header.count("symbol") != 1 or len(sizes) != 1:
+        raise InvalidInput(
+            f"{origin}: its columns are '{', '.join(told)[:80]}': name one symbol and one of {', '.join(SIZES)}"
+        )
+    return header.index("symbol"), header.index(sizes[0]), sizes[0]
+
+
+def _number(text: str, kind: str, where: str) -> float:
+    told = text.strip().replace("\u2212", "-")
+    try:
+        value = float(told.removesuffix("%")) / (100.0 if told.endswith("%") else 1.0)
+    except ValueError:
+        raise InvalidInput(f"{where}: {kind} '{told[:40]}' is no number") from None
+    if not math.isfinite(value) or abs(value) > _LARGEST:
+        raise InvalidInput(f"{where}: {kind} '{told[:40]}' is no size that a position can have")
+    return value

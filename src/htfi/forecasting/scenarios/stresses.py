@@ -1,0 +1,95 @@
+"""The library of named stresses: what public factors did in each, and which series of a run stand for them.
+
+`stresses.toml` holds the figures; `htfi scenario --stress` applies them.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from htfi.domain.errors import InvalidInput
+from htfi.forecasting.scenarios.shocks import Shock, Unit
+
+WINDOWS_DAYS = (1, 5, 22)
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A public factor, how its moves are counted, and the symbols that are it."""
+
+    id: str
+    name: str
+    unit: Unit
+    symbols: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Stress:
+    """What each factor did over 1, 5 and 22 trading days from the close of `before`; units as its factor's."""
+
+    id: str
+    title: str
+    before: date
+    moves: Mapping[str, tuple[float, float, float]]
+
+    def shock(self, factor: Factor, window_days: int) -> Shock:
+        """A factor's move over one of the windows, as if a person had written it."""
+        return Shock(factor.name, self.moves[factor.id][WINDOWS_DAYS.index(window_days)], factor.unit)
+
+
+@cache
+def factors() -> dict[str, Factor]:
+    """The factors, by id."""
+    return {
+        name: Factor(name, told["name"], Unit(told["unit"]), frozenset(told["symbols"]))
+        for name, told in _tables()["factors"].items()
+    }
+
+
+@cache
+def library() -> dict[str, Stress]:
+    """Every named stress, by id, oldest first."""
+    found: list[Stress] = []
+    for name, told in _tables()["stress"].items():
+        moves = {factor: tuple(map(float, told[factor])) for factor in factors() if factor in told}
+        found.append(Stress(name, told["title"], told["before"], moves))
+    return {stress.id: stress for stress in sorted(found, key=lambda stress: stress.before)}
+
+
+def find_stress(name: str) -> Stress:
+    """The stress of a name, in any case. Raises: InvalidInput, with the nearest names."""
+    known = library()
+    wanted = name.strip().casefold().replace("-", "_").replace(" ", "_")
+    if wanted in known:
+        return known[wanted]
+    near = get_close_matches(wanted, list(known), n=3, cutoff=0.4) or [
+        stress for stress in known if wanted[-4:] in stress
+    ]
+    hint = f"did you mean {', '.join(near)}; " if near else ""
+    raise InvalidInput(f"no stress '{name[:40]}': {hint}`--stress list` shows all {len(known)}")
+
+
+def window_days(horizon_days: float) -> int:
+    """The window nearest to a horizon, by ratio; the shorter of two as near."""
+    return min(WINDOWS_DAYS, key=lambda days: (max(days / horizon_days, horizon_days / days), days))
+
+
+def factors_of(symbols: Sequence[str]) -> dict[str, int]:
+    """The place of the first symbol that stands for each factor, in the order in which a factor names them."""
+    places: dict[str, int] = {}
+    for factor in factors().values():
+        for place, symbol in enumerate(symbols):
+            if symbol.upper() in factor.symbols:
+                places.setdefault(factor.id, place)
+    return places
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    text = files("htfi.forecasting.scenarios").joinpath("stresses.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)

@@ -1,0 +1,84 @@
+"""The forecast that scenarios change: today's quantiles, how series move together, and the draws that all share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.forecasting.batch import BAND_SIGMAS
+from htfi.forecasting.joint.marginals import Marginals
+from htfi.forecasting.joint.scenarios import Dependence, draw_scores, learn_dependence, to_returns
+
+Array = NDArray[np.float64]
+
+NUM_DRAWS = 4_000
+DEGREES_OF_FREEDOM = (
+    5.0  # of the Student-t copula: series are extreme together more often than a Gaussian says
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    """The unchanged forecast over `horizon` bars of n series that share an interval.
+
+    Shapes: prices [n], newest; quantiles [n, Q] of the log return; scores and returns [S, n], the draws: every
+    scenario changes the same ones, so that a difference is never the dice's. `num_instants` is how many past
+    instants the dependence was learnt from.
+    """
+
+    series: tuple[str, ...]
+    prices: Array
+    levels: tuple[float, ...]
+    quantiles: Array
+    horizon: int
+    dependence: Dependence
+    scores: Array
+    returns: Array
+    num_instants: int
+
+    @property
+    def median(self) -> Array:
+        return self.quantiles[:, self.levels.index(0.5)]
+
+    @property
+    def sigma(self) -> Array:
+        """[n], the standard deviation of a Gaussian whose 90% band is as wide."""
+        band = self.quantiles[:, self.levels.index(0.95)] - self.quantiles[:, self.levels.index(0.05)]
+        return band / BAND_SIGMAS
+
+    def to_scores(self, places: NDArray[np.intp], moves: Array) -> Array:
+        """The normal scores [A] of log returns [A] of some series under their forecasts."""
+        return Marginals(self.levels).scores(self.quantiles[places], moves)
+
+    def to_returns(self, scores: Array, quantiles: Array | None = None) -> Array:
+        """Log returns [S, n] of scores [S, n] under the unchanged quantiles, or others."""
+        return to_returns(scores, self.quantiles if quantiles is None else quantiles, self.levels)
+
+
+def make_today(
+    series: Sequence[str],
+    prices: Array,
+    quantiles: Array,
+    levels: Sequence[float],
+    horizon: int,
+    history: NDArray[np.floating],
+    *,
+    seed: int,
+    num_draws: int = NUM_DRAWS,
+) -> Today:
+    """From quantiles [n, Q] and the scores [T, n] of past one-bar forecasts, NaN where there was none."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    dependence = learn_dependence(history, rng)
+    scores = draw_scores(dependence, num_draws, rng, DEGREES_OF_FREEDOM)
+    return Today(
+        series=tuple(series),
+        prices=prices,
+        levels=tuple(levels),
+        quantiles=quantiles,
+        horizon=horizon,
+        dependence=dependence,
+        scores=scores,
+        returns=to_returns(scores, quantiles, levels),
+        num_instants=len(history),
+    )

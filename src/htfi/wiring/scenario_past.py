@@ -1,0 +1,91 @@
+"""What a run or a file holds of its own past, for what-if: closes, forecasts that were met, macro values."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.adapters.stores.decisions import JOURNAL, is_withheld, whole_lines
+from htfi.domain.decision import Decision, series_id
+from htfi.domain.errors import DependencyUnavailable, IntegrityError
+from htfi.forecasting.scenarios.past import Past
+
+Array = NDArray[np.float64]
+
+MAX_JOURNAL_BYTES = 2 << 30
+_MACRO = "macro_"
+
+
+class _Subject(msgspec.Struct):
+    """The little of a decision that the past needs; msgspec passes over the rest."""
+
+    symbol: str
+    interval: str
+    as_of_ns: int
+    last_price: float
+    features: dict[str, float] = {}
+    amends: str = ""
+
+
+class _Released(msgspec.Struct):
+    decision: _Subject
+
+
+_RELEASED = msgspec.json.Decoder(_Released)
+_WITHHELD = msgspec.json.Decoder(_Subject)
+
+
+@dataclass(slots=True)
+class Memory:
+    """Filled with the decisions of a run in their order, amendments left out."""
+
+    _closes: dict[str, tuple[list[int], list[float]]] = field(
+        default_factory=dict[str, tuple[list[int], list[float]]]
+    )
+    macro: dict[str, list[tuple[int, float]]] = field(default_factory=dict[str, list[tuple[int, float]]])
+
+    def note(self, told: Decision | _Subject) -> None:
+        """Take in one decision."""
+        if told.amends:
+            return
+        ends, closes = self._closes.setdefault(series_id(told.symbol, told.interval), ([], []))
+        ends.append(told.as_of_ns)
+        closes.append(told.last_price)
+        for name, value in told.features.items():
+            if name.startswith(_MACRO):
+                values = self.macro.setdefault(name.removeprefix(_MACRO), [])
+                if not values or values[-1][1] != value:
+                    values.append((told.as_of_ns, value))
+
+    def past(self, series: str) -> Past:
+        ends, closes = self._closes.get(series, ([], []))
+        return Past(np.array(ends, np.int64), np.array(closes, np.float64))
+
+
+def read_memory(folder: Path, until_ns: int) -> Memory:
+    """From a run's journal, as far as its saved state goes. Raises: DependencyUnavailable, IntegrityError."""
+    memory, path = Memory(), folder / JOURNAL
+    try:
+        if path.stat().st_size > MAX_JOURNAL_BYTES:
+            raise DependencyUnavailable(
+                f"{path} is larger than 2 GB: its past is not read; shocks do without it"
+            )
+        for told in _subjects(path):
+            if told.as_of_ns <= until_ns:
+                memory.note(told)
+    except OSError as error:
+        raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror}") from error
+    return memory
+
+
+def _subjects(path: Path) -> Iterator[_Subject]:
+    for number, line in enumerate(whole_lines(path), 1):
+        try:
+            yield _WITHHELD.decode(line) if is_withheld(line) else _RELEASED.decode(line).decision
+        except msgspec.DecodeError as error:
+            raise IntegrityError(
+                f"{path}, line {number}: is no decision ({error}): run again in a new folder"
+            ) from error

@@ -1,0 +1,140 @@
+"""The main path over files, in memory, with nothing recorded: `htfi forecast` and `htfi scenario` ask for it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from htfi.domain.decision import Decision, Receipt, Rung
+from htfi.domain.errors import InvalidInput
+from htfi.domain.events import Bar, FeedItem, News, Rejection, TimePassed
+from htfi.domain.time import SystemClock
+from htfi.narrative.ports import Reader
+from htfi.pipeline.loop import Loop
+from htfi.pipeline.ports import Feed, Position
+from htfi.wiring.engine import build_loop
+from htfi.wiring.feeds import open_feed, resolve
+from htfi.wiring.settings import Settings, override
+
+
+@dataclass(frozen=True, slots=True)
+class Unrecorded:
+    """The loop at the end of its files, how much it read, and the rows that it set aside, by reason."""
+
+    settings: Settings
+    loop: Loop
+    num_bars: int
+    num_ticks: int
+    quarantine: dict[str, list[Rejection]]
+
+    def too_short(self, files: str, symbol: str | None = None) -> str:
+        """Why there is no forecast, in one line."""
+        needed = self.settings.forecasting.history_bars
+        aside = sum(len(rows) for rows in self.quarantine.values())
+        reasons = ", ".join(f"{reason} ({len(rows):,})" for reason, rows in self.quarantine.items())
+        also = f"; {aside:,} rows were set aside: {reasons}" if aside else ""
+        if self.num_bars:
+            return f"{files} holds {self.num_bars:,} bars: a forecast needs {needed} of one series at least{also}"
+        if self.num_ticks:
+            return (
+                f"{files} holds {self.num_ticks:,} ticks, too few bars of {self.settings.market.bar}: a forecast needs "
+                f"{needed}; name a shorter --interval{also}"
+            )
+        wanted = f" of {symbol}" if symbol else ""
+        return f"{files} holds no price{wanted} that can be used: a forecast needs {needed} bars{also}"
+
+
+def run_unrecorded(
+    settings: Settings,
+    files: Sequence[str],
+    mapping: Path | None,
+    watch: Callable[[Decision], None],
+    *,
+    symbol: str | None = None,
+    interval: str | None = None,
+    readers: Mapping[Rung, Reader] | None = None,
+) -> Unrecorded:
+    """Run the main path to the end of the files. Raises: InvalidInput, also for a source that has no end."""
+    if interval is not None:
+        settings = override(settings, "market", bar=interval)
+    specs = resolve(files, mapping, symbol=symbol or "", interval=interval or "")
+    live = next((file for file, spec in zip(files, specs, strict=False) if spec.live), None)
+    if live is not None:
+        raise InvalidInput(f"{live} is a live source: `htfi run {live}` forecasts streams")
+    if symbol:
+        specs = [replace(spec, only=(symbol,)) for spec in specs]
+    tray, nowhere = _Tray(), _Nowhere()
+    feed = _Counted(open_feed(specs, inbox=Path(), quarantine=tray, clock=SystemClock()))
+    try:
+        loop = build_loop(settings, feed, nowhere, nowhere, watch, readers)
+        loop.run(lambda: None)
+    finally:
+        feed.close()
+    return Unrecorded(settings, loop, feed.num_bars, feed.num_ticks, tray.by_reason)
+
+
+class _Tray:
+    """A quarantine in memory."""
+
+    def __init__(self) -> None:
+        self.by_reason: dict[str, list[Rejection]] = {}
+
+    def set_aside(self, rejection: Rejection) -> None:
+        self.by_reason.setdefault(rejection.reason, []).append(rejection)
+
+    def counts(self) -> dict[str, int]:
+        return {reason: len(rows) for reason, rows in self.by_reason.items()}
+
+    def position(self) -> Position:
+        return {}
+
+    def close(self) -> None: ...
+
+
+class _Counted:
+    """A feed that counts what passes."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self.num_bars = 0
+        self.num_ticks = 0
+
+    def __iter__(self) -> Iterator[FeedItem]:
+        for item in self._feed:
+            if isinstance(item, Bar):
+                self.num_bars += 1
+            elif not isinstance(item, News | TimePassed):
+                self.num_ticks += 1
+            yield item
+
+    def position(self) -> Position:
+        return self._feed.position()
+
+    def progress(self) -> float | None:
+        return self._feed.progress()
+
+    def stop(self) -> None:
+        self._feed.stop()
+
+    def close(self) -> None:
+        self._feed.close()
+
+
+class _Nowhere:
+    """The ledger and the outlet of an answer that nobody keeps."""
+
+    size = 0
+    num_released = 0
+
+    def entry(self, index: int) -> bytes:
+        raise InvalidInput(f"there is no entry {index}: nothing is recorded")
+
+    def tidy(self) -> None: ...
+
+    def append(self, entries: Sequence[bytes]) -> list[Receipt]:
+        return [Receipt(0, "")] * len(entries)
+
+    def release(self, receipt: Receipt, entry: bytes) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
