@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.decision import TICKS_PER_UNIT, Forecast, Quantiles
+from htfi.domain.decision import TICKS_PER_UNIT, Forecast, Quantiles, Tilt
 from htfi.domain.errors import InvalidInput
 
 Array = NDArray[np.float64]
@@ -42,7 +42,8 @@ class ForecastBatch:
     """The newest forecast of n series. Rows that are not `ready` hold no forecast.
 
     Shapes: ready [n]; quantiles [n, H, Q]; experts [n, K, H, Q], NaN for an expert without a forecast yet;
-    weights [n, K, H, Z]; calibration [n, H]; usual_sigma [n], as in `Scale`.
+    weights [n, K, H, Z]; calibration [n, H]; usual_sigma [n], as in `Scale`. `tilts` by place: what opinions on the
+    news have changed in `quantiles` (`Forecaster.weigh`).
     """
 
     names: tuple[str, ...]  # the experts, sorted
@@ -54,6 +55,8 @@ class ForecastBatch:
     weights: Array
     calibration: Array
     usual_sigma: Array
+    rows: NDArray[np.intp]  # of the forecaster's columns
+    tilts: dict[int, Tilt] = field(default_factory=dict[int, Tilt])
     _records: _Records | None = field(default=None, init=False, repr=False)
     _scales: _Scales | None = field(default=None, init=False, repr=False)
 
@@ -82,7 +85,14 @@ class ForecastBatch:
             heard = [k for k in range(len(self.names)) if spoke[i][k]]
             by_expert = {self.names[k]: experts[i][k] for k in heard}
             shares = {self.names[k]: weights[i][k] for k in heard}
-        return Forecast(self.horizons, self.levels, quantiles[i], by_expert, shares, calibration[i])
+        return Forecast(
+            self.horizons, self.levels, quantiles[i], by_expert, shares, calibration[i], self.tilts.get(i)
+        )
+
+    def tilt(self, tilts: dict[int, Tilt], quantiles: Array) -> None:
+        """Take in opinions: the tilts by place, and the quantiles [n, H, Q] that they lead to."""
+        self.tilts, self.quantiles = tilts, quantiles
+        self._records = self._scales = None
 
     def scale(self, i: int) -> Scale:
         """How wide the forecast of series i is, now and usually."""

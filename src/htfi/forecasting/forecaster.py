@@ -199,7 +199,7 @@ class Forecaster:
     def reweigh(
         self, series: str, age: int, forecast: Forecast, opinion: Opinion, weight: list[float]
     ) -> Forecast:
-        """A forecast of `series`, made at `age`, with another opinion in the place of its own, at a given weight [H]."""
+        """A forecast of `series`, made at `age`, with another opinion in place of its own, weighed by `weight` [H]."""
         self.learn()
         (row,) = self._panel.rows_of([series]).tolist()
         return self._hearing.reweigh(forecast, opinion, weight, row, age, self._panel.age(row))

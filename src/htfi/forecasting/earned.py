@@ -1,0 +1,193 @@
+"""The weight that each narrator's opinions have earned, learnt online from their CRPS; Forecaster keeps one.
+
+Exponential weights over four ways of heeding a narrator (not at all, by a quarter, by half, in full), with a prior
+that mostly does not; the rate is AdaHedge's, held below one (docs/decisions/d05-fusion.md).
+"""
+
+import math
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.domain import exact
+from htfi.domain.errors import IntegrityError
+from htfi.forecasting.batch import BAND_SIGMAS
+from htfi.forecasting.narrator import apply
+from htfi.forecasting.scores import crps
+
+Array = NDArray[np.float64]
+
+WAYS = (0.0, 0.25, 0.5, 1.0)
+PRIOR = (0.7, 0.1, 0.1, 0.1)
+HALF_LIFE_ROUNDS = 250.0
+MOST_NARRATORS = 64  # kept, those heard last
+_MOST_RATE = 1.0  # per standard deviation of the plain forecast
+_UNITS = 1e6  # weights are recorded in millionths
+_STATE = ("losses", "gap", "num", "plain", "told")
+
+
+@dataclass(frozen=True, slots=True)
+class NarratorRow:
+    """One narrator's opinions at one horizon so far: mean CRPS without and with its tilt, and its weight now."""
+
+    narrator: str
+    horizon: int
+    num: int
+    plain_crps: float
+    told_crps: float
+    weight: float
+
+
+class _Standing:
+    """One narrator's: cumulated losses by way, the part of them that no rate avoids, and sums of scores."""
+
+    def __init__(self, serial: int, num_horizons: int) -> None:
+        self.serial = serial
+        self.losses = np.zeros((num_horizons, len(WAYS)))
+        self.gap = np.zeros(num_horizons)
+        self.num = np.zeros(num_horizons, np.int64)
+        self.plain = np.zeros(num_horizons)
+        self.told = np.zeros(num_horizons)
+
+
+class Narrators:
+    """Who has spoken, and how far each is heeded at each horizon. Pooled over all series."""
+
+    def __init__(self, horizons: Sequence[int], levels: Sequence[float]) -> None:
+        self._horizons, self._levels = tuple(horizons), np.array(levels)
+        self._median = list(levels).index(0.5)
+        self._low, self._high = list(levels).index(0.05), list(levels).index(0.95)
+        self._ways, self._prior = np.array(WAYS), np.array(PRIOR)
+        self._even = math.log(len(WAYS))
+        self._keep = round(0.5 ** (1.0 / HALF_LIFE_ROUNDS), 12)
+        self._standings: OrderedDict[str, _Standing] = OrderedDict()
+        self._next = 0
+
+    def serial(self, narrator: str) -> int:
+        """The number by which waiting forecasts name a narrator; one that is new is taken in."""
+        standing = self._standings.get(narrator)
+        if standing is None:
+            standing = self._standings[narrator] = _Standing(self._next, len(self._horizons))
+            self._next += 1
+            if len(self._standings) > MOST_NARRATORS:
+                self._standings.popitem(last=False)
+        self._standings.move_to_end(narrator)
+        return standing.serial
+
+    def weight(self, narrator: str) -> list[float]:
+        """0–1 [H]: how much of its tilts counts."""
+        standing = self._standings.get(narrator)
+        if standing is None:
+            return [_in_units(float((self._prior * self._ways).sum()))] * len(self._horizons)
+        shares = self._shares(standing)
+        return [_in_units(float((share * self._ways).sum())) for share in shares]
+
+    def weights(self) -> dict[str, list[float]]:
+        """By narrator, as now."""
+        return {name: self.weight(name) for name in self._standings}
+
+    def _rates(self, standing: _Standing) -> Array:
+        return np.minimum(_MOST_RATE, self._even / np.maximum(standing.gap, 1e-9))
+
+    def _shares(self, standing: _Standing) -> Array:
+        """Of each way [H, W]."""
+        score = -self._rates(standing)[:, None] * standing.losses
+        share = self._prior * exact.exp(score - score.max(axis=1, keepdims=True))
+        return share / share.sum(axis=1, keepdims=True)
+
+    def learn(self, serials: Array, tilts: Array, plain: Array, outcome: Array) -> Array:
+        """Score tilts [n, 3, H] (shift, stretch, weight) of matured forecasts [n, H, Q] by outcomes [n, H]; what was
+        released [n, H, Q].
+
+        `serials` [n, H] tell whose each is; NaN where nobody spoke. Losses are in standard deviations of the plain
+        forecast; those of one instant are summed and divided by the root of their number, as they are neither
+        one event nor unrelated.
+        """
+        shift, stretch, weight = (np.where(np.isfinite(serials), tilts[:, k], 0.0) for k in range(3))
+        stretch = np.where(np.isfinite(serials), stretch, 1.0)
+        told = apply(plain, shift, stretch, weight, self._median)
+        heard = np.unique(serials[np.isfinite(serials)]).tolist()
+        for standing in self._standings.values():
+            if standing.serial not in heard:
+                continue
+            for j in range(len(self._horizons)):
+                at = np.flatnonzero(serials[:, j] == standing.serial)
+                if len(at):
+                    self._step(
+                        standing, j, plain[at, j], told[at, j], (shift[at, j], stretch[at, j]), outcome[at, j]
+                    )
+        return told
+
+    def _step(
+        self,
+        standing: _Standing,
+        j: int,
+        plain: Array,
+        told: Array,
+        tilt: tuple[Array, Array],
+        outcome: Array,
+    ) -> None:
+        scale = np.maximum(plain[:, self._high] - plain[:, self._low], 1e-12) / BAND_SIGMAS
+        scores = [crps(plain, outcome, self._levels)]
+        for way in WAYS[1:]:
+            heeded = apply(plain, *tilt, np.full(len(plain), way), self._median)
+            scores.append(crps(heeded, outcome, self._levels))
+        released = crps(told, outcome, self._levels)
+        root = math.sqrt(len(plain))
+        losses = np.array([float(((score - scores[0]) / scale).sum()) / root for score in scores])
+        share, rate = self._shares(standing)[j], float(self._rates(standing)[j])
+        mine = apply(plain, *tilt, np.full(len(plain), float((share * self._ways).sum())), self._median)
+        loss = float(((crps(mine, outcome, self._levels) - scores[0]) / scale).sum()) / root
+        least = float(losses.min())
+        mixed = least - float(exact.log((share * exact.exp(-rate * (losses - least))).sum())) / rate
+        standing.losses[j] = standing.losses[j] * self._keep + losses
+        standing.gap[j] = standing.gap[j] * self._keep + max(0.0, loss - mixed)
+        standing.num[j] += len(plain)
+        standing.plain[j] += float(scores[0].sum())
+        standing.told[j] += float(released.sum())
+
+    def rows(self) -> list[NarratorRow]:
+        """By narrator and horizon, those that have a score."""
+        return [
+            NarratorRow(
+                name,
+                horizon,
+                int(standing.num[j]),
+                float(standing.plain[j] / standing.num[j]),
+                float(standing.told[j] / standing.num[j]),
+                self.weight(name)[j],
+            )
+            for name, standing in self._standings.items()
+            for j, horizon in enumerate(self._horizons)
+            if standing.num[j]
+        ]
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "next": self._next,
+            "standings": [
+                {"name": name, "serial": one.serial, **{key: getattr(one, key).copy() for key in _STATE}}
+                for name, one in self._standings.items()
+            ],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Raises: IntegrityError where the state was saved under other horizons."""
+        self._next = state["next"]
+        self._standings.clear()
+        for saved in state["standings"]:
+            standing = self._standings[saved["name"]] = _Standing(saved["serial"], len(self._horizons))
+            for key in _STATE:
+                kept = getattr(standing, key)
+                found = np.array(saved[key], kept.dtype)
+                if found.shape != kept.shape:
+                    raise IntegrityError("saved weights of narrators are for other horizons: start anew")
+                setattr(standing, key, found)
+
+
+def _in_units(weight: float) -> float:
+    return round(weight * _UNITS) / _UNITS

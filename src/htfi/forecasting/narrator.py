@@ -1,0 +1,172 @@
+"""What an opinion on the news does to a forecast, and what narrators have earned by theirs; Forecaster asks.
+
+A tilt is derived from an opinion and the forecast alone, so that an auditor derives it again (`derive_tilt`,
+`tilted`). How much of it counts is learnt: docs/decisions/d05-fusion.md.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.domain import exact
+from htfi.domain.decision import Tilt
+from htfi.forecasting.batch import BAND_SIGMAS
+from htfi.forecasting.fusion import on_grid
+from htfi.forecasting.scores import integration_weights
+
+Array = NDArray[np.float64]
+
+VERSION = "1"
+MOST_SIGMAS = 4.0  # a median is moved no further, in standard deviations of one bar
+LEAST_STRETCH, MOST_STRETCH = 0.5, 4.0
+_LN2 = math.log(2.0)
+_UNITS = 1e6  # stretch, weight and divergence are recorded in millionths
+_FAINTEST = 2.0**-10  # what is left of an opinion that still counts
+
+
+class Opinion(NamedTuple):
+    """What a narrator says of one series at one instant, as numbers.
+
+    Units: direction −1..1; size in standard deviations of one bar; volatility_multiplier as in `View`; confidence
+    0–1; `age` counts the half-lives since it was formed, `bar` those that one bar lasts; `drift` is the log return
+    of the bar that just closed, 0 where it is not known.
+    """
+
+    narrator: str
+    direction: float
+    size_sigmas: float
+    volatility_multiplier: float
+    confidence: float
+    age: float
+    bar: float
+    drift: float = 0.0
+
+
+class Tilts(NamedTuple):
+    """Opinions as changes of n forecasts: shift and stretch [n, H] as in `Tilt`, divergence [n], and which do any."""
+
+    shift: Array
+    stretch: Array
+    divergence: Array
+    counts: NDArray[np.bool_]
+
+
+def derive_tilts(
+    opinions: Sequence[Opinion], plain: Array, horizons: Sequence[int], levels: Sequence[float]
+) -> Tilts:
+    """What opinions [n], taken at their word, change in forecasts [n, H, Q].
+
+    With c the confidence and f = 2^−age what is left of the opinion, a move of s standard deviations of one bar
+    shifts every horizon by c·f·s·σ₁: it is made once. Volatility fades while the horizon lasts: the variance over h
+    bars grows by the mean over k < h of (1 + c·(m − 1)·f·2^(−k·bar))². σ₁ comes from the 90% band of the first
+    horizon. What is no number counts as no opinion; shift and stretch are bounded.
+    """
+    given = np.array([opinion[1:] for opinion in opinions], np.float64).reshape(len(opinions), 7)
+    usable = np.logical_and.reduce(np.isfinite(given[:, :6]), axis=1) & (given[:, 5] >= 0.0)
+    given = np.where(usable[:, None] & np.isfinite(given), given, 0.0)
+    direction, size, multiplier, confidence, age, bar, drift = given.T
+    left = exact.exp(-_LN2 * np.maximum(age, 0.0)) * np.minimum(np.maximum(confidence, 0.0), 1.0)
+    left = np.where(usable & (left >= _FAINTEST), left, 0.0)
+    sigma = _sigma(plain[:, 0], levels)
+    step = sigma / math.sqrt(horizons[0])
+    moved = np.minimum(np.maximum(direction, -1.0), 1.0) * np.minimum(np.maximum(size, 0.0), 1e3)
+    shift = on_grid(np.minimum(np.maximum(left * moved, -MOST_SIGMAS), MOST_SIGMAS) * step)
+    wider = left * (np.minimum(np.maximum(multiplier, 0.0), 1e3) - 1.0)
+    stretch = _stretches(np.where(left > 0.0, wider, 0.0), bar, horizons)
+    shifts = np.repeat(shift[:, None], len(horizons), axis=1)
+    return Tilts(
+        shifts,
+        stretch,
+        _divergence(plain[:, 0], shift, stretch[:, 0], drift, sigma, levels),
+        (shift != 0.0) | np.logical_or.reduce(stretch != 1.0, axis=1),
+    )
+
+
+def _sigma(quantiles: Array, levels: Sequence[float]) -> Array:
+    low, high = levels.index(0.05), levels.index(0.95)
+    return np.maximum((quantiles[..., high] - quantiles[..., low]) / BAND_SIGMAS, 1e-12)
+
+
+def _stretches(wider: Array, bar: Array, horizons: Sequence[int]) -> Array:
+    """√(mean over k < h of (1 + wider·2^(−k·bar))²) [n, H], bounded."""
+    decay = exact.exp(-_LN2 * np.maximum(bar, 0.0))
+    total, found, at = np.zeros_like(wider), np.empty((len(wider), len(horizons))), 0
+    for k in range(1, horizons[-1] + 1):
+        times = np.maximum(1.0 + wider, 0.0)
+        total = total + times * times
+        wider = wider * decay
+        if k == horizons[at]:
+            found[:, at] = np.sqrt(total / k)
+            at += 1
+    return np.rint(np.minimum(np.maximum(found, LEAST_STRETCH), MOST_STRETCH) * _UNITS) / _UNITS
+
+
+def _divergence(
+    plain: Array, shift: Array, stretch: Array, drift: Array, sigma: Array, levels: Sequence[float]
+) -> Array:
+    """How far narrative and numbers disagree, 0–1 [n]: d / (1 + d), d in standard deviations of the forecast.
+
+    d is the Wasserstein distance of the first horizon's forecast from itself tilted in full, and as much of the
+    last bar's move again as went against the shift: prices that have moved the other way disagree as well.
+    """
+    median = levels.index(0.5)
+    middle = plain[:, median : median + 1]
+    away = np.abs(shift[:, None] + (stretch[:, None] - 1.0) * (plain - middle))
+    distance = (away * integration_weights(levels)).sum(axis=1)
+    against = np.minimum(np.abs(shift), np.maximum(np.where(shift > 0.0, -drift, drift), 0.0))
+    d = (distance + against) / sigma
+    return np.rint(d / (1.0 + d) * _UNITS) / _UNITS
+
+
+def apply(plain: Array, shift: Array, stretch: Array, weight: Array, median: int) -> Array:
+    """q + w·(shift + (stretch − 1)·(q − median)) for q [..., H, Q] and the others [..., H].
+
+    Guarantees: never decreasing along Q to the last bit, as the mix: each step rounds in the order of what it is
+    given.
+    """
+    middle = plain[..., median : median + 1]
+    factor = 1.0 + weight * (stretch - 1.0)
+    return on_grid((middle + (weight * shift)[..., None]) + factor[..., None] * (plain - middle))
+
+
+def tilted(plain: Sequence[Sequence[float]], tilt: Tilt, levels: Sequence[float]) -> list[list[float]]:
+    """Recompute recorded quantiles [H, Q] from the mix of the numbers and the recorded tilt, bit for bit."""
+    shift, stretch, weight = (np.array(row, np.float64) for row in (tilt.shift, tilt.stretch, tilt.weight))
+    return apply(np.array(plain, np.float64), shift, stretch, weight, list(levels).index(0.5)).tolist()
+
+
+def derive_tilt(
+    opinion: Opinion,
+    plain: Sequence[Sequence[float]],
+    horizons: Sequence[int],
+    levels: Sequence[float],
+    weight: Sequence[float],
+) -> Tilt | None:
+    """The tilt of one forecast [H, Q] by one opinion, at a given weight [H]; None where it changes nothing."""
+    found = derive_tilts([opinion], np.array([plain], np.float64), horizons, levels)
+    return as_tilts([opinion], found, [weight])[0]
+
+
+def as_tilts(
+    opinions: Sequence[Opinion], found: Tilts, weights: Sequence[Sequence[float]]
+) -> list[Tilt | None]:
+    """In the record's form."""
+    shift, stretch, divergence = found.shift.tolist(), found.stretch.tolist(), found.divergence.tolist()
+    return [
+        Tilt(opinion.narrator, shift[i], stretch[i], list(weights[i]), divergence[i])
+        if found.counts[i]
+        else None
+        for i, opinion in enumerate(opinions)
+    ]
+
+
+def released(plain: Array, tilts: Mapping[int, Tilt], levels: Sequence[float]) -> Array:
+    """Forecasts [n, H, Q], those at the places of `tilts` tilted."""
+    places = list(tilts)
+    told = np.array([(tilt.shift, tilt.stretch, tilt.weight) for tilt in tilts.values()], np.float64)
+    changed = plain.copy()
+    changed[places] = apply(plain[places], told[:, 0], told[:, 1], told[:, 2], list(levels).index(0.5))
+    return changed
