@@ -63,14 +63,13 @@ class FactorModel:
             here, gone = known[t], ~known[t]
             weighted = self.loadings[here] / self.specific[here, None]
             precision = np.eye(num_factors) + self.loadings[here].T @ weighted
-            mean: Array = np.linalg.solve(precision, weighted.T @ scores[t, here])
+            mean = np.asarray(np.linalg.solve(precision, weighted.T @ scores[t, here]), np.float64)
+            filled[t, gone] = self.loadings[gone] @ mean
             if rng is None:
-                filled[t, gone] = self.loadings[gone] @ mean
                 continue
-            root: Array = np.linalg.cholesky(np.linalg.inv(precision))
-            factor = mean + root @ rng.standard_normal(num_factors)
-            own = np.sqrt(self.specific[gone]) * rng.standard_normal(int(gone.sum()))
-            filled[t, gone] = self.loadings[gone] @ factor + own
+            root = np.asarray(np.linalg.cholesky(np.linalg.inv(precision)), np.float64)
+            filled[t, gone] += self.loadings[gone] @ (root @ rng.standard_normal(num_factors))
+            filled[t, gone] += np.sqrt(self.specific[gone]) * rng.standard_normal(int(gone.sum()))
         return filled
 
 
