@@ -1,40 +1,142 @@
-"""Measures how far a model's confidence proves right, on simulated stories. `htfi models calibrate` calls it."""
+"""Measures what a model's words prove to be worth, on simulated stories. `htfi models calibrate` calls it.
 
-from collections.abc import Callable
+How far its confidence proves right is its `Trust`; which moves followed its views, and how wide, its `Meaning`.
+"""
+
+import math
+from collections.abc import Callable, Sequence
 from itertools import islice
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.domain.decision import View
 from htfi.domain.errors import InvalidInput
+from htfi.domain.time import NS_PER_DAY
 from htfi.domain.writing import Refusal, Request
-from htfi.narrative.answer import CONFIDENCES, Trust, understand, view_form
+from htfi.forecasting.config import LEVELS
+from htfi.forecasting.scores import integration_weights
+from htfi.narrative.answer import CONFIDENCES, Trust, to_view, understand, view_form
+from htfi.narrative.meaning import Meaning, moves, widths
 from htfi.narrative.ports import Author
 from htfi.narrative.question import put, shown
 from htfi.simulation.corpus import question
 from htfi.simulation.stories import Story, stories
+from htfi.simulation.world import DECAY
+
+Array = NDArray[np.float64]
 
 SEED = 1_500_000_000  # neither trained on nor the evaluation's
+HORIZONS = (1, 5, 22)
 _PRIOR = 20.0  # stories' worth of the overall share, for steps that are seldom stated
 _BATCH = 64
+_RIDGE = 5.0  # stories' worth of doubt about each coefficient of a meaning
+_STEPS, _LONGEST_STEP = 400, 0.03
 
 
-def measure_trust(author: Author, num_stories: int, progress: Callable[[int, int], None]) -> Trust:
-    """Share of right directions by what was stated, over simulated stories; rising with it, as it must.
+class Answered(NamedTuple):
+    """A story and what the model answered, as fields."""
 
-    Raises: InvalidInput where the author refuses a story.
-    """
-    counts = {is_moving: [[0.0, 0.0] for _ in CONFIDENCES] for is_moving in (False, True)}
+    story: Story
+    fields: dict[str, str]
+
+
+def answers(author: Author, num_stories: int, progress: Callable[[int, int], None]) -> list[Answered]:
+    """What the model says of simulated stories. Raises: InvalidInput where it refuses one."""
+    found: list[Answered] = []
     source = stories(SEED)
     for done in range(0, num_stories, _BATCH):
         told = list(islice(source, min(_BATCH, num_stories - done)))
-        answers = author.write([_request(story, author) for story in told])
-        for story, answer in zip(told, answers, strict=True):
+        for story, answer in zip(
+            told, author.write([_request(story, author) for story in told]), strict=True
+        ):
             if isinstance(answer, Refusal):
                 raise InvalidInput(f"{author.version} refuses a story: {answer.reason}")
-            direction = understand(answer.fields).direction
-            step = counts[direction != 0.0][int(answer.fields["confidence"])]
-            step[0] += direction == story.truth.direction
-            step[1] += 1.0
-        progress(done + len(told), num_stories)
+            found.append(Answered(story, answer.fields))
+        progress(len(found), num_stories)
+    return found
+
+
+def measure_trust(author: Author, num_stories: int, progress: Callable[[int, int], None]) -> Trust:
+    """Trust alone. Raises: InvalidInput where the author refuses a story."""
+    return trust_of(answers(author, num_stories, progress))
+
+
+def trust_of(answered: Sequence[Answered]) -> Trust:
+    """Share of right directions by what was stated; rising with it, as it must."""
+    counts = {is_moving: [[0.0, 0.0] for _ in CONFIDENCES] for is_moving in (False, True)}
+    for story, fields in answered:
+        direction = understand(fields).direction
+        step = counts[direction != 0.0][int(fields["confidence"])]
+        step[0] += direction == story.truth.direction
+        step[1] += 1.0
     return Trust(flat=_shares(counts[False]), moving=_shares(counts[True]))
+
+
+def meaning_of(answered: Sequence[Answered]) -> Meaning:
+    """What the model's views meant. Raises: InvalidInput where there are too few stories."""
+    return fit_meaning([one.story for one in answered], [_view(one) for one in answered])
+
+
+def fit_meaning(told: Sequence[Story], views: Sequence[View]) -> Meaning:
+    """The shifts and stretches that would have had the lowest CRPS on what followed, in sigmas of EWMA volatility.
+
+    They bend quantiles that prices alone would give: those of stories in which nothing came. Raises: InvalidInput
+    where there are too few stories.
+    """
+    outcomes = np.array([_outcomes(story) for story in told])  # [n, H]
+    idle = np.array([story.truth.direction == 0 and story.truth.likeliest == 0 for story in told])
+    if np.count_nonzero(idle) < 100:
+        raise InvalidInput("too few stories to measure what views mean: give at least 500")
+    moved = np.array([moves(view) for view in views])
+    wide = np.array([widths(view) for view in views])
+    shifts: list[tuple[float, ...]] = []
+    stretches: list[tuple[float, ...]] = []
+    for j, horizon in enumerate(HORIZONS):
+        usual = np.concatenate([outcomes[idle, j], -outcomes[idle, j]])
+        shape = np.quantile(usual, LEVELS)
+        shift, stretch = _fit(moved / math.sqrt(horizon), wide, outcomes[:, j], shape)
+        shifts.append(tuple(round(value, 4) for value in shift.tolist()))
+        stretches.append(tuple(round(value, 4) for value in stretch.tolist()))
+    return Meaning(HORIZONS, tuple(shifts), tuple(stretches))
+
+
+def _fit(moved: Array, wide: Array, outcome: Array, shape: Array) -> tuple[Array, Array]:
+    """Coefficients of shift, at least 0, and log stretch by descent on the mean CRPS (Adam: Kingma and Ba 2015)."""
+    levels, cells = np.array(LEVELS), 2.0 * integration_weights(LEVELS)
+    num, split = len(outcome), moved.shape[1]
+    values = np.zeros(split + wide.shape[1])
+    first, second = np.zeros_like(values), np.zeros_like(values)
+    for step in range(1, _STEPS + 1):
+        stretch = np.exp(wide @ values[split:])
+        quantiles = (moved @ values[:split])[:, None] + stretch[:, None] * shape
+        slope = cells * ((outcome[:, None] < quantiles) - levels)  # of the CRPS in each quantile
+        grown = wide.T @ ((slope * shape).sum(axis=1) * stretch)
+        gradient = (np.concatenate([moved.T @ slope.sum(axis=1), grown]) + _RIDGE * values) / num
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.99 * second + 0.01 * np.square(gradient)
+        size = _LONGEST_STEP * (1.0 - step / _STEPS)
+        values -= size * (first / (1.0 - 0.9**step)) / (np.sqrt(second / (1.0 - 0.99**step)) + 1e-8)
+        values[:split] = np.maximum(values[:split], 0.0)
+    return values[:split], values[split:]
+
+
+def _outcomes(story: Story) -> list[float]:
+    """Returns over HORIZONS in EWMA sigmas of the moment, over √h: the path is told in those of each bar."""
+    variance, total = 1.0, 0.0
+    found: list[float] = []
+    for bar, scaled in enumerate(story.path[: HORIZONS[-1]], 1):
+        move = scaled * math.sqrt(variance)
+        total += move
+        variance = DECAY * variance + (1.0 - DECAY) * move * move
+        if bar in HORIZONS:
+            found.append(total / math.sqrt(bar))
+    return found
+
+
+def _view(one: Answered) -> View:
+    return to_view(understand(one.fields), question(one.story), NS_PER_DAY, "")
 
 
 def _request(story: Story, author: Author) -> Request:

@@ -1,36 +1,49 @@
-"""How far a model's confidence has proved right: kept in its folder's config.json, read when it is opened."""
+"""What a model's words have proved to be worth: kept in its folder's config.json, read when it is opened."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.narrative.answer import AS_STATED, Trust
+from htfi.narrative.meaning import Meaning
 
-KEY = "htfi_trust"
+KEY, MEANING_KEY = "htfi_trust", "htfi_meaning"
+_Kept = TypeVar("_Kept", Trust, Meaning)
 
 
 def read_trust(folder: Path) -> Trust:
-    """What was measured of the model in `folder`; its word where nothing was. Raises: InvalidInput."""
-    found = _config(folder).get(KEY)
-    if found is None:
-        return AS_STATED
-    try:
-        return msgspec.convert(found, Trust)
-    except (msgspec.ValidationError, InvalidInput) as error:
-        raise InvalidInput(f"{folder / 'config.json'}: {KEY}: {error}") from error
+    """How far the model in `folder` proved right; its word where nothing was measured. Raises: InvalidInput."""
+    return _read(folder, KEY, Trust) or AS_STATED
 
 
-def write_trust(folder: Path, trust: Trust) -> None:
-    """Keep it in the folder, whose digest changes with it. Raises: InvalidInput, DependencyUnavailable."""
+def read_meaning(folder: Path) -> Meaning | None:
+    """What its views proved to mean, None where nothing was measured. Raises: InvalidInput."""
+    return _read(folder, MEANING_KEY, Meaning)
+
+
+def write_trust(folder: Path, trust: Trust, meaning: Meaning | None = None) -> None:
+    """Keep both in the folder, whose digest changes with them. Raises: InvalidInput, DependencyUnavailable."""
     config = {**_config(folder), KEY: msgspec.to_builtins(trust)}
+    if meaning is not None:
+        config[MEANING_KEY] = msgspec.to_builtins(meaning)
     file, new = folder / "config.json", folder / "config.json.new"
     try:
         new.write_bytes(msgspec.json.format(msgspec.json.encode(config), indent=2) + b"\n")
         new.replace(file)
     except OSError as error:
         raise DependencyUnavailable(f"{file} cannot be written: {error.strerror}") from error
+
+
+def _read(folder: Path, key: str, kind: type[_Kept]) -> _Kept | None:
+    found = _config(folder).get(key)
+    if found is None:
+        return None
+    try:
+        return msgspec.convert(found, kind)
+    except (msgspec.ValidationError, InvalidInput) as error:
+        raise InvalidInput(f"{folder / 'config.json'}: {key}: {error}") from error
 
 
 def _config(folder: Path) -> dict[str, Any]:

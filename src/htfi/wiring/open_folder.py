@@ -13,7 +13,8 @@ from htfi.decoding.config import DecodingConfig
 from htfi.decoding.ports import Network
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.narrative.answer import Trust
-from htfi.wiring.model_trust import read_trust
+from htfi.narrative.meaning import Meaning
+from htfi.wiring.model_trust import read_meaning, read_trust
 
 PRECISIONS = tuple(precision.value for precision in Precision)
 TORCH_PRECISIONS = {"fp32": "float32", "bf16": "bfloat16"}
@@ -53,6 +54,11 @@ class OpenFolder:
     def trust(self) -> Trust:
         """How far its confidence has proved right, where that was measured."""
         return read_trust(self.folder.path)
+
+    @cached_property
+    def meaning(self) -> Meaning | None:
+        """What its views have proved to mean, where that was measured."""
+        return read_meaning(self.folder.path)
 
     def author(self, config: DecodingConfig) -> LocalAuthor:
         """Load it. Raises: InvalidInput, DependencyUnavailable."""
