@@ -1,4 +1,4 @@
-"""Classical peers that need no library: EWMA with Gaussian or Student tails, and a random walk. `returns` walks them."""
+"""Peers that need no library: EWMA with Gaussian or Student tails, and a random walk. `returns` walks them."""
 
 from collections.abc import Sequence
 
@@ -31,7 +31,7 @@ class EwmaPeer:
         )
         self._var, self._num = np.zeros(num_series), np.zeros(num_series)
 
-    def quantiles(self, t: int, places: Places, batch: BarBatch) -> Array:
+    def quantiles(self, t: int, places: Places, batch: BarBatch) -> Array:  # noqa: ARG002 (the port's)
         squares = batch.returns * batch.returns
         gain = np.maximum(1.0 / (self._num[places] + 1.0), 1.0 - RISKMETRICS_DECAY)
         self._var[places] += gain * (squares - self._var[places])

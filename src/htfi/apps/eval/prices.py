@@ -223,9 +223,9 @@ def _etf(data: Path) -> Prices:
 _STAGED_SETS: dict[str, Callable[[Path], Prices]] = {
     "us_equities": _us_equities,
     "fx_daily": _fx_daily,
-    "fx_hourly": _fx_hourly,
     "vix": _vix,
     "etf": _etf,
+    "fx_hourly": _fx_hourly,
 }
 NAMES = tuple(_STAGED_SETS)
 

@@ -1,25 +1,28 @@
 """`htfi eval returns`: the fused forecast of returns beside its experts and peers, out of sample, on real data."""
 
-import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
 from htfi.apps.eval.prices import NAMES, Prices, data_folder, load_prices
+from htfi.domain.errors import InvalidInput
 
-OUT_OF_SAMPLE = {"us_equities": "2012-01-01"}
-_YEAR_BARS = 250
-_HISTVOL, _EWMA, _GARCH, _HAR = "random_walk", "ewma_gaussian", "garch_t", "log_range_har"
+if TYPE_CHECKING:
+    from htfi.apps.eval.gallery import Card, Evaluation
+    from htfi.apps.eval.returns_judging import Judged, Options
+    from htfi.wiring.settings import Settings
+
+MAIN = "us_equities"  # the metrics are its own
 
 _EPILOG = """\b
 Examples:
-  htfi eval returns                              every staged set, all symbols
-  htfi eval returns us_equities --symbols 40     fast: 40 of the symbols
-  htfi eval returns prices.csv                   your own bars: date, (symbol,) open, high, low, close
+  htfi eval returns                                 every staged set, all symbols
+  htfi eval returns us_equities --symbols 40 --fast 40 of the symbols, no peers that must be fitted
+  htfi eval returns prices.csv --html build/r.html  your own bars: date, (symbol,) open, high, low, close
 """
 
 
@@ -27,82 +30,121 @@ Examples:
 @click.argument("sets", metavar="[SET|FILE]...", nargs=-1)
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the staged data.")
 @click.option(
-    "--symbols", "num_symbols", type=click.IntRange(1), help="Only so many symbols of a set, spread evenly."
+    "--symbols",
+    "num_symbols",
+    type=click.IntRange(1),
+    help="So many symbols of a set at most, spread evenly.",
 )
 @click.option(
-    "--from", "first", help="Score from this date on.  [default: 2012 for us_equities, else a year in]"
+    "--from", "first", help="Compare from this date on.  [default: 2012 for us_equities, else a year in]"
+)
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of forecasting; repeatable."
+)
+@click.option("--fast", is_flag=True, help="No fitted peers, no leak check, no timing.")
+@click.option(
+    "--fresh", is_flag=True, help="Fit the peers again, even where their fits are kept in build/eval-cache."
 )
 @click.option("--seed", default=0, show_default=True)
+@click.option(
+    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
+)
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
 )
 def command(
-    sets: tuple[str, ...], data: Path | None, num_symbols: int | None, first: str | None, seed: int,
-    json_file: Path | None,
+    sets: tuple[str, ...], data: Path | None, num_symbols: int | None, first: str | None, settings: tuple[str, ...],
+    fast: bool, fresh: bool, seed: int, html_file: Path | None, json_file: Path | None,
 ) -> None:  # fmt: skip
-    """Walk bars through the live forecaster and score every forecast by what came."""
-    from htfi.wiring.figures import report
+    """Walk bars through the live forecaster, in order of when they were known, and score every forecast by what came.
 
-    notes: list[str] = []
-    rows: list[dict[str, Any]] = []
-    metrics: dict[str, float] = {}
-    for name in sets or _default_sets(data, notes):
-        prices = load_prices(name, data)
-        notes += prices.notes
-        if num_symbols is not None:
-            prices = some(prices, num_symbols)
-        done, figures = judge(prices, first)
-        rows += done
-        metrics |= figures if prices.name == "us_equities" or len(sets) == 1 else {}
-    report("returns", metrics, rows, seed=seed, json_file=json_file, kind="eval", notes=notes)
-
-
-def judge(prices: Prices, first: str | None) -> tuple[list[dict[str, Any]], dict[str, float]]:
-    """Rows and metrics of one data set."""
-    from htfi.apps.eval.peers import classical
-    from htfi.apps.eval.returns_scores import score
-    from htfi.apps.eval.walk import FUSED, Walk, measure
+    SET is one of us_equities, fx_daily, vix, etf, fx_hourly, sample; FILE holds bars of your own. Beside the fused
+    forecast stand its experts, 20-day historical volatility (random_walk), RiskMetrics' EWMA, GARCH(1,1)-t of arch,
+    refitted yearly, and statsforecast's AutoARIMA, AutoETS and GARCH. Differences are tested by Diebold-Mariano with
+    errors that allow for overlap, corrected for the number of comparisons.
+    """
+    from htfi.apps.eval.gallery import tell
+    from htfi.apps.eval.returns_judging import Options
     from htfi.wiring.settings import load_settings
 
-    config = load_settings().forecasting
-    start = first_scored(prices, first)
-    peers = classical(len(prices.symbols), config, start)
-    walk = Walk(prices, config, peers)
-    measured = measure(prices, config)
-    scores = score(walk, measured, start, walk.names, _Progress(prices.name))
+    config = with_settings(load_settings(), settings).forecasting
+    options = Options(config, first, with_fitted=not fast, fresh=fresh, seed=seed)
+    notes: list[str] = []
+    told = evaluate(sets or default_sets(data, notes), data, num_symbols, options, notes, fast=fast)
+    tell(told, json_file=json_file, html_file=html_file)
+
+
+def evaluate(
+    sets: Sequence[str],
+    data: Path | None,
+    num_symbols: int | None,
+    options: "Options",
+    notes: list[str],
+    *,
+    fast: bool,
+) -> "Evaluation":
+    """All sets judged, checked for leaks and timed, as one evaluation."""
+    from htfi.apps.eval.gallery import Evaluation
+    from htfi.apps.eval.returns_charts import charts
+    from htfi.apps.eval.returns_judging import correct, judge, metrics_of, worst_regime
+    from htfi.apps.eval.returns_leaks import check_leaks
+    from htfi.apps.eval.returns_speed import measure_speed
+
+    judged: list[Judged] = []
     rows: list[dict[str, Any]] = []
-    for j, horizon in enumerate(scores.horizons):
-        for name in scores.names:
-            cover50, _ = scores.coverage(name, j, 50)
-            cover90, num = scores.coverage(name, j, 90)
-            row: dict[str, Any] = {
-                "data": prices.name, "bars": horizon, "forecaster": name, "n": num,
-                "CRPS, bp": 1e4 * scores.mean_crps(name, j), "fused/it": scores.ratio(name, j),
-                "WQL": scores.wql(name, j), "cover 50": cover50, "cover 90": cover90,
-            }  # fmt: skip
-            if name != FUSED:
-                found = scores.difference(name, j)
-                row |= {"DM": found.statistic, "p": found.p}
-            rows.append(row)
-    places = range(len(scores.horizons))
-    metrics = {
-        "crps_vs_histvol20": max(scores.ratio(_HISTVOL, j) for j in places),
-        "crps_vs_ewma": max(scores.ratio(_EWMA, j) for j in places),
-        "crps1_vs_har_fhs": scores.ratio(_HAR, 0),
-        "coverage90": min(scores.coverage(FUSED, j)[0] for j in places),
-        "coverage90_upper": max(scores.coverage(FUSED, j)[0] for j in places),
-    }
-    return rows, {key: value for key, value in metrics.items() if math.isfinite(value)}
+    metrics: dict[str, float | None] = {}
+    leaks: list[dict[str, Any]] = []
+    for name in sets:
+        prices = load_prices(name, data)
+        if num_symbols is not None:
+            prices = some(prices, num_symbols)
+        judged.append(judge(prices, options, Progress(prices.name)))
+        if not fast and name in (MAIN, sets[-1]) and not leaks:
+            report = check_leaks(prices, options.config, options.seed)
+            leaks = report.rows(prices.name)
+            metrics["leaks"] = float(len(report.honest))
+            metrics["planted_leak_caught"] = float(report.caught)
+    correct(judged)
+    main = next((one for one in judged if one.scores.prices.name == MAIN), judged[0])
+    metrics = {**metrics_of(main), **metrics}
+    worst = worst_regime(judged)
+    if worst is not None:
+        metrics["coverage90_worst_regime"] = worst[0]
+        notes.append(f"coverage90_worst_regime: {worst[1]}")
+    rows = [row for one in judged for row in one.rows] + leaks
+    notes += [note for one in judged for note in one.notes]
+    if not fast:
+        timed, figures, told = measure_speed(options.config, options.seed)
+        rows, metrics, notes = rows + timed, metrics | figures, notes + told
+    return Evaluation(
+        name="returns",
+        title="Forecasts of returns",
+        lead=_lead(main),
+        metrics=metrics,
+        cards=_cards(metrics),
+        charts=[chart for one in judged for chart in charts(one.scores, full=one is main)],
+        rows=rows,
+        notes=notes,
+        seed=options.seed,
+    )
 
 
-def first_scored(prices: Prices, first: str | None) -> int:
-    """The instant from which forecasts are scored: by date, or a year in (a quarter of a short file)."""
-    stated = first or OUT_OF_SAMPLE.get(prices.name)
-    if stated is not None:
-        return int(np.searchsorted(prices.ends_ns, np.datetime64(stated, "ns").astype(np.int64)))
-    year_ns = 365 * 86_400 * 10**9
-    year = int(np.searchsorted(prices.ends_ns, prices.ends_ns[0] + year_ns))
-    return min(year, len(prices.ends_ns) // 4)
+def with_settings(settings: "Settings", pairs: Sequence[str]) -> "Settings":
+    """The settings with KEY=VALUE pairs of [forecasting] laid over them. Raises: InvalidInput."""
+    import msgspec
+
+    from htfi.wiring.settings import override
+
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        key, found, text = pair.partition("=")
+        if not found or not key:
+            raise InvalidInput(f"--set {pair}: write KEY=VALUE, such as weight_half_life_bars=250")
+        try:
+            values[key] = msgspec.json.decode(text.encode())
+        except msgspec.DecodeError:
+            values[key] = text
+    return override(settings, "forecasting", **values) if values else settings
 
 
 def some(prices: Prices, num: int) -> Prices:
@@ -113,14 +155,52 @@ def some(prices: Prices, num: int) -> Prices:
     return prices.cut([prices.symbols[place] for place in places.tolist()])
 
 
-def _default_sets(data: Path | None, notes: list[str]) -> Sequence[str]:
-    if data_folder(data) is not None:
-        return NAMES
-    notes.append("no staged data was found: these are figures of the small embedded sample")
-    return ("sample",)
+def default_sets(data: Path | None, notes: list[str]) -> Sequence[str]:
+    """Every staged set; the embedded sample where there is no folder of them, which `notes` then says."""
+    if data is None and data_folder() is None:
+        notes.append("no staged data was found: these are figures of the small embedded sample")
+        return ("sample",)
+    return NAMES
 
 
-class _Progress:
+def _lead(main: "Judged") -> str:
+    from htfi.apps.eval.returns_judging import EWMA, GARCH, HISTVOL
+
+    scores = main.scores
+    told = [
+        f"{scores.ratio(name, 0):.3f} of {label}"
+        for name, label in ((HISTVOL, "20-bar volatility's"), (EWMA, "EWMA's"), (GARCH[0], "GARCH(1,1)-t's"))
+        if name in scores.names and scores.both(name, 0).any()
+    ]
+    return (
+        f"One bar ahead on {scores.prices.name}, {len(scores.prices.symbols)} series from "
+        f"{scores.prices.dates()[scores.begin]} on, the fused forecast's CRPS is {', '.join(told)}."
+    )
+
+
+_GOALS = (
+    ("crps_vs_histvol20", "of 20-bar volatility's CRPS, worst horizon", 0.98, None),
+    ("crps_vs_ewma", "of EWMA's CRPS, worst horizon", 0.985, None),
+    ("crps_vs_garch_t", "of GARCH(1,1)-t's CRPS, worst horizon", 0.99, None),
+    ("coverage90", "lowest coverage of 90% intervals over horizons", 0.92, 0.88),
+    ("coverage90_worst_regime", "lowest coverage in any regime or crisis", None, 0.85),
+    ("speed_vs_arch", "times as fast as arch", None, 100.0),
+)
+
+
+def _cards(metrics: dict[str, float | None]) -> "list[Card]":
+    from htfi.apps.eval.gallery import Card
+
+    cards: list[Card] = []
+    for key, label, most, least in _GOALS:
+        value = metrics.get(key)
+        if value is not None:
+            good = (most is None or value <= most) and (least is None or value >= least)
+            cards.append(Card(f"{value:.3f}" if value < 10 else f"{value:,.0f}", label, good))
+    return cards
+
+
+class Progress:
     """Tells on stderr how far a walk is, at most every five seconds."""
 
     def __init__(self, name: str) -> None:
@@ -131,4 +211,4 @@ class _Progress:
         now_s = time.monotonic()
         if now_s - self._told_s >= 5.0:
             self._told_s = now_s
-            click.echo(f"{self._name}: {done:,} of {num:,} instants, {now_s - self._began_s:.0f} s", err=True)
+            click.echo(f"{self._name}: {done:,} of {num:,}, {now_s - self._began_s:.0f} s", err=True)

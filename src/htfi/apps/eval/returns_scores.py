@@ -1,4 +1,4 @@
-"""Scores of one walk: every forecaster's CRPS and coverage by date, series and horizon. `returns` fills and reads it."""
+"""Scores of one walk: everyone's CRPS and coverage by date, series and horizon. `returns` fills and reads it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,22 +9,25 @@ from numpy.typing import NDArray
 from htfi.apps.eval.prices import Prices
 from htfi.apps.eval.walk import FUSED, Instant, Measured, Tell, Walk
 from htfi.forecasting.evaluation.differences import Difference, compare
-from htfi.forecasting.scores import crps, integration_weights, pinball, pit
+from htfi.forecasting.scores import integration_weights, pinball, pit
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
+_UNKNOWN = -1
+
 
 @dataclass(slots=True, eq=False)
 class Scores:
-    """What was scored, from instant `first` on: T instants, N series, H horizons, F forecasters.
+    """What was scored: N series, H horizons, F forecasters; T instants from `first` on, U of them from `begin` on.
 
-    Shapes: crps [F, T, N, H], NaN where a forecaster or the outcome is missing; inside50 and inside90 [F, T, N, H];
-    common [T, N, H], where all of `core` spoke, which every figure but those of rare peers is taken over; pit
-    [T, N, H] and hits [H, Q] (how often the outcome fell below a level) of the fused forecast; losses [F, H, Q] and
-    moves [F, H], sums of pinball losses and of |y|; regimes [T, N], −1 for no bar; weights [T, K, H] and stretch
-    [T, H], means over series.
+    Everyone is compared from `begin` on; the fused forecast's coverage is kept from `first` on, for crises before it.
+    Shapes: crps and inside50 and inside90 [F, U, N, H], crps NaN where a forecaster or the outcome is missing;
+    common [U, N, H], where all of the core spoke; pit [U, N, H]; hits [H, Q], how often the outcome fell to a level
+    or below it; losses [F, H, Q] and moves [F, H], sums of pinball losses and of |y|; held [T, N, H], whether the
+    fused 90% held, −1 for unknown; regimes [T, N], −1 for no bar; weights [T, K, H] and stretch [T, H], means over
+    series; shown [T, H, Q], the fused forecast of series `shown_series`, and came [T, H] its outcomes.
     """
 
     prices: Prices
@@ -33,6 +36,7 @@ class Scores:
     horizons: tuple[int, ...]
     levels: tuple[float, ...]
     first: int
+    begin: int
     crps: Single
     inside50: Mask
     inside90: Mask
@@ -41,42 +45,49 @@ class Scores:
     hits: Array
     losses: Array
     moves: Array
+    held: NDArray[np.int8]
     regimes: NDArray[np.int8]
     weights: Array
     stretch: Array
-    low90: Single
-    high90: Single
+    shown_series: int
+    shown: Array
+    came: Array
 
-    def mean_crps(self, name: str, j: int, where: Mask | None = None) -> float:
-        """Mean CRPS of `name` at the j-th horizon over the common forecasts, or over those of them in `where` [T, N]."""
-        chosen = self.common[:, :, j] if where is None else self.common[:, :, j] & where
+    def both(self, name: str, j: int, where: Mask | None = None) -> Mask:
+        """Where `name` and all of the core spoke, [U, N]: those who speak rarely are compared on their own few."""
+        known = self.common[:, :, j] & np.isfinite(self.crps[self.names.index(name), :, :, j])
+        return known if where is None else known & where
+
+    def mean_crps(self, name: str, j: int, chosen: Mask) -> float:
+        """Mean CRPS of `name` at the j-th horizon over chosen forecasts [U, N]; NaN for none."""
         values = self.crps[self.names.index(name), :, :, j][chosen]
-        known = np.isfinite(values)
-        return float(values[known].mean(dtype=np.float64)) if known.any() else float("nan")
+        return float(values.mean(dtype=np.float64)) if values.size else float("nan")
 
-    def both(self, name: str, j: int) -> Mask:
-        """Where `name` and all of the core spoke, [T, N]: rare peers are compared on their own few."""
-        return self.common[:, :, j] & np.isfinite(self.crps[self.names.index(name), :, :, j])
-
-    def ratio(self, name: str, j: int) -> float:
+    def ratio(self, name: str, j: int, where: Mask | None = None) -> float:
         """Mean CRPS of the fused forecast over that of `name`, on the same forecasts."""
-        both = self.both(name, j)
+        both = self.both(name, j, where)
         return self.mean_crps(FUSED, j, both) / self.mean_crps(name, j, both)
 
     def difference(self, name: str, j: int) -> Difference:
         """The fused forecast's CRPS less that of `name`, by date."""
         both = self.both(name, j)
-        pair = [
+        fused, other = (
             np.where(both, self.crps[self.names.index(one), :, :, j].astype(np.float64), np.nan)
             for one in (FUSED, name)
-        ]
-        return compare(pair[0], pair[1], self.horizons[j])
+        )
+        return compare(fused, other, self.horizons[j])
 
-    def coverage(self, name: str, j: int, share: int = 90, where: Mask | None = None) -> tuple[float, int]:
-        """Share of outcomes within the central interval, and of how many."""
-        chosen = self.both(name, j) if where is None else self.both(name, j) & where
-        inside = (self.inside90 if share == 90 else self.inside50)[self.names.index(name), :, :, j][chosen]
+    def coverage(self, name: str, j: int, share: int = 90) -> tuple[float, int]:
+        """Share of outcomes within the central interval of `share` percent, 50 or 90, and of how many."""
+        inside = (self.inside90 if share == 90 else self.inside50)[self.names.index(name), :, :, j][
+            self.both(name, j)
+        ]
         return (float(inside.mean()) if inside.size else float("nan")), int(inside.size)
+
+    def held_share(self, j: int, where: Mask) -> tuple[float, int]:
+        """Coverage of the fused 90% interval among forecasts `where` [T, N], and how many have an outcome."""
+        known = self.held[:, :, j][where & (self.held[:, :, j] != _UNKNOWN)]
+        return (float(known.mean()) if known.size else float("nan")), int(known.size)
 
     def wql(self, name: str, j: int) -> float:
         """Weighted quantile loss over the levels, as `forecasting.scores.weighted_quantile_loss`."""
@@ -87,39 +98,56 @@ class Scores:
             else float("nan")
         )
 
+    def since_begin(self) -> Mask:
+        """Instants [T, 1] at which everyone is compared."""
+        return (np.arange(len(self.held)) >= self.begin - self.first)[:, None]
+
 
 def score(
-    walk: Walk, measured: Measured, first: int, core: Sequence[str], tell: Tell | None = None
-) -> Scores:
-    """Walk all of the data and score what was said from instant `first` on."""
+    walk: Walk, measured: Measured, first: int, begin: int, core: Sequence[str], shown_series: int = 0,
+    tell: Tell | None = None,
+) -> Scores:  # fmt: skip
+    """Walk all of the data and score what was said from instant `first` on, everyone from `begin` on."""
     config, prices = walk.config, walk.prices
-    num, width = len(prices.ends_ns) - first, len(prices.symbols)
-    shape = (len(walk.names), num, width, len(config.horizons))
-    h, q = shape[3], len(config.levels)
-    blank = np.zeros(shape, np.bool_)
+    num, width, h, q = len(prices.ends_ns), len(prices.symbols), len(config.horizons), len(config.levels)
+    later, earlier = (num - begin, width, h), (num - first, width, h)
+    everyone = (len(walk.names), *later)
     scores = Scores(
-        prices, walk.names, tuple(sorted(walk.experts)), config.horizons, config.levels, first,
-        crps=np.full(shape, np.nan, np.float32), inside50=blank, inside90=blank.copy(),
-        common=np.zeros(shape[1:], np.bool_), pit=np.full(shape[1:], np.nan, np.float32),
-        hits=np.zeros((h, q)), losses=np.zeros((shape[0], h, q)), moves=np.zeros((shape[0], h)),
-        regimes=np.full(shape[1:3], -1, np.int8), weights=np.full((num, len(walk.experts), h), np.nan),
-        stretch=np.full((num, h), np.nan),
-        low90=np.full(shape[1:], np.nan, np.float32), high90=np.full(shape[1:], np.nan, np.float32),
+        prices, walk.names, walk.experts, config.horizons, config.levels, first, begin,
+        crps=np.full(everyone, np.nan, np.float32), inside50=np.zeros(everyone, np.bool_),
+        inside90=np.zeros(everyone, np.bool_), common=np.zeros(later, np.bool_),
+        pit=np.full(later, np.nan, np.float32), hits=np.zeros((h, q)), losses=np.zeros((len(walk.names), h, q)),
+        moves=np.zeros((len(walk.names), h)), held=np.full(earlier, _UNKNOWN, np.int8),
+        regimes=np.full(earlier[:2], _UNKNOWN, np.int8), weights=np.full((num - first, len(walk.experts), h), np.nan),
+        stretch=np.full((num - first, h), np.nan), shown_series=shown_series,
+        shown=np.full((num - first, h, q), np.nan), came=measured.outcomes[first:, shown_series].copy(),
     )  # fmt: skip
     judges = np.array([walk.names.index(name) for name in core])
-    band = [config.levels.index(level) for level in _BAND]
     for instant in walk.instants(first, tell):
-        _add(scores, instant, measured.outcomes[instant.t, instant.places], judges, band)
+        outcome = measured.outcomes[instant.t, instant.places]
+        _add_fused(scores, instant, outcome)
+        if instant.t >= begin:
+            _add_all(scores, instant, outcome, judges)
     return scores
 
 
-_BAND = (0.05, 0.95, 0.2, 0.8)  # the second pair is the 60% band, from which the 50% band is interpolated
+def _add_fused(scores: Scores, instant: Instant, outcome: Array) -> None:
+    row, places, fused = instant.t - scores.first, instant.places, instant.quantiles[0]
+    low, high = (fused[..., scores.levels.index(level)] for level in (0.05, 0.95))
+    known = np.isfinite(low) & np.isfinite(outcome)
+    scores.held[row, places] = np.where(known, (low <= outcome) & (outcome <= high), _UNKNOWN)
+    scores.regimes[row, places] = instant.regimes
+    ready = np.isfinite(low[:, 0])
+    if ready.any():
+        scores.weights[row] = instant.weights[ready].mean(axis=0)
+        scores.stretch[row] = instant.stretch[ready].mean(axis=0)
+    place = int(np.searchsorted(places, scores.shown_series))
+    if place < len(places) and places[place] == scores.shown_series:
+        scores.shown[row] = fused[place]
 
 
-def _add(
-    scores: Scores, instant: Instant, outcome: Array, judges: NDArray[np.intp], band: Sequence[int]
-) -> None:
-    row, places, said = instant.t - scores.first, instant.places, instant.quantiles
+def _add_all(scores: Scores, instant: Instant, outcome: Array, judges: NDArray[np.intp]) -> None:
+    row, places, said = instant.t - scores.begin, instant.places, instant.quantiles
     levels = np.array(scores.levels)
     spoke = np.isfinite(said[..., 0]) & np.isfinite(outcome)  # [F, n, H]
     y = np.where(np.isfinite(outcome), outcome, 0.0)
@@ -130,26 +158,20 @@ def _add(
     both = spoke & common
     scores.losses += np.where(both[..., None], losses, 0.0).sum(axis=1)
     scores.moves += np.where(both, np.abs(y), 0.0).sum(axis=1)
-    low, high = said[..., band[0]], said[..., band[1]]
-    scores.inside90[:, row, places] = (low <= y) & (y <= high)
-    low50, high50 = _at(said, levels, 0.25), _at(said, levels, 0.75)
-    scores.inside50[:, row, places] = (low50 <= y) & (y <= high50)
+    for inside, ends in ((scores.inside90, (0.05, 0.95)), (scores.inside50, (0.25, 0.75))):
+        low, high = (_at(said, levels, level) for level in ends)
+        inside[:, row, places] = (low <= y) & (y <= high)
     scores.common[row, places] = common
-    scores.low90[row, places], scores.high90[row, places] = low[0], high[0]
-    scores.regimes[row, places] = instant.regimes
-    fused = said[0]
     for j in range(len(scores.horizons)):
         chosen = common[:, j]
-        scores.pit[row, places[chosen], j] = pit(fused[chosen, j], y[chosen, j], levels)
-        scores.hits[j] += (y[chosen, j, None] <= fused[chosen, j]).sum(axis=0)
-    ready = np.isfinite(fused[:, 0, 0])
-    if ready.any():
-        scores.weights[row] = instant.weights[ready].mean(axis=0)
-        scores.stretch[row] = instant.stretch[ready].mean(axis=0)
+        scores.pit[row, places[chosen], j] = pit(said[0, chosen, j], y[chosen, j], levels)
+        scores.hits[j] += (y[chosen, j, None] <= said[0, chosen, j]).sum(axis=0)
 
 
 def _at(quantiles: Array, levels: Array, level: float) -> Array:
-    """The quantile at a level between two that are given, linear in the level."""
+    """The quantile at a level, linear in the level where it lies between two that are given."""
     above = int(np.searchsorted(levels, level))
+    if levels[above] == level:
+        return quantiles[..., above]
     share = (level - levels[above - 1]) / (levels[above] - levels[above - 1])
     return quantiles[..., above - 1] + share * (quantiles[..., above] - quantiles[..., above - 1])

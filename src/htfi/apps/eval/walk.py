@@ -4,7 +4,6 @@ Each forecast is made before anything later is shown: the bars of an instant go 
 the regimes that the market room judges, as `pipeline.loop` does it; outcomes are looked up only to score.
 """
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -19,6 +18,7 @@ from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.experts import build_experts
 from htfi.forecasting.forecaster import Forecaster
 from htfi.forecasting.panel import BarBatch, Panel
+from htfi.forecasting.ports import Expert
 from htfi.market.config import MarketConfig
 from htfi.market.state import Market
 
@@ -75,14 +75,21 @@ class Instant:
 class Walk:
     """One pass over the data. Names: the fused forecast, the experts, then the peers."""
 
-    def __init__(self, prices: Prices, config: ForecastConfig, peers: Sequence[Peer] = ()) -> None:
+    def __init__(
+        self,
+        prices: Prices,
+        config: ForecastConfig,
+        peers: Sequence[Peer] = (),
+        experts: Sequence[Expert] | None = None,
+    ) -> None:
+        """`experts`: those of the release by default."""
         self.prices = prices
         self.config = config
-        self.forecaster = Forecaster(config, build_experts(config))
-        self.experts = tuple(name for name in self.forecaster.models if name != FUSED)
+        chosen = build_experts(config) if experts is None else experts
+        self.forecaster = Forecaster(config, chosen)
+        self.experts = tuple(sorted(expert.name for expert in chosen))
         self.peers = tuple(peers)
-        self.names = (FUSED, *sorted(self.experts), *(peer.name for peer in peers))
-        self._takes_regimes = "regimes" in inspect.signature(Forecaster.observe).parameters
+        self.names = (FUSED, *self.experts, *(peer.name for peer in peers))
 
     def instants(self, score_from: int = 0, tell: Tell | None = None) -> Iterator[Instant]:
         """Every instant with bars; those before `score_from` teach and are not yielded."""
@@ -100,10 +107,7 @@ class Walk:
             for bar in bars:
                 market.close_bar(bar)
             regimes = [market.regime(bar.symbol, interval) for bar in bars]
-            if self._takes_regimes:
-                forecaster.observe(bars, regimes)  # type: ignore[call-arg]
-            else:
-                forecaster.observe(bars)
+            forecaster.observe(bars, regimes)
             places = np.flatnonzero(np.isfinite(prices.close[t]))
             others = self._ask_peers(t, places, rows, bars)
             if t < score_from:

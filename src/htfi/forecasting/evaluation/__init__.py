@@ -1,1 +1,1 @@
-"""Statistics of evaluations, on plain arrays: whether a difference is real, how to split time, what leaks. Apps use it."""
+"""Statistics of evaluations on plain arrays: is a difference real, how to split time, what leaks. Apps use them."""
