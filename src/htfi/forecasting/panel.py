@@ -45,7 +45,8 @@ class BarBatch:
     `variance` is Parkinson's from the true range, which spans the close before, and the squared return
     where high equals low; never below a hundredth of the usual. `outcomes` is the uncut move over the
     last h bars, NaN while there are fewer. `due` marks the rows whose fits and shapes are renewed with
-    this bar: every tenth, in a rota by name, so that work is even and no series depends on another.
+    this bar: every tenth, in a rota by name, so that work is even. `group` numbers the bars' intervals in the
+    order they were first seen: series of one group can be held beside each other. `volume` is as it was given.
     """
 
     rows: Rows
@@ -57,6 +58,10 @@ class BarBatch:
     usual: Array
     outcomes: Array
     due: NDArray[np.bool_]
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    group: NDArray[np.int64]
+    volume: Array
 
 
 class Panel:
@@ -68,7 +73,9 @@ class Panel:
         self._row_of: dict[tuple[str, str], int] = {}
         self._row_of_name: dict[str, int] = {}
         self.intervals: list[str] = []  # by row
+        self._group_of: dict[str, int] = {}
         self._columns = Columns()
+        self._columns.declare("group", 0, np.int64)
         self._columns.declare("num_bars", 0, np.int64)
         self._columns.declare("gap_ns", _UNTIMED, np.int64)  # longest pause within a session
         self._columns.declare("rota", 0, np.int64)
@@ -114,6 +121,8 @@ class Panel:
         known = (prices > 0.0) & np.isfinite(prices)
         logs = exact.log(np.where(known, prices, prices[3]))  # [4, n]
         starts_ns = np.array(field["start_ns"], np.int64)[order]
+        ends_ns = np.array(field["end_ns"], np.int64)[order]
+        volume = np.array(field["volume"], np.float64)[order]
 
         rows, columns = as_rows(index), self._columns
         age = columns["num_bars"][rows].copy()
@@ -122,13 +131,26 @@ class Panel:
         fresh = np.isnan(last) | ((gap_ns != _UNTIMED) & (starts_ns - columns["end_ns"][rows] > gap_ns))
         before = np.where(fresh, logs[0], last)
         ranges = np.maximum(logs.max(axis=0), before) - np.minimum(logs.min(axis=0), before)
-        columns["end_ns"][rows] = np.array(field["end_ns"], np.int64)[order]
+        columns["end_ns"][rows] = ends_ns
         columns["log_close"][rows] = logs[3]
-        return self._measure(rows, index, age, logs[3] - before, np.where(logs[1] > logs[2], ranges, 0.0))
+        ranges = np.where(logs[1] > logs[2], ranges, 0.0)
+        moved = self._measure(rows, index, age, logs[3] - before, ranges)
+        return BarBatch(
+            rows=rows,
+            index=index,
+            age=age,
+            **moved,
+            due=(age + columns["rota"][rows]) % _RENEWAL_BARS == 0,
+            start_ns=starts_ns,
+            end_ns=ends_ns,
+            group=columns["group"][rows].copy(),
+            volume=volume,
+        )
 
     def _measure(
         self, rows: Rows, index: NDArray[np.intp], age: NDArray[np.int64], moves: Array, ranges: Array
-    ) -> BarBatch:
+    ) -> dict[str, Array]:
+        """What a batch says of these moves and ranges, by the name of its field."""
         columns = self._columns
         usual_var = columns["usual_var"][rows]
         size = np.maximum(np.abs(moves), math.sqrt(_PARKINSON) * ranges)
@@ -148,17 +170,13 @@ class Panel:
         slots = (age[:, None] - self._horizons) % longest
         away = path[:, None] - paths[index[:, None], slots]
         paths[index, age % longest] = path
-        return BarBatch(
-            rows=rows,
-            index=index,
-            age=age,
-            returns=returns,
-            variance=variance,
-            log_variance=exact.log(variance),
-            usual=usual,
-            outcomes=np.where(age[:, None] >= self._horizons, away, np.nan),
-            due=(age + columns["rota"][rows]) % _RENEWAL_BARS == 0,
-        )
+        return {
+            "returns": returns,
+            "variance": variance,
+            "log_variance": exact.log(variance),
+            "usual": usual,
+            "outcomes": np.where(age[:, None] >= self._horizons, away, np.nan),
+        }
 
     def _register(self, symbol: str, interval: str) -> int:
         if (symbol, interval) in self._row_of:  # twice in one call: the caller refuses it
@@ -167,6 +185,7 @@ class Panel:
         self._row_of[symbol, interval] = self._row_of_name[name] = row
         self.intervals.append(interval)
         self._columns.grow(row + 1)
+        self._columns["group"][row] = self._group_of.setdefault(interval, len(self._group_of))
         self._columns["gap_ns"][row] = _gap_ns(interval, self._session_gap_bars)
         self._columns["rota"][row] = zlib.crc32(name.encode()) % _RENEWAL_BARS
         return row
@@ -181,6 +200,9 @@ class Panel:
             raise IntegrityError("saved forecasting state names more series than it holds: start anew")
         self._row_of_name = {series_id(*name): row for name, row in self._row_of.items()}
         self.intervals = [interval for _, interval in self._row_of]
+        self._group_of = {}
+        for interval in self.intervals:
+            self._group_of.setdefault(interval, len(self._group_of))
 
 
 def as_rows(rows: NDArray[np.intp]) -> Rows:
