@@ -1,6 +1,6 @@
 cimport cython
 
-cdef int _LEVEL, _PERSISTENCE, _NEWS, _FALLS, _TAIL, _NUM, _BACKCAST_BARS
+cdef int _OMEGA, _PERSISTENCE, _NEWS, _FALLS, _TAIL, _NUM, _BACKCAST_BARS
 cdef double[::1] _LOWEST, _HIGHEST
 cdef double _BACKCAST_DECAY, _SMALLEST, _LN2, _HALF_LN_PI, _LARGE, _TINY, _LN_LARGE
 cdef double _DAMPING, _LEAST_DAMPING, _MOST_DAMPING
@@ -22,7 +22,7 @@ cdef class Fit:
     cpdef bint start(self, const double[::1] x)
     @cython.locals(damping=double)
     cpdef void climb(self, int most_passes, double tolerance)
-    @cython.locals(j=int, height=double, away=double, pull=double)
+    @cython.locals(j=int, height=double, usual=double, away=double, pull=double, also=double)
     cdef bint _advance(self)
     @cython.locals(i=int, j=int, width=int, system=double[::1], slope=double, is_held=bint, promised=double)
     cdef double _propose(self, double damping)

@@ -7,17 +7,17 @@ freedom. The fit is by Fisher scoring: the gradient is exact, the information th
 """
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import MutableSequence, Sequence
 
 COMPILED = not __file__.endswith(".py")
 
-# What is climbed: the long-run variance, the persistence α + γ/2 + β, the share of it that is news (α + γ/2), the share
-# of news that falls bring (½ without leverage), and 1/ν.
-_LEVEL, _PERSISTENCE, _NEWS, _FALLS, _TAIL = range(5)
+# What is climbed, x: ω, the persistence α + γ/2 + β, the share of it that is news (α + γ/2), the share of news that
+# falls bring (½ without leverage), and 1/ν. So every constraint is a bound.
+_OMEGA, _PERSISTENCE, _NEWS, _FALLS, _TAIL = range(5)
 _NUM = 5
 
-_LOWEST = array("d", [1e-3, 0.02, 0.0, 0.0, 1.0 / 60.0])
-_HIGHEST = array("d", [1e3, 0.9999, 1.0, 1.0, 1.0 / 2.1])
+_LOWEST = array("d", [1e-7, 0.02, 0.0, 0.0, 1.0 / 60.0])
+_HIGHEST = array("d", [10.0, 0.9999, 1.0, 1.0, 1.0 / 2.1])
 
 _BACKCAST_BARS = 75
 _BACKCAST_DECAY = 0.94
@@ -31,8 +31,9 @@ _DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-9, 1e6
 class Fit:
     """One series' likelihood, and the way up it.
 
-    `returns` have a mean square of 1; the Gaussian prior on x has `center` and `precision` [5], zeros for none.
-    After `climb`: `x`, `loglik` there (of the scaled returns, prior left out) and `variance`, that of the next bar.
+    `returns` have a mean square of 1. The Gaussian prior on x has `center` and `precision` [5], zeros for none; that of
+    ω is on ω − center·(1 − persistence), so that a center of 1 draws the long-run variance to the mean square. After
+    `climb`: `x`, `loglik` there (of these returns, prior left out) and `variance`, that of the next bar.
     """
 
     def __init__(
@@ -99,11 +100,20 @@ class Fit:
         self.num_passes += 1
         height = self.trial_loglik
         for j in range(_NUM):
-            away = self.trial[j] - self.center[j]
+            usual = self.center[j]
+            if j == _OMEGA:
+                usual *= 1.0 - self.trial[_PERSISTENCE]
+            away = self.trial[j] - usual
             pull = self.precision[j] * away
             height -= 0.5 * pull * away
             self.trial_gradient[j] -= pull
             self.trial_information[j * _NUM + j] += self.precision[j]
+            if j == _OMEGA:  # usual falls as the persistence rises
+                also = self.precision[j] * self.center[j]
+                self.trial_gradient[_PERSISTENCE] -= also * away
+                self.trial_information[_PERSISTENCE * _NUM + _PERSISTENCE] += also * self.center[j]
+                self.trial_information[_OMEGA * _NUM + _PERSISTENCE] += also
+                self.trial_information[_PERSISTENCE * _NUM + _OMEGA] += also
         if self.num_passes > 1 and not height > self.height:
             return False
         self.height = height
@@ -145,7 +155,7 @@ class Fit:
         """Log-likelihood, gradient and information at `trial`, and the variance of the bar to come."""
         x = self.trial
         news = x[_PERSISTENCE] * x[_NEWS]
-        omega = x[_LEVEL] * (1.0 - x[_PERSISTENCE])
+        omega = x[_OMEGA]
         rise = 2.0 * news * (1.0 - x[_FALLS])
         fall = 2.0 * news * x[_FALLS]
         beta = x[_PERSISTENCE] - news
@@ -289,13 +299,11 @@ class Fit:
     def _to_climbed(self) -> None:
         """From derivatives by (ω, rise, fall, β, ν) to those by what is climbed."""
         x = self.trial
-        level = x[_LEVEL]
         persistence = x[_PERSISTENCE]
         news = x[_NEWS]
         falls = x[_FALLS]
         jacobian = self.jacobian  # [5, 5], a row for each of ω, rise, fall, β, ν
-        jacobian[0 * _NUM + _LEVEL] = 1.0 - persistence
-        jacobian[0 * _NUM + _PERSISTENCE] = -level
+        jacobian[0 * _NUM + _OMEGA] = 1.0
         jacobian[1 * _NUM + _PERSISTENCE] = 2.0 * news * (1.0 - falls)
         jacobian[1 * _NUM + _NEWS] = 2.0 * persistence * (1.0 - falls)
         jacobian[1 * _NUM + _FALLS] = -2.0 * persistence * news
@@ -319,7 +327,7 @@ class Fit:
                 self.trial_information[i * _NUM + j] = total
 
 
-def _solve(system: array[float]) -> None:
+def _solve(system: MutableSequence[float]) -> None:
     """Gauss-Jordan elimination of [5, 6], positive definite; the last column becomes the answer."""
     width = _NUM + 1
     for i in range(_NUM):
