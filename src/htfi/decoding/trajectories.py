@@ -47,7 +47,7 @@ class Trajectories:
         self._temperature = temperature
         self._path = vocabulary.mark("path")
 
-    def prefix(self, context: Sequence[float]) -> tuple[int, ...]:
+    def prefix(self, context: Sequence[float] | Doubles) -> tuple[int, ...]:
         """Token ids that put prices alone: the last returns in units of volatility, oldest first."""
         head = (Mark("s"), Mark("news"), Mark("/news"), Mark("asset"), Text(_NAMELESS), Mark("ages"))
         values = tuple(float(z) for z in context[-MOST_CONTEXT:])

@@ -1,5 +1,6 @@
-"""What a numeric expert must offer. Forecaster drives experts through this and knows none by name."""
+"""What experts must offer, and what models of scaled returns. Forecaster drives experts and knows none by name."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,3 +42,26 @@ class Expert(Protocol):
     def state(self) -> dict[str, Any]: ...
 
     def restore(self, state: dict[str, Any]) -> None: ...
+
+
+class PathSampler(Protocol):
+    """A model that says how scaled returns z = r / σ may go on, over C bins that rise and lie even about zero."""
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def centres(self) -> Array:
+        """What each bin stands for: [C]."""
+        ...
+
+    def prefix(self, context: Sequence[float] | Array) -> tuple[int, ...]:
+        """What the model reads where prices alone are known: its last scaled returns, oldest first."""
+        ...
+
+    def paths(
+        self, prefixes: Sequence[Sequence[int]], horizons: Sequence[int], num_paths: int, seed: int
+    ) -> tuple[Array, Array]:
+        """N paths after each of n prefixes: z [n, N, H − 1], H the longest of K rising horizons, and the law of each
+        path's bar h given the bars before it [n, N, K, C]. Equal prefixes and seeds have equal paths."""
+        ...

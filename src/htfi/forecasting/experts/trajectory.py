@@ -1,0 +1,151 @@
+"""The trajectory model as an expert: price tokens of a language model that never saw a real price ('mini').
+
+Off unless `forecasting.experts` names it. Wiring gives it a sampler; evaluations drive it on chosen rows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.forecasting.columns import Columns
+from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.foundation.mixture import path_quantiles
+from htfi.forecasting.foundation.units import Units, long_memory_units
+from htfi.forecasting.panel import BarBatch, Rows
+from htfi.forecasting.ports import PathSampler
+from htfi.forecasting.shapes import spread
+
+Array = NDArray[np.float64]
+
+CONTEXT_BARS = 32
+_MEAN_SIZE = 0.775  # E|z| of a scaled return in the model's training
+_SIZE_PRIOR_BARS, _SIZE_BARS = 60.0, 1000.0
+_WIDEST = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much may be drawn at one instant, so that a moment of many series never stalls.
+
+    The law of the next bar is one reading (2 ms), exact; horizons beyond it take `num_paths` paths (100 ms) and are
+    drawn after the forecast is out. A series that must wait keeps its last shape, at today's volatility.
+    """
+
+    num_laws: int = 16
+    num_drawn: int = 1
+    num_paths: int = 64
+
+
+class Trajectory:
+    """Reads the last 32 returns in units of `units`, and mirrored: the law is even, without drift.
+
+    What the model says is kept per series as a shape at unit volatility [H, Q].
+    """
+
+    name = "mini"
+
+    def __init__(
+        self,
+        config: ForecastConfig,
+        sampler: PathSampler,
+        *,
+        units: Units | None = None,
+        budget: Budget | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.version = sampler.version
+        self._sampler = sampler
+        self._units = long_memory_units("ranges") if units is None else units
+        self._budget = Budget() if budget is None else budget
+        self._seed = seed
+        self._horizons, self._levels = config.horizons, config.levels
+        self._min_bars = config.history_bars
+        self._columns = Columns()
+        self._columns.declare("components", np.zeros(len(self._units.gains)))
+        self._columns.declare("size", _MEAN_SIZE)
+        self._columns.declare("num", 0, np.int64)
+        self._columns.declare("context", np.full(CONTEXT_BARS, np.nan))
+        self._columns.declare("sigma", np.nan)
+        self._columns.declare("shape", np.full((len(config.horizons), len(config.levels)), np.nan))
+        self._columns.declare("read_at", -1, np.int64)  # the age at which the next bar's law was read
+        self._columns.declare("drawn_at", -1, np.int64)  # and at which paths were drawn
+
+    def grow(self, num_series: int) -> None:
+        self._columns.grow(num_series)
+
+    def update(self, bars: BarBatch) -> None:
+        self.follow(bars)
+        if self._horizons[0] == 1:
+            rows = self._oldest(bars.index, "read_at", self._budget.num_laws)
+            if len(rows):
+                self._columns["shape"][rows, 0] = self.shapes(rows, (1,))[:, 0]
+
+    def follow(self, bars: BarBatch) -> None:
+        """Take in one closed bar of each row, and ask nothing of the model."""
+        columns, rows = self._columns, bars.rows
+        sigma, size = columns["sigma"][rows], columns["size"][rows]
+        known = np.isfinite(sigma) & (bars.age >= self._min_bars)
+        z = np.where(known, bars.returns / np.where(known, sigma, 1.0), 0.0)
+        z = np.minimum(np.maximum(z, -_WIDEST), _WIDEST)
+        context = columns["context"][rows]
+        pushed = np.concatenate([context[:, 1:], z[:, None]], axis=1)
+        columns["context"][rows] = np.where(known[:, None], pushed, context)
+        # What a range tells of a squared return differs between markets, so that its unit is learnt.
+        gain = 1.0 / np.minimum(columns["num"][rows] + _SIZE_PRIOR_BARS, _SIZE_BARS)
+        size = size + np.where(known, gain * (np.abs(z) * size / _MEAN_SIZE - size), 0.0)
+        columns["size"][rows] = size
+        columns["num"][rows] = np.where(known, columns["num"][rows] + 1, columns["num"][rows])
+        components = self._units.after(columns["components"][rows], self._units.bar_variance(bars), bars.age)
+        columns["components"][rows] = components
+        columns["sigma"][rows] = self._units.sigma(components) * (size / _MEAN_SIZE)
+
+    def learn(self, bars: BarBatch) -> None:
+        """Draw the paths of those that have waited longest."""
+        beyond = tuple(h for h in self._horizons if h > 1)
+        rows = self._oldest(bars.index[bars.due], "drawn_at", self._budget.num_drawn)
+        if beyond and len(rows):
+            self._columns["shape"][rows, len(self._horizons) - len(beyond) :] = self.shapes(rows, beyond)
+
+    def _oldest(self, index: NDArray[np.intp], stamp: str, most: int) -> NDArray[np.intp]:
+        """Of these rows, those that are ready and were served longest ago; serving them is noted."""
+        columns = self._columns
+        ready = index[columns["num"][index] > 0]
+        if len(ready) > most:
+            ready = ready[np.argsort(columns[stamp][ready] - columns["num"][ready], kind="stable")[:most]]
+        columns[stamp][ready] = columns["num"][ready]
+        return ready
+
+    def shapes(self, rows: NDArray[np.intp], horizons: Sequence[int]) -> Array:
+        """What the model says now of these rows, at unit volatility [n, K, Q], for rising horizons."""
+        contexts = [context[np.isfinite(context)] for context in self._columns["context"][rows]]
+        prefixes = [self._sampler.prefix(context) for context in contexts]
+        prefixes += [self._sampler.prefix(-context) for context in contexts]
+        num_paths = self._budget.num_paths // 2 if horizons[-1] > 1 else 1
+        z, laws = self._sampler.paths(prefixes, horizons, num_paths, self._seed)
+        half = len(rows)
+        z = np.concatenate([z[:half], -z[half:]], axis=1)
+        laws = np.concatenate([laws[:half], laws[half:, :, :, ::-1]], axis=1)
+        components = self._columns["components"][rows]
+        before = self._units.sigma(components)
+        unit = components / (before * before)[:, None]
+        return path_quantiles(z, laws, self._sampler.centres, unit, self._units, horizons, self._levels)
+
+    def sigma(self, rows: NDArray[np.intp]) -> Array:
+        """Volatility of the next bar [n], NaN while it is not known."""
+        return np.where(self._columns["num"][rows] > 0, self._columns["sigma"][rows], np.nan)
+
+    def quantiles(self, rows: Rows) -> Array:
+        """NaN until a series has been drawn once."""
+        sigma = self._columns["sigma"][rows]
+        known = np.isfinite(self._columns["shape"][rows]).all(axis=(1, 2))
+        scale = np.where(known, sigma, np.nan)[:, None]
+        return spread(np.repeat(scale, len(self._horizons), axis=1), self._columns["shape"][rows])
+
+    def state(self) -> dict[str, Any]:
+        return self._columns.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._columns.restore(state)
