@@ -51,3 +51,10 @@ class Columns(dict[str, NDArray[Any]]):
                 )
             self[name] = saved
             self.num_rows = len(saved)
+
+
+def pushed(column: NDArray[Any], rows: slice | NDArray[np.intp], newest: NDArray[Any]) -> NDArray[Any]:
+    """Shift a window [N, W] of these rows by one and write the newest [n] last; the window after it."""
+    window = np.concatenate([column[rows][:, 1:], newest[:, None]], axis=1)
+    column[rows] = window
+    return window

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import exact
-from htfi.forecasting.columns import Columns
+from htfi.forecasting.columns import Columns, pushed
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
 from htfi.forecasting.regression import DiscountedRegression
@@ -68,7 +68,7 @@ class LogRangeHar:
 
     def learn(self, bars: BarBatch) -> None:
         columns, rows, age = self._columns, bars.rows, bars.age
-        past = _pushed(columns["var"], rows, bars.variance)
+        past = pushed(columns["var"], rows, bars.variance)
         means = np.stack([past[:, -h:].mean(axis=1) for h in self._horizons], axis=1)  # [n, H]
         at, slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
         matured = age[:, None] - self._horizons >= _MONTH - 1
@@ -83,8 +83,8 @@ class LogRangeHar:
 
     def _regressors(self, bars: BarBatch, log_var: Array, level: Array) -> Array:
         """Regressors [n, 6] of the bar just closed."""
-        logs = _pushed(self._columns["log_var"], bars.rows, log_var)
-        shocks = _pushed(self._columns["shock"], bars.rows, bars.returns / bars.usual)
+        logs = pushed(self._columns["log_var"], bars.rows, log_var)
+        shocks = pushed(self._columns["shock"], bars.rows, bars.returns / bars.usual)
         features = np.ones((len(level), len(_PRIOR)))
         features[:, 1] = log_var - level
         features[:, 2] = logs[:, -_WEEK:].mean(axis=1) - level
@@ -111,10 +111,3 @@ class LogRangeHar:
 
 def _held(values: Array) -> Array:
     return np.minimum(np.maximum(values, -_WIDEST), _WIDEST)
-
-
-def _pushed(column: NDArray[Any], rows: Rows, newest: Array) -> Array:
-    """Shift a window [N, W] of these rows by one and write the newest [n] last; the window after it."""
-    window = np.concatenate([column[rows][:, 1:], newest[:, None]], axis=1)
-    column[rows] = window
-    return window

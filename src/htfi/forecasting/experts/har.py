@@ -1,0 +1,101 @@
+"""HAR of realised variance, in levels: the coming variance from its daily, weekly and monthly means (Corsi 2009)."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.forecasting.columns import Columns, pushed
+from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Rows
+from htfi.forecasting.regression import DiscountedRegression
+from htfi.forecasting.shapes import Residuals, spread
+
+Array = NDArray[np.float64]
+
+_WEEK, _MONTH = 5, 22
+_LEVEL_BARS = 500
+_PRIOR = np.array([0.1, 0.25, 0.35, 0.30])  # level, day, week, month
+_PRIOR_BARS = 100.0
+_FIT_HALF_LIFE_BARS = 350.0
+_LEAST = 0.1  # of the lower of level and month: a negative weight may not make a variance vanish
+_WIDEST = 10.0  # an outcome counts for no more than this many times what was expected
+
+
+class Har:
+    """For each horizon h: mean variance over h bars on (level, day, week, month), refitted at every tenth bar.
+
+    Least squares weighted by 1/fitted², since a variance errs in proportion to itself; a slow mean of about two years
+    stands where the textbook has a constant. Variance is Parkinson's of the true range; the residuals' shape makes
+    good for the difference to that of returns.
+    """
+
+    name = "har"
+    version = "1"
+
+    def __init__(self, config: ForecastConfig) -> None:
+        self._horizons = np.array(config.horizons)
+        self._longest = config.horizons[-1]
+        self._fit = DiscountedRegression(len(self._horizons), _PRIOR, _PRIOR_BARS, _FIT_HALF_LIFE_BARS)
+        self._residuals = Residuals(config, math.inf)
+        self._columns = Columns()
+        self._columns.declare("month", np.zeros(_MONTH))
+        self._columns.declare("var", np.zeros(self._longest))
+        self._columns.declare("level", 0.0)
+        self._columns.declare("regressors", np.zeros((self._longest, len(_PRIOR))))
+        self._columns.declare("expected", np.ones((self._longest, len(self._horizons))))
+        self._columns.declare("newest", np.zeros(len(_PRIOR)))
+        self._columns.declare("coming", np.ones(len(self._horizons)))
+        self._columns.declare("scale", np.full(len(self._horizons), np.nan))
+
+    def grow(self, num_series: int) -> None:
+        for columns in (self._columns, self._fit.columns):
+            columns.grow(num_series)
+        self._residuals.grow(num_series)
+
+    def update(self, bars: BarBatch) -> None:
+        columns, rows = self._columns, bars.rows
+        level = columns["level"][rows]
+        level = level + (bars.variance - level) / np.minimum(bars.age + 1.0, _LEVEL_BARS)
+        month = pushed(columns["month"], rows, bars.variance)
+        means = [level, bars.variance, month[:, -_WEEK:].mean(axis=1), month.mean(axis=1)]
+        regressors = np.stack(means, axis=1)  # [n, 4]
+        columns["level"][rows], columns["newest"][rows] = level, regressors
+        fitted = (regressors[:, None] * self._fit.columns["beta"][rows]).sum(axis=2)  # [n, H]
+        coming = np.maximum(fitted, _LEAST * np.minimum(level, means[3])[:, None])
+        scale = np.maximum(np.sqrt(coming * self._horizons), SIGMA_FLOOR)
+        columns["coming"][rows] = coming
+        columns["scale"][rows] = np.where(bars.age[:, None] >= _MONTH - 1, scale, np.nan)
+
+    def learn(self, bars: BarBatch) -> None:
+        columns, rows, age = self._columns, bars.rows, bars.age
+        past = pushed(columns["var"], rows, bars.variance)
+        means = np.stack([past[:, -h:].mean(axis=1) for h in self._horizons], axis=1)  # [n, H]
+        at, across = bars.index[:, None], np.arange(len(self._horizons))
+        slots = (age[:, None] - self._horizons) % self._longest
+        matured = age[:, None] - self._horizons >= _MONTH - 1
+        expected = columns["expected"][at, slots, across]
+        regressors = columns["regressors"][at, slots] / expected[:, :, None]
+        self._fit.learn(rows, regressors, np.minimum(means / expected, _WIDEST), matured)
+        due = bars.index[bars.due]
+        if len(due):
+            self._fit.fit(due)
+        columns["regressors"][bars.index, age % self._longest] = columns["newest"][rows]
+        columns["expected"][bars.index, age % self._longest] = columns["coming"][rows]
+        self._residuals.learn(bars, columns["scale"][rows])
+
+    def quantiles(self, rows: Rows) -> Array:
+        return spread(self._columns["scale"][rows], self._residuals.shape(rows))
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "bars": self._columns.state(),
+            "fit": self._fit.columns.state(),
+            "residuals": self._residuals.state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._columns.restore(state["bars"])
+        self._fit.columns.restore(state["fit"])
+        self._residuals.restore(state["residuals"])
