@@ -51,6 +51,34 @@ def coverage(low: Array, high: Array, outcome: Array) -> float:
     return float(inside.mean()) if inside.size else float("nan")
 
 
+def qlike(realised: Array, forecast: Array) -> Array:
+    """x − ln x − 1 with x = realised/forecast variance, both > 0: 0 where they agree, and harder on too little.
+
+    Ranks forecasts by how well they tell the true variance even where `realised` is a noisy measure of it that is
+    right on average. Source: Patton (2011).
+    """
+    ratio = realised / forecast
+    return ratio - np.log(ratio) - 1.0
+
+
+def second_moment(quantiles: Array, levels: Array) -> Array:
+    """E[y²], [...], of the distribution that quantiles [..., Q] state: the variance, where the mean is near 0.
+
+    The quantile function is taken as linear between levels and as an exponential tail beyond the outermost, whose
+    rate is that between the two outermost: q(τ) = q₁ + s·ln(τ/τ₁), s = (q₂ − q₁)/ln(τ₂/τ₁).
+    """
+    low, high, widths = quantiles[..., :-1], quantiles[..., 1:], levels[1:] - levels[:-1]
+    within = (widths * (low * low + low * high + high * high) / 3.0).sum(axis=-1)
+    tails = np.zeros_like(within)
+    for outer, inner, near, far in (
+        (quantiles[..., 0], quantiles[..., 1], levels[0], levels[1]),
+        (-quantiles[..., -1], -quantiles[..., -2], 1.0 - levels[-1], 1.0 - levels[-2]),
+    ):
+        rate = (inner - outer) / np.log(far / near)
+        tails += near * (outer * outer - 2.0 * outer * rate + 2.0 * rate * rate)
+    return within + tails
+
+
 def pit(quantiles: Array, outcome: Array, levels: Array) -> Array:
     """Probability integral transform [n] of outcomes [n] under quantiles [n, Q]: linear between levels.
 

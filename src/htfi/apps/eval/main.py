@@ -2,7 +2,7 @@
 
 import click
 
-from htfi.apps.eval import mini, narrative, report, returns
+from htfi.apps.eval import mini, narrative, report, returns, volatility
 
 
 @click.group("eval")
@@ -14,6 +14,7 @@ def command() -> None:
       htfi eval mini                          the shipped pair on simulated weeks it never saw
       htfi eval mini --html build/mini.html   and a page of it
       htfi eval returns                       forecasts of returns beside peers, on real data
+      htfi eval volatility                    forecasts of variance beside HAR
       htfi eval narrative                     what reading the news adds, beside placebos
       htfi eval report                        one page of all that were written to build/goals
     """
@@ -21,5 +22,6 @@ def command() -> None:
 
 command.add_command(mini.command)
 command.add_command(returns.command)
+command.add_command(volatility.command)
 command.add_command(narrative.command)
 command.add_command(report.command)

@@ -76,7 +76,7 @@ def _fans(scores: Scores) -> list[Fan]:
             if low in scores.levels and high in scores.levels
         ]
         title = f"{symbol}: what was forecast for the next {_bars(scores.horizons[j])}, and what came"
-        note = f"{scores.prices.name}, {days[int(chosen[0])]} to {days[int(chosen[-1])]}; log returns by day of forecast"
+        note = f"{scores.prices.name}, {days[int(chosen[0])]} to {days[int(chosen[-1])]}; log returns by date made"
         drawn.append(
             Fan(title, note, [days[place] for place in chosen.tolist()], bands, _plain(came), unit="%")
         )

@@ -68,7 +68,7 @@ def judge(prices: Prices, options: Options, tell: Tell | None = None) -> Judged:
             f"{config.horizons[0]} bars later is known"
         )
     peers: list[Peer] = list(classical(len(prices.symbols), config, begin))
-    garch, notes = _garch_peers(prices, measured, begin, options, tell) if options.with_fitted else ([], [])
+    garch, notes = garch_peers(prices, measured, begin, options, tell) if options.with_fitted else ([], [])
     rare, said = _rare_peers(prices, measured, begin, options) if options.with_fitted else ([], [])
     walk = Walk(prices, config, [*peers, *garch, *rare])
     core = [name for name in walk.names if name not in [peer.name for peer in rare]]
@@ -154,9 +154,10 @@ def _rare_peers(
     return list(peers), [f"{prices.name}: {note}"]
 
 
-def _garch_peers(
+def garch_peers(
     prices: Prices, measured: Measured, begin: int, options: Options, tell: Tell | None
 ) -> tuple[list[Peer], list[str]]:
+    """GARCH(1,1)-t of arch in three forms, and a note on how it was fitted; none, and why, where it cannot be."""
     try:
         mean, plain = (
             fit_yearly(

@@ -66,7 +66,7 @@ def measure_speed(
         rows.append(_row("arch's fits", NUM_SERIES, statistics.median(arch_s)))
         notes.append(
             f"speed: {NUM_SERIES} simulated series × {len(HORIZONS)} horizons, medians of {_NUM_RUNS} paired runs. A "
-            f"refresh is observe, forecast and learn, the mean over {_REFRESHES} bars, so that the rota of fits is in it; "
+            f"refresh is observe, forecast and learn, the mean over {_REFRESHES} bars, so that the rota of fits is in; "
             f"arch fits GARCH(1,1)-t to {_HISTORY_BARS:,} bars and forecasts, {_NUM_FITTED} series timed a run and "
             f"scaled. Pairs from {min(ratios):,.0f}× to {max(ratios):,.0f}×"
         )

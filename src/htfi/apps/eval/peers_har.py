@@ -1,0 +1,62 @@
+"""HAR of log ranges, the peer that volatility forecasts are held to: `htfi eval volatility` reads its variances."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.apps.eval.walk import Measured
+
+Array = NDArray[np.float64]
+
+WINDOW_BARS, REFIT_BARS, MIN_BARS = 1_000, 22, 250
+_WEEK, _MONTH = 5, 22
+
+
+def har_variance(measured: Measured, horizons: tuple[int, ...], window: int = WINDOW_BARS) -> Array:
+    """The sum of `variance` over the next h bars as forecast after each instant, [T, N, H]; NaN before 250 bars.
+
+    log RV̄(t+1..t+h) = β₀ + β_d log RV_t + β_w log RV̄₅ + β_m log RV̄₂₂ (Corsi 2009), per series and horizon, by least
+    squares over the last `window` bars, refitted every 22; exp(· + s²/2) undoes the log.
+    """
+    forecast = np.full((*measured.variance.shape, len(horizons)), np.nan)
+    for n in range(measured.variance.shape[1]):
+        when = np.flatnonzero(np.isfinite(measured.variance[:, n]))
+        if len(when) > MIN_BARS:
+            for j, h in enumerate(horizons):
+                forecast[when, n, j] = _one(measured.variance[when, n], h, window)
+    return forecast
+
+
+def _one(variance: Array, horizon: int, window: int) -> Array:
+    """The forecasts [t] of one series at one horizon."""
+    num = len(variance)
+    total = np.concatenate([[0.0], np.cumsum(variance)])
+    design = np.stack(
+        [np.ones(num), np.log(variance), *(np.log(_trailing(total, span)) for span in (_WEEK, _MONTH))]
+    )
+    target = np.full(num, np.nan)
+    target[:-horizon] = np.log((total[horizon + 1 :] - total[1:-horizon]) / horizon)
+    columns = np.concatenate([design, target[None]])  # [5, t]
+    known = np.isfinite(target)
+    products = np.where(known, columns[:, None] * columns[None], 0.0)  # [5, 5, t]
+    sums = np.concatenate([np.zeros((5, 5, 1)), np.cumsum(products, axis=2)], axis=2)
+    forecast = np.full(num, np.nan)
+    for at in range(MIN_BARS, num, REFIT_BARS):
+        last = at + 1 - horizon  # labels that are complete once bar `at` is in
+        first = max(last - window, _MONTH)
+        gram = sums[:, :, last] - sums[:, :, first]
+        try:
+            beta = np.linalg.solve(gram[:4, :4] + 1e-9 * np.eye(4) * gram[0, 0], gram[:4, 4])
+        except np.linalg.LinAlgError:
+            continue
+        left = gram[4, 4] - 2.0 * beta @ gram[:4, 4] + beta @ gram[:4, :4] @ beta
+        spread = max(left, 0.0) / max(last - first - 4, 1)
+        span = slice(at, min(at + REFIT_BARS, num))
+        forecast[span] = horizon * np.exp(beta @ design[:, span] + 0.5 * spread)
+    return forecast
+
+
+def _trailing(total: Array, span: int) -> Array:
+    """Means over the last `span` values, over those there are at first; `total` is their running sum from 0."""
+    num = len(total) - 1
+    first = np.maximum(np.arange(1, num + 1) - span, 0)
+    return (total[1:] - total[first]) / (np.arange(1, num + 1) - first)
