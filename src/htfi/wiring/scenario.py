@@ -12,15 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.adapters.stores.snapshot import read_whole
-from htfi.domain.decision import Decision, Regime, Rung, View
+from htfi.domain.decision import Decision, Regime, Rung
 from htfi.domain.errors import IntegrityError, InvalidInput
-from htfi.domain.events import News
 from htfi.domain.time import NS_PER_DAY, parse_duration
-from htfi.forecasting.batch import ForecastBatch
 from htfi.narrative.ports import Reader
-from htfi.narrative.question import Question
-from htfi.narrative.text import clean
-from htfi.narrative.wire import Wire
 from htfi.pipeline.rooms import Rooms
 from htfi.pipeline.snapshot import decode_state
 from htfi.wiring.engine import STATE, build_rooms
@@ -31,8 +26,6 @@ from htfi.wiring.unrecorded import run_unrecorded
 
 Array = NDArray[np.float64]
 
-READING_MS = 120_000.0  # nobody waits for a market here
-MAX_HEADLINE_CHARS = 1_000
 _MAX_TABLE_BYTES = 64 << 20
 _STALE_BARS = 10
 _RUNGS = (Rung.SPECULATIVE, Rung.EDGE, Rung.TEMPLATE)
@@ -56,10 +49,6 @@ class Ground:
     folder: Path | None
     heard: Memory | None  # of files; a run's is read from its journal
     notes: tuple[str, ...] = field(default=())
-
-    @cached_property
-    def batch(self) -> ForecastBatch:
-        return self.rooms.forecaster.forecast(self.series)
 
     @cached_property
     def memory(self) -> Memory:
@@ -157,13 +146,13 @@ def _ground(
     ready = rooms.forecaster.forecast(all_series).ready if names else np.zeros(0, np.bool_)
     clocks = [clock for (_, clock), is_ready in zip(names, ready, strict=True) if is_ready]
     chosen = interval or (
-        max(clocks, key=lambda clock: (clocks.count(clock), _length_ns(clock))) if clocks else ""
+        max(clocks, key=lambda clock: (clocks.count(clock), bar_ns(clock))) if clocks else ""
     )
     of_clock = [k for k, (_, clock) in enumerate(names) if clock == chosen and ready[k]]
     if not of_clock:
         return None
     newest_ns = int(ends_ns[of_clock].max())
-    oldest_ns = newest_ns - _STALE_BARS * _length_ns(chosen) - 7 * NS_PER_DAY
+    oldest_ns = newest_ns - _STALE_BARS * bar_ns(chosen) - 7 * NS_PER_DAY
     kept = [k for k in of_clock if ends_ns[k] >= oldest_ns]
     notes: list[str] = []
     others = sorted({clock for clock in clocks if clock != chosen})
@@ -189,26 +178,6 @@ def _ground(
     )
 
 
-def hypothetical(headline: str, on: Sequence[str], as_of_ns: int, number: int, max_chars: int) -> News:
-    """An item that nobody published, cleaned as any text from outside. Raises: InvalidInput for none that can be read."""
-    if len(headline) > MAX_HEADLINE_CHARS:
-        raise InvalidInput(
-            f"a headline of {len(headline):,} characters: at most {MAX_HEADLINE_CHARS:,}, of which {max_chars} are read"
-        )
-    text = clean(headline, max_chars)
-    if not any(char.isalnum() for char in text):
-        raise InvalidInput("the headline is empty once it is cleaned: write what it would say")
-    return News(
-        available_at_ns=as_of_ns,
-        event_time_ns=as_of_ns,
-        source="hypothetical",
-        row=number,
-        id=f"hypothetical:{number}",
-        headline=text,
-        symbols=tuple(on),
-    )
-
-
 def read_table(file: Path) -> list[list[str]]:
     """The rows of a CSV file, separated by comma, semicolon or tab. Raises: InvalidInput."""
     try:
@@ -223,34 +192,8 @@ def read_table(file: Path) -> list[list[str]]:
         raise InvalidInput(f"{file}: is no table in CSV: {error}") from error
 
 
-def ask_reader(ground: Ground, items: Sequence[News], places: Sequence[Sequence[int]]) -> list[list[View]]:
-    """The view on each of the series at `places` for each item, as if it were news now; all in one reading.
-
-    Raises: DependencyUnavailable.
-    """
-    questions: list[Question] = []
-    state = ground.rooms.wire.state()
-    for item, asked in zip(items, places, strict=True):
-        wire = Wire(ground.settings.narrative)
-        wire.restore(state)
-        wire.hear(item)
-        questions += [_question(ground, wire, place) for place in asked]
-    views = iter(ground.reader.read(questions, READING_MS)) if questions else iter(())
-    return [[next(views) for _ in asked] for asked in places]
-
-
-def _question(ground: Ground, wire: Wire, place: int) -> Question:
-    symbol, series = ground.symbols[place], ground.series[place]
-    return Question(
-        symbol=symbol,
-        as_of_ns=ground.as_of_ns,
-        bar_ns=_length_ns(ground.interval),
-        items=tuple(wire.recent(symbol, ground.as_of_ns)),
-        context=ground.rooms.scaled.of(series),
-    )
-
-
-def _length_ns(interval: str) -> int:
+def bar_ns(interval: str) -> int:
+    """The length of a bar; 1 ns where it has none."""
     try:
         return parse_duration(interval)
     except InvalidInput:

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from htfi.domain.decision import View
 from htfi.domain.errors import InvalidInput
+from htfi.domain.events import News
 from htfi.domain.time import NS_PER_DAY, parse_duration
 from htfi.forecasting.scenarios.asked import Asked, Kind
-from htfi.forecasting.scenarios.effects import Effect, Likelihood, Way, likelihood, move_known, spread, tilt
+from htfi.forecasting.scenarios.effects import Effect, Way, change_margins, move_known, spread
 from htfi.forecasting.scenarios.measures import BookFigures, Change, book_figures, compare, simple_quantiles
 from htfi.forecasting.scenarios.past import find_macro, macro_response, window_return
 from htfi.forecasting.scenarios.positions import Positions
@@ -26,7 +27,9 @@ from htfi.forecasting.scenarios.shocks import (
 )
 from htfi.forecasting.scenarios.stresses import factors, factors_of, find_stress, window_days
 from htfi.forecasting.scenarios.today import NUM_DRAWS, Today, make_today
-from htfi.wiring.scenario import Ground, ask_reader, hypothetical
+from htfi.narrative.text import quote
+from htfi.wiring.scenario import Ground
+from htfi.wiring.scenario_reading import Now, ask_reader, hypothetical, tilting
 
 Array = NDArray[np.float64]
 
@@ -37,17 +40,19 @@ MAX_READ = 200  # series put to the reader for one headline: those with the larg
 class Answer:
     """One scenario answered. `moves` say what is known to move and how, one line each.
 
-    `views` are the reader's, by series; `full` is the change at the reader's full weight, where it was asked.
+    `views` are the reader's, by series, where it was asked: then `effect` and `change` are at the weight 0–1 that it
+    has earned, `full_effect` and `full` as if it were right.
     """
 
     asked: Asked
     title: str
     effect: Effect
     change: Change
+    full_effect: Effect | None = None
+    full: Change | None = None
     moves: tuple[str, ...] = ()
     views: dict[str, View] | None = None
-    full: Change | None = None
-    weight: str = ""
+    weight: float = 0.0
     notes: tuple[str, ...] = ()
 
 
@@ -63,42 +68,38 @@ class Answers:
     notes: tuple[str, ...]
 
 
-def todays(ground: Ground, horizon: int | None, seed: int, num_draws: int = NUM_DRAWS) -> Today:
+def todays(ground: Ground, now: Now, horizon: int | None, seed: int, num_draws: int = NUM_DRAWS) -> Today:
     """The unchanged forecast at a horizon, the first of the run's where none is named. Raises: InvalidInput."""
-    horizons = ground.batch.horizons
+    horizons = now.batch.horizons
     chosen = horizons[0] if horizon is None else horizon
     if chosen not in horizons:
         told = ", ".join(map(str, horizons))
         raise InvalidInput(f"--horizon {chosen}: this run forecasts {told} bars ahead; choose one of them")
-    at = horizons.index(chosen)
-    history = ground.rooms.forecaster.surprises(ground.series).scores
-    quantiles = ground.batch.quantiles[:, at]
     return make_today(
         ground.series,
         ground.prices,
-        quantiles,
-        ground.batch.levels,
+        now.batch.quantiles[:, horizons.index(chosen)],
+        now.batch.levels,
         chosen,
-        history,
+        ground.rooms.forecaster.surprises(ground.series).scores,
         seed=seed,
         num_draws=num_draws,
     )
 
 
 def answer_all(
-    ground: Ground, today: Today, asked: Sequence[Asked], positions: Positions, *, spreads: bool
+    ground: Ground, now: Now, today: Today, asked: Sequence[Asked], positions: Positions, *, spreads: bool
 ) -> Answers:
     """Every scenario in turn; headlines are put to the reader together. Raises: InvalidInput, DependencyUnavailable."""
     before = simple_quantiles(today.returns)
-    book_before = book_figures(positions.book, today.returns)
-    frame = Answers(today, positions, before, book_before, (), ground.notes)
+    frame = Answers(today, positions, before, book_figures(positions.book, today.returns), (), ground.notes)
     headlines = [one for one in asked if one.kind is Kind.HEADLINE]
-    read = dict(zip(map(id, headlines), _read(ground, frame, headlines, spreads), strict=True))
+    read = iter(_read(ground, frame, headlines, now, spreads))
     told: list[Answer] = []
     for one in asked:
         match one.kind:
             case Kind.HEADLINE:
-                told.append(read[id(one)])
+                told.append(next(read))
             case Kind.SHOCK:
                 told.append(_shocked(frame, one, parse_shocks(one.text)))
             case Kind.MACRO:
@@ -108,9 +109,18 @@ def answer_all(
     return replace(frame, answers=tuple(told))
 
 
-def _answer(frame: Answers, asked: Asked, title: str, effect: Effect, **more: object) -> Answer:
-    change = compare(frame.today, effect, frame.positions.book, frame.before, frame.book_before)
-    return replace(Answer(asked, title, effect, change), **more)  # pyright: ignore[reportArgumentType]
+def _answer(
+    frame: Answers,
+    asked: Asked,
+    title: str,
+    effect: Effect,
+    full_effect: Effect | None = None,
+    moves: tuple[str, ...] = (),
+) -> Answer:
+    book, before, book_before = frame.positions.book, frame.before, frame.book_before
+    change = compare(frame.today, effect, book, before, book_before)
+    full = compare(frame.today, full_effect, book, before, book_before) if full_effect else None
+    return Answer(asked, title, effect, change, full_effect, full, moves)
 
 
 def _shocked(frame: Answers, asked: Asked, shocks: Sequence[Shock]) -> Answer:
@@ -159,7 +169,7 @@ def _macro(ground: Ground, frame: Answers, asked: Asked) -> Answer:
         case Unit.POINTS:
             surprise = shock.amount
     shift = response.slope * (surprise / response.usual) * today.sigma
-    effect = tilt(today, shift, np.ones(len(shift)), [Way.RESPONSE] * len(shift))
+    effect = change_margins(today, today.quantiles + shift[:, None], [Way.RESPONSE] * len(shift))
     most = int(np.argmax(np.abs(response.t)))
     moves = (
         f"{found} {surprise:+g} from {response.newest:g}, a usual surprise being {response.usual:.3g}; "
@@ -228,48 +238,55 @@ def _horizon_days(ground: Ground, horizon: int) -> float:
         return 1.0
 
 
-def _read(ground: Ground, frame: Answers, asked: Sequence[Asked], spreads: bool) -> list[Answer]:
-    """Headlines, put to the reader in one batch, as tilts of the forecast of every series they are read for."""
+def _read(ground: Ground, frame: Answers, asked: Sequence[Asked], now: Now, spreads: bool) -> list[Answer]:
+    """Headlines, put to the reader in one batch: other quantiles for every series that they are read for."""
     today = frame.today
     most = ground.settings.narrative.max_headline_chars
     sizes = np.abs(frame.positions.book.notionals)
-    held = [int(place) for place in np.argsort(-sizes, kind="stable") if sizes[place] > 0.0][:MAX_READ]
-    items, places = [], []
+    held = [int(place) for place in np.argsort(-sizes, kind="stable") if sizes[place] > 0.0]
+    notes = (
+        (f"read for the {MAX_READ} largest positions of {len(held)}: name --on",)
+        if len(held) > MAX_READ
+        else ()
+    )
+    items: list[News] = []
+    places: list[list[int]] = []
     for number, one in enumerate(asked, 1):
         on = [require_series(symbol, today.series, f"--on for '{one.text[:40]}'") for symbol in one.on]
-        items.append(
-            hypothetical(one.text, [ground.symbols[place] for place in on], ground.as_of_ns, number, most)
-        )
-        places.append(list(dict.fromkeys(on)) or held)
+        symbols = [ground.symbols[place] for place in on]
+        items.append(hypothetical(one.text, symbols, ground.as_of_ns, number, most))
+        places.append(list(dict.fromkeys(on)) or held[:MAX_READ])
     all_views = ask_reader(ground, items, places)
     told: list[Answer] = []
     for one, item, at, views in zip(asked, items, places, all_views, strict=True):
-        shift, stretch = np.zeros(len(today.series)), np.ones(len(today.series))
         ways = [Way.UNTOUCHED] * len(today.series)
         for place, view in zip(at, views, strict=True):
-            shift[place] = view.direction * view.size_sigmas * view.confidence * today.sigma[place]
-            stretch[place] = 1.0 + view.confidence * (view.volatility_multiplier - 1.0)
             ways[place] = Way.READ if view.confidence > 0.0 else Way.SILENT
-        if spreads and at and len(at) < len(ways):
-            shift = spread(today, at, shift)
+        found, h = tilting(ground, now, at, views), now.batch.horizons.index(today.horizon)
+        carried = np.zeros(len(today.series))
+        if spreads and len(at) < len(ways):
+            shift = np.zeros(len(today.series))
+            shift[at] = found.shift[:, h]
+            carried = spread(today, at, shift)
             ways = [Way.CARRIED if way is Way.UNTOUCHED else way for way in ways]
-        full = tilt(today, shift, stretch, ways)
-        earned = 0.0
-        effect = tilt(today, earned * shift, 1.0 + earned * (stretch - 1.0), ways)
-        change = compare(today, full, frame.positions.book, frame.before, frame.book_before)
-        known = {today.series[place]: view for place, view in zip(at, views, strict=True)}
+        weight = float(found.weight[h])
+        effect, full_effect = (
+            change_margins(today, _margins(today, at, quantiles[:, h], share * carried), ways)
+            for quantiles, share in ((found.earned, weight), (found.full, 1.0))
+        )
+        answer = _answer(frame, one, quote(item.headline), effect, full_effect)
         told.append(
-            _answer(
-                frame,
-                one,
-                f"“{item.headline}”",
-                effect,
-                views=known,
-                full=change,
-                weight=f"{100.0 * earned:.0f}%",
+            replace(
+                answer,
+                views=dict(zip([today.series[place] for place in at], views, strict=True)),
+                weight=weight,
+                notes=notes if not one.on else (),
             )
         )
     return told
 
 
-__all__ = ["Answer", "Answers", "Likelihood", "answer_all", "likelihood", "todays"]
+def _margins(today: Today, at: Sequence[int], quantiles: Array, carried: Array) -> Array:
+    changed = today.quantiles + carried[:, None]
+    changed[list(at)] = quantiles
+    return changed

@@ -21,6 +21,9 @@ files of prices are read to their end instead. Over how many bars: --horizon.
 """
 
 
+_WIDTH = 132  # columns of what goes to a file
+
+
 @click.command("scenario", epilog=EPILOG)
 @click.argument("source", nargs=-1, metavar="[DIR|FILE...]")
 @click.option(
@@ -96,11 +99,15 @@ def command(
     from htfi.apps.cli.scenario_text import answer_lines
     from htfi.domain.errors import InvalidInput
     from htfi.forecasting.scenarios.positions import even_positions, read_positions
+    from htfi.forecasting.scenarios.stresses import can_hold
     from htfi.wiring.scenario import open_ground, read_table
     from htfi.wiring.scenario_answers import answer_all, todays
+    from htfi.wiring.scenario_reading import forecast_now
     from htfi.wiring.settings import load_settings
 
     console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_WIDTH)
     if "list" in stresses:
         console.print(told_library())
         return
@@ -112,7 +119,7 @@ def command(
     settings = adapted(load_settings(), bar=None, target=target, draft=draft)
     ground = open_ground(source, settings, mapping=mapping, interval=interval)
     book = (
-        even_positions(ground.series)
+        even_positions(ground.series, [can_hold(symbol) for symbol in ground.symbols])
         if positions is None
         else read_positions(
             read_table(positions),
@@ -122,8 +129,8 @@ def command(
             skip_unknown=skip_unknown,
         )
     )
-    today = todays(ground, horizon, seed, draws)
-    answers = answer_all(ground, today, asked, book, spreads=spread)
+    now = forecast_now(ground)
+    answers = answer_all(ground, now, todays(ground, now, horizon, seed, draws), asked, book, spreads=spread)
     told = figures(ground, answers, seed) if json_file or html_file else {}
     if json_file is not None:
         text = json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False)

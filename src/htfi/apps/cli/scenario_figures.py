@@ -12,7 +12,7 @@ from htfi.wiring.scenario_answers import Answer, Answers
 
 
 def figures(ground: Ground, answers: Answers, seed: int) -> dict[str, Any]:
-    """JSON values. Amounts are in money or shares of the book; quantiles of positions are simple returns at `levels`."""
+    """JSON values: amounts in money or shares of the book, positions' quantiles as simple returns at `levels`."""
     today = answers.today
     return {
         "origin": ground.origin,

@@ -65,7 +65,7 @@ def _positions(answers: Answers, answer: Answer) -> Table:
         table.add_column(name, justify=side, no_wrap=True)  # pyright: ignore[reportArgumentType]
     told = answer.full or answer.change
     holdings = answers.positions.book.notionals
-    for place in shown_places(answers, answer)[:MAX_POSITIONS]:
+    for place in shown_places(answer)[:MAX_POSITIONS]:
         before, after = told.before[place], told.after[place]
         gain = told.book_after.means[place] - told.book_before.means[place]
         table.add_row(
@@ -98,8 +98,8 @@ def _book_row(name: str, change: Change, answers: Answers) -> list[RenderableTyp
     return [
         Text(name, "bold"),
         money(answers.positions.net, answers),
-        f"{money(before.quantiles[_LOW], answers, signed=True)} … {money(before.quantiles[_HIGH], answers, signed=True)}",
-        f"{money(after.quantiles[_LOW], answers, signed=True)} … {money(after.quantiles[_HIGH], answers, signed=True)}",
+        _amounts(before.quantiles, answers),
+        _amounts(after.quantiles, answers),
         _signed(money(after.quantiles[_MIDDLE], answers, signed=True), after.quantiles[_MIDDLE]),
         _signed(money(gain, answers, signed=True), gain),
         risk,
@@ -148,19 +148,18 @@ def _batch_row(
     hit: str,
     answers: Answers,
 ) -> list[RenderableType]:
-    low, high = (money(quantiles[place], answers, signed=True) for place in (_LOW, _HIGH))
     return [
         clip(name, 44),
         Text(likely, QUIET),
         _signed(money(mean, answers, signed=True), mean),
-        f"{low} … {high}",
+        _amounts(quantiles, answers),
         money(var99, answers),
         money(es975, answers),
         clip(hit, 30),
     ]
 
 
-def shown_places(answers: Answers, answer: Answer) -> list[int]:
+def shown_places(answer: Answer) -> list[int]:
     """Positions in the order of what the scenario does to the book through them, then what was told to move."""
     change = answer.full or answer.change
     gains = [abs(b - a) for a, b in zip(change.book_before.means, change.book_after.means, strict=True)]
@@ -170,6 +169,10 @@ def shown_places(answers: Answers, answer: Answer) -> list[int]:
 
 def _band(row: Sequence[float]) -> str:
     return f"{simple(row[_LOW])} … {simple(row[_HIGH])}"
+
+
+def _amounts(quantiles: Sequence[float], answers: Answers) -> str:
+    return " … ".join(money(quantiles[place], answers, signed=True) for place in (_LOW, _HIGH))
 
 
 def _signed(text: str, value: float) -> Text:

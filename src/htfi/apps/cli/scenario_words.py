@@ -149,7 +149,7 @@ def _book(answers: Answers, answer: Answer, change: Change) -> list[tuple[str, d
     if answer.full is not None:
         earned = answer.change.book_after.mean
         parts.append(
-            ("earned", {"weight": answer.weight, "mean_earned": money(earned, answers, signed=True)})
+            ("earned", {"weight": percent(answer.weight), "mean_earned": money(earned, answers, signed=True)})
         )
     return parts
 
@@ -165,6 +165,11 @@ def money(value: float, answers: Answers, *, signed: bool = False) -> str:
 def simple(value: float) -> str:
     """A fraction as a signed percentage."""
     return minus(f"{100.0 * value:+.2f}%")
+
+
+def percent(share: float) -> str:
+    """A share 0–1 as whole percent."""
+    return f"{100.0 * share:.0f}%"
 
 
 def minus(text: str) -> str:

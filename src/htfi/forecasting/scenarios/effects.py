@@ -59,11 +59,9 @@ def move_known(today: Today, places: Sequence[int], moves: Sequence[float], ways
     return Effect(returns, tuple(reached), likelihood(today, at, targets))
 
 
-def tilt(today: Today, shift: Array, stretch: Array, ways: Sequence[Way]) -> Effect:
-    """Quantiles moved by `shift` [n] and stretched about their medians by `stretch` [n]; dependence stays."""
-    median = today.median[:, None]
-    changed = today.quantiles + shift[:, None] + (stretch[:, None] - 1.0) * (today.quantiles - median)
-    return Effect(today.to_returns(today.scores, changed), tuple(ways))
+def change_margins(today: Today, quantiles: Array, ways: Sequence[Way]) -> Effect:
+    """The same draws under other quantiles [n, Q]: each series' own forecast changes, how they go together stays."""
+    return Effect(today.to_returns(today.scores, quantiles), tuple(ways))
 
 
 def spread(today: Today, places: Sequence[int], shift: Array) -> Array:

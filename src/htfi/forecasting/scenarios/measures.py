@@ -19,7 +19,7 @@ LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 @dataclass(frozen=True, slots=True)
 class BookFigures:
-    """A book's profit over the horizon, in its own unit: moments, quantiles at LEVELS, risk; shortfalls by series [n]."""
+    """A book's profit over the horizon, in its own unit; quantiles at LEVELS."""
 
     mean: float
     deviation: float

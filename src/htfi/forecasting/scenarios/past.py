@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,11 +65,12 @@ def macro_response(
 ) -> Response:
     """The response of n series to the changes of a macro series, from the run's own history.
 
-    `values` are (known_ns, value) in order of time; `scores` [T, n] those of bars that ended at `ends_ns` [T]. A surprise
-    is the change from the value before, for want of what was expected; it is met by the first bar that ends after it.
+    `values` are (known_ns, value) in order of time; `scores` [T, n] those of bars that ended at `ends_ns` [T]. A
+    surprise is the change from the value before, for want of what was expected; the first bar that ends after it,
+    or with it, meets it.
     Slopes are shrunk by t²/(t² + 1). Raises: InvalidInput where there are too few.
     """
-    changes = [(at, new - old) for (_, old), (at, new) in zip(values, values[1:], strict=False) if new != old]
+    changes = [(at, new - old) for (_, old), (at, new) in pairwise(values) if new != old]
     met = [(int(np.searchsorted(ends_ns, at)), change) for at, change in changes]
     met = [(place, change) for place, change in met if place < len(ends_ns)]
     if len(met) < FEWEST_SURPRISES:

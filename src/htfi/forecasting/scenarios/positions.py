@@ -40,9 +40,10 @@ class Positions:
         return float(self.book.notionals.sum())
 
 
-def even_positions(series: Sequence[str]) -> Positions:
-    """One unit, long, shared evenly."""
-    return Positions(Book(tuple(series), np.full(len(series), 1.0 / len(series))), in_money=False)
+def even_positions(series: Sequence[str], held: Sequence[bool]) -> Positions:
+    """One unit, long, shared evenly by the series that can be held; by all where none can."""
+    shares = np.array(held if any(held) else [True] * len(series), np.float64)
+    return Positions(Book(tuple(series), shares / shares.sum()), in_money=False)
 
 
 def read_positions(

@@ -1,12 +1,14 @@
-"""Shocks as a person writes them, 'SPX -5%, VIX +3sd', and the log return that each means; scenarios are made of them."""
+"""Shocks as a person writes them, 'SPX -5%, VIX +3sd', and the log return that each means. Pure."""
 
 import math
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
+from functools import lru_cache
 
 from htfi.domain.errors import InvalidInput
 
@@ -100,13 +102,23 @@ def to_log_return(shock: Shock, price: float, median: float, sigma: float) -> fl
 
 def find_series(name: str, series: Sequence[str]) -> int | None:
     """The place of the series that a name means: 'SPX/1d' or 'SPX', in any case; None where none or several do."""
-    for told in (lambda text: text, str.casefold):
-        wanted = told(name)
-        for part in (lambda text: text, _symbol):
-            found = [place for place, known in enumerate(series) if told(part(known)) == wanted]
-            if len(found) == 1:
-                return found[0]
+    for index, told in zip(
+        _indices(tuple(series)), (name, name, name.casefold(), name.casefold()), strict=True
+    ):
+        if told in index:
+            return index[told]
     return None
+
+
+@lru_cache(maxsize=8)
+def _indices(series: tuple[str, ...]) -> tuple[dict[str, int], ...]:
+    """Places by series, by symbol, and by both in lower case; a name that several have is in none."""
+    plain, symbols = list(series), [_symbol(known) for known in series]
+    tables: list[dict[str, int]] = []
+    for names in (plain, symbols, [name.casefold() for name in plain], [name.casefold() for name in symbols]):
+        counts = Counter(names)
+        tables.append({name: place for place, name in enumerate(names) if counts[name] == 1})
+    return tuple(tables)
 
 
 def require_series(name: str, series: Sequence[str], what: str) -> int:

@@ -20,12 +20,13 @@ WINDOWS_DAYS = (1, 5, 22)
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A public factor, how its moves are counted, and the symbols that are it."""
+    """A public factor, how its moves are counted, the symbols that are it, and whether one can hold it."""
 
     id: str
     name: str
     unit: Unit
     symbols: frozenset[str]
+    held: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,9 @@ class Stress:
 def factors() -> dict[str, Factor]:
     """The factors, by id."""
     return {
-        name: Factor(name, told["name"], Unit(told["unit"]), frozenset(told["symbols"]))
+        name: Factor(
+            name, told["name"], Unit(told["unit"]), frozenset(told["symbols"]), told.get("held", True)
+        )
         for name, told in _tables()["factors"].items()
     }
 
@@ -56,7 +59,7 @@ def library() -> dict[str, Stress]:
     """Every named stress, by id, oldest first."""
     found: list[Stress] = []
     for name, told in _tables()["stress"].items():
-        moves = {factor: tuple(map(float, told[factor])) for factor in factors() if factor in told}
+        moves = {factor: _three(told[factor]) for factor in factors() if factor in told}
         found.append(Stress(name, told["title"], told["before"], moves))
     return {stress.id: stress for stress in sorted(found, key=lambda stress: stress.before)}
 
@@ -87,6 +90,16 @@ def factors_of(symbols: Sequence[str]) -> dict[str, int]:
             if symbol.upper() in factor.symbols:
                 places.setdefault(factor.id, place)
     return places
+
+
+def can_hold(symbol: str) -> bool:
+    """Whether a symbol is something to hold: an index of volatility or a yield is not."""
+    return all(factor.held or symbol.upper() not in factor.symbols for factor in factors().values())
+
+
+def _three(moves: Sequence[float]) -> tuple[float, float, float]:
+    day, week, month = moves
+    return float(day), float(week), float(month)
 
 
 @cache

@@ -1,0 +1,197 @@
+"""The page of `htfi scenario --html`: today, the batch compared, then each scenario; no script, no network."""
+
+from collections.abc import Callable, Sequence
+from html import escape
+from importlib.resources import files
+
+import numpy as np
+
+from htfi.apps.cli.scenario_charts import bars_svg, batch_svg, book_svg, heat_table, position_svg, strip_svg
+from htfi.apps.cli.scenario_text import shown_places
+from htfi.apps.cli.scenario_words import bars, chance, money, percent, rationale, simple
+from htfi.domain.time import format_ns
+from htfi.forecasting.scenarios.measures import LEVELS, Change, spans
+from htfi.wiring.scenario import Ground
+from htfi.wiring.scenario_answers import Answer, Answers
+
+MAX_ROWS = 40  # positions in a scenario's table; all are in the JSON
+MAX_DENSITIES = 8
+MAX_BARS = 10
+MAX_COLUMNS = 24
+_Q05, _Q50, _Q95 = LEVELS.index(0.05), LEVELS.index(0.5), LEVELS.index(0.95)
+
+
+def page(ground: Ground, answers: Answers) -> str:
+    """The whole page."""
+    folder = files("htfi.apps.cli")
+    pieces = {
+        "style": folder.joinpath("scenario_page.css").read_text(encoding="utf-8"),
+        "frame": escape(
+            f"{ground.origin} · {format_ns(ground.as_of_ns)} · {bars(answers.today.horizon, ground.interval)} ahead"
+        ),
+        "today": escape(rationale(ground, answers, None).text),
+        "notes": "".join(f'<p class="note">{escape(note)}</p>' for note in answers.notes),
+        "batch": _batch(answers) if len(answers.answers) > 1 else "",
+        "scenarios": "".join(_scenario(ground, answers, answer) for answer in answers.answers),
+        "draws": f"{len(answers.today.returns):,}",
+    }
+    parts = folder.joinpath("scenario_page.html").read_text(encoding="utf-8").split("@@")
+    return "".join(pieces[part] if place % 2 else part for place, part in enumerate(parts))
+
+
+def _batch(answers: Answers) -> str:
+    """All scenarios, worst for the book first, and the median of each position in each."""
+    ranked = sorted(answers.answers, key=lambda answer: _told(answer).book_after.mean)
+    rows = [(_name(answer), _told(answer).book_after) for answer in ranked]
+    sizes = np.abs(answers.positions.book.notionals)
+    places = [int(place) for place in np.argsort(-sizes, kind="stable")][:MAX_COLUMNS]
+    medians = np.array([_told(answer).after[places, _Q50] for answer in ranked])
+    names = [answers.today.series[place] for place in places]
+    hidden = len(sizes) - len(places)
+    more = f" The {len(places)} largest positions of {len(sizes)}." if hidden > 0 else ""
+    return (
+        "<section><h2>All scenarios</h2>"
+        '<p class="note">Profit of the book: 98% line, 90% and 50% bands, mean; worst first.</p>'
+        f"{batch_svg(rows, answers.book_before, _writer(answers))}"
+        '<h3 style="margin-top:26px">Where each position goes</h3>'
+        f'<p class="note">Median return, coloured by its size in today’s standard deviations.{more}</p>'
+        f'<div class="scroll">{heat_table(_names(ranked), names, medians, answers.today.sigma[places], simple)}</div>'
+        "</section>"
+    )
+
+
+def _scenario(ground: Ground, answers: Answers, answer: Answer) -> str:
+    told, write = _told(answer), _writer(answers)
+    before, after = told.book_before, told.book_after
+    order = shown_places(answer)
+    gains = [(answers.today.series[k], after.means[k] - before.means[k]) for k in order]
+    bars_told = [row for row in gains if abs(row[1]) > 1e-9 * max(answers.positions.gross, 1e-12)][:MAX_BARS]
+    name = (
+        f"{escape(answer.asked.name)} — {escape(answer.title)}" if answer.asked.name else escape(answer.title)
+    )
+    at_full = '<p class="note">Drawn as if the reader is right: at full weight.</p>' if answer.full else ""
+    contributions = (
+        "<h3>What each position adds</h3>"
+        '<p class="note">To the change of the book’s mean profit.</p>' + bars_svg(bars_told, write)
+        if bars_told
+        else ""
+    )
+    return (
+        f'<section><h2><span class="kind">{answer.asked.kind.value}</span>{name}</h2>'
+        f'<p class="lead">{escape(rationale(ground, answers, answer).text)}</p>{at_full}'
+        f"{_glance(answers, answer)}"
+        '<div class="two"><div><h3>Profit of the book</h3>'
+        '<p class="key"><b class="today">today</b><b class="then">then</b>dashed: VaR 99%, dotted: ES 97.5%</p>'
+        f"{book_svg(before, after, write)}</div><div>{contributions}</div></div>"
+        f"{_densities(answers, answer, order)}{_views(answer)}{_positions(answers, answer, order)}</section>"
+    )
+
+
+def _glance(answers: Answers, answer: Answer) -> str:
+    told, write = _told(answer), _writer(answers)
+    before, after = told.book_before, told.book_after
+    moved = after.mean - before.mean
+    found = [
+        ("down" if moved < 0.0 else "up", write(after.mean), f"mean of the book, today {write(before.mean)}"),
+        ("", money(after.var99, answers), f"VaR 99%, today {money(before.var99, answers)}"),
+        ("", money(after.es975, answers), f"ES 97.5%, today {money(before.es975, answers)}"),
+    ]
+    if answer.effect.likelihood is not None:
+        found.append(("", chance(answer), "chance of a move so far, today"))
+    if answer.full is not None:
+        found.append(
+            ("", write(answer.change.book_after.mean), f"mean at the weight earned, {percent(answer.weight)}")
+        )
+    cells = "".join(
+        f'<div class="{style}"><b>{escape(figure)}</b><span>{escape(label)}</span></div>'
+        for style, figure, label in found
+    )
+    return f'<div class="figures">{cells}</div>'
+
+
+def _densities(answers: Answers, answer: Answer, order: Sequence[int]) -> str:
+    today = np.expm1(answers.today.returns)
+    drawn = answer.full_effect or answer.effect
+    figures: list[str] = []
+    for place in order[:MAX_DENSITIES]:
+        then = np.expm1(drawn.returns[:, place])
+        way = answer.effect.ways[place].value
+        caption = f"<figcaption>{escape(answers.today.series[place])}<span>{escape(way)}</span></figcaption>"
+        figures.append(f"<figure>{caption}{position_svg(today[:, place], then, simple)}</figure>")
+    return f'<div class="many">{"".join(figures)}</div>'
+
+
+def _views(answer: Answer) -> str:
+    heard = {series: view for series, view in (answer.views or {}).items() if view.confidence > 0.0}
+    if not heard:
+        return ""
+    rows = "".join(
+        f"<tr><td>{escape(series)}</td><td>{escape(_way(view.direction))}</td><td>{view.size_sigmas:g}</td>"
+        f"<td>{view.volatility_multiplier:g}×</td><td>{100.0 * view.confidence:.0f}%</td>"
+        f'<td class="words">{escape(view.cause.replace("_", " "))}</td></tr>'
+        for series, view in list(heard.items())[:MAX_ROWS]
+    )
+    return (
+        '<h3 style="margin-top:18px">What the reader says</h3><div class="scroll"><table><tr><th>series</th>'
+        "<th>direction</th><th>size, sigmas of one bar</th><th>volatility</th><th>confidence</th><th>cause</th></tr>"
+        f"{rows}</table></div>"
+    )
+
+
+def _positions(answers: Answers, answer: Answer, order: Sequence[int]) -> str:
+    told, write = _told(answer), _writer(answers)
+    shown = list(order[:MAX_ROWS])
+    low, high = spans(*(told.before[k, [_Q05, _Q95]].tolist() for k in shown), *(
+        told.after[k, [_Q05, _Q95]].tolist() for k in shown
+    ), [0.0])  # fmt: skip
+    rows: list[str] = []
+    for k in shown:
+        before, after = told.before[k].tolist(), told.after[k].tolist()
+        gain = told.book_after.means[k] - told.book_before.means[k]
+        cells = (
+            escape(answers.today.series[k]),
+            money(answers.positions.book.notionals[k], answers),
+            f"{simple(before[_Q05])} … {simple(before[_Q95])}",
+            f"{simple(after[_Q05])} … {simple(after[_Q95])}",
+            simple(after[_Q50]),
+            strip_svg(before, after, low, high),
+            f'<b class="{_side(gain)}">{write(gain)}</b>',
+            money(told.book_after.shares_of_es[k], answers),
+            escape(answer.effect.ways[k].value),
+        )
+        rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    after = told.book_after
+    net, gain = money(answers.positions.net, answers), after.mean - told.book_before.mean
+    cells = ("book", net, "", "", "", "", write(gain), money(after.es975, answers), "")
+    total = f'<tr class="total">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+    hidden = len(order) - len(shown)
+    more = f'<p class="note">{hidden} more positions are in the JSON.</p>' if hidden > 0 else ""
+    return (
+        '<h3 style="margin-top:18px">Positions</h3><div class="scroll"><table><tr><th>series</th><th>holding</th>'
+        "<th>today 5% … 95%</th><th>then 5% … 95%</th><th>median</th><th>today above, then below</th>"
+        f"<th>profit</th><th>share of ES</th><th>reached</th></tr>{''.join(rows)}{total}</table></div>{more}"
+    )
+
+
+def _told(answer: Answer) -> Change:
+    return answer.full or answer.change
+
+
+def _name(answer: Answer) -> str:
+    return answer.asked.name or answer.title
+
+
+def _names(ranked: Sequence[Answer]) -> list[str]:
+    return [_name(answer) for answer in ranked]
+
+
+def _side(gain: float) -> str:
+    return "gain" if gain > 0.0 else "loss" if gain < 0.0 else ""
+
+
+def _way(direction: float) -> str:
+    return "up" if direction > 0.0 else "down" if direction < 0.0 else "none"
+
+
+def _writer(answers: Answers) -> Callable[[float], str]:
+    return lambda value: money(value, answers, signed=True)

@@ -1,0 +1,134 @@
+"""Headlines that nobody published, put to the run's reader beside its own news, and what its views change."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.domain.decision import View
+from htfi.domain.errors import InvalidInput
+from htfi.domain.events import News
+from htfi.forecasting.batch import ForecastBatch
+from htfi.forecasting.narrator import Opinion, apply, derive_tilts
+from htfi.narrative.question import Question
+from htfi.narrative.text import clean
+from htfi.narrative.wire import Wire
+from htfi.pipeline.weighing import opinion_of
+from htfi.wiring.scenario import Ground, bar_ns
+
+Array = NDArray[np.float64]
+
+READING_MS = 120_000.0  # nobody waits for a market here
+MAX_HEADLINE_CHARS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """The forecasts of the ground's series: `plain` [n, H, Q] of the numbers alone, `batch` as they are released."""
+
+    plain: Array
+    batch: ForecastBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Tilting:
+    """What views on some series do to them, at each horizon.
+
+    Shapes: shift [A, H] of the medians in log return at full weight; weight [H], earned; quantiles at that weight and
+    at full weight [A, H, Q].
+    """
+
+    shift: Array
+    weight: Array
+    earned: Array
+    full: Array
+
+
+def forecast_now(ground: Ground) -> Now:
+    """As the newest decisions have them: tilted by what was read of the news, as far as its reader has earned it."""
+    forecaster = ground.rooms.forecaster
+    batch = forecaster.forecast(ground.series)
+    plain = batch.quantiles.copy()
+    kept = {series: told["view"] for series, told in ground.rooms.readings.state()["kept"]}
+    opinions: dict[int, Opinion] = {}
+    for place, series in enumerate(ground.series):
+        if series in kept and ground.rooms.wire.recent(ground.symbols[place], ground.as_of_ns, 1):
+            opinions[place] = _opinion(ground, place, msgspec.convert(kept[series], View))
+    forecaster.weigh(batch, opinions)
+    return Now(plain, batch)
+
+
+def hypothetical(headline: str, on: Sequence[str], as_of_ns: int, number: int, max_chars: int) -> News:
+    """An item that nobody published, cleaned as all text from outside. Raises: InvalidInput where nothing is left."""
+    if len(headline) > MAX_HEADLINE_CHARS:
+        raise InvalidInput(
+            f"a headline of {len(headline):,} characters: at most {MAX_HEADLINE_CHARS:,}, of which {max_chars} are read"
+        )
+    text = clean(headline, max_chars)
+    if not any(char.isalnum() for char in text):
+        raise InvalidInput("the headline is empty once it is cleaned: write what it would say")
+    return News(
+        available_at_ns=as_of_ns,
+        event_time_ns=as_of_ns,
+        source="hypothetical",
+        row=number,
+        id=f"hypothetical:{number}",
+        headline=text,
+        symbols=tuple(on),
+    )
+
+
+def ask_reader(ground: Ground, items: Sequence[News], places: Sequence[Sequence[int]]) -> list[list[View]]:
+    """The view on each of the series at `places` for each item, as if it were news now; all in one reading.
+
+    Raises: DependencyUnavailable.
+    """
+    questions: list[Question] = []
+    state = ground.rooms.wire.state()
+    for item, asked in zip(items, places, strict=True):
+        wire = _heard(ground, state, item)
+        questions += [_question(ground, wire, place) for place in asked]
+    views = iter(ground.reader.read(questions, READING_MS)) if questions else iter(())
+    return [[next(views) for _ in asked] for asked in places]
+
+
+def tilting(ground: Ground, now: Now, places: Sequence[int], views: Sequence[View]) -> Tilting:
+    """What views on the series at `places` change, in the place of what was read of them before."""
+    plain, batch = now.plain[list(places)], now.batch
+    opinions = [_opinion(ground, place, view) for place, view in zip(places, views, strict=True)]
+    found = derive_tilts(opinions, plain, batch.horizons, batch.levels)
+    weight = np.array(ground.rooms.forecaster.earned(views[0].reader), np.float64)
+    median, everyone = batch.levels.index(0.5), np.ones_like(found.shift)
+    return Tilting(
+        shift=found.shift,
+        weight=weight,
+        earned=apply(plain, found.shift, found.stretch, weight * everyone, median),
+        full=apply(plain, found.shift, found.stretch, everyone, median),
+    )
+
+
+def _heard(ground: Ground, state: dict[str, Any], item: News) -> Wire:
+    """A wire of our own that has heard the item as its newest."""
+    wire = Wire(ground.settings.narrative)
+    wire.restore(state)
+    wire.hear(item)
+    return wire
+
+
+def _question(ground: Ground, wire: Wire, place: int) -> Question:
+    symbol, series = ground.symbols[place], ground.series[place]
+    return Question(
+        symbol=symbol,
+        as_of_ns=ground.as_of_ns,
+        bar_ns=bar_ns(ground.interval),
+        items=tuple(wire.recent(symbol, ground.as_of_ns)),
+        context=ground.rooms.scaled.of(series),
+    )
+
+
+def _opinion(ground: Ground, place: int, view: View) -> Opinion:
+    features = ground.rooms.market.features(ground.symbols[place], ground.interval)
+    return opinion_of(view, ground.as_of_ns, bar_ns(ground.interval), features.get("return_last"))
