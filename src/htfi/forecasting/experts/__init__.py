@@ -13,7 +13,7 @@ from htfi.forecasting.ports import Expert
 
 EXPERTS = {
     expert.name: expert
-    for expert in (Ewma, GarchT, GjrT, HistoricalSimulation, LogRangeHar, MarketHar, RandomWalk)
+    for expert in (Ewma, GarchT, GjrT, Har, HistoricalSimulation, LogRangeHar, MarketHar, RandomWalk)
 }
 
 
