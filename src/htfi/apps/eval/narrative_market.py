@@ -54,7 +54,7 @@ def judge(
     wrong: dict[str, list[Question]] = {
         MISLABELLED: placebos.mislabelled(questions),
         ELSEWHERE: placebos.exchanged(questions, placebos.elsewhere(moments, dice)),
-        OTHER_TIME: placebos.exchanged(questions, placebos.at_another_time(moments)),
+        OTHER_TIME: placebos.exchanged(questions, placebos.at_another_time(moments.cluster, moments.instant)),
     }
     views = placebos.read(questions, reader, stage("views of the news"))
     said = {NEWS: views}

@@ -19,6 +19,8 @@ from htfi.narrative.question import Question
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
+_USUAL_BARS = 20
+
 
 @dataclass(frozen=True, slots=True)
 class Truth:
@@ -47,7 +49,8 @@ class Moments:
     """n moments in the order of time.
 
     Shapes: quantiles [n, H, Q] of prices alone and outcomes [n, H], in log returns; scales [n, H], the sigma that
-    `quantiles` are as wide as; cluster [n], whose members share their luck; instant [n] and known [n, H]: when the
+    `quantiles` are as wide as; usual [n], the deviation
+    of the last 20 returns; cluster [n], whose members share their luck; instant [n] and known [n, H]: when the
     forecast was made and when its outcome was known, both as numbers of one clock.
     """
 
@@ -56,6 +59,7 @@ class Moments:
     quantiles: Array
     outcomes: Array
     scales: Array
+    usual: Array
     cluster: Whole
     instant: Whole
     known: Whole
@@ -82,16 +86,18 @@ def gather(
         by_instant.setdefault(one.t, []).append(one)
     ahead = _series(prices, config.horizons)
     low, high = config.levels.index(0.05), config.levels.index(0.95)
-    kept: list[tuple[Asked, Array, Array, Whole]] = []
+    kept: list[tuple[Asked, Array, Array, Whole, float]] = []
     for instant in Walk(prices, config).instants(tell=tell):
         for one in by_instant.get(instant.t, ()):
             place = int(np.searchsorted(instant.places, one.place))
             if place == len(instant.places) or instant.places[place] != one.place:
                 continue
             quantiles = instant.quantiles[0, place]
-            outcomes, known = ahead[one.place].after(one.t)
-            if np.isfinite(quantiles).all() and np.isfinite(outcomes).all():
-                kept.append((one, quantiles, outcomes, known))
+            series = ahead[one.place]
+            outcomes, known = series.after(one.t)
+            usual = series.deviation(one.t)
+            if np.isfinite(quantiles).all() and np.isfinite(outcomes).all() and np.isfinite(usual):
+                kept.append((one, quantiles, outcomes, known, usual))
     if not kept:
         raise InvalidInput(f"{prices.name}: no question has a forecast and an outcome: give a longer history")
     quantiles = np.array([row[1] for row in kept])
@@ -101,6 +107,7 @@ def gather(
         quantiles,
         np.array([row[2] for row in kept]),
         (quantiles[..., high] - quantiles[..., low]) / BAND_SIGMAS,
+        np.array([row[4] for row in kept]),
         np.array([row[0].cluster for row in kept], np.int64),
         np.array([row[0].t for row in kept], np.int64),
         np.array([row[3] for row in kept], np.int64),
@@ -116,6 +123,7 @@ def chained(parts: Sequence[Moments]) -> Moments:
         np.concatenate([part.quantiles for part in parts]),
         np.concatenate([part.outcomes for part in parts]),
         np.concatenate([part.scales for part in parts]),
+        np.concatenate([part.usual for part in parts]),
         np.concatenate([part.cluster for part in parts]),
         np.concatenate([part.instant + begin for part, begin in zip(parts, begins, strict=True)]),
         np.concatenate([part.known + begin for part, begin in zip(parts, begins, strict=True)]),
@@ -136,6 +144,13 @@ class _Series:
         inside = np.minimum(at, len(self.when) - 1)
         moves = self.logs[inside] - self.logs[at[0] - self.horizons[0]]
         return np.where(at == inside, moves, np.nan), self.when[inside].astype(np.int64)
+
+    def deviation(self, t: int) -> float:
+        """Of the last 20 returns up to the bar at t; NaN while there are fewer."""
+        at = int(np.searchsorted(self.when, t))
+        if at < _USUAL_BARS:
+            return float("nan")
+        return float(np.std(np.diff(self.logs[at - _USUAL_BARS : at + 1]), ddof=1))
 
 
 def _series(prices: Prices, horizons: Sequence[int]) -> list[_Series]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from htfi.apps.eval.narrative_moments import Moments
 from htfi.domain.decision import View
@@ -16,6 +17,7 @@ from htfi.narrative.question import Question, shown
 
 Tell = Callable[[int, int], None]
 Generator = np.random.Generator
+Whole = NDArray[np.int64]
 
 _BATCH = 64
 _DEADLINE_MS = 60_000.0
@@ -73,19 +75,18 @@ def elsewhere(moments: Moments, dice: Generator) -> list[int]:
     return [other if cluster[place] != cluster[other] else -1 for place, other in enumerate(found)]
 
 
-def at_another_time(moments: Moments) -> list[int]:
-    """For each moment one of its cluster at the next instant that has any, for the last the first; −1: none."""
-    found = np.full(len(moments), -1)
-    for cluster in np.unique(moments.cluster).tolist():
-        mine = np.flatnonzero(moments.cluster == cluster)
-        instants = np.unique(moments.instant[mine])
+def at_another_time(group: Whole, instant: Whole) -> list[int]:
+    """For each moment one of its group [n] half the group's instants [n] away, going round; −1: it has but one."""
+    found = np.full(len(group), -1)
+    for one in np.unique(group).tolist():
+        mine = np.flatnonzero(group == one)
+        instants: list[int] = np.unique(instant[mine]).tolist()
         if len(instants) < 2:
             continue
-        following = dict(zip(instants.tolist(), np.roll(instants, -1).tolist(), strict=True))
-        first = {instant: mine[moments.instant[mine] == instant] for instant in instants.tolist()}
-        for instant, at in first.items():
-            then = first[following[instant]]
-            found[at] = then[np.arange(len(at)) % len(then)]
+        at = {when: mine[instant[mine] == when] for when in instants}
+        away = len(instants) // 2
+        for when, other in zip(instants, [*instants[away:], *instants[:away]], strict=True):
+            found[at[when]] = at[other][np.arange(len(at[when])) % len(at[other])]
     return found.tolist()
 
 

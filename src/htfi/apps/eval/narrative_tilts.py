@@ -16,6 +16,7 @@ from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.earned import Narrators
 from htfi.forecasting.narrator import Opinion, apply, derive_tilts
 from htfi.forecasting.scores import crps, integration_weights
+from htfi.forecasting.shapes import gaussian_quantiles
 from htfi.narrative.meaning import Meaning
 
 Array = NDArray[np.float64]
@@ -93,6 +94,13 @@ def bell(moments: Moments, config: ForecastConfig) -> Change:
 def plain(moments: Moments, config: ForecastConfig) -> Told:
     """Prices alone."""
     return _told(PLAIN, moments, moments.quantiles, np.zeros(moments.outcomes.shape), config)
+
+
+def random_walk(name: str, moments: Moments, config: ForecastConfig) -> Told:
+    """Gaussian steps as wide as the last 20 returns, without drift: the benchmark."""
+    widths = np.maximum(moments.usual, 1e-8)[:, None] * np.sqrt(np.array(config.horizons, np.float64))
+    quantiles = widths[..., None] * gaussian_quantiles(config.levels)
+    return _told(name, moments, quantiles, np.zeros(moments.outcomes.shape), config)
 
 
 def full(name: str, moments: Moments, change: Change, config: ForecastConfig) -> Told:
