@@ -11,8 +11,11 @@ from htfi.domain.decision import Decision, decode_decision
 from htfi.domain.events import FeedItem, News, TimePassed, Trade
 from htfi.domain.time import NS_PER_S
 from htfi.governance.ledger.log import Log
+from htfi.pipeline.recompute import Amendments, recompute
 from htfi.pipeline.snapshot import decode_state, encode_state
+from htfi.pipeline.weighing import untold
 from htfi.wiring.ledger import open_ledger
+from htfi.wiring.settings import load_settings
 from late_weather import START_NS, LateAuthor, ListOutlet, days, loop_over
 
 SYMBOLS = ("A", "B", "C")
@@ -61,9 +64,13 @@ def check_whole(entries: list[bytes], refused: int = 0) -> list[Decision]:
         assert decision.view is not None
         assert not decision.view.provisional
         for name in Decision.__struct_fields__:
-            if name not in ("id", "view", "rationale", "amends"):
+            if name not in ("id", "view", "forecast", "rationale", "verdict", "amends"):
                 assert getattr(before, name) == getattr(decision, name), name
+        assert untold(before.forecast) == untold(decision.forecast)
     assert len(amended) + refused == sum(decision.awaits for decision in found)
+    amendments, policy = Amendments(entries.__getitem__), load_settings(environment={}).policy
+    for decision, entry in zip(found, entries, strict=True):
+        assert recompute(entry, decision.settings_digest, policy, amendments) == []
     return found
 
 
@@ -100,8 +107,9 @@ def test_killed_at_any_entry_a_run_goes_on_with_nothing_lost_and_nothing_twice(
 
 
 def forecasts(found: list[Decision]) -> list[tuple[str, object, object, str]]:
+    """What no weather changes: the numbers. What is read when decides how they are tilted."""
     return [
-        (decision.id, decision.forecast, decision.features, decision.inputs.digest)
+        (decision.id, untold(decision.forecast), decision.features, decision.inputs.digest)
         for decision in found
         if not decision.amends
     ]

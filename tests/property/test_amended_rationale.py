@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from htfi.domain.decision import Driver, Regime, View, Wording
+from htfi.domain.decision import Driver, Regime, Tilt, View, Wording
 from htfi.domain.events import News
 from htfi.narrative.amended import CONFIRMS, PROVISIONAL, amend_rationale, same_but_for_news, tells
 from htfi.narrative.rationale import fill, tell_view, write_rationale
@@ -43,10 +43,18 @@ situations = st.fixed_dictionaries(
 )
 
 
-def written(view: View, situation: dict[str, Any]) -> Any:
+tilts = st.none() | st.builds(
+    lambda shift, stretch, weight: Tilt("target@1234", [shift], [stretch], [weight], 0.7),
+    st.sampled_from((-0.01, 0.0, 0.004)),
+    st.sampled_from((0.8, 1.0, 2.0)),
+    st.sampled_from((0.0, 0.34, 1.0)),
+)
+
+
+def written(view: View, situation: dict[str, Any], tilt: Tilt | None, high: float = 0.02) -> Any:
     return write_rationale(
-        symbol="SPX", interval="1d", last_price=1_000.0, low=-0.02, high=0.02, as_of_ns=9 * HOUR_NS,
-        headlines=cited(view), view=view, **situation,
+        symbol="SPX", interval="1d", last_price=1_000.0, low=-0.02, high=high, as_of_ns=9 * HOUR_NS,
+        headlines=cited(view), view=view, tilt=tilt, **situation,
     )  # fmt: skip
 
 
@@ -54,23 +62,36 @@ def cited(view: View) -> list[News]:
     return [item for item in ITEMS if item.id in view.cited]
 
 
-@given(before=views, after=views, situation=situations, worded=st.booleans(), confirms=st.booleans())
+@given(
+    before=views, after=views, situation=situations, worded=st.booleans(), confirms=st.booleans(),
+    tilted=st.tuples(tilts, tilts), high=st.sampled_from((0.02, 0.031)),
+)  # fmt: skip
 def test_amending_gives_what_the_target_would_have_been_told_with(
-    before: View, after: View, situation: dict[str, Any], worded: bool, confirms: bool
+    before: View,
+    after: View,
+    situation: dict[str, Any],
+    worded: bool,
+    confirms: bool,
+    tilted: tuple[Tilt | None, Tilt | None],
+    high: float,
 ) -> None:
     wording = Wording("target@12", "draft@34", "alone", 1, 0.0, 2, (1,), (2, 3, 4), (), "edge alone", 1)
     provisional = replace(
         before, provisional=True, reader="target@12, then draft@34", wording=wording if worded else None
     )
-    first = written(provisional, situation)
+    first = written(provisional, situation, tilted[0])
     assert tells(first, *PROVISIONAL)
-    at_once = written(after, situation)
-    amended = amend_rationale(
-        first, symbol="SPX", as_of_ns=9 * HOUR_NS, headlines=cited(after), view=after, confirms=confirms
-    )
+    at_once = written(after, situation, tilted[1], high)
     ending = "confirming" if confirms else "amending"
-    assert amended.template == f"{at_once.template}+{ending}"
-    assert amended.text.startswith(at_once.text)
+    amended = amend_rationale(
+        first, symbol="SPX", as_of_ns=9 * HOUR_NS, last_price=1_000.0, low=-0.02, high=high,
+        headlines=cited(after), view=after, tilt=tilted[1], ending=ending,
+    )  # fmt: skip
+    opening, _, rest = at_once.template.partition("+")
+    steady = "steady" if opening in ("widening", "narrowing") else opening
+    assert amended.template == "+".join([part for part in (steady, rest) if part]) + f"+{ending}"
+    claim = at_once.text[at_once.text.index("With 90%") if "With 90%" in at_once.text else 0 :]
+    assert claim.split(", a band of ")[0].split(". ")[0] in amended.text
     assert amended.text == fill(amended.template, amended.slots)
     assert (amended.slots, amended.drivers, amended.cited) == (at_once.slots, at_once.drivers, at_once.cited)
     assert tells(amended, CONFIRMS) == confirms

@@ -50,11 +50,12 @@ class Inputs(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Which rung was chosen, and why."""
+    """Which rung was chosen, and why; `then` is the one that reads again after the release, which amends."""
 
     rung: Rung
     reason: str
     deadline_ms: float
+    then: Rung | None = None
 
 
 class Tilt(msgspec.Struct, frozen=True):
@@ -127,6 +128,9 @@ class Wording(msgspec.Struct, frozen=True, gc=False):
     rounds: tuple[DraftRound, ...]
     place: str = ""  # where the target wrote, where that was another machine
     num_settled: int = -1  # tokens that the target settled, the draft writing the others; −1: all
+    paths: tuple[
+        tuple[int, ...], ...
+    ] = ()  # of several answers, all their tokens; path k has the seed `path_seed`
 
 
 class View(msgspec.Struct, frozen=True, gc=False):
@@ -216,9 +220,10 @@ class Decision(msgspec.Struct, frozen=True):
 
     @property
     def awaits(self) -> bool:
-        """Whether its view was read for it and is provisional: an amendment may follow."""
+        """Whether an amendment may follow: its view was read for it and is provisional, or a deeper one was asked."""
         view = self.view
-        return view is not None and view.provisional and view.as_of_ns == self.as_of_ns and not self.amends
+        late = view is not None and view.provisional and view.as_of_ns == self.as_of_ns
+        return (late or self.plan.then is not None) and not self.amends
 
 
 class Receipt(msgspec.Struct, frozen=True, gc=False):

@@ -1,38 +1,59 @@
-"""The rationale of an amendment: the first one's, with the news told anew. The loop writes it, an auditor checks it."""
+"""The rationale of an amendment: the first one's, with the news and the band told anew. The loop writes it, an auditor
+checks it.
+"""
 
 from collections.abc import Sequence
 
-from htfi.domain.decision import Rationale, View
+from htfi.domain.decision import Rationale, Tilt, View
 from htfi.domain.events import News
-from htfi.narrative.rationale import SENTENCES, SLOT, fill, tell_news
+from htfi.narrative.rationale import SENTENCES, SLOT, band_unit, fill, tell_band, tell_news
+from htfi.narrative.words import breadth
 
 PROVISIONAL = ("provisional", "still_provisional")
 CONFIRMS, AMENDS = "confirming", "amending"
-# Parts that tell the news and what a reader made of them.
+DEEPENED, OVERTURNED = "deepened", "overturned"
+# Parts that tell the news, what a reader made of them, and what that was worth.
 _NEWS = frozenset({
     "one_headline", "two_headlines", "three_headlines", "read", "unread", "moving", "flat",
-    *PROVISIONAL, CONFIRMS, AMENDS,
+    "weighed", "weightless", "deepening", *PROVISIONAL, CONFIRMS, AMENDS, DEEPENED, OVERTURNED,
 })  # fmt: skip
 _NEWS_SLOTS = frozenset(name for part in _NEWS for name in SLOT.findall(SENTENCES[part]))
+_BAND_SLOTS = frozenset({"low_price", "high_price", "low", "high", "width"})
+_COMPARED = ("widening", "narrowing")  # openings that say how the band stands to the one before
 
 
 def amend_rationale(
-    first: Rationale, *, symbol: str, as_of_ns: int, headlines: Sequence[News], view: View, confirms: bool
+    first: Rationale,
+    *,
+    symbol: str,
+    as_of_ns: int,
+    last_price: float,
+    low: float,
+    high: float,
+    headlines: Sequence[News],
+    view: View,
+    tilt: Tilt | None,
+    ending: str,
 ) -> Rationale:
-    """The rationale of a provisional decision, its news told anew by what the target says of them, heard late.
+    """The rationale of a provisional decision with the news told anew, and the band that follows from them.
 
-    All else stays as it was. `headlines` are those that the view cites; `confirms` where it says what was said.
+    All else stays as it was. `low` and `high` bound the band of the new forecast in log return, `headlines` are those
+    that the view cites; `ending` is the part that says how the view stands to the one before.
     """
-    parts, slots = _but_for_news(first)
+    opening, parts, slots = _but_for_news(first)
+    unit = band_unit(first.slots)
+    slots.update(tell_band(last_price, low, high, unit))
+    if "width" in first.slots:
+        slots["width"] = breadth(high - low, unit)
     cited = headlines[:3]
-    parts += tell_news(cited, view, symbol, as_of_ns, slots)
-    template = "+".join([*parts, CONFIRMS if confirms else AMENDS])
+    parts += tell_news(cited, view, symbol, as_of_ns, slots, tilt=tilt, unit=unit)
+    template = "+".join([opening, *parts, ending])
     return Rationale(fill(template, slots), template, slots, first.drivers, [item.id for item in cited])
 
 
-def same_but_for_news(one: Rationale, other: Rationale) -> bool:
-    """Whether two rationales tell the same of all but the news."""
-    return _but_for_news(one) == _but_for_news(other) and one.drivers == other.drivers
+def same_but_for_news(first: Rationale, amended: Rationale) -> bool:
+    """Whether an amendment's rationale tells the same as the first of all but the news and the band."""
+    return _but_for_news(first) == _but_for_news(amended) and first.drivers == amended.drivers
 
 
 def tells(rationale: Rationale, *parts: str) -> bool:
@@ -40,6 +61,16 @@ def tells(rationale: Rationale, *parts: str) -> bool:
     return not set(parts).isdisjoint(rationale.template.split("+"))
 
 
-def _but_for_news(rationale: Rationale) -> tuple[list[str], dict[str, str]]:
-    parts = [part for part in rationale.template.split("+") if part not in _NEWS]
-    return parts, {name: words for name, words in rationale.slots.items() if name not in _NEWS_SLOTS}
+def _but_for_news(rationale: Rationale) -> tuple[str, list[str], dict[str, str]]:
+    """The opening, which compares no bands, the other parts, and the slots."""
+    opening, *parts = rationale.template.split("+")
+    kept = {
+        name: words
+        for name, words in rationale.slots.items()
+        if name not in _NEWS_SLOTS and name not in _BAND_SLOTS
+    }
+    return (
+        "steady" if opening in _COMPARED else opening,
+        [part for part in parts if part not in _NEWS],
+        kept,
+    )

@@ -10,13 +10,13 @@ from functools import lru_cache
 from math import exp
 from operator import itemgetter
 
-from htfi.domain.decision import Driver, Rationale, Regime, View, series_id
+from htfi.domain.decision import Driver, Rationale, Regime, Tilt, View, series_id
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
 from htfi.narrative.text import clean, quote
 from htfi.narrative.words import bar_words, breadth, comparison, figure, move, move_unit, price, span
 
-VERSION = "templates/2"
+VERSION = "templates/3"
 
 WIDER, NARROWER = 1.10, 1.0 / 1.10  # the band against the one before it
 JUMP_SIGMAS = 4.0
@@ -55,11 +55,17 @@ SENTENCES = {
     "read": ".",
     "moving": (
         " Read by {reader}: {direction} by {size}, volatility {volatility}, confidence {confidence}, "
-        "{consistency}, {words}; told, not weighed."
+        "{consistency}, {words}."
     ),
     "flat": (
         " Read by {reader}: no direction, volatility {volatility}, confidence {confidence}, "
-        "{consistency}, {words}; told, not weighed."
+        "{consistency}, {words}."
+    ),
+    "weighed": " Weighed at {tilt_weight}, this moves the median by {median_move} and {band_change}.",
+    "weightless": " This changes nothing in the forecast.",
+    "deepening": (
+        " News and numbers disagree (divergence {divergence}): this answer is provisional, "
+        "and a reading in depth follows."
     ),
     "provisional": (
         " This reading is provisional: {settled} of its {tokens} tokens are the target's, the rest the draft's; "
@@ -68,6 +74,8 @@ SENTENCES = {
     "still_provisional": " This reading is provisional: the target's own has not come yet.",
     "amending": " It takes the place of a provisional reading: the target, heard late, says otherwise.",
     "confirming": " It takes the place of a provisional reading: the target, heard late, says the same.",
+    "deepened": " It takes the place of a provisional answer: read again in depth, the news points the same way.",
+    "overturned": " It takes the place of a provisional answer: read again in depth, the news points another way.",
 }
 MAX_WORDS_CHARS = 200
 MAX_READER_CHARS = 40
@@ -109,15 +117,17 @@ def write_rationale(
     weights: Mapping[str, float] | None = None,
     headlines: Sequence[News] = (),
     view: View | None = None,
+    tilt: Tilt | None = None,
+    deepening: bool = False,
 ) -> Rationale:
     """One paragraph for one forecast, from plain values.
 
     Units: `low` and `high` bound the central `coverage` band of the next bar's log return; `previous_width`
     is the width of the band forecast one bar ago; `last_return` the latest log return, and `last_sigmas` its
     size in the standard deviations then expected. `weights` are the experts' at the first horizon.
-    `headlines` come cleaned by the wire, newest first, and `view` is what a reader made of them. Of drivers
-    and headlines three are told; where there is no driver, `has_usual` says that there was something usual
-    to compare with.
+    `headlines` come cleaned by the wire, newest first, `view` is what a reader made of them, and `tilt` what that
+    has changed in the forecast, before it is read again in depth where it is `deepening`. Of drivers and headlines
+    three are told; where there is no driver, `has_usual` says that there was something usual to compare with.
     """
     width = high - low
     unit = move_unit(width)
@@ -125,10 +135,7 @@ def write_rationale(
         "series": _series(symbol, interval),
         "state": _STATES[regime],
         "bar": bar_words(interval),
-        "low_price": price(last_price * exp(low)),
-        "high_price": price(last_price * exp(high)),
-        "low": move(low, unit),
-        "high": move(high, unit),
+        **tell_band(last_price, low, high, unit),
         "coverage": f"{100.0 * coverage:.3g}%",
     }
     if previous_width is None or last_return is None:
@@ -148,14 +155,23 @@ def write_rationale(
     if weights:
         template += "+" + _weigh(weights, slots)
     cited = headlines[:3]
-    template += "".join(f"+{part}" for part in tell_news(cited, view, symbol, as_of_ns, slots))
+    told_news = tell_news(cited, view, symbol, as_of_ns, slots, tilt=tilt, unit=unit, deepening=deepening)
+    template += "".join(f"+{part}" for part in told_news)
     return Rationale(fill(template, slots), template, slots, list(told), [item.id for item in cited])
 
 
 def tell_news(
-    cited: Sequence[News], view: View | None, symbol: str, as_of_ns: int, slots: dict[str, str]
+    cited: Sequence[News],
+    view: View | None,
+    symbol: str,
+    as_of_ns: int,
+    slots: dict[str, str],
+    *,
+    tilt: Tilt | None,
+    unit: str,
+    deepening: bool = False,
 ) -> list[str]:
-    """The parts that tell the news and the opinion on them; their slots are put into `slots`."""
+    """The parts that tell the news, the opinion on them and what it was worth; their slots are put into `slots`."""
     parts: list[str] = []
     if cited:
         parts.append(_HEADLINES[len(cited)])
@@ -168,9 +184,47 @@ def tell_news(
     if opinion:
         parts.append("moving" if "size" in opinion else "flat")
         slots.update(opinion)
+        parts += _tell_weight(tilt, unit, slots, deepening=deepening)
     if view is not None and view.provisional:
         parts.append("provisional" if "settled" in opinion else "still_provisional")
     return parts
+
+
+def tell_band(last_price: float, low: float, high: float, unit: str) -> dict[str, str]:
+    """The slots of the claim: the ends of the band as prices and as returns."""
+    return {
+        "low_price": price(last_price * exp(low)),
+        "high_price": price(last_price * exp(high)),
+        "low": move(low, unit),
+        "high": move(high, unit),
+    }
+
+
+def band_unit(slots: Mapping[str, str]) -> str:
+    """The unit that a rationale tells its band in."""
+    return "bp" if slots["low"].endswith("bp") else "%"
+
+
+def _tell_weight(tilt: Tilt | None, unit: str, slots: dict[str, str], *, deepening: bool) -> list[str]:
+    if tilt is None:
+        return ["weightless"]
+    slots.update(tell_tilt(tilt, unit))
+    if not deepening:
+        return ["weighed"]
+    slots["divergence"] = f"{tilt.divergence:.2f}"
+    return ["weighed", "deepening"]
+
+
+def tell_tilt(tilt: Tilt, unit: str) -> dict[str, str]:
+    """The slots of what a tilt does at the first horizon."""
+    weight = tilt.weight[0]
+    wider = 100.0 * weight * (tilt.stretch[0] - 1.0)
+    change = f"{'widens' if wider > 0.0 else 'narrows'} the band by {abs(wider):.0f}%"
+    return {
+        "tilt_weight": f"{100.0 * weight:.0f}%",
+        "median_move": move(weight * tilt.shift[0], unit),
+        "band_change": change if abs(wider) >= 0.5 else "leaves the band as wide",
+    }
 
 
 def fill(template: str, slots: Mapping[str, str]) -> str:

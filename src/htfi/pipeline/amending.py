@@ -1,7 +1,8 @@
 """What became of provisional decisions: which still await the target, and the decision that takes their place.
 
-The loop owns one `Awaited`. An amendment is a second decision on the same forecast, with the target's view; which one
-and when is the weather's doing, so after a crash amendments are made again from the ledger and not asked for.
+The loop owns one `Awaited`. An amendment is a second decision on the same numbers, with another view weighed into
+them: the target's, heard late, or that of a reading in depth. Which of the target's and when is the weather's doing, so
+after a crash amendments are made again from the ledger and not asked for.
 """
 
 from collections import OrderedDict
@@ -13,20 +14,32 @@ from msgspec.structs import replace
 
 from htfi.domain.decision import Decision, Rung, View, amendment_id
 from htfi.domain.errors import IntegrityError
-from htfi.narrative.amended import amend_rationale
+from htfi.forecasting.forecaster import Forecaster
+from htfi.governance.policy import judge
+from htfi.narrative.amended import AMENDS, CONFIRMS, DEEPENED, OVERTURNED, amend_rationale
 from htfi.narrative.question import Question, briefly, question_id
+from htfi.pipeline.decide import band, facts
+from htfi.pipeline.rooms import Terms
+from htfi.pipeline.weighing import opinion_in
+from htfi.scheduling.fidelity import deep_plan
 
 STEP_S = 0.005
 
 
 class Awaiting(msgspec.Struct, frozen=True):
-    """A provisional decision: its entry in the ledger, and what was asked for which series."""
+    """A provisional decision: its entry in the ledger, what was asked for which series, and what its reader's views
+    had earned by then, so that no outcome that came since moves the amendment.
+
+    `age` counts the bars of the series before the decision's, `weight` [H] is as in `Tilt`.
+    """
 
     index: int
     first_id: str
     series: str
     rung: Rung
     question: Question
+    age: int
+    weight: list[float]
 
 
 class Awaited:
@@ -48,12 +61,13 @@ class Awaited:
             found.setdefault(one.rung, []).append(one.question)
         return found
 
-    def add(self, index: int, question: Question, decision: Decision) -> None:
+    def add(self, awaiting: Awaiting) -> None:
         """Note a decision that awaits its amendment; one of an instant is enough for its series."""
-        name = question_id(question)
-        if name not in self.waiting and all(one.first_id != decision.id for one in self.waiting.values()):
-            rung = decision.plan.rung
-            self.waiting[name] = Awaiting(index, decision.id, decision.series, rung, briefly(question))
+        name = question_id(awaiting.question)
+        if name not in self.waiting and all(
+            one.first_id != awaiting.first_id for one in self.waiting.values()
+        ):
+            self.waiting[name] = awaiting
 
     def trim(self) -> None:
         """Give up the oldest beyond the limit. Not while redeciding: the ledger may yet amend them."""
@@ -86,17 +100,54 @@ class Awaited:
         self.num_given_up = state["num_given_up"]
 
 
-def amend(first: Decision, question: Question, view: View) -> Decision:
-    """The decision that takes the place of a provisional one: its forecast and all else, with the target's view."""
+def await_view(
+    index: int, rung: Rung, question: Question, decision: Decision, weight: list[float], age: int
+) -> Awaiting:
+    """What is kept of a decision until it is amended."""
+    return Awaiting(index, decision.id, decision.series, rung, briefly(question), age, weight)
+
+
+def amend(first: Decision, awaiting: Awaiting, view: View, forecaster: Forecaster, terms: Terms) -> Decision:
+    """The decision that takes the place of a provisional one: the same numbers, with this view weighed and judged."""
+    opinion = opinion_in(first, view)
+    forecast = forecaster.reweigh(first.series, awaiting.age, first.forecast, opinion, awaiting.weight)
+    low, high = band(forecast)
     rationale = amend_rationale(
         first.rationale,
         symbol=first.symbol,
         as_of_ns=first.as_of_ns,
-        headlines=[item for item in question.items if item.id in view.cited],
+        last_price=first.last_price,
+        low=low,
+        high=high,
+        headlines=[item for item in awaiting.question.items if item.id in view.cited],
         view=view,
-        confirms=first.view is not None and says_the_same(first.view, view),
+        tilt=forecast.tilt,
+        ending=ending(first, view),
     )
-    return replace(first, id=amendment_id(first.id), view=view, rationale=rationale, amends=first.id)
+    known = facts(first.symbol, first.as_of_ns, first.regime, first.features, forecast, first.circumstances)
+    return replace(
+        first,
+        id=amendment_id(first.id),
+        plan=deep_plan(terms.fidelity) if first.plan.then is Rung.DEEP else first.plan,
+        forecast=forecast,
+        view=view,
+        rationale=rationale,
+        verdict=judge(known, terms.policy),
+        amends=first.id,
+    )
+
+
+def ending(first: Decision, view: View) -> str:
+    """The part of an amendment's rationale that says how its view stands to the first one's."""
+    before = first.view
+    if first.plan.then is Rung.DEEP:
+        same = before is not None and _sign(before.direction) == _sign(view.direction)
+        return DEEPENED if same else OVERTURNED
+    return CONFIRMS if before is not None and says_the_same(before, view) else AMENDS
+
+
+def _sign(direction: float) -> int:
+    return (direction > 0.0) - (direction < 0.0)
 
 
 def says_the_same(before: View, after: View) -> bool:

@@ -1,19 +1,30 @@
-"""One decision from what the rooms know: plan, ask, explain, judge. The loop calls it for each series of a moment."""
+"""Decisions from what the rooms know: plan, ask, weigh, explain, judge. The loop calls it for a moment's series."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from htfi.domain.decision import Circumstances, Decision, Forecast, Inputs, Plan, Regime, View, series_id
+from htfi.domain.decision import (
+    Circumstances,
+    Decision,
+    Forecast,
+    Inputs,
+    Plan,
+    Regime,
+    Rung,
+    View,
+    series_id,
+)
 from htfi.domain.events import Bar
-from htfi.domain.time import format_ns
+from htfi.domain.time import NS_PER_MS, format_ns
 from htfi.forecasting.forecaster import ForecastBatch
 from htfi.governance.policy import Facts, judge
 from htfi.narrative.drivers import drivers
 from htfi.narrative.question import Question
 from htfi.narrative.rationale import write_rationale
 from htfi.pipeline.rooms import Rooms, Terms
-from htfi.scheduling.fidelity import cost_ms, plan
+from htfi.pipeline.weighing import opinion_of
+from htfi.scheduling.fidelity import cost_ms, go_deeper, plan
 
 BAND = (0.05, 0.95)  # the central 90% that rationale and policy speak of
 
@@ -68,6 +79,57 @@ def _moves(series: str, rooms: Rooms, symbol: str, interval: str) -> tuple[float
     return (*known, last / sigma) if sigma and last is not None else known
 
 
+def weigh_all(
+    bars: Sequence[Bar],
+    places: Sequence[int],
+    asked: Sequence[Asked],
+    views: Sequence[View | None],
+    batch: ForecastBatch,
+    rooms: Rooms,
+) -> None:
+    """Let the views change the forecasts at these places of `batch`, as far as their readers have earned it."""
+    opinions = {
+        place: opinion_of(
+            view,
+            one.question.as_of_ns,
+            one.question.bar_ns,
+            rooms.market.features(bars[place].symbol, bars[place].interval).get("return_last"),
+        )
+        for place, one, view in zip(places, asked, views, strict=True)
+        if view is not None and view.confidence > 0.0
+    }
+    rooms.forecaster.weigh(batch, opinions)
+
+
+def deepen_all(
+    places: Sequence[int],
+    asked: Sequence[Asked],
+    views: Sequence[View | None],
+    batch: ForecastBatch,
+    rooms: Rooms,
+    terms: Terms,
+) -> tuple[list[Asked], int]:
+    """The same series with their plans, those to be read again in depth having one that says so; and how many were
+    left out for want of time.
+    """
+    if Rung.DEEP not in rooms.readings.rungs:
+        return list(asked), 0
+    divergences = [
+        tilt.divergence
+        if (tilt := batch.tilts.get(place)) is not None
+        and view is not None
+        and not view.provisional
+        and not rooms.readings.has(one.series, one.question, Rung.DEEP)
+        else 0.0
+        for place, one, view in zip(places, asked, views, strict=True)
+    ]
+    bars_ms = [one.question.bar_ns / NS_PER_MS for one in asked]
+    chosen, num_left_out = go_deeper([one.plan for one in asked], divergences, bars_ms, terms.fidelity)
+    return [
+        one._replace(plan=chosen[turn]) if turn in chosen else one for turn, one in enumerate(asked)
+    ], num_left_out
+
+
 def decide_series(
     bar: Bar,
     asked: Asked,
@@ -104,6 +166,8 @@ def decide_series(
         weights={name: weights[0] for name, weights in forecast.shares.items()},
         headlines=[item for item in question.items if item.id in view.cited] if view else (),
         view=view,
+        tilt=forecast.tilt,
+        deepening=chosen.then is not None,
     )
     circumstances = Circumstances(
         bar_start_ns=bar.start_ns,

@@ -1,4 +1,4 @@
-"""The main path: observe → plan → read → forecast → judge → record → release. Apps run it; wiring builds it.
+"""The main path: observe → forecast → plan → read → weigh → judge → record → release. Apps run it; wiring builds it.
 
 `Loop.step` and `Loop.decide` are the whole of it. What they call is either a pure decision or a room with state
 of its own, and time comes in with the events, so that a recorded day replays to the same bytes.
@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from htfi.domain.decision import Decision, View, series_id
+from htfi.domain.decision import Decision, Rung, View, series_id
 from htfi.domain.errors import IntegrityError
 from htfi.domain.events import Bar, FeedItem, MacroRelease, News, Quote, TimePassed, Trade
 from htfi.domain.time import NS_PER_MS
 from htfi.domain.writing import Refusal
-from htfi.pipeline.amending import Awaited, Awaiting, amend
-from htfi.pipeline.decide import Asked, ask_all, decide_series
+from htfi.pipeline.amending import Awaited, Awaiting, amend, await_view
+from htfi.pipeline.decide import Asked, ask_all, band, decide_series, deepen_all, weigh_all
 from htfi.pipeline.moments import Moment, split_moments
 from htfi.pipeline.ports import Feed
 from htfi.pipeline.recorder import Recorder
@@ -51,6 +51,7 @@ class Loop:
         self.num_events = 0
         self.now_ns = 0
         self.awaited = Awaited(terms.pipeline.max_awaited)
+        self.num_undeepened = 0  # decisions that asked for a reading in depth when there was no time for it
         self._watch = watch
         self._patience = patience
         self._listen_ns = 0
@@ -159,7 +160,7 @@ class Loop:
         return ()
 
     def decide(self, moment: Moment) -> Iterator[tuple[Asked, Decision]]:
-        """plan → read → forecast → judge, for every series of the moment that has history enough."""
+        """forecast → plan → read → weigh → judge, for every series of the moment that has history enough."""
         rooms = self.rooms
         for bar in moment.bars:
             rooms.market.close_bar(bar)
@@ -173,6 +174,9 @@ class Loop:
         inputs = rooms.inputs.close()
         asked = ask_all([moment.bars[place] for place in ready], moment.as_of_ns, rooms, self.terms)
         views = rooms.readings.read(asked, self._view_recorded)
+        weigh_all(moment.bars, ready, asked, views, batch, rooms)
+        asked, num_undeepened = deepen_all(ready, asked, views, batch, rooms, self.terms)
+        self.num_undeepened += num_undeepened
         for place, question, view in zip(ready, asked, views, strict=True):
             yield (
                 question,
@@ -192,11 +196,46 @@ class Loop:
             self._taught = True
             if not self._caught_up:
                 self._amend_again()
+            deeper: list[Awaiting] = []
             for asked, decision in self.decide(moment):
                 index = self.recorder.record(decision)
                 self._fresh.append(decision)
                 if decision.awaits:
-                    self.awaited.add(index, asked.question, decision)
+                    awaiting = self._awaiting(index, asked, decision)
+                    if awaiting.rung is Rung.DEEP:
+                        deeper.append(awaiting)
+                    else:
+                        self.awaited.add(awaiting)
+            if deeper:
+                self._deepen(deeper)
+
+    def _awaiting(self, index: int, asked: Asked, decision: Decision) -> Awaiting:
+        rung = decision.plan.then or decision.plan.rung
+        forecaster = self.rooms.forecaster
+        weight = forecaster.earned(self.rooms.readings.version(rung))
+        age = forecaster.age(decision.series)
+        return await_view(index, rung, asked.question, decision, weight, age)
+
+    def _deepen(self, deeper: list[Awaiting]) -> None:
+        """Release what is recorded, then read again in depth and amend; what the ledger holds is not read again."""
+        self.recorder.release(now=True)
+        recorded: dict[str, View] = {}
+        unread: list[Awaiting] = []
+        for awaiting in deeper:
+            found = self.recorder.recorded(len(recorded))
+            if found is None:
+                unread.append(awaiting)
+            elif found.amends == awaiting.first_id and found.view is not None:
+                recorded[awaiting.first_id] = found.view
+        questions = [awaiting.question for awaiting in unread]
+        views = self.rooms.readings.read_deep(questions, self.terms.fidelity.deep_ms)
+        recorded |= {awaiting.first_id: view for awaiting, view in zip(unread, views, strict=True)}
+        for awaiting in deeper:
+            view = recorded.get(awaiting.first_id)
+            if view is not None and view.confidence > 0.0:
+                self._amend(awaiting, view)
+            else:
+                self.awaited.num_given_up += 1
 
     def _amend_again(self) -> None:
         """Make the amendments that stand next in the ledger again, from what it tells of them."""
@@ -206,9 +245,13 @@ class Loop:
             self._amend(self.awaited.take_first(found), found.view)
 
     def _amend(self, awaiting: Awaiting, view: View) -> None:
-        decision = amend(self.recorder.decision(awaiting.index), awaiting.question, view)
+        rooms = self.rooms
+        decision = amend(self.recorder.decision(awaiting.index), awaiting, view, rooms.forecaster, self.terms)
         self.recorder.record(decision)
-        self.rooms.readings.amend(awaiting.series, view)
+        rooms.readings.amend(awaiting.series, awaiting.question, awaiting.rung, view)
+        if rooms.forecaster.age(awaiting.series) == awaiting.age:
+            low, high = band(decision.forecast)
+            rooms.widths[awaiting.series] = high - low
         self._fresh.append(decision)
 
     def _take_fed(self) -> list[Bar]:
@@ -223,6 +266,7 @@ class Loop:
             "num_decided": self.recorder.num_decided,
             "num_withheld": self.recorder.num_withheld,
             "num_amended": self.recorder.num_amended,
+            "num_undeepened": self.num_undeepened,
             "awaited": self.awaited.state(),
             "now_ns": self.now_ns,
             "fed": [msgspec.to_builtins(bar) for bar in self._fed],
@@ -233,8 +277,8 @@ class Loop:
         self.num_events = state["num_events"]
         self.recorder.num_decided = state["num_decided"]
         self.recorder.num_withheld = state["num_withheld"]
-        self.recorder.num_amended = state.get("num_amended", 0)
-        if "awaited" in state:
-            self.awaited.restore(state["awaited"])
+        self.recorder.num_amended = state["num_amended"]
+        self.num_undeepened = state["num_undeepened"]
+        self.awaited.restore(state["awaited"])
         self.now_ns = state["now_ns"]
         self._fed = [msgspec.convert(bar, Bar) for bar in state["fed"]]

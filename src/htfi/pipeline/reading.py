@@ -57,6 +57,10 @@ class Readings:
         """The readers by rung, for the record of a decision."""
         return {f"reader.{rung.value}": reader.version for rung, reader in self._readers.items()}
 
+    def version(self, rung: Rung) -> str:
+        """Who reads at a rung that has a reader: the narrator of what is read there."""
+        return self._readers[rung].version
+
     @property
     def spoken(self) -> dict[Rung, Spoken]:
         """What the models that read have done so far."""
@@ -70,7 +74,7 @@ class Readings:
 
     def turns(self, gathered: Sequence[tuple[str, Question]]) -> list[int]:
         """The places that a model could still read for: those unread first, and those longest without a reading."""
-        best = max(self._readers, key=_SERVES.__getitem__)
+        best = max((rung for rung in self._readers if rung is not Rung.DEEP), key=_SERVES.__getitem__)
         waiting = [
             place
             for place, (series, question) in enumerate(gathered)
@@ -117,6 +121,10 @@ class Readings:
                 self._keep(asked[place][0], _ids(asked[place][1]), rung, view)
         return views
 
+    def read_deep(self, questions: Sequence[Question], deadline_ms: float) -> list[View]:
+        """What the DEEP rung makes of the news; kept once its decision is amended. Raises: DependencyUnavailable."""
+        return self._readers[Rung.DEEP].read(questions, deadline_ms) if questions else []
+
     def _keep(self, series: str, items: tuple[str, ...], rung: Rung, view: View) -> None:
         read_ns = self._read_ns(series) if rung is Rung.TEMPLATE else view.as_of_ns
         # How it was worded belongs to the decision it was read for; later ones name that moment.
@@ -134,8 +142,11 @@ class Readings:
         if rung in self._late:
             self._late[rung].pursue(questions)
 
-    def amend(self, series: str, view: View) -> None:
-        """Keep what the target said late, if the provisional view of the same instant still stands."""
+    def amend(self, series: str, question: Question, rung: Rung, view: View) -> None:
+        """Keep what was said late: in depth, or by the target if the provisional view of its instant still stands."""
+        if rung is Rung.DEEP:
+            self._keep(series, _ids(question), rung, view)
+            return
         kept = self._kept.get(series)
         if kept is not None and kept.view.provisional and kept.view.as_of_ns == view.as_of_ns:
             self._kept[series] = replace(kept, view=replace(view, wording=None))

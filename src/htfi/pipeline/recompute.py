@@ -1,4 +1,4 @@
-"""Derives a recorded decision again from its own record: quantiles, words, verdict. Auditors call it.
+"""Derives a recorded decision again from its own record: tilt, quantiles, words, verdict. Auditors call it.
 
 What needs the inputs themselves (features, expert quantiles, weights) is recomputed by running the same inputs
 into a fresh folder: the roots must be equal, where no reading depended on a link's weather.
@@ -6,18 +6,19 @@ into a fresh folder: the roots must be equal, where no reading depended on a lin
 
 from collections.abc import Callable
 
-from htfi.domain.decision import Decision, Rationale, amendment_id, decode_decision, encode_decision
-from htfi.forecasting.fusion import combine
+from htfi.domain.decision import Decision, Rung, amendment_id, decode_decision, encode_decision
 from htfi.governance.config import PolicyConfig
 from htfi.governance.policy import judge
-from htfi.narrative.amended import CONFIRMS, PROVISIONAL, same_but_for_news, tells
-from htfi.narrative.rationale import fill, tell_view
-from htfi.pipeline.amending import says_the_same
-from htfi.pipeline.decide import facts
+from htfi.narrative.amended import PROVISIONAL, same_but_for_news, tells
+from htfi.narrative.rationale import band_unit, fill, tell_band, tell_tilt, tell_view
+from htfi.narrative.words import move_unit
+from htfi.pipeline.amending import ending
+from htfi.pipeline.decide import band, facts
+from htfi.pipeline.weighing import problems as forecast_problems
+from htfi.pipeline.weighing import untold
 
-_OWN = frozenset(
-    {"id", "view", "rationale", "amends"}
-)  # what an amendment does not have of its first decision
+# What an amendment does not have of its first decision: all of it follows from the view, and is derived again.
+_OWN = frozenset({"id", "plan", "forecast", "view", "rationale", "verdict", "amends"})
 
 
 class Amendments:
@@ -51,18 +52,29 @@ def _amended(first: Decision, decision: Decision) -> list[str]:
         for name in Decision.__struct_fields__
         if name not in _OWN and getattr(first, name) != getattr(decision, name)
     ]
+    if untold(first.forecast) != untold(decision.forecast):
+        changed.append("forecast")
     if changed:
         problems.append(f"it changes more than the view of {first.id}: {', '.join(changed)}")
+    told, before = decision.forecast.tilt, first.forecast.tilt
+    if (
+        told is not None
+        and before is not None
+        and told.narrator == before.narrator
+        and told.weight != before.weight
+    ):
+        problems.append("its narrator's weight is not what it was when the forecast was made")
+    deep = first.plan.then is Rung.DEEP
+    if decision.plan != first.plan if not deep else decision.plan.rung is not Rung.DEEP or decision.plan.then:
+        problems.append(f"its plan does not follow from that of {first.id}")
     if decision.id != amendment_id(first.id):
         problems.append(f"it is not named after {first.id}")
     if not same_but_for_news(first.rationale, decision.rationale):
         problems.append(f"its rationale is not that of {first.id} but for the news")
     if decision.view is None or decision.view.provisional or decision.view.as_of_ns != first.as_of_ns:
         problems.append("it has no view of the target's own on that instant")
-    elif first.view is not None:
-        said = says_the_same(first.view, decision.view)
-        if said != tells(decision.rationale, CONFIRMS):
-            problems.append("whether it confirms the provisional view is told wrongly")
+    elif not tells(decision.rationale, ending(first, decision.view)):
+        problems.append("whether it confirms the provisional view is told wrongly")
     return problems
 
 
@@ -81,10 +93,8 @@ def recompute(
         problems.append("it was made under other settings than those at hand")
     if encode_decision(decision) != entry:
         problems.append("the entry is not in canonical form")
-    fused = combine(forecast.experts, forecast.weights, forecast.calibration, forecast.levels)
-    if fused != forecast.quantiles:
-        problems.append("the fused quantiles do not follow from the experts' and their weights")
-    problems += _words(decision, decision.rationale)
+    problems += forecast_problems(decision)
+    problems += _words(decision)
     known = facts(
         decision.symbol,
         decision.as_of_ns,
@@ -98,14 +108,27 @@ def recompute(
     return problems + (amendments.problems(decision) if amendments is not None else [])
 
 
-def _words(decision: Decision, rationale: Rationale) -> list[str]:
-    problems: list[str] = []
+def _words(decision: Decision) -> list[str]:
+    rationale, problems = decision.rationale, list[str]()
     if fill(rationale.template, rationale.slots) != rationale.text:
         problems.append("the rationale does not follow from its template and slots")
     view = decision.view
     told = tell_view(view, decision.symbol) if view is not None else {}
     if any(rationale.slots.get(slot) != words for slot, words in told.items()):
         problems.append("what the rationale says of the news does not follow from the view")
+    low, high = band(decision.forecast)
+    unit = band_unit(rationale.slots) if decision.amends else move_unit(high - low)
+    told = tell_band(decision.last_price, low, high, unit)
+    tilt = decision.forecast.tilt
+    told |= tell_tilt(tilt, unit) if tilt is not None else {}
+    if any(rationale.slots.get(slot) != words for slot, words in told.items()):
+        problems.append(
+            "what the rationale says of the band and of the view's weight does not follow from the forecast"
+        )
+    if (tilt is not None) != tells(rationale, "weighed"):
+        problems.append("whether the view is weighed is told wrongly")
+    if tells(rationale, "deepening") != (decision.plan.then is not None):
+        problems.append("whether a reading in depth follows is told wrongly")
     if tells(rationale, *PROVISIONAL) != (view is not None and view.provisional):
         problems.append("whether the reading is provisional is told wrongly")
     return problems

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from htfi.domain.errors import IntegrityError
 
-FORMAT = 1
+FORMAT = 2
 _ARRAY = 1  # MessagePack extension code: dtype, shape and raw bytes of an array
 
 

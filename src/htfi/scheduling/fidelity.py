@@ -1,4 +1,4 @@
-"""Chooses the rung of the fidelity ladder for one decision, and says why. The loop calls `plan`.
+"""Chooses the rung of the fidelity ladder for one decision, and says why. The loop calls `plan` and `go_deeper`.
 
 | rung        | when                                       |
 |-------------|--------------------------------------------|
@@ -9,12 +9,16 @@
 | SECURE      | manipulation suspected                     |
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
+
+from msgspec.structs import replace
 
 from htfi.domain.decision import Plan, Regime, Rung
 from htfi.scheduling.config import FidelityConfig
 
 _DEFAULT = FidelityConfig()
+DISAGREE = "numbers and narrative disagree"
 
 # What stands in for a rung that is not wired, best first. Nothing that drafts from text stands in for SECURE.
 _INSTEAD = {
@@ -50,6 +54,30 @@ def plan(
     return Plan(Rung.TEMPLATE, f"{why}; {rung.value} is not wired, so template", deadline_ms)
 
 
+def go_deeper(
+    plans: Sequence[Plan],
+    divergences: Sequence[float],
+    bars_ms: Sequence[float],
+    config: FidelityConfig = _DEFAULT,
+) -> tuple[dict[int, Plan], int]:
+    """The plans, by place, whose news are to be read again in depth once they are released; and how many had to go
+    without for want of time.
+
+    Those that disagree most come first. Time is as the settings reckon it, so that a replay asks for the same.
+    """
+    wanting = [place for place, divergence in enumerate(divergences) if divergence >= config.high_divergence]
+    wanting = [place for place in wanting if plans[place].rung not in (Rung.DEEP, Rung.SECURE)]
+    in_time = [place for place in wanting if 2.0 * config.deep_ms <= bars_ms[place]]
+    in_time.sort(key=lambda place: -divergences[place])
+    chosen = sorted(in_time[: int(config.deep_budget_ms / config.deep_ms)])
+    return {place: replace(plans[place], then=Rung.DEEP) for place in chosen}, len(wanting) - len(chosen)
+
+
+def deep_plan(config: FidelityConfig = _DEFAULT) -> Plan:
+    """That of a decision which was read again in depth."""
+    return Plan(Rung.DEEP, DISAGREE, config.deep_ms)
+
+
 def cost_ms(rung: Rung, config: FidelityConfig = _DEFAULT) -> float:
     """The time that one reading at a rung is allowed for."""
     match rung:
@@ -83,5 +111,5 @@ def _wanted(
     if not load < config.high_load:
         return Rung.EDGE, "high load"
     if divergence >= config.high_divergence and deadline_ms >= config.deep_ms:
-        return Rung.DEEP, "numbers and narrative disagree"
+        return Rung.DEEP, DISAGREE
     return Rung.SPECULATIVE, "normal case"

@@ -1,0 +1,58 @@
+"""From a view to a changed forecast, the same way for the loop, which decides, and an auditor, who derives again."""
+
+from msgspec.structs import replace
+
+from htfi.domain.decision import Decision, Forecast, Quantiles, View
+from htfi.forecasting.fusion import combine
+from htfi.forecasting.narrator import Opinion, derive_tilt, tilted
+
+
+def opinion_of(view: View, as_of_ns: int, bar_ns: int, last_return: float | None) -> Opinion:
+    """What a view says at an instant, of a series whose last bar was so long and returned so much."""
+    half_life_ns = max(view.half_life_ns, 1)
+    return Opinion(
+        narrator=view.reader,
+        direction=view.direction,
+        size_sigmas=view.size_sigmas,
+        volatility_multiplier=view.volatility_multiplier,
+        confidence=view.confidence,
+        age=max(as_of_ns - view.as_of_ns, 0) / half_life_ns,
+        bar=max(bar_ns, 0) / half_life_ns,
+        drift=last_return or 0.0,
+    )
+
+
+def opinion_in(decision: Decision, view: View) -> Opinion:
+    """What a view says in the place of a decision's own."""
+    bar = decision.circumstances
+    return opinion_of(
+        view, decision.as_of_ns, bar.bar_end_ns - bar.bar_start_ns, decision.features.get("return_last")
+    )
+
+
+def numbers(forecast: Forecast) -> Quantiles:
+    """The mix of the numbers alone, before any view."""
+    return combine(forecast.experts, forecast.weights, forecast.calibration, forecast.levels)
+
+
+def problems(decision: Decision) -> list[str]:
+    """What of its forecast does not follow from the experts, their weights and the view as far as it is weighed."""
+    forecast, tilt = decision.forecast, decision.forecast.tilt
+    plain, found = numbers(forecast), list[str]()
+    weight = tilt.weight if tilt is not None else [0.0] * len(forecast.horizons)
+    if not all(0.0 <= share <= 1.0 for share in weight):
+        found.append("the view's weight is not between 0 and 1")
+    expected = None
+    if decision.view is not None:
+        opinion = opinion_in(decision, decision.view)
+        expected = derive_tilt(opinion, plain, forecast.horizons, forecast.levels, weight)
+    if tilt != expected:
+        found.append("what the view changes in the forecast does not follow from it")
+    if forecast.quantiles != (tilted(plain, tilt, forecast.levels) if tilt is not None else plain):
+        found.append("the quantiles do not follow from the experts', their weights and the view's")
+    return found
+
+
+def untold(forecast: Forecast) -> Forecast:
+    """The forecast without what a view leads to: the same in every amendment."""
+    return replace(forecast, quantiles=[], tilt=None)
