@@ -61,22 +61,13 @@ def qlike(realised: Array, forecast: Array) -> Array:
     return ratio - np.log(ratio) - 1.0
 
 
-def second_moment(quantiles: Array, levels: Array) -> Array:
-    """E[y²], [...], of the distribution that quantiles [..., Q] state: the variance, where the mean is near 0.
+def implied_variance(quantiles: Array, levels: Array) -> Array:
+    """The variance [...] of a Gaussian around 0 whose outcomes are as large on average as quantiles [..., Q] say.
 
-    The quantile function is taken as linear between levels and as an exponential tail beyond the outermost, whose
-    rate is that between the two outermost: q(τ) = q₁ + s·ln(τ/τ₁), s = (q₂ − q₁)/ln(τ₂/τ₁).
+    (π/2)·E|y|², E|y| by `integration_weights`. Far quantiles count little, whose estimates are poor.
     """
-    low, high, widths = quantiles[..., :-1], quantiles[..., 1:], levels[1:] - levels[:-1]
-    within = (widths * (low * low + low * high + high * high) / 3.0).sum(axis=-1)
-    tails = np.zeros_like(within)
-    for outer, inner, near, far in (
-        (quantiles[..., 0], quantiles[..., 1], levels[0], levels[1]),
-        (-quantiles[..., -1], -quantiles[..., -2], 1.0 - levels[-1], 1.0 - levels[-2]),
-    ):
-        rate = (inner - outer) / np.log(far / near)
-        tails += near * (outer * outer - 2.0 * outer * rate + 2.0 * rate * rate)
-    return within + tails
+    size = (integration_weights(levels.tolist()) * np.abs(quantiles)).sum(axis=-1)
+    return 0.5 * np.pi * size * size
 
 
 def pit(quantiles: Array, outcome: Array, levels: Array) -> Array:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from htfi.apps.eval.returns_judging import Options
     from htfi.apps.eval.volatility_scores import VolatilityScores
 
-HAR = "har"
+HAR = ("har_rolling", "har_expanding")  # refitted on 1,000 bars; on all before
 
 _EPILOG = """\b
 Examples:
@@ -24,9 +24,9 @@ Examples:
 """
 _HOW = (
     "QLIKE = x − ln x − 1, x = realised/forecast variance. Realised is the sum of Parkinson's variance of the true "
-    "ranges of the next bars, scaled to squared returns by what was known before; a forecast's variance is the second moment "
-    "of its quantiles (linear between levels, exponential tails); everyone's, HAR's too, is scaled by the mean of its "
-    "own past x on that series"
+    "ranges of the next bars, scaled to squared returns by what was known before. A forecast's variance is (π/2)·E|y|² "
+    "of its quantiles; everyone's, HAR's too, is scaled by the mean of its own past x on that series. qlike_vs_har takes "
+    "the better form of HAR at each horizon"
 )
 
 
@@ -83,7 +83,8 @@ def command(
         notes += said
         rows += _rows(prices, scores)
         if prices.name == MAIN or not metrics:
-            metrics = {"qlike_vs_har": max(scores.ratio(HAR, j) for j in range(len(scores.horizons)))}
+            worst = max(max(scores.ratio(form, j) for form in HAR) for j in range(len(scores.horizons)))
+            metrics = {"qlike_vs_har": worst}
         charts += _charts(prices, scores)
     tested = [row for row in rows if "p" in row]
     chances = [row.pop("p") for row in tested]
@@ -107,7 +108,7 @@ def command(
 def judge(prices: Prices, options: "Options") -> tuple["VolatilityScores", list[str]]:
     """One data set's scores, and what is to be said of them. Raises: InvalidInput where it is too short."""
     from htfi.apps.eval.peers import classical
-    from htfi.apps.eval.peers_har import MIN_BARS, har_variance
+    from htfi.apps.eval.peers_har import MIN_BARS, WINDOW_BARS, har_variance
     from htfi.apps.eval.returns_judging import first_scored, garch_peers
     from htfi.apps.eval.volatility_scores import score, variances
     from htfi.apps.eval.walk import Walk, measure
@@ -121,7 +122,8 @@ def judge(prices: Prices, options: "Options") -> tuple["VolatilityScores", list[
     )
     walk = Walk(prices, options.config, [*classical(len(prices.symbols), options.config, begin), *garch])
     forecasts = variances(walk, progress)
-    forecasts[HAR] = har_variance(measured, options.config.horizons)
+    for form, window in zip(HAR, (WINDOW_BARS, None), strict=True):
+        forecasts[form] = har_variance(measured, options.config.horizons, window)
     scores = score(forecasts, measured, options.config.horizons, begin)
     if not scores.common.any():
         raise InvalidInput(
@@ -188,7 +190,7 @@ def _charts(prices: Prices, scores: "VolatilityScores") -> "list[Chart]":
         )
         for label, values, quiet in (
             ("realised", scores.realised, True),
-            (HAR, scores.variances[HAR], False),
+            (HAR[1], scores.variances[HAR[1]], False),
             (FUSED, scores.variances[FUSED], False),
         )
     ]

@@ -1,7 +1,8 @@
 """Scores of variance forecasts: one walk's variances, held to the ranges that came. `volatility` reads it.
 
-A forecaster's variance is the second moment of its quantiles. It is then multiplied by the mean of its own matured
-realised-to-forecast ratios on that series, so that only what varies is judged: a constant bias costs nobody.
+A forecaster's variance is that of a Gaussian whose outcomes are as large on average as its quantiles say. It is then
+multiplied by the mean of its own matured realised-to-forecast ratios on that series, so that only what varies is
+judged: a constant bias costs nobody.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from htfi.apps.eval.walk import FUSED, Measured, Tell, Walk
 from htfi.forecasting.evaluation.differences import Difference, compare
-from htfi.forecasting.scores import qlike, second_moment
+from htfi.forecasting.scores import implied_variance, qlike
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -22,7 +23,7 @@ _PRIOR_BARS = 50.0  # ratios of 1 that a series starts with
 
 @dataclass(slots=True, eq=False)
 class VolatilityScores:
-    """Shapes: all [T, N, H]. Losses are QLIKE, ratios raw realised/forecast, variances scaled; common is from `begin` on."""
+    """Shapes: all [T, N, H]. Losses are QLIKE, ratios raw realised/forecast, variances scaled; common from `begin` on."""
 
     names: tuple[str, ...]
     horizons: tuple[int, ...]
@@ -60,7 +61,7 @@ def variances(walk: Walk, tell: Tell | None = None) -> dict[str, Array]:
     said = {name: np.full(shape, np.nan) for name in walk.names}
     levels = np.array(walk.config.levels)
     for instant in walk.instants(0, tell):
-        moments = second_moment(instant.quantiles, levels)
+        moments = implied_variance(instant.quantiles, levels)
         for place, name in enumerate(walk.names):
             said[name][instant.t, instant.places] = moments[place]
     return said
