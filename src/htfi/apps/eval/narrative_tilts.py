@@ -22,7 +22,7 @@ from htfi.narrative.meaning import Meaning
 Array = NDArray[np.float64]
 
 PLAIN = "price only"
-_BELL_STEP = 0.2  # of its log stretch, by AdaGrad
+_BELL_STEP = 0.1  # of its log stretch, by AdaGrad
 _WIDEST_LOG = 1.0
 
 
