@@ -11,28 +11,28 @@ WINDOW_BARS, REFIT_BARS, MIN_BARS = 1_000, 22, 250
 _WEEK, _MONTH = 5, 22
 
 
-def har_variance(measured: Measured, horizons: tuple[int, ...], window: int = WINDOW_BARS) -> Array:
+def har_variance(measured: Measured, horizons: tuple[int, ...], window: int | None = WINDOW_BARS) -> Array:
     """The sum of `variance` over the next h bars as forecast after each instant, [T, N, H]; NaN before 250 bars.
 
-    log RV̄(t+1..t+h) = β₀ + β_d log RV_t + β_w log RV̄₅ + β_m log RV̄₂₂ (Corsi 2009), per series and horizon, by least
-    squares over the last `window` bars, refitted every 22; exp(· + s²/2) undoes the log.
+    log RV̄(t+1..t+h) = β₀ + β_d log RV_t + β_w mean₅ log RV + β_m mean₂₂ log RV (after Corsi 2009; means of logs did
+    better here than logs of means), per series and horizon, by least squares over the last `window` bars or all,
+    refitted every 22; exp(· + s²/2) undoes the log.
     """
     forecast = np.full((*measured.variance.shape, len(horizons)), np.nan)
     for n in range(measured.variance.shape[1]):
         when = np.flatnonzero(np.isfinite(measured.variance[:, n]))
         if len(when) > MIN_BARS:
             for j, h in enumerate(horizons):
-                forecast[when, n, j] = _one(measured.variance[when, n], h, window)
+                forecast[when, n, j] = _one(measured.variance[when, n], h, window or len(when))
     return forecast
 
 
 def _one(variance: Array, horizon: int, window: int) -> Array:
     """The forecasts [t] of one series at one horizon."""
     num = len(variance)
+    logs = np.log(variance)
     total = np.concatenate([[0.0], np.cumsum(variance)])
-    design = np.stack(
-        [np.ones(num), np.log(variance), *(np.log(_trailing(total, span)) for span in (_WEEK, _MONTH))]
-    )
+    design = np.stack([np.ones(num), logs, *(_trailing(logs, span) for span in (_WEEK, _MONTH))])
     target = np.full(num, np.nan)
     target[:-horizon] = np.log((total[horizon + 1 :] - total[1:-horizon]) / horizon)
     columns = np.concatenate([design, target[None]])  # [5, t]
@@ -55,8 +55,9 @@ def _one(variance: Array, horizon: int, window: int) -> Array:
     return forecast
 
 
-def _trailing(total: Array, span: int) -> Array:
-    """Means over the last `span` values, over those there are at first; `total` is their running sum from 0."""
-    num = len(total) - 1
-    first = np.maximum(np.arange(1, num + 1) - span, 0)
-    return (total[1:] - total[first]) / (np.arange(1, num + 1) - first)
+def _trailing(values: Array, span: int) -> Array:
+    """Means over the last `span` values, over those there are at first."""
+    total = np.concatenate([[0.0], np.cumsum(values)])
+    after = np.arange(1, len(total))
+    first = np.maximum(after - span, 0)
+    return (total[after] - total[first]) / (after - first)

@@ -3,6 +3,7 @@
 import statistics
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -23,7 +24,7 @@ Array = NDArray[np.float64]
 NUM_SERIES, HORIZONS = 500, (1, 2, 5, 10, 22)
 _WARM_BARS, _HISTORY_BARS = 300, 1_000
 _NUM_RUNS, _REFRESHES, _NUM_FITTED = 5, 10, 10
-_SIZES = (500, 1_000, 2_000)
+_SIZES = (250, 500, 1_000, 2_000)
 _SIZE_BARS = 40
 _SINGLE_UPDATES = 300
 
@@ -32,7 +33,7 @@ def measure_speed(
     config: ForecastConfig, seed: int
 ) -> tuple[list[dict[str, Any]], dict[str, float], list[str]]:
     """Rows, metrics and notes. Simulated prices: GARCH-like returns with ranges, the same on every machine."""
-    config = ForecastConfig(**{**_as_dict(config), "horizons": HORIZONS})
+    config = replace(config, horizons=HORIZONS)
     dice = np.random.Generator(np.random.PCG64(seed))
     closes = _simulated(dice, _HISTORY_BARS, NUM_SERIES)
     rows: list[dict[str, Any]] = []
@@ -96,20 +97,29 @@ class _Series:
 
     def refresh(self, num: int) -> None:
         for bars in [self._next() for _ in range(num)]:
-            self._forecaster.observe(bars)
-            self._forecaster.forecast(self._names)
-            self._forecaster.learn()
+            self._take(bars)
 
     def time_each(self, num: int) -> list[float]:
         """Seconds of each of `num` updates."""
         spent_s: list[float] = []
-        for bars in [self._next() for _ in range(num)]:
-            began_s = time.perf_counter()
-            self._forecaster.observe(bars)
-            self._forecaster.forecast(self._names)
-            self._forecaster.learn()
+        for _ in range(num):
+            bars, began_s = self._next(), time.perf_counter()
+            self._take(bars)
             spent_s.append(time.perf_counter() - began_s)
         return spent_s
+
+    def processor_s(self, num: int) -> float:
+        """Processor time of a refresh, the mean over `num`: other programs do not count."""
+        moments = [self._next() for _ in range(num)]
+        began_s = time.process_time()
+        for bars in moments:
+            self._take(bars)
+        return (time.process_time() - began_s) / num
+
+    def _take(self, bars: Sequence[Bar]) -> None:
+        self._forecaster.observe(bars)
+        self._forecaster.forecast(self._names)
+        self._forecaster.learn()
 
     def _next(self) -> list[Bar]:
         t = self._at % len(self._closes)
@@ -139,12 +149,12 @@ def _one_symbol_ms(config: ForecastConfig, closes: Array, dice: np.random.Genera
 
 
 def _exponent(config: ForecastConfig, dice: np.random.Generator, rows: list[dict[str, Any]]) -> float:
-    """The slope of log cost on log number of series: 1 is linear, below it there is a fixed part."""
+    """The slope of log processor time on log number of series: 1 is linear, below it a part is fixed."""
     costs: list[float] = []
     for num in _SIZES:
-        series = _Series(config, _simulated(dice, _SIZE_BARS + _REFRESHES, num), dice)
+        series = _Series(config, _simulated(dice, _SIZE_BARS + 2 * _REFRESHES, num), dice)
         series.warm(_SIZE_BARS)
-        costs.append(statistics.fmean(series.time_each(_REFRESHES)))
+        costs.append(series.processor_s(2 * _REFRESHES))
         rows.append(_row(f"refresh, {_SIZE_BARS} bars in", num, costs[-1]))
     return slope(np.log(np.array(_SIZES, np.float64)), np.log(np.array(costs)))
 
@@ -164,8 +174,3 @@ def _simulated(dice: np.random.Generator, num_bars: int, num_series: int) -> Arr
         moves[t] = np.sqrt(variance * 0.6) * dice.standard_t(5, num_series)
         variance = 0.05 * usual + 0.08 * moves[t] ** 2 + 0.87 * variance
     return np.log(100.0) + np.cumsum(moves, axis=0)
-
-
-def _as_dict(config: ForecastConfig) -> dict[str, Any]:
-    fields: Sequence[str] = tuple(config.__dataclass_fields__)
-    return {name: getattr(config, name) for name in fields}

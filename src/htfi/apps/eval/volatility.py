@@ -25,8 +25,8 @@ Examples:
 _HOW = (
     "QLIKE = x − ln x − 1, x = realised/forecast variance. Realised is the sum of Parkinson's variance of the true "
     "ranges of the next bars, scaled to squared returns by what was known before. A forecast's variance is (π/2)·E|y|² "
-    "of its quantiles; everyone's, HAR's too, is scaled by the mean of its own past x on that series. qlike_vs_har takes "
-    "the better form of HAR at each horizon"
+    "of its quantiles; everyone's, HAR's too, is scaled by the mean of its own past x on that series. qlike_vs_har is "
+    "against the better form of HAR at each horizon"
 )
 
 

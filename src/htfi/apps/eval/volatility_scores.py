@@ -23,7 +23,7 @@ _PRIOR_BARS = 50.0  # ratios of 1 that a series starts with
 
 @dataclass(slots=True, eq=False)
 class VolatilityScores:
-    """Shapes: all [T, N, H]. Losses are QLIKE, ratios raw realised/forecast, variances scaled; common from `begin` on."""
+    """Shapes: [T, N, H]. Losses are QLIKE, ratios raw realised/forecast, variances scaled; common from `begin` on."""
 
     names: tuple[str, ...]
     horizons: tuple[int, ...]
