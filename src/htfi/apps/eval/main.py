@@ -2,7 +2,7 @@
 
 import click
 
-from htfi.apps.eval import mini, narrative, report, returns, volatility
+from htfi.apps.eval import mini, narrative, portfolio, report, returns, trials, volatility, warning
 
 
 @click.group("eval")
@@ -16,6 +16,9 @@ def command() -> None:
       htfi eval returns                       forecasts of returns beside peers, on real data
       htfi eval volatility                    forecasts of variance beside HAR
       htfi eval narrative                     what reading the news adds, beside placebos
+      htfi eval portfolio                     risk of books, and how much of the best rule is luck
+      htfi eval warning                       chances of market stress, and alerts on a budget
+      htfi eval trials                        every configuration ever tried
       htfi eval report                        one page of all that were written to build/goals
     """
 
@@ -24,4 +27,7 @@ command.add_command(mini.command)
 command.add_command(returns.command)
 command.add_command(volatility.command)
 command.add_command(narrative.command)
+command.add_command(portfolio.command)
+command.add_command(warning.command)
+command.add_command(trials.command)
 command.add_command(report.command)
