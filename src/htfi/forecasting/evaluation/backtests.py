@@ -104,6 +104,16 @@ def acerbi_szekely_2(profit: Array, value_at_risk: Array, shortfall: Array, tail
     return float(np.nansum(ratios)) / (len(profit) * tail) + 1.0
 
 
+def fissler_ziegel(profit: Array, value_at_risk: Array, shortfall: Array, tail: float) -> Array:
+    """A loss [T] whose mean is least for the true pair of value at risk and shortfall (Patton, Ziegel and Chen 2019).
+
+    FZ0 = 1{missed}·(loss − VaR)/(tail·ES) + VaR/ES + ln ES − 1; no test of the pair, but a way to compare two.
+    """
+    shortfall = np.maximum(shortfall, 1e-300)
+    over = np.maximum(-profit - value_at_risk, 0.0)
+    return over / (tail * shortfall) + value_at_risk / shortfall + np.log(shortfall) - 1.0
+
+
 def simulated_verdicts(
     profit: Array,
     value_at_risk: Array,

@@ -38,6 +38,14 @@ class Risk:
     marginal_es: Array
 
 
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """Both losses positive."""
+
+    value_at_risk: float
+    expected_shortfall: float
+
+
 def make_book(positions: Mapping[str, float]) -> Book:
     """Raises: InvalidInput for no position or a notional that is not finite."""
     if not positions or not all(np.isfinite(value) for value in positions.values()):
@@ -66,22 +74,33 @@ def risk(book: Book, returns: Array, level: float = 0.99) -> Risk:
     if not np.isfinite(losses).all():
         raise InvalidInput("scenarios hold values that are not finite: leave out series without a forecast")
     order = np.argsort(losses, kind="stable")
-    num = len(losses)
-    value_at_risk = _quantile(losses[order], level)
-    marginal_var = _near_quantile(unit, losses, order, level, value_at_risk)
-    share = np.clip(np.arange(1, num + 1) - level * num, 0.0, 1.0)  # of each scenario, worst last
-    share /= share.sum()
+    found = tail(losses[order], level)
+    marginal_var = _near_quantile(unit, losses, order, level, found.value_at_risk)
+    share = _worst_shares(len(losses), level)
     worst = np.flatnonzero(share)
     marginal_es = share[worst] @ unit[order[worst]]
     return Risk(
         level,
-        value_at_risk,
-        max(float(share @ losses[order]), value_at_risk),
+        found.value_at_risk,
+        found.expected_shortfall,
         book.notionals * marginal_var,
         book.notionals * marginal_es,
         marginal_var,
         marginal_es,
     )
+
+
+def tail(rising: Array, level: float) -> Tail:
+    """Of losses [S] in rising order: the quantile, and the mean of the worst (1 − level)·S, the last in part."""
+    value_at_risk = _quantile(rising, level)
+    shortfall = float(_worst_shares(len(rising), level) @ rising)
+    return Tail(value_at_risk, max(shortfall, value_at_risk))  # equal losses: no rounding between the two
+
+
+def _worst_shares(num: int, level: float) -> Array:
+    """Each scenario's share of the tail [S], the worst last."""
+    share = np.clip(np.arange(1, num + 1) - level * num, 0.0, 1.0)
+    return share / share.sum()
 
 
 def _quantile(rising: Array, level: float) -> float:
