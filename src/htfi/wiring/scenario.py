@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from htfi.adapters.stores.snapshot import read_whole
 from htfi.domain.decision import Decision, Regime, Rung
 from htfi.domain.errors import IntegrityError, InvalidInput
-from htfi.domain.time import NS_PER_DAY, parse_duration
+from htfi.domain.time import NS_PER_DAY
 from htfi.narrative.ports import Reader
 from htfi.pipeline.rooms import Rooms
 from htfi.pipeline.snapshot import decode_state
 from htfi.wiring.engine import STATE, build_rooms
 from htfi.wiring.models import open_readers
-from htfi.wiring.scenario_past import Memory, read_memory
+from htfi.wiring.scenario_past import Memory, bar_ns, read_memory
 from htfi.wiring.settings import SETTINGS, Settings, decode_settings, override, settings_digest
 from htfi.wiring.unrecorded import run_unrecorded
 
@@ -109,8 +109,8 @@ def _saved(folder: Path, settings: Settings, interval: str | None) -> Ground:
     try:
         if state["identity"]["settings"] != settings_digest(saved):
             raise InvalidInput(
-                f"{folder}: its state was saved under other settings than {SETTINGS} tells: "
-                "give the run's command once more, which settles it"
+                f"{folder}: its state was saved under other settings than {SETTINGS} tells, or by another version: "
+                "give the run's command with a new --out"
             )
         rooms = build_rooms(saved)
         rooms.restore(state["loop"]["rooms"])
@@ -190,11 +190,3 @@ def read_table(file: Path) -> list[list[str]]:
         raise InvalidInput(f"{file}: cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidInput(f"{file}: is no table in CSV: {error}") from error
-
-
-def bar_ns(interval: str) -> int:
-    """The length of a bar; 1 ns where it has none."""
-    try:
-        return parse_duration(interval)
-    except InvalidInput:
-        return 1

@@ -138,7 +138,8 @@ def _log_return(today: Today, shock: Shock, place: int) -> float:
 
 
 def _told(today: Today, place: int, move: float, why: str) -> str:
-    return f"{today.series[place]} {100.0 * math.expm1(move):+.2f}% ({why})"
+    moved = f"{100.0 * math.expm1(move):+.2f}%".replace("-", "−")
+    return f"{today.series[place]} {moved} ({why})"
 
 
 def _macro(ground: Ground, frame: Answers, asked: Asked) -> Answer:
@@ -226,7 +227,9 @@ def _stressed(ground: Ground, frame: Answers, asked: Asked) -> Answer:
         )
     places = sorted(known)
     ways = [known[place][1] for place in places]
-    effect = move_known(today, places, [known[place][0] for place in places], ways)
+    leader = next(iter(factors_of(ground.symbols).values()), places[0])
+    first = places.index(leader) if leader in known else 0
+    effect = move_known(today, places, [known[place][0] for place in places], ways, first)
     title = f"{stress.title} ({stress.before}, {days} day{'s' if days > 1 else ''})"
     return _answer(frame, asked, title, effect, moves=tuple(lines[place] for place in places))
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from htfi.adapters.stores.decisions import JOURNAL, is_withheld, whole_lines
 from htfi.domain.decision import Decision, series_id
-from htfi.domain.errors import DependencyUnavailable, IntegrityError
+from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
+from htfi.domain.time import NS_PER_DAY, parse_duration
 from htfi.forecasting.scenarios.past import Past
 
 Array = NDArray[np.float64]
@@ -62,7 +63,16 @@ class Memory:
 
     def past(self, series: str) -> Past:
         ends, closes = self._closes.get(series, ([], []))
-        return Past(np.array(ends, np.int64), np.array(closes, np.float64))
+        is_daily = bar_ns(series.rpartition("/")[2]) >= NS_PER_DAY
+        return Past(np.array(ends, np.int64), np.array(closes, np.float64), is_daily)
+
+
+def bar_ns(interval: str) -> int:
+    """The length of a bar; 1 ns where it has none."""
+    try:
+        return parse_duration(interval)
+    except InvalidInput:
+        return 1
 
 
 def read_memory(folder: Path, until_ns: int) -> Memory:

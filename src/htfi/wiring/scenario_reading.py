@@ -17,7 +17,8 @@ from htfi.narrative.question import Question
 from htfi.narrative.text import clean
 from htfi.narrative.wire import Wire
 from htfi.pipeline.weighing import opinion_of
-from htfi.wiring.scenario import Ground, bar_ns
+from htfi.wiring.scenario import Ground
+from htfi.wiring.scenario_past import bar_ns
 
 Array = NDArray[np.float64]
 

@@ -86,8 +86,8 @@ def bars_svg(rows: Sequence[tuple[str, float]], write: Write, width: int = 460) 
     height, row_height, left, right = 26 * len(rows) + 8, 26.0, 130.0, 78.0
     has_both = min(value for _, value in rows) < 0.0 < max(value for _, value in rows)
     inner = width - left - right
-    zero = left + right * 0.0 + (inner / 2.0 if has_both else inner * (1.0 if rows[0][1] < 0.0 else 0.0))
-    unit = (inner / 2.0 if has_both else inner) / reach
+    zero = left + (inner / 2.0 if has_both else inner if rows[0][1] < 0.0 else 0.0)
+    unit = (inner / 2.0 - 62.0 if has_both else inner) / reach
     parts = [_open(width, height, "what each position adds"), _line("grid", zero, 2.0, zero, height - 4.0)]
     for place, (name, value) in enumerate(rows):
         y, size = 4.0 + row_height * place, abs(value) * unit
@@ -165,7 +165,7 @@ def heat_table(
         cells: list[str] = []
         for value, scale in zip(row, scales.tolist(), strict=True):
             strength = min(abs(value) / (4.0 * scale), 1.0) if scale > 0.0 else 0.0
-            style = "up" if value > 0.0 else "down"
+            style = ("up" if value > 0.0 else "down") + (" strong" if strength > 0.55 else "")
             cells.append(
                 f'<td class="{style}" style="--s:{100.0 * strength:.0f}%">{escape(write(value))}</td>'
             )

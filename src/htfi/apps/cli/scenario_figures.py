@@ -53,6 +53,7 @@ def _scenario(ground: Ground, answers: Answers, answer: Answer) -> dict[str, Any
         "on": list(answer.asked.on),
         "moves": list(answer.moves),
         "probability": likelihood.probability if likelihood else None,
+        "probability_of": likelihood.of if likelihood else "",
         "scores": list(likelihood.scores) if likelihood else None,
         "rationale": {
             "text": told.text,
@@ -74,7 +75,7 @@ def _scenario(ground: Ground, answers: Answers, answer: Answer) -> dict[str, Any
 
 def _change(answers: Answers, answer: Answer, change: Change) -> dict[str, Any]:
     return {
-        "book": _book(change.book_after),
+        "book": {**_book(change.book_after), "chance_today": change.chance},
         "positions": [
             {
                 "series": series,

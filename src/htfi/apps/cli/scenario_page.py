@@ -63,7 +63,7 @@ def _batch(answers: Answers) -> str:
 def _scenario(ground: Ground, answers: Answers, answer: Answer) -> str:
     told, write = _told(answer), _writer(answers)
     before, after = told.book_before, told.book_after
-    order = shown_places(answer)
+    order = shown_places(answers, answer)
     gains = [(answers.today.series[k], after.means[k] - before.means[k]) for k in order]
     bars_told = [row for row in gains if abs(row[1]) > 1e-9 * max(answers.positions.gross, 1e-12)][:MAX_BARS]
     name = (
@@ -97,7 +97,8 @@ def _glance(answers: Answers, answer: Answer) -> str:
         ("", money(after.es975, answers), f"ES 97.5%, today {money(before.es975, answers)}"),
     ]
     if answer.effect.likelihood is not None:
-        found.append(("", chance(answer), "chance of a move so far, today"))
+        of = answer.effect.likelihood.of
+        found.append(("", chance(answer), f"chance of a move so far{f' of {of}' if of else ''}, today"))
     if answer.full is not None:
         found.append(
             ("", write(answer.change.book_after.mean), f"mean at the weight earned, {percent(answer.weight)}")

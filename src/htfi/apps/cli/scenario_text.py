@@ -25,7 +25,7 @@ def answer_lines(ground: Ground, answers: Answers, width: int) -> list[Renderabl
     for answer in answers.answers:
         lines += [Text(), *_scenario(ground, answers, answer, width)]
     if len(answers.answers) > 1:
-        lines += [Text(), _compared(answers)]
+        lines += [Text(), _compared(answers, width)]
     return lines
 
 
@@ -65,7 +65,8 @@ def _positions(answers: Answers, answer: Answer) -> Table:
         table.add_column(name, justify=side, no_wrap=True)  # pyright: ignore[reportArgumentType]
     told = answer.full or answer.change
     holdings = answers.positions.book.notionals
-    for place in shown_places(answer)[:MAX_POSITIONS]:
+    order = shown_places(answers, answer)
+    for place in order[:MAX_POSITIONS]:
         before, after = told.before[place], told.after[place]
         gain = told.book_after.means[place] - told.book_before.means[place]
         table.add_row(
@@ -77,9 +78,8 @@ def _positions(answers: Answers, answer: Answer) -> Table:
             _signed(money(gain, answers, signed=True), gain),
             answer.effect.ways[place].value,
         )
-    hidden = len(answers.today.series) - MAX_POSITIONS
-    if hidden > 0:
-        table.add_row(Text(f"{hidden} more in --json and --html", QUIET))
+    if len(order) > MAX_POSITIONS:
+        table.add_row(Text(f"{len(order) - MAX_POSITIONS} more in --json", QUIET))
     for name, change in _books(answer):
         table.add_row(*_book_row(name, change, answers))
     return table
@@ -106,7 +106,7 @@ def _book_row(name: str, change: Change, answers: Answers) -> list[RenderableTyp
     ]
 
 
-def _compared(answers: Answers) -> Table:
+def _compared(answers: Answers, width: int) -> Table:
     """The batch: one row a scenario, worst for the book first."""
     table = Table(
         title=" the batch, worst for the book first", title_justify="left", box=None, header_style=QUIET
@@ -129,7 +129,7 @@ def _compared(answers: Answers) -> Table:
             if gains[worst] < 0.0
             else "–"
         )
-        name = answer.asked.name or answer.title
+        name = clip(answer.asked.name or answer.title, max(20, width - 96))
         table.add_row(
             *_batch_row(
                 name, chance(answer), after.mean, after.quantiles, after.var99, after.es975, hit, answers
@@ -149,7 +149,7 @@ def _batch_row(
     answers: Answers,
 ) -> list[RenderableType]:
     return [
-        clip(name, 44),
+        name,
         Text(likely, QUIET),
         _signed(money(mean, answers, signed=True), mean),
         _amounts(quantiles, answers),
@@ -159,12 +159,14 @@ def _batch_row(
     ]
 
 
-def shown_places(answer: Answer) -> list[int]:
-    """Positions in the order of what the scenario does to the book through them, then what was told to move."""
+def shown_places(answers: Answers, answer: Answer) -> list[int]:
+    """Positions, and what was told to move, by what the scenario does to the book through them."""
     change = answer.full or answer.change
     gains = [abs(b - a) for a, b in zip(change.book_before.means, change.book_after.means, strict=True)]
-    told = [way not in (Way.CARRIED, Way.UNTOUCHED, Way.SILENT) for way in answer.effect.ways]
-    return sorted(range(len(gains)), key=lambda place: (-gains[place], not told[place], place))
+    told = [way not in (Way.CARRIED, Way.UNTOUCHED, Way.SILENT, Way.RESPONSE) for way in answer.effect.ways]
+    held = answers.positions.book.notionals != 0.0
+    shown = [place for place in range(len(gains)) if held[place] or told[place]]
+    return sorted(shown, key=lambda place: (-gains[place], not told[place], place))
 
 
 def _band(row: Sequence[float]) -> str:

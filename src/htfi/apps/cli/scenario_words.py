@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import floor, log10
 
 from htfi.domain.time import format_ns
-from htfi.forecasting.scenarios.effects import Likelihood, Way
+from htfi.forecasting.scenarios.effects import Way
 from htfi.forecasting.scenarios.measures import LEVELS, Change
 from htfi.narrative.rationale import tell_view
 from htfi.narrative.text import quote
@@ -33,7 +33,8 @@ SENTENCES = {
     "spread": "{carried} series that it was not asked about follow by correlation.",
     "unread": "No model has read it: {why}.",
     "chance": "Today's forecast gives a move at least so far a chance of {chance}.",
-    "chance_once": "Today's forecast gives a move at least so far a chance of {chance}, once in {bars} at best.",
+    "chance_first": "Today's forecast gives {first} a move at least so far with a chance of {chance}.",
+    "book_chance": "Today's forecast has the book end {way} with a chance of {chance}.",
     "book": (
         "The book's mean goes from {mean_before} to {mean_after}; VaR {var_level} from {var_before} to {var_after}, "
         "ES {es_level} from {es_before} to {es_after}."
@@ -42,6 +43,7 @@ SENTENCES = {
     "earned": "At the weight the reader has earned ({weight}), the book's mean goes to {mean_earned}.",
     "most": "Most comes from {most}.",
 }
+_UNITS = ((1e9, 1e9, "bn"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))  # from, in, written
 MAX_MOVES = 6
 MAX_VIEWS = 3
 
@@ -99,8 +101,10 @@ def _scenario(answers: Answers, answer: Answer) -> list[tuple[str, dict[str, str
     num_carried = sum(way is Way.CARRIED for way in ways)
     if num_carried:
         parts.append(("spread" if answer.views is not None else "carried", {"carried": str(num_carried)}))
-    if answer.effect.likelihood is not None:
-        parts.append(("chance", {"chance": probability(answer.effect.likelihood)}))
+    likelihood = answer.effect.likelihood
+    if likelihood is not None:
+        told = {"chance": probability(likelihood.probability), "first": likelihood.of}
+        parts.append(("chance_first" if likelihood.of else "chance", told))
     return parts + _book(answers, answer, answer.full or answer.change)
 
 
@@ -137,6 +141,10 @@ def _book(answers: Answers, answer: Answer, change: Change) -> list[tuple[str, d
     }
     certain = after.deviation <= 1e-9 * max(answers.positions.gross, 1e-12)
     parts: list[tuple[str, dict[str, str]]] = [("certain" if certain else "book", slots)]
+    if change.before is not change.after:
+        rises = after.mean > before.mean
+        slots = {"way": "as high" if rises else "as low", "chance": book_chance(change)}
+        parts.append(("book_chance", slots))
     gains = [b - a for a, b in zip(before.means, after.means, strict=True)]
     order = sorted(range(len(gains)), key=lambda place: -abs(gains[place]))[:3]
     told = [
@@ -155,16 +163,22 @@ def _book(answers: Answers, answer: Answer, change: Change) -> list[tuple[str, d
 
 
 def money(value: float, answers: Answers, *, signed: bool = False) -> str:
-    """An amount of the book: in money with thousands, else as a share of it in percent."""
-    if answers.positions.in_money:
-        sign = "+" if signed else ""
-        return minus(f"{value:{sign},.0f}" if abs(value) >= 1000.0 else f"{value:{sign}.4g}")
-    return simple(value) if signed else minus(f"{100.0 * value:.2f}%")
+    """An amount of the book: in money with four digits ('−118.1k', '2.5M'), else as a share of it in percent."""
+    if not answers.positions.in_money:
+        return simple(value) if signed else minus(f"{100.0 * value:.2f}%")
+    unit, mark = next(((unit, mark) for least, unit, mark in _UNITS if abs(value) >= least), (1.0, ""))
+    amount = value / unit
+    decimals = max(0, min(2, 3 - floor(log10(abs(amount))))) if abs(amount) >= 1e-2 else 2
+    text = f"{amount:+.{decimals}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    text = "0" if text in ("+0", "-0") else text
+    return minus((text if signed else text.removeprefix("+")) + mark)
 
 
 def simple(value: float) -> str:
-    """A fraction as a signed percentage."""
-    return minus(f"{100.0 * value:+.2f}%")
+    """A fraction as a signed percentage; no sign where it rounds to nothing."""
+    text = f"{100.0 * value:+.2f}%"
+    return minus("0.00%" if text in ("+0.00%", "-0.00%") else text)
 
 
 def percent(share: float) -> str:
@@ -176,9 +190,8 @@ def minus(text: str) -> str:
     return text.replace("-", "−")
 
 
-def probability(likelihood: Likelihood) -> str:
-    """'12%', '0.04%', 'about 1 in 70,000'; below 1 in 10 million nothing is told apart."""
-    p = likelihood.probability
+def probability(p: float) -> str:
+    """'12%', '0.4%', 'about 1 in 70,000'; below 1 in 10 million nothing is told apart."""
     if p >= 0.001:
         return f"{100.0 * p:.2g}%"
     if p < 1e-7:
@@ -190,7 +203,14 @@ def probability(likelihood: Likelihood) -> str:
 
 def chance(answer: Answer) -> str:
     """As `probability`; a dash where a scenario says of no series how far it moves."""
-    return probability(answer.effect.likelihood).removeprefix("about ") if answer.effect.likelihood else "–"
+    likelihood = answer.effect.likelihood
+    return probability(likelihood.probability).removeprefix("about ") if likelihood else "–"
+
+
+def book_chance(change: Change) -> str:
+    """As `probability`; where no draw goes so far, only that."""
+    num = len(change.book_before.profits)
+    return probability(change.chance) if change.chance * num >= 1.0 else f"less than 1 in {num:,}"
 
 
 def bars(horizon: int, interval: str) -> str:

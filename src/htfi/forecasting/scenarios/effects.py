@@ -1,7 +1,7 @@
 """What a scenario does to the draws of today's forecast: known moves carried on by dependence, or tilted margins."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import NormalDist
 
@@ -13,6 +13,7 @@ from htfi.forecasting.scenarios.today import DEGREES_OF_FREEDOM, Today
 
 Array = NDArray[np.float64]
 
+MOST_TOGETHER = 4
 _NORMAL = NormalDist()
 
 
@@ -31,10 +32,14 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Likelihood:
-    """How likely a move at least as far is under today's forecast, over the horizon; `scores` in normal scores [A]."""
+    """How likely moves at least as far are under today's forecast, over the horizon.
+
+    `scores` [A] are the moves as normal scores. Where too many moved to ask of all together, `of` is whose move it is.
+    """
 
     probability: float
     scores: tuple[float, ...]
+    of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +51,13 @@ class Effect:
     likelihood: Likelihood | None = None
 
 
-def move_known(today: Today, places: Sequence[int], moves: Sequence[float], ways: Sequence[Way]) -> Effect:
-    """Series at `places` move by `moves` (log return over the horizon); all others as they go with them."""
+def move_known(
+    today: Today, places: Sequence[int], moves: Sequence[float], ways: Sequence[Way], first: int = 0
+) -> Effect:
+    """Series at `places` move by `moves` (log return over the horizon); all others as they go with them.
+
+    The likelihood is of all moves together, or, of more than `MOST_TOGETHER`, of the one at `places[first]`.
+    """
     at, told = np.array(places, np.intp), np.array(moves, np.float64)
     targets = today.to_scores(at, told)
     given = condition(today.dependence, today.scores, _of_series(today, at, targets), DEGREES_OF_FREEDOM)[0]
@@ -56,6 +66,9 @@ def move_known(today: Today, places: Sequence[int], moves: Sequence[float], ways
     reached = [Way.CARRIED] * len(today.series)
     for place, way in zip(places, ways, strict=True):
         reached[place] = way
+    if len(at) > MOST_TOGETHER:
+        alone = likelihood(today, at[[first]], targets[[first]])
+        return Effect(returns, tuple(reached), replace(alone, of=today.series[places[first]]))
     return Effect(returns, tuple(reached), likelihood(today, at, targets))
 
 

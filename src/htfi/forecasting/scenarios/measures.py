@@ -40,6 +40,16 @@ class Change:
     book_before: BookFigures
     book_after: BookFigures
 
+    @property
+    def chance(self) -> float:
+        """How likely today's forecast holds it that the book ends at least as far as the scenario's mean, 0–1.
+
+        Counted among the draws: half a draw stands for none.
+        """
+        profits, mean = self.book_before.profits, self.book_after.mean
+        beyond = profits <= mean if mean <= self.book_before.mean else profits >= mean
+        return max(float(beyond.mean()), 0.5 / len(profits))
+
 
 def book_figures(book: Book, returns: Array) -> BookFigures:
     """Of a book under log returns [S, n]."""

@@ -14,16 +14,20 @@ from htfi.domain.time import NS_PER_S
 Array = NDArray[np.float64]
 
 FEWEST_SURPRISES = 8  # changes of a macro series with a bar after them, to estimate a response at all
+# A day's bar that ends so soon after midnight UTC is of the day before: New York's midnight comes by 5:00, Tokyo's
+# and Shanghai's sessions end from 6:00 on.
+_DAY_ENDS_NS = 19_800 * NS_PER_S
 _SLACK_DAYS = 5  # a market may be closed so long before a stress begins
 _PRIOR = 1.0  # squared t-statistic at which a response is believed by half
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """One series' closes, oldest first: ends_ns and closes [T]."""
+    """One series' closes, oldest first: ends_ns and closes [T]; `is_daily` where a bar is a day or longer."""
 
     ends_ns: NDArray[np.int64]
     closes: Array
+    is_daily: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,8 @@ def window_return(past: Past, before: date, days: int) -> tuple[float, date, dat
     """
     if not len(past.closes):
         return None
-    dates = [_date(end) for end in past.ends_ns.tolist()]
+    lag_ns = _DAY_ENDS_NS if past.is_daily else 1
+    dates = [_date(end - lag_ns) for end in past.ends_ns.tolist()]
     starts = [place for place, day in enumerate(dates) if day <= before]
     if not starts or dates[starts[-1]] < before - timedelta(days=_SLACK_DAYS):
         return None
@@ -102,5 +107,5 @@ def find_macro(name: str, known: Mapping[str, object]) -> str | None:
     return next((series for series in known if wanted and bare(series) == wanted), None)
 
 
-def _date(end_ns: int) -> date:
-    return datetime.fromtimestamp((end_ns - 1) // NS_PER_S, UTC).date()
+def _date(at_ns: int) -> date:
+    return datetime.fromtimestamp(at_ns // NS_PER_S, UTC).date()

@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.forecasting.batch import BAND_SIGMAS
-from htfi.forecasting.joint.marginals import Marginals
+from htfi.forecasting.joint.marginals import FURTHEST, Marginals
 from htfi.forecasting.joint.scenarios import Dependence, draw_scores, learn_dependence, to_returns
 
 Array = NDArray[np.float64]
 
 NUM_DRAWS = 4_000
+_STEP = 1 / 64
 DEGREES_OF_FREEDOM = (
     5.0  # of the Student-t copula: series are extreme together more often than a Gaussian says
 )
@@ -48,12 +49,31 @@ class Today:
         return band / BAND_SIGMAS
 
     def to_scores(self, places: NDArray[np.intp], moves: Array) -> Array:
-        """The normal scores [A] of log returns [A] of some series under their forecasts."""
-        return Marginals(self.levels).scores(self.quantiles[places], moves)
+        """The normal scores [A] of log returns [A] of some series under their forecasts, beyond ±8 in a line."""
+        quantiles = self.quantiles[places]
+        scores = Marginals(self.levels).scores(quantiles, moves)
+        edge, slope = _edges(quantiles, self.levels, np.where(moves < self.median[places], -1.0, 1.0))
+        return np.where(
+            np.abs(scores) < FURTHEST, scores, np.sign(scores) * FURTHEST + (moves - edge) / slope
+        )
 
     def to_returns(self, scores: Array, quantiles: Array | None = None) -> Array:
         """Log returns [S, n] of scores [S, n] under the unchanged quantiles, or others."""
-        return to_returns(scores, self.quantiles if quantiles is None else quantiles, self.levels)
+        told = self.quantiles if quantiles is None else quantiles
+        returns = to_returns(scores, told, self.levels)
+        beyond = scores - np.clip(scores, -FURTHEST, FURTHEST)
+        if beyond.any():  # a great shock takes series with it further than a forecast's own scores go
+            for side, away in ((-1.0, np.minimum(beyond, 0.0)), (1.0, np.maximum(beyond, 0.0))):
+                returns += away * _edges(told, self.levels, np.full(len(told), side))[1]
+        return returns
+
+
+def _edges(quantiles: Array, levels: Sequence[float], side: Array) -> tuple[Array, Array]:
+    """Log return [n] at ±8 scores, and what one more score adds there."""
+    outer, inner = (
+        to_returns((side * at)[None], quantiles, levels)[0] for at in (FURTHEST, FURTHEST - _STEP)
+    )
+    return outer, np.maximum((outer - inner) * side / _STEP, 1e-12)
 
 
 def make_today(
