@@ -118,10 +118,10 @@ def next_variance(returns: Array, fits: Fits) -> Array:
         mean, omega, alpha, beta = (fits.parameters[y, :, place] for place in (MU, OMEGA, ALPHA, BETA))
         window = returns[begin : at + 1]
         known = np.isfinite(window)
-        sigma2 = np.where(known, window, 0.0)
-        sigma2 = (sigma2 * sigma2).sum(axis=0) / np.maximum(
+        squares = np.where(known, window * window, 0.0).sum(axis=0)
+        sigma2: Array = squares / np.maximum(
             known.sum(axis=0), 1
-        )  # what fades away in 6 years
+        )  # what it starts from fades away in 6 years
         for t in range(begin, ends[y]):
             known = np.isfinite(returns[t])
             surprise = np.where(known, returns[t] - mean, 0.0)
@@ -237,4 +237,6 @@ class _StudentTable:
 
     def at(self, freedom: float) -> Array:
         inverse = 1.0 / min(max(freedom, 2.05), _MOST_FREEDOM)
-        return np.array([np.interp(inverse, self._grid, column) for column in self._rows.T])
+        place = float(np.interp(inverse, self._grid, np.arange(len(self._grid))))
+        low = min(int(place), len(self._grid) - 2)
+        return self._rows[low] + (place - low) * (self._rows[low + 1] - self._rows[low])

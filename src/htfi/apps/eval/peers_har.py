@@ -45,14 +45,19 @@ def _one(variance: Array, horizon: int, window: int) -> Array:
         first = max(last - window, _MONTH)
         gram = sums[:, :, last] - sums[:, :, first]
         try:
-            beta = np.linalg.solve(gram[:4, :4] + 1e-9 * np.eye(4) * gram[0, 0], gram[:4, 4])
+            beta = _solve(gram[:4, :4], gram[:4, 4])
         except np.linalg.LinAlgError:
             continue
-        left = gram[4, 4] - 2.0 * beta @ gram[:4, 4] + beta @ gram[:4, :4] @ beta
+        left = float(gram[4, 4] - 2.0 * beta @ gram[:4, 4] + beta @ gram[:4, :4] @ beta)
         spread = max(left, 0.0) / max(last - first - 4, 1)
         span = slice(at, min(at + REFIT_BARS, num))
         forecast[span] = horizon * np.exp(beta @ design[:, span] + 0.5 * spread)
     return forecast
+
+
+def _solve(gram: Array, right: Array) -> Array:
+    """Least squares by the normal equations, with a ridge too small to matter where they can be solved at all."""
+    return np.linalg.solve(gram + 1e-9 * gram[0, 0] * np.eye(len(gram)), right)
 
 
 def _trailing(values: Array, span: int) -> Array:

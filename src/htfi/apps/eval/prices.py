@@ -1,108 +1,30 @@
-"""Bars of many series on one grid of instants, from the staged panels or a person's file; every evaluation reads them.
+"""Prices by the name of a staged set or by path; every evaluation reads them here.
 
-What is known to be wrong with a staged set is mended or left out here, and said in `Prices.notes`.
+Staged sets are mended where they are known to be wrong: `Prices.notes` says how.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
-from importlib import import_module
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
-from numpy.typing import NDArray
 
 from htfi import sample
-from htfi.domain.errors import DependencyUnavailable, InvalidInput, MissingExtra
+from htfi.apps.eval.price_grid import FIELDS, Prices, on_grid
+from htfi.apps.eval.price_sets import SETS
+from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, Rejection
-from htfi.domain.time import NS_PER_DAY, NS_PER_MS, SystemClock, parse_duration, parse_timestamp, to_ns
+from htfi.domain.time import SystemClock
 
 if TYPE_CHECKING:
     from htfi.pipeline.intake.spec import SourceSpec
 
-Array = NDArray[np.float64]
-Instants = NDArray[np.int64]
+__all__ = ["NAMES", "STAGED", "Prices", "data_folder", "load_prices"]
 
 STAGED = Path("../shared/data")
-_NEW_YORK = ZoneInfo("America/New_York")
-_PRINTED_NS = 15 * 60 * 1_000_000_000  # a session's last prints are in a quarter of an hour after its close
-_LONGEST_PAUSE_DAYS = 45
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Prices:
-    """Bars of N series at T instants.
-
-    Shapes: ends_ns and available_ns [T], rising; open, high, low, close [T, N], NaN where a bar or a field of it is
-    absent. A bar is known from available_ns on.
-    """
-
-    name: str
-    symbols: tuple[str, ...]
-    interval: str
-    ends_ns: Instants
-    available_ns: Instants
-    open: Array
-    high: Array
-    low: Array
-    close: Array
-    notes: tuple[str, ...] = ()
-
-    def bars(self, t: int) -> list[Bar]:
-        """The bars that close at instant t. An absent field takes the close; high and low span the rest."""
-        end_ns, available_ns = int(self.ends_ns[t]), int(self.available_ns[t])
-        start_ns = end_ns - _length_ns(self.interval)
-        close = self.close[t]
-        there = np.flatnonzero(np.isfinite(close))
-        opens, highs, lows = (
-            np.where(np.isfinite(field[t]), field[t], close)[there]
-            for field in (self.open, self.high, self.low)
-        )
-        closes = close[there]
-        highs = np.maximum(highs, np.maximum(opens, closes))
-        lows = np.minimum(lows, np.minimum(opens, closes))
-        columns = [opens.tolist(), highs.tolist(), lows.tolist(), closes.tolist()]
-        names = [self.symbols[place] for place in there.tolist()]
-        name, row, interval = self.name, t + 1, self.interval
-        return [
-            Bar(available_ns, end_ns, name, row, symbol, interval, start_ns, end_ns, first, high, low, last)
-            for symbol, first, high, low, last in zip(names, *columns, strict=True)
-        ]
-
-    def cut(
-        self, symbols: Sequence[str] | None = None, first: str | None = None, last: str | None = None
-    ) -> "Prices":
-        """Only these symbols and the instants from `first` to `last` (ISO dates or instants, UTC), both included."""
-        begin = 0 if first is None else int(np.searchsorted(self.ends_ns, _instant_ns(first, 0)))
-        end = (
-            len(self.ends_ns)
-            if last is None
-            else int(np.searchsorted(self.ends_ns, _instant_ns(last, NS_PER_DAY - 1), "right"))
-        )
-        names = self.symbols if symbols is None else tuple(symbols)
-        missing = sorted(set(names) - set(self.symbols))
-        if missing:
-            raise InvalidInput(
-                f"{self.name} has no {', '.join(missing)}: it has {', '.join(self.symbols[:8])} …"
-            )
-        places = np.array([self.symbols.index(name) for name in names], np.intp)
-        fields = {key: getattr(self, key)[begin:end][:, places] for key in ("open", "high", "low", "close")}
-        return replace(
-            self,
-            symbols=names,
-            ends_ns=self.ends_ns[begin:end],
-            available_ns=self.available_ns[begin:end],
-            **fields,
-        )
-
-    def dates(self) -> list[str]:
-        """ISO dates [T] of the instants; with the hour, for bars shorter than a day."""
-        unit = "D" if _length_ns(self.interval) >= NS_PER_DAY else "m"
-        return np.datetime_as_string(self.ends_ns.astype("datetime64[ns]"), unit=unit).tolist()
+NAMES = tuple(SETS)
 
 
 def data_folder(named: Path | None = None) -> Path | None:
@@ -117,7 +39,7 @@ def load_prices(name: str | Path, data: Path | None = None) -> Prices:
     `data` is the staged folder, the one beside the project by default.
     Raises: InvalidInput, DependencyUnavailable, MissingExtra: one line that says what to do.
     """
-    read = _STAGED_SETS.get(str(name))
+    read = SETS.get(str(name))
     if read is not None:
         folder = data_folder(data)
         if folder is None:
@@ -128,106 +50,6 @@ def load_prices(name: str | Path, data: Path | None = None) -> Prices:
     if str(name) == "sample":
         return _sample()
     return _own_file(Path(name))
-
-
-def _us_equities(data: Path) -> Prices:
-    rows = _rows(data / "panels" / "us_equities_daily_2006_2017.parquet")
-    return _grid(
-        "us_equities",
-        rows["symbol"],
-        *_sessions(rows["date"]),
-        _fields(rows),
-        (
-            "us_equities: listed at the end of 2017 only (survivorship), without dividends; 218 daily moves above "
-            "50% are unverified and stay in; highs and lows of 0 count as absent",
-        ),
-    )
-
-
-def _fx_daily(data: Path) -> Prices:
-    rows = _rows(data / "panels" / "fx_daily_2012_201910.parquet")
-    ends_ns = _at(rows["date"], 17, 0)
-    return _grid(
-        "fx_daily",
-        rows["symbol"],
-        ends_ns,
-        ends_ns,
-        _fields(rows),
-        ("fx_daily: a day ends at 17:00 New York",),
-    )
-
-
-def _fx_hourly(data: Path) -> Prices:
-    rows = _rows(data / "panels" / "fx_hourly_2012_201910.parquet")
-    hourly = rows["res"] == "h1"
-    rows = {key: column[hourly] for key, column in rows.items()}
-    ends_ns = _stamps(rows["ts"]) + parse_duration("1h")
-    note = "fx_hourly: EURUSD and EURCHF are left out, they come by four hours only"
-    return _grid("fx_hourly", rows["symbol"], ends_ns, ends_ns, _fields(rows), (note,), "1h")
-
-
-def _vix(data: Path) -> Prices:
-    rows = _rows(data / "macro" / "macro_daily_monthly.parquet")
-    columns = {key: rows["series"] == f"VIX_{key}" for key in ("open", "high", "low", "close")}
-    close = columns["close"]
-    dates = rows["date"][close]
-    fields: dict[str, Array] = {}
-    for key, chosen in columns.items():
-        known = dict(zip(rows["date"][chosen].tolist(), rows["value"][chosen].tolist(), strict=True))
-        fields[key] = np.array([known.get(day, np.nan) for day in dates.tolist()], np.float64)
-    note = "vix: the index itself, which nobody can trade; the open of its first years is the close before"
-    return _grid("vix", np.full(len(dates), "VIX"), *_sessions(dates), fields, (note,))
-
-
-_TAKEN_OVER = {"FB": "2012-05-18", "BNO": "2010-06-02", "USO": "2006-04-10", "WM": "2009-08-05"}
-_ENDED = {"GOOG": "2014-04-02"}  # then the name went to another class of share
-_EARLIER_NAMES = {"UW": "WM", "WMI": "WM"}  # one company, three tickers
-
-
-def _etf(data: Path) -> Prices:
-    """ETFs and large stocks 1998–2021, adjusted for splits and dividends by each day's factor to the next event."""
-    rows = _rows(data / "panels" / "us_equity_etf_daily_lean.parquet")
-    days = _stamps(rows["ts"]).astype("datetime64[ns]").astype("datetime64[D]")  # midnight New York
-    factors = _rows(data / "panels" / "us_equity_lean_factors.parquet")
-    events = np.array(factors["date"], "datetime64[D]")
-    product = factors["price_factor"] * factors["split_factor"]
-    symbols = np.array([_EARLIER_NAMES.get(name, name) for name in rows["symbol"].tolist()])
-    fields = _fields(rows)
-    usable = np.zeros(len(days), np.bool_)
-    for symbol in sorted(set(symbols.tolist())):
-        mine = np.flatnonzero(symbols == symbol)
-        own = factors["symbol"] == symbol
-        if own.sum() == 0 or len(mine) < 250:
-            continue
-        if symbol in _TAKEN_OVER:
-            others = np.isin(
-                rows["symbol"][mine], [name for name, of in _EARLIER_NAMES.items() if of == symbol]
-            )
-            mine = mine[others | (days[mine] >= np.datetime64(_TAKEN_OVER[symbol]))]
-        mine = mine[days[mine] <= np.datetime64(_ENDED.get(symbol, "2100-01-01"))]
-        mine = mine[np.argsort(days[mine], kind="stable")]
-        pauses = np.flatnonzero(np.diff(days[mine]).astype(int) > _LONGEST_PAUSE_DAYS)
-        mine = mine[pauses[-1] + 1 :] if len(pauses) else mine
-        place = np.minimum(np.searchsorted(events[own], days[mine]), int(own.sum()) - 1)
-        for column in fields.values():
-            column[mine] *= product[own][place]
-        usable[mine] = True
-    note = (
-        "etf: splits and dividends by the vendor's factors; tickers that other companies had before start at their "
-        "listing, and series with a hole of months after it"
-    )
-    chosen = {key: column[usable] for key, column in fields.items()}
-    return _grid("etf", symbols[usable], *_sessions(days[usable].astype(object)), chosen, (note,))
-
-
-_STAGED_SETS: dict[str, Callable[[Path], Prices]] = {
-    "us_equities": _us_equities,
-    "fx_daily": _fx_daily,
-    "vix": _vix,
-    "etf": _etf,
-    "fx_hourly": _fx_hourly,
-}
-NAMES = tuple(_STAGED_SETS)
 
 
 def _sample() -> Prices:
@@ -268,14 +90,11 @@ def _fed(name: str, specs: "Sequence[SourceSpec]") -> Prices:
         notes.append(f"{name}: {len(bars) - len(taken):,} bars of other lengths than {interval} are left out")
     if tray.num:
         notes.append(f"{name}: {tray.num:,} rows were set aside as unusable")
-    fields = {
-        key: np.array([getattr(bar, key) for bar in taken], np.float64)
-        for key in ("open", "high", "low", "close")
-    }
+    fields = {key: np.array([getattr(bar, key) for bar in taken], np.float64) for key in FIELDS}
     ends_ns = np.array([bar.end_ns for bar in taken], np.int64)
     available_ns = np.array([bar.available_at_ns for bar in taken], np.int64)
     symbols = np.array([bar.symbol for bar in taken])
-    return _grid(name, symbols, ends_ns, available_ns, fields, tuple(notes), interval)
+    return on_grid(name, symbols, ends_ns, available_ns, fields, tuple(notes), interval)
 
 
 class _Tray:
@@ -294,75 +113,3 @@ class _Tray:
         return {}
 
     def close(self) -> None: ...
-
-
-def _grid(
-    name: str,
-    symbols: NDArray[Any],
-    ends_ns: Instants,
-    available_ns: Instants,
-    fields: dict[str, Array],
-    notes: tuple[str, ...],
-    interval: str = "1d",
-) -> Prices:
-    """Rows as a grid; of two rows in one place the later stands."""
-    names, column = np.unique(symbols.astype(str), return_inverse=True)
-    instants, row = np.unique(ends_ns, return_inverse=True)
-    known = np.zeros(len(instants), np.int64)
-    np.maximum.at(known, row, available_ns)
-    known = np.maximum.accumulate(known)
-    grids: dict[str, Array] = {}
-    for key, values in fields.items():
-        grid = np.full((len(instants), len(names)), np.nan)
-        grid[row, column] = np.where(np.isfinite(values) & (values > 0.0), values, np.nan)
-        grids[key] = grid
-    return Prices(name, tuple(names.tolist()), interval, instants, known, **grids, notes=notes)
-
-
-def _rows(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        table: Any = import_module("pyarrow.parquet").read_table(path)
-    except ImportError as error:
-        raise MissingExtra("pyarrow is not installed (pip install 'htfi')") from error
-    except OSError as error:
-        raise DependencyUnavailable(f"{path}: {error}: check the folder named by --data") from error
-    return {name: table[name].to_numpy() for name in table.column_names}
-
-
-def _fields(rows: dict[str, NDArray[Any]]) -> dict[str, Array]:
-    return {key: rows[key].astype(np.float64) for key in ("open", "high", "low", "close")}
-
-
-def _sessions(dates: NDArray[Any]) -> tuple[Instants, Instants]:
-    """Close of a New York session and when its bar is known."""
-    ends_ns = _at(dates, 16, 0)
-    return ends_ns, ends_ns + _PRINTED_NS
-
-
-def _at(dates: NDArray[Any], hour: int, minute: int) -> Instants:
-    """The instants of a New York time of day on dates."""
-    days, place = np.unique(np.array(dates, "datetime64[D]"), return_inverse=True)
-    moments = [
-        to_ns(datetime(day.year, day.month, day.day, hour, minute, tzinfo=_NEW_YORK))
-        for day in days.astype(object).tolist()
-    ]
-    return np.array(moments, np.int64)[place]
-
-
-def _stamps(column: NDArray[Any]) -> Instants:
-    return column.astype("datetime64[ms]").astype(np.int64) * NS_PER_MS
-
-
-def _length_ns(interval: str) -> int:
-    try:
-        return parse_duration(interval)
-    except InvalidInput:
-        return 0
-
-
-def _instant_ns(text: str, into_day_ns: int) -> int:
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        return parse_timestamp(text)
-    return to_ns(datetime(day.year, day.month, day.day, tzinfo=UTC)) + into_day_ns

@@ -149,10 +149,8 @@ def with_settings(settings: "Settings", pairs: Sequence[str]) -> "Settings":
 
 def some(prices: Prices, num: int) -> Prices:
     """`num` of the symbols, evenly spread over their alphabet, so that every run takes the same."""
-    places = np.unique(
-        np.linspace(0, len(prices.symbols) - 1, min(num, len(prices.symbols))).round().astype(int)
-    )
-    return prices.cut([prices.symbols[place] for place in places.tolist()])
+    spread = np.linspace(0, len(prices.symbols) - 1, min(num, len(prices.symbols)))
+    return prices.cut([prices.symbols[round(float(place))] for place in spread])
 
 
 def default_sets(data: Path | None, notes: list[str]) -> Sequence[str]:

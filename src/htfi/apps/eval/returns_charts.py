@@ -1,7 +1,5 @@
 """Charts of one walk for the page of `htfi eval returns`, thinned so that a page stays small."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,9 +41,10 @@ def _ratios(scores: Scores) -> DotRows:
         highs: list[float | None] = []
         for name in names:
             base, gap = scores.mean_crps(name, j, scores.both(name, j)), scores.difference(name, j)
-            values.append(scores.ratio(name, j))
-            lows.append(values[-1] - 1.96 * gap.error / base)
-            highs.append(values[-1] + 1.96 * gap.error / base)
+            ratio, away = scores.ratio(name, j), 1.96 * gap.error / base
+            values.append(ratio)
+            lows.append(ratio - away)
+            highs.append(ratio + away)
         groups.append(Dots(_bars(horizon), values, lows, highs))
     return DotRows(
         f"{scores.prices.name}: CRPS of the fused forecast over that of each other",
@@ -77,9 +76,7 @@ def _fans(scores: Scores) -> list[Fan]:
         ]
         title = f"{symbol}: what was forecast for the next {_bars(scores.horizons[j])}, and what came"
         note = f"{scores.prices.name}, {days[int(chosen[0])]} to {days[int(chosen[-1])]}; log returns by date made"
-        drawn.append(
-            Fan(title, note, [days[place] for place in chosen.tolist()], bands, _plain(came), unit="%")
-        )
+        drawn.append(Fan(title, note, [days[int(place)] for place in chosen], bands, _plain(came), unit="%"))
     return drawn
 
 
@@ -99,7 +96,7 @@ def _coverage_through_time(scores: Scores) -> Lines:
     return Lines(
         f"{scores.prices.name}: coverage of the 90% interval through time",
         f"Share of all series' outcomes inside, over {window} instants up to each; crises are shaded.",
-        [days[place] for place in places.tolist()],
+        [days[int(place)] for place in places],
         curves,
         unit="%",
         level=0.9,
@@ -119,7 +116,7 @@ def _pits(scores: Scores) -> list[Histogram]:
                 f"{scores.prices.name}: where outcomes fell, {_bars(horizon)}",
                 f"Probability integral transform of {len(known):,} fused forecasts; even is right. The band takes each "
                 f"{_bars(horizon)} as one independent draw.",
-                (counts / max(len(known), 1)).tolist(),
+                [int(count) / max(len(known), 1) for count in counts],
                 num=max(dates // horizon, 1),
             )
         )
@@ -151,7 +148,7 @@ def _weights(scores: Scores) -> list[Lines]:
             Lines(
                 f"{scores.prices.name}: weights of the experts through time, {_bars(scores.horizons[j])}",
                 "Mean over the series and over the zones of the distribution.",
-                [days[place] for place in places.tolist()],
+                [days[int(place)] for place in places],
                 curves,
                 unit="%",
                 stacked=True,
@@ -166,7 +163,7 @@ def _stretch(scores: Scores) -> Lines:
     return Lines(
         f"{scores.prices.name}: how far calibration stretches the intervals",
         "Mean over the series; 1 leaves them as the experts' mix has them.",
-        [days[place] for place in places.tolist()],
+        [days[int(place)] for place in places],
         [Curve(_bars(h), _plain(scores.stretch[places, j])) for j, h in enumerate(scores.horizons)],
         unit="×",
         level=1.0,
@@ -212,11 +209,6 @@ def _thin(places: NDArray[np.intp], num: int) -> NDArray[np.intp]:
     return places[np.linspace(0, len(places) - 1, num).round().astype(np.intp)]
 
 
-def _plain(values: Array) -> list[float | None]:
+def _plain(values: Array | NDArray[np.float32]) -> list[float | None]:
     """Six digits are more than a chart shows; NaN is a gap."""
-    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in np.asarray(values).tolist()]
-
-
-def crisis_days(scores: Sequence[Scores]) -> list[str]:
-    """Which crises the data sets cover, by name."""
-    return sorted({span.label for one in scores for span in _crises(one)})
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]

@@ -93,7 +93,7 @@ def first_scored(prices: Prices, first: str | None) -> tuple[int, int]:
     A year in (a quarter of a short file), or at the stated date; us_equities is compared from 2012 on.
     """
     num = len(prices.ends_ns)
-    early = min(int(np.searchsorted(prices.ends_ns, prices.ends_ns[0] + _YEAR_NS)), num // 4)
+    early = min(int(np.searchsorted(prices.ends_ns, int(prices.ends_ns[0]) + _YEAR_NS)), num // 4)
     stated = first or OUT_OF_SAMPLE.get(prices.name)
     if stated is None:
         return early, early

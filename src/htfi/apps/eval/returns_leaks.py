@@ -15,6 +15,7 @@ from htfi.apps.eval.peers_garch import GARCH_MIN_BARS, GarchPeer, fit_yearly
 from htfi.apps.eval.prices import Prices
 from htfi.apps.eval.walk import FUSED, Instant, Peer, Walk, measure
 from htfi.domain.errors import MissingExtra
+from htfi.domain.time import format_ns
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.evaluation.leak import find_leaks
 from htfi.forecasting.experts import build_experts
@@ -91,7 +92,7 @@ class CentredVolatility:
             for column in returns.T
         ]
         order = sorted((t, n) for n, t in enumerate(first) if t >= 0)  # rows are given by first bars
-        self._sizes = [np.abs(returns[:, n][np.isfinite(returns[:, n])]) for _, n in order]
+        self._sizes: list[Array] = [np.abs(returns[:, n][np.isfinite(returns[:, n])]) for _, n in order]
         self._root_h = np.sqrt(np.array(config.horizons, np.float64))
         self._shape = gaussian_quantiles(config.levels)
         self._sigma = np.full(len(self._sizes), np.nan)
@@ -103,7 +104,7 @@ class CentredVolatility:
     def update(self, bars: BarBatch) -> None:
         for row in bars.index.tolist():
             at = int(self._seen[row])
-            near = self._sizes[row][max(at - _HALF_WIDTH, 0) : at + _HALF_WIDTH + 1]
+            near: Array = self._sizes[row][max(at - _HALF_WIDTH, 0) : at + _HALF_WIDTH + 1]
             self._sigma[row] = max(float(near.mean()), SIGMA_FLOOR)
             self._seen[row] += 1
 
@@ -156,10 +157,6 @@ def _part(prices: Prices) -> Prices:
     first = int(np.flatnonzero(np.isfinite(prices.close).any(axis=1))[0])
     last = min(first + _NUM_INSTANTS, len(prices.ends_ns))
     known = np.isfinite(prices.close[first:last]).sum(axis=0)
-    names = [
-        prices.symbols[n] for n in np.argsort(-known, kind="stable")[:_NUM_SERIES].tolist() if known[n] > 0
-    ]
-    days = np.datetime_as_string(
-        prices.ends_ns[[first, last - 1]].astype("datetime64[ns]"), unit="s"
-    ).tolist()
-    return prices.cut(names, f"{days[0]}Z", f"{days[1]}Z")
+    fullest = np.argsort(-known, kind="stable")[:_NUM_SERIES]
+    names = [prices.symbols[int(n)] for n in fullest if known[n] > 0]
+    return prices.cut(names, *(format_ns(int(prices.ends_ns[t])) for t in (first, last - 1)))

@@ -197,9 +197,7 @@ def _charts(prices: Prices, scores: "VolatilityScores") -> "list[Chart]":
     days = prices.dates()
     title = f"{prices.name}, {prices.symbols[n]}: volatility of the next bar, forecast and realised"
     drawn.append(
-        Lines(
-            title, "A year, in percent.", [days[place] for place in places.tolist()], curves, unit="% a year"
-        )
+        Lines(title, "A year, in percent.", [days[int(place)] for place in places], curves, unit="% a year")
     )
     return drawn
 
