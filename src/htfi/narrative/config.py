@@ -11,7 +11,8 @@ class NarrativeConfig:
     """Limits of the wire and of the rationale.
 
     A headline's weight halves every `half_life_ns`; below `min_weight` it is forgotten. What is usual of a
-    feature follows it with `usual_half_life_bars`, and is spoken of after `usual_min_bars`.
+    feature follows it with `usual_half_life_bars`, and is spoken of after `usual_min_bars`. A reading in depth is
+    `deep_paths` answers drawn at `deep_temperature`.
     """
 
     half_life_ns: int = NS_PER_DAY
@@ -22,6 +23,8 @@ class NarrativeConfig:
     max_body_chars: int = 8_000
     max_cited: int = 2
     temperature: float = 0.0  # of a model that reads: 0 takes the likeliest words
+    deep_paths: int = 16
+    deep_temperature: float = 1.0
     usual_half_life_bars: float = 60.0
     usual_min_bars: int = 20
 
@@ -33,6 +36,7 @@ class NarrativeConfig:
             "max_headline_chars",
             "max_body_chars",
             "usual_min_bars",
+            "deep_paths",
         )
         for name in counts:
             if getattr(self, name) < 1:
@@ -45,5 +49,7 @@ class NarrativeConfig:
             )
         if not 0.0 <= self.temperature <= 2.0:
             raise InvalidInput(f"narrative.temperature must lie in 0..2, not {self.temperature}")
+        if self.deep_paths > 256 or not 0.0 <= self.deep_temperature <= 2.0:
+            raise InvalidInput("narrative: deep_paths must be at most 256, deep_temperature lie in 0..2")
         if not 0 <= self.max_cited <= 3:
             raise InvalidInput(f"narrative.max_cited must lie in 0..3, not {self.max_cited}")

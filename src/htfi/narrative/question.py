@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from htfi.domain.events import News
 from htfi.domain.writing import Dialect, Mark, Prompt, Segment, Sigmas, Text
 
-MAX_ITEMS = 6  # items put to a model, newest first; the marks h1..h6 name them
+MAX_ITEMS = 6  # items put to a model unless it reads in depth, newest first; the marks h1..h6 name them
 MAX_TICKERS = 4  # of an item, told to the model
 CONTEXT = 32  # recent returns put to a model
 AGES = (0.5, 1.5, 3.5, 8.5)  # edges in bars of the age marks a0..a4
@@ -37,11 +37,12 @@ class Question(msgspec.Struct, frozen=True):
     items: tuple[News, ...]
     context: tuple[float, ...] = ()
     name: str = ""  # what the symbol stands for, where known
+    most_items: int = MAX_ITEMS  # that a model is shown, newest first
 
 
 def shown(question: Question) -> tuple[News, ...]:
     """The items that a model is shown; their places are the numbers it cites."""
-    return question.items[:MAX_ITEMS]
+    return question.items[: question.most_items]
 
 
 def question_id(question: Question) -> str:
@@ -109,6 +110,8 @@ def _put_plain(question: Question, ages: Sequence[float]) -> tuple[Prompt, int]:
     if question.context:
         moves = (
             Text("\nLast moves, oldest first, in units of usual volatility:"),
-            Sigmas(question.context[-8:]),
+            Sigmas(
+                question.context[-8:] if question.most_items <= MAX_ITEMS else question.context[-CONTEXT:]
+            ),
         )
     return (Text(news), Text(f"{asked}\nAge of the news in bars: {told or 'none'}"), *moves, Text("\n\n")), 1

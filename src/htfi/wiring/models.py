@@ -4,7 +4,7 @@ A pair is checked when a run starts and loaded at its first question, so that a 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from htfi import models
@@ -16,6 +16,7 @@ from htfi.domain.decision import Rung
 from htfi.domain.errors import InvalidInput
 from htfi.domain.writing import Refusal, Request, Spoken, Writing
 from htfi.narrative.config import NarrativeConfig
+from htfi.narrative.deep_reader import DeepReader
 from htfi.narrative.model_reader import ModelReader
 from htfi.narrative.ports import Author, Reader
 from htfi.narrative.template_reader import TemplateReader
@@ -73,7 +74,7 @@ def open_pair(config: ModelsConfig) -> tuple[OpenFolder, OpenFolder]:
 def open_readers(
     config: ModelsConfig, narrative: NarrativeConfig, decoding: DecodingConfig
 ) -> dict[Rung, Reader]:
-    """The reader of each rung that has one: none, the draft, the target."""
+    """The reader of each rung that has one: none, the draft, the target, the target in full precision."""
     readers: dict[Rung, Reader] = {Rung.TEMPLATE: TemplateReader(narrative)}
     if not (config.target or config.draft or models.DIGESTS):
         return readers
@@ -82,7 +83,16 @@ def open_readers(
     speculative = LazyAuthor(target, lambda: open_speculative(config, target, draft, decoding))
     readers[Rung.EDGE] = ModelReader(edge, narrative, draft.trust)
     readers[Rung.SPECULATIVE] = ModelReader(speculative, narrative, target.trust)
+    full = in_full(target)
+    deep = LazyAuthor(full, lambda: full.author(decoding))
+    readers[Rung.DEEP] = DeepReader(deep, narrative, full.trust)
     return readers
+
+
+def in_full(opened: OpenFolder) -> OpenFolder:
+    """The same model in the precision that it was trained in."""
+    full = Precision.FP32.value
+    return opened if opened.precision == full else replace(opened, precision=full)
 
 
 def open_speculative(

@@ -15,8 +15,9 @@ from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import Decision, View, Wording, find_decision
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.writing import Refusal, Request, Writing
-from htfi.narrative.answer import understand, view_form
-from htfi.wiring.models import ModelsConfig
+from htfi.narrative.answer import Understanding, understand, view_form
+from htfi.narrative.deep_reader import path_seed, together
+from htfi.wiring.models import ModelsConfig, in_full
 from htfi.wiring.open_folder import OpenFolder, open_folder
 from htfi.wiring.settings import SETTINGS, Settings, decode_settings
 
@@ -87,6 +88,8 @@ def replay(decision: Decision, run: Path, target: Path | None, draft: Path | Non
         temperature=wording.temperature,
         kind="view",
     )
+    if wording.paths:
+        return _replay_paths(opened, settings, view, wording, request, vocabulary)
     plain = _written(opened.author(settings.decoding), wording, request)
     problems = _settled_by(plain, wording)
     problems += _verified(opened, settings, wording, request, plain)
@@ -101,6 +104,36 @@ def replay(decision: Decision, run: Path, target: Path | None, draft: Path | Non
     if not problems and _said(writing, finisher, view) != _kept(view):
         problems.append("the view does not follow from the tokens")
     return Replay(wording, writing, vocabulary, problems)
+
+
+def _replay_paths(
+    opened: OpenFolder,
+    settings: Settings,
+    view: View,
+    wording: Wording,
+    request: Request,
+    vocabulary: Vocabulary,
+) -> Replay:
+    """A reading in depth: every answer again from its own seed, and what they come to together."""
+    author = opened.author(settings.decoding)
+    written = [
+        _written(author, wording, replace(request, seed=path_seed(wording.seed, path)))
+        for path in range(len(wording.paths))
+    ]
+    differing = [
+        str(path)
+        for path, (told, tokens) in enumerate(zip(written, wording.paths, strict=True))
+        if told.tokens != tokens
+    ]
+    problems = [f"the target writes other tokens in answer {', '.join(differing)}"] if differing else []
+    said, nearest = together([understand(told.fields, opened.trust) for told in written])
+    if written[nearest].tokens != wording.tokens:
+        problems.append("the answer that stands for all is another")
+    if view.provisional or wording.num_settled >= 0:
+        problems.append("whether the view is provisional does not follow from who wrote it")
+    if not problems and _as_said(said, view) != _kept(view):
+        problems.append("the view does not follow from the tokens")
+    return Replay(wording, written[nearest], vocabulary, problems)
 
 
 def _settled_by(plain: Writing, wording: Wording) -> list[str]:
@@ -157,7 +190,10 @@ def _finished(opened: OpenFolder, settings: Settings, wording: Wording, request:
 
 def _said(writing: Writing, opened: OpenFolder, view: View) -> View:
     """The view as the tokens tell it, with what only the question knows taken from the record."""
-    said = understand(writing.fields, opened.trust)
+    return _as_said(understand(writing.fields, opened.trust), view)
+
+
+def _as_said(said: Understanding, view: View) -> View:
     return replace(
         _kept(view),
         direction=said.direction,
@@ -192,7 +228,7 @@ def _who_wrote(version: str, named: Path | None, config: ModelsConfig, option: s
     """Raises: InvalidInput where the folder holds another model than wrote."""
     candidates = [named] if named is not None else [models.TARGET, models.DRAFT]
     found = [open_folder(path, config.precision, config.engine) for path in candidates]
-    for opened in found:
+    for opened in (*found, *(in_full(one) for one in found)):
         if opened.version == version:
             return opened
     holds = " and ".join(f"{opened.folder.path} holds {opened.version}" for opened in found)

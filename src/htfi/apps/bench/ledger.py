@@ -109,7 +109,7 @@ def _decision(index: int, noise: random.Random) -> Decision:
             expert_ticks={
                 name: [[round(q * TICKS_PER_UNIT) for q in row] for row in fan()] for name in _EXPERTS
             },
-            weights={name: [0.25, 0.25, 0.25] for name in _EXPERTS},
+            weights={name: [[0.25, 0.25, 0.25]] * 3 for name in _EXPERTS},
             calibration=[1.0, 1.0, 1.0],
         ),
         view=None,
