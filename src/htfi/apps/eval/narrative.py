@@ -2,13 +2,13 @@
 
 import time
 from pathlib import Path
-from typing import Any
 
 import click
 
 from htfi.simulation.stories import FIRST_EVALUATION_SEED
 
 NUM_WORLDS = 60
+NUM_MOMENTS = 1_500
 
 _EPILOG = """\b
 Examples:
@@ -32,32 +32,82 @@ Examples:
     help="Of the worlds; training has those below.",
 )
 @click.option(
+    "--stocknet/--no-stocknet",
+    default=None,
+    help="Tweets and daily prices.  [default: where they are staged]",
+)
+@click.option("--reuters/--no-reuters", default=False, help="Headlines and the panel of US equities.")
+@click.option(
+    "--moments", "num_moments", default=NUM_MOMENTS, show_default=True, type=click.IntRange(10),
+    help="Symbol-sessions drawn from a set of real text.",
+)  # fmt: skip
+@click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the staged data.")
+@click.option(
+    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
+)
+@click.option(
     "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
 )
-def command(target: Path | None, num_worlds: int, seed: int, json_file: Path | None) -> None:
+def command(
+    target: Path | None, num_worlds: int, seed: int, stocknet: bool | None, reuters: bool, num_moments: int,
+    data: Path | None, html_file: Path | None, json_file: Path | None,
+) -> None:  # fmt: skip
     """Tilt the forecast of prices by a reader's views, as `htfi run` does, and score it by what came.
 
     Every narrator's views count for what its past ones have earned; it stands beside prices alone, others' words
     and others' news, a narrator that guesses, and on simulated markets one who understands everything.
     """
-    from htfi.apps.eval import narrative_market, narrative_table
+    from htfi.apps.eval import narrative_charts, narrative_market, narrative_stocknet, narrative_table
+    from htfi.apps.eval.gallery import Evaluation, tell
     from htfi.apps.eval.narrative_worlds import ideal_meaning, unseen_moments
+    from htfi.apps.eval.prices import STAGED, data_folder
     from htfi.decoding.config import DecodingConfig
+    from htfi.domain.errors import InvalidInput
     from htfi.narrative.model_reader import ModelReader
-    from htfi.wiring.figures import report
     from htfi.wiring.models import ModelsConfig, open_pair
     from htfi.wiring.settings import load_settings
 
     settings = load_settings()
+    config = settings.forecasting
+    folder = data_folder(data)
+    wanted = [name for name, on in (("stocknet", stocknet), ("reuters", reuters)) if on]
+    if folder is None and wanted:
+        raise InvalidInput(f"{wanted[0]}: no folder of staged data at {data or STAGED}: name one by --data")
+    if stocknet is None and folder is not None:
+        wanted.insert(0, "stocknet")
     opened, _ = open_pair(ModelsConfig(str(target or "")))
     reader = ModelReader(opened.author(DecodingConfig()), settings.narrative, opened.trust)
-    moments = unseen_moments(seed, num_worlds, settings.forecasting, _stage("worlds"))
-    market = narrative_market.judge(
-        moments, reader, opened.meaning, ideal_meaning(), settings.forecasting, seed, _stage
-    )
-    rows: list[dict[str, Any]] = narrative_table.market_rows(market, settings.forecasting, seed)
+    moments = unseen_moments(seed, num_worlds, config, _stage("worlds"))
+    market = narrative_market.judge(moments, reader, opened.meaning, ideal_meaning(), config, seed, _stage)
+    rows = narrative_table.market_rows(market, config, seed)
     metrics = narrative_table.market_metrics(market, seed)
-    report("narrative", metrics, rows, seed=seed, json_file=json_file, kind="eval")
+    notes = narrative_table.market_notes(market, config)
+    charts = narrative_charts.market_charts(market, config, seed)
+    if opened.meaning is None:
+        notes.append(f"{opened.name}: what its views mean was never measured (htfi models calibrate)")
+    for name in wanted:
+        assert folder is not None  # nothing is wanted of a folder that is not there
+        found = narrative_stocknet.judge(
+            name, folder, reader, opened.meaning, config, num_moments, seed, _stage
+        )
+        rows += narrative_table.real_rows(found, config, seed)
+        metrics |= narrative_table.real_metrics(found, seed)
+        notes += narrative_table.real_notes(found)
+        charts += narrative_charts.real_charts(found, config, seed)
+    if folder is None:
+        notes.append("no staged data was found: there is no real text here")
+    told = Evaluation(
+        name="narrative",
+        title="What reading the news adds to prices",
+        lead=narrative_charts.lead(metrics),
+        metrics=dict(metrics),
+        cards=narrative_charts.cards(metrics),
+        charts=charts,
+        rows=rows,
+        notes=notes,
+        seed=seed,
+    )
+    tell(told, json_file=json_file, html_file=html_file)
 
 
 class _stage:  # noqa: N801 - called like a function

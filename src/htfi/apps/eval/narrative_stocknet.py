@@ -29,8 +29,6 @@ from htfi.narrative.model_reader import ModelReader
 Stage = Callable[[str], Tell]
 
 RANDOM_WALK, IN_FULL = "random walk", "with news, in full"
-NUM_MOMENTS = 2_000
-"""Symbol-sessions that are drawn: reading them takes most of the time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +41,10 @@ class RealText:
     views: tuple[View, ...]
     num_texts: int
     num_kept: int
+
+    @property
+    def title(self) -> str:
+        return _TITLES[self.name]
 
 
 def stocknet(data: Path) -> tuple[Prices, list[Item]]:
@@ -76,6 +78,7 @@ def reuters(data: Path) -> tuple[Prices, list[Item]]:
     return prices.cut(last="2013-12-31"), items
 
 
+_TITLES = {"stocknet": "StockNet", "reuters": "Reuters"}
 SETS: dict[str, Callable[[Path], tuple[Prices, list[Item]]]] = {"stocknet": stocknet, "reuters": reuters}
 
 

@@ -5,7 +5,7 @@ moment when its outcome is known, never before.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ class Told:
     quantiles: Array
     losses: Array
     weight: Array
+    earns: bool = False  # whether the weight was earned
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,7 +124,7 @@ def heeded(name: str, moments: Moments, change: Change, config: ForecastConfig) 
                 serials[places.index(place), j] = serial
             narrators.learn(serials, tilts[places], moments.quantiles[places], moments.outcomes[places])
         tilts[now, 2] = narrators.weight(name)
-    return _tilted(name, moments, change, tilts[:, 2], config)
+    return replace(_tilted(name, moments, change, tilts[:, 2], config), earns=True)
 
 
 def _tilted(name: str, moments: Moments, change: Change, weight: Array, config: ForecastConfig) -> Told:
