@@ -81,3 +81,13 @@ def test_a_trust_that_is_none_is_refused_with_the_files_name(tmp_path: Path, wro
 def test_a_folder_without_a_trust_is_taken_at_its_word(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     assert read_trust(tmp_path) == Trust(CONFIDENCES, CONFIDENCES)
+
+
+def test_what_moves_followed_is_measured_from_five_hundred_stories_on(tmp_path: Path) -> None:
+    from htfi.wiring.model_calibration import answers, meaning_of
+
+    found = meaning_of(answers(Oracle(), 700, lambda *_: None))
+    assert found.horizons == (1, 5, 22)
+    assert max(found.shifts[1]) == 0.0  # the oracle states no size, so nothing follows from it
+    with pytest.raises(InvalidInput, match="too few stories"):
+        meaning_of(answers(Oracle(), 120, lambda *_: None))

@@ -25,7 +25,7 @@ from htfi.domain.writing import Dialect, Request
 from htfi.narrative.answer import AS_STATED
 from htfi.wiring.acceptance import PATH_FIELD, Acceptance, Change, change, measure
 from htfi.wiring.lessons import Split, lessons_of, rehearsal, split_exchanges
-from htfi.wiring.model_calibration import measure_trust
+from htfi.wiring.model_calibration import answers, meaning_of, trust_of
 from htfi.wiring.model_check import card
 from htfi.wiring.model_trust import write_trust
 from htfi.wiring.models import ModelsConfig, open_pair
@@ -201,12 +201,13 @@ def _teach(
 
 
 def _keep_trust(draft: OpenFolder, work: Path, report: Report) -> None:
-    """A draft also reads, where time is short: how far its confidence proves right is measured anew."""
+    """A draft also reads, where time is short: what its words prove to be worth is measured anew."""
     if draft.trust == AS_STATED:
         return
-    report(f"measuring its confidence on {_NUM_TRUST_STORIES:,} simulated stories")
+    report(f"measuring what its words are worth on {_NUM_TRUST_STORIES:,} simulated stories")
     author = open_folder(work, draft.precision, draft.engine).author(DecodingConfig())
-    write_trust(work, measure_trust(author, _NUM_TRUST_STORIES, lambda _done, _num: None))
+    answered = answers(author, _NUM_TRUST_STORIES, lambda _done, _num: None)
+    write_trust(work, trust_of(answered), meaning_of(answered) if draft.meaning is not None else None)
 
 
 def _rows(name: str, before: Acceptance, after: Acceptance) -> list[Row]:

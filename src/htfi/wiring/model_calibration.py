@@ -29,6 +29,8 @@ Array = NDArray[np.float64]
 
 SEED = 1_500_000_000  # neither trained on nor the evaluation's
 HORIZONS = (1, 5, 22)
+FEWEST_STORIES = 500  # to measure a meaning by
+_FEWEST_IDLE = 100
 _PRIOR = 20.0  # stories' worth of the overall share, for steps that are seldom stated
 _BATCH = 64
 _RIDGE = 5.0  # stories' worth of doubt about each coefficient of a meaning
@@ -87,8 +89,8 @@ def fit_meaning(told: Sequence[Story], views: Sequence[View]) -> Meaning:
     """
     outcomes = np.array([_outcomes(story) for story in told])  # [n, H]
     idle = np.array([story.truth.direction == 0 and story.truth.likeliest == 0 for story in told])
-    if np.count_nonzero(idle) < 100:
-        raise InvalidInput("too few stories to measure what views mean: give at least 500")
+    if np.count_nonzero(idle) < _FEWEST_IDLE:
+        raise InvalidInput(f"too few stories to measure what views mean: give more than {FEWEST_STORIES}")
     moved = np.array([moves(view) for view in views])
     wide = np.array([widths(view) for view in views])
     shifts: list[tuple[float, ...]] = []

@@ -144,10 +144,13 @@ def _show_check(opened: "OpenFolder") -> None:
 @_precision
 @click.option("--stories", "num_stories", type=click.IntRange(min=100), default=2_000, show_default=True)
 def calibrate(folder: Path, precision: str, num_stories: int) -> None:
-    """Measure how far the confidence of FOLDER's model proves right, on simulated stories, and keep it there."""
+    """Measure what the words of FOLDER's model prove to be worth, on simulated stories, and keep it there.
+
+    How far its confidence proves right; and, from 500 stories on, what moves follow what it calls.
+    """
     from htfi.decoding.config import DecodingConfig
-    from htfi.narrative.answer import CONFIDENCES
-    from htfi.wiring.model_calibration import measure_trust
+    from htfi.narrative.answer import CAUSES, CONFIDENCES
+    from htfi.wiring.model_calibration import FEWEST_STORIES, HORIZONS, answers, meaning_of, trust_of
     from htfi.wiring.model_trust import write_trust
     from htfi.wiring.open_folder import open_folder
 
@@ -156,13 +159,19 @@ def calibrate(folder: Path, precision: str, num_stories: int) -> None:
     def tell(done: int, num: int) -> None:
         click.echo(f"\r{done:,} of {num:,} stories", err=True, nl=done == num)
 
-    trust = measure_trust(author, num_stories, tell)
-    write_trust(folder, trust)
+    answered = answers(author, num_stories, tell)
+    trust = trust_of(answered)
+    meaning = meaning_of(answered) if num_stories >= FEWEST_STORIES else None
+    write_trust(folder, trust, meaning)
     _print(
         {
             "stated": "  ".join(f"{100 * share:4.0f}%" for share in CONFIDENCES),
             "right when it calls a move": "  ".join(f"{100 * share:4.0f}%" for share in trust.moving),
             "right when it calls none": "  ".join(f"{100 * share:4.0f}%" for share in trust.flat),
+        }
+        | {
+            f"a σ of {cause.replace('_', ' ')}, {HORIZONS[-2]} bars on": f"{share:.2f} σ"
+            for cause, share in zip(CAUSES, meaning.shifts[-2] if meaning is not None else (), strict=False)
         }
     )
 
