@@ -1,0 +1,127 @@
+"""Whatever is said of the news, a tilted forecast stays a forecast, and can be derived again to the bit."""
+
+import math
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from htfi.forecasting.config import LEVELS
+from htfi.forecasting.fusion import on_grid
+from htfi.forecasting.narrator import (
+    LEAST_STRETCH,
+    MOST_SIGMAS,
+    MOST_STRETCH,
+    Opinion,
+    as_tilts,
+    derive_tilt,
+    derive_tilts,
+    released,
+    tilted,
+)
+
+HORIZONS = (1, 5, 22)
+anything = st.floats(allow_nan=True, allow_infinity=True)
+sane = st.builds(
+    Opinion,
+    narrator=st.just("n"),
+    direction=st.floats(-1, 1),
+    size_sigmas=st.floats(0, 7),
+    volatility_multiplier=st.floats(0.5, 3),
+    confidence=st.floats(0, 1),
+    age=st.floats(0, 20),
+    bar=st.floats(0, 30),
+    drift=st.floats(-1, 1),
+)
+wild = st.builds(Opinion, st.just("n"), *[anything] * 7)
+weights = st.lists(st.floats(0, 1), min_size=3, max_size=3)
+forecasts = st.lists(
+    st.lists(st.floats(-2, 2), min_size=len(LEVELS), max_size=len(LEVELS)).map(sorted), min_size=3, max_size=3
+)
+
+
+@given(opinion=sane | wild, plain=forecasts, weight=weights)
+def test_quantiles_never_cross_and_the_tilt_is_bounded(
+    opinion: Opinion, plain: list[list[float]], weight: list[float]
+) -> None:
+    numbers = on_grid(np.array(plain)).tolist()
+    tilt = derive_tilt(opinion, numbers, HORIZONS, LEVELS, weight)
+    if tilt is None:
+        return
+    sigma = max((numbers[0][-2] - numbers[0][1]) / 3.2897072539029444, 1e-12)
+    assert all(abs(shift) <= MOST_SIGMAS * sigma + 1e-10 for shift in tilt.shift)
+    assert all(LEAST_STRETCH <= stretch <= MOST_STRETCH for stretch in tilt.stretch)
+    assert 0.0 <= tilt.divergence <= 1.0
+    told = np.array(tilted(numbers, tilt, LEVELS))
+    assert np.isfinite(told).all()
+    assert (np.diff(told, axis=1) >= 0.0).all()
+
+
+@given(opinions=st.lists(sane | wild, min_size=1, max_size=5), plain=forecasts, weight=weights)
+def test_one_by_one_gives_the_same_bits_as_all_at_once(
+    opinions: list[Opinion], plain: list[list[float]], weight: list[float]
+) -> None:
+    numbers = on_grid(np.array(plain))
+    all_plain = np.repeat(numbers[None], len(opinions), axis=0)
+    together = as_tilts(
+        opinions, derive_tilts(opinions, all_plain, HORIZONS, LEVELS), [weight] * len(opinions)
+    )
+    alone = [derive_tilt(opinion, numbers.tolist(), HORIZONS, LEVELS, weight) for opinion in opinions]
+    assert together == alone
+    told = {place: tilt for place, tilt in enumerate(alone) if tilt is not None}
+    if told:
+        changed = released(all_plain, told, LEVELS)
+        for place, tilt in told.items():
+            assert changed[place].tolist() == tilted(numbers.tolist(), tilt, LEVELS)
+
+
+@given(opinion=sane, plain=forecasts)
+def test_an_opinion_of_no_weight_changes_nothing(opinion: Opinion, plain: list[list[float]]) -> None:
+    numbers = on_grid(np.array(plain)).tolist()
+    tilt = derive_tilt(opinion, numbers, HORIZONS, LEVELS, [0.0, 0.0, 0.0])
+    assert tilt is None or tilted(numbers, tilt, LEVELS) == numbers
+
+
+def normal() -> list[list[float]]:
+    from statistics import NormalDist
+
+    one = [NormalDist(0.0, 0.01).inv_cdf(level) for level in LEVELS]
+    return on_grid(np.array([[math.sqrt(h) * q for q in one] for h in HORIZONS])).tolist()
+
+
+def opinion(**told: float) -> Opinion:
+    base = {"direction": 1.0, "size_sigmas": 2.0, "volatility_multiplier": 2.0, "confidence": 0.5, "age": 0.0}
+    return Opinion("n", **{**base, "bar": 1.0, "drift": 0.0, **told})
+
+
+def test_a_move_is_made_once_and_volatility_fades_while_the_horizon_lasts() -> None:
+    tilt = derive_tilt(opinion(), normal(), HORIZONS, LEVELS, [1.0] * 3)
+    assert tilt is not None
+    assert tilt.shift == [tilt.shift[0]] * 3
+    assert abs(tilt.shift[0] - 0.01) < 1e-4  # 0.5 · 2 of 1%
+    assert abs(tilt.stretch[0] - 1.5) < 1e-6
+    five = [1.0 + 0.5 * 0.5**k for k in range(5)]
+    assert abs(tilt.stretch[1] - math.sqrt(sum(x * x for x in five) / 5)) < 1e-6
+    assert tilt.stretch[0] > tilt.stretch[1] > tilt.stretch[2] > 1.0
+
+
+def test_an_opinion_fades_with_its_half_life_until_nothing_is_left() -> None:
+    fresh, old = (derive_tilt(opinion(age=age), normal(), HORIZONS, LEVELS, [1.0] * 3) for age in (0.0, 1.0))
+    assert fresh is not None
+    assert old is not None
+    assert abs(old.shift[0] - fresh.shift[0] / 2) < 1e-9
+    assert derive_tilt(opinion(age=12.0), normal(), HORIZONS, LEVELS, [1.0] * 3) is None
+    assert derive_tilt(opinion(confidence=0.0), normal(), HORIZONS, LEVELS, [1.0] * 3) is None
+
+
+def test_divergence_grows_with_the_move_and_with_prices_that_went_the_other_way() -> None:
+    def divergence(**told: float) -> float:
+        tilt = derive_tilt(opinion(**told), normal(), HORIZONS, LEVELS, [1.0] * 3)
+        assert tilt is not None
+        return tilt.divergence
+
+    assert divergence(size_sigmas=0.5) < divergence() < divergence(size_sigmas=4.0)
+    assert divergence() < divergence(drift=-0.005) < divergence(drift=-0.01)
+    assert divergence(drift=0.02) == divergence()
+    assert divergence(drift=-0.01) == divergence(drift=-0.5)  # it cannot be taken back more than once
+    assert divergence(size_sigmas=0.25, volatility_multiplier=1.0, confidence=0.4) < 0.2
