@@ -63,7 +63,7 @@ def _curves(chart: Curves) -> str:
         line = path(x, y, [point[0] for point in points], [point[1] for point in points])
         plot.shapes.append(f'<path class="{colour}" d="{line}"/>')
         most = max((num for _, _, num in points), default=0.0)
-        if not most and len(points) > FEW_POINTS:
+        if not most and (curve.quiet or len(points) > FEW_POINTS):
             continue
         for at, value, num in points:
             width_px = 2 * max(_MOST_RADIUS_PX * math.sqrt(num / most), 3.0) if most else 7.0

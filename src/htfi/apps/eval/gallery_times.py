@@ -30,6 +30,8 @@ from htfi.apps.eval.gallery_paths import (
     take,
 )
 
+_LABEL_PERCENT = 9.0  # of the width: room for the beginning of any label
+
 
 def fan_plot(chart: Fan) -> str:
     kept = _kept(len(chart.times))
@@ -128,6 +130,7 @@ def _shade(plot: Plot, chart: Lines) -> None:
             continue
         drawn.append((max(first, plot.x.low), min(last, plot.x.high), span.label))
     drawn.sort()
+    told = ""
     for place, (first, last, label) in enumerate(drawn):
         width = max(plot.x(last) - plot.x(first), 1.5)
         plot.shapes.append(
@@ -136,7 +139,8 @@ def _shade(plot: Plot, chart: Lines) -> None:
         )
         until = drawn[place + 1][0] if place + 1 < len(drawn) else plot.x.high
         room = plot.x.percent(until) - plot.x.percent(first)
-        if label and room > 2.5:
+        if label and label != told and (room > _LABEL_PERCENT or room > 0.7 * len(label) + 0.6):
+            told = label
             plot.labels.append(
                 f'<span class="span-label" style="left:{plot.x.percent(first):.2f}%;max-width:{room:.2f}%">'
                 f"{escape(label)}</span>"

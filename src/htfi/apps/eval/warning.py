@@ -12,13 +12,14 @@ from htfi.domain.errors import InvalidInput
 if TYPE_CHECKING:
     from htfi.apps.eval.gallery import Evaluation
     from htfi.apps.eval.warning_data import Market
+    from htfi.apps.eval.warning_judging import Judged
     from htfi.forecasting.warning.events import Events
 
 FEAR_AT, FEAR_BELOW = 30.0, 25.0  # levels of the VIX
 
 _HOW = (
-    "three figures by a slash: budgets of 2, 4 and 12 false alarms a year; caught: an alert before the onset came true; "
-    "lead: median sessions from the first such alert to the onset; intervals: 95%, bootstrap of blocks of a year"
+    "three figures by a slash: budgets of 2, 4 and 12 false alarms a year; caught: an alert before the onset came "
+    "true; lead: median sessions from the first such alert to the onset; intervals: 95%, bootstrap of blocks of a year"
 )
 _EPILOG = """\b
 Examples:
@@ -79,7 +80,6 @@ def evaluate(market: "Market", depth: float, horizon: int, seed: int, trials: Pa
     from htfi.apps.eval.warning_judging import (
         PLANTED,
         WARNING,
-        Judged,
         check_leaks,
         judge,
         metrics_of,
@@ -153,14 +153,13 @@ def _kinds(
     return kinds
 
 
-def _events_told(judged: Any) -> str:
+def _events_told(judged: "Judged") -> str:
     from htfi.apps.eval.warning_judging import MAIN_BUDGET
 
     events, days = judged.events, judged.market.days
     raised = judged.warning.raised[MAIN_BUDGET]
     caught = {int(events.onset[t]) for t in raised[events.label[raised] == 1.0].tolist()}
-    onsets = [t for t in events.onsets.tolist() if t > judged.judged[0]]
-    told = ", ".join(f"{days[t]}{' ✓' if t in caught else ''}" for t in onsets)
+    told = ", ".join(f"{days[t]}{' ✓' if t in caught else ''}" for t in judged.onsets.tolist())
     share, num = judged.label.mean(), len(judged.label)
     return f"{judged.told}: {share:.1%} of {num:,} sessions at risk; onsets (✓ caught): {told}"
 

@@ -14,6 +14,7 @@ from htfi.forecasting.warning.walk import SESSIONS_A_YEAR
 Array = NDArray[np.float64]
 
 _CURVE_POINTS = 200
+_FEW_EVENTS = 10
 _NUM_BINS = 8
 _LEAD_BINS = 11
 _MOST_FITS = 14  # columns of what it listens to
@@ -46,7 +47,9 @@ def lead(judged: Judged) -> str:
     """The finding in one sentence, with how sure it is."""
     warning, told = judged.warning, judged.warning.alerts[MAIN_BUDGET]
     low, high = warning.roc_auc95
-    chance = "which may be chance" if low <= 0.5 else "better than chance"
+    chance = (
+        "better than chance" if low > 0.5 else "worse than chance" if high < 0.5 else "which may be chance"
+    )
     ahead = [
         model.name
         for model in judged.models.values()
@@ -59,15 +62,16 @@ def lead(judged: Judged) -> str:
         f"At {told.false_alarms_a_year:.1f} false alarms a year the warning caught {told.num_caught} of "
         f"{told.num_events} events, a median of {_days(told.median_lead_days)} sessions before; "
         f"its ROC-AUC is {warning.roc_auc:.2f} ({low:.2f} … {high:.2f}), {chance} and {beside}."
+        + (" So few events prove nothing." if told.num_events < _FEW_EVENTS else "")
     )
 
 
 def _through_time(judged: Judged) -> Lines:
     market, events = judged.market, judged.events
-    first = int(judged.judged[0])
-    chance = np.where(events.at_risk, judged.warning.walked.chance, np.nan)[first:]
-    rate = judged.models[BASE_RATE].walked.chance[first:]
-    days = np.datetime_as_string(market.days[first:], unit="D").tolist()
+    first, end = int(judged.judged[0]), int(np.flatnonzero(events.at_risk)[-1]) + 1
+    chance = np.where(events.at_risk, judged.warning.walked.chance, np.nan)[first:end]
+    rate = judged.models[BASE_RATE].walked.chance[first:end]
+    days = np.datetime_as_string(market.days[first:end], unit="D").tolist()
     marks = judged.warning.raised[MAIN_BUDGET]
     return Lines(
         f"Chance of an event: {judged.told}",

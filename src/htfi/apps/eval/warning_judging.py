@@ -67,6 +67,12 @@ class Judged:
     def warning(self) -> Model:
         return self.models[WARNING]
 
+    @property
+    def onsets(self) -> Places:
+        """Of the events that there was a chance to warn of."""
+        onsets = self.events.onsets
+        return onsets[(onsets > self.judged[0]) & (onsets <= self.events.decided.max())]
+
     def chance(self, name: str) -> Array:
         return self.models[name].walked.chance[self.judged]
 
@@ -87,7 +93,7 @@ def judge(
     label = events.label[judged]
     if not len(judged) or label.min() == label.max():
         return None
-    first, last = int(judged[0]), int(judged[-1])
+    first, last = int(judged[0]), int(events.decided.max())
     models: dict[str, Model] = {}
     for model, (known, walked) in walks.items():
         progress(f"{name}: {model}")
