@@ -65,3 +65,20 @@ class PathSampler(Protocol):
         """N paths after each of n prefixes: z [n, N, H − 1], H the longest of K rising horizons, and the law of each
         path's bar h given the bars before it [n, N, K, C]. Equal prefixes and seeds have equal paths."""
         ...
+
+
+class ReturnModel(Protocol):
+    """A model of time series that forecasts returns from past ones, without having been fitted to them."""
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def max_context(self) -> int:
+        """The most past returns that it reads."""
+        ...
+
+    def quantiles(self, contexts: Sequence[Array], horizons: Sequence[int], levels: Sequence[float]) -> Array:
+        """Quantiles [n, K, Q] of the sum of the next h returns after each context [T_i], oldest first, in its units;
+        never decreasing along Q, and NaN for a context that tells nothing, such as a price that stands still."""
+        ...

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from htfi.forecasting.columns import Columns
 from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.foundation.kept import KeptShapes
 from htfi.forecasting.foundation.mixture import path_quantiles
 from htfi.forecasting.foundation.units import Units, long_memory_units
 from htfi.forecasting.panel import BarBatch, Rows
 from htfi.forecasting.ports import PathSampler
-from htfi.forecasting.shapes import spread
 
 Array = NDArray[np.float64]
 
@@ -24,6 +24,7 @@ CONTEXT_BARS = 32
 _MEAN_SIZE = 0.775  # E|z| of a scaled return in the model's training
 _SIZE_PRIOR_BARS, _SIZE_BARS = 60.0, 1000.0
 _WIDEST = 10.0
+_READ, _DRAWN = "read_at", "drawn_at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +70,16 @@ class Trajectory:
         self._columns.declare("num", 0, np.int64)
         self._columns.declare("context", np.full(CONTEXT_BARS, np.nan))
         self._columns.declare("sigma", np.nan)
-        self._columns.declare("shape", np.full((len(config.horizons), len(config.levels)), np.nan))
-        self._columns.declare("read_at", -1, np.int64)  # the age at which the next bar's law was read
-        self._columns.declare("drawn_at", -1, np.int64)  # and at which paths were drawn
+        self._kept = KeptShapes(len(config.horizons), len(config.levels), (_READ, _DRAWN))
 
     def grow(self, num_series: int) -> None:
         self._columns.grow(num_series)
+        self._kept.grow(num_series)
 
     def update(self, bars: BarBatch) -> None:
         self.follow(bars)
         if self._horizons[0] == 1:
-            rows = self._oldest(bars.index, "read_at", self._budget.num_laws)
-            if len(rows):
-                self._columns["shape"][rows, 0] = self.shapes(rows, (1,))[:, 0]
+            self._ask(bars.index, (1,), slice(0, 1), _READ, self._budget.num_laws)
 
     def follow(self, bars: BarBatch) -> None:
         """Take in one closed bar of each row, and ask nothing of the model."""
@@ -105,18 +103,18 @@ class Trajectory:
     def learn(self, bars: BarBatch) -> None:
         """Draw the paths of those that have waited longest."""
         beyond = tuple(h for h in self._horizons if h > 1)
-        rows = self._oldest(bars.index[bars.due], "drawn_at", self._budget.num_drawn)
-        if beyond and len(rows):
-            self._columns["shape"][rows, len(self._horizons) - len(beyond) :] = self.shapes(rows, beyond)
+        if beyond:
+            place = slice(len(self._horizons) - len(beyond), None)
+            self._ask(bars.index[bars.due], beyond, place, _DRAWN, self._budget.num_drawn)
 
-    def _oldest(self, index: NDArray[np.intp], stamp: str, most: int) -> NDArray[np.intp]:
-        """Of these rows, those that are ready and were served longest ago; serving them is noted."""
-        columns = self._columns
-        ready = index[columns["num"][index] > 0]
-        if len(ready) > most:
-            ready = ready[np.argsort(columns[stamp][ready] - columns["num"][ready], kind="stable")[:most]]
-        columns[stamp][ready] = columns["num"][ready]
-        return ready
+    def _ask(
+        self, index: NDArray[np.intp], horizons: tuple[int, ...], place: slice, question: str, most: int
+    ) -> None:
+        num = self._columns["num"]
+        ready = index[num[index] > 0]
+        rows = self._kept.turn(ready, num[ready], question, most)
+        if len(rows):
+            self._kept.keep(rows, place, self.shapes(rows, horizons))
 
     def shapes(self, rows: NDArray[np.intp], horizons: Sequence[int]) -> Array:
         """What the model says now of these rows, at unit volatility [n, K, Q], for rising horizons."""
@@ -138,14 +136,12 @@ class Trajectory:
         return np.where(self._columns["num"][rows] > 0, self._columns["sigma"][rows], np.nan)
 
     def quantiles(self, rows: Rows) -> Array:
-        """NaN until a series has been drawn once."""
-        sigma = self._columns["sigma"][rows]
-        known = np.isfinite(self._columns["shape"][rows]).all(axis=(1, 2))
-        scale = np.where(known, sigma, np.nan)[:, None]
-        return spread(np.repeat(scale, len(self._horizons), axis=1), self._columns["shape"][rows])
+        """NaN until a series' next bar was read and its paths were drawn."""
+        return self._kept.at(rows, self._columns["sigma"][rows])
 
     def state(self) -> dict[str, Any]:
-        return self._columns.state()
+        return {"bars": self._columns.state(), "kept": self._kept.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self._columns.restore(state)
+        self._columns.restore(state["bars"])
+        self._kept.restore(state["kept"])
