@@ -199,8 +199,8 @@ def _of_family(name: str, kind: str, family: "Family") -> str:
     best = family.best
     return (
         f"{name}, best of the {kind}: {best.name} (look back/rebalance, days), Sharpe ratio {best.sharpe_a_year:.2f} a "
-        f"year, {family.luckiest_a_year():.2f} by luck; better than nothing with {family.probabilistic(best):.2f} as it "
-        f"looks, {family.deflated(best):.2f} deflated by {family.num_trials} trials; probability of overfitting "
+        f"year, {family.luckiest_a_year():.2f} by luck; better than nothing with {family.probabilistic(best):.2f} as "
+        f"it looks, {family.deflated(best):.2f} deflated by {family.num_trials} trials; probability of overfitting "
         f"{family.overfitting.probability:.2f}"
     )
 

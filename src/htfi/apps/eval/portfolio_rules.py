@@ -119,7 +119,7 @@ def toss_coins(prices: Prices, begin: int, costs_bps: float, seed: int) -> list[
     when = range(max(begin, _WARM_UP), len(log_open) - 2, 21)
     results: list[RuleResult] = []
     for coin in range(NUM_COINS):
-        weights = np.stack([_unit(rng.standard_normal(log_open.shape[1])) for _ in when])
+        weights: Array = np.stack([_unit(rng.standard_normal(log_open.shape[1])) for _ in when])
         returns = _earned(weights, np.array(when), log_open, costs_bps)
         results.append(RuleResult(f"coin {coin + 1}", {"rule": "coin"}, returns, moments(returns)))
     return results
@@ -163,8 +163,7 @@ def _trend(path: Array, lookback: int) -> Array:
 
 
 def _average(path: Array, lookback: int) -> Array:
-    average: Array = path[-lookback:].sum(axis=0) / lookback
-    return np.sign(path[-1] - average)
+    return np.sign(path[-1] - path[-lookback:].sum(axis=0) / lookback)
 
 
 def _calm(path: Array, lookback: int) -> Array:
@@ -181,7 +180,10 @@ def _thirds(signal: Array) -> Array:
     """+1 for the highest third, −1 for the lowest."""
     rank = signal.argsort(kind="stable").argsort(kind="stable")
     third = max(len(signal) // 3, 1)
-    return 1.0 * (rank >= len(signal) - third) - (rank < third)
+    chosen = np.zeros(len(signal))
+    chosen[rank >= len(signal) - third] += 1.0
+    chosen[rank < third] -= 1.0
+    return chosen
 
 
 def _volatility(path: Array, days: int) -> Array:

@@ -162,8 +162,9 @@ def _score(method: Method, j: int, came: Array, scale: Array, told: Told) -> Non
 def energy_score(scenarios: Array, came: Array) -> float:
     """E‖X − y‖ − ½E‖X − X′‖ (Gneiting and Raftery 2007) of equally likely scenarios [S, n].
 
-    The second mean is over 40 shifts of the scenarios against themselves, spread over all.
+    The second mean is over 40 shifts of the scenarios, shuffled, against themselves: neighbours may be alike.
     """
+    scenarios = scenarios[np.random.default_rng(len(scenarios)).permutation(len(scenarios))]
     near = float(np.sqrt(((scenarios - came) ** 2).sum(axis=1)).mean())
     num = len(scenarios)
     shifts = np.unique(np.linspace(1, max(num - 1, 1), min(_NUM_PAIRS, max(num - 1, 1))).round().astype(int))
