@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -89,7 +90,8 @@ def open_ground(
     readers = open_readers(settings.models, settings.narrative, settings.decoding)
     done = run_unrecorded(settings, source, mapping, watch, interval=interval, readers=readers)
     names = ", ".join(Path(name).name for name in source)
-    ground = _ground(names, done.settings, done.loop.rooms, None, None, memory)
+    rooms = done.loop.rooms
+    ground = _ground(names, done.settings, rooms, rooms.forecaster.state()["panel"], None, None, memory)
     if ground is None:
         raise InvalidInput(done.too_short(names))
     return ground
@@ -114,12 +116,13 @@ def _saved(folder: Path, settings: Settings, interval: str | None) -> Ground:
             )
         rooms = build_rooms(saved)
         rooms.restore(state["loop"]["rooms"])
+        panel = state["loop"]["rooms"]["forecaster"]["panel"]
     except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
         raise IntegrityError(
             f"{folder / STATE} was saved by another version ({type(error).__name__}: {error}): delete it and give the "
             "run's command again"
         ) from error
-    ground = _ground(str(folder), saved, rooms, interval, folder, None)
+    ground = _ground(str(folder), saved, rooms, panel, interval, folder, None)
     if ground is None:
         needed = saved.forecasting.history_bars
         wanted = f" of interval {interval}" if interval else ""
@@ -133,12 +136,12 @@ def _ground(
     origin: str,
     settings: Settings,
     rooms: Rooms,
+    panel: dict[str, Any],
     interval: str | None,
     folder: Path | None,
     memory: Memory | None,
 ) -> Ground | None:
     """Of all series that have a forecast, those of one interval whose newest bar is not stale; None for none."""
-    panel = rooms.forecaster.state()["panel"]
     names = [(str(symbol), str(clock)) for symbol, clock in panel["series"]]
     closes = np.exp(np.array(panel["columns"]["log_close"][: len(names)], np.float64))
     ends_ns = np.array(panel["columns"]["end_ns"][: len(names)], np.int64)

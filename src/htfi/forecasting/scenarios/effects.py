@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.forecasting.joint.scenarios import Shock, condition
-from htfi.forecasting.scenarios.today import DEGREES_OF_FREEDOM, Today
+from htfi.forecasting.scenarios.today import Today
 
 Array = NDArray[np.float64]
 
@@ -60,7 +60,7 @@ def move_known(
     """
     at, told = np.array(places, np.intp), np.array(moves, np.float64)
     targets = today.to_scores(at, told)
-    given = condition(today.dependence, today.scores, _of_series(today, at, targets), DEGREES_OF_FREEDOM)[0]
+    given = condition(today.dependence, today.scores, _of_series(today, at, targets), today.freedom)[0]
     returns = today.to_returns(given)
     returns[:, at] = told  # a move beyond all scores is still the move that was named
     reached = [Way.CARRIED] * len(today.series)
@@ -101,7 +101,7 @@ def likelihood(today: Today, places: NDArray[np.intp], targets: Array) -> Likeli
     for done in range(1, len(order)):
         known, next_one = order[:done], order[done]
         shock = _of_series(today, places[known], targets[known])
-        given = condition(today.dependence, today.scores, shock, DEGREES_OF_FREEDOM)[0][:, places[next_one]]
+        given = condition(today.dependence, today.scores, shock, today.freedom)[0][:, places[next_one]]
         sign = 1.0 if targets[next_one] >= 0.0 else -1.0
         share = float((sign * given >= abs(float(targets[next_one]))).mean())
         probability *= max(share, 0.5 / len(given))

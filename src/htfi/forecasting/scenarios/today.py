@@ -7,16 +7,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.forecasting.batch import BAND_SIGMAS
+from htfi.forecasting.joint.factors import FactorModel
 from htfi.forecasting.joint.marginals import FURTHEST, Marginals
-from htfi.forecasting.joint.scenarios import Dependence, draw_scores, learn_dependence, to_returns
+from htfi.forecasting.joint.scenarios import (
+    Dependence,
+    draw_scores,
+    fit_freedom,
+    learn_dependence,
+    to_returns,
+)
 
 Array = NDArray[np.float64]
 
 NUM_DRAWS = 4_000
+_MATCHED_SERIES = 64  # so many tell how often all is extreme at once
 _STEP = 1 / 64
-DEGREES_OF_FREEDOM = (
-    5.0  # of the Student-t copula: series are extreme together more often than a Gaussian says
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +29,8 @@ class Today:
     """The unchanged forecast over `horizon` bars of n series that share an interval.
 
     Shapes: prices [n], newest; quantiles [n, Q] of the log return; scores and returns [S, n], the draws: every
-    scenario changes the same ones, so that a difference is never the dice's. `num_instants` is how many past
-    instants the dependence was learnt from.
+    scenario changes the same ones, so that a difference is never the dice's. `freedom` is of the Student-t copula that
+    they are drawn from, None for a Gaussian; `num_instants` is how many past instants the dependence was learnt from.
     """
 
     series: tuple[str, ...]
@@ -36,6 +41,7 @@ class Today:
     dependence: Dependence
     scores: Array
     returns: Array
+    freedom: float | None
     num_instants: int
 
     @property
@@ -68,6 +74,15 @@ class Today:
         return returns
 
 
+def _some(dependence: Dependence) -> Dependence:
+    """The dependence of some of the series, evenly chosen."""
+    step = max(1, dependence.factors.num_series // _MATCHED_SERIES)
+    factors = dependence.factors
+    return Dependence(
+        dependence.scores[:, ::step], FactorModel(factors.loadings[::step], factors.specific[::step])
+    )
+
+
 def _edges(quantiles: Array, levels: Sequence[float], side: Array) -> tuple[Array, Array]:
     """Log return [n] at ±8 scores, and what one more score adds there."""
     outer, inner = (
@@ -90,7 +105,8 @@ def make_today(
     """From quantiles [n, Q] and the scores [T, n] of past one-bar forecasts, NaN where there was none."""
     rng = np.random.Generator(np.random.PCG64(seed))
     dependence = learn_dependence(history, rng)
-    scores = draw_scores(dependence, num_draws, rng, DEGREES_OF_FREEDOM)
+    freedom = fit_freedom(_some(dependence), rng)
+    scores = draw_scores(dependence, num_draws, rng, freedom)
     return Today(
         series=tuple(series),
         prices=prices,
@@ -100,5 +116,6 @@ def make_today(
         dependence=dependence,
         scores=scores,
         returns=to_returns(scores, quantiles, levels),
+        freedom=freedom,
         num_instants=len(history),
     )

@@ -1,0 +1,232 @@
+"""What scenarios do to draws: exactness where it can be had, the sign and size of what is carried elsewhere."""
+
+import math
+from datetime import UTC, date, datetime, timedelta
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from htfi.domain.errors import InvalidInput
+from htfi.forecasting.config import LEVELS
+from htfi.forecasting.scenarios.effects import Way, change_margins, likelihood, move_known, spread
+from htfi.forecasting.scenarios.measures import LEVELS as TOLD
+from htfi.forecasting.scenarios.measures import book_figures, compare, density, simple_quantiles
+from htfi.forecasting.scenarios.past import Past, find_macro, macro_response, window_return
+from htfi.forecasting.scenarios.positions import Positions, even_positions
+from htfi.forecasting.scenarios.today import make_today
+
+NORMAL = NormalDist()
+SIGMAS = np.array([0.01, 0.02, 0.05, 0.01])
+LOADINGS = np.array([0.9, 0.8, -0.85, 0.0])  # the last goes with nobody
+NAMES = ("SPX/1d", "JPM/1d", "VIX/1d", "GOLD/1d")
+
+
+def gaussian_today(seed=0, num_instants=500, num_draws=4_000):
+    rng = np.random.default_rng(seed)
+    common = rng.standard_normal((num_instants, 1))
+    history = common * LOADINGS + rng.standard_normal((num_instants, 4)) * np.sqrt(1.0 - LOADINGS**2)
+    quantiles = SIGMAS[:, None] * np.array([NORMAL.inv_cdf(level) for level in LEVELS])
+    prices = np.array([1000.0, 50.0, 20.0, 1500.0])
+    return make_today(NAMES, prices, quantiles, LEVELS, 1, history, seed=seed, num_draws=num_draws)
+
+
+TODAY = gaussian_today()
+
+
+def test_unchanged_draws_have_the_quantiles_of_the_forecast():
+    for level, quantile in zip(LEVELS, TODAY.quantiles.T, strict=True):
+        assert np.quantile(TODAY.returns, level, axis=0) == pytest.approx(quantile, abs=0.002)
+    assert TODAY.sigma == pytest.approx(SIGMAS, rel=1e-6)
+
+
+def test_a_known_move_is_exact_and_carries_the_others_by_how_they_go_with_it():
+    effect = move_known(TODAY, [0], [-0.03], [Way.SHOCKED])
+    assert (effect.returns[:, 0] == -0.03).all()
+    assert effect.ways == (Way.SHOCKED, Way.CARRIED, Way.CARRIED, Way.CARRIED)
+    beta = LOADINGS * 0.9  # correlation with the first
+    expected = -3.0 * beta * SIGMAS
+    moved = np.median(effect.returns, axis=0)
+    assert moved[1] == pytest.approx(expected[1], rel=0.15)
+    assert moved[2] == pytest.approx(expected[2], rel=0.15)
+    assert abs(moved[3]) < 0.4 * SIGMAS[3]
+    # what is left open is narrower than today for those that go with it, for a move of usual size
+    usual = move_known(TODAY, [0], [-0.01], [Way.SHOCKED])
+    assert usual.returns[:, 1].std() < 0.9 * TODAY.returns[:, 1].std()
+
+
+def test_a_move_says_how_likely_it_is():
+    alone = likelihood(TODAY, np.array([0]), TODAY.to_scores(np.array([0]), np.array([-0.02])))
+    assert alone.probability == pytest.approx(NORMAL.cdf(-2.0), rel=0.05)
+    both = move_known(TODAY, [0, 1], [-0.02, -0.04], [Way.SHOCKED] * 2).likelihood
+    assert both is not None
+    assert NORMAL.cdf(-2.0) ** 2 < both.probability < NORMAL.cdf(-2.0)
+    against = move_known(TODAY, [0, 2], [-0.02, -0.10], [Way.SHOCKED] * 2).likelihood
+    assert against is not None
+    assert against.probability < both.probability / 3.0  # the third rises when the first falls
+
+
+def test_of_many_moves_the_first_ones_likelihood_is_told():
+    rng = np.random.default_rng(3)
+    names = tuple(f"S{k}/1d" for k in range(6))
+    quantiles = np.tile(TODAY.quantiles[0], (6, 1))
+    today = make_today(names, np.ones(6), quantiles, LEVELS, 1, rng.standard_normal((200, 6)), seed=0)
+    found = move_known(today, list(range(6)), [-0.02] * 6, [Way.FACTOR] * 6, first=2).likelihood
+    assert found is not None
+    assert found.of == "S2/1d"
+    assert found.probability == pytest.approx(NORMAL.cdf(-2.0), rel=0.05)
+
+
+def test_a_move_beyond_all_scores_stays_what_it_is_and_bunches_nobody():
+    effect = move_known(TODAY, [0], [math.log(0.5)], [Way.SHOCKED])  # 69 sigmas
+    assert (effect.returns[:, 0] == math.log(0.5)).all()
+    assert np.isfinite(effect.returns).all()
+    carried = np.sort(effect.returns[:, 1])
+    assert len(np.unique(carried)) == len(carried)
+    assert np.median(carried) < -0.1
+    assert effect.likelihood is not None
+    assert effect.likelihood.probability < 1e-12
+    scores = TODAY.to_scores(np.array([0, 0]), np.array([-0.5, 0.5]))
+    assert scores == pytest.approx([-scores[1], scores[1]])
+    assert scores[1] > 8.0
+    row = np.zeros((1, 4))
+    row[0, 0] = scores[1]
+    assert TODAY.to_returns(row)[0, 0] == pytest.approx(0.5, rel=1e-6)
+
+
+def test_other_margins_keep_dependence_and_the_dice():
+    changed = TODAY.quantiles.copy()
+    changed[0] += 0.01
+    effect = change_margins(TODAY, changed, [Way.READ, *[Way.UNTOUCHED] * 3])
+    assert effect.returns[:, 0] == pytest.approx(TODAY.returns[:, 0] + 0.01, abs=1e-12)
+    assert (effect.returns[:, 1:] == TODAY.returns[:, 1:]).all()
+
+
+def test_a_view_on_one_series_spreads_by_correlation():
+    shift = np.array([0.02, 0.0, 0.0, 0.0])
+    found = spread(TODAY, [0], shift)
+    assert found[0] == 0.02
+    assert found[1] == pytest.approx(2.0 * 0.72 * SIGMAS[1], rel=0.15)
+    assert found[2] == pytest.approx(-2.0 * 0.765 * SIGMAS[2], rel=0.15)
+    assert abs(found[3]) < 0.5 * SIGMAS[3]
+    both = spread(TODAY, [0, 1], np.array([0.02, -0.01, 0.0, 0.0]))
+    assert both[:2].tolist() == [0.02, -0.01]
+
+
+def test_the_same_seed_gives_the_same_draws():
+    assert (gaussian_today(4).scores == gaussian_today(4).scores).all()
+    assert (gaussian_today(4).scores != gaussian_today(5).scores).any()
+
+
+@pytest.mark.parametrize("num_instants", [0, 1, 2, 7])
+def test_without_a_past_series_move_on_their_own_and_nothing_breaks(num_instants):
+    rng = np.random.default_rng(1)
+    history = rng.standard_normal((num_instants, 4))
+    today = make_today(NAMES, np.ones(4), TODAY.quantiles, LEVELS, 1, history, seed=1)
+    effect = move_known(today, [0], [-0.03], [Way.SHOCKED])
+    assert np.isfinite(effect.returns).all()
+
+
+def test_one_series_alone_can_be_shocked():
+    today = make_today(
+        ("SPX/1d",),
+        np.ones(1),
+        TODAY.quantiles[:1],
+        LEVELS,
+        1,
+        np.random.default_rng(0).standard_normal((99, 1)),
+        seed=1,
+    )
+    effect = move_known(today, [0], [-0.03], [Way.SHOCKED])
+    assert (effect.returns == -0.03).all()
+
+
+def test_figures_of_a_book_add_up():
+    book = even_positions(NAMES, [True] * 4).book
+    found = book_figures(book, TODAY.returns)
+    assert sum(found.means) == pytest.approx(found.mean)
+    assert sum(found.shares_of_es) == pytest.approx(found.es975, rel=1e-9)
+    assert found.var99 > 0.0
+    assert list(found.quantiles) == sorted(found.quantiles)
+    assert found.quantiles[TOLD.index(0.01)] == pytest.approx(-found.var99, rel=0.02)
+
+
+def test_a_comparison_tells_how_likely_the_books_own_result_is_today():
+    positions = Positions(even_positions(NAMES, [True, False, False, False]).book, in_money=False)
+    before, figures = simple_quantiles(TODAY.returns), book_figures(positions.book, TODAY.returns)
+    for move, chance in ((-0.02, NORMAL.cdf(-2.0)), (0.01, NORMAL.cdf(-1.0)), (-0.2, 0.5 / 4_000)):
+        effect = move_known(TODAY, [0], [move], [Way.SHOCKED])
+        assert compare(TODAY, effect, positions.book, before, figures).chance == pytest.approx(
+            chance, rel=0.06
+        )
+
+
+def test_a_density_holds_all_of_the_draws():
+    values = TODAY.returns[:, 0]
+    heights = density(values, -0.06, 0.06, num=200)
+    assert sum(heights) * 0.12 / 199 == pytest.approx(1.0, abs=0.02)
+    assert max(heights) == pytest.approx(0.3989 / 0.01, rel=0.1)
+
+
+def daily(closes, first=date(2008, 9, 1), hour=20):
+    ends, day = [], first
+    for _ in closes:
+        ends.append(
+            int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 10**9 + hour * 3_600 * 10**9
+        )
+        day += timedelta(days=1 if day.weekday() < 4 else 3)
+    return Past(np.array(ends), np.array(closes, float))
+
+
+@pytest.mark.parametrize(
+    "hour", [20, 24, 29, 7]
+)  # New York's close; midnights of UTC and New York; Tokyo's close
+def test_the_window_of_a_stress_is_found_by_the_day_that_a_bar_is_of(hour):
+    closes = [100.0 + k for k in range(60)]
+    found = window_return(daily(closes, hour=hour), date(2008, 9, 12), 5)
+    assert found == (pytest.approx(math.log(114 / 109)), date(2008, 9, 12), date(2008, 9, 19))
+
+
+def test_a_window_that_the_past_does_not_hold_is_none():
+    past = daily([100.0] * 12)  # to September 16
+    assert window_return(past, date(2008, 9, 12), 2) is not None
+    assert window_return(past, date(2008, 9, 12), 5) is None
+    assert window_return(past, date(2008, 8, 20), 1) is None
+    assert window_return(past, date(2012, 1, 2), 1) is None
+    assert window_return(Past(np.zeros(0, np.int64), np.zeros(0)), date(2008, 9, 12), 1) is None
+
+
+def test_a_response_that_was_planted_is_found_and_noise_is_shrunk():
+    rng = np.random.default_rng(0)
+    ends = np.arange(1, 2_001) * 10**9
+    scores = rng.standard_normal((2_000, 2))
+    values, level = [], 100.0
+    for place in range(20, 2_000, 60):
+        surprise = rng.choice([-2.0, -1.0, 1.0, 2.0])
+        level += surprise
+        values.append((int(ends[place]), level))
+        if len(values) > 1:
+            scores[place, 0] += 2.0 * surprise
+    found = macro_response("CPI", values, ends, scores)
+    assert found.slope[0] == pytest.approx(2.0 * found.usual, rel=0.2)
+    assert abs(found.slope[1]) < 0.35
+    assert found.num.tolist() == [32, 32]
+    assert found.newest == level
+
+
+def test_too_few_surprises_are_refused_with_their_number():
+    ends = np.arange(1, 50) * 10**9
+    values = [(k * 10**9, float(k % 2)) for k in range(1, 6)]
+    with pytest.raises(InvalidInput, match=r"4 changes with a bar after them, 8 are needed"):
+        macro_response("CPI", values, ends, np.zeros((49, 2)))
+    with pytest.raises(InvalidInput, match="0 changes"):
+        macro_response("CPI", [], ends, np.zeros((49, 2)))
+
+
+def test_a_macro_series_is_found_however_it_is_written():
+    known = {"us_cpi": 1, "fed_funds_target_upper": 2}
+    assert find_macro("US_CPI", known) == "us_cpi"
+    assert find_macro("US.CPI", known) == "us_cpi"
+    assert find_macro("Fed Funds Target-Upper", known) == "fed_funds_target_upper"
+    assert find_macro("", known) is None
+    assert find_macro("GDP", known) is None
