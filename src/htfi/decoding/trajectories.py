@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.decoding.kv import HIDDEN
+from htfi.decoding.path_dice import even_dice
 from htfi.decoding.ports import Floats, Ids, Network
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain import exact
@@ -73,12 +74,12 @@ class Trajectories:
         """N paths after each of n prefixes: bins' centres z [n, N, H − 1], H the longest of K horizons ≥ 1, and the
         law of each path's bar h given the h − 1 before it, [n, N, K, C].
 
-        The same dice serve every prefix: at each step the N uniform numbers lie one in each of N even strata, so that
-        few paths suffice and equal prefixes have equal paths, whatever stands beside them.
+        The same even dice serve every prefix, so that few paths suffice, and equal prefixes have equal paths,
+        whatever stands beside them.
         Raises: InvalidInput, DependencyUnavailable.
         """
         longest = max(horizons)
-        dice = _dice(seed, num_paths, longest - 1)
+        dice = even_dice(seed, num_paths, longest - 1)
         z = np.empty((len(prefixes), num_paths, longest - 1))
         laws = np.empty((len(prefixes), num_paths, len(horizons), len(self.centres)))
         step = max(_MOST_ROWS // num_paths, 1)
@@ -159,10 +160,3 @@ class _Read(NamedTuple):
     keys: Floats
     values: Floats
     lengths: Ids
-
-
-def _dice(seed: int, num_paths: int, num_steps: int) -> Doubles:
-    """Uniform numbers [N, H]: at each step one in each of N even strata, in an order of its own."""
-    rng = np.random.Generator(np.random.PCG64(seed))
-    order = np.argsort(rng.random((num_steps, num_paths)), axis=1, kind="stable")
-    return ((order + rng.random((num_steps, num_paths))) / num_paths).T
