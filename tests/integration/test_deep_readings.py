@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from htfi.domain.decision import Decision, Rung, decode_decision, encode_decision
+from htfi.apps.cli.report.survey import take_survey
+from htfi.apps.cli.report.tables import readings_html
+from htfi.domain.decision import Decision, Outcome, Rung, decode_decision, encode_decision
 from htfi.domain.events import FeedItem
 from htfi.domain.writing import Refusal, Request, Writing
 from htfi.narrative.deep_reader import DeepReader
@@ -19,6 +21,7 @@ from htfi.pipeline.recompute import Amendments, recompute
 from htfi.pipeline.snapshot import decode_state, encode_state
 from htfi.wiring.engine import build_loop
 from htfi.wiring.ledger import open_ledger
+from htfi.wiring.outputs import Released
 from htfi.wiring.settings import load_settings, override
 from late_weather import LateAuthor, ListFeed, ListOutlet, days
 
@@ -124,6 +127,36 @@ def test_later_decisions_keep_the_deeper_view_which_is_not_asked_for_again(whole
             assert one.plan.then is None
             kept += 1
     assert kept > 5
+
+
+def test_the_report_scores_what_was_released_as_the_run_does(tmp_path: Path) -> None:
+    loop, _, _ = loop_over(ITEMS, tmp_path)
+    loop.run(lambda: None)
+    found = check(entries_of(loop))
+    assert all(one.verdict.outcome is not Outcome.WITHHOLD for one in found)
+    lines = [Released(place, "00" * 32, one) for place, one in enumerate(found)]
+    survey = take_survey(lines, len(lines))
+    assert survey is not None
+    run = {(row.name, row.horizon): row for row in loop.rooms.forecaster.scores()}
+    for h, horizon in enumerate(survey.axes.horizons):
+        num = survey.num[:, h].sum()
+        if num:
+            fused = survey.crps[:, h, 0].sum() / num
+            assert num == run["fused", horizon].num
+            assert fused == pytest.approx(run["fused", horizon].crps, rel=1e-6)
+    narrators, same = loop.rooms.forecaster.narrators(), 0
+    assert {row.narrator for row in narrators} == {"target@7a26", "16 answers of target@7a26"}
+    for row in narrators:
+        tally = survey.readings.weighed[row.narrator, row.horizon]
+        assert row.num - 2 <= tally.num <= row.num  # the page leaves out what an expert was too young for
+        if tally.num == row.num:
+            same += 1
+            assert tally.numbers / tally.num == pytest.approx(row.plain_crps, rel=1e-6)
+            assert tally.released / tally.num == pytest.approx(row.told_crps, rel=1e-6)
+    assert same
+    html = readings_html(survey)
+    assert "What they were worth" in html
+    assert f"{sum(bool(one.amends) for one in found)} decisions were amended by a reading in depth" in html
 
 
 def test_the_same_inputs_give_the_same_entries(whole: list[bytes], tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ def test_a_provisional_decision_is_marked_until_its_amendment_takes_its_place(ma
     state = desk.snapshot(Counters())
     assert state.series[0].standing is Standing.AMENDED
     assert len(state.series[0].history) == 1
-    assert "✓ amended by the target" in text_of(frame(state, 80, 40))
+    assert "✓ amended since" in text_of(frame(state, 80, 40))
 
 
 def test_an_amendment_of_an_older_decision_does_not_turn_the_clock_back(make_decisions):

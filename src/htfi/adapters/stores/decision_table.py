@@ -2,8 +2,8 @@
 
 One row for each ledger entry. Quantile columns hold natural-log returns: `h5_q95` is the 95% quantile of the
 return over the next 5 bars. A decision that policy kept back has its outcome, its reasons and no forecast.
-`amends` is the id of the row whose view an amendment tells anew; its forecast is that row's, so where forecasts are
-counted, rows with `amends` are left out.
+`amends` is the id of the row that an amendment takes the place of: the same numbers with another view weighed into
+them. Where forecasts are counted, one of the two is left out.
 """
 
 import os

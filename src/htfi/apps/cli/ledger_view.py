@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import click
 import msgspec
 
-from htfi.domain.decision import find_decision
+from htfi.domain.decision import Tilt, find_decision
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import format_ns
 from htfi.governance.ledger.log import LogView
@@ -122,11 +122,13 @@ def show_entry(index: int, entry: bytes) -> None:
     facts = Table.grid(padding=(0, 2))
     verdict = decision.verdict
     rows = ", ".join(f"{source} {first}–{last}" for source, (first, last) in decision.inputs.rows.items())
+    then = decision.plan.then
     weights = "; ".join(f"{name} {shares[0]:.0%}" for name, shares in forecast.shares.items() if shares)
     for name, text in (
         ("verdict", f"{verdict.outcome}" + (f": {'; '.join(verdict.reasons)}" if verdict.reasons else "")),
-        ("rung", f"{decision.plan.rung}, {decision.plan.reason}"),
+        ("rung", f"{decision.plan.rung}, {decision.plan.reason}" + (f"; then {then}" if then else "")),
         ("weights", weights),
+        ("tilt", _tilt(forecast.tilt)),
         ("inputs", f"{decision.inputs.num_events} events: {rows}"),
         ("digest", decision.inputs.digest),
         ("settings", decision.settings_digest),
@@ -138,6 +140,17 @@ def show_entry(index: int, entry: bytes) -> None:
             continue
         facts.add_row(f"[bold]{name}[/]", escape(text))
     console.print(facts)
+
+
+def _tilt(tilt: Tilt | None) -> str:
+    """What the news changed, by horizon, and how far they lie from the numbers."""
+    if tilt is None:
+        return ""
+    by_horizon = ", ".join(
+        f"{weight:.0%} of {100 * shift:+.2f}% and {stretch:.2f}x"
+        for weight, shift, stretch in zip(tilt.weight, tilt.shift, tilt.stretch, strict=True)
+    )
+    return f"{by_horizon} by {tilt.narrator}; divergence {tilt.divergence:.2f}"
 
 
 def _quiet(_done: int, _total: int) -> None:

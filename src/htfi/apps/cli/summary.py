@@ -12,6 +12,7 @@ from htfi.apps.cli.view_state import Counters
 from htfi.apps.cli.view_text import QUIET, REGIME_STYLE, clip
 from htfi.domain.decision import Regime, Rung
 from htfi.domain.writing import Spoken
+from htfi.forecasting.earned import NarratorRow
 from htfi.forecasting.scoreboard import ScoreRow
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ class Totals:
     outputs: Sequence[Path]
     spoken: Mapping[Rung, Spoken] = field(default_factory=dict[Rung, Spoken])
     nodes: Counters | None = None
+    narrators: Sequence[NarratorRow] = ()
+    num_deepened: int = 0
+    num_undeepened: int = 0
 
 
 def print_summary(
@@ -59,6 +63,9 @@ def print_summary(
         outputs=outputs,
         spoken=run.loop.rooms.readings.spoken,
         nodes=nodes,
+        narrators=run.loop.rooms.forecaster.narrators(),
+        num_deepened=recorder.num_amended if nodes is None else 0,
+        num_undeepened=run.loop.num_undeepened,
     )
     for line in summary(totals, console.width):
         console.print(line, soft_wrap=True)
@@ -133,6 +140,27 @@ def _placed(nodes: Counters) -> list[tuple[str, str]]:
     return [("placed", "; ".join(places) or "nothing"), ("late", f"{late}; {nodes.num_lost:,} lost")]
 
 
+def _weighed(totals: Totals) -> list[tuple[str, str]]:
+    """What views were worth at the first horizon, and how many were read again in depth."""
+    first = min((row.horizon for row in totals.narrators), default=0)
+    facts = [
+        (
+            "weighed",
+            f"{row.num:,} views by {clip(row.narrator.partition('@')[0], 40)}: CRPS "
+            f"{row.told_crps / row.plain_crps - 1 if row.plain_crps else 0.0:+.2%} on the numbers alone; "
+            f"weight now {row.weight:.0%}",
+        )
+        for row in totals.narrators
+        if row.horizon == first
+    ]
+    if totals.num_deepened or totals.num_undeepened:
+        left = f"; {totals.num_undeepened:,} more for want of time not" if totals.num_undeepened else ""
+        facts.append(
+            ("disagreed", f"{totals.num_deepened:,} decisions read again in depth and amended{left}")
+        )
+    return facts
+
+
 def _facts(totals: Totals) -> list[Text]:
     num_here = totals.num_decisions - totals.num_before
     rate = num_here / totals.elapsed_s if totals.elapsed_s > 0 else 0.0
@@ -146,6 +174,7 @@ def _facts(totals: Totals) -> list[Text]:
         facts.append((rung.value, _spoken(spoken)))
         if spoken.alarm:
             facts.append(("", spoken.alarm))
+    facts += _weighed(totals)
     if totals.nodes is not None and totals.nodes.peers:
         facts += _placed(totals.nodes)
     reasons = sorted(totals.quarantine.items(), key=lambda item: -item[1])

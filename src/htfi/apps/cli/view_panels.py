@@ -223,7 +223,7 @@ def _table(state: ViewState, width: int, room: int) -> list[Text]:
 
 def _marks(standings: set[Standing]) -> str:
     """What the marks beside names mean, those that are used."""
-    told = {Standing.PROVISIONAL: "provisional, the draft's alone", Standing.AMENDED: "amended by the target"}
+    told = {Standing.PROVISIONAL: "provisional, read again", Standing.AMENDED: "amended since"}
     return "  ".join(f"{_STANDING[mark]} {words}" for mark, words in told.items() if mark in standings)
 
 

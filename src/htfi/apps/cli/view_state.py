@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from htfi.domain.decision import Decision, Regime
 from htfi.domain.peers import PeerChange, PeerState
-from htfi.narrative.rationale import tell_view
+from htfi.narrative.rationale import band_unit, tell_tilt, tell_view
 
 HISTORY_BARS = 240
 SHOWN_SERIES = 60
@@ -24,8 +24,8 @@ class Standing(StrEnum):
     """Whether the newest decision on a series may still change."""
 
     FINAL = ""
-    PROVISIONAL = "provisional"  # the draft has said what the target could not say in time
-    AMENDED = "amended"  # the target has spoken since
+    PROVISIONAL = "provisional"  # the target was late, or the news is read again in depth
+    AMENDED = "amended"  # what was awaited has been heard since
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,14 @@ class Desk:
             return ""
         moves = f"{told['direction']} by {told['size']}" if "size" in told else "no direction"
         sure = f"volatility {told['volatility']}, confidence {told['confidence']}"
-        return f"{name} by {told['reader']}: {moves}, {sure}: {told['words']}"
+        tilt, worth = decision.forecast.tilt, ""
+        if tilt is not None:
+            weighed = tell_tilt(tilt, band_unit(decision.rationale.slots))
+            worth = (
+                f"; weighed at {weighed['tilt_weight']}: median {weighed['median_move']}, "
+                f"{weighed['band_change']}; divergence {tilt.divergence:.2f}"
+            )
+        return f"{name} by {told['reader']}: {moves}, {sure}: {told['words']}{worth}"
 
     def _eta_s(self, fraction_done: float | None, now_s: float) -> float | None:
         if fraction_done is None:
@@ -215,7 +222,7 @@ def quantile_at(level: float, levels: tuple[float, ...], quantiles: list[float])
 
 
 def _standing(decision: Decision) -> Standing:
-    if decision.view is not None and decision.view.provisional:
+    if decision.awaits or (decision.view is not None and decision.view.provisional):
         return Standing.PROVISIONAL
     return Standing.AMENDED if decision.amends else Standing.FINAL
 

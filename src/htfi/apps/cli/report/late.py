@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass, field
 
-from htfi.domain.decision import Decision, amendment_id
+from htfi.domain.decision import Decision, Rung, amendment_id
 from htfi.wiring.outputs import Released, Withheld
 
 HERE = ""
 ALONE, ELSEWHERE = "edge alone", "elsewhere"
 MAX_PLACES = 64
 _AMENDED = amendment_id("")
-_CONFIRMS = "confirming"  # a part of the rationale's template: the target said what had been said
+# Parts of the rationale's template: the target said what had been said; a reading in depth did not.
+_CONFIRMS, _OVERTURNS = "confirming", "overturned"
 
 
 def amended_by(line: Released | Withheld) -> str:
@@ -30,8 +31,13 @@ class PlaceTally:
 
 @dataclass(slots=True)
 class LateTally:
-    """Provisional readings, the amendments that came, those of them that said the same; all answers by place."""
+    """Provisional readings, the amendments that came, those of them that said the same; all answers by place.
 
+    `num_deepened` decisions were amended by a reading in depth, `num_overturned` of them to another direction.
+    """
+
+    num_deepened: int = 0
+    num_overturned: int = 0
     num_provisional: int = 0
     num_amended: int = 0
     num_confirmed: int = 0
@@ -40,7 +46,12 @@ class LateTally:
     def take(self, decision: Decision) -> None:
         """Count the reading that was written for this very decision, where there is one."""
         view = decision.view
-        self.num_provisional += decision.awaits
+        late = decision.awaits and decision.plan.then is None
+        self.num_provisional += late
+        if decision.amends and decision.plan.rung is Rung.DEEP:
+            self.num_deepened += 1
+            self.num_overturned += _OVERTURNS in decision.rationale.template.split("+")
+            return
         if decision.amends:
             self.num_amended += 1
             self.num_confirmed += _CONFIRMS in decision.rationale.template.split("+")
@@ -50,7 +61,7 @@ class LateTally:
             return
         place = self._at(view.wording.place)
         place.num_answers += 1
-        place.num_provisional += decision.awaits
+        place.num_provisional += late
         place.num_amendments += bool(decision.amends)
 
     def _at(self, place: str) -> PlaceTally:

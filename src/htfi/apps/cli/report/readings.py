@@ -1,4 +1,4 @@
-"""What models read in the news, and what came: the strongest views, and how often directions were right."""
+"""What models read in the news, and what came: the strongest views, how often they were right, what they were worth."""
 
 import heapq
 import itertools
@@ -43,6 +43,23 @@ def read_in(decision: Decision) -> Read | None:
     )
 
 
+class WeighedTally:
+    """Forecasts that one narrator's views have changed, at one horizon: CRPS of the numbers alone and as released."""
+
+    __slots__ = ("num", "numbers", "released", "weight")
+
+    def __init__(self) -> None:
+        self.num = 0
+        self.numbers = self.released = 0.0
+        self.weight = 0.0  # at the last of them
+
+    def take(self, numbers: float, released: float, weight: float) -> None:
+        self.num += 1
+        self.numbers += numbers
+        self.released += released
+        self.weight = weight
+
+
 class ReaderTally:
     """One reader: views taken, those that name a direction, those of them that the next bar bore out."""
 
@@ -57,6 +74,7 @@ class ReadingsTally:
 
     def __init__(self) -> None:
         self.readers: dict[str, ReaderTally] = {}
+        self.weighed: dict[tuple[str, int], WeighedTally] = {}  # by narrator and horizon
         self._kept: list[tuple[float, int, Read]] = []
         self._tie = itertools.count()
 

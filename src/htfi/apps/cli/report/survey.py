@@ -2,8 +2,9 @@
 
 The report's page is made from the `Survey` that `take_survey` returns. A forecast over h bars is scored by
 the price of the same series h lines later, whether that line was released or kept back; like the run's own
-score, only where every expert took part. An amendment brings no forecast and no price of its own: it changes what is
-told of the decision whose place it takes, until the next bar. Memory does not grow with the length of the run.
+score, only where every expert took part. An amendment brings no price of its own: its forecast takes the place of the
+one it amends at the horizons that have not ended by then, and what it tells does so until the next bar. Memory does
+not grow with the length of the run.
 """
 
 import math
@@ -16,15 +17,24 @@ from numpy.typing import NDArray
 
 from htfi.apps.cli.report.late import amended_by
 from htfi.apps.cli.report.notable import Notable, Noted, note
-from htfi.apps.cli.report.readings import Read, read_in
+from htfi.apps.cli.report.readings import Read, WeighedTally, read_in
 from htfi.apps.cli.report.sums import FUSED, NUM_PIT_BINS, Axes, SeriesTally, Survey, blank, widen
 from htfi.domain.decision import Decision, Forecast, Regime
 from htfi.forecasting.scores import crps, pit
+from htfi.pipeline.weighing import numbers
 from htfi.wiring.outputs import Released, Withheld, subject
 
 _BATCH = 2048
 
 Array = NDArray[np.float64]
+
+
+class _Weighed(NamedTuple):
+    """What a view has changed: whose it is, its weight [H], and the numbers alone."""
+
+    narrator: str
+    weight: list[float]
+    numbers: NDArray[np.float32]  # [H, Q]
 
 
 class _Origin(NamedTuple):
@@ -39,6 +49,7 @@ class _Origin(NamedTuple):
     noted: Noted
     tally: SeriesTally
     read: Read | None
+    weighed: _Weighed | None
 
 
 class _Matured(NamedTuple):
@@ -94,9 +105,16 @@ def take_survey(lines: Iterable[Released | Withheld], size: int) -> Survey | Non
 def _amend(survey: Survey, pending: dict[str, deque[_Origin]], decision: Decision) -> None:
     """Let an amendment take the place of its first decision in what is read and told, where no bar has closed since."""
     survey.late.take(decision)
-    waiting = pending.get(decision.series)
-    if waiting and waiting[-1].decision_id == decision.amends:
-        waiting[-1] = waiting[-1]._replace(noted=note(decision), read=read_in(decision))
+    waiting = pending.get(decision.series, deque[_Origin]())
+    for place, origin in enumerate(waiting):
+        if origin.decision_id != decision.amends:
+            continue
+        ended = np.array(survey.axes.horizons) <= origin.tally.num - origin.ordinal
+        if not ended.any():
+            origin = origin._replace(noted=note(decision), read=read_in(decision), weighed=_weighed(decision))
+        quantiles = origin.quantiles.copy()
+        quantiles[~ended, 0] = np.array(decision.forecast.quantiles, np.float32)[~ended]
+        waiting[place] = origin._replace(quantiles=quantiles)
 
 
 def _axes(forecast: Forecast) -> Axes:
@@ -137,7 +155,15 @@ def _origin(survey: Survey, index: int, decision: Decision, tally: SeriesTally) 
         note(decision),
         tally,
         read_in(decision),
+        _weighed(decision),
     )
+
+
+def _weighed(decision: Decision) -> _Weighed | None:
+    tilt = decision.forecast.tilt
+    if tilt is None:
+        return None
+    return _Weighed(tilt.narrator, tilt.weight, np.array(numbers(decision.forecast), np.float32))
 
 
 def _take_facts(survey: Survey, index: int, decision: Decision) -> None:
@@ -195,6 +221,12 @@ def _score(survey: Survey, batch: list[_Matured], notable: Notable) -> None:
     np.add.at(survey.regime_num, (regime, h), 1.0)
     np.add.at(survey.regime_within, (regime, h), within)
     for n, item in enumerate(batch):
+        weighed = item.origin.weighed
+        if weighed is not None:
+            plain = float(crps(weighed.numbers[item.h].astype(np.float64), outcome[n], levels))
+            key = (weighed.narrator, axes.horizons[item.h])
+            tally = survey.readings.weighed.setdefault(key, WeighedTally())
+            tally.take(plain, float(scores[n, 0]), weighed.weight[item.h])
         if item.h == 0:
             tally = item.origin.tally
             tally.num_scored += 1

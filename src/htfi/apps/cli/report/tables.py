@@ -123,6 +123,7 @@ def readings_html(survey: Survey) -> str:
         )
     head = "<th>reader</th><th>views</th><th>with a direction</th><th>right</th>"
     html = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(counts)}</tbody></table>"
+    html += _weighed_html(survey)
     rows: list[str] = []
     for read in survey.readings.strongest():
         way = "up" if read.direction > 0 else "down"
@@ -140,6 +141,34 @@ def readings_html(survey: Survey) -> str:
     )
     table = f'<table class="words"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
     return f"{html}{late}<h3>Strongest views</h3>{table}"
+
+
+def _weighed_html(survey: Survey) -> str:
+    """What views were worth: forecasts that they have changed, beside the numbers alone."""
+    weighed = survey.readings.weighed
+    rows = "".join(
+        f"<tr><th>{escape(narrator)}</th><td>{_bars(horizon)}</td><td>{tally.num:,}</td>"
+        f"<td>{tally.numbers / tally.num:.5f}</td><td>{tally.released / tally.num:.5f}</td>"
+        f"<td>{tally.released / tally.numbers - 1 if tally.numbers else 0.0:+.2%}</td><td>{tally.weight:.0%}</td></tr>"
+        for (narrator, horizon), tally in sorted(weighed.items())
+    )
+    if not rows:
+        return ""
+    head = (
+        "<th>whose views</th><th>ahead</th><th>forecasts</th><th>CRPS, numbers alone</th><th>as released</th>"
+        "<th>change</th><th>weight at the end</th>"
+    )
+    late = survey.late
+    deep = (
+        f" Where numbers and narrative disagreed, {late.num_deepened:,} decisions were amended by a reading in depth, "
+        f"{late.num_overturned:,} of them to another direction."
+        if late.num_deepened
+        else ""
+    )
+    return (
+        '<h3>What they were worth</h3><p class="note">A view tilts a forecast as far as earlier views of its '
+        f"reader have earned it.{deep}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    )
 
 
 def _late_html(late: LateTally) -> str:

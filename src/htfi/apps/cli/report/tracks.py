@@ -67,7 +67,7 @@ def collect(lines: Iterable[Released | Withheld], survey: Survey, choice: Choice
         if track is None:
             continue
         if amended_by(line):
-            text_room -= _retell(track, line)
+            text_room -= _retell(track, line, survey)
             continue
         bar = track.num_bars
         track.num_bars += 1
@@ -95,13 +95,19 @@ def _text(line: Released | Withheld) -> str:
     return f"Kept back by policy: {'; '.join(line.reasons)}."
 
 
-def _retell(track: _Track, line: Released | Withheld) -> int:
-    """Let an amendment's words take the place of its first decision's, where those are drawn; how much longer it is."""
+def _retell(track: _Track, line: Released | Withheld, survey: Survey) -> int:
+    """Let an amendment's words and bands take the place of its first decision's, where those are drawn; how much
+    longer it is.
+    """
     at_ms = subject(line).as_of_ns // NS_PER_MS
     for k in range(len(track.times_ms) - 1, -1, -1):
         if track.times_ms[k] < at_ms:
             break
         before = track.texts[k]
+        if track.times_ms[k] == at_ms and isinstance(line, Released):
+            for h, values in enumerate(_bands(line.decision, survey)):
+                for b, value in enumerate(values):
+                    track.bands[h][b][k] = value
         if track.times_ms[k] == at_ms and before is not None:
             track.texts[k] = _text(line)
             return len(_text(line)) - len(before)
@@ -122,11 +128,18 @@ def _mark(track: _Track, bar: int, decision: Decision) -> bool:
 
 
 def _append_bands(track: _Track, decision: Decision | None, survey: Survey) -> None:
-    for h, horizon in enumerate(survey.axes.horizons):
-        row = _row(decision, horizon)
-        for b, level in enumerate(BAND_LEVELS):
-            value = None if row is None else round(quantile_at(level, row[0], row[1]) * _PPM)
+    for h, values in enumerate(_bands(decision, survey)):
+        for b, value in enumerate(values):
             track.bands[h][b].append(value)
+
+
+def _bands(decision: Decision | None, survey: Survey) -> list[list[int | None]]:
+    """At BAND_LEVELS, by horizon."""
+    rows = [_row(decision, horizon) for horizon in survey.axes.horizons]
+    return [
+        [None if row is None else round(quantile_at(level, row[0], row[1]) * _PPM) for level in BAND_LEVELS]
+        for row in rows
+    ]
 
 
 def _row(decision: Decision | None, horizon: int) -> tuple[tuple[float, ...], list[float]] | None:
