@@ -45,7 +45,7 @@ def figures(ground: Ground, answers: Answers, seed: int) -> dict[str, Any]:
 
 def _scenario(ground: Ground, answers: Answers, answer: Answer) -> dict[str, Any]:
     told = rationale(ground, answers, answer)
-    likelihood = answer.effect.likelihood
+    likelihood = answer.likelihood
     found: dict[str, Any] = {
         "kind": answer.asked.kind.value,
         "name": answer.asked.name or answer.title,
@@ -79,7 +79,7 @@ def _change(answers: Answers, answer: Answer, change: Change) -> dict[str, Any]:
         "positions": [
             {
                 "series": series,
-                "way": answer.effect.ways[place].value,
+                "way": answer.ways[place].value,
                 "quantiles": change.after[place].tolist(),
                 "mean_profit": change.book_after.means[place],
                 "share_of_es": change.book_after.shares_of_es[place],

@@ -15,7 +15,6 @@ from htfi.wiring.scenario import Ground
 from htfi.wiring.scenario_answers import Answer, Answers
 
 MAX_ROWS = 40  # positions in a scenario's table; all are in the JSON
-MAX_DENSITIES = 8
 MAX_BARS = 10
 MAX_COLUMNS = 24
 _Q05, _Q50, _Q95 = LEVELS.index(0.05), LEVELS.index(0.5), LEVELS.index(0.95)
@@ -96,8 +95,8 @@ def _glance(answers: Answers, answer: Answer) -> str:
         ("", money(after.var99, answers), f"VaR 99%, today {money(before.var99, answers)}"),
         ("", money(after.es975, answers), f"ES 97.5%, today {money(before.es975, answers)}"),
     ]
-    if answer.effect.likelihood is not None:
-        of = answer.effect.likelihood.of
+    if answer.likelihood is not None:
+        of = answer.likelihood.of
         found.append(("", chance(answer), f"chance of a move so far{f' of {of}' if of else ''}, today"))
     if answer.full is not None:
         found.append(
@@ -111,14 +110,12 @@ def _glance(answers: Answers, answer: Answer) -> str:
 
 
 def _densities(answers: Answers, answer: Answer, order: Sequence[int]) -> str:
-    today = np.expm1(answers.today.returns)
-    drawn = answer.full_effect or answer.effect
     figures: list[str] = []
-    for place in order[:MAX_DENSITIES]:
-        then = np.expm1(drawn.returns[:, place])
-        way = answer.effect.ways[place].value
+    for place in [place for place in order if place in answer.draws]:
+        today, then = np.expm1(answers.today.returns[:, place]), np.expm1(answer.draws[place])
+        way = answer.ways[place].value
         caption = f"<figcaption>{escape(answers.today.series[place])}<span>{escape(way)}</span></figcaption>"
-        figures.append(f"<figure>{caption}{position_svg(today[:, place], then, simple)}</figure>")
+        figures.append(f"<figure>{caption}{position_svg(today, then, simple)}</figure>")
     return f'<div class="many">{"".join(figures)}</div>'
 
 
@@ -158,7 +155,7 @@ def _positions(answers: Answers, answer: Answer, order: Sequence[int]) -> str:
             strip_svg(before, after, low, high),
             f'<b class="{_side(gain)}">{write(gain)}</b>',
             money(told.book_after.shares_of_es[k], answers),
-            escape(answer.effect.ways[k].value),
+            escape(answer.ways[k].value),
         )
         rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     after = told.book_after

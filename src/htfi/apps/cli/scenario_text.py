@@ -9,8 +9,7 @@ from rich.text import Text
 
 from htfi.apps.cli.scenario_words import chance, money, rationale, simple
 from htfi.apps.cli.view_text import QUIET, clip, printable
-from htfi.forecasting.scenarios.effects import Way
-from htfi.forecasting.scenarios.measures import LEVELS, Change
+from htfi.forecasting.scenarios.measures import LEVELS, Change, prominent
 from htfi.wiring.scenario import Ground
 from htfi.wiring.scenario_answers import Answer, Answers
 
@@ -76,7 +75,7 @@ def _positions(answers: Answers, answer: Answer) -> Table:
             _band(after),
             _signed(simple(after[_MIDDLE]), after[_MIDDLE]),
             _signed(money(gain, answers, signed=True), gain),
-            answer.effect.ways[place].value,
+            answer.ways[place].value,
         )
     if len(order) > MAX_POSITIONS:
         table.add_row(Text(f"{len(order) - MAX_POSITIONS} more in --json", QUIET))
@@ -161,12 +160,7 @@ def _batch_row(
 
 def shown_places(answers: Answers, answer: Answer) -> list[int]:
     """Positions, and what was told to move, by what the scenario does to the book through them."""
-    change = answer.full or answer.change
-    gains = [abs(b - a) for a, b in zip(change.book_before.means, change.book_after.means, strict=True)]
-    told = [way not in (Way.CARRIED, Way.UNTOUCHED, Way.SILENT, Way.RESPONSE) for way in answer.effect.ways]
-    held = answers.positions.book.notionals != 0.0
-    shown = [place for place in range(len(gains)) if held[place] or told[place]]
-    return sorted(shown, key=lambda place: (-gains[place], not told[place], place))
+    return prominent(answer.full or answer.change, answer.ways, answers.positions.book.notionals != 0.0)
 
 
 def _band(row: Sequence[float]) -> str:

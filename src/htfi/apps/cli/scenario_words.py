@@ -88,7 +88,7 @@ _RISK_LEVELS = {"var_level": "99%", "es_level": "97.5%"}
 
 
 def _scenario(answers: Answers, answer: Answer) -> list[tuple[str, dict[str, str]]]:
-    ways = answer.effect.ways
+    ways = answer.ways
     parts: list[tuple[str, dict[str, str]]] = []
     if answer.views is not None:
         parts += _read(answer)
@@ -101,7 +101,7 @@ def _scenario(answers: Answers, answer: Answer) -> list[tuple[str, dict[str, str
     num_carried = sum(way is Way.CARRIED for way in ways)
     if num_carried:
         parts.append(("spread" if answer.views is not None else "carried", {"carried": str(num_carried)}))
-    likelihood = answer.effect.likelihood
+    likelihood = answer.likelihood
     if likelihood is not None:
         told = {"chance": probability(likelihood.probability), "first": likelihood.of}
         parts.append(("chance_first" if likelihood.of else "chance", told))
@@ -203,7 +203,7 @@ def probability(p: float) -> str:
 
 def chance(answer: Answer) -> str:
     """As `probability`; a dash where a scenario says of no series how far it moves."""
-    likelihood = answer.effect.likelihood
+    likelihood = answer.likelihood
     return probability(likelihood.probability).removeprefix("about ") if likelihood else "–"
 
 

@@ -7,13 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.forecasting.joint.book import Book, Risk, profits, risk
-from htfi.forecasting.scenarios.effects import Effect
+from htfi.forecasting.scenarios.effects import Effect, Way
 from htfi.forecasting.scenarios.today import Today
 
 Array = NDArray[np.float64]
 
 VAR_LEVEL = 0.99
 ES_LEVEL = 0.975
+_TOLD = frozenset({Way.SHOCKED, Way.FACTOR, Way.OWN_HISTORY, Way.READ})
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
@@ -79,6 +80,14 @@ def compare(today: Today, effect: Effect, book: Book, before: Array, book_before
     if effect.returns is today.returns:
         return Change(before, before, book_before, book_before)
     return Change(before, simple_quantiles(effect.returns), book_before, book_figures(book, effect.returns))
+
+
+def prominent(change: Change, ways: Sequence[Way], held: NDArray[np.bool_]) -> list[int]:
+    """Positions, and what was told to move, by what the scenario does to the book through them."""
+    gains = [abs(b - a) for a, b in zip(change.book_before.means, change.book_after.means, strict=True)]
+    told = [way in _TOLD for way in ways]
+    shown = [place for place in range(len(gains)) if held[place] or told[place]]
+    return sorted(shown, key=lambda place: (-gains[place], not told[place], place))
 
 
 def density(values: Array, low: float, high: float, num: int = 120) -> list[float]:

@@ -1,0 +1,156 @@
+"""Shocks, macro surprises and named stresses of a ground, as effects on the draws of today's forecast."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.domain.errors import InvalidInput
+from htfi.domain.time import NS_PER_DAY, parse_duration
+from htfi.forecasting.scenarios.effects import Effect, Way, change_margins, move_known
+from htfi.forecasting.scenarios.past import find_macro, macro_response, window_return
+from htfi.forecasting.scenarios.shocks import (
+    Shock,
+    Unit,
+    find_series,
+    parse_shocks,
+    resolve_names,
+    to_log_return,
+)
+from htfi.forecasting.scenarios.stresses import factors, factors_of, find_stress, window_days
+from htfi.forecasting.scenarios.today import Today
+from htfi.wiring.scenario import Ground
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A scenario's title, what it does, and what is known to move, one line each."""
+
+    title: str
+    effect: Effect
+    moves: tuple[str, ...]
+
+
+def shocked(today: Today, shocks: Sequence[Shock]) -> Moved:
+    """Series of the run move as they are told to. Raises: InvalidInput."""
+    places = resolve_names(shocks, today.series)
+    moves = [_log_return(today, shock, place) for shock, place in zip(shocks, places, strict=True)]
+    effect = move_known(today, places, moves, [Way.SHOCKED] * len(places))
+    lines = tuple(_told(today, place, move, "as asked") for place, move in zip(places, moves, strict=True))
+    return Moved(", ".join(shock.text for shock in shocks), effect, lines)
+
+
+def _log_return(today: Today, shock: Shock, place: int) -> float:
+    price, median, sigma = (float(row[place]) for row in (today.prices, today.median, today.sigma))
+    return to_log_return(shock, price, median, sigma)
+
+
+def _told(today: Today, place: int, move: float, why: str) -> str:
+    moved = f"{100.0 * math.expm1(move):+.2f}%".replace("-", "−")
+    return f"{today.series[place]} {moved} ({why})"
+
+
+def surprised(ground: Ground, today: Today, text: str) -> Moved:
+    """A series of the run is shocked; a macro series that is only released is answered as it was before.
+
+    Raises: InvalidInput.
+    """
+    shocks = parse_shocks(text)
+    if all(find_series(shock.name, today.series) is not None for shock in shocks):
+        return shocked(today, shocks)
+    if len(shocks) > 1:
+        raise InvalidInput(f"--macro '{text}': series that are only released are moved one at a time")
+    (shock,) = shocks
+    memory = ground.memory
+    found = find_macro(shock.name, memory.macro)
+    if found is None:
+        known = ", ".join([*today.series[:8], *list(memory.macro)[:8]])
+        raise InvalidInput(f"--macro '{text}': {ground.origin} knows no '{shock.name}'; it knows {known}")
+    ends_ns, scores = _scores_by_instant(ground, today)
+    response = macro_response(found, memory.macro[found], ends_ns, scores)
+    match shock.unit:
+        case Unit.SIGMAS:
+            surprise = shock.amount * response.usual
+        case Unit.PERCENT:
+            surprise = shock.amount / 100.0 * response.newest
+        case Unit.BASIS_POINTS:
+            surprise = shock.amount / 100.0
+        case Unit.POINTS:
+            surprise = shock.amount
+    shift = response.slope * (surprise / response.usual) * today.sigma
+    effect = change_margins(today, today.quantiles + shift[:, None], [Way.RESPONSE] * len(shift))
+    most = int(np.argmax(np.abs(response.t)))
+    moves = (
+        f"{found} {surprise:+g} from {response.newest:g}, a usual surprise being {response.usual:.3g}; "
+        f"{int(response.num.max())} earlier ones, clearest in {today.series[most]} (t = {response.t[most]:+.1f})",
+    )
+    return Moved(f"{found} {surprise:+g}", effect, moves)
+
+
+def _scores_by_instant(ground: Ground, today: Today) -> tuple[NDArray[np.int64], Array]:
+    """When the bars of the series ended, and returns in units of their own deviation [T, n], all that is remembered."""
+    pasts = [ground.memory.past(series) for series in today.series]
+    ends_ns = np.unique(np.concatenate([past.ends_ns for past in pasts]))
+    scores = np.full((len(ends_ns), len(pasts)), np.nan)
+    for place, past in enumerate(pasts):
+        if len(past.closes) > 2:
+            moves = np.diff(np.log(past.closes))
+            local = _trailing_deviation(moves)
+            scores[np.searchsorted(ends_ns, past.ends_ns[1:]), place] = np.clip(moves / local, -8.0, 8.0)
+    return ends_ns, scores
+
+
+def _trailing_deviation(moves: Array) -> Array:
+    """The EWMA deviation [T] before each move; the first ones' own."""
+    variance = float(np.mean(moves[:20] ** 2)) or 1e-12
+    before = np.empty_like(moves)
+    for place, move in enumerate(moves.tolist()):
+        before[place] = variance
+        variance += 0.06 * (move * move - variance)
+    return np.sqrt(np.maximum(before, 1e-16))
+
+
+def stressed(ground: Ground, today: Today, text: str) -> Moved:
+    """A named stress: by a series' own history, else as a factor, else carried by those that are known.
+
+    Raises: InvalidInput.
+    """
+    stress = find_stress(text)
+    days = window_days(max(_horizon_days(ground, today.horizon), 1.0))
+    known: dict[int, tuple[float, Way]] = {}
+    lines: dict[int, str] = {}
+    for place, series in enumerate(today.series):
+        found = window_return(ground.memory.past(series), stress.before, days)
+        if found is not None:
+            move, first, last = found
+            known[place] = (move, Way.OWN_HISTORY)
+            lines[place] = _told(today, place, move, f"its own history, {first} to {last}")
+    for name, place in factors_of(ground.symbols).items():
+        if place not in known and name in stress.moves:
+            shock = stress.shock(factors()[name], days)
+            move = _log_return(today, shock, place)
+            known[place] = (move, Way.FACTOR)
+            lines[place] = _told(today, place, move, f"as {shock.text} then")
+    if not known:
+        raise InvalidInput(
+            f"--stress {stress.id}: no series of {ground.origin} reaches back to {stress.before} or stands for one of "
+            f"its factors ({', '.join(factors()[name].name for name in stress.moves)}): name the shock with --shock"
+        )
+    places = sorted(known)
+    ways = [known[place][1] for place in places]
+    leader = next(iter(factors_of(ground.symbols).values()), places[0])
+    first = places.index(leader) if leader in known else 0
+    effect = move_known(today, places, [known[place][0] for place in places], ways, first)
+    title = f"{stress.title} ({stress.before}, {days} day{'s' if days > 1 else ''})"
+    return Moved(title, effect, tuple(lines[place] for place in places))
+
+
+def _horizon_days(ground: Ground, horizon: int) -> float:
+    try:
+        return horizon * parse_duration(ground.interval) / NS_PER_DAY
+    except InvalidInput:
+        return 1.0
