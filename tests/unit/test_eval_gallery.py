@@ -199,3 +199,10 @@ def test_what_is_no_evaluation_is_refused_in_one_line(tmp_path):
         read_evaluation(tmp_path / "absent.json")
     with pytest.raises(DependencyUnavailable, match="cannot be written"):
         write_page(tmp_path / "bad.json" / "page.html", _evaluation())
+
+
+def test_a_point_without_neighbours_is_a_dot_and_a_line_is_none():
+    values = [None] * 40
+    values[9] = 1.0
+    html = chart_html(Lines("t", "", DAYS[:40], [Curve("misses", values), Curve("line", WAVE[:40])]))
+    assert html.count('class="dot') == 1

@@ -19,6 +19,7 @@ from htfi.apps.eval.gallery_frame import number
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.wiring import figures
 
+MOST_CARDS = 12
 LONG_TABLE = 40  # rows above which a table opens only on request
 
 
@@ -84,17 +85,13 @@ def write_page(file: Path, evaluation: Evaluation) -> None:
 
 def write_gallery(file: Path, evaluations: Sequence[Evaluation], notes: Sequence[str] = ()) -> None:
     """All on one page: contents, all figures, then each. Raises DependencyUnavailable."""
-    links = "".join(
-        f'<li><a href="#{_anchor(one)}">{escape(one.title or one.name)}</a><span>{escape(one.lead)}</span></li>'
+    contents = "".join(
+        f'<li><a href="#{_anchor(one)}">{escape(one.title or one.name)}</a><p>{escape(one.lead)}</p>{_cards(one)}</li>'
         for one in evaluations
     )
     told = "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
-    parts = [
-        "<h1>What the forecasts are worth</h1>",
-        f'<ol class="contents">{links}</ol>{told}',
-        "<h2>All figures</h2>",
-        _all_figures(evaluations),
-    ]
+    parts = ["<h1>What the forecasts are worth</h1>", f'<ol class="contents">{contents}</ol>{told}']
+    parts.append(f"<details><summary>all figures</summary>{_all_figures(evaluations)}</details>")
     parts += [f'<section id="{_anchor(one)}">{_head(one, 2)}{_body(one)}</section>' for one in evaluations]
     _write(file, "HTFI evaluations", "".join(parts))
 
@@ -111,13 +108,6 @@ def _head(evaluation: Evaluation, level: int) -> str:
 
 
 def _body(evaluation: Evaluation) -> str:
-    cards = evaluation.cards or [
-        Card(number(value), name.replace("_", " ")) for name, value in evaluation.metrics.items()
-    ]
-    shown = "".join(
-        f'<div class="{_goodness(card)}"><b>{escape(card.value)}</b><span>{escape(card.label)}</span></div>'
-        for card in cards
-    )
     charts = "".join(chart_html(chart) for chart in evaluation.charts)
     notes = "".join(f"<li>{escape(note)}</li>" for note in evaluation.notes)
     origin = " · ".join(
@@ -129,12 +119,23 @@ def _body(evaluation: Evaluation) -> str:
         )
     )
     return (
-        (f'<div class="figures">{shown}</div>' if shown else "")
+        _cards(evaluation)
         + (f'<div class="charts">{charts}</div>' if charts else "")
         + (f'<ul class="notes">{notes}</ul>' if notes else "")
         + _table(evaluation.rows)
         + f'<p class="origin">{origin}</p>'
     )
+
+
+def _cards(evaluation: Evaluation) -> str:
+    """The figures to show large; without any named, the first metrics."""
+    named = list(evaluation.metrics.items())[:MOST_CARDS]
+    cards = evaluation.cards or [Card(number(value), name.replace("_", " ")) for name, value in named]
+    shown = "".join(
+        f'<div class="{_goodness(card)}"><b>{escape(card.value)}</b><span>{escape(card.label)}</span></div>'
+        for card in cards
+    )
+    return f'<div class="figures">{shown}</div>' if shown else ""
 
 
 def _goodness(card: Card) -> str:
@@ -157,9 +158,15 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> str:
     if not rows:
         return ""
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
+    opens = ["<th" if _is_number(rows, column) else '<th class="words"' for column in columns]
+    head = "".join(f"{begin}>{escape(column)}</th>" for begin, column in zip(opens, columns, strict=True))
+    cells = [begin.replace("<th", "<td") for begin in opens]
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(_cell(row.get(column)))}</td>" for column in columns) + "</tr>"
+        "<tr>"
+        + "".join(
+            f"{begin}>{escape(_cell(row.get(of)))}</td>" for begin, of in zip(cells, columns, strict=True)
+        )
+        + "</tr>"
         for row in rows
     )
     table = f'<div class="scroll"><table class="data"><tr>{head}</tr>{body}</table></div>'
@@ -168,10 +175,18 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"<details><summary>the table: {len(rows):,} rows</summary>{table}</details>"
 
 
+def _is_number(rows: Sequence[Mapping[str, Any]], column: str) -> bool:
+    """Whether a column aligns at the right: no cell of it begins with a letter."""
+    return not any(str(row.get(column) or "")[:1].isalpha() for row in rows)
+
+
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    return number(value) if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return number(value)
+    is_count = isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10_000
+    return f"{value:,}" if is_count else str(value)
 
 
 def _write(file: Path, title: str, body: str) -> None:

@@ -127,6 +127,8 @@ def number(value: float | None, unit: str = "", step: float | None = None) -> st
         digits += round(step * by * 10**digits, 6) % 1 > 0  # 2.5 needs a digit more than 2
         large = digits > 7 or abs(scaled) >= 1e7
         text = f"{scaled:.2g}" if large else f"{scaled:,.{digits}f}"
+    elif scaled == int(scaled) and abs(scaled) < 1e7 and not unit:
+        text = f"{scaled:,.0f}"
     elif abs(scaled) >= 1e7 or 0 < abs(scaled) < 1e-4:
         text = f"{scaled:.3g}"
     else:

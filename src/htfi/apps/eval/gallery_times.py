@@ -88,7 +88,7 @@ def lines_plot(chart: Lines) -> str:
     y = Scale(low, high, up=True)
     unit = chart.unit or ("%" if chart.stacked else "")
     plot = Plot(x, y, x_ticks, ticks(low, high, unit), y_label=_told_unit(unit))
-    if is_date:
+    if is_date and not chart.stacked:
         _shade(plot, chart)
     plot.readout = {"x": [round(x(one)) for one in at], "told": times, "curves": []}
     base = [0.0] * len(at)
@@ -103,12 +103,10 @@ def lines_plot(chart: Lines) -> str:
             plot.shapes.append(f'<path class="{colour}" d="{dense(x, y, full, curve.values)}"/>')
         else:
             plot.shapes.append(f'<path class="{colour}" d="{path(x, y, at, values)}"/>')
-            plot.shapes += [
-                dot(x(place), y(value), 6.0, colour, "")
-                for place, value in zip(at, values, strict=False)
-                if value is not None and len(at) <= FEW_POINTS
-            ]
+            plot.shapes += [dot(x(place), y(value), 5.5, colour, "") for place, value in _alone(at, values)]
         plot.readout["curves"].append([curve.name, [number(value, unit) for value in values]])
+    if is_date and chart.stacked:
+        _shade(plot, chart)
     if chart.level is not None and not chart.stacked:
         plot.shapes.append(f'<path class="level" d="M0 {y(chart.level):.1f}H1000"/>')
     if is_date:
@@ -122,7 +120,8 @@ def lines_plot(chart: Lines) -> str:
 
 
 def _shade(plot: Plot, chart: Lines) -> None:
-    """Spans behind the curves; a label has the room until the next span begins."""
+    """Spans behind curves, outlined over shares; a label has the room until the next span begins."""
+    over = " over" if chart.stacked else ""
     drawn: list[tuple[float, float, str]] = []
     for span in chart.spans:
         first, last = when(span.first), when(span.last)
@@ -134,7 +133,7 @@ def _shade(plot: Plot, chart: Lines) -> None:
     for place, (first, last, label) in enumerate(drawn):
         width = max(plot.x(last) - plot.x(first), 1.5)
         plot.shapes.append(
-            f'<rect class="span" x="{plot.x(first):.1f}" y="0" width="{width:.1f}" height="1000">'
+            f'<rect class="span{over}" x="{plot.x(first):.1f}" y="0" width="{width:.1f}" height="1000">'
             f"<title>{escape(label)}</title></rect>"
         )
         until = drawn[place + 1][0] if place + 1 < len(drawn) else plot.x.high
@@ -142,7 +141,7 @@ def _shade(plot: Plot, chart: Lines) -> None:
         if label and label != told and (room > _LABEL_PERCENT or room > 0.7 * len(label) + 0.6):
             told = label
             plot.labels.append(
-                f'<span class="span-label" style="left:{plot.x.percent(first):.2f}%;max-width:{room:.2f}%">'
+                f'<span class="span-label{over}" style="left:{plot.x.percent(first):.2f}%;max-width:{room:.2f}%">'
                 f"{escape(label)}</span>"
             )
 
@@ -162,6 +161,16 @@ def _time_axis(times: Sequence[str]) -> tuple[Scale, list[float], list[Tick]]:
 def _kept(num: int) -> list[int]:
     step = max(1, math.ceil(num / MOST_POINTS))
     return list(range(0, num, step))
+
+
+def _alone(at: Sequence[float], values: Sequence[float | None]) -> list[tuple[float, float]]:
+    """Points that no line would show: those without a neighbour; all where there are few."""
+    beside = [None, *values, None]
+    return [
+        (place, value)
+        for k, (place, value) in enumerate(zip(at, values, strict=False))
+        if value is not None and (len(at) <= FEW_POINTS or (beside[k] is None and beside[k + 2] is None))
+    ]
 
 
 def _columns(chart: Lines) -> Sequence[tuple[float | None, ...]]:

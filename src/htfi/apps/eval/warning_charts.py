@@ -56,7 +56,7 @@ def lead(judged: Judged) -> str:
         if model.name not in (WARNING, BASE_RATE) and model.behind95[0] > 0
     ]
     beside = (
-        f"surely ahead only of {', '.join(ahead)}" if ahead else "not surely ahead of any one measure alone"
+        f"clearly ahead only of {', '.join(ahead)}" if ahead else "not clearly ahead of any one measure alone"
     )
     return (
         f"At {told.false_alarms_a_year:.1f} false alarms a year the warning caught {told.num_caught} of "
