@@ -119,7 +119,7 @@ def toss_coins(prices: Prices, begin: int, costs_bps: float, seed: int) -> list[
     when = range(max(begin, _WARM_UP), len(log_open) - 2, 21)
     results: list[RuleResult] = []
     for coin in range(NUM_COINS):
-        weights: Array = np.stack([_unit(rng.standard_normal(log_open.shape[1])) for _ in when])
+        weights: Array = np.stack([_unit(rng.standard_normal((log_open.shape[1],))) for _ in when])
         returns = _earned(weights, np.array(when), log_open, costs_bps)
         results.append(RuleResult(f"coin {coin + 1}", {"rule": "coin"}, returns, moments(returns)))
     return results
