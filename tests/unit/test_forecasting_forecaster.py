@@ -61,8 +61,9 @@ def test_record_names_only_experts_that_spoke():
     assert [sum(shares) for shares in zip(*item.shares.values(), strict=True)] == pytest.approx([1.0] * 3)
 
 
-def test_series_that_joins_late_is_forecast_from_its_own_history():
-    f, alone = forecaster(), forecaster()
+def test_series_that_joins_late_is_forecast_from_its_own_history_but_by_the_expert_on_the_market():
+    own = ForecastConfig(experts=tuple(name for name in CONFIG.experts if name != "market_har"))
+    f, alone = forecaster(own), forecaster(own)
     for day in range(90):
         f.observe(day_of_bars(day, "AB" if day >= 40 else "A"))
         if day >= 40:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from htfi.domain.errors import InvalidInput
 
 LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+EXPERTS = ("ewma", "historical_simulation", "log_range_har", "market_har", "random_walk")
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +14,7 @@ class ForecastConfig:
 
     horizons: tuple[int, ...] = (1, 5, 22)
     levels: tuple[float, ...] = LEVELS
+    experts: tuple[str, ...] = EXPERTS
     history_bars: int = 20
     ewma_decay: float = 0.94
     residual_window_bars: int = 500
@@ -37,6 +39,11 @@ class ForecastConfig:
             "must be three or more, rising, strictly between 0 and 1",
         )
         _require({0.05, 0.5, 0.95} <= set(self.levels), "levels", "must hold 0.05, 0.5 and 0.95")
+        _require(
+            bool(self.experts) and len(set(self.experts)) == len(self.experts),
+            "experts",
+            "name one or more, each once",
+        )
         _require(self.history_bars >= 2, "history_bars", "must be ≥ 2")
         _require(0 < self.ewma_decay < 1, "ewma_decay", "must lie strictly between 0 and 1")
         _require(

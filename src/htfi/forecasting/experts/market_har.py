@@ -1,0 +1,174 @@
+"""Market HAR: one regression for all series of an interval, on each one's own volatility and on the market's."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.domain import exact
+from htfi.forecasting.columns import Columns
+from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.panel import BarBatch, Rows
+from htfi.forecasting.pooled import PooledRegression, PooledShape
+from htfi.forecasting.shapes import spread
+
+Array = NDArray[np.float64]
+
+_WEEK, _MONTH = 5, 22
+_LEVEL_GAIN = 0.005
+_VOLUME_GAIN = 0.01
+_WIDEST = 6.0  # regressors, targets and forecasts further than this from their level: a feed waking up
+_LOUDEST = 3.0  # log volume about its level
+_FEWEST = 3  # series that make a market
+_RECENT_NS = (
+    5 * 86_400_000_000_000
+)  # a series heard of within this still tells of the market: weekends, holidays
+# Typical of daily equities: level; own day, week, month of log variance, week and month of returns, volume today and
+# of the week; the market's day, week, month of log variance, day, week and month of returns.
+_PRIOR = np.array([0.0, 0.2, 0.25, 0.4, -0.05, -0.1, 0.1, -0.1, 0.1, 0.15, -0.15, -0.1, -0.1, -0.05])
+_OWN = slice(1, 6)
+_MARKET = slice(8, 14)
+
+
+class MarketHar:
+    """For each horizon h: mean variance over h bars, in logs, about the series' slow level, on its own log variance,
+    standardised returns and volume, and on the mean of all series' of its interval. One fit for them all: what one
+    history is too short to tell, many together do (Bollerslev, Hood, Huss and Pedersen 2018, "Risk Everywhere").
+
+    Distributions have the shape that standardised returns of all of them had, median included, at each one's size. A
+    forecast so depends on which other series run: they are recorded inputs like any other.
+    """
+
+    name = "market_har"
+    version = "1"
+
+    def __init__(self, config: ForecastConfig) -> None:
+        self._horizons, self._longest = np.array(config.horizons), config.horizons[-1]
+        self._root_h = np.sqrt(self._horizons)
+        self._fit = PooledRegression(config.horizons, _PRIOR)
+        self._shape = PooledShape(config)
+        num = len(_PRIOR)
+        self._columns = Columns()
+        self._columns.declare("log_var", np.zeros(_MONTH))
+        self._columns.declare("shock", np.zeros(_MONTH))
+        self._columns.declare("loud", np.zeros(_WEEK))
+        self._columns.declare("var", np.zeros(self._longest))
+        self._columns.declare("level", 0.0)
+        self._columns.declare("volume", np.nan)
+        self._columns.declare("levels", np.zeros(self._longest))
+        self._columns.declare("regressors", np.zeros((self._longest, num)))
+        self._columns.declare("newest", np.zeros(num))
+        self._columns.declare(
+            "told", np.zeros(_MARKET.stop - _MARKET.start)
+        )  # what this series says of the market
+        self._columns.declare("end_ns", -1, np.int64)
+        self._columns.declare("group", -1, np.int64)
+        self._columns.declare("is_grown", 0, np.int64)
+        self._columns.declare("scale", np.full(len(self._horizons), np.nan))
+
+    def grow(self, num_series: int) -> None:
+        self._columns.grow(num_series)
+        self._shape.grow(num_series)
+
+    def update(self, bars: BarBatch) -> None:
+        columns, rows, age = self._columns, bars.rows, bars.age
+        level = columns["level"][rows]
+        level = level + np.maximum(1.0 / (age + 1.0), _LEVEL_GAIN) * (bars.log_variance - level)
+        columns["level"][rows] = level
+        columns["end_ns"][rows] = bars.end_ns
+        columns["group"][rows] = bars.group
+        columns["is_grown"][rows] = age >= _MONTH - 1  # the young say nothing of the market
+        regressors = self._own(bars, level)
+        for group in np.unique(bars.group).tolist():
+            regressors[bars.group == group, _MARKET] = self._market(group, bars)
+        columns["newest"][rows] = regressors
+        coming = _held(self._fit.predict(bars.group, regressors))
+        scale = exact.exp(0.5 * (level[:, None] + coming)) * self._root_h
+        columns["scale"][rows] = np.where(age[:, None] >= _MONTH - 1, scale, np.nan)
+
+    def learn(self, bars: BarBatch) -> None:
+        columns, rows, age = self._columns, bars.rows, bars.age
+        past = _pushed(columns["var"], rows, bars.variance)
+        means = np.stack([past[:, -h:].mean(axis=1) for h in self._horizons], axis=1)  # [n, H]
+        at, slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
+        matured = age[:, None] - self._horizons >= _MONTH - 1
+        target = _held(exact.log(means) - columns["levels"][at, slots])
+        known = columns["group"][: columns.num_rows]
+        for group in np.unique(bars.group).tolist():
+            place = np.flatnonzero(bars.group == group)
+            num_series = max(int((known == group).sum()), 1)
+            x = columns["regressors"][at[place], slots[place]]
+            self._fit.learn(group, x, target[place], matured[place], num_series)
+        columns["levels"][bars.index, age % self._longest] = columns["level"][rows]
+        columns["regressors"][bars.index, age % self._longest] = columns["newest"][rows]
+        self._shape.learn(bars, columns["scale"][rows], known)
+
+    def _own(self, bars: BarBatch, level: Array) -> Array:
+        """Regressors [n, K] of the bars just closed, the market's still zero."""
+        columns, rows = self._columns, bars.rows
+        logs = _pushed(columns["log_var"], rows, bars.log_variance)
+        shocks = _pushed(columns["shock"], rows, bars.returns / bars.usual)
+        louds = _pushed(columns["loud"], rows, self._loudness(bars))
+        x = np.zeros((len(level), len(_PRIOR)))
+        x[:, 0] = 1.0
+        x[:, 1] = bars.log_variance - level
+        x[:, 2] = logs[:, -_WEEK:].mean(axis=1) - level
+        x[:, 3] = logs.mean(axis=1) - level
+        x[:, 4] = shocks[:, -_WEEK:].mean(axis=1)
+        x[:, 5] = shocks.mean(axis=1)
+        x[:, 6] = louds[:, -1]
+        x[:, 7] = louds.mean(axis=1)
+        x = _held(x)
+        told = [x[:, 1], x[:, 2], x[:, 3], shocks[:, -1], x[:, 4], x[:, 5]]
+        columns["told"][rows] = _held(np.stack(told, axis=1))
+        return x
+
+    def _loudness(self, bars: BarBatch) -> Array:
+        """Log volume [n] about its slow level; zero where there is none."""
+        known = (bars.volume > 0.0) & np.isfinite(bars.volume)
+        log_volume = exact.log(np.where(known, bars.volume, 1.0))
+        usual = self._columns["volume"][bars.rows]
+        usual = np.where(np.isnan(usual), log_volume, usual)
+        away = np.where(known, log_volume - usual, 0.0)
+        gain = np.maximum(1.0 / (bars.age + 1.0), _VOLUME_GAIN)
+        self._columns["volume"][bars.rows] = np.where(
+            known, usual + gain * away, self._columns["volume"][bars.rows]
+        )
+        return np.minimum(np.maximum(away, -_LOUDEST), _LOUDEST)
+
+    def _market(self, group: int, bars: BarBatch) -> Array:
+        """What the group's series say of the market, on average; zero where they are too few to be one."""
+        columns = self._columns
+        newest = int(bars.end_ns[bars.group == group].max())
+        recent = columns["end_ns"] > newest - _RECENT_NS
+        among = (columns["group"] == group) & (columns["is_grown"] > 0) & recent
+        if int(among.sum()) < _FEWEST:
+            return np.zeros(_MARKET.stop - _MARKET.start)
+        return columns["told"][among].mean(axis=0)
+
+    def quantiles(self, rows: Rows) -> Array:
+        size, shape = self._shape.of(rows, self._columns["group"][rows])
+        return spread(self._columns["scale"][rows] * size, shape)
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "bars": self._columns.state(),
+            "fit": self._fit.columns.state(),
+            "shape": self._shape.state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._columns.restore(state["bars"])
+        self._fit.columns.restore(state["fit"])
+        self._shape.restore(state["shape"])
+
+
+def _held(values: Array) -> Array:
+    return np.minimum(np.maximum(values, -_WIDEST), _WIDEST)
+
+
+def _pushed(column: NDArray[Any], rows: Rows, newest: Array) -> Array:
+    """Shift a window [N, W] of these rows by one and write the newest [n] last; the window after it."""
+    window = np.concatenate([column[rows][:, 1:], newest[:, None]], axis=1)
+    column[rows] = window
+    return window
