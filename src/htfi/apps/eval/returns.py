@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +99,8 @@ def evaluate(
         prices = load_prices(name, data)
         if num_symbols is not None:
             prices = some(prices, num_symbols)
-        judged.append(judge(prices, options, Progress(prices.name)))
+        with_mini = not fast and name == (MAIN if MAIN in sets else sets[0])
+        judged.append(judge(prices, replace(options, with_mini=with_mini), Progress(prices.name)))
         if not fast and name in (MAIN, sets[-1]) and not leaks:
             report = check_leaks(prices, options.config, options.seed)
             leaks = report.rows(prices.name)

@@ -9,6 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.apps.eval.crises import CRISES, within
+from htfi.apps.eval.mini_returns import (
+    NUM_DRAWN_POINTS,
+    NUM_POINTS,
+    MiniPeer,
+    choose_points,
+    mini_figures,
+)
 from htfi.apps.eval.peers import classical
 from htfi.apps.eval.peers_garch import GarchPeer, fit_yearly
 from htfi.apps.eval.peers_statsforecast import statsforecast_peers
@@ -19,6 +26,7 @@ from htfi.domain.errors import InvalidInput, MissingExtra
 from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.evaluation.differences import benjamini_hochberg, holm
+from htfi.wiring.trajectories import open_trajectories
 
 OUT_OF_SAMPLE = {"us_equities": "2012-01-01"}
 HISTVOL, EWMA, HAR_FHS = "random_walk", "ewma_gaussian", "log_range_har"
@@ -40,6 +48,7 @@ class Options:
     config: ForecastConfig
     first: str | None = None
     with_fitted: bool = True
+    with_mini: bool = False
     fresh: bool = False
     seed: int = 0
 
@@ -70,6 +79,12 @@ def judge(prices: Prices, options: Options, tell: Tell | None = None) -> Judged:
     peers: list[Peer] = list(classical(len(prices.symbols), config, begin))
     garch, notes = garch_peers(prices, measured, begin, options, tell) if options.with_fitted else ([], [])
     rare, said = _rare_peers(prices, measured, begin, options) if options.with_fitted else ([], [])
+    if options.with_mini:
+        chosen = choose_points(measured, begin, config, options.seed)
+        rare.append(MiniPeer(open_trajectories(), chosen, config))
+        said.append(
+            f"{prices.name}: {NUM_POINTS:,} forecasts of htfi-mini at most a horizon, {NUM_DRAWN_POINTS:,} of paths"
+        )
     walk = Walk(prices, config, [*peers, *garch, *rare])
     core = [name for name in walk.names if name not in [peer.name for peer in rare]]
     shown = next((prices.symbols.index(name) for name in _SHOWN if name in prices.symbols), _fullest(prices))
@@ -80,6 +95,7 @@ def judge(prices: Prices, options: Options, tell: Tell | None = None) -> Judged:
             f"{prices.name}: no forecast that all of {everyone} made has an outcome: the history is short"
         )
     judged = Judged(scores, [], [*prices.notes, *notes, *said])
+    judged.notes += mini_figures(scores, [name for name in GARCH if name in scores.names])[1]
     for j in range(len(scores.horizons)):
         _compare(judged, j)
     for j in range(len(scores.horizons)):
@@ -130,6 +146,7 @@ def metrics_of(judged: Judged) -> dict[str, float]:
     garch = [name for name in GARCH if name in scores.names]
     if garch:  # the best of its forms at each horizon
         found["crps_vs_garch_t"] = max(max(scores.ratio(name, j) for name in garch) for j in places)
+    found |= mini_figures(scores, garch)[0]
     return {key: value for key, value in found.items() if math.isfinite(value)}
 
 
