@@ -190,6 +190,18 @@ def test_a_hypothetical_headline_leaves_no_trace_in_the_rooms(market):
     assert one.draws.keys() == other.draws.keys()
 
 
+def test_after_a_shock_the_run_itself_says_what_would_follow(market):
+    told = figures(market / "run", "--shock", "SPX -9%", "--shock", "SPX +0.1%", "--after")
+    today = {row["series"]: row["quantiles"][5] - row["quantiles"][1] for row in told["positions"]}
+    wild, still = ({row["series"]: row for row in scenario["after"]} for scenario in told["scenarios"])
+    low, high = wild["SPX/1d"]["band90"]
+    assert high - low > 1.5 * today["SPX/1d"]
+    assert wild["SPX/1d"]["regime"] in ("stressed", "shock")
+    low, high = still["SPX/1d"]["band90"]
+    assert high - low < 1.1 * today["SPX/1d"]
+    assert "leave out --horizon" in refusal(market / "run", "--shock", "SPX -9%", "--after", "--horizon", "5")
+
+
 def test_positions_in_money_are_told_in_money(market, tmp_path):
     book = tmp_path / "book.csv"
     book.write_text("symbol;quantity\nSPX;100\nAAA;-1000\n")

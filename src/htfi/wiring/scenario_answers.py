@@ -14,6 +14,7 @@ from htfi.domain.events import News
 from htfi.forecasting.scenarios.asked import Asked, Kind
 from htfi.forecasting.scenarios.effects import Effect, Likelihood, Way, change_margins, spread
 from htfi.forecasting.scenarios.measures import (
+    LEVELS,
     BookFigures,
     Change,
     book_figures,
@@ -26,6 +27,7 @@ from htfi.forecasting.scenarios.shocks import parse_shocks, require_series
 from htfi.forecasting.scenarios.today import NUM_DRAWS, Today, make_today
 from htfi.narrative.text import quote
 from htfi.wiring.scenario import Ground
+from htfi.wiring.scenario_after import After, forecast_after
 from htfi.wiring.scenario_moves import shocked, stressed, surprised
 from htfi.wiring.scenario_reading import Now, ask_reader, hypothetical, tilting
 
@@ -54,6 +56,7 @@ class Answer:
     moves: tuple[str, ...] = ()
     views: dict[str, View] | None = None
     weight: float = 0.0
+    after: After | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -89,9 +92,20 @@ def todays(ground: Ground, now: Now, horizon: int | None, seed: int, num_draws: 
 
 
 def answer_all(
-    ground: Ground, now: Now, today: Today, asked: Sequence[Asked], positions: Positions, *, spreads: bool
+    ground: Ground,
+    now: Now,
+    today: Today,
+    asked: Sequence[Asked],
+    positions: Positions,
+    *,
+    spreads: bool,
+    follows: bool = False,
 ) -> Answers:
-    """Every scenario in turn; headlines are put to the reader together. Raises: InvalidInput, DependencyUnavailable."""
+    """Every scenario in turn; headlines are put to the reader together.
+
+    `spreads` carries a reader's views on to series that it was not asked about; `follows` also forecasts from there.
+    Raises: InvalidInput, DependencyUnavailable.
+    """
     before = simple_quantiles(today.returns)
     frame = Answers(today, positions, before, book_figures(positions.book, today.returns), (), ground.notes)
     headlines = [one for one in asked if one.kind is Kind.HEADLINE]
@@ -116,7 +130,12 @@ def answer_all(
         min(MAX_THREADS, os.cpu_count() or 1)
     ) as pool:  # numpy lets go of the interpreter
         rest = iter(list(pool.map(answer, others)))
-    return replace(frame, answers=tuple(next(read if one.kind is Kind.HEADLINE else rest) for one in asked))
+    told = [next(read if one.kind is Kind.HEADLINE else rest) for one in asked]
+    if follows:
+        moves = [np.log1p((one.full or one.change).after[:, LEVELS.index(0.5)]) for one in told]
+        afters = forecast_after(ground, today, moves)
+        told = [replace(one, after=after) for one, after in zip(told, afters, strict=True)]
+    return replace(frame, answers=tuple(told))
 
 
 def _answer(

@@ -50,6 +50,7 @@ _WIDTH = 132  # columns of what goes to a file
     "--positions", type=click.Path(path_type=Path), help="CSV: symbol and notional, quantity or weight."
 )
 @click.option("--skip-unknown", is_flag=True, help="Leave out positions that no series stands for.")
+@click.option("--after", is_flag=True, help="Also forecast from there: the bar after the scenario's.")
 @click.option("--spread", is_flag=True, help="Carry what a reader says of some series on to the others.")
 @click.option(
     "--horizon", type=click.IntRange(min=1), help="Bars ahead: one of the run's.  [default: its first]"
@@ -77,6 +78,7 @@ def command(
     positions: Path | None,
     skip_unknown: bool,
     spread: bool,
+    after: bool,
     horizon: int | None,
     interval: str | None,
     mapping: Path | None,
@@ -130,7 +132,9 @@ def command(
         )
     )
     now = forecast_now(ground)
-    answers = answer_all(ground, now, todays(ground, now, horizon, seed, draws), asked, book, spreads=spread)
+    answers = answer_all(
+        ground, now, todays(ground, now, horizon, seed, draws), asked, book, spreads=spread, follows=after
+    )
     told = figures(ground, answers, seed) if json_file or html_file else {}
     if json_file is not None:
         text = json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False)

@@ -63,6 +63,13 @@ def _scenario(ground: Ground, answers: Answers, answer: Answer) -> dict[str, Any
         **_change(answers, answer, answer.change),
         "notes": list(answer.notes),
     }
+    if answer.after is not None:
+        found["after"] = [
+            {"series": series, "regime": regime.value, "band90": band}
+            for series, regime, band in zip(
+                answers.today.series, answer.after.regimes, answer.after.bands.tolist(), strict=True
+            )
+        ]
     if answer.full is not None:
         found["weight"] = answer.weight
         found["at_full_weight"] = _change(answers, answer, answer.full)

@@ -156,19 +156,31 @@ def _positions(answers: Answers, answer: Answer, order: Sequence[int]) -> str:
             f'<b class="{_side(gain)}">{write(gain)}</b>',
             money(told.book_after.shares_of_es[k], answers),
             escape(answer.ways[k].value),
+            *_next(answer, k),
         )
         rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     after = told.book_after
     net, gain = money(answers.positions.net, answers), after.mean - told.book_before.mean
     cells = ("book", net, "", "", "", "", write(gain), money(after.es975, answers), "")
+    cells = (*cells, *[""] * len(_next(answer, 0)))
     total = f'<tr class="total">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
     hidden = len(order) - len(shown)
     more = f'<p class="note">{hidden} more positions are in the JSON.</p>' if hidden > 0 else ""
     return (
         '<h3 style="margin-top:18px">Positions</h3><div class="scroll"><table><tr><th>series</th><th>holding</th>'
         "<th>today 5% … 95%</th><th>then 5% … 95%</th><th>median</th><th>today above, then below</th>"
-        f"<th>profit</th><th>share of ES</th><th>reached</th></tr>{''.join(rows)}{total}</table></div>{more}"
+        "<th>profit</th><th>share of ES</th><th>reached</th>"
+        f"{'<th>the bar after, 5% … 95%</th><th>regime</th>' if answer.after else ''}</tr>"
+        f"{''.join(rows)}{total}</table></div>{more}"
     )
+
+
+def _next(answer: Answer, place: int) -> tuple[str, ...]:
+    """What the run would say after it, where that was asked."""
+    if answer.after is None:
+        return ()
+    low, high = answer.after.bands[place]
+    return f"{simple(low)} … {simple(high)}", answer.after.regimes[place].value
 
 
 def _told(answer: Answer) -> Change:

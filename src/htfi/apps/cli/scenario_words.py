@@ -9,11 +9,12 @@ from math import floor, log10
 
 from htfi.domain.time import format_ns
 from htfi.forecasting.scenarios.effects import Way
-from htfi.forecasting.scenarios.measures import LEVELS, Change
+from htfi.forecasting.scenarios.measures import LEVELS, Change, prominent
 from htfi.narrative.rationale import tell_view
 from htfi.narrative.text import quote
 from htfi.narrative.words import bar_words, figure
 from htfi.wiring.scenario import Ground
+from htfi.wiring.scenario_after import After
 from htfi.wiring.scenario_answers import Answer, Answers
 
 SENTENCES = {
@@ -24,13 +25,13 @@ SENTENCES = {
     ),
     "moves": "Known to move: {moves}.",
     "more_moves": "Known to move: {moves}, and {num_more} more.",
-    "carried": "{carried} series follow by how they have moved with these.",
+    "carried": "Carried on to {carried} series by how they have moved with these.",
     "response": "From {moves}.",
     "reader": "{reader} reads {headline}.",
     "view_moving": "On {series}: {direction} by {size}, volatility {volatility}, confidence {confidence}: {words}.",
     "view_flat": "On {series}: no direction, volatility {volatility}, confidence {confidence}: {words}.",
     "silent": "On {num_silent} of {num_read} series the reader says nothing.",
-    "spread": "{carried} series that it was not asked about follow by correlation.",
+    "spread": "Carried on to {carried} series that it was not asked about, by how they have moved with these.",
     "unread": "No model has read it: {why}.",
     "chance": "Today's forecast gives a move at least so far a chance of {chance}.",
     "chance_first": "Today's forecast gives {first} a move at least so far with a chance of {chance}.",
@@ -39,9 +40,14 @@ SENTENCES = {
         "The book's mean goes from {mean_before} to {mean_after}; VaR {var_level} from {var_before} to {var_after}, "
         "ES {es_level} from {es_before} to {es_after}."
     ),
-    "certain": "All positions are told how to move: the book ends at {mean_after}, {times} of its VaR {var_level}.",
+    "certain": "All positions are told how to move: the book ends at {mean_after}, {times} today's VaR {var_level}.",
+    "certain_gain": "All positions are told how to move: the book ends at {mean_after}.",
     "earned": "At the weight the reader has earned ({weight}), the book's mean goes to {mean_earned}.",
     "most": "Most comes from {most}.",
+    "after": (
+        "After such a bar {series} would be {state}, and the next {bars} would be forecast between {low} and {high} "
+        "with {coverage} probability, now {low_now} and {high_now}."
+    ),
 }
 _UNITS = ((1e9, 1e9, "bn"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))  # from, in, written
 MAX_MOVES = 6
@@ -60,6 +66,8 @@ class Told:
 def rationale(ground: Ground, answers: Answers, answer: Answer | None) -> Told:
     """Why a scenario's figures are what they are; without one, what today's are."""
     parts = _today(ground, answers) if answer is None else _scenario(answers, answer)
+    if answer is not None and answer.after is not None:
+        parts.append(("after", _after(ground, answers, answer, answer.after)))
     text = " ".join(SENTENCES[name].format_map(slots) for name, slots in parts)
     return Told(text, "+".join(name for name, _ in parts), tuple(slots for _, slots in parts))
 
@@ -108,6 +116,23 @@ def _scenario(answers: Answers, answer: Answer) -> list[tuple[str, dict[str, str
     return parts + _book(answers, answer, answer.full or answer.change)
 
 
+def _after(ground: Ground, answers: Answers, answer: Answer, after: After) -> dict[str, str]:
+    """Of the series that the scenario is most about."""
+    change = answer.full or answer.change
+    first = next(iter(prominent(change, answer.ways, answers.positions.book.notionals != 0.0)), 0)
+    now = answers.before[first]
+    return {
+        "series": answers.today.series[first],
+        "state": after.regimes[first].value,
+        "bars": bar_words(ground.interval),
+        "low": simple(after.bands[first, 0]),
+        "high": simple(after.bands[first, 1]),
+        "coverage": "90%",
+        "low_now": simple(now[LEVELS.index(0.05)]),
+        "high_now": simple(now[LEVELS.index(0.95)]),
+    }
+
+
 def _read(answer: Answer) -> list[tuple[str, dict[str, str]]]:
     views = answer.views or {}
     heard = {series: view for series, view in views.items() if view.confidence > 0.0}
@@ -129,6 +154,7 @@ def _read(answer: Answer) -> list[tuple[str, dict[str, str]]]:
 
 def _book(answers: Answers, answer: Answer, change: Change) -> list[tuple[str, dict[str, str]]]:
     before, after = change.book_before, change.book_after
+    lost = after.mean < 0.0 < before.var99
     slots = {
         "mean_before": money(before.mean, answers, signed=True),
         "mean_after": money(after.mean, answers, signed=True),
@@ -136,11 +162,13 @@ def _book(answers: Answers, answer: Answer, change: Change) -> list[tuple[str, d
         "var_after": money(after.var99, answers),
         "es_before": money(before.es975, answers),
         "es_after": money(after.es975, answers),
-        "times": f"{-after.mean / before.var99:.1f} times" if before.var99 > 0.0 else "unlike any",
+        "times": f"{-after.mean / before.var99:.1f} times" if lost else "",
         **_RISK_LEVELS,
     }
     certain = after.deviation <= 1e-9 * max(answers.positions.gross, 1e-12)
-    parts: list[tuple[str, dict[str, str]]] = [("certain" if certain else "book", slots)]
+    parts: list[tuple[str, dict[str, str]]] = [
+        ("book" if not certain else "certain" if lost else "certain_gain", slots)
+    ]
     if change.before is not change.after:
         rises = after.mean > before.mean
         slots = {"way": "as high" if rises else "as low", "chance": book_chance(change)}

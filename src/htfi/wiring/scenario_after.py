@@ -1,0 +1,74 @@
+"""What the run would say next if a scenario had come true: its own models, shown a bar that never was."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.domain.decision import Regime
+from htfi.domain.errors import InvalidInput
+from htfi.domain.events import Bar
+from htfi.forecasting.scenarios.today import Today
+from htfi.wiring.engine import build_rooms
+from htfi.wiring.scenario import Ground
+from htfi.wiring.scenario_past import bar_ns
+
+Array = NDArray[np.float64]
+
+MAX_AFTER = 100  # scenarios: each takes a copy of all models
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """The forecast of the bar after a scenario's, from its own prices: simple returns at 5% and 95% [n, 2], regimes."""
+
+    bands: Array
+    regimes: tuple[Regime, ...]
+
+
+def forecast_after(ground: Ground, today: Today, moves: Sequence[Array]) -> list[After]:
+    """For each scenario, its series having moved by `moves` [n] (log return) in the next bar.
+
+    The bar opens at the newest close and goes straight to its own. The models learn from it as from any other.
+    Raises: InvalidInput for a horizon of several bars, which no one bar can stand for.
+    """
+    if today.horizon != 1:
+        raise InvalidInput(f"--after shows what one bar would change: leave out --horizon {today.horizon}")
+    if len(moves) > MAX_AFTER:
+        raise InvalidInput(f"--after follows {MAX_AFTER} scenarios at most, not {len(moves)}")
+    forecaster, market = ground.rooms.forecaster.state(), ground.rooms.market.state()
+    found: list[After] = []
+    for move in moves:
+        rooms = build_rooms(ground.settings)
+        rooms.forecaster.restore(forecaster)
+        rooms.market.restore(market)
+        bars = [_bar(ground, place, float(move[place])) for place in range(len(ground.series))]
+        for bar in bars:
+            rooms.market.close_bar(bar)
+        regimes = tuple(rooms.market.regime(bar.symbol, bar.interval) for bar in bars)
+        rooms.forecaster.observe(bars, regimes)
+        batch = rooms.forecaster.forecast(ground.series)
+        ends = [batch.levels.index(0.05), batch.levels.index(0.95)]
+        found.append(After(np.expm1(batch.quantiles[:, batch.horizons.index(1)][:, ends]), regimes))
+    return found
+
+
+def _bar(ground: Ground, place: int, move: float) -> Bar:
+    start, length_ns = float(ground.prices[place]), bar_ns(ground.interval)
+    end = start * float(np.exp(move))
+    end_ns = ground.as_of_ns + length_ns
+    return Bar(
+        available_at_ns=end_ns,
+        event_time_ns=end_ns,
+        source="hypothetical",
+        row=1,
+        symbol=ground.symbols[place],
+        interval=ground.interval,
+        start_ns=ground.as_of_ns,
+        end_ns=end_ns,
+        open=start,
+        high=max(start, end),
+        low=min(start, end),
+        close=end,
+    )
