@@ -19,8 +19,8 @@ _NUM_BINS = 10
 _POINTS = 120  # of a curve of weights
 _FIGURES = (
     ("sim_event_crps_gain", "lower CRPS after news, simulated"),
-    ("sim_shuffled_gain", "with shuffled news"),
-    ("sim_mislabelled_gain", "with others' words under true tags"),
+    ("sim_shuffled_gain", "with others' words"),
+    ("sim_bell_gain", "of a bell that reads nothing"),
     ("sim_ceiling_gain", "one who understands all"),
     ("stocknet_crps_gain", "on StockNet's tweets"),
     ("reuters_crps_gain", "on Reuters' headlines"),
@@ -35,7 +35,7 @@ def lead(metrics: Mapping[str, float]) -> str:
     """The finding in one sentence."""
     told = (
         f"On simulated markets reading the news lowers the CRPS of the forecasts after them by "
-        f"{metrics['sim_event_crps_gain']:.1%}; wrong news change it by {metrics['sim_shuffled_gain']:+.1%}"
+        f"{metrics['sim_event_crps_gain']:.1%}; others' words change it by {metrics['sim_shuffled_gain']:+.1%}"
     )
     if "stocknet_crps_gain" in metrics:
         told += f", and StockNet's tweets by {metrics['stocknet_crps_gain']:+.1%}"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.apps.eval.narrative_market import CEILING, CENTRAL, ELSEWHERE, MISLABELLED, NEWS, Market
+from htfi.apps.eval.narrative_market import BELL, CEILING, CENTRAL, ELSEWHERE, MISLABELLED, NEWS, Market
 from htfi.apps.eval.narrative_moments import Moments
 from htfi.apps.eval.narrative_scores import Calls, calls, chance, gain
 from htfi.apps.eval.narrative_stocknet import RealText
@@ -78,13 +78,14 @@ def market_metrics(market: Market, seed: int) -> dict[str, float]:
     found: dict[str, float] = {}
     for metric, name in (
         ("sim_event_crps_gain", NEWS),
-        ("sim_shuffled_gain", ELSEWHERE),
-        ("sim_mislabelled_gain", MISLABELLED),
+        ("sim_shuffled_gain", MISLABELLED),
+        ("sim_elsewhere_gain", ELSEWHERE),
+        ("sim_bell_gain", BELL),
         ("sim_ceiling_gain", CEILING),
     ):
         one = gain(market.told[name], market.told[PLAIN], market.moments, market.events, CENTRAL, seed)
         found[metric] = one.value
-        if name in (NEWS, ELSEWHERE):
+        if name in (NEWS, MISLABELLED):
             found |= {f"{metric}_low": one.low, f"{metric}_high": one.high}
     return found
 
