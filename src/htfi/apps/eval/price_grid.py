@@ -17,14 +17,15 @@ Instants = NDArray[np.int64]
 Fields = dict[str, Array]
 
 FIELDS = ("open", "high", "low", "close")
+VOLUME = "volume"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prices:
     """Bars of N series at T instants.
 
-    Shapes: ends_ns and available_ns [T], rising; open, high, low, close [T, N], NaN where a bar or a field of it is
-    absent. A bar is known from available_ns on.
+    Shapes: ends_ns and available_ns [T], rising; open, high, low, close, volume [T, N], NaN where a bar or a field of
+    it is absent. A bar is known from available_ns on.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Prices:
     low: Array
     close: Array
     notes: tuple[str, ...] = ()
+    volume: Array | None = None
 
     def bars(self, t: int) -> list[Bar]:
         """The bars that close at instant t. An absent field takes the close; high and low span the rest."""
@@ -48,12 +50,27 @@ class Prices:
         closes = close[there]
         highs = np.maximum(highs, np.maximum(opens, closes))
         lows = np.minimum(lows, np.minimum(opens, closes))
-        columns: list[list[float]] = [opens.tolist(), highs.tolist(), lows.tolist(), closes.tolist()]
+        volumes = np.nan_to_num(self.volume[t][there]) if self.volume is not None else np.zeros(len(there))
+        columns: list[list[float]] = [each.tolist() for each in (opens, highs, lows, closes, volumes)]
         names = [self.symbols[place] for place in there.tolist()]
         name, row, interval = self.name, t + 1, self.interval
         return [
-            Bar(available_ns, end_ns, name, row, symbol, interval, start_ns, end_ns, first, high, low, last)
-            for symbol, first, high, low, last in zip(names, *columns, strict=True)
+            Bar(
+                available_ns,
+                end_ns,
+                name,
+                row,
+                symbol,
+                interval,
+                start_ns,
+                end_ns,
+                first,
+                high,
+                low,
+                last,
+                volume,
+            )
+            for symbol, first, high, low, last, volume in zip(names, *columns, strict=True)
         ]
 
     def cut(
@@ -73,7 +90,8 @@ class Prices:
                 f"{self.name} has no {', '.join(missing)}: it has {', '.join(self.symbols[:8])} …"
             )
         places = np.array([self.symbols.index(name) for name in names], np.intp)
-        fields = {key: getattr(self, key)[begin:end][:, places] for key in FIELDS}
+        there = FIELDS if self.volume is None else (*FIELDS, VOLUME)
+        fields = {key: getattr(self, key)[begin:end][:, places] for key in there}
         return replace(
             self,
             symbols=names,

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.apps.eval.price_grid import FIELDS, Fields, Instants, Prices, on_grid
+from htfi.apps.eval.price_grid import FIELDS, VOLUME, Fields, Instants, Prices, on_grid
 from htfi.domain.errors import DependencyUnavailable, MissingExtra
 from htfi.domain.time import NS_PER_MS, parse_duration, to_ns
 
@@ -98,8 +98,8 @@ def _etf(data: Path) -> Prices:
         pauses = np.flatnonzero(np.diff(days[mine]).astype(int) > _LONGEST_PAUSE_DAYS)
         mine = mine[pauses[-1] + 1 :] if len(pauses) else mine
         place = np.minimum(np.searchsorted(events[own], days[mine]), int(own.sum()) - 1)
-        for column in fields.values():
-            column[mine] *= product[own][place]
+        for key in FIELDS:
+            fields[key][mine] *= product[own][place]
         usable[mine] = True
     note = (
         "etf: splits and dividends by the vendor's factors; tickers that other companies had before start at their "
@@ -129,7 +129,7 @@ def _rows(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _fields(rows: dict[str, NDArray[Any]]) -> Fields:
-    return {key: rows[key].astype(np.float64) for key in FIELDS}
+    return {key: rows[key].astype(np.float64) for key in (*FIELDS, VOLUME) if key in rows}
 
 
 def _sessions(dates: NDArray[Any]) -> tuple[Instants, Instants]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from htfi import sample
-from htfi.apps.eval.price_grid import FIELDS, Prices, on_grid
+from htfi.apps.eval.price_grid import FIELDS, VOLUME, Prices, on_grid
 from htfi.apps.eval.price_sets import SETS
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, Rejection
@@ -90,7 +90,7 @@ def _fed(name: str, specs: "Sequence[SourceSpec]") -> Prices:
         notes.append(f"{name}: {len(bars) - len(taken):,} bars of other lengths than {interval} are left out")
     if tray.num:
         notes.append(f"{name}: {tray.num:,} rows were set aside as unusable")
-    fields = {key: np.array([getattr(bar, key) for bar in taken], np.float64) for key in FIELDS}
+    fields = {key: np.array([getattr(bar, key) for bar in taken], np.float64) for key in (*FIELDS, VOLUME)}
     ends_ns = np.array([bar.end_ns for bar in taken], np.int64)
     available_ns = np.array([bar.available_at_ns for bar in taken], np.int64)
     symbols = np.array([bar.symbol for bar in taken])

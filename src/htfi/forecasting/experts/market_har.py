@@ -10,6 +10,7 @@ from htfi.forecasting.columns import Columns
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
 from htfi.forecasting.pooled import PooledRegression, PooledShape
+from htfi.forecasting.recurring import NUM_FEATURES, Recurrence
 from htfi.forecasting.shapes import spread
 
 Array = NDArray[np.float64]
@@ -24,10 +25,13 @@ _RECENT_NS = (
     5 * 86_400_000_000_000
 )  # a series heard of within this still tells of the market: weekends, holidays
 # Typical of daily equities: level; own day, week, month of log variance, week and month of returns, volume today and
-# of the week; the market's day, week, month of log variance, day, week and month of returns.
-_PRIOR = np.array([0.0, 0.2, 0.25, 0.4, -0.05, -0.1, 0.1, -0.1, 0.1, 0.15, -0.15, -0.1, -0.1, -0.05])
-_OWN = slice(1, 6)
-_MARKET = slice(8, 14)
+# of the week; the market's day, week, month of log variance, day, week and month of returns; what stood out.
+_OWN_PRIOR = [0.0, 0.2, 0.25, 0.4, -0.05, -0.1, 0.1, -0.1]
+_MARKET_PRIOR = [0.1, 0.15, -0.15, -0.1, -0.1, -0.05]
+_PRIOR = np.array([*_OWN_PRIOR, *_MARKET_PRIOR, *[0.0] * NUM_FEATURES])
+_MARKET = slice(len(_OWN_PRIOR), len(_OWN_PRIOR) + len(_MARKET_PRIOR))
+_NUM_TOLD = len(_MARKET_PRIOR) + 1  # and its volume
+_RECURRING = slice(_MARKET.stop, _MARKET.stop + NUM_FEATURES)
 
 
 class MarketHar:
@@ -47,6 +51,7 @@ class MarketHar:
         self._root_h = np.sqrt(self._horizons)
         self._fit = PooledRegression(config.horizons, _PRIOR)
         self._shape = PooledShape(config)
+        self._recurrence = Recurrence()
         num = len(_PRIOR)
         self._columns = Columns()
         self._columns.declare("log_var", np.zeros(_MONTH))
@@ -58,9 +63,7 @@ class MarketHar:
         self._columns.declare("levels", np.zeros(self._longest))
         self._columns.declare("regressors", np.zeros((self._longest, num)))
         self._columns.declare("newest", np.zeros(num))
-        self._columns.declare(
-            "told", np.zeros(_MARKET.stop - _MARKET.start)
-        )  # what this series says of the market
+        self._columns.declare("told", np.zeros(_NUM_TOLD))  # what this series says of the market
         self._columns.declare("end_ns", -1, np.int64)
         self._columns.declare("group", -1, np.int64)
         self._columns.declare("is_grown", 0, np.int64)
@@ -69,6 +72,7 @@ class MarketHar:
     def grow(self, num_series: int) -> None:
         self._columns.grow(num_series)
         self._shape.grow(num_series)
+        self._recurrence.columns.grow(num_series)
 
     def update(self, bars: BarBatch) -> None:
         columns, rows, age = self._columns, bars.rows, bars.age
@@ -79,8 +83,12 @@ class MarketHar:
         columns["group"][rows] = bars.group
         columns["is_grown"][rows] = age >= _MONTH - 1  # the young say nothing of the market
         regressors = self._own(bars, level)
+        market = np.zeros((len(age), _NUM_TOLD))
         for group in np.unique(bars.group).tolist():
-            regressors[bars.group == group, _MARKET] = self._market(group, bars)
+            market[bars.group == group] = self._market(group, bars)
+        regressors[:, _MARKET] = market[:, :-1]
+        above = columns["told"][rows] - market
+        regressors[:, _RECURRING] = self._recurrence.features(bars, above[:, 0], above[:, -1])
         columns["newest"][rows] = regressors
         coming = _held(self._fit.predict(bars.group, regressors))
         scale = exact.exp(0.5 * (level[:, None] + coming)) * self._root_h
@@ -119,7 +127,7 @@ class MarketHar:
         x[:, 6] = louds[:, -1]
         x[:, 7] = louds.mean(axis=1)
         x = _held(x)
-        told = [x[:, 1], x[:, 2], x[:, 3], shocks[:, -1], x[:, 4], x[:, 5]]
+        told = [x[:, 1], x[:, 2], x[:, 3], shocks[:, -1], x[:, 4], x[:, 5], x[:, 6]]
         columns["told"][rows] = _held(np.stack(told, axis=1))
         return x
 
@@ -143,7 +151,7 @@ class MarketHar:
         recent = columns["end_ns"] > newest - _RECENT_NS
         among = (columns["group"] == group) & (columns["is_grown"] > 0) & recent
         if int(among.sum()) < _FEWEST:
-            return np.zeros(_MARKET.stop - _MARKET.start)
+            return np.zeros(_NUM_TOLD)
         return columns["told"][among].mean(axis=0)
 
     def quantiles(self, rows: Rows) -> Array:
@@ -155,12 +163,14 @@ class MarketHar:
             "bars": self._columns.state(),
             "fit": self._fit.columns.state(),
             "shape": self._shape.state(),
+            "recurrence": self._recurrence.columns.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         self._columns.restore(state["bars"])
         self._fit.columns.restore(state["fit"])
         self._shape.restore(state["shape"])
+        self._recurrence.columns.restore(state["recurrence"])
 
 
 def _held(values: Array) -> Array:
