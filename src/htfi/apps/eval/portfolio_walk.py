@@ -56,18 +56,20 @@ class Walked:
 
 
 def complete(prices: Prices, num: int, begin: int) -> Prices:
-    """`num` of the series that have nearly every bar and traded long before instant `begin`, evenly over the alphabet.
+    """`num` of the series that have nearly every bar and moved long before instant `begin`, evenly over the alphabet.
 
     Raises: InvalidInput where there is none.
     """
     there = np.isfinite(prices.close)
-    early = there[: max(begin - 250, 1)].any(axis=0) if begin > 0 else there.any(axis=0)
+    before = np.where(there, prices.close, 0.0)[: max(begin - 250, 2)]
+    low = np.where(before > 0.0, before, np.inf).min(axis=0)
+    early = before.max(axis=0) > low
     first = there.argmax(axis=0)
     share = np.array([there[first[n] :, n].mean() for n in range(there.shape[1])])
     usable: NDArray[np.intp] = np.flatnonzero(early & (share >= _COMPLETE))
     if not len(usable):
         raise InvalidInput(
-            f"{prices.name}: no series has {_COMPLETE:.0%} of its bars and a year before the first day"
+            f"{prices.name}: no series has {_COMPLETE:.0%} of its bars and moved a year before the first day"
         )
     chosen = usable[np.unique(np.linspace(0, len(usable) - 1, min(num, len(usable))).round().astype(int))]
     places: list[int] = chosen.tolist()

@@ -74,8 +74,11 @@ def christoffersen(missed: Misses, tail: float) -> Verdict:
 
 
 def traffic_light(missed: Misses, tail: float) -> Light:
-    """Basel's zone by the binomial probability of no more misses than there were."""
-    upto = binomial_cdf(int(missed.sum()), len(missed), tail)
+    """Basel's zone by the binomial probability of no more misses than there were; green for none of few days."""
+    hits = int(missed.sum())
+    if hits <= len(missed) * tail:
+        return Light.GREEN
+    upto = binomial_cdf(hits, len(missed), tail)
     if upto >= 0.9999:
         return Light.RED
     return Light.YELLOW if upto >= 0.95 else Light.GREEN
@@ -89,7 +92,7 @@ def acerbi_szekely_1(profit: Array, value_at_risk: Array, shortfall: Array) -> f
     missed = exceedances(profit, value_at_risk)
     if not missed.any():
         return math.nan
-    return float((profit[missed] / shortfall[missed]).mean()) + 1.0
+    return float((profit[missed] / np.where(shortfall > 0.0, shortfall, np.inf)[missed]).mean()) + 1.0
 
 
 def acerbi_szekely_2(profit: Array, value_at_risk: Array, shortfall: Array, tail: float) -> float:
@@ -100,8 +103,8 @@ def acerbi_szekely_2(profit: Array, value_at_risk: Array, shortfall: Array, tail
     if len(profit) == 0:
         return math.nan
     missed = exceedances(profit, value_at_risk)
-    ratios = np.where(missed, profit / np.where(shortfall > 0.0, shortfall, np.nan), 0.0)
-    return float(np.nansum(ratios)) / (len(profit) * tail) + 1.0
+    ratios = np.where(missed, profit / np.where(shortfall > 0.0, shortfall, np.inf), 0.0)
+    return float(ratios.sum()) / (len(profit) * tail) + 1.0
 
 
 def fissler_ziegel(profit: Array, value_at_risk: Array, shortfall: Array, tail: float) -> Array:
@@ -130,10 +133,12 @@ def simulated_verdicts(
         raise InvalidInput(f"simulated profits are of {draws.shape[1:]} days, not of {profit.shape}")
     first = acerbi_szekely_1(profit, value_at_risk, shortfall)
     second = acerbi_szekely_2(profit, value_at_risk, shortfall, tail)
-    firsts = np.array([acerbi_szekely_1(drawn, value_at_risk, shortfall) for drawn in draws])
-    seconds = np.array([acerbi_szekely_2(drawn, value_at_risk, shortfall, tail) for drawn in draws])
-    known = firsts[np.isfinite(firsts)]
-    return Verdict(first, _share_below(known, first)), Verdict(second, _share_below(seconds, second))
+    missed = -draws > value_at_risk
+    ratios = np.where(missed, draws / np.where(shortfall > 0.0, shortfall, np.inf), 0.0).sum(axis=1)
+    num_missed = missed.sum(axis=1)
+    firsts = ratios[num_missed > 0] / num_missed[num_missed > 0] + 1.0
+    seconds = ratios / max(len(profit) * tail, 1e-300) + 1.0
+    return Verdict(first, _share_below(firsts, first)), Verdict(second, _share_below(seconds, second))
 
 
 def chi_square_tail(value: float, freedom: int) -> float:
