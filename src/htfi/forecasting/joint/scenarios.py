@@ -41,7 +41,8 @@ def learn_dependence(history: NDArray[np.floating], rng: np.random.Generator) ->
     """From a history of scores [T, n] (`Forecaster.surprises`), NaN where absent.
 
     A missing score is drawn from the factor model given the others of its instant. With fewer than 20 instants, 20
-    are drawn so.
+    are drawn so. The dependence of one bar serves every horizon: on daily equities and currencies that of sums over
+    5 bars scored no better.
     """
     factors = fit_factors(history)
     known = np.asarray(history, np.float64)
