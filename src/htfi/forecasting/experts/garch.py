@@ -17,13 +17,14 @@ Array = NDArray[np.float64]
 
 _WINDOW_BARS = 500
 _FIRST_FIT_BARS = 100
+_HALT_BARS = 5  # without a move in a row: those that follow tell nothing of the price once it trades again
 _RENEWALS_A_FIT = 2  # a series is renewed at every tenth bar: refitted at every twentieth
 _MOST_PASSES = 30
 _TOLERANCE = 1e-3  # of log-likelihood: no forecast shows less
 # Typical of daily equities; likelihood alone, on two years, now and then finds a long-run variance far from any seen.
 _TYPICAL = (1.0, 0.98, 0.06, 0.5, 0.2)
 _TYPICAL_GJR = (1.0, 0.98, 0.06, 0.8, 0.2)
-_DEVIATION = (0.25, 0.01, 0.025, 0.15, 0.1)
+_DEVIATION = (0.25, 0.01, 0.015, 0.15, 0.1)
 _TAIL_NODES = 49  # 1/ν of the table of quantiles, evenly from 0 to ½
 
 
@@ -54,7 +55,8 @@ class Garch:
         self._columns.declare("beta", beta)
         self._columns.declare("mean", 0.0)
         self._columns.declare("var", 0.0)
-        self._columns.declare("num", 0, np.int64)
+        self._columns.declare("num", 0, np.int64)  # bars that count
+        self._columns.declare("still", 0, np.int64)  # bars in a row without a move
         self._columns.declare("renewals", _RENEWALS_A_FIT, np.int64)
 
     def grow(self, num_series: int) -> None:
@@ -62,19 +64,25 @@ class Garch:
 
     def update(self, bars: BarBatch) -> None:
         columns, rows = self._columns, bars.rows
+        still = np.where(bars.returns == 0.0, columns["still"][rows] + 1, 0)
+        trades = still <= _HALT_BARS
+        num = columns["num"][rows]
         square = bars.returns * bars.returns
-        mean = columns["mean"][rows]
-        mean = mean + (square - mean) / np.minimum(bars.age + 1.0, _WINDOW_BARS)
-        columns["mean"][rows], columns["num"][rows] = mean, bars.age + 1
+        mean, var = columns["mean"][rows], columns["var"][rows]
+        later = mean + (square - mean) / np.minimum(num + 1.0, _WINDOW_BARS)
+        columns["mean"][rows] = np.where(trades, later, mean)
+        columns["num"][rows], columns["still"][rows] = num + trades, still
         alpha, gamma, beta = columns["alpha"][rows], columns["gamma"][rows], columns["beta"][rows]
-        before = np.where(bars.age > 0, columns["var"][rows], mean)
         news = (alpha + gamma * (bars.returns < 0.0)) * square
-        columns["var"][rows] = self._omega(rows) + news + beta * before
+        ahead = self._omega(rows) + news + beta * np.where(num > 0, var, later)
+        columns["var"][rows] = np.where(trades, ahead, var)
 
     def learn(self, bars: BarBatch) -> None:
         columns = self._columns
-        columns["window"][bars.index, bars.age % _WINDOW_BARS] = bars.returns
-        renewed = bars.index[bars.due & (bars.age + 1 >= _FIRST_FIT_BARS)]
+        trades = columns["still"][bars.rows] <= _HALT_BARS
+        at = bars.index[trades]
+        columns["window"][at, (columns["num"][at] - 1) % _WINDOW_BARS] = bars.returns[trades]
+        renewed = bars.index[bars.due & trades & (columns["num"][bars.rows] >= _FIRST_FIT_BARS)]
         columns["renewals"][renewed] += 1
         due = renewed[columns["renewals"][renewed] >= _RENEWALS_A_FIT]
         columns["renewals"][due] = 0
