@@ -165,7 +165,8 @@ class GarchPeer:
             h,
         )
         total = usual[:, None] * h + (now - usual)[:, None] * faded  # Σ E σ²
-        ratio = np.where(np.isfinite(now), now / usual, 1.0)
+        ratio = now / usual
+        ratio = np.where(np.isfinite(ratio), ratio, 1.0)
         place = np.interp(np.log(np.maximum(ratio, _RATIOS[0])), np.log(_RATIOS), np.arange(len(_RATIOS)))
         low = np.minimum(place.astype(np.intp), len(_RATIOS) - 2)
         share = (place - low)[:, None, None]

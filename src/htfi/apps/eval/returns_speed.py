@@ -71,6 +71,7 @@ def measure_speed(
             f"arch fits GARCH(1,1)-t to {_HISTORY_BARS:,} bars and forecasts, {_NUM_FITTED} series timed a run and "
             f"scaled. Pairs from {min(ratios):,.0f}× to {max(ratios):,.0f}×"
         )
+    notes.append("speed: one symbol's update and the cost by number of series are in processor time")
     metrics["one_symbol_update_ms"] = _one_symbol_ms(config, closes[:, :1], dice)
     rows.append(
         {"data": "simulated", "forecaster": "one symbol's update", "ms": metrics["one_symbol_update_ms"]}
@@ -100,21 +101,15 @@ class _Series:
             self._take(bars)
 
     def time_each(self, num: int) -> list[float]:
-        """Seconds of each of `num` updates."""
+        """Seconds of processor time of each of `num` updates: other programs do not count."""
         spent_s: list[float] = []
         for _ in range(num):
-            bars, began_s = self._next(), time.perf_counter()
+            bars, began_s = self._next(), time.process_time()
             self._take(bars)
-            spent_s.append(time.perf_counter() - began_s)
+            spent_s.append(time.process_time() - began_s)
         return spent_s
 
     def processor_s(self, num: int) -> float:
-        """Processor time of a refresh, the mean over `num`: other programs do not count."""
-        moments = [self._next() for _ in range(num)]
-        began_s = time.process_time()
-        for bars in moments:
-            self._take(bars)
-        return (time.process_time() - began_s) / num
 
     def _take(self, bars: Sequence[Bar]) -> None:
         self._forecaster.observe(bars)
@@ -154,7 +149,7 @@ def _exponent(config: ForecastConfig, dice: np.random.Generator, rows: list[dict
     for num in _SIZES:
         series = _Series(config, _simulated(dice, _SIZE_BARS + 2 * _REFRESHES, num), dice)
         series.warm(_SIZE_BARS)
-        costs.append(series.processor_s(2 * _REFRESHES))
+        costs.append(statistics.fmean(series.time_each(2 * _REFRESHES)))
         rows.append(_row(f"refresh, {_SIZE_BARS} bars in", num, costs[-1]))
     return slope(np.log(np.array(_SIZES, np.float64)), np.log(np.array(costs)))
 

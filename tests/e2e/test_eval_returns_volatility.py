@@ -1,0 +1,145 @@
+"""`htfi eval returns` and `htfi eval volatility` on files of a person's own, good and bad."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from htfi.apps.eval.prices import load_prices
+from htfi.apps.eval.returns_judging import Options, judge
+from htfi.apps.eval.returns_leaks import CHEAT, check_leaks
+from htfi.apps.eval.walk import FUSED
+from htfi.forecasting.config import ForecastConfig
+
+Array = NDArray[np.float64]
+BARS = 420
+SEED = 20_260
+
+
+def _panel(
+    file: Path, change: Callable[[Array], None] = lambda _: None, num: int = BARS, series: int = 3
+) -> Path:
+    """A CSV of daily bars; `change` spoils the closes [T, N], NaN leaving a row out."""
+    dice = np.random.Generator(np.random.PCG64(SEED))
+    closes = 50 * np.exp(np.cumsum(0.01 * dice.standard_normal((num, series)), axis=0))
+    change(closes)
+    days = np.datetime64("2015-01-01") + np.arange(num)
+    lines = ["date,symbol,open,high,low,close"]
+    for t in range(num):
+        for n in range(series):
+            close = closes[t, n]
+            if np.isfinite(close):
+                lines.append(f"{days[t]},S{n},{close},{close * 1.01},{close * 0.99},{close}")
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def _htfi(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "htfi", "eval", *args],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+        cwd=cwd,
+    )
+
+
+def test_returns_of_an_own_file_give_a_table_a_page_and_figures(tmp_path: Path) -> None:
+    file = _panel(tmp_path / "mine.csv")
+    done = _htfi("returns", str(file), "--fast", "--json", "out.json", "--html", "out.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    told = json.loads((tmp_path / "out.json").read_text())
+    assert 0.5 < told["metrics"]["crps_vs_ewma"] < 1.1
+    names = {row["forecaster"] for row in told["rows"]}
+    assert {"fused", "random_walk", "ewma_gaussian", "constant_walk"} <= names
+    rival = next(row for row in told["rows"] if row["forecaster"] == "ewma_gaussian" and row["bars"] == 1)
+    assert rival["p, Holm"] >= rival["q, BH"] >= 0.0
+    assert "<svg" in (tmp_path / "out.html").read_text()
+
+
+def test_volatility_of_an_own_file_stands_beside_har(tmp_path: Path) -> None:
+    file = _panel(tmp_path / "mine.csv")
+    done = _htfi("volatility", str(file), "--fast", "--json", "out.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    told = json.loads((tmp_path / "out.json").read_text())
+    assert 0.1 < told["metrics"]["qlike_vs_har"] < 10.0
+    assert {"har_rolling", "har_expanding", "fused"} <= {row["forecaster"] for row in told["rows"]}
+
+
+@pytest.mark.parametrize("what", ["returns", "volatility"])
+def test_a_history_that_is_too_short_is_a_reason_in_one_line(tmp_path: Path, what: str) -> None:
+    done = _htfi(what, str(_panel(tmp_path / "short.csv", num=12)), "--fast", cwd=tmp_path)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert "short" in done.stderr.splitlines()[-1]
+
+
+def _constant(closes: Array) -> None:
+    closes[:, 0] = 20.0
+
+
+def _gap(closes: Array) -> None:
+    closes[100:200, 1] = np.nan
+
+
+def _split(closes: Array) -> None:
+    closes[300:, 2] /= 20.0
+
+
+def _wild(closes: Array) -> None:
+    closes[250, 0] *= 1000.0
+
+
+def _late(closes: Array) -> None:
+    closes[:-15, 1] = np.nan
+
+
+@pytest.mark.parametrize(
+    "change", [_constant, _gap, _split, _wild, _late], ids=lambda change: change.__name__
+)
+def test_spoilt_prices_still_give_figures(tmp_path: Path, change: Callable[[Array], None]) -> None:
+    prices = load_prices(_panel(tmp_path / "bad.csv", change))
+    judged = judge(prices, Options(ForecastConfig(), with_fitted=False))
+    row = next(row for row in judged.rows if row["forecaster"] == FUSED)
+    assert row["n"] > 0
+    assert np.isfinite(row["CRPS, bp"])
+    assert 0.5 < row["cover 90"] <= 1.0
+
+
+def test_one_symbol_is_enough(tmp_path: Path) -> None:
+    judged = judge(
+        load_prices(_panel(tmp_path / "one.csv", series=1)), Options(ForecastConfig(), with_fitted=False)
+    )
+    assert judged.rows[0]["n"] > 200
+
+
+def test_our_forecasters_do_not_leak_and_the_planted_cheat_is_caught(tmp_path: Path) -> None:
+    report = check_leaks(load_prices(_panel(tmp_path / "mine.csv")), ForecastConfig(), SEED)
+    assert report.honest == {}
+    assert report.caught
+    assert set(report.planted) == {CHEAT, FUSED}
+    assert report.num_checked >= 8  # fused, experts, peers and arch's GARCH
+
+
+@pytest.mark.slow
+def test_ten_thousand_symbols_are_walked(tmp_path: Path) -> None:
+    del tmp_path
+    from htfi.apps.eval.price_grid import Prices
+    from htfi.apps.eval.walk import Walk
+
+    num, series = 30, 10_000
+    dice = np.random.Generator(np.random.PCG64(SEED))
+    closes = 50 * np.exp(np.cumsum(0.01 * dice.standard_normal((num, series)), axis=0))
+    ends_ns = (np.arange(num) + 16_000) * 86_400 * 10**9
+    names = tuple(f"S{n:05d}" for n in range(series))
+    prices = Prices("many", names, "1d", ends_ns, ends_ns, closes, closes * 1.01, closes * 0.99, closes)
+    last = list(Walk(prices, ForecastConfig()).instants(num - 1))[0]
+    fused = last.quantiles[0, :, 0]
+    assert np.isfinite(fused).all()
+    assert (np.diff(fused, axis=1) >= 0).all()
