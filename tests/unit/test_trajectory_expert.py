@@ -1,6 +1,7 @@
 """The trajectory and foundation experts: budgets, turns, history, state. Models are small fakes but in one test."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -189,3 +190,17 @@ def test_the_shipped_draft_forecasts_as_an_expert() -> None:
     assert np.isfinite(said).all()
     assert (np.diff(said, axis=2) >= 0).all()
     assert said[0, 2, -1] > said[0, 1, -1] > said[0, 0, -1] > 0.0
+
+
+def test_a_halt_of_years_leaves_a_unit_to_forecast_by() -> None:
+    bars = batches(60, 1)
+    expert = Trajectory(CONFIG, GaussSampler(), budget=Budget(0, 0, 2))
+    fed(expert, bars)
+    before = expert.sigma(np.array([0]))[0]
+    still = replace(bars[-1], returns=np.zeros(1), variance=bars[-1].variance * 0.01)
+    for age in range(60, 4000):
+        expert.follow(replace(still, age=np.array([age])))
+    assert 0.02 < expert.sigma(np.array([0]))[0] / before < 0.5
+    for age in range(4000, 4060):
+        expert.follow(replace(bars[-1], age=np.array([age]), returns=np.array([0.01])))
+    assert expert.sigma(np.array([0]))[0] / before > 0.25

@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 CONTEXT_BARS = 32
 _MEAN_SIZE = 0.775  # E|z| of a scaled return in the model's training
 _SIZE_PRIOR_BARS, _SIZE_BARS = 60.0, 1000.0
+_LEAST_SIZE, _MOST_SIZE = 0.3, 2.5  # a price that stands still for years must not lose its unit
 _WIDEST = 10.0
 _READ, _DRAWN = "read_at", "drawn_at"
 
@@ -94,6 +95,7 @@ class Trajectory:
         # What a range tells of a squared return differs between markets, so that its unit is learnt.
         gain = 1.0 / np.minimum(columns["num"][rows] + _SIZE_PRIOR_BARS, _SIZE_BARS)
         size = size + np.where(known, gain * (np.abs(z) * size / _MEAN_SIZE - size), 0.0)
+        size = np.minimum(np.maximum(size, _LEAST_SIZE), _MOST_SIZE)
         columns["size"][rows] = size
         columns["num"][rows] = np.where(known, columns["num"][rows] + 1, columns["num"][rows])
         components = self._units.after(columns["components"][rows], self._units.bar_variance(bars), bars.age)
