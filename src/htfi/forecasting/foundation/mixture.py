@@ -27,6 +27,7 @@ def path_quantiles(
     tens of them suffice, and at one bar nothing is drawn at all.
     """
     num, num_paths = laws.shape[:2]
+    num_atoms = num_paths * len(centres)
     state = np.broadcast_to(components[:, None], (num, num_paths, components.shape[1]))
     total = np.zeros((num, num_paths))
     found = np.empty((num, len(horizons), len(levels)))
@@ -36,7 +37,7 @@ def path_quantiles(
             place = horizons.index(step + 1)
             atoms = total[..., None] + sigma[..., None] * centres  # [n, N, C]
             found[:, place] = weighted_quantiles(
-                atoms.reshape(num, -1), laws[:, :, place].reshape(num, -1) / num_paths, levels
+                atoms.reshape(num, num_atoms), laws[:, :, place].reshape(num, num_atoms) / num_paths, levels
             )
         if step + 1 < horizons[-1]:
             returns = z[:, :, step] * sigma
