@@ -82,12 +82,10 @@ def bars_svg(rows: Sequence[tuple[str, float]], write: Write, width: int = 460) 
     """A bar for each name about zero: what each position adds to the change of the book's mean."""
     if not rows:
         return ""
-    reach = max(abs(value) for _, value in rows) or 1.0
-    height, row_height, left, right = 26 * len(rows) + 8, 26.0, 130.0, 78.0
-    has_both = min(value for _, value in rows) < 0.0 < max(value for _, value in rows)
-    inner = width - left - right
-    zero = left + (inner / 2.0 if has_both else inner if rows[0][1] < 0.0 else 0.0)
-    unit = (inner / 2.0 - 62.0 if has_both else inner) / reach
+    down, up = max(0.0, *(-value for _, value in rows)), max(0.0, *(value for _, value in rows))
+    height, row_height, left, room = 26 * len(rows) + 8, 26.0, 130.0, 66.0  # room for a figure at either end
+    unit = (width - left - 2.0 * room) / max(down + up, 1e-300)
+    zero = left + room + down * unit
     parts = [_open(width, height, "what each position adds"), _line("grid", zero, 2.0, zero, height - 4.0)]
     for place, (name, value) in enumerate(rows):
         y, size = 4.0 + row_height * place, abs(value) * unit
@@ -99,16 +97,14 @@ def bars_svg(rows: Sequence[tuple[str, float]], write: Write, width: int = 460) 
             f"<title>{escape(name)}: {escape(told)}</title></rect>"
         )
         parts.append(_text(left - 12.0, y + 15.0, _short(name), "end"))
-        at, anchor = (x + size + 6.0, "start") if value >= 0.0 or not has_both else (x - 6.0, "end")
-        if not has_both and value < 0.0:
-            at, anchor = zero + 6.0, "start"
+        at, anchor = (x + size + 6.0, "start") if value >= 0.0 else (x - 6.0, "end")
         parts.append(_text(at, y + 15.0, told, anchor, "figure"))
     return "".join([*parts, "</svg>"])
 
 
 def strip_svg(before: Sequence[float], after: Sequence[float], low: float, high: float) -> str:
     """One position's 90% and 50% bands today above those then, on the scale of all rows."""
-    width, height = 260, 26
+    width, height = 200, 26
     frame = Frame(2.0, width - 2.0, 0.0, height, low, high)
     parts = [f'<svg class="strip" viewBox="0 0 {width} {height}" aria-hidden="true">']
     parts.append(_line("grid", frame.x(0.0), 0.0, frame.x(0.0), height))
@@ -165,7 +161,7 @@ def heat_table(
         cells: list[str] = []
         for value, scale in zip(row, scales.tolist(), strict=True):
             strength = min(abs(value) / (4.0 * scale), 1.0) if scale > 0.0 else 0.0
-            style = ("up" if value > 0.0 else "down") + (" strong" if strength > 0.55 else "")
+            style = ("up" if value > 0.0 else "down") + (" strong" if strength > 0.7 else "")
             cells.append(
                 f'<td class="{style}" style="--s:{100.0 * strength:.0f}%">{escape(write(value))}</td>'
             )

@@ -43,11 +43,11 @@ def _batch(answers: Answers) -> str:
     ranked = sorted(answers.answers, key=lambda answer: _told(answer).book_after.mean)
     rows = [(_name(answer), _told(answer).book_after) for answer in ranked]
     sizes = np.abs(answers.positions.book.notionals)
-    places = [int(place) for place in np.argsort(-sizes, kind="stable")][:MAX_COLUMNS]
+    held = [int(place) for place in np.argsort(-sizes, kind="stable") if sizes[place] > 0.0]
+    places = held[:MAX_COLUMNS]
     medians = np.array([_told(answer).after[places, _Q50] for answer in ranked])
     names = [answers.today.series[place] for place in places]
-    hidden = len(sizes) - len(places)
-    more = f" The {len(places)} largest positions of {len(sizes)}." if hidden > 0 else ""
+    more = f" The {len(places)} largest positions of {len(held)}." if len(held) > len(places) else ""
     return (
         "<section><h2>All scenarios</h2>"
         '<p class="note">Profit of the book: 98% line, 90% and 50% bands, mean; worst first.</p>'

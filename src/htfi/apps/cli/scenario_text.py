@@ -30,7 +30,7 @@ def answer_lines(ground: Ground, answers: Answers, width: int) -> list[Renderabl
 
 def _head(ground: Ground, answers: Answers) -> Text:
     told = rationale(ground, answers, None).text
-    return Text(f" {told}", QUIET)
+    return Text(f" {printable(told)}", QUIET)
 
 
 def _notes(notes: Sequence[str], width: int) -> list[Text]:
