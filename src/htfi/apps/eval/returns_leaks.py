@@ -25,7 +25,7 @@ from htfi.forecasting.shapes import gaussian_quantiles, spread
 Array = NDArray[np.float64]
 
 CHEAT = "centred_volatility"
-_NUM_SERIES, _NUM_INSTANTS = 6, 420
+_NUM_SERIES, _NUM_INSTANTS = 6, 340
 _HALF_WIDTH = 2
 
 

@@ -109,8 +109,6 @@ class _Series:
             spent_s.append(time.process_time() - began_s)
         return spent_s
 
-    def processor_s(self, num: int) -> float:
-
     def _take(self, bars: Sequence[Bar]) -> None:
         self._forecaster.observe(bars)
         self._forecaster.forecast(self._names)
