@@ -253,8 +253,12 @@ def test_every_figure_of_a_rationale_is_a_slot(market):
 
 def test_the_library_is_listed_without_a_run():
     output = ask("--stress", "list").output
-    assert "lehman_2008" in output
-    assert "covid_2020" in output
+    (lehman,) = [line for line in output.splitlines() if "lehman_2008" in line]
+    assert "-4.7" in lehman
+    (lehman,) = [
+        line for line in ask("--stress", "list", "--horizon", "22").output.splitlines() if "lehman" in line
+    ]
+    assert "-20.3" in lehman
 
 
 @pytest.mark.parametrize(

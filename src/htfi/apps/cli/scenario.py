@@ -111,7 +111,7 @@ def command(
     if not console.is_terminal:
         console = Console(highlight=False, width=_WIDTH)
     if "list" in stresses:
-        console.print(told_library())
+        console.print(told_library(horizon or 1))
         return
     asked = gather(shocks, headlines, on, macros, stresses, files)
     if not source:

@@ -9,7 +9,7 @@ from htfi.apps.cli.view_text import QUIET
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.scenarios.asked import Asked, Kind, check_asked, read_asked
 from htfi.forecasting.scenarios.shocks import Unit
-from htfi.forecasting.scenarios.stresses import WINDOWS_DAYS, factors, library
+from htfi.forecasting.scenarios.stresses import WINDOWS_DAYS, Factor, Stress, factors, library, window_days
 
 _MAX_FILE_BYTES = 1 << 20
 
@@ -36,28 +36,31 @@ def gather(
     return asked
 
 
-def told_library() -> Table:
-    """Every named stress with its factors' moves over 1, 5 and 22 days."""
-    table = Table(title="named stresses: moves over 1 / 5 / 22 trading days", title_justify="left")
-    table.add_column("--stress", style="bold", no_wrap=True)
-    table.add_column("what")
-    table.add_column("from the close of", no_wrap=True)
+def told_library(horizon_days: int) -> Table:
+    """Every named stress with its factors' moves over the window nearest to a horizon."""
+    days = window_days(horizon_days)
+    others = ", ".join(str(other) for other in WINDOWS_DAYS if other != days)
+    table = Table(
+        title=f" what factors did over {days} trading day{'s' if days > 1 else ''} (with --horizon: {others})",
+        title_justify="left",
+        box=None,
+        header_style=QUIET,
+    )
+    for name in ("--stress", "what", "from the close of"):
+        table.add_column(name, no_wrap=True, style="bold" if name == "--stress" else "")
     for factor in factors().values():
         table.add_column(f"{factor.name}, {factor.unit.value}", justify="right")
     for stress in library().values():
-        cells = [_moves(stress.moves.get(factor.id), factor.unit) for factor in factors().values()]
+        cells = [_move(stress, factor, days) for factor in factors().values()]
         table.add_row(stress.id, stress.title, str(stress.before), *cells)
-    table.caption = (
-        f"windows of {', '.join(map(str, WINDOWS_DAYS))} days; the nearest to the horizon is taken"
-    )
-    table.caption_style = QUIET
     return table
 
 
-def _moves(moves: tuple[float, float, float] | None, unit: Unit) -> str:
-    if moves is None:
+def _move(stress: Stress, factor: Factor, days: int) -> str:
+    if factor.id not in stress.moves:
         return "–"
-    return " / ".join(f"{move:+.0f}" if unit is Unit.BASIS_POINTS else f"{move:+.1f}" for move in moves)
+    move = stress.shock(factor, days).amount
+    return f"{move:+.0f}" if factor.unit is Unit.BASIS_POINTS else f"{move:+.1f}"
 
 
 def _read(file: Path) -> str:
