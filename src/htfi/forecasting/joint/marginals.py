@@ -14,15 +14,17 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 FURTHEST = 8.0  # normal scores: beyond it a return says no more
+_HEAVIER = 6.0  # times the curve of an exponential tail
 
 
 @dataclass(frozen=True, slots=True)
 class _Tail:
-    """Beyond the outermost quantile, x = q ± β·(h·d + c·d²) at d normal scores from it.
+    """Beyond the outermost quantile, x = q ± β·(h·d + c·d²) at d normal scores from it, β read off the two outermost.
 
-    That is an exponential tail, P(beyond) = (1−τ)·exp(−|x−q|/β), to 1% of |x−q| as far as d = 2.2 (once in
-    300,000): h is the normal hazard at τ, c half its slope. Being quadratic it is inverted by a square root,
-    which every machine rounds alike. β is read off the two outermost quantiles.
+    With h the normal hazard at that level and c half its slope this would be the exponential tail through both, to 1%
+    as far as once in 300,000; a quadratic is inverted by a square root, which every machine rounds alike. c is six
+    times that: the mean excess over the 1% and 99% quantiles is then 1.48 β, as 40 US equities had it in 2008–2011
+    over 1 and 5 days; an exponential has 1, and value at risk passed its tests while shortfall was too small.
     """
 
     score: float  # normal score of the outermost level
@@ -83,7 +85,7 @@ def _tail(inner: float, outer: float) -> _Tail:
     score = NormalDist().inv_cdf(outer)
     hazard = NormalDist().pdf(score) / (1.0 - outer)
     span = 1.0 / math.log((1.0 - inner) / (1.0 - outer))
-    slope, curve = round(hazard, 12), round(0.5 * hazard * (hazard - score), 12)
+    slope, curve = round(hazard, 12), round(0.5 * _HEAVIER * hazard * (hazard - score), 12)
     return _Tail(round(score, 12), slope, curve, round(span, 12))
 
 

@@ -17,7 +17,7 @@ from htfi.forecasting.joint.marginals import FURTHEST, Marginals, normal_scores
 Array = NDArray[np.float64]
 
 FEWEST_INSTANTS = 20
-_SECANTS = 6
+_SECANTS = 12
 _FREEDOMS = (3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 14.0, 20.0, 30.0, 60.0)
 _NUM_MATCHING = 2000
 
