@@ -76,9 +76,11 @@ def command(
     if stocknet is None and folder is not None:
         wanted.insert(0, "stocknet")
     opened, _ = open_pair(ModelsConfig(str(target or "")))
-    reader = ModelReader(opened.author(DecodingConfig()), settings.narrative, opened.trust)
+    reader = ModelReader(
+        opened.author(DecodingConfig()), settings.narrative, opened.trust, meaning=opened.meaning
+    )
     moments = unseen_moments(seed, num_worlds, config, _stage("worlds"))
-    market = narrative_market.judge(moments, reader, opened.meaning, ideal_meaning(), config, seed, _stage)
+    market = narrative_market.judge(moments, reader, ideal_meaning(), config, seed, _stage)
     rows = narrative_table.market_rows(market, config, seed)
     metrics = narrative_table.market_metrics(market, seed)
     notes = narrative_table.market_notes(market, config)
@@ -87,9 +89,7 @@ def command(
         notes.append(f"{opened.name}: what its views mean was never measured (htfi models calibrate)")
     for name in wanted:
         assert folder is not None  # nothing is wanted of a folder that is not there
-        found = narrative_stocknet.judge(
-            name, folder, reader, opened.meaning, config, num_moments, seed, _stage
-        )
+        found = narrative_stocknet.judge(name, folder, reader, config, num_moments, seed, _stage)
         rows += narrative_table.real_rows(found, config, seed)
         metrics |= narrative_table.real_metrics(found, seed)
         notes += narrative_table.real_notes(found)

@@ -1,14 +1,15 @@
 """Narrators on the simulated market, where what news do is known: the readers, their placebos, and the ceiling."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from htfi.apps.eval import narrative_placebos as placebos
 from htfi.apps.eval.narrative_moments import Moments, Truth
-from htfi.apps.eval.narrative_tilts import Change, Told, bell, heeded, meant, plain, stated
+from htfi.apps.eval.narrative_tilts import Told, bell, changes, heeded, plain
 from htfi.domain.decision import View
 from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.config import ForecastConfig
@@ -42,7 +43,6 @@ class Market:
 def judge(
     moments: Moments,
     reader: ModelReader,
-    meaning: Meaning | None,
     ideal: Meaning,
     config: ForecastConfig,
     seed: int,
@@ -63,19 +63,14 @@ def judge(
     said[RANDOM] = placebos.permuted(views, dice)
     told = {"price only": plain(moments, config), BELL: heeded(BELL, moments, bell(moments, config), config)}
     for name, heard in said.items():
-        told[name] = heeded(name, moments, change(heard, moments, meaning, config), config)
-    told[WORD] = heeded(WORD, moments, stated(views, moments, config), config)
+        told[name] = heeded(name, moments, changes(heard, moments, config), config)
+    word = [replace(view, meant=()) for view in views]
+    told[WORD] = heeded(WORD, moments, changes(word, moments, config), config)
     best = [perfect(truth, question) for truth, question in zip(moments.truths, questions, strict=True)]
-    told[CEILING] = heeded(CEILING, moments, meant(best, moments, ideal, config), config)
+    best = [replace(view, meant=ideal.of(view)) for view in best]
+    told[CEILING] = heeded(CEILING, moments, changes(best, moments, config), config)
     events = np.array([truth is not None and truth.expected != 0.0 for truth in moments.truths])
     return Market(moments, told, tuple(views), events)
-
-
-def change(
-    views: Sequence[View], moments: Moments, meaning: Meaning | None, config: ForecastConfig
-) -> Change:
-    """What views are taken to mean: what was measured, else what they say."""
-    return stated(views, moments, config) if meaning is None else meant(views, moments, meaning, config)
 
 
 def perfect(truth: Truth | None, question: Question) -> View:

@@ -13,17 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.apps.eval import narrative_placebos as placebos
-from htfi.apps.eval.narrative_market import ELSEWHERE, NEWS, OTHER_TIME, RANDOM, change
+from htfi.apps.eval.narrative_market import ELSEWHERE, NEWS, OTHER_TIME, RANDOM
 from htfi.apps.eval.narrative_moments import Moments, gather
 from htfi.apps.eval.narrative_texts import Item, first_told, questions
-from htfi.apps.eval.narrative_tilts import PLAIN, Told, full, heeded, plain, random_walk
+from htfi.apps.eval.narrative_tilts import PLAIN, Told, changes, full, heeded, plain, random_walk
 from htfi.apps.eval.prices import Prices, load_prices
 from htfi.apps.eval.walk import Tell
 from htfi.domain.decision import View
 from htfi.domain.errors import DependencyUnavailable, MissingExtra
 from htfi.domain.time import NS_PER_MS
 from htfi.forecasting.config import ForecastConfig
-from htfi.narrative.meaning import Meaning
 from htfi.narrative.model_reader import ModelReader
 
 Stage = Callable[[str], Tell]
@@ -86,7 +85,6 @@ def judge(
     name: str,
     data: Path,
     reader: ModelReader,
-    meaning: Meaning | None,
     config: ForecastConfig,
     num: int,
     seed: int,
@@ -110,8 +108,8 @@ def judge(
     said[RANDOM] = placebos.permuted(said[NEWS], dice)
     told = {PLAIN: plain(moments, config)}
     for narrator, views in said.items():
-        told[narrator] = heeded(narrator, moments, change(views, moments, meaning, config), config)
-    told[IN_FULL] = full(IN_FULL, moments, change(said[NEWS], moments, meaning, config), config)
+        told[narrator] = heeded(narrator, moments, changes(views, moments, config), config)
+    told[IN_FULL] = full(IN_FULL, moments, changes(said[NEWS], moments, config), config)
     told[RANDOM_WALK] = random_walk(RANDOM_WALK, moments, config)
     return RealText(name, moments, told, tuple(said[NEWS]), len(found), len(items))
 

@@ -14,10 +14,10 @@ from htfi.apps.eval.narrative_moments import Moments
 from htfi.domain.decision import View
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.earned import Narrators
-from htfi.forecasting.narrator import Opinion, apply, derive_tilts
+from htfi.forecasting.narrator import apply, derive_tilts
 from htfi.forecasting.scores import crps, integration_weights
 from htfi.forecasting.shapes import gaussian_quantiles
-from htfi.narrative.meaning import Meaning
+from htfi.pipeline.weighing import opinion_of
 
 Array = NDArray[np.float64]
 
@@ -45,26 +45,10 @@ class Change:
     stretch: Array
 
 
-def meant(views: Sequence[View], moments: Moments, meaning: Meaning, config: ForecastConfig) -> Change:
-    """Views as what they have proved to mean."""
-    horizons = config.horizons
-    shift = np.array([[meaning.shift_sigmas(view, horizon) for horizon in horizons] for view in views])
-    stretch = np.array([[meaning.stretch(view, horizon) for horizon in horizons] for view in views])
-    return Change(shift * moments.sigma[:, None], stretch)
-
-
-def stated(views: Sequence[View], moments: Moments, config: ForecastConfig) -> Change:
-    """Views at their word: what `htfi run` makes of a reader whose meaning was not measured."""
+def changes(views: Sequence[View], moments: Moments, config: ForecastConfig) -> Change:
+    """What views change: as `htfi run` has it, by what they proved to mean, else at their word."""
     opinions = [
-        Opinion(
-            view.reader,
-            view.direction,
-            view.size_sigmas,
-            view.volatility_multiplier,
-            view.confidence,
-            age=0.0,
-            bar=question.bar_ns / view.half_life_ns,
-        )
+        opinion_of(view, question.as_of_ns, question.bar_ns, None)
         for view, question in zip(views, moments.questions, strict=True)
     ]
     found = derive_tilts(opinions, moments.quantiles, config.horizons, config.levels)
