@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.apps.eval.mini_returns import MiniPeer, choose_points
+from htfi.apps.eval.mini_returns import FoundationPeer, MiniPeer, choose_points
 from htfi.apps.eval.prices import Prices
 from htfi.apps.eval.walk import Walk, measure
 from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.shapes import gaussian_quantiles
 
 Array = NDArray[np.float64]
 CONFIG = ForecastConfig(horizons=(1, 3), experts=("ewma",))
@@ -85,3 +86,24 @@ def test_a_later_price_changes_nothing_that_was_said_before_it() -> None:
         field[130:] *= 3.0
     for one, other in zip(said(made), said(shocked), strict=True):
         assert np.array_equal(one, other, equal_nan=True)
+
+
+class GaussModel:
+    version, max_context = "gauss", 64
+
+    def quantiles(self, contexts: Sequence[Array], horizons: Sequence[int], levels: Sequence[float]) -> Array:
+        assert all(len(context) >= 60 for context in contexts)
+        unit = np.array(gaussian_quantiles(levels))
+        scale = np.array([context.std() for context in contexts])
+        return scale[:, None, None] * np.sqrt(np.array(horizons))[:, None] * unit
+
+
+def test_a_foundation_model_speaks_where_it_is_asked() -> None:
+    made = prices()
+    chosen = choose_points(measure(made, CONFIG), 90, CONFIG, 4, num_points=50, num_drawn=20)
+    walk = Walk(made, CONFIG, [FoundationPeer(GaussModel(), chosen, CONFIG)])
+    spoke = np.zeros_like(chosen)
+    for instant in walk.instants(90):
+        said = instant.quantiles[walk.names.index("chronos")]
+        spoke[instant.t, instant.places] = np.isfinite(said).all(axis=2)
+    assert (spoke == chosen).all()

@@ -1,4 +1,4 @@
-"""The trajectory model as a peer of `htfi eval returns`: zero-shot on real bars, at a sample of series and dates.
+"""Models never fitted to real bars as peers of `htfi eval returns`, at a sample of series and dates.
 
 `returns_judging` lets it walk beside the others; `mini_figures` then reads its CRPS against GARCH(1,1)-t's.
 """
@@ -14,9 +14,10 @@ from htfi.apps.eval.returns_scores import Scores
 from htfi.apps.eval.walk import Measured, Places
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.evaluation.differences import compare
+from htfi.forecasting.experts.foundation import Foundation
 from htfi.forecasting.experts.trajectory import Trajectory
 from htfi.forecasting.panel import BarBatch
-from htfi.forecasting.ports import PathSampler
+from htfi.forecasting.ports import PathSampler, ReturnModel
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -68,6 +69,27 @@ class MiniPeer:
             if len(at):
                 rows = batch.index[at]
                 said[at, j] = expert.sigma(rows)[:, None] * expert.shapes(rows, (horizon,))[:, 0]
+        return said
+
+
+class FoundationPeer:
+    """A foundation model at the chosen points, all horizons from one reading; NaN elsewhere."""
+
+    def __init__(self, model: ReturnModel, chosen: Mask, config: ForecastConfig) -> None:
+        self._expert = Foundation(config, model)
+        self.name = self._expert.name
+        self._chosen = chosen
+        self._num_levels = len(config.levels)
+
+    def quantiles(self, t: int, places: Places, batch: BarBatch) -> Array:
+        expert, asked = self._expert, self._chosen[t, places]  # [n, H]
+        expert.grow(int(batch.index.max()) + 1)
+        expert.follow(batch)
+        said = np.full((*asked.shape, self._num_levels), np.nan)
+        at = np.flatnonzero(asked.any(axis=1))
+        if len(at):
+            said[at] = expert.said(batch.index[at])
+            said[~asked] = np.nan
         return said
 
 
