@@ -13,6 +13,7 @@ from htfi.forecasting.shapes import gaussian_quantiles, spread, student_quantile
 Array = NDArray[np.float64]
 
 RISKMETRICS_DECAY = 0.94
+CONSTANT = "constant_walk"
 _MIN_BARS = 20
 
 
@@ -65,5 +66,5 @@ def classical(num_series: int, config: ForecastConfig, first: int) -> Sequence[E
     return (
         EwmaPeer("ewma_gaussian", num_series, config),
         EwmaPeer("ewma_student5", num_series, config, 5.0),
-        ConstantWalk("constant_walk", num_series, config, first),
+        ConstantWalk(CONSTANT, num_series, config, first),
     )

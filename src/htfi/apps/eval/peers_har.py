@@ -57,7 +57,7 @@ def _one(variance: Array, horizon: int, window: int) -> Array:
 
 def _solve(gram: Array, right: Array) -> Array:
     """Least squares by the normal equations, with a ridge too small to matter where they can be solved at all."""
-    return np.linalg.solve(gram + 1e-9 * gram[0, 0] * np.eye(len(gram)), right)
+    return np.asarray(np.linalg.solve(gram + 1e-9 * gram[0, 0] * np.eye(len(gram)), right), np.float64)
 
 
 def _trailing(values: Array, span: int) -> Array:

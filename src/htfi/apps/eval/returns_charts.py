@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from htfi.apps.eval.chart import Band, Chart, Curve, Curves, DotRows, Dots, Fan, Histogram, Lines, Span
 from htfi.apps.eval.crises import CRISES, within
+from htfi.apps.eval.peers import CONSTANT
 from htfi.apps.eval.returns_judging import EWMA, GARCH, HISTVOL, regimes_of
 from htfi.apps.eval.returns_scores import Scores
 from htfi.apps.eval.walk import FUSED, REGIMES
@@ -33,7 +34,7 @@ def charts(scores: Scores, *, full: bool) -> list[Chart]:
 
 
 def _ratios(scores: Scores) -> DotRows:
-    names = [name for name in scores.names if name != FUSED]
+    names = [name for name in scores.names if name not in (FUSED, CONSTANT)]  # the constant is far off
     groups: list[Dots] = []
     for j, horizon in enumerate(scores.horizons):
         values: list[float | None] = []

@@ -104,8 +104,8 @@ class CentredVolatility:
     def update(self, bars: BarBatch) -> None:
         for row in bars.index.tolist():
             at = int(self._seen[row])
-            near: Array = self._sizes[row][max(at - _HALF_WIDTH, 0) : at + _HALF_WIDTH + 1]
-            self._sigma[row] = max(float(near.mean()), SIGMA_FLOOR)
+            sizes = np.asarray(self._sizes[row], np.float64)
+            self._sigma[row] = max(_mean(sizes[max(at - _HALF_WIDTH, 0) : at + _HALF_WIDTH + 1]), SIGMA_FLOOR)
             self._seen[row] += 1
 
     def learn(self, bars: BarBatch) -> None:
@@ -119,6 +119,10 @@ class CentredVolatility:
 
     def restore(self, state: dict[str, Any]) -> None:
         """It is never saved."""
+
+
+def _mean(values: Array) -> float:
+    return float(values.mean())
 
 
 def _walk(prices: Prices, config: ForecastConfig, *, with_arch: bool, planted: bool) -> Walk:

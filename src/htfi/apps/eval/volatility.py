@@ -153,9 +153,10 @@ def _rows(prices: Prices, scores: "VolatilityScores") -> list[dict[str, Any]]:
 
 def _charts(prices: Prices, scores: "VolatilityScores") -> "list[Chart]":
     from htfi.apps.eval.chart import Curve, DotRows, Dots, Lines
+    from htfi.apps.eval.peers import CONSTANT
     from htfi.apps.eval.walk import FUSED
 
-    names = [name for name in scores.names if name != FUSED]
+    names = [name for name in scores.names if name not in (FUSED, CONSTANT)]  # the constant is far off
     groups: list[Dots] = []
     for j, horizon in enumerate(scores.horizons):
         values: list[float | None] = []
