@@ -21,7 +21,7 @@ from htfi.apps.eval.prices import Prices, load_prices
 from htfi.apps.eval.walk import Tell
 from htfi.domain.decision import View
 from htfi.domain.errors import DependencyUnavailable, MissingExtra
-from htfi.domain.time import NS_PER_MS
+from htfi.domain.time import NS_PER_DAY, NS_PER_MS
 from htfi.forecasting.config import ForecastConfig
 from htfi.narrative.model_reader import ModelReader
 
@@ -74,9 +74,10 @@ def reuters(data: Path) -> tuple[Prices, list[Item]]:
         symbols = tuple(sorted(set(named.split()) & known))
         if symbols:
             items.append(Item(at_ns, symbols, headline, length))
-    return prices.cut(last="2013-12-31"), items
+    return prices, items
 
 
+_AFTER_DAYS = 60  # of prices after the last text, for its outcomes
 _TITLES = {"stocknet": "StockNet", "reuters": "Reuters"}
 SETS: dict[str, Callable[[Path], tuple[Prices, list[Item]]]] = {"stocknet": stocknet, "reuters": reuters}
 
@@ -94,6 +95,8 @@ def judge(
     dice = np.random.Generator(np.random.PCG64(seed))
     prices, found = SETS[name](data)
     items = first_told(found)
+    last_ns = max((item.published_ns for item in items), default=0) + _AFTER_DAYS * NS_PER_DAY
+    prices = prices.cut(last=str(np.datetime64(last_ns, "ns").astype("datetime64[D]")))
     asked = questions(prices, items, num, config.horizons[-1], dice)
     moments = gather(prices, asked, config, stage(f"{name}: prices"))
     right = list(moments.questions)
