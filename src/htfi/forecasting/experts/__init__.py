@@ -9,11 +9,22 @@ from htfi.forecasting.experts.historical_simulation import HistoricalSimulation
 from htfi.forecasting.experts.log_range_har import LogRangeHar
 from htfi.forecasting.experts.market_har import MarketHar
 from htfi.forecasting.experts.random_walk import RandomWalk
+from htfi.forecasting.experts.seasonal import Seasonal
 from htfi.forecasting.ports import Expert
 
 EXPERTS = {
     expert.name: expert
-    for expert in (Ewma, GarchT, GjrT, Har, HistoricalSimulation, LogRangeHar, MarketHar, RandomWalk)
+    for expert in (
+        Ewma,
+        GarchT,
+        GjrT,
+        Har,
+        HistoricalSimulation,
+        LogRangeHar,
+        MarketHar,
+        RandomWalk,
+        Seasonal,
+    )
 }
 
 

@@ -1,0 +1,199 @@
+"""Volatility by the clock: a log-range filter from which the week's usual pattern is taken, and put back ahead."""
+
+import math
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.domain import exact
+from htfi.domain.time import NS_PER_DAY, NS_PER_S
+from htfi.forecasting.columns import Columns, pushed
+from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.panel import BarBatch, Rows
+from htfi.forecasting.regression import DiscountedRegression
+from htfi.forecasting.shapes import Residuals, spread
+
+Array = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+_NEW_YORK = ZoneInfo("America/New_York")
+_SLOT_NS = 1800 * NS_PER_S
+_DAY_SLOTS = NS_PER_DAY // _SLOT_NS
+_WEEK_SLOTS = 7 * _DAY_SLOTS
+_DAY_PRIOR, _DAY_MEMORY = (
+    3.0,
+    60.0,
+)  # visits of a slot: how many the pattern's absence counts for, how many are kept
+_WEEK_PRIOR, _WEEK_MEMORY = 8.0, 26.0
+_LONGEST_NS = (
+    8 * _SLOT_NS
+)  # bars longer than four hours show no pattern of a day: they are forecast without one
+_MOST_BARS_A_SLOT = 10_000
+_SPANS_BARS = (1.0, 4.0, 16.0, 64.0, 256.0)
+_ANCHOR_SLOTS = 64.0  # span of what the pattern is a deviation from: it must not follow the hours itself
+_LEVEL_GAIN = 0.002
+_PRIOR = np.array([0.0, 0.1, 0.2, 0.25, 0.2, 0.15])
+_PRIOR_BARS = 100.0
+_FIT_HALF_LIFE_BARS = 2000.0
+_WIDEST = 6.0  # logs; beyond it a feed wakes from a flat stretch
+_MIN_BARS = 22
+
+
+class Seasonal:
+    """σ² over h bars = exp(level of the deseasonalised log variance expected) · Σ exp(pattern of the coming slots).
+
+    The pattern is additive in log variance (Andersen and Bollerslev 1997): a factor by half-hour of the day and a
+    correction by half-hour of the week, each a fading mean drawn to none while visits are few. Slots are in New York's
+    time, which sets the hours of US equities and of currencies; which slot follows which is learnt, so that
+    nights and weekends without bars are passed over. Daily bars are forecast by the plain filter: a pattern by
+    weekday costs more CRPS, in noise, than it brings.
+    """
+
+    name = "seasonal"
+    version = "1"
+
+    def __init__(self, config: ForecastConfig) -> None:
+        horizons = np.array(config.horizons)
+        self._horizons, self._longest = horizons, config.horizons[-1]
+        self._ahead = np.arange(1, self._longest + 1)
+        self._gains = np.array([round(1.0 - math.exp(-1.0 / span), 12) for span in _SPANS_BARS])
+        self._fit = DiscountedRegression(len(horizons), _PRIOR, _PRIOR_BARS, _FIT_HALF_LIFE_BARS)
+        self._residuals = Residuals(config, math.inf)
+        self._columns = Columns()
+        self._columns.declare("slot", -1, np.int64)
+        self._columns.declare("next", (np.arange(_WEEK_SLOTS) + 1) % _WEEK_SLOTS, np.int16)
+        self._columns.declare("by_day", np.zeros(_DAY_SLOTS))
+        self._columns.declare("by_week", np.zeros(_WEEK_SLOTS))
+        self._columns.declare("day_visits", np.zeros(_DAY_SLOTS), np.float32)
+        self._columns.declare("week_visits", np.zeros(_WEEK_SLOTS), np.float32)
+        self._columns.declare("filters", np.zeros(len(_SPANS_BARS)))
+        self._columns.declare("anchor", 0.0)
+        self._columns.declare("level", 0.0)
+        self._columns.declare("levels", np.zeros(self._longest))
+        self._columns.declare("regressors", np.zeros((self._longest, len(_PRIOR))))
+        self._columns.declare("newest", np.zeros(len(_PRIOR)))
+        self._columns.declare("even", np.zeros(self._longest))  # deseasonalised variance
+        self._columns.declare("scale", np.full(len(horizons), np.nan))
+
+    def grow(self, num_series: int) -> None:
+        for columns in (self._columns, self._fit.columns):
+            columns.grow(num_series)
+        self._residuals.grow(num_series)
+
+    def update(self, bars: BarBatch) -> None:
+        columns, rows, age = self._columns, bars.rows, bars.age
+        slot = slots(bars.start_ns)
+        before = columns["slot"][rows]
+        moved = (before >= 0) & (before != slot)
+        columns["next"][bars.index[moved], before[moved]] = slot[moved]
+        columns["slot"][rows] = slot
+        even = bars.log_variance - self._pattern(bars.index, slot)
+        level = columns["level"][rows]
+        level = level + np.maximum(1.0 / (age + 1.0), _LEVEL_GAIN) * (even - level)
+        filters = columns["filters"][rows]
+        filters = filters + np.maximum(1.0 / (age[:, None] + 1.0), self._gains) * (even[:, None] - filters)
+        columns["level"][rows], columns["filters"][rows] = level, filters
+        regressors = np.ones((len(level), len(_PRIOR)))
+        regressors[:, 1:] = _held(filters - level[:, None])
+        columns["newest"][rows] = regressors
+        coming = level[:, None] + _held(self._fit.predict(rows, regressors))
+        scale = np.sqrt(exact.exp(coming) * self._coming_pattern(bars, slot))
+        columns["scale"][rows] = np.where(age[:, None] >= _MIN_BARS - 1, scale, np.nan)
+
+    def _pattern(self, at: NDArray[np.intp], slot: Places) -> Array:
+        """Log factors, in the shape of the slots."""
+        return self._columns["by_day"][at, slot % _DAY_SLOTS] + self._columns["by_week"][at, slot]
+
+    def _coming_pattern(self, bars: BarBatch, slot: Places) -> Array:
+        """Sums of the factors of the next h bars [n, H]."""
+        at, following = bars.index, self._columns["next"]
+        num_within, place = _within(bars)
+        steps = (place[:, None] + self._ahead) // num_within[:, None]  # slots ahead, [n, longest]
+        chain = [slot]
+        for _ in range(int(steps[:, -1].max())):
+            chain.append(following[at, chain[-1]].astype(np.int64))
+        factors = exact.exp(self._pattern(at[:, None], np.stack(chain, axis=1)))
+        return np.cumsum(np.take_along_axis(factors, steps, axis=1), axis=1)[:, self._horizons - 1]
+
+    def learn(self, bars: BarBatch) -> None:
+        columns, rows, age = self._columns, bars.rows, bars.age
+        slot = columns["slot"][rows]
+        pattern = self._pattern(bars.index, slot)
+        past = pushed(columns["even"], rows, bars.variance * exact.exp(-pattern))
+        means = np.stack([past[:, -h:].mean(axis=1) for h in self._horizons], axis=1)  # [n, H]
+        at, at_slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
+        matured = age[:, None] - self._horizons >= _MIN_BARS - 1
+        target = exact.log(np.maximum(means, 1e-300)) - columns["levels"][at, at_slots]
+        self._fit.learn(rows, columns["regressors"][at, at_slots], _held(target), matured)
+        due = bars.index[bars.due]
+        if len(due):
+            self._fit.fit(due)
+        columns["levels"][bars.index, age % self._longest] = columns["level"][rows]
+        columns["regressors"][bars.index, age % self._longest] = columns["newest"][rows]
+        self._learn_pattern(bars, slot, pattern)
+        self._residuals.learn(bars, columns["scale"][rows])
+
+    def _learn_pattern(self, bars: BarBatch, slot: Places, pattern: Array) -> None:
+        columns, at, hour = self._columns, bars.index, slot % _DAY_SLOTS
+        is_short = bars.end_ns - bars.start_ns <= _LONGEST_NS
+        num_within = _within(bars)[0]
+        visit = is_short / num_within  # what this bar is of one
+        anchor = columns["anchor"][bars.rows]
+        gain = np.maximum(1.0 / (bars.age + 1.0), 1.0 / (_ANCHOR_SLOTS * num_within))
+        anchor = anchor + gain * (bars.log_variance - pattern - anchor)
+        columns["anchor"][bars.rows] = anchor
+        surprise = _held(bars.log_variance - pattern - anchor)
+        days, weeks = columns["day_visits"][at, hour], columns["week_visits"][at, slot]
+        by_day = visit * surprise / (np.minimum(days, _DAY_MEMORY) + _DAY_PRIOR + 1.0)
+        by_week = visit * (surprise - by_day) / (np.minimum(weeks, _WEEK_MEMORY) + _WEEK_PRIOR + 1.0)
+        columns["by_day"][at, hour] += by_day
+        columns["by_week"][at, slot] += by_week
+        columns["day_visits"][at, hour] = days + visit
+        columns["week_visits"][at, slot] = weeks + visit
+
+    def quantiles(self, rows: Rows) -> Array:
+        return spread(self._columns["scale"][rows], self._residuals.shape(rows))
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "bars": self._columns.state(),
+            "fit": self._fit.columns.state(),
+            "residuals": self._residuals.state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._columns.restore(state["bars"])
+        self._fit.columns.restore(state["fit"])
+        self._residuals.restore(state["residuals"])
+
+
+def slots(start_ns: Places) -> Places:
+    """The half-hour of New York's week, 0 … 335 from Thursday 0:00 on, in which each bar begins."""
+    instants, which = np.unique(start_ns, return_inverse=True)
+    local = [at + _new_york_ns(at // (NS_PER_DAY // 24)) for at in instants.tolist()]
+    return (np.array(local, np.int64) // _SLOT_NS % _WEEK_SLOTS)[which]
+
+
+@lru_cache(maxsize=64)
+def _new_york_ns(hour: int) -> int:
+    """New York's distance from UTC in an hour since 1970."""
+    try:
+        offset = datetime.fromtimestamp(hour * 3600, UTC).astimezone(_NEW_YORK).utcoffset()
+    except (OverflowError, ValueError, OSError):
+        return 0  # no year of ours
+    return 0 if offset is None else round(offset.total_seconds()) * NS_PER_S
+
+
+def _within(bars: BarBatch) -> tuple[Places, Places]:
+    """How many bars of this length a slot holds, and which of them this is."""
+    length_ns = np.maximum(bars.end_ns - bars.start_ns, 1)
+    num = np.minimum(np.maximum(_SLOT_NS // length_ns, 1), _MOST_BARS_A_SLOT)
+    return num, np.minimum(bars.start_ns % _SLOT_NS // length_ns, num - 1)
+
+
+def _held(values: Array) -> Array:
+    return np.minimum(np.maximum(values, -_WIDEST), _WIDEST)
