@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from htfi.apps.eval.peers import ConstantWalk, EwmaPeer
+from htfi.apps.eval.peers import ConstantWalk, EwmaPeer, classical
 from htfi.apps.eval.peers_garch import (
     ALPHA,
     BETA,
@@ -172,3 +172,19 @@ def _said(prices: Prices, peers: list[EwmaPeer] | list[ConstantWalk]) -> Array:
     for instant in walk.instants():
         said[instant.t, instant.places] = instant.quantiles[-1]
     return said
+
+
+def test_an_expert_outside_the_mix_says_what_it_says_inside() -> None:
+    prices = _prices(120, 2, 10)
+    inside = Walk(prices, ForecastConfig(horizons=(1, 5), experts=("ewma", "random_walk")))
+    outside = Walk(
+        prices,
+        ForecastConfig(horizons=(1, 5), experts=("ewma",)),
+        classical(2, ForecastConfig(horizons=(1, 5), experts=("ewma", "log_range_har")), 0),
+    )
+    for one, other in zip(inside.instants(100), outside.instants(100), strict=True):
+        mine, theirs = (
+            said.quantiles[walk.names.index("random_walk")]
+            for said, walk in ((one, inside), (other, outside))
+        )
+        np.testing.assert_allclose(mine, theirs, atol=1e-10)

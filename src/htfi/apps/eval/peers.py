@@ -5,15 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.apps.eval.walk import Places
+from htfi.apps.eval.walk import Peer, Places
 from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.experts import EXPERTS
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch
+from htfi.forecasting.ports import Expert
 from htfi.forecasting.shapes import gaussian_quantiles, spread, student_quantiles
 
 Array = NDArray[np.float64]
 
 RISKMETRICS_DECAY = 0.94
-CONSTANT = "constant_walk"
+HISTVOL, EWMA, HAR_FHS, CONSTANT = "random_walk", "ewma_gaussian", "log_range_har", "constant_walk"
 _MIN_BARS = 20
 
 
@@ -61,10 +63,31 @@ class ConstantWalk:
         return spread(np.maximum(sigma, SIGMA_FLOOR)[:, None] * self._root_h, self._shape)
 
 
-def classical(num_series: int, config: ForecastConfig, first: int) -> Sequence[EwmaPeer | ConstantWalk]:
-    """The peers of every run; `first` is where scoring begins."""
+class ExpertPeer:
+    """One of our experts that takes no part in the mix, walked beside it."""
+
+    def __init__(self, expert: Expert) -> None:
+        self.name = expert.name
+        self._expert = expert
+        self._num = 0
+
+    def quantiles(self, t: int, places: Places, batch: BarBatch) -> Array:  # noqa: ARG002 (the port's)
+        last = int(batch.index.max()) + 1
+        if last > self._num:
+            self._num = last
+            self._expert.grow(last)
+        self._expert.update(batch)
+        said = self._expert.quantiles(batch.rows).copy()
+        self._expert.learn(batch)
+        return said
+
+
+def classical(num_series: int, config: ForecastConfig, first: int) -> Sequence[Peer]:
+    """The peers of every run, with the experts that figures need and the mix lacks; scoring begins at `first`."""
+    needed = [name for name in (HISTVOL, HAR_FHS) if name not in config.experts]
     return (
-        EwmaPeer("ewma_gaussian", num_series, config),
+        *(ExpertPeer(EXPERTS[name](config)) for name in needed),
+        EwmaPeer(EWMA, num_series, config),
         EwmaPeer("ewma_student5", num_series, config, 5.0),
         ConstantWalk(CONSTANT, num_series, config, first),
     )

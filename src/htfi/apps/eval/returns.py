@@ -164,7 +164,8 @@ def default_sets(data: Path | None, notes: list[str]) -> Sequence[str]:
 
 
 def _lead(main: "Judged") -> str:
-    from htfi.apps.eval.returns_judging import EWMA, GARCH, HISTVOL
+    from htfi.apps.eval.peers import EWMA, HISTVOL
+    from htfi.apps.eval.returns_judging import GARCH
 
     scores = main.scores
     told = [

@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from htfi.apps.eval.chart import Band, Chart, Curve, Curves, DotRows, Dots, Fan, Histogram, Lines, Span
 from htfi.apps.eval.crises import CRISES, within
-from htfi.apps.eval.peers import CONSTANT
-from htfi.apps.eval.returns_judging import EWMA, GARCH, HISTVOL, regimes_of
+from htfi.apps.eval.peers import CONSTANT, EWMA, HISTVOL
+from htfi.apps.eval.returns_judging import GARCH, regimes_of
 from htfi.apps.eval.returns_scores import Scores
 from htfi.apps.eval.walk import FUSED, REGIMES
 

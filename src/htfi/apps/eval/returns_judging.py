@@ -16,7 +16,7 @@ from htfi.apps.eval.mini_returns import (
     choose_points,
     mini_figures,
 )
-from htfi.apps.eval.peers import classical
+from htfi.apps.eval.peers import EWMA, HAR_FHS, HISTVOL, classical
 from htfi.apps.eval.peers_garch import GarchPeer, fit_yearly
 from htfi.apps.eval.peers_statsforecast import statsforecast_peers
 from htfi.apps.eval.prices import Prices
@@ -29,7 +29,6 @@ from htfi.forecasting.evaluation.differences import benjamini_hochberg, holm
 from htfi.wiring.trajectories import open_trajectories
 
 OUT_OF_SAMPLE = {"us_equities": "2012-01-01"}
-HISTVOL, EWMA, HAR_FHS = "random_walk", "ewma_gaussian", "log_range_har"
 GARCH = (
     "arch_t",
     "arch_t_mean",
