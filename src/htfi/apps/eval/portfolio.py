@@ -220,11 +220,16 @@ def _begin(prices: "Prices", first: str | None) -> int:
 
 def _lead(told: "Evaluation") -> str:
     metrics = told.metrics
-    ours, historical = metrics["passes_joint_scenarios"] or 0.0, metrics["passes_historical_250"] or 0.0
-    text = (
-        f"Value at risk and shortfall from joint scenarios pass every backtest in {ours:.0%} of the cases on the first "
-        f"set, historical simulation in {historical:.0%}."
+    told_of = (
+        f"{metrics[f'var_passes_{key}'] or 0.0:.0%} {label}"
+        for key, label in (
+            ("joint_scenarios", "of the cases from joint scenarios"),
+            ("historical_250", "by historical simulation"),
+            ("riskmetrics", "by RiskMetrics"),
+            ("independent", "where series are held to be independent"),
+        )
     )
+    text = f"Value at risk passes Kupiec's and Christoffersen's tests in {', '.join(told_of)}."
     if metrics.get("pbo") is not None:
         text += (
             f" The best of the trading rules has a Sharpe ratio of {metrics['best_sharpe']:.2f} a year; the chance "
@@ -238,10 +243,11 @@ def _cards(told: "Evaluation") -> "list[Card]":
 
     cards: list[Card] = []
     for key, label, form in (
-        ("passes_joint_scenarios", "of cases pass every backtest, joint scenarios", "{:.0%}"),
-        ("passes_riskmetrics", "RiskMetrics", "{:.0%}"),
+        ("var_passes_joint_scenarios", "of cases pass the tests of value at risk, joint scenarios", "{:.0%}"),
+        ("var_passes_historical_250", "historical simulation", "{:.0%}"),
+        ("var_passes_riskmetrics", "RiskMetrics", "{:.0%}"),
+        ("passes_joint_scenarios", "pass those of shortfall too, joint scenarios", "{:.0%}"),
         ("passes_historical_250", "historical simulation", "{:.0%}"),
-        ("passes_independent", "the same forecasts without dependence", "{:.0%}"),
         ("best_sharpe", "Sharpe ratio of the best rule", "{:.2f}"),
         ("best_deflated", "chance that it is more than luck", "{:.2f}"),
         ("pbo", "probability of overfitting", "{:.2f}"),
