@@ -95,7 +95,7 @@ class FoundationPeer:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """CRPS of the model over that of the strongest form of a peer on the same points, with a 95% interval."""
+    """CRPS of the model over that of a peer's strongest form on the same points, with a 95% interval."""
 
     bars: int
     num: int
@@ -120,7 +120,7 @@ def mini_figures(scores: Scores, garch: Sequence[str]) -> tuple[dict[str, float]
 
 
 def compared(scores: Scores, garch: Sequence[str]) -> list[Compared]:
-    """One comparison a horizon, with the form of GARCH that was best at the model's points."""
+    """One comparison a horizon, on the model's points, with the form of GARCH that was best over all forecasts."""
     found: list[Compared] = []
     if NAME not in scores.names:
         return found
@@ -130,7 +130,8 @@ def compared(scores: Scores, garch: Sequence[str]) -> list[Compared]:
         where = mine & np.logical_and.reduce([scores.both(name, j) for name in forms]) if forms else mine
         if not forms or not where.any():
             continue
-        best = min(forms, key=lambda name: scores.mean_crps(name, j, where))
+        # Chosen over all forecasts of the run: the best of three on a few hundred points would be best by luck.
+        best = min(forms, key=lambda name: scores.mean_crps(name, j, scores.both(name, j)))
         theirs = scores.mean_crps(best, j, where)
         pair = [
             np.where(where, scores.crps[scores.names.index(name), :, :, j].astype(np.float64), np.nan)
