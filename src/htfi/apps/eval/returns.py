@@ -1,8 +1,8 @@
 """`htfi eval returns`: the fused forecast of returns beside its experts and peers, out of sample, on real data."""
 
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,11 @@ Examples:
 @click.option(
     "--fresh", is_flag=True, help="Fit the peers again, even where their fits are kept in build/eval-cache."
 )
+@click.option(
+    "--trials",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of trials.  [default: build/trials]",
+)
 @click.option("--seed", default=0, show_default=True)
 @click.option(
     "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
@@ -55,7 +60,7 @@ Examples:
 )
 def command(
     sets: tuple[str, ...], data: Path | None, num_symbols: int | None, first: str | None, settings: tuple[str, ...],
-    fast: bool, fresh: bool, seed: int, html_file: Path | None, json_file: Path | None,
+    fast: bool, fresh: bool, trials: Path | None, seed: int, html_file: Path | None, json_file: Path | None,
 ) -> None:  # fmt: skip
     """Walk bars through the live forecaster, in order of when they were known, and score every forecast by what came.
 
@@ -71,8 +76,28 @@ def command(
     config = with_settings(load_settings(), settings).forecasting
     options = Options(config, first, with_fitted=not fast, fresh=fresh, seed=seed)
     notes: list[str] = []
-    told = evaluate(sets or default_sets(data, notes), data, num_symbols, options, notes, fast=fast)
+    told, judged = evaluate(sets or default_sets(data, notes), data, num_symbols, options, notes, fast=fast)
+    told.notes.append(note("returns", options, [one.scores.prices for one in judged], told.metrics, trials))
     tell(told, json_file=json_file, html_file=html_file)
+
+
+def note(
+    command: str,
+    options: "Options",
+    data: Sequence[Prices],
+    metrics: Mapping[str, float | None],
+    folder: Path | None,
+) -> str:
+    """Record the configuration among the trials, and say how many there have been."""
+    from htfi.apps.eval.trials import digest_of, note_trial
+
+    digest = digest_of(
+        *(part for prices in data for part in (list(prices.symbols), prices.ends_ns, prices.close))
+    )
+    settings = {"forecasting": asdict(options.config), "from": options.first or "", "seed": options.seed}
+    scores = {key: value for key, value in metrics.items() if value is not None}
+    num = note_trial(command, digest, settings, scores, folder=folder)
+    return f"trials: {num:,} configurations have been evaluated so far, this one included"
 
 
 def evaluate(
@@ -83,7 +108,7 @@ def evaluate(
     notes: list[str],
     *,
     fast: bool,
-) -> "Evaluation":
+) -> "tuple[Evaluation, list[Judged]]":
     """All sets judged, checked for leaks and timed, as one evaluation."""
     from htfi.apps.eval.gallery import Evaluation
     from htfi.apps.eval.returns_charts import charts
@@ -118,7 +143,7 @@ def evaluate(
     if not fast:
         timed, figures, told = measure_speed(options.config, options.seed)
         rows, metrics, notes = rows + timed, metrics | figures, notes + told
-    return Evaluation(
+    told = Evaluation(
         name="returns",
         title="Forecasts of returns",
         lead=_lead(main),
@@ -129,6 +154,7 @@ def evaluate(
         notes=notes,
         seed=options.seed,
     )
+    return told, judged
 
 
 def with_settings(settings: "Settings", pairs: Sequence[str]) -> "Settings":

@@ -7,7 +7,7 @@ import click
 import numpy as np
 
 from htfi.apps.eval.prices import Prices, load_prices
-from htfi.apps.eval.returns import MAIN, Progress, default_sets, some, with_settings
+from htfi.apps.eval.returns import MAIN, Progress, default_sets, note, some, with_settings
 
 if TYPE_CHECKING:
     from htfi.apps.eval.chart import Chart
@@ -49,6 +49,11 @@ _HOW = (
 @click.option(
     "--fresh", is_flag=True, help="Fit the peers again, even where their fits are kept in build/eval-cache."
 )
+@click.option(
+    "--trials",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of trials.  [default: build/trials]",
+)
 @click.option("--seed", default=0, show_default=True)
 @click.option(
     "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
@@ -58,7 +63,7 @@ _HOW = (
 )
 def command(
     sets: tuple[str, ...], data: Path | None, num_symbols: int | None, first: str | None, settings: tuple[str, ...],
-    fast: bool, fresh: bool, seed: int, html_file: Path | None, json_file: Path | None,
+    fast: bool, fresh: bool, trials: Path | None, seed: int, html_file: Path | None, json_file: Path | None,
 ) -> None:  # fmt: skip
     """Walk bars through the live forecaster and hold the variance it states to the ranges that came.
 
@@ -74,11 +79,13 @@ def command(
     notes: list[str] = [_HOW]
     rows: list[dict[str, Any]] = []
     charts: list[Chart] = []
+    data_read: list[Prices] = []
     metrics: dict[str, float | None] = {}
     for name in sets or default_sets(data, notes):
         prices = load_prices(name, data)
         if num_symbols is not None:
             prices = some(prices, num_symbols)
+        data_read.append(prices)
         scores, said = judge(prices, options)
         notes += said
         rows += _rows(prices, scores)
@@ -91,6 +98,7 @@ def command(
     for row, by_holm, by_rate in zip(tested, holm(chances), benjamini_hochberg(chances), strict=True):
         row |= {"p, Holm": float(f"{by_holm:.2g}"), "q, BH": float(f"{by_rate:.2g}")}
     value = metrics["qlike_vs_har"] or 0.0
+    notes.append(note("volatility", options, data_read, metrics, trials))
     told = Evaluation(
         name="volatility",
         title="Forecasts of volatility",
