@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from htfi.apps.eval import narrative_placebos as placebos
 from htfi.apps.eval.narrative_moments import Moments, Truth
-from htfi.apps.eval.narrative_tilts import Told, bell, changes, heeded, plain
+from htfi.apps.eval.narrative_tilts import Told, bell, changes, full, heeded, plain
 from htfi.domain.decision import View
 from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.config import ForecastConfig
@@ -61,7 +61,7 @@ def judge(
     for name, asked in wrong.items():
         said[name] = placebos.read(asked, reader, stage(f"views of {name}"))
     said[RANDOM] = placebos.permuted(views, dice)
-    told = {"price only": plain(moments, config), BELL: heeded(BELL, moments, bell(moments, config), config)}
+    told = {"price only": plain(moments, config), BELL: full(BELL, moments, bell(moments, config), config)}
     for name, heard in said.items():
         told[name] = heeded(name, moments, changes(heard, moments, config), config)
     word = [replace(view, meant=()) for view in views]

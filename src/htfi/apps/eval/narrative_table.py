@@ -128,7 +128,8 @@ def market_notes(market: Market, config: ForecastConfig) -> list[str]:
         f"whether or not dice let it come; the metrics are of {horizon} bars, within which 86% of an effect lands "
         "(27% within the first); intervals by resampling worlds",
         "price only: the fused forecaster of htfi run on the worlds' closes; CRPS in its sigmas. A weight learns from "
-        "a forecast once its outcome is known; a bell knows that there are news and reads none",
+        "a forecast once its outcome is known; a bell knows that there are news and reads none: "
+        "what a narrator gains beyond it is in the words",
     ]
     events = np.flatnonzero(market.events)
     places: list[int] = events[
