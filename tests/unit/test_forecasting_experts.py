@@ -1,6 +1,7 @@
 """Each expert against its formula written plainly, and against data whose law is known."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,10 +9,11 @@ import pytest
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.config import LEVELS, ForecastConfig
-from htfi.forecasting.experts import build_experts
+from htfi.forecasting.experts import EXPERTS, build_experts
 from htfi.forecasting.experts.ewma import Ewma
 from htfi.forecasting.experts.historical_simulation import HistoricalSimulation
 from htfi.forecasting.experts.log_range_har import LogRangeHar
+from htfi.forecasting.experts.market_har import MarketHar
 from htfi.forecasting.experts.random_walk import RandomWalk
 from htfi.forecasting.panel import Panel
 from htfi.forecasting.ports import Expert
@@ -149,8 +151,8 @@ def test_one_wild_print_widens_the_band_for_days_not_for_years(expert: type):
     np.testing.assert_allclose(after[0, HIGH], clean[0, HIGH], rtol=0.2)
 
 
-def test_every_expert_is_vectorised_the_same_as_alone():
-    config = CONFIG
+def test_every_expert_but_that_on_the_market_is_vectorised_the_same_as_alone():
+    config = replace(CONFIG, experts=tuple(name for name in EXPERTS if name != "market_har"))
     together = build_experts(config)
     panel = Panel(config.horizons, config.session_gap_bars)
     series = [market(np.full(80, sigma), seed=seed) for seed, sigma in enumerate((0.003, 0.01, 0.03))]
@@ -188,3 +190,41 @@ def shifted(bar: Bar, days: int) -> Bar:
     return Bar(
         **fields | {"start_ns": bar.start_ns + days * NS_PER_DAY, "end_ns": bar.end_ns + days * NS_PER_DAY}
     )
+
+
+def test_expert_on_the_market_knows_of_a_storm_that_has_not_reached_its_series():
+    """Two worlds alike but for the other series of the last days: the quiet one's band is wider beside wild ones."""
+    calm = [market(np.full(400, 0.01), seed=seed) for seed in range(8)]
+    wild = [
+        market(np.concatenate([np.full(395, 0.01), np.full(5, 0.05)]), seed=seed) if seed else bars
+        for seed, bars in enumerate(calm)
+    ]
+    bands = []
+    for world in (calm, wild):
+        expert, panel = MarketHar(CONFIG), Panel(CONFIG.horizons, CONFIG.session_gap_bars)
+        expert.grow(8)
+        for day in range(400):
+            batch = panel.enter([daily_as(bars[day], f"S{place}") for place, bars in enumerate(world)])
+            assert batch is not None
+            expert.update(batch)
+            expert.learn(batch)
+        bands.append(expert.quantiles(slice(0, 1))[0, :, HIGH])
+    assert (bands[1] > 1.05 * bands[0]).all()
+
+
+def test_expert_on_the_market_goes_on_bit_for_bit_from_its_state():
+    bars = market(np.full(200, 0.01), seed=3)
+    whole, first, second = MarketHar(CONFIG), MarketHar(CONFIG), MarketHar(CONFIG)
+    expected = fed(whole, bars)
+    panel = Panel(CONFIG.horizons, CONFIG.session_gap_bars)
+    first.grow(1)
+    second.grow(1)
+    for day, bar in enumerate(bars):
+        batch = panel.enter([bar])
+        assert batch is not None
+        expert = first if day < 120 else second
+        if day == 120:
+            second.restore(first.state())
+        expert.update(batch)
+        expert.learn(batch)
+    np.testing.assert_array_equal(second.quantiles(slice(0, 1))[0], expected)

@@ -9,7 +9,7 @@ import pytest
 from htfi.domain.decision import Forecast
 from htfi.forecasting.calibration import Calibration
 from htfi.forecasting.config import LEVELS, ForecastConfig
-from htfi.forecasting.fusion import ZONES, CrpsLearning, combine, mix, on_grid
+from htfi.forecasting.fusion import ZONES, CrpsLearning, Matured, combine, mix, on_grid
 from htfi.forecasting.scores import crps
 from htfi.forecasting.shapes import gaussian_quantiles
 
@@ -17,7 +17,15 @@ NORMAL = gaussian_quantiles(LEVELS)
 LEVEL_ARRAY = np.array(LEVELS)
 ROW = slice(0, 1)
 FIRST = np.array([0])
+GROUP = np.array([0])
 NUM_REGIMES = 3
+
+
+def matured(y: float, regime: int = 1, at: int = 0) -> Matured:
+    """The outcome of the one series there is, forecast in a regime."""
+    return Matured(
+        FIRST, GROUP, np.array([at]), np.array([[y]]), np.array([[True]]), np.array([[regime]]), {0: 1}
+    )
 
 
 def learnt(
@@ -33,7 +41,9 @@ def learnt_from(
 ) -> tuple[np.ndarray, float]:
     learning, at = zone_weights(experts, outcomes, half_life, regimes)
     learning_weights = [
-        learning.weights(FIRST, np.ones((1, experts.shape[1]), bool), np.array([r]))[0, :, 0].mean(axis=-1)
+        learning.weights(FIRST, GROUP, np.ones((1, experts.shape[1]), bool), np.array([r]))[0, :, 0].mean(
+            axis=-1
+        )
         for r in range(NUM_REGIMES)
     ]
     return np.stack(learning_weights, axis=1), at / len(outcomes)
@@ -46,11 +56,10 @@ def zone_weights(
     learning.columns.grow(1)
     regimes = np.ones(len(outcomes), np.int64) if regimes is None else regimes
     ready, ones, total = np.ones((1, experts.shape[1]), bool), np.ones((1, 1)), 0.0
-    for y, regime in zip(outcomes, regimes, strict=True):
-        now = np.array([regime])
-        mixed = mix(experts, learning.weights(FIRST, ready, now), ones, LEVELS)
+    for at, (y, regime) in enumerate(zip(outcomes, regimes, strict=True)):
+        mixed = mix(experts, learning.weights(FIRST, GROUP, ready, np.array([regime])), ones, LEVELS)
         total += crps(mixed[0, 0], np.array(y), LEVEL_ARRAY)
-        learning.learn(FIRST, experts, mixed, np.array([[y]]), np.array([[True]]), now[:, None])
+        learning.learn(matured(y, regime, at), experts, mixed)
     return learning, float(total)
 
 
@@ -99,7 +108,7 @@ def test_an_expert_good_at_one_tail_is_followed_there():
     experts = np.stack([NORMAL, 2.0 * NORMAL])[None, :, None]
     draws = np.random.default_rng(7).standard_normal(4000)
     learning, _ = zone_weights(experts, np.where(draws < 0, 2.0 * draws, draws), 2000.0)
-    weights = learning.weights(FIRST, np.ones((1, 2), bool), np.array([1]))[0, :, 0]  # [K, Z]
+    weights = learning.weights(FIRST, GROUP, np.ones((1, 2), bool), np.array([1]))[0, :, 0]  # [K, Z]
     assert weights[1, 0] > 0.7
     assert weights[0, 2] > 0.7
 
@@ -117,7 +126,7 @@ def test_expert_without_a_forecast_has_no_weight_and_the_rest_sum_to_one():
     learning = CrpsLearning(LEVELS, 3, 2, NUM_REGIMES, 500.0)
     learning.columns.grow(2)
     ready = np.array([[True, False, True], [False, False, False]])
-    weights = learning.weights(np.arange(2), ready, np.array([0, 1]))
+    weights = learning.weights(np.arange(2), np.array([0, 0]), ready, np.array([0, 1]))
     np.testing.assert_allclose(weights[0, :, 0, 0], [0.5, 0.0, 0.5])
     assert (weights[0] == weights[0, :, :1, :1]).all()
     np.testing.assert_array_equal(weights[1], 0.0)
@@ -127,10 +136,9 @@ def test_expert_that_was_silent_neither_gains_nor_loses():
     learning = CrpsLearning(LEVELS, 2, 1, NUM_REGIMES, 500.0)
     learning.columns.grow(1)
     experts = np.stack([NORMAL, np.full(13, math.nan)])[None, :, None]
-    outcome, known, regime = np.array([[0.3]]), np.array([[True]]), np.array([[1]])
-    learning.learn(FIRST, experts, NORMAL[None, None], outcome, known, regime)
+    learning.learn(matured(0.3), experts, NORMAL[None, None])
     assert all(np.isfinite(column).all() for column in learning.columns.values())
-    np.testing.assert_array_equal(learning.columns["regret"][0, :, 1], 0.0)
+    np.testing.assert_array_equal(learning.columns["regret"][0, :, :, 1], 0.0)
 
 
 def test_record_recomputes_to_the_same_bits_after_json_whatever_the_order_of_experts():
@@ -164,13 +172,41 @@ def test_one_altered_weight_changes_what_is_recomputed():
 
 @pytest.mark.parametrize("scale", [0.8, 1.3])
 def test_calibration_brings_a_wrong_band_to_ninety_percent(scale: float):
-    calibration = Calibration(ForecastConfig(horizons=(1,), calibration_gain=0.02))
+    calibration = Calibration(ForecastConfig(horizons=(1,), calibration_gain=0.02), NUM_REGIMES)
     calibration.columns.grow(1)
     outcomes = np.random.default_rng(9).standard_normal(6000)
     inside = []
     for y in outcomes:
-        fused = calibration.stretch(ROW)[..., None] * scale * NORMAL
+        fused = calibration.stretch(FIRST, GROUP, np.array([1]))[..., None] * scale * NORMAL
         inside.append(fused[0, 0, 1] <= y <= fused[0, 0, -2])
-        calibration.learn(ROW, fused, np.array([[y]]), np.array([[True]]))
+        calibration.learn(matured(y), fused)
     assert np.mean(inside[1000:]) == pytest.approx(0.9, abs=0.01)
-    assert calibration.stretch(ROW)[0, 0] == pytest.approx(1.0 / scale, rel=0.15)
+    assert calibration.stretch(FIRST, GROUP, np.array([1]))[0, 0] == pytest.approx(1.0 / scale, rel=0.25)
+
+
+def test_calibration_holds_in_each_regime_though_the_band_is_wrong_in_both():
+    calibration = Calibration(ForecastConfig(horizons=(1,)), NUM_REGIMES)
+    calibration.columns.grow(1)
+    rng = np.random.default_rng(10)
+    inside: dict[int, list[bool]] = {0: [], 2: []}
+    for day in range(8000):
+        regime = (day // 100) % 2 * 2
+        y = float(rng.standard_normal() * (0.7 if regime == 0 else 1.5))
+        fused = calibration.stretch(FIRST, GROUP, np.array([regime]))[..., None] * NORMAL
+        inside[regime].append(bool(fused[0, 0, 1] <= y <= fused[0, 0, -2]))
+        calibration.learn(matured(y, regime, day), fused)
+    assert [np.mean(held[1000:]) for held in inside.values()] == pytest.approx([0.9, 0.9], abs=0.012)
+
+
+def test_series_that_has_seen_nothing_starts_from_what_the_others_have_taught():
+    learning = CrpsLearning(LEVELS, 2, 1, NUM_REGIMES, 500.0)
+    learning.columns.grow(2)
+    experts = (np.array([0.4, 1.0])[:, None, None] * NORMAL)[None]
+    ready, ones = np.ones((1, 2), bool), np.ones((1, 1))
+    for at, y in enumerate(np.random.default_rng(11).standard_normal(1500)):
+        mixed = mix(experts, learning.weights(FIRST, GROUP, ready, np.array([1])), ones, LEVELS)
+        learning.learn(matured(y, 1, at), experts, mixed)
+    young = learning.weights(np.array([1]), GROUP, ready, np.array([1]))
+    of_another_kind = learning.weights(np.array([1]), np.array([1]), ready, np.array([1]))
+    assert young[0, 1].min() > 0.8
+    np.testing.assert_allclose(of_another_kind, 0.5)

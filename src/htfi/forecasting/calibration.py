@@ -1,4 +1,6 @@
-"""Adaptive conformal calibration: a stretch that makes the 90% band hold 90%. Forecaster drives it."""
+"""Adaptive conformal calibration: a stretch that makes the 90% band hold 90%, in each regime. Forecaster drives it."""
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,7 +8,7 @@ from numpy.typing import NDArray
 from htfi.domain import exact
 from htfi.forecasting.columns import Columns
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.panel import Rows
+from htfi.forecasting.fusion import Matured
 
 Array = NDArray[np.float64]
 
@@ -15,26 +17,56 @@ _WIDEST_LOG = 0.7  # a stretch between one half and two: beyond it the experts, 
 
 
 class Calibration:
-    """A stretch per series and horizon: log s ← log s + γ_h·(missed − 10%), as forecasts mature.
+    """A stretch per series, horizon and regime: log s ← log s + γ_h·(missed − 10%), as forecasts mature.
 
-    Gibbs and Candès (2021), on the log of the width. While the stretch stays inside its bounds the mean
-    miss rate tends to 10% whatever the data, as 1/(γ_h·num). γ_h = γ/h, because h overlapping outcomes
-    tell little more than one.
+    Gibbs and Candès (2021), on the log of the width, in two parts: one of each series and horizon, and one of each
+    regime and horizon that all series of an interval share, for what they miss together is soon told from luck. While
+    the stretch stays inside its bounds the mean miss rate of a series tends to 10% whatever the data, as 1/(γ_h·num).
+    γ_h = γ/h, because h overlapping outcomes tell little more than one.
     """
 
-    def __init__(self, config: ForecastConfig) -> None:
+    def __init__(self, config: ForecastConfig, num_regimes: int) -> None:
         self._low, self._high = config.levels.index(0.05), config.levels.index(0.95)
-        self._gains = config.calibration_gain / np.array(config.horizons, np.float64)
-        self.columns = Columns()
-        self.columns.declare("log_stretch", np.zeros(len(config.horizons)))
+        horizons = np.array(config.horizons, np.float64)
+        self._own_gains = config.calibration_gain / horizons
+        self._shared_gains = config.shared_calibration_gain / horizons
+        self._num_regimes = num_regimes
+        self.columns, self.shared = Columns(), Columns()
+        self.columns.declare("log_stretch", np.zeros(len(horizons)))
+        self.shared.declare("log_stretch", np.zeros((num_regimes, len(horizons))))
 
-    def learn(self, rows: Rows, fused: Array, outcome: Array, matured: NDArray[np.bool_]) -> None:
-        """Take in outcomes [n, H] of the stretched forecasts [n, H, Q], those that `matured` [n, H]."""
+    def learn(self, batch: Matured, fused: Array) -> None:
+        """Take in the outcomes of stretched forecasts [n, H, Q]."""
+        outcome = batch.outcome
         missed = (outcome < fused[..., self._low]) | (outcome > fused[..., self._high])
-        step = np.where(matured, self._gains * (missed - _MISS_RATE), 0.0)
-        moved = self.columns["log_stretch"][rows] + step
-        self.columns["log_stretch"][rows] = np.minimum(np.maximum(moved, -_WIDEST_LOG), _WIDEST_LOG)
+        surprise = np.where(batch.known, missed - _MISS_RATE, 0.0)  # [n, H]
+        own = self.columns["log_stretch"]
+        own[batch.index] = _held(own[batch.index] + self._own_gains * surprise)
+        shared = self.shared
+        shared.grow(int(batch.groups.max()) + 1)
+        for group in np.unique(batch.groups).tolist():
+            of_group = batch.groups == group
+            for regime in range(self._num_regimes):
+                heard = of_group[:, None] & (batch.regimes == regime)
+                taught = np.where(heard, surprise, 0.0).sum(axis=0) / batch.num_series[group]
+                moved = shared["log_stretch"][group, regime] + self._shared_gains * taught
+                shared["log_stretch"][group, regime] = _held(moved)
 
-    def stretch(self, rows: Rows) -> Array:
-        """The factors [n, H] by which distances from the median are multiplied."""
-        return exact.exp(self.columns["log_stretch"][rows])
+    def stretch(
+        self, index: NDArray[np.intp], groups: NDArray[np.int64], regimes: NDArray[np.int64]
+    ) -> Array:
+        """The factors [n, H] by which distances from the median are multiplied, in `regimes` [n]."""
+        self.shared.grow(int(groups.max(initial=0)) + 1)
+        both = self.columns["log_stretch"][index] + self.shared["log_stretch"][groups, regimes]
+        return exact.exp(_held(both))
+
+    def state(self) -> dict[str, Any]:
+        return {"own": self.columns.state(), "shared": self.shared.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.columns.restore(state["own"])
+        self.shared.restore(state["shared"])
+
+
+def _held(log_stretch: Array) -> Array:
+    return np.minimum(np.maximum(log_stretch, -_WIDEST_LOG), _WIDEST_LOG)

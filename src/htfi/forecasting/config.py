@@ -23,6 +23,7 @@ class ForecastConfig:
     session_gap_bars: float = 5.0
     weight_half_life_bars: float = 500.0
     calibration_gain: float = 0.005
+    shared_calibration_gain: float = 0.03
 
     def __post_init__(self) -> None:
         _require(bool(self.horizons), "horizons", "name at least one")
@@ -53,6 +54,9 @@ class ForecastConfig:
         _require(self.usual_window_bars >= 2, "usual_window_bars", "must be ≥ 2")
         _require(self.session_gap_bars > 0, "session_gap_bars", "must be > 0")
         _require(0 <= self.calibration_gain <= 0.1, "calibration_gain", "must lie between 0 and 0.1")
+        _require(
+            0 <= self.shared_calibration_gain <= 0.5, "shared_calibration_gain", "must lie between 0 and 0.5"
+        )
         _require(self.weight_half_life_bars > 0, "weight_half_life_bars", "must be > 0")
 
 

@@ -14,7 +14,7 @@ from htfi.forecasting.calibration import Calibration
 from htfi.forecasting.columns import Columns
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.earned import NarratorRow
-from htfi.forecasting.fusion import ZONES, CrpsLearning, mix, on_grid
+from htfi.forecasting.fusion import ZONES, CrpsLearning, Matured, mix, on_grid
 from htfi.forecasting.hearing import Hearing
 from htfi.forecasting.joint.history import JointHistory, Surprises
 from htfi.forecasting.narrator import VERSION as NARRATOR_VERSION
@@ -50,7 +50,7 @@ class Forecaster:
         k, h, q = len(names), len(config.horizons), len(config.levels)
         self._panel = Panel(config.horizons, config.session_gap_bars)
         self._learning = CrpsLearning(config.levels, k, h, _NUM_REGIMES, config.weight_half_life_bars)
-        self._calibration = Calibration(config)
+        self._calibration = Calibration(config, _NUM_REGIMES)
         self._joint = JointHistory(config.levels)
         self._hearing = Hearing(config)
         self._scoreboard = Scoreboard((FUSED, *self._names), config.horizons, config.levels)
@@ -125,10 +125,13 @@ class Forecaster:
         ends_ns = self._panel.ends_ns(batch.index)
         self._joint.learn(batch.index, ends_ns, waited[:, 0, 0], batch.outcomes[:, 0])
         outcome = np.where(np.isfinite(batch.outcomes), batch.outcomes, 0.0)
-        self._calibration.learn(batch.rows, waited[:, 0], outcome, known[:, 0])
         slots = (batch.age[:, None] - self._horizons) % self._horizons[-1]
         regimes = self._pending["regime"][batch.index[:, None], slots]  # [n, H], when it was forecast
-        self._learning.learn(batch.index, waited[:, 1:], waited[:, 0], outcome, known[:, 0], regimes)
+        matured = Matured(
+            batch.index, batch.group, batch.end_ns, outcome, known[:, 0], regimes, self._panel.group_sizes
+        )
+        self._calibration.learn(matured, waited[:, 0])
+        self._learning.learn(matured, waited[:, 1:], waited[:, 0])
         waited[:, 0] = self._hearing.settle(batch, waited[:, 0], outcome, known[:, 0])
         self._scoreboard.add(waited, outcome, np.logical_and.reduce(known, axis=1))
 
@@ -139,8 +142,9 @@ class Forecaster:
             np.stack([expert.quantiles(rows) for expert in self._experts], axis=1)
         )  # [n, K, H, Q]
         ready: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(experts), axis=(2, 3))  # [n, K]
-        weights = self._learning.weights(batch.index, ready, newest["regime"][batch.index])
-        calibration = self._calibration.stretch(rows)
+        regimes = newest["regime"][batch.index]
+        weights = self._learning.weights(batch.index, batch.group, ready, regimes)
+        calibration = self._calibration.stretch(batch.index, batch.group, regimes)
         fused = mix(
             np.where(ready[:, :, None, None], experts, 0.0), weights, calibration, self._config.levels
         )
@@ -241,8 +245,8 @@ class Forecaster:
         return {
             "panel": self._panel.state(),
             "experts": {expert.name: expert.state() for expert in self._experts},
-            "calibration": self._calibration.columns.state(),
-            "learning": self._learning.columns.state(),
+            "calibration": self._calibration.state(),
+            "learning": self._learning.state(),
             "newest": self._newest.state(),
             "pending": self._pending.state(),
             "hearing": self._hearing.state(),
@@ -260,8 +264,8 @@ class Forecaster:
         self._panel.restore(state["panel"])
         for expert in self._experts:
             expert.restore(state["experts"][expert.name])
-        self._calibration.columns.restore(state["calibration"])
-        self._learning.columns.restore(state["learning"])
+        self._calibration.restore(state["calibration"])
+        self._learning.restore(state["learning"])
         self._newest.restore(state["newest"])
         self._pending.restore(state["pending"])
         self._hearing.restore(state["hearing"])

@@ -5,6 +5,7 @@ Forecaster learns and mixes; an auditor recomputes a record with `combine`.
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,11 @@ from htfi.forecasting.scores import integration_weights
 
 Array = NDArray[np.float64]
 
+Whole = NDArray[np.int64]
+
 ZONES = (0.05, 0.5, 0.95)  # lower tail, middle, upper tail: an expert may be good at one and not another
+_LN2 = 0.6931471805599453
+_LEAST_PRIOR = 1e-3  # so that a series which is unlike the others can say so
 _LOWEST = -1e300
 _SMALLEST = 1e-6  # of a normalised loss: keeps the learning rate finite while all experts agree
 _WEIGHT_UNITS = 1e6  # weights are recorded in whole millionths
@@ -25,8 +30,8 @@ _WEIGHT_UNITS = 1e6  # weights are recorded in whole millionths
 
 def zone_shares(levels: Sequence[float]) -> Array:
     """How much of each zone a level is [Z, Q]: hats about the zones' levels, flat beyond, summing to 1 over zones."""
-    unit = np.eye(len(ZONES))
-    return np.array([np.interp(levels, ZONES, unit[z]) for z in range(len(ZONES))])
+    unit: Array = np.eye(len(ZONES))
+    return np.array([np.interp(levels, ZONES, hat) for hat in unit], np.float64)
 
 
 def mix(quantiles: Array, weights: Array, calibration: Array, levels: Sequence[float]) -> Array:
@@ -37,7 +42,7 @@ def mix(quantiles: Array, weights: Array, calibration: Array, levels: Sequence[f
     they are sorted, which CRPS never holds against a forecast (Chernozhukov et al. 2010); the stretch rounds in the
     order of what it is given. Experts stand in the order of their names: the bits of a sum depend on its order.
     """
-    shares = zone_shares(levels)
+    shares: Array = zone_shares(levels)
     total = np.zeros_like(quantiles[..., 0, :, :])
     for k in range(quantiles.shape[-3]):
         total += _by_level(weights[..., k, :, :], shares) * quantiles[..., k, :, :]
@@ -73,15 +78,33 @@ def combine(
     return mix(quantiles, shares, np.array(calibration, np.float64), levels).tolist()
 
 
+@dataclass(frozen=True, slots=True)
+class Matured:
+    """Outcomes of n series whose forecasts were made one or more horizons ago.
+
+    Shapes: index, groups and ends_ns [n]; outcome, known [n, H]; regimes [n, H], when it was forecast. `num_series`
+    says how many there are of each group.
+    """
+
+    index: NDArray[np.intp]
+    groups: Whole
+    ends_ns: Whole
+    outcome: Array
+    known: NDArray[np.bool_]
+    regimes: Whole
+    num_series: Mapping[int, int]
+
+
 class CrpsLearning:
     """Bernstein online aggregation of quantiles, per series, horizon and zone (docs/decisions/d05-fusion.md).
 
     The loss of expert k in zone z is the linearised CRPS Σ_q φ_zq ω_q·2(1{y<q̄}−τ_q)·q_k (Berrisch and Ziel 2021), in
     units of the mix's own width; with it the aggregate competes with the best fixed mix, not only the best
     expert. Each expert stands twice: once for all times, once for the regime of the day, asleep in others (Freund et
-    al. 1997), so that weights turn with the regime and each regime learns from what it has seen. Learning rates
-    are second-order (Wintenberger 2017, eq. for adaptive rates); regrets fade with a half-life. A loss counts when it
-    matures, for the regime it was forecast in.
+    al. 1997), so that weights turn with the regime and each regime learns from what it has seen. What all series of an
+    interval have taught on average is the prior that each one's own losses then move. Learning rates are second-order
+    (Wintenberger 2017, eq. for adaptive rates); regrets fade with a half-life. A loss counts when it matures, for the
+    regime it was forecast in.
     """
 
     def __init__(
@@ -90,41 +113,57 @@ class CrpsLearning:
         self._levels = np.array(levels)
         self._shares = zone_shares(levels)
         self._cells = 2.0 * integration_weights(levels)
-        self._keep = round(0.5 ** (1.0 / half_life), 12)
+        self._half_life = half_life
         self._log_k = round(math.log(2 * num_experts), 12) if num_experts > 1 else 0.0
-        blank = np.zeros((1 + num_regimes, num_experts, num_horizons, len(ZONES)))
-        self.columns = Columns()
-        for name in ("regret", "square", "largest"):
-            self.columns.declare(name, blank)
+        self._num_awake = 1 + num_regimes
+        blank = np.zeros((self._num_awake, num_horizons, num_experts, len(ZONES)))
+        self.columns, self.pooled = Columns(), Columns()
+        for columns in (self.columns, self.pooled):
+            for name in ("regret", "square", "largest"):
+                columns.declare(name, blank)
+        # What an instant's series have taught so far: one step of the pool, once a later instant comes.
+        self.pooled.declare("owed", blank)
+        self.pooled.declare("owed_share", np.zeros((self._num_awake, num_horizons)))
+        self.pooled.declare("end_ns", -1, np.int64)
 
-    def learn(
-        self,
-        index: NDArray[np.intp],
-        experts: Array,
-        mixed: Array,
-        outcome: Array,
-        matured: NDArray[np.bool_],
-        regimes: NDArray[np.int64],
-    ) -> None:
-        """Take in outcomes [n, H] of forecasts by experts [n, K, H, Q] and their mix [n, H, Q], made in `regimes`
-        [n, H].
+    def learn(self, batch: Matured, experts: Array, mixed: Array) -> None:
+        """Take in the outcomes of forecasts by experts [n, K, H, Q] and of their mix [n, H, Q].
 
-        `matured` [n, H] says which to count; an expert that was NaN then is held to have done as the mix.
+        An expert that was NaN then is held to have done as the mix.
         """
+        outcome, known = batch.outcome, batch.known
         width = np.maximum(mixed[..., -1] - mixed[..., 0], 1e-12)
         slope = self._cells * ((outcome[..., None] < mixed) - self._levels) / width[..., None]  # [n, H, Q]
-        gains = slope[:, None] * (mixed[:, None] - experts)  # [n, K, H, Q]
-        regret = np.stack([(gains * share).sum(axis=-1) for share in self._shares], axis=-1)  # [n, K, H, Z]
-        counted = matured[:, None, :, None]
+        gains = slope[:, :, None] * (mixed[:, :, None] - experts.swapaxes(1, 2))  # [n, H, K, Q]
+        in_zones: list[Array] = [(gains * share).sum(axis=-1) for share in self._shares]
+        regret: Array = np.stack(in_zones, axis=-1)  # [n, H, K, Z]
+        counted = known[:, :, None, None]
         regret = np.where(counted & np.isfinite(regret), regret, 0.0)
-        keep = np.where(counted, self._keep, 1.0)
-        for horizon in range(matured.shape[1]):
-            for awake in (np.zeros_like(index), 1 + regimes[:, horizon]):
-                at = (index, awake, slice(None), horizon)
-                self._step(at, regret[:, :, horizon], keep[:, :, horizon])
+        keep = np.where(counted, round(0.5 ** (1.0 / self._half_life), 12), 1.0)
+        across: Whole = np.arange(known.shape[1], dtype=np.int64)
+        for awake in (np.zeros_like(batch.regimes), 1 + batch.regimes):
+            self._step(self.columns, (batch.index[:, None], awake, across), regret, keep)
+        for group in np.unique(batch.groups).tolist():
+            self._pool(group, batch, regret)
 
-    def _step(self, at: tuple[Any, ...], regret: Array, keep: Array) -> None:
-        columns = self.columns
+    def _pool(self, group: int, batch: Matured, regret: Array) -> None:
+        self.pooled.grow(group + 1)
+        pooled, of_group = self.pooled, batch.groups == group
+        end_ns = int(batch.ends_ns[of_group].max())
+        if end_ns > pooled["end_ns"][group]:
+            fading = -_LN2 / self._half_life * pooled["owed_share"][group]
+            keep = exact.exp(fading)[:, :, None, None]
+            self._step(pooled, (group,), pooled["owed"][group], keep)
+            pooled["owed"][group], pooled["owed_share"][group] = 0.0, 0.0
+            pooled["end_ns"][group] = end_ns
+        regimes, known = batch.regimes[of_group], batch.known[of_group]
+        for awake in range(self._num_awake):
+            heard = known if awake == 0 else known & (regimes == awake - 1)  # [n, H]
+            taught = np.where(heard[:, :, None, None], regret[of_group], 0.0).sum(axis=0)
+            pooled["owed"][group, awake] += taught / batch.num_series[group]
+            pooled["owed_share"][group, awake] += heard.sum(axis=0) / batch.num_series[group]
+
+    def _step(self, columns: Columns, at: tuple[Any, ...], regret: Array, keep: Array) -> None:
         largest, square = columns["largest"][at] * keep, columns["square"][at] * keep
         scaled = self._rates(largest, square) * regret
         surprise = np.where(scaled < -0.5, 2.0 * np.maximum(largest, np.abs(regret)), 0.0)
@@ -133,27 +172,54 @@ class CrpsLearning:
         columns["square"][at] = square + regret * regret
         columns["largest"][at] = np.maximum(largest, np.abs(regret))
 
-    def weights(self, index: NDArray[np.intp], ready: NDArray[np.bool_], regimes: NDArray[np.int64]) -> Array:
+    def weights(
+        self,
+        index: NDArray[np.intp],
+        groups: NDArray[np.int64],
+        ready: NDArray[np.bool_],
+        regimes: NDArray[np.int64],
+    ) -> Array:
         """Weights [n, K, H, Z] in `regimes` [n], summing to 1 over those `ready` [n, K], 0 for others."""
-        columns = self.columns
-        awake = np.stack([np.zeros_like(regimes), 1 + regimes], axis=1)  # [n, 2]
-        at = (index[:, None], awake)
-        rates = self._rates(columns["largest"][at], columns["square"][at])  # [n, 2, K, H, Z]
-        heard = ready[:, None, :, None, None]
-        score = np.where(heard, rates * columns["regret"][at], _LOWEST)
-        share = rates * exact.exp(score - score.max(axis=(1, 2), keepdims=True)) * heard
-        both = share[:, 0] + share[:, 1]
-        return _in_units(both / np.maximum(both.sum(axis=1, keepdims=True), 1e-300))
+        self.pooled.grow(int(groups.max(initial=0)) + 1)
+        heard = ready[:, None, :, None]  # [n, 1, K, 1]
+        prior = self._shares_of(self.pooled, groups, regimes, heard)
+        prior /= np.maximum(prior.sum(axis=2, keepdims=True), 1e-300)
+        own = self._shares_of(self.columns, index, regimes, heard) * np.maximum(prior, _LEAST_PRIOR) * heard
+        weights = own / np.maximum(own.sum(axis=2, keepdims=True), 1e-300)
+        return _in_units(weights.swapaxes(1, 2))
+
+    def _shares_of(
+        self,
+        columns: Columns,
+        rows: NDArray[np.intp] | NDArray[np.int64],
+        regimes: NDArray[np.int64],
+        heard: NDArray[np.bool_],
+    ) -> Array:
+        """What each expert has earned [n, H, K, Z], for all times and in this regime, up to a common factor."""
+        found: list[tuple[Array, Array]] = []
+        for awake in (np.zeros_like(regimes), 1 + regimes):
+            rates = self._rates(columns["largest"][rows, awake], columns["square"][rows, awake])
+            found.append((rates, np.where(heard, rates * columns["regret"][rows, awake], _LOWEST)))
+        best = np.maximum(found[0][1], found[1][1]).max(axis=2, keepdims=True)
+        return sum((rates * exact.exp(score - best) * heard for rates, score in found), np.zeros_like(best))
 
     def _rates(self, largest: Array, square: Array) -> Array:
         return np.minimum(
             0.5 / np.maximum(largest, _SMALLEST), np.sqrt(self._log_k / np.maximum(square, _SMALLEST))
         )
 
+    def state(self) -> dict[str, Any]:
+        return {"own": self.columns.state(), "pooled": self.pooled.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.columns.restore(state["own"])
+        self.pooled.restore(state["pooled"])
+
 
 def _in_units(weights: Array) -> Array:
     """Weights [n, K, H, Z] in whole units, the largest taking up what rounding left."""
     num = np.rint(weights * _WEIGHT_UNITS)
     rest = (_WEIGHT_UNITS - num.sum(axis=1, keepdims=True)) * (weights.sum(axis=1, keepdims=True) > 0.0)
-    first = np.arange(weights.shape[1])[None, :, None, None] == num.argmax(axis=1)[:, None]
+    places: Whole = np.arange(weights.shape[1], dtype=np.int64)
+    first = places[None, :, None, None] == num.argmax(axis=1)[:, None]
     return (num + np.where(first, rest, 0.0)) / _WEIGHT_UNITS

@@ -74,6 +74,7 @@ class Panel:
         self._row_of_name: dict[str, int] = {}
         self.intervals: list[str] = []  # by row
         self._group_of: dict[str, int] = {}
+        self._group_sizes: dict[int, int] = {}
         self._columns = Columns()
         self._columns.declare("group", 0, np.int64)
         self._columns.declare("num_bars", 0, np.int64)
@@ -95,6 +96,15 @@ class Panel:
     def ends_ns(self, index: NDArray[np.intp]) -> NDArray[np.int64]:
         """When the newest bar of each row [n] ended."""
         return self._columns["end_ns"][index]
+
+    def groups(self, index: NDArray[np.intp]) -> NDArray[np.int64]:
+        """The group of each row [n], as in `BarBatch.group`."""
+        return self._columns["group"][index]
+
+    @property
+    def group_sizes(self) -> dict[int, int]:
+        """How many series each group has."""
+        return self._group_sizes
 
     def age(self, row: int) -> int:
         """How many bars came before the newest, counted as `BarBatch.age` is."""
@@ -185,10 +195,15 @@ class Panel:
         self._row_of[symbol, interval] = self._row_of_name[name] = row
         self.intervals.append(interval)
         self._columns.grow(row + 1)
-        self._columns["group"][row] = self._group_of.setdefault(interval, len(self._group_of))
+        self._columns["group"][row] = self._join_group(interval)
         self._columns["gap_ns"][row] = _gap_ns(interval, self._session_gap_bars)
         self._columns["rota"][row] = zlib.crc32(name.encode()) % _RENEWAL_BARS
         return row
+
+    def _join_group(self, interval: str) -> int:
+        group = self._group_of.setdefault(interval, len(self._group_of))
+        self._group_sizes[group] = self._group_sizes.get(group, 0) + 1
+        return group
 
     def state(self) -> dict[str, Any]:
         return {"series": [list(name) for name in self._row_of], "columns": self._columns.state()}
@@ -200,9 +215,9 @@ class Panel:
             raise IntegrityError("saved forecasting state names more series than it holds: start anew")
         self._row_of_name = {series_id(*name): row for name, row in self._row_of.items()}
         self.intervals = [interval for _, interval in self._row_of]
-        self._group_of = {}
+        self._group_of, self._group_sizes = {}, {}
         for interval in self.intervals:
-            self._group_of.setdefault(interval, len(self._group_of))
+            self._join_group(interval)
 
 
 def as_rows(rows: NDArray[np.intp]) -> Rows:

@@ -4,6 +4,7 @@ Experts that pool keep both; groups are `BarBatch.group`. Time is told in bars o
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import NormalDist
 from typing import Any
 
@@ -182,16 +183,16 @@ class PooledShape:
 def _gaussian_counts() -> Array:
     """Shares [B] of a Gaussian whose mean absolute value is 1, to 12 digits so that every machine has the same."""
     law = NormalDist(0.0, _GAUSSIAN_SIZES)
-    edges = [law.cdf((place + 0.5) * _BIN) for place in range(-_NUM_SIDE, _NUM_SIDE)]
-    shares = np.diff([0.0, *edges, 1.0])
-    return np.array([round(share, 12) for share in shares.tolist()])
+    edges: list[float] = [law.cdf((place + 0.5) * _BIN) for place in range(-_NUM_SIDE, _NUM_SIDE)]
+    ends = [0.0, *edges, 1.0]
+    return np.array([round(after - before, 12) for before, after in pairwise(ends)])
 
 
 def _quantiles(counts: Array, levels: Array) -> Array:
     """Quantiles [Q] of counts [B], even within a bin."""
-    total = np.cumsum(counts)
+    total: Array = np.cumsum(counts)
     wanted = levels * total[-1]
-    place = np.minimum(np.searchsorted(total, wanted), len(counts) - 1)
+    place: NDArray[np.int64] = np.minimum(np.searchsorted(total, wanted), len(counts) - 1)
     below = total[place] - counts[place]
     share = (wanted - below) / np.maximum(counts[place], 1e-300)
     return _BIN * (place - _NUM_SIDE - 0.5 + share)
