@@ -1,6 +1,7 @@
 """Whatever is said of the news, a tilted forecast stays a forecast, and can be derived again to the bit."""
 
 import math
+from typing import Any
 
 import numpy as np
 from hypothesis import given
@@ -33,7 +34,10 @@ sane = st.builds(
     bar=st.floats(0, 30),
     drift=st.floats(-1, 1),
 )
-wild = st.builds(Opinion, st.just("n"), *[anything] * 7)
+meaning = st.lists(
+    st.tuples(st.integers(1, 60), anything, anything), max_size=4, unique_by=lambda one: one[0]
+).map(lambda told: tuple(sorted(told)))
+wild = st.builds(Opinion, st.just("n"), *[anything] * 7, meaning)
 weights = st.lists(st.floats(0, 1), min_size=3, max_size=3)
 forecasts = st.lists(
     st.lists(st.floats(-2, 2), min_size=len(LEVELS), max_size=len(LEVELS)).map(sorted), min_size=3, max_size=3
@@ -89,8 +93,14 @@ def normal() -> list[list[float]]:
     return on_grid(np.array([[math.sqrt(h) * q for q in one] for h in HORIZONS])).tolist()
 
 
-def opinion(**told: float) -> Opinion:
-    base = {"direction": 1.0, "size_sigmas": 2.0, "volatility_multiplier": 2.0, "confidence": 0.5, "age": 0.0}
+def opinion(**told: Any) -> Opinion:
+    base: dict[str, Any] = {
+        "direction": 1.0,
+        "size_sigmas": 2.0,
+        "volatility_multiplier": 2.0,
+        "confidence": 0.5,
+        "age": 0.0,
+    }
     return Opinion("n", **{**base, "bar": 1.0, "drift": 0.0, **told})
 
 
@@ -125,3 +135,27 @@ def test_divergence_grows_with_the_move_and_with_prices_that_went_the_other_way(
     assert divergence(drift=0.02) == divergence()
     assert divergence(drift=-0.01) == divergence(drift=-0.5)  # it cannot be taken back more than once
     assert divergence(size_sigmas=0.25, volatility_multiplier=1.0, confidence=0.4) < 0.2
+
+
+def test_what_an_opinion_has_proved_to_mean_takes_the_place_of_its_word_and_fades_as_it() -> None:
+    meant = ((1, 0.1, 1.2), (5, 0.5, 1.4), (25, 0.3, 1.0))
+    fresh, old, word = (
+        derive_tilt(told, normal(), HORIZONS, LEVELS, [1.0] * 3)
+        for told in (opinion(meant=meant), opinion(meant=meant, age=1.0), opinion())
+    )
+    assert fresh is not None
+    assert old is not None
+    assert word is not None
+    share = math.log(22 / 5) / math.log(5)
+    assert np.allclose(fresh.shift, [0.001, 0.005, 0.01 * (0.5 - 0.2 * share)], rtol=1e-4)
+    assert np.allclose(fresh.stretch, [1.2, 1.4, 1.4 - 0.4 * share], atol=1e-6)
+    assert np.allclose(old.shift, np.array(fresh.shift) / 2, rtol=1e-4)
+    assert np.allclose(np.array(old.stretch) - 1.0, (np.array(fresh.stretch) - 1.0) / 2, atol=1e-6)
+    assert fresh.divergence == word.divergence
+    assert derive_tilt(opinion(meant=meant, confidence=0.0), normal(), HORIZONS, LEVELS, [1.0] * 3) is None
+
+
+def test_beyond_what_was_measured_the_nearest_horizon_counts() -> None:
+    tilt = derive_tilt(opinion(meant=((5, 0.5, 1.4),)), normal(), HORIZONS, LEVELS, [1.0] * 3)
+    assert tilt is not None
+    assert tilt.stretch == [1.4] * 3

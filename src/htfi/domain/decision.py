@@ -62,8 +62,8 @@ class Tilt(msgspec.Struct, frozen=True):
     """How a view of the news moved a forecast: q ← q + weight·(shift + (stretch − 1)·(q − median)), per horizon.
 
     Shapes: shift, stretch, weight [H]. Units: shift in log return; stretch multiplies distances from the median;
-    weight 0–1 is what the narrator's past views have earned. `divergence` 0–1 says how far its forecast, at full
-    weight, lies from the numbers' at the first horizon.
+    weight 0–1 is what the narrator's past views have earned. `divergence` 0–1 says how far the view, taken at its
+    word, lies from the numbers at the first horizon.
     """
 
     narrator: str
@@ -133,12 +133,23 @@ class Wording(msgspec.Struct, frozen=True, gc=False):
     ] = ()  # of several answers, all their tokens; path k has the seed `path_seed`
 
 
+class Meant(msgspec.Struct, frozen=True, gc=False):
+    """What a reader's views of this kind have proved to mean: for the return over so many bars, how far it is shifted,
+    in standard deviations of one bar, and by how much its distances from the median are multiplied.
+    """
+
+    horizon: int
+    shift_sigmas: float
+    stretch: float
+
+
 class View(msgspec.Struct, frozen=True, gc=False):
     """What a reader makes of the news on one symbol: an opinion drawn from text, that fades with its half-life.
 
     Units: direction −1..1 (down..up); size in standard deviations of one bar; volatility_multiplier scales
     the band (1 leaves it); confidence 0..1, where 0 says that there is no opinion. `words` hold no digit:
-    a figure is a slot in braces.
+    a figure is a slot in braces. `meant`, by rising horizon, is what such words have proved to mean, where that was
+    measured: a forecast is tilted by it, and else by the view at its word.
     """
 
     direction: float
@@ -156,6 +167,7 @@ class View(msgspec.Struct, frozen=True, gc=False):
     provisional: bool = (
         False  # the draft has said what the target could not say in time; an amendment follows
     )
+    meant: tuple[Meant, ...] = ()
 
 
 class Driver(msgspec.Struct, frozen=True):

@@ -67,6 +67,11 @@ class Narrators:
         self._standings: OrderedDict[str, _Standing] = OrderedDict()
         self._next = 0
 
+    @property
+    def num(self) -> int:
+        """Narrators that were ever heard."""
+        return self._next
+
     def serial(self, narrator: str) -> int:
         """The number by which waiting forecasts name a narrator; one that is new is taken in."""
         standing = self._standings.get(narrator)

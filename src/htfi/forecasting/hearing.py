@@ -69,16 +69,22 @@ class Hearing:
 
     def forget(self, rows: Rows) -> None:
         """New forecasts stand in these rows, of which nobody has said anything yet."""
+        if self._narrators.num == 0:
+            return
         self._columns["newest"][rows] = np.nan
 
     def queue(self, batch: BarBatch) -> None:
         """Let the newest tilts wait with their forecasts."""
+        if self._narrators.num == 0:
+            return
         newest = self._columns["newest"][batch.index]
         for j, horizon in enumerate(self._horizons):
             self._columns[str(horizon)][batch.index, batch.age % horizon] = newest[:, j]
 
     def settle(self, batch: BarBatch, plain: Array, outcome: Array, known: NDArray[np.bool_]) -> Array:
         """Let narrators earn by the forecasts `plain` [n, H, Q] that matured where `known` [n, H]; those released."""
+        if self._narrators.num == 0:
+            return plain
         told = np.stack(
             [self._columns[str(h)][batch.index, batch.age % h] for h in self._horizons], axis=2
         )  # [n, 4, H]

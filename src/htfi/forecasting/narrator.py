@@ -32,7 +32,8 @@ class Opinion(NamedTuple):
 
     Units: direction −1..1; size in standard deviations of one bar; volatility_multiplier as in `View`; confidence
     0–1; `age` counts the half-lives since it was formed, `bar` those that one bar lasts; `drift` is the log return
-    of the bar that just closed, 0 where it is not known.
+    of the bar that just closed, 0 where it is not known. `meant`, where it was measured what such an opinion means,
+    gives (horizon in bars, shift in standard deviations of one bar, stretch) by rising horizon.
     """
 
     narrator: str
@@ -43,6 +44,7 @@ class Opinion(NamedTuple):
     age: float
     bar: float
     drift: float = 0.0
+    meant: tuple[tuple[int, float, float], ...] = ()
 
 
 class Tilts(NamedTuple):
@@ -62,27 +64,52 @@ def derive_tilts(
     With c the confidence and f = 2^−age what is left of the opinion, a move of s standard deviations of one bar
     shifts every horizon by c·f·s·σ₁: it is made once. Volatility fades while the horizon lasts: the variance over h
     bars grows by the mean over k < h of (1 + c·(m − 1)·f·2^(−k·bar))². σ₁ comes from the 90% band of the first
-    horizon. What is no number counts as no opinion; shift and stretch are bounded.
+    horizon. What an opinion has proved to mean takes the place of that, f times; divergence is of its word. What is
+    no number counts as no opinion; shift and stretch are bounded.
     """
-    given = np.array([opinion[1:] for opinion in opinions], np.float64).reshape(len(opinions), 7)
+    given = np.array([opinion[1:8] for opinion in opinions], np.float64).reshape(len(opinions), 7)
     usable = np.logical_and.reduce(np.isfinite(given[:, :6]), axis=1) & (given[:, 5] >= 0.0)
     given = np.where(usable[:, None] & np.isfinite(given), given, 0.0)
     direction, size, multiplier, confidence, age, bar, drift = given.T
-    left = exact.exp(-_LN2 * np.maximum(age, 0.0)) * np.minimum(np.maximum(confidence, 0.0), 1.0)
+    fade = exact.exp(-_LN2 * np.maximum(age, 0.0))
+    left = fade * np.minimum(np.maximum(confidence, 0.0), 1.0)
     left = np.where(usable & (left >= _FAINTEST), left, 0.0)
     sigma = _sigma(plain[:, 0], levels)
     step = sigma / math.sqrt(horizons[0])
     moved = np.minimum(np.maximum(direction, -1.0), 1.0) * np.minimum(np.maximum(size, 0.0), 1e3)
-    shift = on_grid(np.minimum(np.maximum(left * moved, -MOST_SIGMAS), MOST_SIGMAS) * step)
+    shift = _bounded_shift(left * moved, step)
     wider = left * (np.minimum(np.maximum(multiplier, 0.0), 1e3) - 1.0)
     stretch = _stretches(np.where(left > 0.0, wider, 0.0), bar, horizons)
+    divergence = _divergence(plain[:, 0], shift, stretch[:, 0], drift, sigma, levels)
     shifts = np.repeat(shift[:, None], len(horizons), axis=1)
-    return Tilts(
-        shifts,
-        stretch,
-        _divergence(plain[:, 0], shift, stretch[:, 0], drift, sigma, levels),
-        (shift != 0.0) | np.logical_or.reduce(stretch != 1.0, axis=1),
+    for place, opinion in enumerate(opinions):
+        if opinion.meant and left[place] > 0.0:
+            meant = _meant(opinion.meant, horizons)
+            shifts[place] = _bounded_shift(fade[place] * meant[0], step[place])
+            stretch[place] = _bounded_stretch(1.0 + fade[place] * (meant[1] - 1.0))
+    counts = np.logical_or.reduce((shifts != 0.0) | (stretch != 1.0), axis=1)
+    return Tilts(shifts, stretch, divergence, counts)
+
+
+def _bounded_shift(sigmas: Array, step: Array) -> Array:
+    return on_grid(np.minimum(np.maximum(sigmas, -MOST_SIGMAS), MOST_SIGMAS) * step)
+
+
+def _bounded_stretch(stretch: Array) -> Array:
+    return np.rint(np.minimum(np.maximum(stretch, LEAST_STRETCH), MOST_STRETCH) * _UNITS) / _UNITS
+
+
+def _meant(meant: tuple[tuple[int, float, float], ...], horizons: Sequence[int]) -> Array:
+    """Shift and stretch [2, H], on straight lines in the logarithm of the horizon; no number is no change."""
+    known = np.array(meant, np.float64).T
+    told = np.where(np.isfinite(known[1:]), known[1:], np.array([[0.0], [1.0]]))
+    told = np.minimum(np.maximum(told, -1e3), 1e3)
+    at = np.interp(
+        exact.log(np.array(horizons, np.float64)), exact.log(np.maximum(known[0], 1.0)), np.arange(len(meant))
     )
+    below = np.minimum(at.astype(np.intp), max(len(meant) - 2, 0))
+    above = np.minimum(below + 1, len(meant) - 1)
+    return told[:, below] + (at - below) * (told[:, above] - told[:, below])
 
 
 def _sigma(quantiles: Array, levels: Sequence[float]) -> Array:
@@ -101,7 +128,7 @@ def _stretches(wider: Array, bar: Array, horizons: Sequence[int]) -> Array:
         if k == horizons[at]:
             found[:, at] = np.sqrt(total / k)
             at += 1
-    return np.rint(np.minimum(np.maximum(found, LEAST_STRETCH), MOST_STRETCH) * _UNITS) / _UNITS
+    return _bounded_stretch(found)
 
 
 def _divergence(

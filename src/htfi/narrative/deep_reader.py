@@ -9,15 +9,17 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from htfi.domain.decision import View, Wording
+from htfi.domain.decision import Meant, View, Wording
 from htfi.domain.writing import Dialect, Refusal, Request, Spoken, Writing
 from htfi.narrative.answer import AS_STATED, MAX_CITED, Trust, Understanding, to_view, understand, view_form
 from htfi.narrative.config import NarrativeConfig
+from htfi.narrative.meaning import Meaning
 from htfi.narrative.ports import Author
 from htfi.narrative.question import MAX_ITEMS, Question, put, question_id, residency, shown
 from htfi.narrative.template_reader import TemplateReader
 
 STRATEGY = "paths"
+_MEANT_DECIMALS = 4
 _DECIMALS = 2  # of what several answers come to
 
 
@@ -27,11 +29,15 @@ class DeepReader:
     spoken: Spoken | None = None
 
     def __init__(
-        self, author: Author, config: NarrativeConfig | None = None, trust: Trust = AS_STATED
+        self,
+        author: Author,
+        config: NarrativeConfig | None = None,
+        trust: Trust = AS_STATED,
+        meaning: Meaning | None = None,
     ) -> None:
         self._author = author
         self._config = config or NarrativeConfig()
-        self._trust = trust
+        self._trust, self._meaning = trust, meaning
         self._otherwise = TemplateReader(self._config)
 
     @property
@@ -93,8 +99,12 @@ class DeepReader:
         written = [answer for answer in answers if isinstance(answer, Writing)]
         if len(written) < len(answers):
             return next(answer for answer in answers if isinstance(answer, Refusal))
-        said, nearest = together([understand(answer.fields, self._trust) for answer in written])
+        told = [understand(answer.fields, self._trust) for answer in written]
+        said, nearest = together(told)
         view = to_view(said, question, self._config.half_life_ns, self.version)
+        if self._meaning is not None:
+            each = [to_view(one, question, self._config.half_life_ns, self.version) for one in told]
+            view = replace(view, meant=meant_together(each, self._meaning))
         if not written[0].tokens:
             return view
         wording = Wording(
@@ -160,6 +170,20 @@ def together(said: Sequence[Understanding]) -> tuple[Understanding, int]:
         cited=_most_cited(said),
         words=said[nearest].words,
     ), nearest
+
+
+def meant_together(views: Sequence[View], meaning: Meaning) -> tuple[Meant, ...]:
+    """The mean of what several answers mean."""
+    found = [meaning.of(view) for view in views]
+    num = len(found)
+    return tuple(
+        Meant(
+            at[0].horizon,
+            round(sum(one.shift_sigmas for one in at) / num, _MEANT_DECIMALS),
+            round(sum(one.stretch for one in at) / num, _MEANT_DECIMALS),
+        )
+        for at in zip(*found, strict=True)
+    )
 
 
 def _commonest(told: Sequence[str]) -> str:

@@ -10,13 +10,14 @@ from itertools import pairwise
 
 import msgspec
 
-from htfi.domain.decision import View
+from htfi.domain.decision import Meant, View
 from htfi.domain.errors import InvalidInput
 from htfi.narrative.answer import CAUSES, CONSISTENCIES
 
 AGAINST = CONSISTENCIES[2]
 WIDEST = 4.0  # no view stretches a forecast further, or shrinks it below a quarter of it
 FURTHEST_SIGMAS = 12.0  # of one bar: no view shifts a forecast further
+_DECIMALS = 4  # more would be the machine's: its exponential may differ in the last bit
 NUM_MOVES = len(CAUSES) + 1
 NUM_WIDTHS = 4 + len(CONSISTENCIES)
 
@@ -46,6 +47,17 @@ class Meaning(msgspec.Struct, frozen=True):
             raise InvalidInput("meaning: shifts must be at least 0: what is stated is never turned round")
         if not self.horizons or any(not 1 <= a < b for a, b in pairwise((*self.horizons, 1 << 30))):
             raise InvalidInput(f"meaning: horizons {self.horizons} must be whole bars, rising")
+
+    def of(self, view: View) -> tuple[Meant, ...]:
+        """What such a view has meant, at the horizons that were measured."""
+        return tuple(
+            Meant(
+                horizon,
+                round(self.shift_sigmas(view, horizon), _DECIMALS),
+                round(self.stretch(view, horizon), _DECIMALS),
+            )
+            for horizon in self.horizons
+        )
 
     def shift_sigmas(self, view: View, horizon: int) -> float:
         """By how many sigmas of one bar the return over `horizon` bars is shifted."""

@@ -12,6 +12,7 @@ from htfi.domain.decision import View, Wording
 from htfi.domain.writing import Refusal, Request, Spoken, Writing
 from htfi.narrative.answer import AS_STATED, Trust, to_view, understand, view_form
 from htfi.narrative.config import NarrativeConfig
+from htfi.narrative.meaning import Meaning
 from htfi.narrative.ports import Author, LateAuthor
 from htfi.narrative.question import Question, briefly, put, question_id, residency, shown
 from htfi.narrative.rationale import THEN
@@ -24,7 +25,8 @@ MAX_AWAITED = 4_096
 class ModelReader:
     """Reads with an author; a question that the author refuses gets the template's view, which says why.
 
-    `draft_trust` is for provisional views, whose numbers the draft wrote: `trust` where it is not given. An author
+    `draft_trust` is for provisional views, whose numbers the draft wrote: `trust` where it is not given. `meaning` is
+    what its views have proved to mean, `draft_meaning` the draft's; without it they are taken at their word. An author
     that answers late is one reader's alone, for what came late is told once.
     """
 
@@ -34,11 +36,14 @@ class ModelReader:
         config: NarrativeConfig | None = None,
         trust: Trust = AS_STATED,
         draft_trust: Trust | None = None,
+        meaning: Meaning | None = None,
+        draft_meaning: Meaning | None = None,
     ) -> None:
         self._author = author
         self._late = author if isinstance(author, LateAuthor) else None
         self._trust = trust
         self._draft_trust = draft_trust or trust
+        self._meaning, self._draft_meaning = meaning, draft_meaning
         self._config = config or NarrativeConfig()
         self._otherwise = TemplateReader(self._config)
         self._awaited: dict[str, Question] = {}
@@ -97,7 +102,9 @@ class ModelReader:
         reader = _reader(self.version, answer)
         view = to_view(understand(answer.fields, trust), question, self._config.half_life_ns, reader)
         wording = _wording(question, request, answer, self.version)
-        return replace(view, wording=wording, provisional=answer.is_provisional)
+        meaning = self._draft_meaning if answer.is_provisional else self._meaning
+        meant = meaning.of(view) if meaning is not None else ()
+        return replace(view, wording=wording, provisional=answer.is_provisional, meant=meant)
 
     def _request(self, question: Question, deadline_ms: float) -> Request:
         prompt, shared = put(question, self._author.dialect)

@@ -19,6 +19,7 @@ def opinion_of(view: View, as_of_ns: int, bar_ns: int, last_return: float | None
         age=max(as_of_ns - view.as_of_ns, 0) / half_life_ns,
         bar=max(bar_ns, 0) / half_life_ns,
         drift=last_return or 0.0,
+        meant=tuple((one.horizon, one.shift_sigmas, one.stretch) for one in view.meant),
     )
 
 

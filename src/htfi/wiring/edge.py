@@ -142,8 +142,10 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
         edge_author = LazyAuthor(draft, lambda: draft.author(settings.decoding))
         readers: dict[Rung, Reader] = {
             Rung.TEMPLATE: TemplateReader(settings.narrative),
-            Rung.EDGE: ModelReader(edge_author, settings.narrative, draft.trust),
-            Rung.SPECULATIVE: ModelReader(author, settings.narrative, target.trust, draft.trust),
+            Rung.EDGE: ModelReader(edge_author, settings.narrative, draft.trust, meaning=draft.meaning),
+            Rung.SPECULATIVE: ModelReader(
+                author, settings.narrative, target.trust, draft.trust, target.meaning, draft.meaning
+            ),
         }
         edge = Edge(
             name, cluster.clouds, cluster.desk, readers, author, alone, places, watch, transport,

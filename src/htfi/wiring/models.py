@@ -81,11 +81,11 @@ def open_readers(
     target, draft = open_pair(config)
     edge = LazyAuthor(draft, lambda: draft.author(decoding))
     speculative = LazyAuthor(target, lambda: open_speculative(config, target, draft, decoding))
-    readers[Rung.EDGE] = ModelReader(edge, narrative, draft.trust)
-    readers[Rung.SPECULATIVE] = ModelReader(speculative, narrative, target.trust)
+    readers[Rung.EDGE] = ModelReader(edge, narrative, draft.trust, meaning=draft.meaning)
+    readers[Rung.SPECULATIVE] = ModelReader(speculative, narrative, target.trust, meaning=target.meaning)
     full = in_full(target)
     deep = LazyAuthor(full, lambda: full.author(decoding))
-    readers[Rung.DEEP] = DeepReader(deep, narrative, full.trust)
+    readers[Rung.DEEP] = DeepReader(deep, narrative, full.trust, full.meaning)
     return readers
 
 

@@ -16,7 +16,7 @@ from htfi.domain.decision import Decision, View, Wording, find_decision
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.writing import Refusal, Request, Writing
 from htfi.narrative.answer import Understanding, understand, view_form
-from htfi.narrative.deep_reader import path_seed, together
+from htfi.narrative.deep_reader import meant_together, path_seed, together
 from htfi.wiring.models import ModelsConfig, in_full
 from htfi.wiring.open_folder import OpenFolder, open_folder
 from htfi.wiring.settings import SETTINGS, Settings, decode_settings
@@ -131,7 +131,9 @@ def _replay_paths(
         problems.append("the answer that stands for all is another")
     if view.provisional or wording.num_settled >= 0:
         problems.append("whether the view is provisional does not follow from who wrote it")
-    if not problems and _as_said(said, view) != _kept(view):
+    each = [_as_said(understand(told.fields, opened.trust), view) for told in written]
+    meant = meant_together(each, opened.meaning) if opened.meaning is not None else ()
+    if not problems and replace(_as_said(said, view), meant=meant) != _kept(view):
         problems.append("the view does not follow from the tokens")
     return Replay(wording, written[nearest], vocabulary, problems)
 
@@ -190,7 +192,8 @@ def _finished(opened: OpenFolder, settings: Settings, wording: Wording, request:
 
 def _said(writing: Writing, opened: OpenFolder, view: View) -> View:
     """The view as the tokens tell it, with what only the question knows taken from the record."""
-    return _as_said(understand(writing.fields, opened.trust), view)
+    said = _as_said(understand(writing.fields, opened.trust), view)
+    return replace(said, meant=opened.meaning.of(said) if opened.meaning is not None else ())
 
 
 def _as_said(said: Understanding, view: View) -> View:
