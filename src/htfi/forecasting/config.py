@@ -15,6 +15,7 @@ class ForecastConfig:
     horizons: tuple[int, ...] = (1, 5, 22)
     levels: tuple[float, ...] = LEVELS
     experts: tuple[str, ...] = EXPERTS
+    foundation: str = ""  # folder of the model that the expert 'chronos' asks
     history_bars: int = 20
     ewma_decay: float = 0.94
     residual_window_bars: int = 500

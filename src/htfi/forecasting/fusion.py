@@ -114,7 +114,7 @@ class CrpsLearning:
         self._shares = zone_shares(levels)
         self._cells = 2.0 * integration_weights(levels)
         self._half_life = half_life
-        self._log_k = round(math.log(2 * num_experts), 12) if num_experts > 1 else 0.0
+        self._log_k = round(math.log(2 * num_experts), 12)
         self._num_awake = 1 + num_regimes
         blank = np.zeros((self._num_awake, num_horizons, num_experts, len(ZONES)))
         self.columns, self.pooled = Columns(), Columns()

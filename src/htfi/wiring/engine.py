@@ -15,7 +15,6 @@ from htfi.adapters.stores.snapshot import SnapshotFile, write_whole
 from htfi.domain.decision import Decision, Rung
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.time import SystemClock
-from htfi.forecasting.experts import build_experts
 from htfi.forecasting.forecaster import Forecaster
 from htfi.governance import policy
 from htfi.governance.ledger.log import Log
@@ -33,6 +32,7 @@ from htfi.pipeline.recorder import Recorder
 from htfi.pipeline.resume import Resume
 from htfi.pipeline.rooms import Rooms, Terms
 from htfi.simulation.pacing import PacedFeed
+from htfi.wiring.experts import open_experts
 from htfi.wiring.feeds import describe, open_feed, resolve
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.models import open_readers
@@ -160,7 +160,9 @@ def build_rooms(settings: Settings, readers: Mapping[Rung, Reader] | None = None
     readers = readers or {Rung.TEMPLATE: TemplateReader(settings.narrative)}
     return Rooms(
         market=Market(settings.market),
-        forecaster=Forecaster(settings.forecasting, build_experts(settings.forecasting)),
+        forecaster=Forecaster(
+            settings.forecasting, open_experts(settings.forecasting, settings.forecasting.foundation)
+        ),
         readings=Readings(readers, settings.narrative.max_symbols),
         wire=Wire(settings.narrative),
         usual=Usual(settings.narrative),

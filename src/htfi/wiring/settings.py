@@ -87,6 +87,7 @@ def encode_settings(settings: Settings) -> bytes:
     shaping = asdict(settings)
     for table in _ELSEWHERE:
         del shaping[table]
+    shaping["forecasting"]["foundation"] = ""  # its version, a digest of the model, stands in the decisions
     shaping["models"] = {"engine": settings.models.engine, "precision": settings.models.precision}
     decoding = settings.decoding
     shaping["decoding"] = {key: getattr(decoding, key) for key in _SHAPING_DECODING}

@@ -18,9 +18,9 @@ from htfi.domain.errors import MissingExtra
 from htfi.domain.time import format_ns
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.evaluation.leak import find_leaks
-from htfi.forecasting.experts import build_experts
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Rows
 from htfi.forecasting.shapes import gaussian_quantiles, spread
+from htfi.wiring.experts import open_experts
 
 Array = NDArray[np.float64]
 
@@ -135,7 +135,7 @@ def _walk(prices: Prices, config: ForecastConfig, *, with_arch: bool, planted: b
             peers.append(GarchPeer("arch_t", returns, fits, config, tails="t"))
         except MissingExtra:
             pass  # the run itself says so
-    experts = list(build_experts(config))
+    experts = list(open_experts(config, config.foundation))
     if planted:
         experts.append(CentredVolatility(prices, config))
     return Walk(prices, config, peers, experts)

@@ -16,8 +16,8 @@ from htfi.domain.errors import MissingExtra
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.experts import build_experts
 from htfi.forecasting.forecaster import Forecaster
+from htfi.wiring.experts import open_experts
 
 Array = NDArray[np.float64]
 
@@ -84,7 +84,7 @@ class _Series:
     """A forecaster and the bars that it is fed."""
 
     def __init__(self, config: ForecastConfig, closes: Array, dice: np.random.Generator) -> None:
-        self._forecaster = Forecaster(config, build_experts(config))
+        self._forecaster = Forecaster(config, open_experts(config, config.foundation))
         self._closes = np.exp(closes)
         self._ranges = np.exp(0.01 * np.abs(dice.standard_normal(closes.shape)))
         self._symbols = [f"S{n:05d}" for n in range(closes.shape[1])]

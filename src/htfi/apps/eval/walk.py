@@ -15,12 +15,12 @@ from htfi.apps.eval.prices import Prices
 from htfi.domain.decision import Regime, series_id
 from htfi.domain.events import Bar
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.experts import build_experts
 from htfi.forecasting.forecaster import Forecaster
 from htfi.forecasting.panel import BarBatch, Panel
 from htfi.forecasting.ports import Expert
 from htfi.market.config import MarketConfig
 from htfi.market.state import Market
+from htfi.wiring.experts import open_experts
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -85,7 +85,7 @@ class Walk:
         """`experts`: those of the release by default."""
         self.prices = prices
         self.config = config
-        chosen = build_experts(config) if experts is None else experts
+        chosen = open_experts(config, config.foundation) if experts is None else experts
         self.forecaster = Forecaster(config, chosen)
         self.experts = tuple(sorted(expert.name for expert in chosen))
         self.peers = tuple(peers)
