@@ -82,11 +82,12 @@ def derive_tilts(
     stretch = _stretches(np.where(left > 0.0, wider, 0.0), bar, horizons)
     divergence = _divergence(plain[:, 0], shift, stretch[:, 0], drift, sigma, levels)
     shifts = np.repeat(shift[:, None], len(horizons), axis=1)
-    for place, opinion in enumerate(opinions):
-        if opinion.meant and left[place] > 0.0:
-            meant = _meant(opinion.meant, horizons)
-            shifts[place] = _bounded_shift(fade[place] * meant[0], step[place])
-            stretch[place] = _bounded_stretch(1.0 + fade[place] * (meant[1] - 1.0))
+    for anchors, places in _by_anchors(opinions, left).items():
+        told = np.array([opinions[place].meant for place in places], np.float64)[:, :, 1:]  # [n, A, 2]
+        meant = _meant(told, anchors, horizons)
+        heard = fade[places, None]
+        shifts[places] = _bounded_shift(heard * meant[..., 0], step[places, None])
+        stretch[places] = _bounded_stretch(1.0 + heard * (meant[..., 1] - 1.0))
     counts = np.logical_or.reduce((shifts != 0.0) | (stretch != 1.0), axis=1)
     return Tilts(shifts, stretch, divergence, counts)
 
@@ -99,17 +100,26 @@ def _bounded_stretch(stretch: Array) -> Array:
     return np.rint(np.minimum(np.maximum(stretch, LEAST_STRETCH), MOST_STRETCH) * _UNITS) / _UNITS
 
 
-def _meant(meant: tuple[tuple[int, float, float], ...], horizons: Sequence[int]) -> Array:
-    """Shift and stretch [2, H], on straight lines in the logarithm of the horizon; no number is no change."""
-    known = np.array(meant, np.float64).T
-    told = np.where(np.isfinite(known[1:]), known[1:], np.array([[0.0], [1.0]]))
+def _by_anchors(opinions: Sequence[Opinion], left: Array) -> dict[tuple[int, ...], list[int]]:
+    """The places of opinions whose meaning was measured, by the horizons at which it was."""
+    found: dict[tuple[int, ...], list[int]] = {}
+    for place, (opinion, some) in enumerate(zip(opinions, left.tolist(), strict=True)):
+        if opinion.meant and some > 0.0:
+            found.setdefault(tuple([one[0] for one in opinion.meant]), []).append(place)
+    return found
+
+
+def _meant(told: Array, anchors: Sequence[int], horizons: Sequence[int]) -> Array:
+    """Shift and stretch [n, H, 2] from those at the anchors [n, A, 2], on straight lines in the logarithm of the
+    horizon; what is no number is no change.
+    """
+    told = np.where(np.isfinite(told), told, np.array([0.0, 1.0]))
     told = np.minimum(np.maximum(told, -1e3), 1e3)
-    at = np.interp(
-        exact.log(np.array(horizons, np.float64)), exact.log(np.maximum(known[0], 1.0)), np.arange(len(meant))
-    )
-    below = np.minimum(at.astype(np.intp), max(len(meant) - 2, 0))
-    above = np.minimum(below + 1, len(meant) - 1)
-    return told[:, below] + (at - below) * (told[:, above] - told[:, below])
+    known = exact.log(np.maximum(np.array(anchors, np.float64), 1.0))
+    at = np.interp(exact.log(np.array(horizons, np.float64)), known, np.arange(len(anchors)))
+    below = np.minimum(at.astype(np.intp), max(len(anchors) - 2, 0))
+    above = np.minimum(below + 1, len(anchors) - 1)
+    return told[:, below] + (at - below)[:, None] * (told[:, above] - told[:, below])
 
 
 def _sigma(quantiles: Array, levels: Sequence[float]) -> Array:
