@@ -53,7 +53,7 @@ def test_build_without_a_compiler_leaves_every_part_in_python(tmp_path: Path) ->
     stale = copied(tmp_path) / "src/htfi/adapters/native/core.so"
     stale.touch()
     said = build(tmp_path, CC="/bin/false")
-    for lost in ("will run interpreted", "chosen by numpy", "on the general engine"):
+    for lost in ("will run interpreted", "fitted interpreted", "chosen by numpy", "on the general engine"):
         assert lost in said
     assert not list((tmp_path / "src").rglob("*.so"))
     subprocess.run(
