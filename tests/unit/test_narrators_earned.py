@@ -94,6 +94,25 @@ def test_one_who_exaggerates_is_heeded_in_part() -> None:
     assert sum(told for _, _, told in runs) < sum(plain for _, plain, _ in runs)
 
 
+def heard(shift_told: bool, seed: int, num: int = 250) -> float:
+    """The weight of one who calls all moments wilder than usual, as they are, with the move that comes or another."""
+    dice = np.random.Generator(np.random.PCG64(seed))
+    narrators = Narrators((1,), LEVELS)
+    serial = np.full((1, 1), float(narrators.serial("n")))
+    for _ in range(num):
+        moves = 1.2 * dice.choice([-1.0, 1.0], 2)
+        told = moves[0] if shift_told else moves[1]
+        tilts = np.array([[[0.6 * told], [1.3], [0.0]]])
+        outcome = np.array([[moves[0] + 1.3 * dice.standard_normal()]])
+        narrators.learn(serial, tilts, PLAIN[None, None], outcome)
+    return narrators.weight("n")[0]
+
+
+def test_one_who_tells_no_more_than_that_there_are_news_fades_though_it_beats_the_numbers() -> None:
+    assert np.mean([heard(False, seed) for seed in SEEDS]) < 0.05
+    assert np.mean([heard(True, seed) for seed in SEEDS]) > 0.9
+
+
 def test_one_who_has_faded_can_come_back() -> None:
     def late(dice: Dice, turn: list[int] = [0]) -> tuple[float, float]:  # noqa: B006  # counts its calls
         turn[0] += 1
@@ -136,5 +155,5 @@ def test_a_saved_state_goes_on_to_the_bit_and_only_under_its_own_horizons() -> N
         narrators.learn(*told, plain, outcome)
     assert one.weight("n") == other.weight("n")
     assert one.rows() == other.rows()
-    with pytest.raises(IntegrityError, match="other horizons"):
+    with pytest.raises(IntegrityError, match="another form"):
         Narrators((1,), LEVELS).restore(one.state())

@@ -13,6 +13,8 @@ from htfi.forecasting.fusion import Matured
 Array = NDArray[np.float64]
 
 _MISS_RATE = 0.1
+_FIRST_STEPS = 3.0  # a Gaussian's log width at 90% by its share of misses
+_FIRST_SPANS = 20.0
 _WIDEST_LOG = 0.7  # a stretch between one half and two: beyond it the experts, not the width, are at fault
 
 
@@ -22,18 +24,20 @@ class Calibration:
     Gibbs and Candès (2021), on the log of the width, in two parts: one of each series and horizon, and one of each
     regime and horizon that all series of an interval share, for what they miss together is soon told from luck. While
     the stretch stays inside its bounds the mean miss rate of a series tends to 10% whatever the data, as 1/(γ_h·num).
-    γ_h = γ/h, because h overlapping outcomes tell little more than one.
+    γ_h = γ/h, because h overlapping outcomes tell little more than one; what a regime has hardly been seen to do moves
+    its part as fast as a mean (Robbins and Monro 1951).
     """
 
     def __init__(self, config: ForecastConfig, num_regimes: int) -> None:
         self._low, self._high = config.levels.index(0.05), config.levels.index(0.95)
         horizons = np.array(config.horizons, np.float64)
         self._own_gains = config.calibration_gain / horizons
-        self._shared_gains = config.shared_calibration_gain / horizons
+        self._horizons, self._shared_gain = horizons, config.shared_calibration_gain
         self._num_regimes = num_regimes
         self.columns, self.shared = Columns(), Columns()
         self.columns.declare("log_stretch", np.zeros(len(horizons)))
         self.shared.declare("log_stretch", np.zeros((num_regimes, len(horizons))))
+        self.shared.declare("bars", np.zeros((num_regimes, len(horizons))))
 
     def learn(self, batch: Matured, fused: Array) -> None:
         """Take in the outcomes of stretched forecasts [n, H, Q]."""
@@ -49,8 +53,12 @@ class Calibration:
             for regime in range(self._num_regimes):
                 heard = of_group[:, None] & (batch.regimes == regime)
                 taught = np.where(heard, surprise, 0.0).sum(axis=0) / batch.num_series[group]
-                moved = shared["log_stretch"][group, regime] + self._shared_gains * taught
+                spans = shared["bars"][group, regime] / self._horizons
+                gain = np.maximum(self._shared_gain, _FIRST_STEPS / (spans + _FIRST_SPANS)) / self._horizons
+                moved = shared["log_stretch"][group, regime] + gain * taught
                 shared["log_stretch"][group, regime] = _held(moved)
+                num = (heard & batch.known).sum(axis=0)
+                shared["bars"][group, regime] += num / batch.num_series[group]
 
     def stretch(
         self, index: NDArray[np.intp], groups: NDArray[np.int64], regimes: NDArray[np.int64]

@@ -1,7 +1,8 @@
 """The weight that each narrator's opinions have earned, learnt online from their CRPS; Forecaster keeps one.
 
 Exponential weights over four ways of heeding a narrator (not at all, by a quarter, by half, in full), with a prior
-that mostly does not; the rate is AdaHedge's, held below one (docs/decisions/d05-fusion.md).
+that mostly does not; the rate is AdaHedge's, held below one (docs/decisions/d05-fusion.md). Not to heed it is scored
+as a bell would be, who knows that there are news and reads none: to say that prices are wilder then takes no words.
 """
 
 import math
@@ -17,7 +18,7 @@ from htfi.domain import exact
 from htfi.domain.errors import IntegrityError
 from htfi.forecasting.batch import BAND_SIGMAS
 from htfi.forecasting.narrator import apply
-from htfi.forecasting.scores import crps
+from htfi.forecasting.scores import crps, integration_weights
 
 Array = NDArray[np.float64]
 
@@ -27,7 +28,10 @@ HALF_LIFE_ROUNDS = 250.0
 MOST_NARRATORS = 64  # kept, those heard last
 _MOST_RATE = 1.0  # per standard deviation of the plain forecast
 _UNITS = 1e6  # weights are recorded in millionths
-_STATE = ("losses", "gap", "num", "plain", "told")
+_BELL_STEP = 0.1  # of the bell's log stretch, by AdaGrad (Duchi, Hazan and Singer 2011)
+_BELL_SQUARE = 1e-6
+_LOUDEST = 1.0  # of that log stretch
+_STATE = ("losses", "gap", "bell", "square", "rung", "num", "plain", "told")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +47,18 @@ class NarratorRow:
 
 
 class _Standing:
-    """One narrator's: cumulated losses by way, the part of them that no rate avoids, and sums of scores."""
+    """One narrator's: cumulated losses by way, the part of them that no rate avoids, and sums of scores.
+
+    `bell` is the log stretch that suits the moments at which it spoke, whatever it said; `rung` the bell's loss.
+    """
 
     def __init__(self, serial: int, num_horizons: int) -> None:
         self.serial = serial
         self.losses = np.zeros((num_horizons, len(WAYS)))
         self.gap = np.zeros(num_horizons)
+        self.bell = np.zeros(num_horizons)
+        self.square = np.full(num_horizons, _BELL_SQUARE)
+        self.rung = np.zeros(num_horizons)
         self.num = np.zeros(num_horizons, np.int64)
         self.plain = np.zeros(num_horizons)
         self.told = np.zeros(num_horizons)
@@ -61,6 +71,7 @@ class Narrators:
         self._horizons, self._levels = tuple(horizons), np.array(levels)
         self._median = list(levels).index(0.5)
         self._low, self._high = list(levels).index(0.05), list(levels).index(0.95)
+        self._cells = 2.0 * integration_weights(levels)
         self._ways, self._prior = np.array(WAYS), np.array(PRIOR)
         self._even = math.log(len(WAYS))
         self._keep = round(0.5 ** (1.0 / HALF_LIFE_ROUNDS), 12)
@@ -137,23 +148,38 @@ class Narrators:
         outcome: Array,
     ) -> None:
         scale = np.maximum(plain[:, self._high] - plain[:, self._low], 1e-12) / BAND_SIGMAS
-        scores = [crps(plain, outcome, self._levels)]
+        numbers = crps(plain, outcome, self._levels)
+        scores = [self._ring(standing, j, plain, outcome, scale)]
         for way in WAYS[1:]:
             heeded = apply(plain, *tilt, np.full(len(plain), way), self._median)
             scores.append(crps(heeded, outcome, self._levels))
         released = crps(told, outcome, self._levels)
         root = math.sqrt(len(plain))
-        losses = np.array([float(((score - scores[0]) / scale).sum()) / root for score in scores])
+        losses = np.array([float(((score - numbers) / scale).sum()) / root for score in scores])
+        standing.rung[j] = standing.rung[j] * self._keep + losses[0]
+        losses[0] = (
+            min(0.0, standing.rung[j]) - standing.losses[j, 0] * self._keep
+        )  # where the bell is no use, none
         share, rate = self._shares(standing)[j], float(self._rates(standing)[j])
-        mine = apply(plain, *tilt, np.full(len(plain), float((share * self._ways).sum())), self._median)
-        loss = float(((crps(mine, outcome, self._levels) - scores[0]) / scale).sum()) / root
-        least = float(losses.min())
+        loss, least = float((share * losses).sum()), float(losses.min())
         mixed = least - float(exact.log((share * exact.exp(-rate * (losses - least))).sum())) / rate
         standing.losses[j] = standing.losses[j] * self._keep + losses
         standing.gap[j] = standing.gap[j] * self._keep + max(0.0, loss - mixed)
         standing.num[j] += len(plain)
-        standing.plain[j] += float(scores[0].sum())
+        standing.plain[j] += float(numbers.sum())
         standing.told[j] += float(released.sum())
+
+    def _ring(self, standing: _Standing, j: int, plain: Array, outcome: Array, scale: Array) -> Array:
+        """The bell's scores [n] of forecasts [n, Q], before it learns from their outcomes."""
+        away = plain - plain[:, self._median : self._median + 1]
+        factor = float(exact.exp(standing.bell[j : j + 1])[0])
+        loud = plain + (factor - 1.0) * away
+        slope = self._cells * ((outcome[:, None] < loud) - self._levels)
+        gradient = float(((slope * away).sum(axis=1) / scale).sum()) * factor / math.sqrt(len(plain))
+        standing.square[j] += gradient * gradient
+        bell = standing.bell[j] - _BELL_STEP * gradient / math.sqrt(standing.square[j])
+        standing.bell[j] = min(max(bell, -_LOUDEST), _LOUDEST)
+        return crps(loud, outcome, self._levels)
 
     def rows(self) -> list[NarratorRow]:
         """By narrator and horizon, those that have a score."""
@@ -188,9 +214,9 @@ class Narrators:
             standing = self._standings[saved["name"]] = _Standing(saved["serial"], len(self._horizons))
             for key in _STATE:
                 kept = getattr(standing, key)
-                found = np.array(saved[key], kept.dtype)
+                found = np.array(saved.get(key, ()), kept.dtype)
                 if found.shape != kept.shape:
-                    raise IntegrityError("saved weights of narrators are for other horizons: start anew")
+                    raise IntegrityError("saved weights of narrators are of another form: start anew")
                 setattr(standing, key, found)
 
 

@@ -6,6 +6,7 @@ Forecaster learns and mixes; an auditor recomputes a record with `combine`.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ _SMALLEST = 1e-6  # of a normalised loss: keeps the learning rate finite while a
 _WEIGHT_UNITS = 1e6  # weights are recorded in whole millionths
 
 
-def zone_shares(levels: Sequence[float]) -> Array:
+@lru_cache(maxsize=8)
+def zone_shares(levels: tuple[float, ...]) -> Array:
     """How much of each zone a level is [Z, Q]: hats about the zones' levels, flat beyond, summing to 1 over zones."""
     unit: Array = np.eye(len(ZONES))
     return np.array([np.interp(levels, ZONES, hat) for hat in unit], np.float64)
@@ -42,7 +44,7 @@ def mix(quantiles: Array, weights: Array, calibration: Array, levels: Sequence[f
     they are sorted, which CRPS never holds against a forecast (Chernozhukov et al. 2010); the stretch rounds in the
     order of what it is given. Experts stand in the order of their names: the bits of a sum depend on its order.
     """
-    shares: Array = zone_shares(levels)
+    shares = zone_shares(tuple(levels))
     total = np.zeros_like(quantiles[..., 0, :, :])
     for k in range(quantiles.shape[-3]):
         total += _by_level(weights[..., k, :, :], shares) * quantiles[..., k, :, :]
@@ -111,7 +113,7 @@ class CrpsLearning:
         self, levels: Sequence[float], num_experts: int, num_horizons: int, num_regimes: int, half_life: float
     ) -> None:
         self._levels = np.array(levels)
-        self._shares = zone_shares(levels)
+        self._shares = zone_shares(tuple(levels))
         self._cells = 2.0 * integration_weights(levels)
         self._half_life = half_life
         self._log_k = round(math.log(2 * num_experts), 12)
@@ -180,13 +182,20 @@ class CrpsLearning:
         regimes: NDArray[np.int64],
     ) -> Array:
         """Weights [n, K, H, Z] in `regimes` [n], summing to 1 over those `ready` [n, K], 0 for others."""
-        self.pooled.grow(int(groups.max(initial=0)) + 1)
         heard = ready[:, None, :, None]  # [n, 1, K, 1]
-        prior = self._shares_of(self.pooled, groups, regimes, heard)
-        prior /= np.maximum(prior.sum(axis=2, keepdims=True), 1e-300)
-        own = self._shares_of(self.columns, index, regimes, heard) * np.maximum(prior, _LEAST_PRIOR) * heard
+        prior = self._priors(int(groups.max(initial=0)) + 1)[groups, regimes]
+        own = self._shares_of(self.columns, index, regimes, heard) * prior * heard
         weights = own / np.maximum(own.sum(axis=2, keepdims=True), 1e-300)
         return _in_units(weights.swapaxes(1, 2))
+
+    def _priors(self, num_groups: int) -> Array:
+        """What all series of a group have taught, as weights [G, R, H, K, Z]."""
+        self.pooled.grow(num_groups)
+        num_regimes = self._num_awake - 1
+        groups, regimes = np.divmod(np.arange(num_groups * num_regimes, dtype=np.int64), num_regimes)
+        shares = self._shares_of(self.pooled, groups, regimes, np.array([[[True]]]))
+        shares /= np.maximum(shares.sum(axis=2, keepdims=True), 1e-300)
+        return np.maximum(shares, _LEAST_PRIOR).reshape(num_groups, num_regimes, *shares.shape[1:])
 
     def _shares_of(
         self,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import exact
-from htfi.forecasting.columns import Columns
+from htfi.forecasting.columns import Columns, pushed
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
 from htfi.forecasting.pooled import PooledRegression, PooledShape
@@ -96,7 +96,7 @@ class MarketHar:
 
     def learn(self, bars: BarBatch) -> None:
         columns, rows, age = self._columns, bars.rows, bars.age
-        past = _pushed(columns["var"], rows, bars.variance)
+        past = pushed(columns["var"], rows, bars.variance)
         means = np.stack([past[:, -h:].mean(axis=1) for h in self._horizons], axis=1)  # [n, H]
         at, slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
         matured = age[:, None] - self._horizons >= _MONTH - 1
@@ -114,9 +114,9 @@ class MarketHar:
     def _own(self, bars: BarBatch, level: Array) -> Array:
         """Regressors [n, K] of the bars just closed, the market's still zero."""
         columns, rows = self._columns, bars.rows
-        logs = _pushed(columns["log_var"], rows, bars.log_variance)
-        shocks = _pushed(columns["shock"], rows, bars.returns / bars.usual)
-        louds = _pushed(columns["loud"], rows, self._loudness(bars))
+        logs = pushed(columns["log_var"], rows, bars.log_variance)
+        shocks = pushed(columns["shock"], rows, bars.returns / bars.usual)
+        louds = pushed(columns["loud"], rows, self._loudness(bars))
         x = np.zeros((len(level), len(_PRIOR)))
         x[:, 0] = 1.0
         x[:, 1] = bars.log_variance - level
@@ -175,10 +175,3 @@ class MarketHar:
 
 def _held(values: Array) -> Array:
     return np.minimum(np.maximum(values, -_WIDEST), _WIDEST)
-
-
-def _pushed(column: NDArray[Any], rows: Rows, newest: Array) -> Array:
-    """Shift a window [N, W] of these rows by one and write the newest [n] last; the window after it."""
-    window = np.concatenate([column[rows][:, 1:], newest[:, None]], axis=1)
-    column[rows] = window
-    return window
