@@ -29,7 +29,9 @@ def test_several_bars_follow_the_recursion_along_each_path() -> None:
     for _ in range(5):
         moves = np.sqrt(variance) * rng.standard_normal(200_000)
         total, variance = total + moves, 0.94 * variance + 0.06 * moves * moves
-    assert np.allclose(found[0, 0], np.quantile(total, LEVELS), atol=0.15)  # 4000 paths: the median errs by .045
+    assert np.allclose(
+        found[0, 0], np.quantile(total, LEVELS), atol=0.15
+    )  # 4000 paths: the median errs by .045
 
 
 def test_weighted_quantiles_rise_and_meet_plain_ones() -> None:

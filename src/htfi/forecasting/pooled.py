@@ -192,8 +192,8 @@ def _quantiles(counts: Array, levels: Array) -> Array:
     """Quantiles [Q] of counts [B], even within a bin."""
     total: Array = np.cumsum(counts)
     wanted = levels * total[-1]
-    found: NDArray[np.int64] = np.searchsorted(total, wanted)
-    place = np.minimum(found, len(counts) - 1)
+    found: NDArray[np.int64] = np.array(np.searchsorted(total, wanted), np.int64)
+    place: NDArray[np.int64] = np.minimum(found, len(counts) - 1)
     below = total[place] - counts[place]
     share = (wanted - below) / np.maximum(counts[place], 1e-300)
     return _BIN * (place - _NUM_SIDE - 0.5 + share)
