@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-KERNEL := $(wildcard src/htfi/market/*.py src/htfi/market/*.pxd src/htfi/adapters/native/*.[ch] src/htfi/decoding/*.[ch])
+KERNEL := $(wildcard src/htfi/market/*.py src/htfi/market/*.pxd src/htfi/forecasting/garch_core.* src/htfi/adapters/native/*.[ch] src/htfi/decoding/*.[ch])
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .PHONY: run test test-all check format goals clean
@@ -36,6 +36,12 @@ goals: $(VENV)/.dev
 	$(BIN)/htfi bench paths --json build/goals/paths.json
 	$(BIN)/htfi bench link --json build/goals/link.json --html build/goals/link.html
 	$(BIN)/htfi eval mini --json build/goals/mini.json --html build/goals/mini.html
+	$(BIN)/htfi eval returns --json build/goals/returns.json --html build/goals/returns.html
+	$(BIN)/htfi eval volatility --json build/goals/volatility.json --html build/goals/volatility.html
+	$(BIN)/htfi eval narrative --json build/goals/narrative_eval.json --html build/goals/narrative_eval.html
+	$(BIN)/htfi eval portfolio --json build/goals/portfolio.json --html build/goals/portfolio.html
+	$(BIN)/htfi eval warning --json build/goals/warning.json --html build/goals/warning.html
+	$(BIN)/htfi eval report --html build/evaluation.html
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -49,4 +55,4 @@ $(VENV)/.dev: pyproject.toml constraints.txt setup.py $(KERNEL) | $(VENV)/bin/py
 	touch $@ $(VENV)/.run
 
 clean:
-	rm -rf build $(VENV) src/htfi/market/*.so src/htfi/market/*.c src/htfi/adapters/native/*.so src/htfi/decoding/*.so
+	rm -rf build $(VENV) src/htfi/market/*.so src/htfi/market/*.c src/htfi/forecasting/*.so src/htfi/forecasting/*.c src/htfi/adapters/native/*.so src/htfi/decoding/*.so
