@@ -84,7 +84,7 @@ def test_every_decision_after_news_holds_a_view_and_who_read(undisturbed_reading
     assert len(read) > NUM_DAYS
     models = {str(view["reader"]).partition("@")[0] for view in read}  # type: ignore[index]
     assert "target-int8" in models
-    assert models <= {"target-int8", "draft-int8", "template-reader/1"}
+    assert models <= {"target-int8", "draft-int8", "template-reader/1", "16 answers of target-fp32"}
 
 
 def test_where_time_is_short_the_draft_reads(

@@ -55,8 +55,8 @@ def test_the_command_reports_the_goals_beside_baselines(told):
 
 def test_the_page_stands_alone(told):
     page = told[1]
-    assert page.count("<svg") == 2
-    assert not any(sign in page for sign in ("http:", "https:", "<script", "@@"))
+    assert page.count("<svg") >= 2
+    assert not any(sign in page for sign in ("http:", "https:", "<script src", "@@"))
 
 
 def test_without_scikit_learn_the_table_says_what_to_install_and_the_rest_is_the_same(
