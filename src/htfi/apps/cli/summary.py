@@ -147,8 +147,8 @@ def _weighed(totals: Totals) -> list[tuple[str, str]]:
         (
             "weighed",
             f"{row.num:,} views by {clip(row.narrator.partition('@')[0], 40)}: CRPS "
-            f"{row.told_crps / row.plain_crps - 1 if row.plain_crps else 0.0:+.2%} on the numbers alone; "
-            f"weight now {row.weight:.0%}",
+            f"{row.told_crps / row.plain_crps - 1 if row.plain_crps else 0.0:+.2%} against the "
+            f"numbers alone (less is better), weight now {row.weight:.0%}",
         )
         for row in totals.narrators
         if row.horizon == first
