@@ -103,7 +103,19 @@ def _arguments() -> tuple[Any, ...]:
 @pytest.mark.slow
 def test_the_command_tells_figures_beside_placebos_and_its_page_opens(tmp_path: Path) -> None:
     file, page = tmp_path / "narrative.json", tmp_path / "narrative.html"
-    asked = ["eval", "narrative", "--worlds", "2", "--no-stocknet", "--json", str(file), "--html", str(page)]
+    asked = [
+        "eval",
+        "narrative",
+        "--worlds",
+        "2",
+        "--no-stocknet",
+        "--trials",
+        str(file.parent / "trials"),
+        "--json",
+        str(file),
+        "--html",
+        str(page),
+    ]
     done = CliRunner().invoke(cli, asked)
     assert done.exit_code == 0, done.output
     told = json.loads(file.read_text())

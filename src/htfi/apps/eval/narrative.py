@@ -1,10 +1,12 @@
 """`htfi eval narrative`: what reading news adds to prices alone, on simulated and real markets, with placebos."""
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
+from htfi.apps.eval.trials import trials_option
 from htfi.simulation.stories import FIRST_EVALUATION_SEED
 
 NUM_WORLDS = 60
@@ -42,6 +44,7 @@ Examples:
     help="Symbol-sessions drawn from a set of real text.",
 )  # fmt: skip
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the staged data.")
+@trials_option
 @click.option(
     "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
 )
@@ -50,7 +53,7 @@ Examples:
 )
 def command(
     target: Path | None, num_worlds: int, seed: int, stocknet: bool | None, reuters: bool, num_moments: int,
-    data: Path | None, html_file: Path | None, json_file: Path | None,
+    data: Path | None, trials: Path, html_file: Path | None, json_file: Path | None,
 ) -> None:  # fmt: skip
     """Tilt the forecast of prices by a reader's views, as `htfi run` does, and score it by what came.
 
@@ -61,6 +64,7 @@ def command(
     from htfi.apps.eval.gallery import Evaluation, tell
     from htfi.apps.eval.narrative_worlds import ideal_meaning, unseen_moments
     from htfi.apps.eval.prices import STAGED, data_folder
+    from htfi.apps.eval.trials import digest_of, note_trial
     from htfi.decoding.config import DecodingConfig
     from htfi.domain.errors import InvalidInput
     from htfi.narrative.model_reader import ModelReader
@@ -96,6 +100,15 @@ def command(
         charts += narrative_charts.real_charts(found, config, seed)
     if folder is None:
         notes.append("no staged data was found: there is no real text here")
+    tried = {
+        "forecasting": asdict(config),
+        "reader": reader.version,
+        "worlds": num_worlds,
+        "moments": num_moments,
+        "seed": seed,
+    }
+    num = note_trial("narrative", digest_of(str(seed), wanted), tried, metrics, folder=trials)
+    notes.append(f"trials: {num:,} configurations have been evaluated so far, this one included")
     told = Evaluation(
         name="narrative",
         title="What reading the news adds to prices",
