@@ -18,6 +18,7 @@ LEVEL_ARRAY = np.array(LEVELS)
 ROW = slice(0, 1)
 FIRST = np.array([0])
 GROUP = np.array([0])
+ALONE = {0: 1}
 NUM_REGIMES = 3
 
 
@@ -41,9 +42,9 @@ def learnt_from(
 ) -> tuple[np.ndarray, float]:
     learning, at = zone_weights(experts, outcomes, half_life, regimes)
     learning_weights = [
-        learning.weights(FIRST, GROUP, np.ones((1, experts.shape[1]), bool), np.array([r]))[0, :, 0].mean(
-            axis=-1
-        )
+        learning.weights(FIRST, GROUP, np.ones((1, experts.shape[1]), bool), np.array([r]), ALONE)[
+            0, :, 0
+        ].mean(axis=-1)
         for r in range(NUM_REGIMES)
     ]
     return np.stack(learning_weights, axis=1), at / len(outcomes)
@@ -57,7 +58,7 @@ def zone_weights(
     regimes = np.ones(len(outcomes), np.int64) if regimes is None else regimes
     ready, ones, total = np.ones((1, experts.shape[1]), bool), np.ones((1, 1)), 0.0
     for at, (y, regime) in enumerate(zip(outcomes, regimes, strict=True)):
-        mixed = mix(experts, learning.weights(FIRST, GROUP, ready, np.array([regime])), ones, LEVELS)
+        mixed = mix(experts, learning.weights(FIRST, GROUP, ready, np.array([regime]), ALONE), ones, LEVELS)
         total += crps(mixed[0, 0], np.array(y), LEVEL_ARRAY)
         learning.learn(matured(y, regime, at), experts, mixed)
     return learning, float(total)
@@ -108,7 +109,7 @@ def test_an_expert_good_at_one_tail_is_followed_there():
     experts = np.stack([NORMAL, 2.0 * NORMAL])[None, :, None]
     draws = np.random.default_rng(7).standard_normal(4000)
     learning, _ = zone_weights(experts, np.where(draws < 0, 2.0 * draws, draws), 2000.0)
-    weights = learning.weights(FIRST, GROUP, np.ones((1, 2), bool), np.array([1]))[0, :, 0]  # [K, Z]
+    weights = learning.weights(FIRST, GROUP, np.ones((1, 2), bool), np.array([1]), ALONE)[0, :, 0]  # [K, Z]
     assert weights[1, 0] > 0.7
     assert weights[0, 2] > 0.7
 
@@ -126,7 +127,7 @@ def test_expert_without_a_forecast_has_no_weight_and_the_rest_sum_to_one():
     learning = CrpsLearning(LEVELS, 3, 2, NUM_REGIMES, 500.0)
     learning.columns.grow(2)
     ready = np.array([[True, False, True], [False, False, False]])
-    weights = learning.weights(np.arange(2), np.array([0, 0]), ready, np.array([0, 1]))
+    weights = learning.weights(np.arange(2), np.array([0, 0]), ready, np.array([0, 1]), {0: 2})
     np.testing.assert_allclose(weights[0, :, 0, 0], [0.5, 0.0, 0.5])
     assert (weights[0] == weights[0, :, :1, :1]).all()
     np.testing.assert_array_equal(weights[1], 0.0)
@@ -204,9 +205,9 @@ def test_series_that_has_seen_nothing_starts_from_what_the_others_have_taught():
     experts = (np.array([0.4, 1.0])[:, None, None] * NORMAL)[None]
     ready, ones = np.ones((1, 2), bool), np.ones((1, 1))
     for at, y in enumerate(np.random.default_rng(11).standard_normal(1500)):
-        mixed = mix(experts, learning.weights(FIRST, GROUP, ready, np.array([1])), ones, LEVELS)
+        mixed = mix(experts, learning.weights(FIRST, GROUP, ready, np.array([1]), ALONE), ones, LEVELS)
         learning.learn(matured(y, 1, at), experts, mixed)
-    young = learning.weights(np.array([1]), GROUP, ready, np.array([1]))
-    of_another_kind = learning.weights(np.array([1]), np.array([1]), ready, np.array([1]))
+    young = learning.weights(np.array([1]), GROUP, ready, np.array([1]), {0: 50, 1: 1})
+    of_another_kind = learning.weights(np.array([1]), np.array([1]), ready, np.array([1]), {0: 50, 1: 1})
     assert young[0, 1].min() > 0.8
     np.testing.assert_allclose(of_another_kind, 0.5)

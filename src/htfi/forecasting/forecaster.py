@@ -143,7 +143,7 @@ class Forecaster:
         )  # [n, K, H, Q]
         ready: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(experts), axis=(2, 3))  # [n, K]
         regimes = newest["regime"][batch.index]
-        weights = self._learning.weights(batch.index, batch.group, ready, regimes)
+        weights = self._learning.weights(batch.index, batch.group, ready, regimes, self._panel.group_sizes)
         calibration = self._calibration.stretch(batch.index, batch.group, regimes)
         fused = mix(
             np.where(ready[:, :, None, None], experts, 0.0), weights, calibration, self._config.levels

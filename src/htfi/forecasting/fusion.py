@@ -180,22 +180,31 @@ class CrpsLearning:
         groups: NDArray[np.int64],
         ready: NDArray[np.bool_],
         regimes: NDArray[np.int64],
+        num_series: Mapping[int, int],
     ) -> Array:
-        """Weights [n, K, H, Z] in `regimes` [n], summing to 1 over those `ready` [n, K], 0 for others."""
+        """Weights [n, K, H, Z] in `regimes` [n], summing to 1 over those `ready` [n, K], 0 for others.
+
+        `num_series` says how many there are of each group.
+        """
         heard = ready[:, None, :, None]  # [n, 1, K, 1]
-        prior = self._priors(int(groups.max(initial=0)) + 1)[groups, regimes]
+        prior = self._priors(num_series)[groups, regimes]
         own = self._shares_of(self.columns, index, regimes, heard) * prior * heard
         weights = own / np.maximum(own.sum(axis=2, keepdims=True), 1e-300)
         return _in_units(weights.swapaxes(1, 2))
 
-    def _priors(self, num_groups: int) -> Array:
-        """What all series of a group have taught, as weights [G, R, H, K, Z]."""
+    def _priors(self, num_series: Mapping[int, int]) -> Array:
+        """What all series of a group have taught, as weights [G, R, H, K, Z].
+
+        To the power of 1 − 1/N: a series' own part of it must not count twice, least of all where it is alone.
+        """
+        num_groups, num_regimes = len(num_series), self._num_awake - 1
         self.pooled.grow(num_groups)
-        num_regimes = self._num_awake - 1
         groups, regimes = np.divmod(np.arange(num_groups * num_regimes, dtype=np.int64), num_regimes)
         shares = self._shares_of(self.pooled, groups, regimes, np.array([[[True]]]))
         shares /= np.maximum(shares.sum(axis=2, keepdims=True), 1e-300)
-        return np.maximum(shares, _LEAST_PRIOR).reshape(num_groups, num_regimes, *shares.shape[1:])
+        power = np.array([1.0 - 1.0 / num_series[group] for group in groups.tolist()])
+        shares = exact.exp(power[:, None, None, None] * exact.log(np.maximum(shares, _LEAST_PRIOR)))
+        return shares.reshape(num_groups, num_regimes, *shares.shape[1:])
 
     def _shares_of(
         self,
