@@ -23,7 +23,7 @@ class ForecastConfig:
     usual_window_bars: int = 250
     session_gap_bars: float = 5.0
     weight_half_life_bars: float = 500.0
-    calibration_gain: float = 0.005
+    calibration_gain: float = 0.002
     shared_calibration_gain: float = 0.03
 
     def __post_init__(self) -> None:
