@@ -9,7 +9,7 @@ from pathlib import Path
 from htfi.adapters.chronos.model import open_foundation
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.experts import build_experts
+from htfi.forecasting.experts import EXPERTS, build_experts
 from htfi.forecasting.experts.foundation import Foundation
 from htfi.forecasting.experts.trajectory import Trajectory
 from htfi.forecasting.ports import Expert
@@ -25,6 +25,10 @@ def open_experts(config: ForecastConfig, foundation: str = "", mini: str = "") -
     folder `foundation`. Raises: InvalidInput for an unknown name or a folder that does not serve, MissingExtra,
     DependencyUnavailable.
     """
+    known = sorted({*EXPERTS, *MODELLED})
+    unknown = [name for name in config.experts if name not in known]
+    if unknown:
+        raise InvalidInput(f"forecasting.experts: unknown {unknown}: the experts are {', '.join(known)}")
     numeric = tuple(name for name in config.experts if name not in MODELLED)
     found: dict[str, Expert] = {}
     if numeric:
