@@ -25,7 +25,7 @@ _PRIOR_BARS = 100.0
 _NOISE_PRIOR_VAR, _NOISE_PRIOR_BARS = 0.5, 20.0
 _RENEWAL_BARS = 5.0
 
-_SHAPE_HALF_LIFE_BARS = 700.0
+_SHAPE_HALF_LIFE_BARS = 3000.0  # the size follows the market, the shape hardly changes
 _SIZE_BARS = 500.0
 _SIZE_PRIOR_BARS = 50.0
 _BIN, _NUM_SIDE = 0.05, 240  # sizes: bins reach to twelve of them
