@@ -10,6 +10,9 @@ Array = NDArray[np.float64]
 
 _NOISE_PRIOR_VAR = 0.5
 _NOISE_PRIOR_BARS = 20.0
+_WIDEST = (
+    6.0  # regressors, targets and forecasts, in logs, further than this from their level: a feed waking up
+)
 
 
 class DiscountedRegression:
@@ -73,3 +76,8 @@ def solve(gram: Array, moment: Array) -> Array:
         a -= a[:, i, None] * pivot
         a[i] = pivot
     return np.moveaxis(a[:, k], 0, -1)
+
+
+def held(logs: Array) -> Array:
+    """Logs about their level within ±6: beyond it a feed wakes from a flat stretch."""
+    return np.minimum(np.maximum(logs, -_WIDEST), _WIDEST)

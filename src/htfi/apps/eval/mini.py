@@ -1,10 +1,10 @@
 """`htfi eval mini`: the mini models on simulated weeks never seen, beside bags of words and shuffled text."""
 
-import time
 from pathlib import Path
 
 import click
 
+from htfi.apps.eval.progress import Progress
 from htfi.simulation.stories import FIRST_EVALUATION_SEED
 
 NUM_STORIES = 1_000
@@ -66,12 +66,12 @@ def command(
     authors = {name: one.author(DecodingConfig()) for name, one in zip((TARGET, DRAFT), opened, strict=True)}
     training = training_cases(num_training)
     trusts = {name: one.trust for name, one in zip((TARGET, DRAFT), opened, strict=True)}
-    views = read(cases, training, authors, _stage, trusts)
+    views = read(cases, training, authors, Progress, trusts)
     rows, metrics = table.view_rows(views, cases), table.view_metrics(views)
     notes = table.notes(views, num_stories)
     fluency = None
     if all(author.dialect is Dialect.MINI for author in authors.values()):
-        fluency = listen(cases, training, authors[TARGET], authors[DRAFT], _stage)
+        fluency = listen(cases, training, authors[TARGET], authors[DRAFT], Progress)
         rows += table.fluency_rows(fluency)
         metrics |= table.fluency_metrics(fluency)
     else:
@@ -89,18 +89,3 @@ def command(
         seed=seed,
     )
     tell(told, json_file=json_file, html_file=html_file)
-
-
-class _stage:  # noqa: N801 - called like a function
-    """Tells on stderr how far a stage is, at most once a second."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._began_s = self._told_s = time.monotonic()
-        click.echo(f"{name} …", err=True)
-
-    def __call__(self, done: int, num: int) -> None:
-        now_s = time.monotonic()
-        if done >= num or now_s - self._told_s >= 5.0:
-            self._told_s = now_s
-            click.echo(f"{self._name}: {done:,} of {num:,}, {now_s - self._began_s:.1f} s", err=True)

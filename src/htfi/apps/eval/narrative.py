@@ -1,11 +1,11 @@
 """`htfi eval narrative`: what reading news adds to prices alone, on simulated and real markets, with placebos."""
 
-import time
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
+from htfi.apps.eval.progress import Progress
 from htfi.apps.eval.trials import trials_option
 from htfi.simulation.stories import FIRST_EVALUATION_SEED
 
@@ -83,8 +83,8 @@ def command(
     reader = ModelReader(
         opened.author(DecodingConfig()), settings.narrative, opened.trust, meaning=opened.meaning
     )
-    moments = unseen_moments(seed, num_worlds, config, _stage("worlds"))
-    market = narrative_market.judge(moments, reader, ideal_meaning(), config, seed, _stage)
+    moments = unseen_moments(seed, num_worlds, config, Progress("worlds"))
+    market = narrative_market.judge(moments, reader, ideal_meaning(), config, seed, Progress)
     rows = narrative_table.market_rows(market, config, seed)
     metrics = narrative_table.market_metrics(market, seed)
     notes = narrative_table.market_notes(market, config)
@@ -93,7 +93,7 @@ def command(
         notes.append(f"{opened.name}: what its views mean was never measured (htfi models calibrate)")
     for name in wanted:
         assert folder is not None  # nothing is wanted of a folder that is not there
-        found = narrative_stocknet.judge(name, folder, reader, config, num_moments, seed, _stage)
+        found = narrative_stocknet.judge(name, folder, reader, config, num_moments, seed, Progress)
         rows += narrative_table.real_rows(found, config, seed)
         metrics |= narrative_table.real_metrics(found, seed)
         notes += narrative_table.real_notes(found)
@@ -121,18 +121,3 @@ def command(
         seed=seed,
     )
     tell(told, json_file=json_file, html_file=html_file)
-
-
-class _stage:  # noqa: N801 - called like a function
-    """Tells on stderr how far a stage is, at most every five seconds."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._began_s = self._told_s = time.monotonic()
-        click.echo(f"{name} …", err=True)
-
-    def __call__(self, done: int, num: int) -> None:
-        now_s = time.monotonic()
-        if done >= num or now_s - self._told_s >= 5.0:
-            self._told_s = now_s
-            click.echo(f"{self._name}: {done:,} of {num:,}, {now_s - self._began_s:.1f} s", err=True)

@@ -5,7 +5,6 @@ The data are staged beside the project and third parties' own; only figures leav
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,10 @@ from htfi.apps.eval.narrative_market import ELSEWHERE, NEWS, OTHER_TIME, RANDOM
 from htfi.apps.eval.narrative_moments import Moments, gather
 from htfi.apps.eval.narrative_texts import Item, first_told, questions
 from htfi.apps.eval.narrative_tilts import PLAIN, Told, changes, full, heeded, plain, random_walk
+from htfi.apps.eval.price_sets import read_rows
 from htfi.apps.eval.prices import Prices, load_prices
 from htfi.apps.eval.walk import Tell
 from htfi.domain.decision import View
-from htfi.domain.errors import DependencyUnavailable, MissingExtra
 from htfi.domain.time import NS_PER_DAY, NS_PER_MS
 from htfi.forecasting.config import ForecastConfig
 from htfi.narrative.model_reader import ModelReader
@@ -48,8 +47,8 @@ class RealText:
 
 def stocknet(data: Path) -> tuple[Prices, list[Item]]:
     """Tweets, each under all symbols it was filed under, and prices adjusted for splits and dividends."""
-    prices = _rows(data / "text_price" / "stocknet_prices_daily.parquet")
-    tweets = _rows(data / "text_price" / "stocknet_tweets.parquet")
+    prices = read_rows(data / "text_price" / "stocknet_prices_daily.parquet")
+    tweets = read_rows(data / "text_price" / "stocknet_tweets.parquet")
     symbols: dict[int, list[str]] = {}
     for tweet, symbol in zip(tweets["tweet_id"].tolist(), tweets["symbol"].tolist(), strict=True):
         symbols.setdefault(tweet, []).append(symbol)
@@ -64,7 +63,7 @@ def stocknet(data: Path) -> tuple[Prices, list[Item]]:
 
 def reuters(data: Path) -> tuple[Prices, list[Item]]:
     """Headlines with up to a few companies, and the panel of US equities."""
-    rows = _rows(data / "text_price" / "reuters_news_2006_2013.parquet")
+    rows = read_rows(data / "text_price" / "reuters_news_2006_2013.parquet")
     prices = load_prices("us_equities", data)
     published = rows["published_at"].astype("datetime64[ms]").astype(np.int64) * NS_PER_MS
     known = set(prices.symbols)
@@ -142,13 +141,3 @@ def _adjusted(rows: dict[str, NDArray[Any]]) -> Prices:
         grid("low"),
         grid("close"),
     )
-
-
-def _rows(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        table: Any = import_module("pyarrow.parquet").read_table(path)
-    except ImportError as error:
-        raise MissingExtra("pyarrow is not installed (pip install 'htfi')") from error
-    except OSError as error:
-        raise DependencyUnavailable(f"{path}: {error}: check the folder named by --data") from error
-    return {name: table[name].to_numpy() for name in table.column_names}

@@ -95,7 +95,7 @@ def _judge_risk(
     from htfi.apps.eval.portfolio_judging import joint_notes, judge, judge_joint, metrics_of, risk_rows
     from htfi.apps.eval.portfolio_methods import build_methods
     from htfi.apps.eval.portfolio_walk import complete, make_books, walk_books
-    from htfi.apps.eval.returns import Progress
+    from htfi.apps.eval.progress import Progress
     from htfi.apps.eval.trials import digest_of, note_trials
 
     begin = _begin(prices, first)

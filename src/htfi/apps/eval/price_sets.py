@@ -20,7 +20,7 @@ _LONGEST_PAUSE_DAYS = 45
 
 
 def _us_equities(data: Path) -> Prices:
-    rows = _rows(data / "panels" / "us_equities_daily_2006_2017.parquet")
+    rows = read_rows(data / "panels" / "us_equities_daily_2006_2017.parquet")
     return on_grid(
         "us_equities",
         rows["symbol"],
@@ -34,7 +34,7 @@ def _us_equities(data: Path) -> Prices:
 
 
 def _fx_daily(data: Path) -> Prices:
-    rows = _rows(data / "panels" / "fx_daily_2012_201910.parquet")
+    rows = read_rows(data / "panels" / "fx_daily_2012_201910.parquet")
     ends_ns = _at(rows["date"], 17, 0)
     return on_grid(
         "fx_daily",
@@ -47,7 +47,7 @@ def _fx_daily(data: Path) -> Prices:
 
 
 def _fx_hourly(data: Path) -> Prices:
-    rows = _rows(data / "panels" / "fx_hourly_2012_201910.parquet")
+    rows = read_rows(data / "panels" / "fx_hourly_2012_201910.parquet")
     hourly = rows["res"] == "h1"
     rows = {key: column[hourly] for key, column in rows.items()}
     ends_ns = _stamps(rows["ts"]) + parse_duration("1h")
@@ -56,7 +56,7 @@ def _fx_hourly(data: Path) -> Prices:
 
 
 def _vix(data: Path) -> Prices:
-    rows = _rows(data / "macro" / "macro_daily_monthly.parquet")
+    rows = read_rows(data / "macro" / "macro_daily_monthly.parquet")
     columns = {key: rows["series"] == f"VIX_{key}" for key in FIELDS}
     close = columns["close"]
     dates = rows["date"][close]
@@ -75,9 +75,9 @@ _EARLIER_NAMES = {"UW": "WM", "WMI": "WM"}  # one company, three tickers
 
 def _etf(data: Path) -> Prices:
     """ETFs and large stocks 1998–2021, adjusted for splits and dividends by each day's factor to the next event."""
-    rows = _rows(data / "panels" / "us_equity_etf_daily_lean.parquet")
+    rows = read_rows(data / "panels" / "us_equity_etf_daily_lean.parquet")
     days = _stamps(rows["ts"]).astype("datetime64[ns]").astype("datetime64[D]")  # midnight New York
-    factors = _rows(data / "panels" / "us_equity_lean_factors.parquet")
+    factors = read_rows(data / "panels" / "us_equity_lean_factors.parquet")
     events = np.array(factors["date"], "datetime64[D]")
     product = factors["price_factor"] * factors["split_factor"]
     symbols = np.array([_EARLIER_NAMES.get(name, name) for name in rows["symbol"].tolist()])
@@ -118,7 +118,8 @@ SETS: dict[str, Callable[[Path], Prices]] = {
 }
 
 
-def _rows(path: Path) -> dict[str, NDArray[Any]]:
+def read_rows(path: Path) -> dict[str, NDArray[Any]]:
+    """The columns of a Parquet file by name. Raises: MissingExtra, DependencyUnavailable."""
     try:
         table: Any = import_module("pyarrow.parquet").read_table(path)
     except ImportError as error:

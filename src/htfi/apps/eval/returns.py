@@ -1,7 +1,6 @@
 """`htfi eval returns`: the fused forecast of returns beside its experts and peers, out of sample, on real data."""
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,8 @@ import click
 import numpy as np
 
 from htfi.apps.eval.prices import NAMES, Prices, data_folder, load_prices
+from htfi.apps.eval.progress import Progress
+from htfi.apps.eval.trials import trials_option
 from htfi.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -27,40 +28,55 @@ Examples:
 """
 
 
+_OPTIONS = (
+    click.argument("sets", metavar="[SET|FILE]...", nargs=-1),
+    click.option(
+        "--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the staged data."
+    ),
+    click.option(
+        "--symbols",
+        "num_symbols",
+        type=click.IntRange(1),
+        help="So many symbols of a set at most, spread evenly.",
+    ),
+    click.option(
+        "--from", "first", help="Compare from this date on.  [default: 2012 for us_equities, else a year in]"
+    ),
+    click.option(
+        "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of forecasting; repeatable."
+    ),
+    click.option(
+        "--fresh",
+        is_flag=True,
+        help="Fit the peers again, even where their fits are kept in build/eval-cache.",
+    ),
+    trials_option,
+    click.option("--seed", default=0, show_default=True),
+    click.option(
+        "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
+    ),
+    click.option(
+        "--json",
+        "json_file",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Write the figures to FILE.",
+    ),
+)
+
+
+def walk_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What every command that walks prices through the forecaster may be told."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
 @click.command("returns", short_help="Forecasts of returns beside peers, on real data.", epilog=_EPILOG)
-@click.argument("sets", metavar="[SET|FILE]...", nargs=-1)
-@click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the staged data.")
-@click.option(
-    "--symbols",
-    "num_symbols",
-    type=click.IntRange(1),
-    help="So many symbols of a set at most, spread evenly.",
-)
-@click.option(
-    "--from", "first", help="Compare from this date on.  [default: 2012 for us_equities, else a year in]"
-)
-@click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of forecasting; repeatable."
-)
+@walk_options
 @click.option("--fast", is_flag=True, help="No fitted peers, no leak check, no timing.")
-@click.option(
-    "--fresh", is_flag=True, help="Fit the peers again, even where their fits are kept in build/eval-cache."
-)
-@click.option(
-    "--trials",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of trials.  [default: build/trials]",
-)
-@click.option("--seed", default=0, show_default=True)
-@click.option(
-    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
-)
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
-)
 def command(
     sets: tuple[str, ...], data: Path | None, num_symbols: int | None, first: str | None, settings: tuple[str, ...],
-    fast: bool, fresh: bool, trials: Path | None, seed: int, html_file: Path | None, json_file: Path | None,
+    fast: bool, fresh: bool, trials: Path, seed: int, html_file: Path | None, json_file: Path | None,
 ) -> None:  # fmt: skip
     """Walk bars through the live forecaster, in order of when they were known, and score every forecast by what came.
 
@@ -86,7 +102,7 @@ def note(
     options: "Options",
     data: Sequence[Prices],
     metrics: Mapping[str, float | None],
-    folder: Path | None,
+    folder: Path,
 ) -> str:
     """Record the configuration among the trials, and say how many there have been."""
     from htfi.apps.eval.trials import digest_of, note_trial
@@ -225,17 +241,3 @@ def _cards(metrics: dict[str, float | None]) -> "list[Card]":
             good = (most is None or value <= most) and (least is None or value >= least)
             cards.append(Card(f"{value:.3f}" if value < 10 else f"{value:,.0f}", label, good))
     return cards
-
-
-class Progress:
-    """Tells on stderr how far a walk is, at most every five seconds."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._began_s = self._told_s = time.monotonic()
-
-    def __call__(self, done: int, num: int) -> None:
-        now_s = time.monotonic()
-        if now_s - self._told_s >= 5.0:
-            self._told_s = now_s
-            click.echo(f"{self._name}: {done:,} of {num:,}, {now_s - self._began_s:.0f} s", err=True)

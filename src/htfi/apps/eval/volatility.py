@@ -7,7 +7,8 @@ import click
 import numpy as np
 
 from htfi.apps.eval.prices import Prices, load_prices
-from htfi.apps.eval.returns import MAIN, Progress, default_sets, note, some, with_settings
+from htfi.apps.eval.progress import Progress
+from htfi.apps.eval.returns import MAIN, default_sets, note, some, walk_options, with_settings
 
 if TYPE_CHECKING:
     from htfi.apps.eval.chart import Chart
@@ -31,39 +32,11 @@ _HOW = (
 
 
 @click.command("volatility", short_help="Forecasts of variance beside HAR, on real data.", epilog=_EPILOG)
-@click.argument("sets", metavar="[SET|FILE]...", nargs=-1)
-@click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the staged data.")
-@click.option(
-    "--symbols",
-    "num_symbols",
-    type=click.IntRange(1),
-    help="So many symbols of a set at most, spread evenly.",
-)
-@click.option(
-    "--from", "first", help="Compare from this date on.  [default: 2012 for us_equities, else a year in]"
-)
-@click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of forecasting; repeatable."
-)
+@walk_options
 @click.option("--fast", is_flag=True, help="No peers that must be fitted but HAR.")
-@click.option(
-    "--fresh", is_flag=True, help="Fit the peers again, even where their fits are kept in build/eval-cache."
-)
-@click.option(
-    "--trials",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of trials.  [default: build/trials]",
-)
-@click.option("--seed", default=0, show_default=True)
-@click.option(
-    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
-)
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
-)
 def command(
     sets: tuple[str, ...], data: Path | None, num_symbols: int | None, first: str | None, settings: tuple[str, ...],
-    fast: bool, fresh: bool, trials: Path | None, seed: int, html_file: Path | None, json_file: Path | None,
+    fast: bool, fresh: bool, trials: Path, seed: int, html_file: Path | None, json_file: Path | None,
 ) -> None:  # fmt: skip
     """Walk bars through the live forecaster and hold the variance it states to the ranges that came.
 

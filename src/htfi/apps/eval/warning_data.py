@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.apps.eval.price_sets import read_rows
 from htfi.apps.eval.prices import Prices, data_folder, load_prices
 from htfi.domain.decision import Regime
-from htfi.domain.errors import DependencyUnavailable, InvalidInput, MissingExtra
+from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar
 from htfi.forecasting.warning import features
 from htfi.market.series import Series
@@ -154,15 +154,9 @@ def _as_known(
 
 
 def _macro(folder: Path) -> Dated:
-    path = folder / "macro" / "macro_daily_monthly.parquet"
-    try:
-        table = import_module("pyarrow.parquet").read_table(path)
-    except ImportError as error:
-        raise MissingExtra("pyarrow is not installed (pip install 'htfi')") from error
-    except OSError as error:
-        raise DependencyUnavailable(f"{path}: {error}: check the folder named by --data") from error
-    series = table["series"].to_numpy()
-    dates, values = table["date"].to_numpy().astype("datetime64[D]"), table["value"].to_numpy()
+    rows = read_rows(folder / "macro" / "macro_daily_monthly.parquet")
+    series, values = rows["series"], rows["value"]
+    dates = rows["date"].astype("datetime64[D]")
     found: dict[str, tuple[NDArray[np.datetime64], Array]] = {}
     for name, _ in _MACRO.values():
         mine = np.flatnonzero((series == name) & np.isfinite(values))

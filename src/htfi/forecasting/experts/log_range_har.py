@@ -10,15 +10,13 @@ from htfi.domain import exact
 from htfi.forecasting.columns import Columns, pushed
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
-from htfi.forecasting.regression import DiscountedRegression
+from htfi.forecasting.regression import DiscountedRegression, held
 from htfi.forecasting.shapes import Residuals, spread
 
 Array = NDArray[np.float64]
 
 _WEEK, _MONTH = 5, 22
 _LEVEL_GAIN = 0.005
-# Regressors, targets and forecasts further than this from their level are a feed waking from a flat stretch.
-_WIDEST = 6.0
 # Typical of equities, indices and currencies; the data outweigh it within a year of daily bars.
 _PRIOR = np.array([0.0, 0.30, 0.35, 0.30, -0.1, -0.1])
 _PRIOR_BARS = 100.0
@@ -62,7 +60,7 @@ class LogRangeHar:
         level = level + np.maximum(1.0 / (age + 1.0), _LEVEL_GAIN) * (bars.log_variance - level)
         regressors = self._regressors(bars, bars.log_variance, level)
         columns["level"][rows], columns["newest"][rows] = level, regressors
-        coming = _held(self._fit.predict(rows, regressors))
+        coming = held(self._fit.predict(rows, regressors))
         scale = exact.exp(0.5 * (level[:, None] + coming)) * np.sqrt(self._horizons)
         columns["scale"][rows] = np.where(age[:, None] >= _MONTH - 1, scale, np.nan)
 
@@ -73,7 +71,7 @@ class LogRangeHar:
         at, slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
         matured = age[:, None] - self._horizons >= _MONTH - 1
         target = exact.log(means) - columns["levels"][at, slots]
-        self._fit.learn(rows, columns["regressors"][at, slots], _held(target), matured)
+        self._fit.learn(rows, columns["regressors"][at, slots], held(target), matured)
         due = bars.index[bars.due]
         if len(due):
             self._fit.fit(due)
@@ -91,7 +89,7 @@ class LogRangeHar:
         features[:, 3] = logs.mean(axis=1) - level
         features[:, 4] = shocks[:, -_WEEK:].mean(axis=1)
         features[:, 5] = shocks.mean(axis=1)
-        return _held(features)
+        return held(features)
 
     def quantiles(self, rows: Rows) -> Array:
         return spread(self._columns["scale"][rows], self._residuals.shape(rows))
@@ -107,7 +105,3 @@ class LogRangeHar:
         self._columns.restore(state["bars"])
         self._fit.columns.restore(state["fit"])
         self._residuals.restore(state["residuals"])
-
-
-def _held(values: Array) -> Array:
-    return np.minimum(np.maximum(values, -_WIDEST), _WIDEST)

@@ -11,6 +11,7 @@ from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
 from htfi.forecasting.pooled import PooledRegression, PooledShape
 from htfi.forecasting.recurring import NUM_FEATURES, Recurrence
+from htfi.forecasting.regression import held
 from htfi.forecasting.shapes import spread
 
 Array = NDArray[np.float64]
@@ -18,7 +19,6 @@ Array = NDArray[np.float64]
 _WEEK, _MONTH = 5, 22
 _LEVEL_GAIN = 0.005
 _VOLUME_GAIN = 0.01
-_WIDEST = 6.0  # regressors, targets and forecasts further than this from their level: a feed waking up
 _LOUDEST = 3.0  # log volume about its level
 _FEWEST = 3  # series that make a market
 _RECENT_NS = (
@@ -90,7 +90,7 @@ class MarketHar:
         above = columns["told"][rows] - market
         regressors[:, _RECURRING] = self._recurrence.features(bars, above[:, 0], above[:, -1])
         columns["newest"][rows] = regressors
-        coming = _held(self._fit.predict(bars.group, regressors))
+        coming = held(self._fit.predict(bars.group, regressors))
         scale = exact.exp(0.5 * (level[:, None] + coming)) * self._root_h
         columns["scale"][rows] = np.where(age[:, None] >= _MONTH - 1, scale, np.nan)
 
@@ -100,7 +100,7 @@ class MarketHar:
         means = np.stack([past[:, -h:].mean(axis=1) for h in self._horizons], axis=1)  # [n, H]
         at, slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
         matured = age[:, None] - self._horizons >= _MONTH - 1
-        target = _held(exact.log(means) - columns["levels"][at, slots])
+        target = held(exact.log(means) - columns["levels"][at, slots])
         known = columns["group"][: columns.num_rows]
         for group in np.unique(bars.group).tolist():
             place = np.flatnonzero(bars.group == group)
@@ -126,9 +126,9 @@ class MarketHar:
         x[:, 5] = shocks.mean(axis=1)
         x[:, 6] = louds[:, -1]
         x[:, 7] = louds.mean(axis=1)
-        x = _held(x)
+        x = held(x)
         told = [x[:, 1], x[:, 2], x[:, 3], shocks[:, -1], x[:, 4], x[:, 5], x[:, 6]]
-        columns["told"][rows] = _held(np.stack(told, axis=1))
+        columns["told"][rows] = held(np.stack(told, axis=1))
         return x
 
     def _loudness(self, bars: BarBatch) -> Array:
@@ -171,7 +171,3 @@ class MarketHar:
         self._fit.columns.restore(state["fit"])
         self._shape.restore(state["shape"])
         self._recurrence.columns.restore(state["recurrence"])
-
-
-def _held(values: Array) -> Array:
-    return np.minimum(np.maximum(values, -_WIDEST), _WIDEST)

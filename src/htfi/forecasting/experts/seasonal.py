@@ -14,7 +14,7 @@ from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.forecasting.columns import Columns, pushed
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
-from htfi.forecasting.regression import DiscountedRegression
+from htfi.forecasting.regression import DiscountedRegression, held
 from htfi.forecasting.shapes import Residuals, spread
 
 Array = NDArray[np.float64]
@@ -39,7 +39,6 @@ _LEVEL_GAIN = 0.002
 _PRIOR = np.array([0.0, 0.1, 0.2, 0.25, 0.2, 0.15])
 _PRIOR_BARS = 100.0
 _FIT_HALF_LIFE_BARS = 2000.0
-_WIDEST = 6.0  # logs; beyond it a feed wakes from a flat stretch
 _MIN_BARS = 22
 
 
@@ -98,9 +97,9 @@ class Seasonal:
         filters = filters + np.maximum(1.0 / (age[:, None] + 1.0), self._gains) * (even[:, None] - filters)
         columns["level"][rows], columns["filters"][rows] = level, filters
         regressors = np.ones((len(level), len(_PRIOR)))
-        regressors[:, 1:] = _held(filters - level[:, None])
+        regressors[:, 1:] = held(filters - level[:, None])
         columns["newest"][rows] = regressors
-        coming = level[:, None] + _held(self._fit.predict(rows, regressors))
+        coming = level[:, None] + held(self._fit.predict(rows, regressors))
         scale = np.sqrt(exact.exp(coming) * self._coming_pattern(bars, slot))
         columns["scale"][rows] = np.where(age[:, None] >= _MIN_BARS - 1, scale, np.nan)
 
@@ -128,7 +127,7 @@ class Seasonal:
         at, at_slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
         matured = age[:, None] - self._horizons >= _MIN_BARS - 1
         target = exact.log(np.maximum(means, 1e-300)) - columns["levels"][at, at_slots]
-        self._fit.learn(rows, columns["regressors"][at, at_slots], _held(target), matured)
+        self._fit.learn(rows, columns["regressors"][at, at_slots], held(target), matured)
         due = bars.index[bars.due]
         if len(due):
             self._fit.fit(due)
@@ -146,7 +145,7 @@ class Seasonal:
         gain = np.maximum(1.0 / (bars.age + 1.0), 1.0 / (_ANCHOR_SLOTS * num_within))
         anchor = anchor + gain * (bars.log_variance - pattern - anchor)
         columns["anchor"][bars.rows] = anchor
-        surprise = _held(bars.log_variance - pattern - anchor)
+        surprise = held(bars.log_variance - pattern - anchor)
         days, weeks = columns["day_visits"][at, hour], columns["week_visits"][at, slot]
         by_day = visit * surprise / (np.minimum(days, _DAY_MEMORY) + _DAY_PRIOR + 1.0)
         by_week = visit * (surprise - by_day) / (np.minimum(weeks, _WEEK_MEMORY) + _WEEK_PRIOR + 1.0)
@@ -193,7 +192,3 @@ def _within(bars: BarBatch) -> tuple[Places, Places]:
     length_ns = np.maximum(bars.end_ns - bars.start_ns, 1)
     num = np.minimum(np.maximum(_SLOT_NS // length_ns, 1), _MOST_BARS_A_SLOT)
     return num, np.minimum(bars.start_ns % _SLOT_NS // length_ns, num - 1)
-
-
-def _held(values: Array) -> Array:
-    return np.minimum(np.maximum(values, -_WIDEST), _WIDEST)
