@@ -59,7 +59,9 @@ class Bar(msgspec.Struct, frozen=True, gc=False, tag="bar"):
 class News(msgspec.Struct, frozen=True, gc=False, tag="news"):
     """One item of text, untrusted. No symbols means that it concerns the whole market.
 
-    `residency` are tags of where it may lie: it goes only to machines that admit all of them.
+    `residency` are tags of where it may lie: it goes only to machines that admit all of them. `publisher` is who it
+    says has published it. `corrects` is the id of an earlier item that it corrects, or takes back where `retracts`.
+    `released_by` names the person who let it out of quarantine.
     """
 
     available_at_ns: int
@@ -72,6 +74,10 @@ class News(msgspec.Struct, frozen=True, gc=False, tag="news"):
     body: str = ""
     url: str = ""
     residency: tuple[str, ...] = ()
+    publisher: str = ""
+    corrects: str = ""
+    retracts: bool = False
+    released_by: str = ""
 
 
 class MacroRelease(msgspec.Struct, frozen=True, gc=False, tag="macro"):

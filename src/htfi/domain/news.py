@@ -1,0 +1,110 @@
+"""What becomes of a news item before a model reads it: how it was screened, scored and routed. Narrative fills these.
+
+All of it is recorded with the decision that it shaped, so that an auditor can ask why an item counted, or did not.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from htfi.domain.events import News
+
+TRUST_STEPS = 1000  # trust and scores are recorded in thousandths
+
+
+class Screening(StrEnum):
+    """What the sanitiser says of an item: use it, use it for less, keep it back until a person has looked."""
+
+    PASS = "pass"
+    DISCOUNT = "discount"
+    QUARANTINE = "quarantine"
+
+
+class Route(StrEnum):
+    """Who reads an item, from the cheapest to the dearest."""
+
+    TEMPLATE = "template"  # nobody: it is cited at most
+    ENCODER = "encoder"
+    DRAFT = "draft"
+    TARGET = "target"
+    FRONTIER = "frontier"
+
+
+class Finding(msgspec.Struct, frozen=True, gc=False):
+    """One reason for a verdict: the rule that spoke, how strongly (0–1), and a line of its own for a person.
+
+    `detail` quotes nothing that was hidden, and at most 120 characters.
+    """
+
+    rule: str
+    strength: float
+    detail: str
+
+
+class Screened(msgspec.Struct, frozen=True):
+    """An item as the sanitiser leaves it.
+
+    `item` is cleaned and may be shown, scored and read. `trust` 0–1 is how much of its effect counts: 1 for a clean
+    item of a source in good standing, 0 in quarantine. `cluster` is the id of the first item that told the same,
+    its own where it is the first; `num_alike` counts the items of the cluster so far. `digest` (hex) names its
+    cleaned text, the same wherever and whenever it is met.
+    """
+
+    item: News
+    verdict: Screening
+    trust: float
+    findings: tuple[Finding, ...] = ()
+    cluster: str = ""
+    num_alike: int = 1
+    digest: str = ""
+
+
+class Scores(msgspec.Struct, frozen=True, gc=False):
+    """What the encoder makes of an item.
+
+    sentiment −1..1 is P(good) − P(bad) for the price of what it is about; stance −1..1 is P(hawkish) − P(dovish)
+    of monetary policy; `event` is its likeliest kind with its probability; relevance 0–1 to any price; novelty 0–1
+    against what was read before; `symbols` those that its text names.
+    """
+
+    sentiment: float
+    stance: float
+    event: str
+    event_confidence: float
+    relevance: float
+    novelty: float
+    symbols: tuple[str, ...] = ()
+    encoder: str = ""  # name and digest of who scored
+
+
+class Stake(msgspec.Struct, frozen=True, gc=False):
+    """What a router knows of the moment: the position at stake 0–1, and the time and money that are left."""
+
+    position: float
+    deadline_ms: float
+    budget_ms: float
+    frontier_cents: float = 0.0
+
+
+class Heard(msgspec.Struct, frozen=True):
+    """An item as a decision knew it: what the sanitiser and the encoder said, who was to read it, and why."""
+
+    id: str
+    source: str
+    available_at_ns: int
+    verdict: Screening
+    trust: float
+    reasons: tuple[str, ...]  # of the verdict, as '{rule}: {detail}'
+    num_alike: int
+    scores: Scores | None
+    route: Route
+    why: str  # the route's reason
+
+
+class Hearing(msgspec.Struct, frozen=True):
+    """What a decision knew of the news: items considered, items set aside, and whether something is suspected."""
+
+    considered: tuple[Heard, ...]
+    set_aside: tuple[Heard, ...]  # in quarantine, or told before
+    stake: Stake
+    suspicion: str = ""  # why the secure mode is on; empty where it is off
