@@ -1,7 +1,10 @@
-"""What the narrative room needs from outside: a reader of news, and an author of text. Wiring chooses which."""
+"""What the narrative room needs from outside: a reader of news, an author of text, an encoder. Wiring chooses which."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from htfi.domain.decision import View
 from htfi.domain.writing import Dialect, Refusal, Request, Spoken, Writing
@@ -76,4 +79,23 @@ class LateAuthor(Author, Protocol):
 
     def pursue(self, requests: Sequence[Request]) -> None:
         """Ask for answers that nobody waits for: they come late. One that is under way is not asked twice."""
+        ...
+
+
+class TextEncoder(Protocol):
+    """Turns texts into points of a space where what means the same lies close. The same text gives the same bits,
+    whatever it is encoded with."""
+
+    @property
+    def version(self) -> str:
+        """Name and digest, for the record of a decision."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """D, the number of components."""
+        ...
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Points of length 1, [n, D]; of a long text, its beginning. Raises: DependencyUnavailable."""
         ...

@@ -1,0 +1,106 @@
+"""How new an item is against what was read before of the same symbols. The scorer asks for each item, in order.
+
+Points are kept as whole numbers, so that a likeness has the same bits on every machine and after a restart.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.domain.errors import InvalidInput
+from htfi.domain.news import TRUST_STEPS
+
+_SCALE = np.float32(
+    254
+)  # components of a point of length 1 beyond a half are cut to it: there are at most three
+_TOP = 127
+_STEPS = 16  # a half-life in so many steps
+_MOST_STEPS = 10 * _STEPS  # older than that is as if never read
+_DECAY = tuple(round(TRUST_STEPS * 2.0 ** (-step / _STEPS)) for step in range(_MOST_STEPS))
+WHOLE_MARKET = ""  # stands for the symbol of an item that has none
+
+
+class Novelty:
+    """Points of the last `max_recent` items, by the symbols they are about.
+
+    The products of whole numbers up to 127 in `size` components stay below 2^24: float32 adds them exactly, in any
+    order.
+    """
+
+    def __init__(self, size: int, max_recent: int, half_life_ns: int) -> None:
+        if not 1 <= size <= 1024:
+            raise InvalidInput(f"novelty: points of {size} components; 1 to 1024 can be compared exactly")
+        self._points = np.zeros((max_recent, size), np.float32)
+        self._lengths = np.ones(max_recent)
+        self._read_ns = [0] * max_recent
+        self._symbols: list[tuple[str, ...]] = [()] * max_recent
+        self._places: dict[str, list[int]] = {}  # of each symbol, oldest first
+        self._next = 0
+        self._half_life_ns = half_life_ns
+
+    def judge(self, point: NDArray[np.float32], symbols: Iterable[str], at_ns: int) -> int:
+        """Novelty in thousandths: 1000 − the largest likeness to an item read before, faded by its age; then
+        the item counts as read."""
+        of = tuple(sorted(set(symbols))) or (WHOLE_MARKET,)
+        whole = np.clip(np.rint(point * _SCALE), -_TOP, _TOP).astype(np.float32)
+        length = float(whole @ whole) ** 0.5 or 1.0
+        places = sorted({place for symbol in of for place in self._places.get(symbol, ())})
+        likest = 0
+        if places:
+            products = self._points[places] @ whole
+            cosines = np.rint(products * (TRUST_STEPS / length) / self._lengths[places]).astype(np.int64)
+            for place, cosine in zip(places, cosines.tolist(), strict=True):
+                if cosine > likest:
+                    likest = max(likest, cosine * self._faded(place, at_ns) // TRUST_STEPS)
+        self._keep(whole, length, of, at_ns)
+        return TRUST_STEPS - min(likest, TRUST_STEPS)
+
+    def state(self) -> dict[str, Any]:
+        """Plain values, oldest item first; `restore` of them goes on to the same novelties."""
+        size = len(self._read_ns)
+        order = [place for turn in range(size) if self._symbols[place := (self._next + turn) % size]]
+        points = base64.b64encode(self._points[order].astype(np.int8).tobytes()).decode()
+        return {
+            "points": points,
+            "read_ns": [self._read_ns[place] for place in order],
+            "symbols": [list(self._symbols[place]) for place in order],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Raises: InvalidInput, for what `state` has not given, or of points of another size."""
+        size = self._points.shape[1]
+        try:
+            raw = base64.b64decode(state["points"], validate=True)
+            points = np.frombuffer(raw, np.int8).reshape(-1, size)
+            read_ns = [int(at_ns) for at_ns in state["read_ns"]]
+            symbols = [tuple(map(str, of)) for of in cast("list[list[str]]", state["symbols"])]
+            if not len(points) == len(read_ns) == len(symbols):
+                raise ValueError(f"{len(points)} points of {len(symbols)} items")
+        except (KeyError, TypeError, ValueError, binascii.Error) as error:
+            raise InvalidInput(f"the state of novelty cannot be used: {error}") from error
+        self.__init__(size, len(self._read_ns), self._half_life_ns)
+        for point, at_ns, of in zip(points, read_ns, symbols, strict=True):
+            whole = point.astype(np.float32)
+            self._keep(whole, float(whole @ whole) ** 0.5 or 1.0, of, at_ns)
+
+    def _faded(self, place: int, at_ns: int) -> int:
+        age = max(at_ns - self._read_ns[place], 0)
+        step = age * _STEPS // self._half_life_ns
+        return _DECAY[step] if step < _MOST_STEPS else 0
+
+    def _keep(self, whole: NDArray[np.float32], length: float, of: tuple[str, ...], at_ns: int) -> None:
+        place = self._next
+        for symbol in self._symbols[place]:
+            left = self._places[symbol]
+            left.remove(place)
+            if not left:
+                del self._places[symbol]
+        self._points[place], self._lengths[place] = whole, length
+        self._read_ns[place], self._symbols[place] = at_ns, of
+        for symbol in of:
+            self._places.setdefault(symbol, []).append(place)
+        self._next = (place + 1) % len(self._read_ns)
