@@ -1,42 +1,17 @@
 """Cleans text from outside before anything shows or quotes it (D11). The wire calls it on every item."""
 
 import re
-import unicodedata
 from functools import lru_cache
 
-# Drawn as blank, though their categories are letters, marks or symbols: Hangul fillers, combining grapheme
-# joiner, Khmer inherent vowels, Mongolian and other variation selectors, the empty Braille pattern.
-_UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
-    chr(code)
-    for span in (range(0x180B, 0x1810), range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
-    for code in span
-}
-_UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
-_MAX_MARKS = 2  # stacked marks beyond this smear over neighbouring lines
+from htfi.narrative.sanitising.unicode import cut, one_line
+
 _QUOTES = re.compile('[“”„‟«»＂"]')
 
 
 def clean(text: str, max_chars: int) -> str:
     """One line in NFC, free of control, bidirectional, zero-width and unassigned characters, cut to size."""
     # The cut before the work bounds it; the margin leaves room for what is dropped.
-    text = text[: 4 * max_chars + 64]
-    line = " ".join((text if text.isascii() and text.isprintable() else _visible(text)).split())
-    return line if len(line) <= max_chars else line[: max(max_chars - 1, 0)].rstrip() + "…"
-
-
-def _visible(text: str) -> str:
-    kept: list[str] = []
-    num_marks = 0
-    for char in unicodedata.normalize("NFC", text):
-        category = unicodedata.category(char)
-        if category[0] == "Z" or char in "\t\n\v\f\r\x85":
-            char, category = " ", "Zs"
-        if category in _UNSEEN_CATEGORIES or char in _UNSEEN:
-            continue
-        num_marks = num_marks + 1 if category[0] == "M" else 0
-        if num_marks <= _MAX_MARKS:
-            kept.append(char)
-    return unicodedata.normalize("NFC", "".join(kept))  # again, for what now stands side by side
+    return cut(one_line(text[: 4 * max_chars + 64]), max_chars)
 
 
 @lru_cache(maxsize=1024)
