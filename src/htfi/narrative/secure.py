@@ -1,0 +1,199 @@
+"""Knows whether manipulation is suspected: of a symbol, by a source, of all. The news desk tells it troubles and asks.
+
+Trouble adds up and fades. From a threshold on SECURE stands, until a cool-down passes without more of it or a named
+person clears it. What turns it on decides nothing else: numbers go on as before, and news are read by the target alone.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from htfi.domain import exact
+from htfi.domain.time import format_ns
+from htfi.narrative.sanitising.sanitiser import Trouble
+from htfi.narrative.secure_config import SecureConfig
+from htfi.narrative.text import clean
+
+DIVERGENCE = "divergence"  # the rule of trouble that `divergence_trouble` finds
+ALL = ""  # the scope of what concerns every symbol
+_SYMBOL, _SOURCE = "symbol", "source"
+_MAX_RULES = 8  # told of one scope
+_MOST_TIMES = 4  # thresholds: however much trouble there was, it fades in bounded time
+_LN2 = 0.6931471805599453
+_MAX_NAME_CHARS = 40
+
+
+class Level(msgspec.Struct, frozen=True):
+    """How far one scope is suspected: trouble in thousandths as of `at_ns`, and when more last came to what counts.
+
+    `since_ns` tells since when SECURE stands, and is 0 where it does not. `rules` count the troubles that led there,
+    `source` brought the last.
+    """
+
+    trouble: int = 0
+    at_ns: int = 0
+    last_ns: int = 0
+    since_ns: int = 0
+    rules: tuple[tuple[str, int], ...] = ()
+    source: str = ""
+
+
+class Clearing(msgspec.Struct, frozen=True):
+    """A named person's word that suspicion is to end, of one symbol or, where it is empty, of everything."""
+
+    by: str
+    why: str
+    at_ns: int
+    symbol: str = ""
+
+
+_CALM = Level()
+
+
+def settle(level: Level, now_ns: int, config: SecureConfig) -> Level:
+    """The level as it stands at an instant, faded; calm once nothing is left to know."""
+    left = _faded(level, now_ns, config)
+    cooled = now_ns - level.last_ns >= config.cool_down_ns
+    if level.since_ns and not (cooled and left < config.off_at):
+        return level
+    return msgspec.structs.replace(level, since_ns=0) if left else _CALM
+
+
+def add(level: Level, trouble: Trouble, weight: int, now_ns: int, on_at: int, config: SecureConfig) -> Level:
+    """The level after one more trouble, which weighs so many thousandths."""
+    before = settle(level, now_ns, config)
+    total = min(_faded(before, now_ns, config) + weight, _MOST_TIMES * on_at)
+    now_ns = max(now_ns, before.at_ns, 1)
+    return Level(
+        trouble=total,
+        at_ns=now_ns,
+        last_ns=now_ns if total >= config.off_at else before.last_ns,
+        since_ns=before.since_ns or (now_ns if total >= on_at else 0),
+        rules=_counted(before.rules, trouble.rule),
+        source=trouble.source,
+    )
+
+
+class Secure:
+    """Suspicion per symbol, per source and of all, in bounded number. `now_ns` never falls."""
+
+    def __init__(self, config: SecureConfig | None = None) -> None:
+        self._config = config or SecureConfig()
+        self._levels: OrderedDict[tuple[str, str], Level] = OrderedDict()  # longest without trouble first
+        self._all = _CALM
+
+    @property
+    def config(self) -> SecureConfig:
+        return self._config
+
+    def observe(self, troubles: Iterable[Trouble], now_ns: int) -> None:
+        """Take in troubles. One that names no symbol concerns all."""
+        config = self._config
+        for trouble in troubles:
+            weight = (
+                config.grave_weight if trouble.rule.startswith(config.grave_rules) else config.plain_weight
+            )
+            for symbol in dict.fromkeys(trouble.symbols):
+                self._raise((_SYMBOL, symbol), trouble, weight, now_ns)
+            self._raise((_SOURCE, trouble.source), trouble, weight, now_ns)
+            for_all = round(weight * config.share_for_all) if trouble.symbols else weight
+            if for_all:
+                self._all = add(self._all, trouble, for_all, now_ns, config.on_at_for_all, config)
+
+    def _raise(self, scope: tuple[str, str], trouble: Trouble, weight: int, now_ns: int) -> None:
+        level = self._levels.get(scope, _CALM)
+        self._levels[scope] = add(level, trouble, weight, now_ns, self._config.on_at, self._config)
+        self._levels.move_to_end(scope)
+        if len(self._levels) > self._config.max_scopes:
+            self._levels.popitem(last=False)
+
+    def suspicion(self, symbol: str, now_ns: int) -> str:
+        """Why SECURE is on for a symbol, in words; empty where it is off."""
+        own = self._told((_SYMBOL, symbol), now_ns)
+        return own or _tell("all news", settle(self._all, now_ns, self._config))
+
+    def suspects(self, source: str, now_ns: int) -> str:
+        """Why a source is suspected, in words; empty where it is not."""
+        return self._told((_SOURCE, source), now_ns)
+
+    def standing(self, now_ns: int) -> list[str]:
+        """Every suspicion that stands, in words, that of all first, then by name."""
+        told = [_tell("all news", settle(self._all, now_ns, self._config))]
+        told += [self._told(scope, now_ns) for scope in sorted(self._levels)]
+        return [words for words in told if words]
+
+    def _told(self, scope: tuple[str, str], now_ns: int) -> str:
+        level = self._levels.get(scope)
+        if level is None:
+            return ""
+        kind, name = scope
+        return _tell(f"{kind} {clean(name, _MAX_NAME_CHARS)}", settle(level, now_ns, self._config))
+
+    def clear(self, clearing: Clearing) -> list[str]:
+        """End suspicion on a person's word; what it ended, in words.
+
+        A symbol's clearing leaves other symbols, sources and all as they are: the symbol is then suspected where all
+        are. Without a symbol everything is cleared. Later trouble counts anew.
+        """
+        ended = self.standing(clearing.at_ns)
+        if not clearing.symbol:
+            self._levels.clear()
+            self._all = _CALM
+            return ended
+        scope = (_SYMBOL, clearing.symbol)
+        told = self._told(scope, clearing.at_ns)
+        self._levels.pop(scope, None)
+        return [told] if told else []
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "all": msgspec.to_builtins(self._all),
+            "levels": [[*scope, msgspec.to_builtins(level)] for scope, level in self._levels.items()],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._all = msgspec.convert(state["all"], Level)
+        self._levels = OrderedDict(
+            ((kind, name), msgspec.convert(level, Level)) for kind, name, level in state["levels"]
+        )
+
+
+def divergence_trouble(
+    symbol: str, now_ns: int, rank: float, told_by: Sequence[tuple[str, float, float]], config: SecureConfig
+) -> Trouble | None:
+    """The trouble of a view that few ever diverged as far as, where mostly items of little trust drive it.
+
+    `rank` 0–1 is the calibrated divergence, `told_by` the (source, trust 0–1, weight) of what the view rests on.
+    """
+    total = sum(weight for _, _, weight in told_by)
+    low = [(weight, source) for source, trust, weight in told_by if trust < config.low_trust]
+    if rank < config.extreme_divergence or not low or 2.0 * sum(weight for weight, _ in low) < total:
+        return None
+    loudest = max(low, key=lambda one: one[0])[1]
+    return Trouble(loudest, (symbol,), DIVERGENCE, now_ns)
+
+
+def _faded(level: Level, now_ns: int, config: SecureConfig) -> int:
+    """What is left of its trouble, in whole thousandths, so that nothing hangs on a last bit."""
+    if not level.trouble or now_ns <= level.at_ns:
+        return level.trouble
+    halves = (now_ns - level.at_ns) / config.half_life_ns
+    return int(level.trouble * float(exact.exp(np.array([-_LN2 * min(halves, 64.0)]))[0]))
+
+
+def _counted(rules: tuple[tuple[str, int], ...], rule: str) -> tuple[tuple[str, int], ...]:
+    counts = dict(rules)
+    if rule in counts or len(counts) < _MAX_RULES:
+        counts[rule] = counts.get(rule, 0) + 1
+    return tuple(counts.items())
+
+
+def _tell(whom: str, level: Level) -> str:
+    if not level.since_ns:
+        return ""
+    rules = ", ".join(f"{clean(rule, _MAX_NAME_CHARS)} {count}" for rule, count in level.rules)
+    source = clean(level.source, _MAX_NAME_CHARS) or "a source without a name"
+    return f"{whom} suspected since {format_ns(level.since_ns)}: {rules}; last from {source}"

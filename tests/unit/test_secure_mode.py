@@ -1,0 +1,121 @@
+"""Suspicion rises with trouble, stands until it cools down or a person clears it, and says why."""
+
+import pytest
+
+from htfi.domain.errors import InvalidInput
+from htfi.domain.time import NS_PER_DAY
+from htfi.narrative.sanitising.sanitiser import Trouble
+from htfi.narrative.secure import DIVERGENCE, Clearing, Secure, divergence_trouble
+from htfi.narrative.secure_config import SecureConfig
+
+NOW = 1_221_500_000 * 10**9
+HOUR = NS_PER_DAY // 24
+
+
+def trouble(rule: str = "pump", symbols: tuple[str, ...] = ("JPM",), source: str = "blog") -> Trouble:
+    return Trouble(source, symbols, rule, NOW)
+
+
+def test_one_trouble_is_no_suspicion_and_repeated_trouble_is() -> None:
+    secure = Secure()
+    secure.observe([trouble()], NOW)
+    assert secure.suspicion("JPM", NOW) == ""
+    secure.observe([trouble(), trouble("burst")], NOW + HOUR)
+    assert secure.suspicion("JPM", NOW + HOUR) == ""  # the first has faded a little
+    secure.observe([trouble()], NOW + HOUR)
+    words = secure.suspicion("JPM", NOW + HOUR)
+    assert all(part in words for part in ("JPM", "pump 3", "burst 1", "blog"))
+    assert secure.suspicion("IBM", NOW + HOUR) == ""
+    assert "blog" in secure.suspects("blog", NOW + HOUR)
+    assert secure.suspects("reuters", NOW + HOUR) == ""
+
+
+def test_grave_trouble_takes_fewer_items() -> None:
+    secure = Secure()
+    secure.observe([trouble("injection.command")] * 2, NOW)
+    assert secure.suspicion("JPM", NOW)
+
+
+def test_it_cools_down_only_without_further_trouble() -> None:
+    secure = Secure()
+    secure.observe([trouble()] * 3, NOW)
+    assert secure.suspicion("JPM", NOW + NS_PER_DAY - 1)
+    secure.observe([trouble()], NOW + NS_PER_DAY - 1)
+    assert secure.suspicion("JPM", NOW + 2 * NS_PER_DAY - 2)
+    assert secure.suspicion("JPM", NOW + 2 * NS_PER_DAY - 1) == ""
+
+
+def test_after_cooling_down_it_takes_as_much_trouble_again() -> None:
+    secure = Secure()
+    secure.observe([trouble()] * 3, NOW)
+    later = NOW + 3 * NS_PER_DAY
+    secure.observe([trouble()], later)
+    assert secure.suspicion("JPM", later) == ""
+    secure.observe([trouble()] * 2, later)
+    assert "pump 3" in secure.suspicion("JPM", later)  # of this time alone
+
+
+def test_trouble_on_many_symbols_or_on_none_concerns_all() -> None:
+    secure = Secure()
+    secure.observe([trouble(symbols=())] * 6, NOW)
+    assert secure.suspicion("IBM", NOW).startswith("all news")
+    wide = Secure()
+    wide.observe([trouble(symbols=(f"S{k}",)) for k in range(23)], NOW)
+    assert wide.suspicion("IBM", NOW) == ""
+    wide.observe([trouble(symbols=("S23",))], NOW)
+    assert wide.suspicion("IBM", NOW)
+
+
+def test_a_trickle_elsewhere_does_not_keep_all_suspected() -> None:
+    secure = Secure()
+    secure.observe([trouble(symbols=())] * 6, NOW)
+    for day in range(4):
+        secure.observe([trouble(symbols=("X",))], NOW + day * NS_PER_DAY + HOUR)
+    assert secure.suspicion("IBM", NOW + 4 * NS_PER_DAY) == ""
+
+
+def test_a_person_clears_a_symbol_or_everything() -> None:
+    secure = Secure()
+    secure.observe([trouble("injection")] * 6, NOW)
+    ended = secure.clear(Clearing("Ada", "looked at them", NOW, "JPM"))
+    (told,) = ended
+    assert "JPM" in told
+    assert secure.suspicion("JPM", NOW) == ""
+    assert secure.suspects("blog", NOW)
+    assert len(secure.clear(Clearing("Ada", "all known", NOW))) == 1
+    assert secure.standing(NOW) == []
+
+
+def test_memory_is_bounded_and_a_flood_of_names_turns_it_on_for_all() -> None:
+    secure = Secure(SecureConfig(max_scopes=16))
+    secure.observe([trouble()] * 3, NOW)
+    secure.observe([trouble(symbols=(f"S{k}",), source=f"site{k}") for k in range(1_000)], NOW)
+    assert len(secure.state()["levels"]) == 16
+    assert secure.suspicion("JPM", NOW).startswith("all news")
+
+
+def test_hostile_names_are_told_cleaned_and_cut() -> None:
+    secure = Secure()
+    secure.observe([trouble(source="evil\x1b[31m\n\u202e" + "x" * 500)] * 3, NOW)
+    words = secure.suspicion("JPM", NOW)
+    assert words.isprintable()
+    assert len(words) < 200
+
+
+def test_divergence_is_trouble_only_where_it_is_rare_and_little_trusted_items_drive_it() -> None:
+    config = SecureConfig()
+    low, high = ("blog", 0.2, 0.6), ("reuters", 1.0, 0.4)
+    found = divergence_trouble("JPM", NOW, 0.995, [low, high], config)
+    assert found == Trouble("blog", ("JPM",), DIVERGENCE, NOW)
+    assert divergence_trouble("JPM", NOW, 0.95, [low, high], config) is None
+    assert divergence_trouble("JPM", NOW, 0.995, [("blog", 0.2, 0.3), high], config) is None
+    assert divergence_trouble("JPM", NOW, 0.995, [], config) is None
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"off_at": 0}, {"on_at": 9_000}, {"cool_down_ns": 0}, {"most_weight": 1.5}, {"grave_weight": 10}],
+)
+def test_settings_out_of_range_are_refused(values: dict[str, float]) -> None:
+    with pytest.raises(InvalidInput):
+        SecureConfig(**values)  # type: ignore[arg-type]
