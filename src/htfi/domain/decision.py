@@ -8,6 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
+from htfi.domain.news import Hearing
 from htfi.domain.writing import DraftRound
 
 Quantiles = list[list[float]]  # [H, Q], never decreasing along Q
@@ -143,13 +144,34 @@ class Meant(msgspec.Struct, frozen=True, gc=False):
     stretch: float
 
 
+class Part(msgspec.Struct, frozen=True, gc=False):
+    """One reading that went into a merged view, as it was: units as in `View`; `trust` 0–1 is that of its items.
+
+    One `is_worded` where the view's words, and how they were written, are this reading's.
+    """
+
+    reader: str
+    direction: float
+    size_sigmas: float
+    volatility_multiplier: float
+    confidence: float
+    cited: tuple[str, ...]
+    as_of_ns: int
+    half_life_ns: int
+    trust: float = 1.0
+    cause: str = ""
+    meant: tuple[Meant, ...] = ()
+    is_worded: bool = False
+
+
 class View(msgspec.Struct, frozen=True, gc=False):
     """What a reader makes of the news on one symbol: an opinion drawn from text, that fades with its half-life.
 
     Units: direction −1..1 (down..up); size in standard deviations of one bar; volatility_multiplier scales
     the band (1 leaves it); confidence 0..1, where 0 says that there is no opinion. `words` hold no digit:
     a figure is a slot in braces. `meant`, by rising horizon, is what such words have proved to mean, where that was
-    measured: a forecast is tilted by it, and else by the view at its word.
+    measured: a forecast is tilted by it, and else by the view at its word. Where several readings went into it, or one
+    that is not fully trusted, `parts` are those, and the numbers follow from them (`narrative.merging`).
     """
 
     direction: float
@@ -168,6 +190,7 @@ class View(msgspec.Struct, frozen=True, gc=False):
         False  # the draft has said what the target could not say in time; an amendment follows
     )
     meant: tuple[Meant, ...] = ()
+    parts: tuple[Part, ...] = ()
 
 
 class Driver(msgspec.Struct, frozen=True):
@@ -225,6 +248,7 @@ class Decision(msgspec.Struct, frozen=True):
     circumstances: Circumstances
     verdict: Verdict
     amends: str = ""  # id of the provisional decision that this one takes the place of
+    hearing: Hearing | None = None  # what was known of the news; None where there was none
 
     @property
     def series(self) -> str:

@@ -77,10 +77,9 @@ class Scores(msgspec.Struct, frozen=True, gc=False):
     encoder: str = ""  # name and digest of who scored
 
 
-class Stake(msgspec.Struct, frozen=True, gc=False):
-    """What a router knows of the moment: the position at stake 0–1, and the time and money that are left."""
+class Means(msgspec.Struct, frozen=True, gc=False):
+    """What a router has for one decision: the time until its deadline, the reckoned time left in the moment, money."""
 
-    position: float
     deadline_ms: float
     budget_ms: float
     frontier_cents: float = 0.0
@@ -99,6 +98,8 @@ class Heard(msgspec.Struct, frozen=True):
     scores: Scores | None
     route: Route
     why: str  # the route's reason
+    position: float = 1.0  # at stake, 0–1: the largest among its symbols
+    told_before: str = ""  # id of the first item that told the same
 
 
 class Hearing(msgspec.Struct, frozen=True):
@@ -106,5 +107,5 @@ class Hearing(msgspec.Struct, frozen=True):
 
     considered: tuple[Heard, ...]
     set_aside: tuple[Heard, ...]  # in quarantine, or told before
-    stake: Stake
+    means: Means
     suspicion: str = ""  # why the secure mode is on; empty where it is off

@@ -1,6 +1,7 @@
 """Keeps recent headlines, by symbol and market-wide, cleaned and fading, in bounded memory, for the loop."""
 
 from collections import OrderedDict, deque
+from collections.abc import Sequence
 from math import log2
 from typing import Any
 
@@ -11,7 +12,7 @@ from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.text import clean
 
 _MARKET = ""  # the shelf of items that name no symbol
-_MAX_ID_CHARS = 128
+MAX_ID_CHARS = 128
 _MAX_SYMBOLS_PER_ITEM = 64  # an item that names more is about the market
 
 
@@ -34,7 +35,7 @@ class Wire:
             symbols = ()
         kept = msgspec.structs.replace(
             item,
-            id=clean(item.id, _MAX_ID_CHARS),
+            id=clean(item.id, MAX_ID_CHARS),
             headline=headline,
             symbols=symbols,
             body=clean(item.body, self._config.max_body_chars),
@@ -44,6 +45,15 @@ class Wire:
             self._market.append(kept)
         for symbol in symbols:
             self._shelf(symbol).append(kept)
+
+    def forget(self, name: str, symbols: Sequence[str]) -> None:
+        """Drop an item by its id from the shelves of its symbols; of none, from the market's."""
+        shelves = [shelf for symbol in symbols if (shelf := self._by_symbol.get(symbol)) is not None]
+        for shelf in shelves or [self._market]:
+            kept = [item for item in shelf if item.id != name]
+            if len(kept) < len(shelf):
+                shelf.clear()
+                shelf.extend(kept)
 
     def recent(self, symbol: str, as_of_ns: int, limit: int | None = None) -> list[News]:
         """Items on `symbol` or the whole market, known at `as_of_ns` and not yet faded, newest first."""

@@ -1,0 +1,253 @@
+"""The news desk: screens every item as it comes, has it scored, and keeps the news on each symbol. The loop tells it
+items, decisions ask it what there is to read.
+
+What is worth a model's time stands on one wire, what the encoder alone makes something of on another; what is set aside
+is kept as well, with the reason, so that a decision can tell it.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from htfi.domain.decision import Part, Plan
+from htfi.domain.events import News
+from htfi.domain.news import Heard, Hearing, Means, Route, Scores, Screened, Screening
+from htfi.narrative.config import NarrativeConfig
+from htfi.narrative.encoder_reader import read_scores
+from htfi.narrative.routing import route, worth_reading
+from htfi.narrative.routing_config import RoutingConfig
+from htfi.narrative.sanitising.sanitiser import Sanitiser
+from htfi.narrative.secure import Secure
+from htfi.narrative.text import clean
+from htfi.narrative.wire import MAX_ID_CHARS, Wire
+
+MAX_PENDING = 64  # items that are scored together
+MAX_NOTES = 16_384
+MAX_ASIDE = 8  # items set aside that a decision tells
+MAX_AWAITED = 32  # items of a symbol whose price effect is awaited
+_SAYS = 0.3  # a weaker sentiment says nothing that prices could bear out
+
+
+class Scoring(Protocol):
+    """What scores screened items: `encoding.scorer.Scorer`."""
+
+    version: str
+
+    def score(self, items: Sequence[Screened]) -> list[Scores]: ...
+
+    def state(self) -> dict[str, Any]: ...
+
+    def restore(self, state: dict[str, Any]) -> None: ...
+
+
+class Note(msgspec.Struct, frozen=True):
+    """What is known of an item: how it was screened, scored and what reader it is worth."""
+
+    screened: Screened
+    scores: Scores | None
+    most: Route
+    why: str
+    position: float
+
+    @property
+    def told_before(self) -> str:
+        cluster = self.screened.cluster
+        return cluster if cluster != self.screened.item.id else ""
+
+
+class Gathered(NamedTuple):
+    """The news on one symbol at an instant, newest first."""
+
+    items: tuple[News, ...]  # that a model may read
+    noted: tuple[Note, ...]  # that the encoder alone has read
+    aside: tuple[Note, ...]  # that nobody reads
+    suspicion: str
+
+
+NOTHING = Gathered((), (), (), "")
+
+
+class Desk:
+    """What came in, by symbol, in bounded memory."""
+
+    def __init__(
+        self,
+        config: NarrativeConfig,
+        routing: RoutingConfig,
+        sanitiser: Sanitiser,
+        scorer: Scoring,
+        secure: Secure,
+    ) -> None:
+        self._config, self.routing = config, routing
+        self.sanitiser, self.scorer, self.secure = sanitiser, scorer, secure
+        self.wire, self._noted, self._aside = Wire(config), Wire(config), Wire(config)
+        self._notes: OrderedDict[str, Note] = OrderedDict()
+        self._pending: list[Screened] = []
+        self._awaited: OrderedDict[str, deque[tuple[str, float, int]]] = OrderedDict()
+
+    def hear(self, item: News) -> Screened | None:
+        """Take in one item, in order of `available_at_ns`; None where its headline is blank, which is no news.
+
+        Raises: DependencyUnavailable.
+        """
+        name = clean(item.id, MAX_ID_CHARS) or f"{item.source}:{item.row}"
+        screened = self.sanitiser.screen(replace(item, id=name))
+        self.secure.observe(self.sanitiser.take_troubles(), item.available_at_ns)
+        for gone in self.sanitiser.invalidated():
+            self._forget(gone)
+        if not screened.item.headline:
+            return None
+        self._pending.append(screened)
+        if len(self._pending) >= MAX_PENDING:
+            self.settle()
+        return screened
+
+    def settle(self) -> None:
+        """Have what came in scored, and put it where it belongs. Raises: DependencyUnavailable."""
+        if not self._pending:
+            return
+        pending, self._pending = self._pending, []
+        usable = [one for one in pending if one.verdict is not Screening.QUARANTINE]
+        scored = iter(self.scorer.score(usable))
+        for one in pending:
+            self._shelve(one, None if one.verdict is Screening.QUARANTINE else next(scored))
+
+    def _shelve(self, screened: Screened, scores: Scores | None) -> None:
+        item = screened.item
+        told_before = screened.cluster if screened.cluster != item.id else ""
+        position = max(map(self.routing.at_stake, item.symbols), default=self.routing.position)
+        most, why = worth_reading(screened.verdict, told_before, scores, position, self.routing)
+        note = self._notes[item.id] = Note(screened, scores, most, why, position)
+        self._notes.move_to_end(item.id)
+        if len(self._notes) > MAX_NOTES:
+            self._notes.popitem(last=False)
+        if most is Route.TEMPLATE:
+            self._aside.hear(item)
+        elif most is Route.ENCODER:
+            self._noted.hear(item)
+        else:
+            self.wire.hear(item)
+        if scores is not None and abs(scores.sentiment) >= _SAYS and note.most is not Route.TEMPLATE:
+            for symbol in item.symbols:
+                self._await(symbol, (item.id, scores.sentiment, item.available_at_ns))
+
+    def gather(self, symbol: str, as_of_ns: int) -> Gathered:
+        """The news on a symbol that were known at an instant."""
+        self.settle()
+        items = self.wire.recent(symbol, as_of_ns)
+        noted = self._noted.recent(symbol, as_of_ns)
+        aside = self._aside.recent(symbol, as_of_ns, MAX_ASIDE)
+        suspicion = self.secure.suspicion(symbol, as_of_ns)
+        if not (items or noted or aside or suspicion):
+            return NOTHING
+        if suspicion:  # what is not beyond doubt waits until it has passed
+            aside = [item for item in noted if item.id in self._notes] + aside
+            noted = []
+        return Gathered(tuple(items), self._known(noted), self._known(aside), suspicion)
+
+    def note(self, name: str) -> Note | None:
+        """What is known of an item by its id."""
+        return self._notes.get(name)
+
+    def trust(self, names: Sequence[str]) -> float:
+        """The mean trust, 0–1, in items that a view rests on; 1 where none is known."""
+        trusts = [note.screened.trust for name in names if (note := self._notes.get(name)) is not None]
+        return round(sum(trusts) / len(trusts), 3) if trusts else 1.0
+
+    def learn(self, symbol: str, return_sigmas: float, as_of_ns: int) -> None:
+        """What a symbol's last bar returned, in standard deviations: sources are judged by what followed."""
+        awaited = self._awaited.get(symbol)
+        while awaited and awaited[0][2] < as_of_ns:
+            name, direction, _ = awaited.popleft()
+            self.sanitiser.learn(name, direction, return_sigmas)
+
+    def _await(self, symbol: str, said: tuple[str, float, int]) -> None:
+        self._awaited.setdefault(symbol, deque(maxlen=MAX_AWAITED)).append(said)
+        self._awaited.move_to_end(symbol)
+        if len(self._awaited) > self._config.max_symbols:
+            self._awaited.popitem(last=False)
+
+    def _known(self, items: Sequence[News]) -> tuple[Note, ...]:
+        return tuple(note for item in items if (note := self._notes.get(item.id)) is not None)
+
+    def _forget(self, name: str) -> None:
+        """Drop an item that was corrected or taken back, wherever it stands."""
+        self.settle()
+        note = self._notes.pop(name, None)
+        if note is None:
+            return
+        for wire in (self.wire, self._noted, self._aside):
+            wire.forget(name, note.screened.item.symbols)
+
+    def state(self) -> dict[str, Any]:
+        self.settle()
+        return {
+            "sanitiser": self.sanitiser.state(),
+            "scorer": self.scorer.state(),
+            "secure": self.secure.state(),
+            "wire": self.wire.state(),
+            "noted": self._noted.state(),
+            "aside": self._aside.state(),
+            "notes": [msgspec.to_builtins(note) for note in self._notes.values()],
+            "awaited": [
+                [symbol, [list(said) for said in all_said]] for symbol, all_said in self._awaited.items()
+            ],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.sanitiser.restore(state["sanitiser"])
+        self.scorer.restore(state["scorer"])
+        self.secure.restore(state["secure"])
+        self.wire.restore(state["wire"])
+        self._noted.restore(state["noted"])
+        self._aside.restore(state["aside"])
+        notes = [msgspec.convert(note, Note) for note in state["notes"]]
+        self._notes = OrderedDict((note.screened.item.id, note) for note in notes)
+        self._awaited = OrderedDict(
+            (symbol, deque([(name, way, at) for name, way, at in said], maxlen=MAX_AWAITED))
+            for symbol, said in state["awaited"]
+        )
+
+
+def noted_parts(gathered: Gathered, config: NarrativeConfig) -> list[Part]:
+    """The encoder's own readings, of the items that no model reads."""
+    parts = [
+        read_scores(note.screened, note.scores, config) for note in gathered.noted if note.scores is not None
+    ]
+    return [part for part in parts if part.confidence > 0.0]
+
+
+def hearing_of(desk: Desk, gathered: Gathered, plan: Plan, means: Means) -> Hearing | None:
+    """What a decision records of the news: who was to read each item, and why."""
+    if gathered is NOTHING:
+        return None
+    considered = [note for item in gathered.items if (note := desk.note(item.id)) is not None]
+    considered += gathered.noted
+    return Hearing(
+        considered=tuple(_heard(note, plan, means, desk.routing) for note in considered),
+        set_aside=tuple(_heard(note, plan, means, desk.routing) for note in gathered.aside),
+        means=means,
+        suspicion=gathered.suspicion,
+    )
+
+
+def _heard(note: Note, plan: Plan, means: Means, config: RoutingConfig) -> Heard:
+    screened = note.screened
+    taken, why = route(note.most, note.why, plan.rung, plan.reason, means, config)
+    return Heard(
+        id=screened.item.id,
+        source=screened.item.source,
+        available_at_ns=screened.item.available_at_ns,
+        verdict=screened.verdict,
+        trust=screened.trust,
+        reasons=tuple(f"{one.rule}: {one.detail}" for one in screened.findings),
+        num_alike=screened.num_alike,
+        scores=note.scores,
+        route=taken,
+        why=why,
+        position=note.position,
+        told_before=note.told_before,
+    )

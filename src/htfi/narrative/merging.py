@@ -1,0 +1,182 @@
+"""One view from several readings, and from readings that are not fully trusted. The pipeline merges, an auditor again.
+
+Readings are of different items, so the moves that they expect add up: each counts by w = trust · confidence · what is
+left of it after its age. Where they contradict each other the moves cancel, and that they do widens the view: with
+opposite moves x and y it has 2·w·v·|x·y| more variance. Nothing is averaged away: every reading stays in `View.parts`.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+from msgspec.structs import replace
+
+from htfi.domain import exact
+from htfi.domain.decision import Meant, Part, View
+
+WITH = ", with "  # between the readers of a merged view
+STALE_HALF_LIVES = 3.0  # an older reading counts for nothing
+LEAST_SAID = 0.05  # a reading that counts for less contradicts nobody
+MAX_CITED = 3
+_DECIMALS = 6
+_LN2 = math.log(2.0)
+
+
+def part_of(view: View, trust: float) -> Part:
+    """A model's view as one reading among others."""
+    return Part(
+        reader=view.reader,
+        direction=view.direction,
+        size_sigmas=view.size_sigmas,
+        volatility_multiplier=view.volatility_multiplier,
+        confidence=view.confidence,
+        cited=view.cited,
+        as_of_ns=view.as_of_ns,
+        half_life_ns=view.half_life_ns,
+        trust=trust,
+        cause=view.cause,
+        meant=view.meant,
+        is_worded=True,
+    )
+
+
+def merge(read: View | None, trust: float, noted: Sequence[Part], as_of_ns: int) -> View | None:
+    """What a model has read, as far as its items are trusted, and the readings of other items, as one view.
+
+    A fully trusted view alone stays as it is; one without an opinion adds nothing.
+    """
+    if read is None or read.confidence <= 0.0:
+        return _joined(noted, None, as_of_ns) if noted else read
+    if not noted and trust >= 1.0:
+        return read
+    return _joined([part_of(read, trust), *noted], read, as_of_ns)
+
+
+def again(read: View, first: View | None) -> View:
+    """A view that takes the place of the one that was read for `first`, merged with all else that went into that."""
+    parts = first.parts if first is not None else ()
+    trust = next((part.trust for part in parts if part.is_worded), 1.0)
+    merged = merge(read, trust, [part for part in parts if not part.is_worded], read.as_of_ns)
+    return read if merged is None else merged
+
+
+def derived(view: View) -> View:
+    """The view with the numbers that its parts lead to: itself where they hold."""
+    if not view.parts:
+        return view
+    read = view if any(part.is_worded for part in view.parts) else None
+    return _joined(view.parts, read, view.as_of_ns)
+
+
+def contradictions(parts: Sequence[Part], as_of_ns: int) -> list[tuple[int, int]]:
+    """The places of readings that say the opposite of each other, and count."""
+    weights = [part_weight(part, as_of_ns) for part in parts]
+    return [
+        (i, j)
+        for i, j in combinations(range(len(parts)), 2)
+        if parts[i].direction * parts[j].direction < 0.0 and min(weights[i], weights[j]) >= LEAST_SAID
+    ]
+
+
+def part_weight(part: Part, as_of_ns: int) -> float:
+    """Trust · confidence · 2^−age: nothing for a stale reading."""
+    return part.trust * part.confidence * left_of(part.as_of_ns, part.half_life_ns, as_of_ns)
+
+
+def left_of(made_ns: int, half_life_ns: int, as_of_ns: int) -> float:
+    """What is left, 0–1, of an opinion made at an instant: nothing of a stale one, or of one from the future."""
+    age = (as_of_ns - made_ns) / max(half_life_ns, 1)
+    if not 0.0 <= age <= STALE_HALF_LIVES:
+        return 0.0
+    return float(exact.exp(np.array([-_LN2 * age]))[0])
+
+
+def _joined(parts: Sequence[Part], read: View | None, as_of_ns: int) -> View:
+    view = _of_one(parts[0]) if len(parts) == 1 else _of_several(parts, as_of_ns)
+    view = replace(view, parts=tuple(parts))
+    if read is None:
+        return view
+    return replace(
+        view,
+        consistency=read.consistency,
+        words=read.words,
+        wording=read.wording,
+        provisional=read.provisional and parts[0].as_of_ns == as_of_ns,
+    )
+
+
+def _of_one(part: Part) -> View:
+    """A reading alone, scaled by the trust in its items; it keeps its age."""
+    return View(
+        direction=part.direction,
+        size_sigmas=part.size_sigmas,
+        volatility_multiplier=part.volatility_multiplier,
+        confidence=round(part.trust * part.confidence, _DECIMALS),
+        cited=part.cited,
+        as_of_ns=part.as_of_ns,
+        half_life_ns=part.half_life_ns,
+        cause=part.cause,
+        reader=part.reader,
+        meant=tuple(
+            Meant(
+                one.horizon,
+                round(part.trust * one.shift_sigmas, _DECIMALS),
+                round(1.0 + part.trust * (one.stretch - 1.0), _DECIMALS),
+            )
+            for one in part.meant
+        ),
+    )
+
+
+def _of_several(parts: Sequence[Part], as_of_ns: int) -> View:
+    weights = [part_weight(part, as_of_ns) for part in parts]
+    moves = [part.direction * part.size_sigmas for part in parts]
+    net = sum(w * x for w, x in zip(weights, moves, strict=True))
+    sure = 1.0 - math.prod(1.0 - w for w in weights)
+    dissent = sum(
+        2.0 * weights[i] * weights[j] * abs(moves[i] * moves[j])
+        for i, j in combinations(range(len(parts)), 2)
+        if moves[i] * moves[j] < 0.0
+    )
+    wider = 1.0 + sum(w * (part.volatility_multiplier - 1.0) for w, part in zip(weights, parts, strict=True))
+    wide = math.sqrt(max(wider, 0.0) ** 2 + dissent)
+    direction = float((net > 0.0) - (net < 0.0)) if sure > 0.0 else 0.0
+    order = sorted(range(len(parts)), key=lambda i: (-weights[i] * (abs(moves[i]) + 1e-3), i))
+    cited = dict.fromkeys(name for i in order for name in parts[i].cited)
+    return View(
+        direction=direction,
+        size_sigmas=round(abs(net) / sure, _DECIMALS) if direction else 0.0,
+        volatility_multiplier=round(1.0 + (wide - 1.0) / sure, _DECIMALS) if sure > 0.0 else 1.0,
+        confidence=round(sure, _DECIMALS),
+        cited=tuple(cited)[:MAX_CITED],
+        as_of_ns=as_of_ns,
+        half_life_ns=max(part.half_life_ns for part in parts),
+        cause=parts[order[0]].cause,
+        reader=WITH.join(dict.fromkeys(part.reader for part in parts)),
+        meant=_meant(parts, weights, moves, dissent, as_of_ns),
+    )
+
+
+def _meant(
+    parts: Sequence[Part], weights: Sequence[float], moves: Sequence[float], dissent: float, as_of_ns: int
+) -> tuple[Meant, ...]:
+    """What the parts mean together, where that was measured of any; another's move is made once and lasts, and it
+    widens one bar.
+    """
+    anchors = next((part.meant for part in parts if part.meant), ())
+    found: list[Meant] = []
+    for place, anchor in enumerate(anchors):
+        shift, wider, horizon = 0.0, 1.0, anchor.horizon
+        for part, weight, move in zip(parts, weights, moves, strict=True):
+            if len(part.meant) == len(anchors):
+                left = part.trust * left_of(part.as_of_ns, part.half_life_ns, as_of_ns)
+                shift += left * part.meant[place].shift_sigmas
+                wider += left * (part.meant[place].stretch - 1.0)
+            else:
+                bar = max(1.0 + weight * (part.volatility_multiplier - 1.0), 0.0)
+                shift += weight * move
+                wider += math.sqrt(1.0 + (bar * bar - 1.0) / horizon) - 1.0
+        stretch = math.sqrt(max(wider, 0.0) ** 2 + dissent / horizon)
+        found.append(Meant(horizon, round(shift, _DECIMALS), round(stretch, _DECIMALS)))
+    return tuple(found)

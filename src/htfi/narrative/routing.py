@@ -1,0 +1,98 @@
+"""Chooses who reads an item, and says why: nobody, the encoder, the draft, the target, a frontier model.
+
+Two pure steps, so that an auditor takes them again from the record: `worth_reading` when an item comes in, from what
+the sanitiser and the encoder say of it and the position at stake; `route` when a decision asks, from the time, the rung
+and the money that are left.
+"""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from htfi.domain.decision import Plan, Rung
+from htfi.domain.news import Heard, Means, Route, Scores, Screening
+from htfi.narrative.routing_config import RoutingConfig
+
+UNSCORED = 1.0  # the worth of an item that no encoder has scored: a model must look at it
+_READS = {
+    Rung.TEMPLATE: Route.TEMPLATE,
+    Rung.EDGE: Route.DRAFT,
+    Rung.SPECULATIVE: Route.TARGET,
+    Rung.DEEP: Route.TARGET,
+    Rung.SECURE: Route.TARGET,
+}
+
+
+def worth(scores: Scores | None, position: float) -> float:
+    """How much a reading of the item may be worth, 0–1: relevant, new, and about something that is held."""
+    if scores is None or not scores.encoder:
+        return UNSCORED
+    return scores.relevance * scores.novelty * (0.5 + 0.5 * position)
+
+
+def worth_reading(
+    verdict: Screening, told_before: str, scores: Scores | None, position: float, config: RoutingConfig
+) -> tuple[Route, str]:
+    """The dearest reader that an item is worth, and why.
+
+    `told_before` is the id of the first item that told the same, '' where this is the first; `position` 0–1.
+    """
+    if verdict is Screening.QUARANTINE:
+        return Route.TEMPLATE, "in quarantine"
+    if told_before:
+        return Route.TEMPLATE, f"told before by {told_before}"
+    scored = scores is not None and bool(scores.encoder)
+    if verdict is Screening.DISCOUNT:
+        return (
+            (Route.ENCODER, "discounted: no model reads it")
+            if scored
+            else (Route.TEMPLATE, "discounted, and there is no encoder")
+        )
+    if not scored or scores is None:
+        return Route.TARGET, "not scored: a model must look at it"
+    if scores.relevance < config.min_relevance:
+        return Route.TEMPLATE, f"relevance {scores.relevance:.2f} is too low"
+    if scores.novelty < config.min_novelty:
+        return Route.TEMPLATE, f"novelty {scores.novelty:.2f} is too low"
+    value = worth(scores, position)
+    said = f"worth {value:.2f}: relevance {scores.relevance:.2f}, novelty {scores.novelty:.2f}, position {position:.2f}"
+    if value < config.draft_worth:
+        return Route.ENCODER, f"{said}; the encoder is enough"
+    if value < config.target_worth:
+        return Route.DRAFT, f"{said}; the draft is enough"
+    return Route.TARGET if value < config.frontier_worth else Route.FRONTIER, said
+
+
+def route(
+    most: Route, why: str, rung: Rung, reason: str, means: Means, config: RoutingConfig
+) -> tuple[Route, str]:
+    """Who reads an item that is worth `most`, at a decision whose rung was chosen for `reason`.
+
+    A frontier model is asked where it is worth it, and money and time are left for it.
+    """
+    if most in (Route.TEMPLATE, Route.ENCODER):
+        return most, why
+    if rung is Rung.TEMPLATE:
+        return Route.TEMPLATE, f"{why}; {reason}"
+    affordable = means.frontier_cents >= config.frontier_cents and means.deadline_ms >= config.frontier_ms
+    if most is Route.FRONTIER and rung is not Rung.SECURE and affordable:
+        return Route.FRONTIER, f"{why}; there is time and money for a frontier model"
+    return _READS[rung], f"{why}; {reason}"
+
+
+def capped(plan: Plan, routes: Sequence[Route], available: frozenset[Rung]) -> Plan:
+    """The plan for items that are worth these readers: the draft reads what is worth no more."""
+    if plan.rung is not Rung.SPECULATIVE or Rung.EDGE not in available:
+        return plan
+    if all(one is Route.DRAFT for one in routes):
+        return replace(plan, rung=Rung.EDGE, reason=f"{plan.reason}; the draft is enough")
+    return plan
+
+
+def problems(heard: Heard, rung: Rung, reason: str, means: Means, config: RoutingConfig) -> list[str]:
+    """What of an item's route does not follow from the record."""
+    told_before = heard.told_before
+    most, why = worth_reading(heard.verdict, told_before, heard.scores, heard.position, config)
+    if (heard.route, heard.why) != route(most, why, rung, reason, means, config):
+        return [f"the route of {heard.id} does not follow from what is said of it"]
+    return []
