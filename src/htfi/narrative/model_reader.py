@@ -56,9 +56,14 @@ class ModelReader:
     def spoken(self) -> Spoken | None:
         return self._author.spoken
 
-    def read(self, questions: Sequence[Question], deadline_ms: float) -> list[View]:
-        """One view per question; questions on the same news are read once (prefix reuse)."""
-        requests = [self._request(question, deadline_ms) for question in questions]
+    def read(
+        self, questions: Sequence[Question], deadline_ms: float, *, max_draft: int | None = None
+    ) -> list[View]:
+        """One view per question; questions on the same news are read once (prefix reuse).
+
+        `max_draft` is as in `Request`.
+        """
+        requests = [self._request(question, deadline_ms, max_draft) for question in questions]
         answers = self._author.write(requests)
         return [
             self._refused(question, answer, deadline_ms)
@@ -82,13 +87,13 @@ class ModelReader:
                 told.append((name, answer))
         return told
 
-    def pursue(self, questions: Sequence[Question]) -> None:
+    def pursue(self, questions: Sequence[Question], *, max_draft: int | None = None) -> None:
         """Ask for views that nobody waits for; without an author that answers late, nothing is asked."""
         if self._late is None or not questions:
             return
         for question in questions:
             self._await(question_id(question), question)
-        self._late.pursue([self._request(question, PURSUIT_MS) for question in questions])
+        self._late.pursue([self._request(question, PURSUIT_MS, max_draft) for question in questions])
 
     def _await(self, name: str, question: Question) -> None:
         self._awaited[name] = briefly(question)
@@ -106,7 +111,7 @@ class ModelReader:
         meant = meaning.of(view) if meaning is not None else ()
         return replace(view, wording=wording, provisional=answer.is_provisional, meant=meant)
 
-    def _request(self, question: Question, deadline_ms: float) -> Request:
+    def _request(self, question: Question, deadline_ms: float, max_draft: int | None = None) -> Request:
         prompt, shared = put(question, self._author.dialect)
         return Request(
             prompt=prompt,
@@ -116,6 +121,7 @@ class ModelReader:
             deadline_ms=deadline_ms,
             shared=shared,
             kind="view",
+            max_draft=max_draft,
             id=question_id(question),
             residency=residency(question),
         )

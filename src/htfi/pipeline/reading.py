@@ -6,7 +6,7 @@ the run's state: what was read before a crash is not read again.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -72,13 +72,19 @@ class Readings:
         kept = self._kept.get(series)
         return kept is not None and _SERVES[kept.rung] >= _SERVES[rung] and kept.items == _ids(question)
 
-    def turns(self, gathered: Sequence[tuple[str, Question]]) -> list[int]:
-        """The places that a model could still read for: those unread first, and those longest without a reading."""
-        best = max((rung for rung in self._readers if rung is not Rung.DEEP), key=_SERVES.__getitem__)
+    def turns(
+        self, gathered: Sequence[tuple[str, Question]], suspected: Collection[int] = frozenset()
+    ) -> list[int]:
+        """The places that a model could still read for: those unread first, and those longest without a reading.
+
+        At `suspected` places only what was read under suspicion counts as read.
+        """
+        usual = [rung for rung in self._readers if rung not in (Rung.DEEP, Rung.SECURE)]
+        best = max(usual, key=_SERVES.__getitem__)
         waiting = [
             place
             for place, (series, question) in enumerate(gathered)
-            if question.items and not self.has(series, question, best)
+            if question.items and not self.has(series, question, Rung.SECURE if place in suspected else best)
         ]
         return sorted(
             waiting,

@@ -28,6 +28,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.peers import PeerChange, PeerState
 from htfi.narrative.model_reader import ModelReader
 from htfi.narrative.ports import Reader
+from htfi.narrative.secure_reader import SecureReader
 from htfi.narrative.template_reader import TemplateReader
 from htfi.scheduling.health.config import HealthConfig
 from htfi.scheduling.health.messages import Vitals
@@ -140,12 +141,14 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
         )
         closing.callback(author.close)
         edge_author = LazyAuthor(draft, lambda: draft.author(settings.decoding))
+        linked = ModelReader(
+            author, settings.narrative, target.trust, draft.trust, target.meaning, draft.meaning
+        )
         readers: dict[Rung, Reader] = {
             Rung.TEMPLATE: TemplateReader(settings.narrative),
             Rung.EDGE: ModelReader(edge_author, settings.narrative, draft.trust, meaning=draft.meaning),
-            Rung.SPECULATIVE: ModelReader(
-                author, settings.narrative, target.trust, draft.trust, target.meaning, draft.meaning
-            ),
+            Rung.SPECULATIVE: linked,
+            Rung.SECURE: SecureReader(linked, settings.narrative),
         }
         edge = Edge(
             name, cluster.clouds, cluster.desk, readers, author, alone, places, watch, transport,

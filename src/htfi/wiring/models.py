@@ -74,7 +74,10 @@ def open_pair(config: ModelsConfig) -> tuple[OpenFolder, OpenFolder]:
 def open_readers(
     config: ModelsConfig, narrative: NarrativeConfig, decoding: DecodingConfig
 ) -> dict[Rung, Reader]:
-    """The reader of each rung that has one: none, the draft, the target, the target in full precision."""
+    """The reader of each rung that has one: none, the draft, the target, the target in full precision.
+
+    Where manipulation is suspected the target reads alone: nothing drafts for it, and nobody learns from what it says.
+    """
     readers: dict[Rung, Reader] = {Rung.TEMPLATE: TemplateReader(narrative)}
     if not (config.target or config.draft or models.DIGESTS):
         return readers
@@ -83,6 +86,8 @@ def open_readers(
     speculative = LazyAuthor(target, lambda: open_speculative(config, target, draft, decoding))
     readers[Rung.EDGE] = ModelReader(edge, narrative, draft.trust, meaning=draft.meaning)
     readers[Rung.SPECULATIVE] = ModelReader(speculative, narrative, target.trust, meaning=target.meaning)
+    alone = LazyAuthor(target, lambda: target.author(decoding))
+    readers[Rung.SECURE] = ModelReader(alone, narrative, target.trust, meaning=target.meaning)
     full = in_full(target)
     deep = LazyAuthor(full, lambda: full.author(decoding))
     readers[Rung.DEEP] = DeepReader(deep, narrative, full.trust, full.meaning)
