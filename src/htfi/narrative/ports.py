@@ -82,6 +82,33 @@ class LateAuthor(Author, Protocol):
         ...
 
 
+class ContextCache(Protocol):
+    """What was worked out from texts, kept by content: it gives what would be worked out again, or nothing.
+
+    A key tells all that shapes its value. `about` names what it was worked out from: ids of items, digests of texts.
+    Nothing is raised: where keeping fails, the cache knows less.
+    """
+
+    def get_many(self, keys: Sequence[bytes], about: Sequence[Sequence[str]]) -> list[bytes | None]:
+        """The value of each key, None where it is not kept or one of what it is about was forgotten."""
+        ...
+
+    def put(
+        self,
+        key: bytes,
+        value: bytes,
+        ttl_ns: int,
+        about: Sequence[str] = (),
+        residency: frozenset[str] = frozenset(),
+    ) -> None:
+        """Keep a value for at most so long, only where all its residency tags are admitted."""
+        ...
+
+    def forget(self, about: Sequence[str]) -> None:
+        """Drop all that is about one of these, wherever it is kept, also what is put later."""
+        ...
+
+
 class TextEncoder(Protocol):
     """Turns texts into points of a space where what means the same lies close. The same text gives the same bits,
     whatever it is encoded with."""

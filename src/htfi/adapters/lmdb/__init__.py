@@ -1,0 +1,1 @@
+"""The context cache of one machine, on LMDB."""

@@ -1,0 +1,1 @@
+"""The context cache that several machines share, on Redis."""

@@ -1,0 +1,147 @@
+"""A reader that asks its model only what nobody has asked before. Wiring puts it around the readers of the rungs."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import msgspec
+from msgspec.structs import replace
+
+from htfi.domain.decision import View
+from htfi.domain.writing import Refusal, Spoken
+from htfi.narrative.caching.event_time import EventTime
+from htfi.narrative.caching.keys import cache_key, item_name
+from htfi.narrative.ports import ContextCache, LateReader, Reader
+from htfi.narrative.question import Question, question_id, residency, shown
+
+_MAX_AWAITED = 4_096
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(View)
+
+
+class CachedReader:
+    """Gives the views that its reader would give, bit for bit: those kept, or its own.
+
+    `identity` names all that shapes a view besides the question: model, draft, trust, meaning, settings, code and
+    machine. How a target's rounds went depends on the questions beside it, and is recorded; so a view is found again
+    among the same questions, where `alone` does not say that it is read as if alone. `deep` tells of a reader that is
+    shown all items. A provisional view and a refusal are not kept.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        cache: ContextCache,
+        identity: bytes,
+        lifetime_ns: int,
+        time: EventTime,
+        *,
+        alone: bool = False,
+        deep: bool = False,
+    ) -> None:
+        self._reader = reader
+        self._late = reader if isinstance(reader, LateReader) else None
+        self._cache = cache
+        self._identity = identity
+        self._lifetime_ns = lifetime_ns
+        self._time = time
+        self._alone, self._deep = alone, deep
+        self._awaited: OrderedDict[str, tuple[bytes, Question]] = OrderedDict()
+        self._told: list[tuple[str, View | Refusal]] = []
+
+    @property
+    def version(self) -> str:
+        return self._reader.version
+
+    @property
+    def spoken(self) -> Spoken | None:
+        return self._reader.spoken
+
+    def read(self, questions: Sequence[Question], deadline_ms: float) -> list[View]:
+        """One view per question, in order. Raises: DependencyUnavailable."""
+        if not questions:
+            return []
+        self._time.reach(max(question.as_of_ns for question in questions))
+        asked = [self._shown(question) for question in questions]
+        keys = self._keys(asked)
+        views = self._find(keys, asked)
+        unread = [place for place, view in enumerate(views) if view is None]
+        if unread and not self._alone:
+            unread = list(range(len(questions)))
+        read = self._reader.read([questions[place] for place in unread], deadline_ms) if unread else []
+        for place, view in zip(unread, read, strict=True):
+            views[place] = view
+            self._keep(keys[place], asked[place], view)
+            if view.provisional:
+                self._await(question_id(questions[place]), keys[place], asked[place])
+        return [view for view in views if view is not None]
+
+    def later(self) -> list[tuple[str, View | Refusal]]:
+        """Views that came since the last call, by the id of their question; see `LateReader`."""
+        told, self._told = self._told, []
+        for name, view in self._late.later() if self._late is not None else ():
+            key, question = self._awaited.pop(name, (b"", None))
+            if question is not None and isinstance(view, View):
+                self._keep(key, question, view)
+            told.append((name, view))
+        return told
+
+    def pursue(self, questions: Sequence[Question]) -> None:
+        """Ask for views that nobody waits for; what is kept comes with the next `later`."""
+        if self._late is None or not questions:
+            return
+        asked = [self._shown(question) for question in questions]
+        keys = [key for question in asked for key in self._keys([question])]
+        rest: list[Question] = []
+        for question, shaped, key, view in zip(questions, asked, keys, self._find(keys, asked), strict=True):
+            if view is not None:
+                self._told.append((question_id(question), view))
+            else:
+                self._await(question_id(question), key, shaped)
+                rest.append(question)
+        self._late.pursue(rest)
+
+    def _shown(self, question: Question) -> Question:
+        """With all that the reader may be shown of it."""
+        if not self._deep:
+            return question
+        return replace(question, most_items=max(len(question.items), question.most_items))
+
+    def _keys(self, asked: Sequence[Question]) -> list[bytes]:
+        names = [f"{question_id(question)}/{question.most_items}".encode() for question in asked]
+        company = b"" if self._alone else blake2b(b"".join(names), digest_size=16).digest()
+        return [
+            cache_key("view", self._identity, name, company, place.to_bytes(4, "little") if company else b"")
+            for place, name in enumerate(names)
+        ]
+
+    def _find(self, keys: Sequence[bytes], asked: Sequence[Question]) -> list[View | None]:
+        about = [_about(question) for question in asked]
+        return [_view(value) for value in self._cache.get_many(keys, about)]
+
+    def _keep(self, key: bytes, question: Question, view: View) -> None:
+        if view.provisional or view.reader != self.version:  # a refusal is the template's view
+            return
+        items = shown(question)
+        newest_ns = max((item.available_at_ns for item in items), default=question.as_of_ns)
+        left_ns = self._lifetime_ns - max(question.as_of_ns - newest_ns, 0)
+        self._cache.put(key, _ENCODER.encode(view), left_ns, _about(question), residency(question))
+
+    def _await(self, name: str, key: bytes, question: Question) -> None:
+        self._awaited[name] = (key, question)
+        while len(self._awaited) > _MAX_AWAITED:
+            self._awaited.popitem(last=False)
+
+
+def _about(question: Question) -> tuple[str, ...]:
+    return tuple(item_name(item.id) for item in shown(question))
+
+
+def _view(value: bytes | None) -> View | None:
+    """None where it is not a view: kept by another version of this program."""
+    if value is None:
+        return None
+    try:
+        return _DECODER.decode(value)
+    except msgspec.MsgspecError:
+        return None

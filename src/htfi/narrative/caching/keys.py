@@ -1,0 +1,39 @@
+"""Names of what is kept, by content: equal names mean equal values, on any machine. All that caches asks here."""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from math import log2
+
+KEY_BYTES = 20
+_MAKER = b"htfi-context-1"  # what a key or a value looks like; another number starts afresh
+
+
+def cache_key(kind: str, *parts: bytes) -> bytes:
+    """The name of a value of this kind, shaped by these parts and nothing else."""
+    whole = b"".join(len(part).to_bytes(4, "little") + part for part in (kind.encode(), *parts))
+    return blake2b(whole, digest_size=KEY_BYTES, person=_MAKER).digest()
+
+
+def identity(parts: Iterable[str | bytes]) -> bytes:
+    """One short name for many things that shape a value: versions, digests, settings."""
+    return cache_key("identity", *(part.encode() if isinstance(part, str) else part for part in parts))
+
+
+def item_name(item_id: str) -> str:
+    """An item among what a value may be about."""
+    return f"item:{item_id}"
+
+
+def text_name(digest: str) -> str:
+    """A cleaned text among what a value may be about."""
+    return f"text:{digest}"
+
+
+def text_digest(text: str) -> str:
+    """The content of a text, as a name (hex)."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def lifetime_ns(half_life_ns: int, min_weight: float) -> int:
+    """How long information is of use: until its weight, which halves every half-life, is `min_weight`."""
+    return max(int(-log2(min_weight) * half_life_ns), 1)

@@ -1,0 +1,100 @@
+"""The context cache's first tier: values in this process, the least recently used dropped first. `Tiers` asks it."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+
+from htfi.narrative.caching.tier import Entry
+
+_ENTRY_BYTES = 400  # what an entry takes besides key and value: slots of the tables, its tuple
+MAX_FORGOTTEN = 65_536
+
+
+class Memory:
+    """Bounded in bytes. `now_ns` is the time of events, so that what is old in a replay is old when it was."""
+
+    name = "memory"
+
+    def __init__(self, max_bytes: int, now_ns: Callable[[], int]) -> None:
+        self._max_bytes = max_bytes
+        self._now_ns = now_ns
+        self._kept: OrderedDict[bytes, tuple[bytes, int, tuple[str, ...]]] = (
+            OrderedDict()
+        )  # value, end, about
+        self._about: dict[str, set[bytes]] = {}
+        self._forgotten: OrderedDict[str, None] = OrderedDict()
+        self.num_bytes = 0
+        self.num_dropped = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, key: bytes) -> bytes | None:
+        found = self._kept.get(key)
+        if found is None:
+            return None
+        if found[1] <= self._now_ns():
+            self._drop(key)
+            return None
+        self._kept.move_to_end(key)
+        return found[0]
+
+    def get_many(self, keys: Sequence[bytes], about: Sequence[Sequence[str]]) -> list[bytes | None]:
+        """See `Tier`. What is about something forgotten was dropped then, and is not taken in since."""
+        del about
+        return [self.get(key) for key in keys]
+
+    def put_many(self, entries: Sequence[Entry]) -> None:
+        for key, value, ttl_ns, about in entries:
+            self._drop(key)
+            size = _size(key, value, about)
+            if size > self._max_bytes or ttl_ns <= 0 or self.is_forgotten(about):
+                continue
+            self._kept[key] = (value, self._now_ns() + ttl_ns, about)
+            self.num_bytes += size
+            for name in about:
+                self._about.setdefault(name, set()).add(key)
+        while self.num_bytes > self._max_bytes:
+            self._drop(next(iter(self._kept)))
+            self.num_dropped += 1
+
+    def is_forgotten(self, about: Iterable[str]) -> bool:
+        return bool(self._forgotten) and any(name in self._forgotten for name in about)
+
+    def forget(self, about: Sequence[str]) -> bool:
+        for name in about:
+            self._forgotten[name] = None
+            self._forgotten.move_to_end(name)
+            for key in self._about.pop(name, ()):
+                self._drop(key)
+        while len(self._forgotten) > MAX_FORGOTTEN:
+            self._forgotten.popitem(last=False)
+        return True
+
+    def forgotten(self) -> Sequence[str] | None:
+        return ()
+
+    def clear(self) -> None:
+        """Drop every value; what was forgotten stays forgotten."""
+        self._kept.clear()
+        self._about.clear()
+        self.num_bytes = 0
+
+    def close(self) -> None:
+        self.clear()
+
+    def _drop(self, key: bytes) -> None:
+        found = self._kept.pop(key, None)
+        if found is None:
+            return
+        value, _, about = found
+        self.num_bytes -= _size(key, value, about)
+        for name in about:
+            keys = self._about.get(name)
+            if keys is not None:
+                keys.discard(key)
+                if not keys:
+                    del self._about[name]
+
+
+def _size(key: bytes, value: bytes, about: tuple[str, ...]) -> int:
+    return len(key) + len(value) + _ENTRY_BYTES + sum(2 * len(name) + 200 for name in about)

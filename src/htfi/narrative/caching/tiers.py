@@ -1,0 +1,176 @@
+"""The context cache: memory first, then the tiers beyond this process. Readers, the encoder and the engine ask it.
+
+A value found beyond is taken into memory; a value put is in memory at once and goes further with `settle`, after the
+release. What is forgotten is forgotten at once here and asked of every tier until it has heard.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from htfi.narrative.caching.memory import Memory
+from htfi.narrative.caching.sealing import seal, unseal
+from htfi.narrative.caching.tier import Entry, Tier
+
+_MAX_OWED = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """A tier beyond this process, and the residency tags of what may lie there; None admits all."""
+
+    tier: Tier
+    admits: frozenset[str] | None = None
+
+    def takes(self, residency: frozenset[str]) -> bool:
+        return self.admits is None or residency <= self.admits
+
+
+class Tiers:
+    """Implements `ContextCache`. `max_pending_bytes` bounds what waits for `settle`; the oldest is let go."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        outer: Sequence[Outer] = (),
+        secret: bytes = b"",
+        max_pending_bytes: int = 32 * 2**20,
+    ) -> None:
+        self._memory = memory
+        self._outer = list(outer)
+        self._secret = secret
+        self._max_pending_bytes = max_pending_bytes
+        self._pending: OrderedDict[bytes, tuple[Entry, frozenset[str]]] = OrderedDict()
+        self._pending_bytes = 0
+        self._owed: list[OrderedDict[str, None]] = [OrderedDict() for _ in self._outer]
+        self.num_found: dict[str, int] = {memory.name: 0, **{one.tier.name: 0 for one in self._outer}}
+        self.num_missed = 0
+        self.num_damaged = 0  # values found whose seal did not hold
+
+    def get(self, key: bytes, about: Sequence[str] = ()) -> bytes | None:
+        """One value: see `ContextCache.get_many`."""
+        self._hear()
+        found = self._memory.get(key)
+        if found is not None:
+            self.num_found[self._memory.name] += 1
+            return found
+        return self._beyond([key], [about])[0]
+
+    def get_many(self, keys: Sequence[bytes], about: Sequence[Sequence[str]]) -> list[bytes | None]:
+        self._hear()
+        found = [self._memory.get(key) for key in keys]
+        missing = [place for place, value in enumerate(found) if value is None]
+        self.num_found[self._memory.name] += len(keys) - len(missing)
+        if missing:
+            beyond = self._beyond([keys[place] for place in missing], [about[place] for place in missing])
+            for place, value in zip(missing, beyond, strict=True):
+                found[place] = value
+        return found
+
+    def put(
+        self,
+        key: bytes,
+        value: bytes,
+        ttl_ns: int,
+        about: Sequence[str] = (),
+        residency: frozenset[str] = frozenset(),
+    ) -> None:
+        entry = Entry(key, value, ttl_ns, tuple(about))
+        if ttl_ns <= 0 or self._memory.is_forgotten(entry.about):
+            return
+        self._memory.put_many([entry])
+        if any(one.takes(residency) for one in self._outer):
+            self._unpend(key)
+            self._pending[key] = (entry, residency)
+            self._pending_bytes += len(value)
+            while self._pending_bytes > self._max_pending_bytes:
+                self._unpend(next(iter(self._pending)))
+
+    def forget(self, about: Sequence[str]) -> None:
+        if not about:
+            return
+        self._forget_here(about)
+        for place in range(len(self._outer)):
+            self._owe(place, about)
+            self._pay(place)
+
+    def settle(self) -> None:
+        """Write on to the tiers beyond what was put since the last call, and tell them what they were not told yet."""
+        for place in range(len(self._outer)):
+            self._pay(place)
+        if not self._pending:
+            return
+        pending, self._pending, self._pending_bytes = self._pending, OrderedDict(), 0
+        sealed = [
+            (entry._replace(value=seal(entry.key, entry.value, entry.ttl_ns, self._secret)), residency)
+            for entry, residency in pending.values()
+        ]
+        for one in self._outer:
+            taken = [entry for entry, residency in sealed if one.takes(residency)]
+            if taken:
+                one.tier.put_many(taken)
+
+    def close(self) -> None:
+        self.settle()
+        for one in self._outer:
+            one.tier.close()
+        self._memory.close()
+
+    def _hear(self) -> None:
+        """Forget here what others had forgotten."""
+        for place, one in enumerate(self._outer):
+            told = one.tier.forgotten()
+            if told is None:
+                self._memory.clear()
+            elif told:
+                self._forget_here(told)
+                for other in range(len(self._outer)):
+                    if other != place:
+                        self._owe(other, told)
+                        self._pay(other)
+
+    def _forget_here(self, about: Sequence[str]) -> None:
+        self._memory.forget(about)
+        for entry, _ in list(self._pending.values()):
+            if self._memory.is_forgotten(entry.about):
+                self._unpend(entry.key)
+
+    def _beyond(self, keys: Sequence[bytes], about: Sequence[Sequence[str]]) -> list[bytes | None]:
+        found: list[bytes | None] = [None] * len(keys)
+        missing = [place for place in range(len(keys)) if not self._memory.is_forgotten(about[place])]
+        for one in self._outer:
+            if not missing:
+                break
+            values = one.tier.get_many(
+                [keys[place] for place in missing], [about[place] for place in missing]
+            )
+            left: list[int] = []
+            for place, sealed in zip(missing, values, strict=True):
+                opened = None if sealed is None else unseal(keys[place], sealed, self._secret)
+                if opened is None:
+                    self.num_damaged += sealed is not None
+                    left.append(place)
+                    continue
+                found[place], ttl_ns = opened
+                self.num_found[one.tier.name] += 1
+                self._memory.put_many([Entry(keys[place], opened[0], ttl_ns, tuple(about[place]))])
+            missing = left
+        self.num_missed += sum(value is None for value in found)
+        return found
+
+    def _unpend(self, key: bytes) -> None:
+        waiting = self._pending.pop(key, None)
+        if waiting is not None:
+            self._pending_bytes -= len(waiting[0].value)
+
+    def _owe(self, place: int, about: Sequence[str]) -> None:
+        owed = self._owed[place]
+        for name in about:
+            owed[name] = None
+        while len(owed) > _MAX_OWED:
+            owed.popitem(last=False)
+
+    def _pay(self, place: int) -> None:
+        owed = self._owed[place]
+        if owed and self._outer[place].tier.forget(list(owed)):
+            owed.clear()

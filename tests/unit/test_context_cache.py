@@ -1,0 +1,158 @@
+"""The context cache in one process: what it gives, what it drops, what it forgets, and readers that ask it."""
+
+import pytest
+from msgspec.structs import replace
+
+from htfi.domain.decision import View
+from htfi.domain.events import News
+from htfi.domain.time import NS_PER_DAY
+from htfi.narrative.caching.cached_reader import CachedReader
+from htfi.narrative.caching.event_time import EventTime
+from htfi.narrative.caching.keys import cache_key, item_name, lifetime_ns
+from htfi.narrative.caching.memory import Memory
+from htfi.narrative.caching.sealing import seal, unseal
+from htfi.narrative.caching.tiers import Tiers
+from htfi.narrative.question import Question
+
+DAY = NS_PER_DAY
+
+
+def question(symbol: str = "SPX", day: int = 1, item: str = "n1") -> Question:
+    news = News(day * DAY - 1, day * DAY - 1, "wire", 1, item, "Fed cuts rates by 50 bp", (symbol,))
+    return Question(symbol, day * DAY, DAY, (news,), (0.1, -0.2))
+
+
+class Counting:
+    """A reader that counts what it is asked; its view tells the question."""
+
+    version = "counting@1"
+    spoken = None
+
+    def __init__(self, **view: object) -> None:
+        self.asked: list[str] = []
+        self._view = view
+
+    def read(self, questions, deadline_ms):
+        self.asked += [one.symbol for one in questions]
+        return [replace(self.view_of(one), **self._view) for one in questions]
+
+    def view_of(self, one: Question) -> View:
+        ids = tuple(item.id for item in one.items)
+        return View(1.0, 0.5, 1.25, 0.7, ids, one.as_of_ns, DAY, words=one.symbol, reader=self.version)
+
+
+def cached(reader: Counting, cache: Tiers, time: EventTime, **options: bool) -> CachedReader:
+    return CachedReader(reader, cache, b"who", lifetime_ns(DAY, 0.125), time, **options)
+
+
+@pytest.fixture
+def time() -> EventTime:
+    return EventTime()
+
+
+@pytest.fixture
+def cache(time: EventTime) -> Tiers:
+    return Tiers(Memory(2**20, time))
+
+
+def test_a_question_asked_before_is_answered_without_the_reader(cache: Tiers, time: EventTime) -> None:
+    reader = Counting()
+    first = cached(reader, cache, time).read([question()], 50.0)
+    again = cached(reader, cache, time).read([question()], 50.0)
+    assert first == again == [reader.view_of(question())]
+    assert reader.asked == ["SPX"]
+
+
+@pytest.mark.parametrize(
+    "change", [{"as_of_ns": 2 * DAY}, {"symbol": "IBM"}, {"context": (0.3,)}, {"name": "x"}]
+)
+def test_whatever_a_reader_is_told_makes_another_question(
+    cache: Tiers, time: EventTime, change: dict
+) -> None:
+    reader = Counting()
+    around = cached(reader, cache, time)
+    around.read([question()], 50.0)
+    around.read([replace(question(), **change)], 50.0)
+    assert len(reader.asked) == 2
+
+
+@pytest.mark.parametrize("view", [{"provisional": True}, {"reader": "template@1"}])
+def test_a_provisional_view_and_a_refusal_are_not_kept(cache: Tiers, time: EventTime, view: dict) -> None:
+    reader = Counting(**view)
+    around = cached(reader, cache, time)
+    for _ in range(2):
+        around.read([question()], 50.0)
+    assert len(reader.asked) == 2
+
+
+def test_a_target_reads_a_batch_in_the_company_that_it_would_have_without_a_cache(
+    cache: Tiers, time: EventTime
+) -> None:
+    reader = Counting()
+    around = cached(reader, cache, time)
+    around.read([question("SPX"), question("IBM")], 50.0)
+    around.read([question("SPX")], 50.0)
+    assert reader.asked == ["SPX", "IBM", "SPX"]
+    around.read([question("SPX"), question("IBM")], 50.0)
+    assert len(reader.asked) == 3
+
+
+def test_a_reader_whose_rounds_no_company_changes_reads_only_what_is_new(
+    cache: Tiers, time: EventTime
+) -> None:
+    reader = Counting()
+    around = cached(reader, cache, time, alone=True)
+    around.read([question("SPX")], 50.0)
+    views = around.read([question("IBM"), question("SPX")], 50.0)
+    assert reader.asked == ["SPX", "IBM"]
+    assert [view.words for view in views] == ["IBM", "SPX"]
+
+
+def test_what_was_retracted_is_read_again_and_not_kept(cache: Tiers, time: EventTime) -> None:
+    reader = Counting()
+    around = cached(reader, cache, time)
+    around.read([question()], 50.0)
+    cache.forget([item_name("n1")])
+    for _ in range(2):
+        around.read([question()], 50.0)
+    assert len(reader.asked) == 3
+
+
+def test_a_view_is_gone_once_its_news_have_faded(cache: Tiers, time: EventTime) -> None:
+    reader = Counting()
+    around = cached(reader, cache, time)
+    around.read([question()], 50.0)
+    time.reach(4 * DAY)
+    around.read([question()], 50.0)
+    assert len(reader.asked) == 2
+
+
+def test_memory_never_passes_its_bound_and_keeps_what_was_used_last(time: EventTime) -> None:
+    memory = Memory(20_000, time)
+    cache = Tiers(memory)
+    keys = [cache_key("x", bytes([k])) for k in range(100)]
+    for key in keys:
+        cache.put(key, bytes(500), DAY)
+        cache.get(keys[0])
+        assert memory.num_bytes <= 20_000
+    assert cache.get(keys[0]) is not None
+    assert cache.get(keys[-1]) is not None
+    assert cache.get(keys[1]) is None
+    cache.put(b"large", bytes(30_000), DAY)
+    assert cache.get(b"large") is None
+
+
+def test_a_seal_holds_for_its_key_its_lifetime_and_its_secret_alone() -> None:
+    sealed = seal(b"key", b"value", 7, b"secret")
+    assert unseal(b"key", sealed, b"secret") == (b"value", 7)
+    assert unseal(b"other", sealed, b"secret") is None
+    assert unseal(b"key", sealed) is None
+    for place in range(len(sealed)):
+        damaged = bytearray(sealed)
+        damaged[place] ^= 1
+        assert unseal(b"key", bytes(damaged), b"secret") is None
+        assert unseal(b"key", sealed[:place], b"secret") is None
+
+
+def test_parts_of_a_key_do_not_run_into_each_other() -> None:
+    assert len({cache_key("a", b"bc"), cache_key("ab", b"c"), cache_key("a", b"b", b"c")}) == 3
