@@ -1,0 +1,263 @@
+"""What a headline says that a central bank has decided on its rate. It answers only where the words leave no doubt.
+
+A report is accepted by its form, <bank> <verb of fact> <its rate> <by so much | to a level | unchanged>, not by the
+absence of words of doubt: 'Fed to cut', 'Fed may cut', 'Fed considers' and 'Fed cuts discount rate' do not have it.
+"""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from htfi.narrative.calendar.clauses import alternatives, clauses, first_sentence, report_of
+from htfi.narrative.calendar.figures import levels, plain, steps_bp
+from htfi.narrative.calendar.names import BANKS
+from htfi.narrative.calendar.outcomes import rate_key
+from htfi.narrative.calendar.release import Release
+
+_BY_ITS = (
+    r"(?:'s)?(?: (?:policy ?makers?|policy committee|policy board|policy-setting committee|rate[- ]setters|fomc|mpc|"
+    r"rate-setting (?:committee|panel|body)|governing council|open market committee|committee|board|officials|panel|"
+    r"chiefs|governors))?"
+)
+_ADVERBS = (
+    r"(?: (?:on )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day)| today| again| also| unexpectedly| surprisingly| finally|"
+    r" aggressively| sharply| unanimously| boldly| now| just| has| have| once again| shocks markets| surprises|"
+    r" stuns markets| as expected| narrowly| votes? (?:[\d]+-[\d]+ )?to| voted (?:[\d]+-[\d]+ )?to| decide[sd]? to| agree[sd]? to|"
+    r" opt(?:s|ed)? to| elect(?:s|ed)? to| chooses? to| chose to| move[sd]? to| act(?:s|ed)? to)*"
+)
+_CUT = r"cuts?|cutting|lower(?:s|ed)?|slash(?:es|ed)?|reduce[sd]?|trim(?:s|med)?|drop(?:s|ped)?|chop(?:s|ped)?"
+_RAISE = r"rais(?:es?|ed)|hike[sd]?|lift(?:s|ed)?|increase[sd]?|boost(?:s|ed)?|bump(?:s|ed)? up|jack(?:s|ed)? up"
+_HOLD = r"leave[s]?|left|keep[s]?|kept|hold[s]?|held|maintain(?:s|ed)?"
+_SET = r"sets?|brings?|brought|takes?|took|moves?|moved|puts?|fix(?:es|ed)?"
+_RATE = (
+    r"(?: (?:its|the|their|u\.s\.|us|uk|british|euro ?zone|japanese|canadian|australian|key|main|benchmark|short-term|"
+    r"overnight|official|federal|funds|fed|interest|policy|target|lending|borrowing|cash|repo|refinancing|refi|bank|selic|"
+    r"one-week|seven-day|7-day|leading|base|super-low|ultra-low|record-low|for|of))*"
+    r" (?:rates?|range|target|costs|fed ?funds)(?: (?:target|range|rate|for (?:the )?(?:federal|fed) funds(?: rate)?))*"
+)
+_NOT_THE_RATE = re.compile(
+    r"^[ -]?(?:(?:forecasts?|outlook|paths?|projections?|guidance|hikes?|cuts?|increases?|rises?|expectations?|views?|bets|"
+    r"risks?|plans?|calls?|swap|options?|cycle|estimates?|prospects|hopes|charged|paid|it|on (?!hold)|caps?|limits?|floor|"
+    r"decision|talk|debate|signals?|campaign|freeze|pledge|moves?|statement|advice|language|bias|vow|promise)\b"
+    r"|for (?!(?:an? |the )?(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|\d+th|straight|now)\b))"
+)
+_UNCHANGED = re.compile(
+    r"\b(?:unchanged|steady|on hold|alone|where (?:they|it) (?:are|is)|untouched|stable|same|flat)\b"
+)
+_STANDS_PAT = re.compile(r"^ (?:stands?|stood|stays?|sits?|sat) pat\b(?! on (?:stimulus|bond|asset|guidance|taper))")
+_NO_CHANGE = re.compile(r"^ (?:makes?|made) no (?:change|changes) (?:to|in)(?=" + _RATE + r")")
+_DELIVERS = re.compile(
+    r"^ (?:deliver(?:s|ed)?|announce[sd]?|makes?|made|opt(?:s|ed)? for|approve[sd]?|enact(?:s|ed)?|implement(?:s|ed)?|"
+    r"unveil(?:s|ed)?|order(?:s|ed)?)(?= )"
+)
+_NOUN_CUT = re.compile(r"\b(?:rate[- ])?(?:cut|reduction|decrease)\b")
+_NOUN_RISE = re.compile(r"\b(?:rate[- ])?(?:hike|increase|rise)\b")
+_VAGUE = re.compile(
+    r"\b(?:up to|as much as|at least|about|around|nearly|almost|some|roughly|more than|less than|total(?:ling)? of|"
+    r"cumulative|combined|in total|altogether|over the (?:past|last|next|coming)|not|never|no longer|fails?|failed|refus\w+|"
+    r"emergency|between meetings|inter-?meeting|unscheduled|in (?:19|20)\d\d|so far|later this|by year-end|by the end of|may|might|could|would|should|"
+    r"in (?:january|february|march|april|may|june|july|august|september|october|november|december))\b"
+)
+_OFF_RATES = re.compile(r"^ (?:(?:an?|another|surprise|by|big|large|jumbo|historic|rare|further) )*(?=[\d.htqfao])")
+_STATEMENT = re.compile(
+    r"\b(?:committee|council|board|fomc|mpc|bank)(?:'s members)?(?: today| unanimously)* (?:decided|voted|agreed|judged it "
+    r"appropriate)(?: (?:today|unanimously|by a (?:majority|vote)(?: (?:vote )?of [\w-]+)?))*(?: by [\w -]{1,20})? to (?P<verb>lower|reduce|cut|raise|"
+    r"increase|keep|maintain|leave|hold)(?P<rest>[^.;]*(?:\.\d[^.;]*)*)"
+)
+_TOLD_BY_STATEMENT = re.compile(r"\b(?:statement|decision|decides|monetary policy|press release|announces|fomc)\b")
+
+
+class Told(NamedTuple):
+    """The key of the outcome that a text tells, None where it tells none; and why, or why not."""
+
+    key: str | None
+    why: str
+
+
+def told_rate(headline: str, body: str, release: Release, level: float | None) -> Told:
+    """The outcome that an item tells of a rate decision. `level` is the rate before, in percent, where it is known."""
+    names = BANKS.get(release.subject, ()) + release.names
+    report = report_of(headline)
+    if not report:
+        return Told(None, "no report of what has happened")
+    said = _in_report(report, names, level)
+    if said.key is not None:
+        return said
+    if said.why == _NO_SIZE:
+        lead = _in_report(report_of(first_sentence(body)), names, level)
+        return lead if lead.key is not None and _same_way(lead.key, report) else said
+    if _begins_with(names).match(report) and _TOLD_BY_STATEMENT.search(report):
+        return _in_statement(plain(body), level)
+    return said
+
+
+_NO_SIZE = "it tells no size"
+_OTHER = Told(None, "no decision of this bank on its rate")
+
+
+def _in_report(report: str, names: tuple[str, ...], level: float | None) -> Told:
+    begins, active = _begins_with(names), False
+    for clause in clauses(report):
+        subject = begins.match(clause)
+        if subject is not None:
+            rest, active = clause[subject.end() :], True
+        elif active:
+            rest = " " + clause.removeprefix("and ").removeprefix("but ")
+        else:
+            passive = _passive(clause, names, level)
+            return passive
+        told = _decided(rest, level)
+        if told is not None:
+            return told
+    return _OTHER
+
+
+def _decided(rest: str, level: float | None) -> Told | None:
+    """What the clause after its subject decides; None where it is about something else."""
+    rest = _adverbs().sub("", rest, count=1)
+    if _STANDS_PAT.match(rest):
+        return _hold(rest, level)
+    no_change = _NO_CHANGE.match(rest)
+    if no_change is not None:
+        return _hold(rest, level)
+    verb = _verbs().match(rest)
+    if verb is not None:
+        after = rest[verb.end() :]
+        if verb["hold"]:
+            return _held(after, level)
+        noun = _rate().match(after)
+        if noun is not None:
+            after = after[noun.end() :]
+            if _NOT_THE_RATE.match(after.lstrip()):
+                return None
+            return _moved(after, level, 0 if verb["set"] else 1 if verb["raise"] else -1)
+        if verb["set"] or not _OFF_RATES.match(after) or not steps_bp(after):
+            return None
+        step = steps_bp(after)[0]
+        if _OFF_RATES.sub("", after, count=1) != after[step.start :].removeprefix(" ") and step.start > 16:
+            return None
+        return _moved(after, level, 1 if verb["raise"] else -1)
+    if _DELIVERS.match(rest):
+        cut, rise = _NOUN_CUT.search(rest), _NOUN_RISE.search(rest)
+        step = steps_bp(rest)
+        if (cut is None) == (rise is None) or not step:
+            return None
+        noun = cut or rise
+        assert noun is not None
+        if not 0 <= noun.start() - step[0].end <= 14:
+            return None
+        return _moved(rest, level, 1 if rise else -1)
+    return None
+
+
+def _held(after: str, level: float | None) -> Told | None:
+    noun = _rate().match(after)
+    if noun is None:
+        policy = re.match(r" (?:its |the |u\.s\. |us )?(?:monetary |interest rate )?policy (?:unchanged|steady|on hold)\b", after)
+        unchanged = re.match(r" (?:unchanged|steady)(?: at\b|$)", after)
+        return _hold(after, level) if policy or unchanged else None
+    rest = after[noun.end() :]
+    if _NOT_THE_RATE.match(rest.lstrip()):
+        return None
+    found = levels(rest)
+    at_level = bool(found) and re.match(r"^ (?:at|in|within|between|near)\b", rest) is not None
+    if not at_level and not _UNCHANGED.search(rest) and not re.match(r"^ (?:near|at|close to) (?:zero|record low)", rest):
+        return None
+    return _hold(rest, level)
+
+
+def _hold(rest: str, level: float | None) -> Told:
+    if _VAGUE.search(rest.partition(" until ")[0]):
+        return Told(None, "words of doubt")
+    found = levels(rest)
+    if found and level is not None and abs(found[0].value - level) > 1e-6:
+        return Told(None, "the level told is not the one before")
+    return Told("hold", "told as unchanged")
+
+
+def _moved(rest: str, level: float | None, way: int) -> Told:
+    """A move in a clause; `way` 0 where only the level can tell."""
+    if _VAGUE.search(rest):
+        return Told(None, "words of doubt")
+    steps, found = steps_bp(rest), levels(rest)
+    if steps and found and found[0].start < steps[0].start < found[0].end:
+        found = []
+    sizes = {way * step.value for step in steps[:1]} if way else set[float]()
+    if found and level is not None:
+        sizes.add(round((found[0].value - level) * 100.0, 6))
+    if not sizes:
+        return Told(None, _NO_SIZE)
+    if len(sizes) > 1 or (len(steps) > 1 and steps[1].value != steps[0].value):
+        return Told(None, "its figures disagree")
+    bp = sizes.pop()
+    if way and bp * way <= 0.0:
+        return Told(None, "its words and its level disagree")
+    if bp != round(bp) or abs(bp) > 999:
+        return Told(None, "no whole basis points")
+    return Told(rate_key(round(bp)), "told with its size" if steps else "told by its level")
+
+
+def _passive(clause: str, names: tuple[str, ...], level: float | None) -> Told:
+    """'Rates left unchanged by Fed', 'U.S. interest rates cut by half a point by the Federal Reserve'."""
+    match = re.match(
+        rf"(?P<noun>{_RATE.replace(' (?:rates?', ' ?(?:rates?', 1)})(?: (?:is|are|was|were))?"
+        rf"(?P<rest> (?:left|kept|held|maintained|cut|lowered|slashed|raised|hiked|lifted|increased)\b.*?) (?:by|at) (?:the )?"
+        rf"{alternatives(names)}(?!['\w])",
+        " " + clause,
+    )
+    if match is None:
+        return _OTHER
+    rest = match["rest"]
+    if re.match(r" (?:left|kept|held|maintained)\b", rest):
+        if _UNCHANGED.search(rest) or levels(rest):
+            return _hold(rest, level)
+        return _OTHER
+    return _moved(rest, level, 1 if re.match(r" (?:raised|hiked|lifted|increased)", rest) else -1)
+
+
+def _in_statement(body: str, level: float | None) -> Told:
+    """The bank's own statement: 'the Committee decided today to lower its target … 50 basis points to 4-3/4 percent'."""
+    found: list[Told] = []
+    for match in _STATEMENT.finditer(" ".join(body.split())):
+        rest = match["rest"]
+        noun = _rate().match(rest)
+        if noun is None or _NOT_THE_RATE.match(rest[noun.end() :].lstrip()):
+            continue
+        verb = match["verb"]
+        if verb in ("keep", "maintain", "leave", "hold"):
+            if levels(rest) or _UNCHANGED.search(rest):
+                found.append(_hold(rest, level))
+        else:
+            found.append(_moved(rest, level, 1 if verb in ("raise", "increase") else -1))
+    if len({told.key for told in found}) != 1:
+        return _OTHER
+    return found[0]
+
+
+def _same_way(key: str, report: str) -> bool:
+    """Whether what the lead tells goes the way that the headline says."""
+    way = key.partition(" ")[0]
+    cut, rise = re.search(rf"\b(?:{_CUT})\b", report), re.search(rf"\b(?:{_RAISE})\b", report)
+    return (way == "cut" and cut is not None and rise is None) or (
+        way == "raise" and rise is not None and cut is None
+    )
+
+
+@lru_cache(maxsize=256)
+def _begins_with(names: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"^(?:the |a divided |divided |a unanimous )?{alternatives(names)}{_BY_ITS}(?![\w'-])")
+
+
+@lru_cache(maxsize=1)
+def _adverbs() -> re.Pattern[str]:
+    return re.compile("^" + _ADVERBS)
+
+
+@lru_cache(maxsize=1)
+def _verbs() -> re.Pattern[str]:
+    return re.compile(rf"^ (?:(?P<cut>{_CUT})|(?P<raise>{_RAISE})|(?P<hold>{_HOLD})|(?P<set>{_SET}))\b")
+
+
+@lru_cache(maxsize=1)
+def _rate() -> re.Pattern[str]:
+    return re.compile("^" + _RATE + r"\b")
