@@ -179,12 +179,12 @@ def test_a_headline_is_read_for_whom_it_is_about_and_spreads_when_asked(market):
 
 def test_a_hypothetical_headline_leaves_no_trace_in_the_rooms(market):
     ground = open_ground([str(market / "run")], load_settings())
-    wire = ground.rooms.wire.state()
+    wire = ground.rooms.desk.wire.state()
     now = forecast_now(ground)
     asked = [Asked(Kind.HEADLINE, "SPX plunges as banks fail")] * 2
     positions = even_positions(ground.series, [True] * len(ground.series))
     answers = answer_all(ground, now, todays(ground, now, None, 0, 500), asked, positions, spreads=False)
-    assert ground.rooms.wire.state() == wire
+    assert ground.rooms.desk.wire.state() == wire
     one, other = answers.answers
     assert all((one.draws[place] == other.draws[place]).all() for place in one.draws)
     assert one.draws.keys() == other.draws.keys()

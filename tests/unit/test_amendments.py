@@ -33,7 +33,7 @@ from htfi.narrative.question import Question, question_id
 from htfi.pipeline.amending import Awaited, patience
 from htfi.pipeline.config import PipelineConfig
 from htfi.pipeline.loop import Loop
-from htfi.pipeline.reading import Readings
+from htfi.pipeline.reading import Asked, Readings
 from htfi.pipeline.snapshot import decode_state, encode_state
 from late_weather import DRAFT, NUM_TOKENS, LateAuthor, ListOutlet, days, loop_over, written
 
@@ -186,18 +186,18 @@ def test_a_late_view_takes_the_place_of_the_kept_one_of_its_instant_alone() -> N
     author = Silent()
     readings = Readings({Rung.SPECULATIVE: ModelReader(author)}, 8)
     plan = Plan(Rung.SPECULATIVE, "", 50.0)
-    (first,) = readings.read([("A/1d", question(), plan)])
+    (first,) = readings.read([Asked("A/1d", question(), plan)])
     assert first is not None
     target = replace(first, provisional=False, reader="target", words="late")
     readings.amend("A/1d", question(), Rung.SPECULATIVE, replace(target, as_of_ns=DAY_NS - 1))
     readings.amend("B/1d", question(), Rung.SPECULATIVE, target)
-    (kept,) = readings.read([("A/1d", question(as_of_ns=2 * DAY_NS), plan)])
+    (kept,) = readings.read([Asked("A/1d", question(as_of_ns=2 * DAY_NS), plan)])
     assert kept == replace(first, wording=None)
     readings.amend("A/1d", question(), Rung.SPECULATIVE, target)
-    (kept,) = readings.read([("A/1d", question(as_of_ns=3 * DAY_NS), plan)])
+    (kept,) = readings.read([Asked("A/1d", question(as_of_ns=3 * DAY_NS), plan)])
     assert kept == replace(target, wording=None)
     readings.amend("A/1d", question(), Rung.SPECULATIVE, replace(target, words="again"))
-    assert readings.read([("A/1d", question(as_of_ns=3 * DAY_NS), plan)]) == [kept]
+    assert readings.read([Asked("A/1d", question(as_of_ns=3 * DAY_NS), plan)]) == [kept]
     assert len(author.written) == 1
 
 

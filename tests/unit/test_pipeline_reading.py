@@ -5,7 +5,7 @@ import json
 from htfi.domain.decision import Plan, Rung, View
 from htfi.domain.events import News
 from htfi.narrative.question import Question
-from htfi.pipeline.reading import Readings
+from htfi.pipeline.reading import Asked, Readings
 
 DAY_NS = 86_400 * 10**9
 
@@ -26,9 +26,9 @@ class Recording:
         ]  # fmt: skip
 
 
-def asked(symbol: str, rung: Rung, *ids: str) -> tuple[str, Question, Plan]:
+def asked(symbol: str, rung: Rung, *ids: str) -> Asked:
     items = tuple(News(0, 0, "wire", 1, name, "headline") for name in ids)
-    return f"{symbol}/1d", Question(symbol, DAY_NS, DAY_NS, items), Plan(rung, "", 50.0)
+    return Asked(f"{symbol}/1d", Question(symbol, DAY_NS, DAY_NS, items), Plan(rung, "", 50.0))
 
 
 def readings(max_series: int = 8) -> tuple[Readings, dict[Rung, Recording]]:
@@ -104,7 +104,7 @@ def test_series_share_the_moments_deadline_and_those_left_over_are_read_later() 
         return [asked.plan.rung for asked in found]
 
     assert moment() == [Rung.SPECULATIVE] * 6  # no news: nothing to wait for
-    rooms.wire.hear(News(DAY_NS, DAY_NS, "wire", 1, "n1", "Fed cuts"))
+    rooms.desk.hear(News(DAY_NS, DAY_NS, "wire", 1, "n1", "Fed cuts"))
     assert moment() == [Rung.EDGE] * 5 + [Rung.SPECULATIVE]
     while (rungs := moment()) != [Rung.SPECULATIVE] * 6:
         assert set(rungs) <= {Rung.EDGE, Rung.SPECULATIVE}
@@ -126,10 +126,17 @@ def test_among_many_series_each_is_read_in_its_turn() -> None:
     _, readers = readings(max_series=64)
     rooms = build_rooms(settings, readers)
     terms = Terms(settings.pipeline, settings.policy, settings.scheduling, "", {})
+    headlines = (
+        "Fed cuts rates by half a point",
+        "Oil jumps after refinery fire",
+        "Senate rejects the budget",
+        "Payrolls rise far more than expected",
+        "Dollar slides to a record low",
+    )
     for day in range(2, 7):  # news on all of them every day, time for five
         at = day * DAY_NS
         bars = [Bar(at, 0, "p", 1, f"S{k:02d}", "1d", at - DAY_NS, at, 9.0, 9.0, 9.0, 9.0) for k in range(25)]
-        rooms.wire.hear(News(at - 1, at - 1, "wire", day, f"n{day}", "Fed cuts"))
+        rooms.desk.hear(News(at - 1, at - 1, "wire", day, f"n{day}", headlines[day - 2]))
         rooms.readings.read(ask_all(bars, at, rooms, terms))
     names = [name for asked in readers[Rung.EDGE].asked for name in asked]
     assert len(names) == 25

@@ -88,6 +88,11 @@ class Desk:
         self._pending: list[Screened] = []
         self._awaited: OrderedDict[str, deque[tuple[str, float, int]]] = OrderedDict()
 
+    @property
+    def models(self) -> dict[str, str]:
+        """Who scores, for the record of a decision."""
+        return {"encoder": self.scorer.version} if self.scorer.version else {}
+
     def hear(self, item: News) -> Screened | None:
         """Take in one item, in order of `available_at_ns`; None where its headline is blank, which is no news.
 
@@ -148,19 +153,48 @@ class Desk:
             noted = []
         return Gathered(tuple(items), self._known(noted), self._known(aside), suspicion)
 
-    def note(self, name: str) -> Note | None:
-        """What is known of an item by its id."""
-        return self._notes.get(name)
+    def routes(self, items: Sequence[News]) -> list[Route]:
+        """The dearest reader that each item is worth."""
+        return [note.most for note in self._known(items)]
+
+    def items(self, names: Sequence[str]) -> list[News]:
+        """Items by their ids, newest first; what has been forgotten is left out."""
+        found = [note.screened.item for name in names if (note := self._notes.get(name)) is not None]
+        return sorted(found, key=lambda item: (-item.available_at_ns, item.source, -item.row))
+
+    def noted_parts(self, gathered: Gathered) -> list[Part]:
+        """The encoder's own readings, of the items that no model reads."""
+        return [
+            read_scores(note.screened, note.scores, self._config)
+            for note in gathered.noted
+            if note.scores is not None and note.scores.relevance * note.scores.novelty > 0.0
+        ]
+
+    def hearing(self, gathered: Gathered, plan: Plan, means: Means | None) -> Hearing | None:
+        """What a decision records of the news: who was to read each item, and why."""
+        if means is None:
+            return None
+        considered = (*self._known(gathered.items), *gathered.noted)
+        return Hearing(
+            considered=tuple(_heard(note, plan, means, self.routing) for note in considered),
+            set_aside=tuple(_heard(note, plan, means, self.routing) for note in gathered.aside),
+            means=means,
+            suspicion=gathered.suspicion,
+        )
 
     def trust(self, names: Sequence[str]) -> float:
         """The mean trust, 0–1, in items that a view rests on; 1 where none is known."""
         trusts = [note.screened.trust for name in names if (note := self._notes.get(name)) is not None]
         return round(sum(trusts) / len(trusts), 3) if trusts else 1.0
 
-    def learn(self, symbol: str, return_sigmas: float, as_of_ns: int) -> None:
-        """What a symbol's last bar returned, in standard deviations: sources are judged by what followed."""
+    def awaits(self, symbol: str) -> bool:
+        """Whether some item's effect on a symbol's price is awaited."""
+        return bool(self._awaited.get(symbol))
+
+    def learn(self, symbol: str, return_sigmas: float, start_ns: int) -> None:
+        """What a symbol's bar from `start_ns` on returned, in standard deviations: it judges earlier items' sources."""
         awaited = self._awaited.get(symbol)
-        while awaited and awaited[0][2] < as_of_ns:
+        while awaited and awaited[0][2] <= start_ns:
             name, direction, _ = awaited.popleft()
             self.sanitiser.learn(name, direction, return_sigmas)
 
@@ -210,28 +244,6 @@ class Desk:
             (symbol, deque([(name, way, at) for name, way, at in said], maxlen=MAX_AWAITED))
             for symbol, said in state["awaited"]
         )
-
-
-def noted_parts(gathered: Gathered, config: NarrativeConfig) -> list[Part]:
-    """The encoder's own readings, of the items that no model reads."""
-    parts = [
-        read_scores(note.screened, note.scores, config) for note in gathered.noted if note.scores is not None
-    ]
-    return [part for part in parts if part.confidence > 0.0]
-
-
-def hearing_of(desk: Desk, gathered: Gathered, plan: Plan, means: Means) -> Hearing | None:
-    """What a decision records of the news: who was to read each item, and why."""
-    if gathered is NOTHING:
-        return None
-    considered = [note for item in gathered.items if (note := desk.note(item.id)) is not None]
-    considered += gathered.noted
-    return Hearing(
-        considered=tuple(_heard(note, plan, means, desk.routing) for note in considered),
-        set_aside=tuple(_heard(note, plan, means, desk.routing) for note in gathered.aside),
-        means=means,
-        suspicion=gathered.suspicion,
-    )
 
 
 def _heard(note: Note, plan: Plan, means: Means, config: RoutingConfig) -> Heard:

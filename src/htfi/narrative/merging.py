@@ -44,13 +44,36 @@ def part_of(view: View, trust: float) -> Part:
 def merge(read: View | None, trust: float, noted: Sequence[Part], as_of_ns: int) -> View | None:
     """What a model has read, as far as its items are trusted, and the readings of other items, as one view.
 
-    A fully trusted view alone stays as it is; one without an opinion adds nothing.
+    A fully trusted view alone stays as it is.
     """
-    if read is None or read.confidence <= 0.0:
-        return _joined(noted, None, as_of_ns) if noted else read
-    if not noted and trust >= 1.0:
+    if read is None:
+        return _joined(noted, None, as_of_ns) if noted else None
+    if not noted and (trust >= 1.0 or read.confidence <= 0.0):
         return read
     return _joined([part_of(read, trust), *noted], read, as_of_ns)
+
+
+def own(view: View) -> View | None:
+    """What was read for a view, before it was merged; None where nothing was."""
+    if not view.parts:
+        return view
+    part = next((part for part in view.parts if part.is_worded), None)
+    if part is None:
+        return None
+    return replace(
+        view,
+        direction=part.direction,
+        size_sigmas=part.size_sigmas,
+        volatility_multiplier=part.volatility_multiplier,
+        confidence=part.confidence,
+        cited=part.cited,
+        as_of_ns=part.as_of_ns,
+        half_life_ns=part.half_life_ns,
+        cause=part.cause,
+        reader=part.reader,
+        meant=part.meant,
+        parts=(),
+    )
 
 
 def again(read: View, first: View | None) -> View:
@@ -142,8 +165,9 @@ def _of_several(parts: Sequence[Part], as_of_ns: int) -> View:
     wider = 1.0 + sum(w * (part.volatility_multiplier - 1.0) for w, part in zip(weights, parts, strict=True))
     wide = math.sqrt(max(wider, 0.0) ** 2 + dissent)
     direction = float((net > 0.0) - (net < 0.0)) if sure > 0.0 else 0.0
+    said = [part for part in parts if part.confidence > 0.0] or parts
     order = sorted(range(len(parts)), key=lambda i: (-weights[i] * (abs(moves[i]) + 1e-3), i))
-    cited = dict.fromkeys(name for i in order for name in parts[i].cited)
+    cited = dict.fromkeys(name for i in order if weights[i] > 0.0 for name in parts[i].cited)
     return View(
         direction=direction,
         size_sigmas=round(abs(net) / sure, _DECIMALS) if direction else 0.0,
@@ -151,9 +175,9 @@ def _of_several(parts: Sequence[Part], as_of_ns: int) -> View:
         confidence=round(sure, _DECIMALS),
         cited=tuple(cited)[:MAX_CITED],
         as_of_ns=as_of_ns,
-        half_life_ns=max(part.half_life_ns for part in parts),
+        half_life_ns=max(part.half_life_ns for part in said),
         cause=parts[order[0]].cause,
-        reader=WITH.join(dict.fromkeys(part.reader for part in parts)),
+        reader=WITH.join(dict.fromkeys(part.reader for part in said)),
         meant=_meant(parts, weights, moves, dissent, as_of_ns),
     )
 

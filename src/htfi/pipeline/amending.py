@@ -17,6 +17,7 @@ from htfi.domain.errors import IntegrityError
 from htfi.forecasting.forecaster import Forecaster
 from htfi.governance.policy import judge
 from htfi.narrative.amended import AMENDS, CONFIRMS, DEEPENED, OVERTURNED, amend_rationale
+from htfi.narrative.merging import again, own
 from htfi.narrative.question import Question, briefly, question_id
 from htfi.pipeline.decide import band, facts
 from htfi.pipeline.rooms import Terms
@@ -108,7 +109,11 @@ def await_view(
 
 
 def amend(first: Decision, awaiting: Awaiting, view: View, forecaster: Forecaster, terms: Terms) -> Decision:
-    """The decision that takes the place of a provisional one: the same numbers, with this view weighed and judged."""
+    """The decision that takes the place of a provisional one: the same numbers, with this view weighed and judged.
+
+    `view` is what was read; the readings of other items that went into the first view go into this one as well.
+    """
+    view = again(view, first.view)
     opinion = opinion_in(first, view)
     forecast = forecaster.reweigh(first.series, awaiting.age, first.forecast, opinion, awaiting.weight)
     low, high = band(forecast)
@@ -135,6 +140,11 @@ def amend(first: Decision, awaiting: Awaiting, view: View, forecaster: Forecaste
         verdict=judge(known, terms.policy),
         amends=first.id,
     )
+
+
+def own_view(decision: Decision) -> View | None:
+    """What was read for a decision, before other readings were joined to it; None where nothing was."""
+    return own(decision.view) if decision.view is not None else None
 
 
 def ending(first: Decision, view: View) -> str:

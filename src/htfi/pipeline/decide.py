@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from htfi.domain.decision import (
     Circumstances,
@@ -16,25 +15,22 @@ from htfi.domain.decision import (
     series_id,
 )
 from htfi.domain.events import Bar
+from htfi.domain.news import Means
 from htfi.domain.time import NS_PER_MS, format_ns
 from htfi.forecasting.forecaster import ForecastBatch
 from htfi.governance.policy import Facts, judge
+from htfi.narrative.desk import NOTHING, Gathered
 from htfi.narrative.drivers import drivers
+from htfi.narrative.merging import merge
 from htfi.narrative.question import Question
 from htfi.narrative.rationale import write_rationale
+from htfi.narrative.routing import capped
+from htfi.pipeline.reading import Asked
 from htfi.pipeline.rooms import Rooms, Terms
 from htfi.pipeline.weighing import opinion_of
 from htfi.scheduling.fidelity import cost_ms, go_deeper, plan
 
 BAND = (0.05, 0.95)  # the central 90% that rationale and policy speak of
-
-
-class Asked(NamedTuple):
-    """A series of the moment, the rung chosen for it, and what its reader is asked."""
-
-    series: str
-    question: Question
-    plan: Plan
 
 
 def ask_all(bars: Sequence[Bar], as_of_ns: int, rooms: Rooms, terms: Terms) -> list[Asked]:
@@ -43,32 +39,65 @@ def ask_all(bars: Sequence[Bar], as_of_ns: int, rooms: Rooms, terms: Terms) -> l
     The deadline is the whole moment's, shared by the series that have news to read: few get the target, many the
     draft, and those for which nothing is left come first at a later moment.
     """
-    gathered = [(series_id(bar.symbol, bar.interval), _question(bar, as_of_ns, rooms)) for bar in bars]
+    gathered = [rooms.desk.gather(bar.symbol, as_of_ns) for bar in bars]
+    questions = [
+        (series_id(bar.symbol, bar.interval), _question(bar, as_of_ns, known, rooms))
+        for bar, known in zip(bars, gathered, strict=True)
+    ]
     deadlines_ms = [terms.pipeline.deadline_ms] * len(bars)
     left_ms = terms.pipeline.deadline_ms
-    turns = rooms.readings.turns(gathered)
+    suspected = {place for place, known in enumerate(gathered) if known.suspicion}
+    turns = rooms.readings.turns(questions, suspected)
+    budgets_ms: dict[int, float] = {}
     plans: dict[int, Plan] = {}
     for turn, place in enumerate(turns):
         fair_ms = left_ms / (len(turns) - turn)
         deadlines_ms[place] = max(fair_ms, min(left_ms, terms.fidelity.edge_ms))
-        chosen = plans[place] = _plan(bars[place], deadlines_ms[place], rooms, terms)
-        if not rooms.readings.has(*gathered[place], chosen.rung):
+        budgets_ms[place] = left_ms
+        chosen = plans[place] = _plan(bars[place], deadlines_ms[place], gathered[place], rooms, terms)
+        if not rooms.readings.has(*questions[place], chosen.rung):
             left_ms -= cost_ms(chosen.rung, terms.fidelity)
     return [
-        Asked(series, question, plans.get(place) or _plan(bars[place], deadlines_ms[place], rooms, terms))
-        for place, (series, question) in enumerate(gathered)
+        Asked(
+            *questions[place],
+            plans.get(place) or _plan(bars[place], deadlines_ms[place], known, rooms, terms),
+            known,
+            None
+            if known is NOTHING
+            else Means(round(deadlines_ms[place], 3), round(budgets_ms.get(place, left_ms), 3)),
+        )
+        for place, known in enumerate(gathered)
     ]
 
 
-def _question(bar: Bar, as_of_ns: int, rooms: Rooms) -> Question:
-    news = tuple(rooms.wire.recent(bar.symbol, as_of_ns))
+def _question(bar: Bar, as_of_ns: int, known: Gathered, rooms: Rooms) -> Question:
+    news = known.items
     context = _moves(series_id(bar.symbol, bar.interval), rooms, bar.symbol, bar.interval) if news else ()
     return Question(bar.symbol, as_of_ns, bar.end_ns - bar.start_ns, news, context)
 
 
-def _plan(bar: Bar, deadline_ms: float, rooms: Rooms, terms: Terms) -> Plan:
+def _plan(bar: Bar, deadline_ms: float, known: Gathered, rooms: Rooms, terms: Terms) -> Plan:
     regime = rooms.market.regime(bar.symbol, bar.interval)
-    return plan(regime, deadline_ms, rooms.readings.rungs, config=terms.fidelity)
+    suspicion = bool(known.suspicion)
+    chosen = plan(regime, deadline_ms, rooms.readings.rungs, suspicion=suspicion, config=terms.fidelity)
+    if not known.items:
+        return chosen
+    return capped(chosen, rooms.desk.routes(known.items), rooms.readings.rungs)
+
+
+def merge_all(asked: Sequence[Asked], views: Sequence[View | None], rooms: Rooms) -> list[View | None]:
+    """The views as far as their items are trusted, joined by the encoder's readings of what no model reads."""
+    return [
+        view
+        if one.gathered is NOTHING
+        else merge(
+            view,
+            rooms.desk.trust(view.cited) if view is not None else 1.0,
+            rooms.desk.noted_parts(one.gathered),
+            one.question.as_of_ns,
+        )
+        for one, view in zip(asked, views, strict=True)
+    ]
 
 
 def _moves(series: str, rooms: Rooms, symbol: str, interval: str) -> tuple[float, ...]:
@@ -142,7 +171,7 @@ def decide_series(
 ) -> Decision:
     """The decision on `bar`'s series, whose forecast stands at `place` in `batch`."""
     symbol, interval = bar.symbol, bar.interval
-    series, question, chosen = asked
+    series, question, chosen = asked.series, asked.question, asked.plan
     as_of_ns = question.as_of_ns
     regime = rooms.market.regime(symbol, interval)
     features = rooms.market.features(symbol, interval)
@@ -164,7 +193,7 @@ def decide_series(
         drivers=drivers(features, usual),
         has_usual=bool(usual),
         weights={name: weights[0] for name, weights in forecast.shares.items()},
-        headlines=[item for item in question.items if item.id in view.cited] if view else (),
+        headlines=rooms.desk.items(view.cited) if view else (),
         view=view,
         tilt=forecast.tilt,
         deepening=chosen.then is not None,
@@ -194,6 +223,7 @@ def decide_series(
         rationale=rationale,
         circumstances=circumstances,
         verdict=verdict,
+        hearing=rooms.desk.hearing(asked.gathered, chosen, asked.means),
     )
 
 

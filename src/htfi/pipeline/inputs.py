@@ -14,6 +14,9 @@ MEMORY_ROWS = 4096.0
 MIN_ROWS = 100.0  # a bad row among the first few is no share worth speaking of
 
 
+_LATER = ("residency", "publisher", "corrects", "retracts", "released_by")  # fields of news
+
+
 class InputChain:
     """`digest ← SHA-256(digest ‖ MessagePack of the next events)`, folded at each close and every 4,096 events.
 
@@ -31,7 +34,7 @@ class InputChain:
         self._rows_missing = 0.0
 
     def add(self, event: Event) -> None:
-        told = event if type(event) is not News or event.residency else _untagged(event)
+        told = event if type(event) is not News else _told(event)
         self._encoder.encode_into(told, self._open, -1)
         self._num_events += 1
         row = event.row
@@ -89,8 +92,10 @@ class InputChain:
         self._rows_missing = state["rows_missing"]
 
 
-def _untagged(item: News) -> dict[str, Any]:
-    """News without tags, as they were told before there were any: their digests stay what they were."""
+def _told(item: News) -> dict[str, Any]:
+    """News without the fields that came later and are empty: their digests stay what they were."""
     told = {"type": "news", **asdict(item)}
-    del told["residency"]
+    for name in _LATER:
+        if not told[name]:
+            del told[name]
     return told

@@ -14,10 +14,11 @@ from htfi.domain.errors import IntegrityError
 from htfi.domain.events import Bar, FeedItem, MacroRelease, News, Quote, TimePassed, Trade
 from htfi.domain.time import NS_PER_MS
 from htfi.domain.writing import Refusal
-from htfi.pipeline.amending import Awaited, Awaiting, amend, await_view
-from htfi.pipeline.decide import Asked, ask_all, band, decide_series, deepen_all, weigh_all
+from htfi.pipeline.amending import Awaited, Awaiting, amend, await_view, own_view
+from htfi.pipeline.decide import ask_all, band, decide_series, deepen_all, merge_all, weigh_all
 from htfi.pipeline.moments import Moment, split_moments
 from htfi.pipeline.ports import Feed
+from htfi.pipeline.reading import Asked
 from htfi.pipeline.recorder import Recorder
 from htfi.pipeline.rooms import Rooms, Terms
 
@@ -130,11 +131,19 @@ class Loop:
             self.rooms.forecaster.learn()
         for decision in self._fresh:
             if not decision.amends:
+                self._judge_sources(decision)
                 self.rooms.usual.learn(decision.series, decision.features)
                 self.rooms.scaled.learn(decision.series, decision.features.get("return_last", 0.0))
             self._watch(decision)
         self._fresh.clear()
         self.recorder.tidy()
+
+    def _judge_sources(self, decision: Decision) -> None:
+        """Let what followed an item tell of its source."""
+        sigma = self.rooms.scaled.sigma(decision.series) if self.rooms.desk.awaits(decision.symbol) else None
+        if sigma:
+            move = decision.features.get("return_last", 0.0) / sigma
+            self.rooms.desk.learn(decision.symbol, move, decision.circumstances.bar_start_ns)
 
     def ended_by(self, now_ns: int) -> list[Bar]:
         """The bars that are complete once time reaches `now_ns`."""
@@ -156,7 +165,7 @@ class Loop:
             case Bar():
                 self._fed.append(item)
             case News():
-                self.rooms.wire.hear(item)
+                self.rooms.desk.hear(item)
         return ()
 
     def decide(self, moment: Moment) -> Iterator[tuple[Asked, Decision]]:
@@ -173,7 +182,7 @@ class Loop:
             return
         inputs = rooms.inputs.close()
         asked = ask_all([moment.bars[place] for place in ready], moment.as_of_ns, rooms, self.terms)
-        views = rooms.readings.read(asked, self._view_recorded)
+        views = merge_all(asked, rooms.readings.read(asked, self._view_recorded), rooms)
         weigh_all(moment.bars, ready, asked, views, batch, rooms)
         asked, num_undeepened = deepen_all(ready, asked, views, batch, rooms, self.terms)
         self.num_undeepened += num_undeepened
@@ -186,7 +195,7 @@ class Loop:
     def _view_recorded(self, place: int) -> View | None:
         """What was read before a crash for a place of the moment in hand, whose entries follow each other."""
         found = self.recorder.recorded(place) if not self._caught_up else None
-        return found.view if found is not None else None
+        return own_view(found) if found is not None else None
 
     def _decide_on(self, bars: Iterable[Bar]) -> None:
         if not bars:
@@ -225,8 +234,8 @@ class Loop:
             found = self.recorder.recorded(len(recorded))
             if found is None:
                 unread.append(awaiting)
-            elif found.amends == awaiting.first_id and found.view is not None:
-                recorded[awaiting.first_id] = found.view
+            elif found.amends == awaiting.first_id and (read := own_view(found)) is not None:
+                recorded[awaiting.first_id] = read
         questions = [awaiting.question for awaiting in unread]
         views = self.rooms.readings.read_deep(questions, self.terms.fidelity.deep_ms)
         recorded |= {awaiting.first_id: view for awaiting, view in zip(unread, views, strict=True)}
@@ -240,9 +249,10 @@ class Loop:
     def _amend_again(self) -> None:
         """Make the amendments that stand next in the ledger again, from what it tells of them."""
         while (found := self.recorder.recorded()) is not None and found.amends:
-            if found.view is None:
+            read = own_view(found)
+            if read is None:
                 raise IntegrityError(f"{found.id} in the ledger amends {found.amends} without a view")
-            self._amend(self.awaited.take_first(found), found.view)
+            self._amend(self.awaited.take_first(found), read)
 
     def _amend(self, awaiting: Awaiting, view: View) -> None:
         rooms = self.rooms

@@ -7,13 +7,15 @@ the run's state: what was read before a crash is not read again.
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from htfi.domain.decision import Plan, Rung, View
+from htfi.domain.news import Means
 from htfi.domain.writing import Refusal, Spoken
+from htfi.narrative.desk import NOTHING, Gathered
 from htfi.narrative.ports import LateReader, Reader
 from htfi.narrative.question import Question
 
@@ -25,6 +27,16 @@ _SERVES = {
     Rung.DEEP: 3,
     Rung.SECURE: 4,
 }
+
+
+class Asked(NamedTuple):
+    """A series of the moment, what its reader is asked, the rung chosen for it, and all that came in on it."""
+
+    series: str
+    question: Question
+    plan: Plan
+    gathered: Gathered = NOTHING
+    means: Means | None = None  # where there are news
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -97,17 +109,18 @@ class Readings:
 
     def read(
         self,
-        asked: Sequence[tuple[str, Question, Plan]],
+        asked: Sequence[Asked],
         recorded: Callable[[int], View | None] = _nothing,
     ) -> list[View | None]:
-        """The view for each (series, question, plan); None where there is no news. Rungs are asked in batches.
+        """The view for each series; None where there is no news. Rungs are asked in batches.
 
         `recorded` tells what was read at a place of `asked` before a crash, where it was: it is not asked again.
         Raises: DependencyUnavailable.
         """
         views: list[View | None] = [None] * len(asked)
         unread: dict[Rung, list[int]] = {}
-        for place, (series, question, plan) in enumerate(asked):
+        for place, one in enumerate(asked):
+            series, question, plan = one.series, one.question, one.plan
             if not question.items:
                 continue
             if self.has(series, question, plan.rung):
@@ -119,12 +132,12 @@ class Readings:
             known = {place: view for place in places if (view := recorded(place)) is not None}
             rest = [place for place in places if place not in known]
             if rest:
-                questions = [asked[place][1] for place in rest]
-                found = self._readers[rung].read(questions, asked[places[0]][2].deadline_ms)
+                questions = [asked[place].question for place in rest]
+                found = self._readers[rung].read(questions, asked[places[0]].plan.deadline_ms)
                 known.update(zip(rest, found, strict=True))
             for place in places:
                 view = views[place] = known[place]
-                self._keep(asked[place][0], _ids(asked[place][1]), rung, view)
+                self._keep(asked[place].series, _ids(asked[place].question), rung, view)
         return views
 
     def read_deep(self, questions: Sequence[Question], deadline_ms: float) -> list[View]:

@@ -7,8 +7,8 @@ from htfi.decoding.prices import ScaledReturns
 from htfi.forecasting.forecaster import Forecaster
 from htfi.governance.config import PolicyConfig
 from htfi.market.state import Market
+from htfi.narrative.desk import Desk
 from htfi.narrative.usual import Usual
-from htfi.narrative.wire import Wire
 from htfi.pipeline.config import PipelineConfig
 from htfi.pipeline.inputs import InputChain
 from htfi.pipeline.reading import Readings
@@ -22,7 +22,7 @@ class Rooms:
     market: Market
     forecaster: Forecaster
     readings: Readings
-    wire: Wire
+    desk: Desk
     usual: Usual
     scaled: ScaledReturns = field(default_factory=ScaledReturns)
     inputs: InputChain = field(default_factory=InputChain)
@@ -34,7 +34,7 @@ class Rooms:
         return {
             "market": self.market.state(),
             "forecaster": self.forecaster.state(),
-            "wire": self.wire.state(),
+            "desk": self.desk.state(),
             "usual": self.usual.state(),
             "readings": self.readings.state(),
             "scaled": self.scaled.state(),
@@ -45,7 +45,7 @@ class Rooms:
     def restore(self, state: dict[str, Any]) -> None:
         self.market.restore(state["market"])
         self.forecaster.restore(state["forecaster"])
-        self.wire.restore(state["wire"])
+        self.desk.restore(state["desk"])
         self.usual.restore(state["usual"])
         self.readings.restore(state["readings"])
         self.scaled.restore(state["scaled"])

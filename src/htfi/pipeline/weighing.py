@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from htfi.domain.decision import Decision, Forecast, Quantiles, View
 from htfi.forecasting.fusion import combine
 from htfi.forecasting.narrator import Opinion, derive_tilt, tilted
+from htfi.narrative.merging import derived
 
 
 def opinion_of(view: View, as_of_ns: int, bar_ns: int, last_return: float | None) -> Opinion:
@@ -44,6 +45,8 @@ def problems(decision: Decision) -> list[str]:
     if not all(0.0 <= share <= 1.0 for share in weight):
         found.append("the view's weight is not between 0 and 1")
     expected = None
+    if decision.view is not None and derived(decision.view) != decision.view:
+        found.append("the view does not follow from the readings that went into it")
     if decision.view is not None:
         opinion = opinion_in(decision, decision.view)
         expected = derive_tilt(opinion, plain, forecast.horizons, forecast.levels, weight)

@@ -23,7 +23,6 @@ from htfi.narrative import rationale
 from htfi.narrative.ports import Reader
 from htfi.narrative.template_reader import TemplateReader
 from htfi.narrative.usual import Usual
-from htfi.narrative.wire import Wire
 from htfi.pipeline.amending import patience
 from htfi.pipeline.loop import Loop
 from htfi.pipeline.ports import Feed, Ledger, Outlet, Quarantine
@@ -32,6 +31,7 @@ from htfi.pipeline.recorder import Recorder
 from htfi.pipeline.resume import Resume
 from htfi.pipeline.rooms import Rooms, Terms
 from htfi.simulation.pacing import PacedFeed
+from htfi.wiring.desk import open_desk
 from htfi.wiring.experts import open_experts
 from htfi.wiring.feeds import describe, open_feed, resolve
 from htfi.wiring.ledger import open_ledger
@@ -164,7 +164,7 @@ def build_rooms(settings: Settings, readers: Mapping[Rung, Reader] | None = None
             settings.forecasting, open_experts(settings.forecasting, settings.forecasting.foundation)
         ),
         readings=Readings(readers, settings.narrative.max_symbols),
-        wire=Wire(settings.narrative),
+        desk=open_desk(settings),
         usual=Usual(settings.narrative),
     )
 
@@ -195,6 +195,7 @@ def build_loop(
             "htfi": __version__,
             "policy": policy.VERSION,
             "rationale": rationale.VERSION,
+            **rooms.desk.models,
             **rooms.readings.models,
             **rooms.forecaster.models,
         },

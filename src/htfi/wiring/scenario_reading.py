@@ -56,7 +56,7 @@ def forecast_now(ground: Ground) -> Now:
     kept = {series: told["view"] for series, told in ground.rooms.readings.state()["kept"]}
     opinions: dict[int, Opinion] = {}
     for place, series in enumerate(ground.series):
-        if series in kept and ground.rooms.wire.recent(ground.symbols[place], ground.as_of_ns, 1):
+        if series in kept and ground.rooms.desk.wire.recent(ground.symbols[place], ground.as_of_ns, 1):
             opinions[place] = _opinion(ground, place, msgspec.convert(kept[series], View))
     forecaster.weigh(batch, opinions)
     return Now(plain, batch)
@@ -88,7 +88,7 @@ def ask_reader(ground: Ground, items: Sequence[News], places: Sequence[Sequence[
     Raises: DependencyUnavailable.
     """
     questions: list[Question] = []
-    state = ground.rooms.wire.state()
+    state = ground.rooms.desk.wire.state()
     for item, asked in zip(items, places, strict=True):
         wire = _heard(ground, state, item)
         questions += [_question(ground, wire, place) for place in asked]

@@ -23,6 +23,10 @@ from htfi.forecasting.config import ForecastConfig
 from htfi.governance.config import PolicyConfig
 from htfi.market.config import MarketConfig
 from htfi.narrative.config import NarrativeConfig
+from htfi.narrative.encoding.config import EncodingConfig
+from htfi.narrative.routing_config import RoutingConfig
+from htfi.narrative.sanitising.config import SanitiserConfig
+from htfi.narrative.secure_config import SecureConfig
 from htfi.pipeline.config import PipelineConfig
 from htfi.scheduling.config import FidelityConfig
 from htfi.scheduling.health.config import HealthConfig
@@ -51,6 +55,10 @@ class Settings:
     market: MarketConfig = field(default_factory=MarketConfig)
     forecasting: ForecastConfig = field(default_factory=ForecastConfig)
     narrative: NarrativeConfig = field(default_factory=NarrativeConfig)
+    sanitiser: SanitiserConfig = field(default_factory=SanitiserConfig)
+    encoding: EncodingConfig = field(default_factory=EncodingConfig)
+    routing: RoutingConfig = field(default_factory=RoutingConfig)
+    secure: SecureConfig = field(default_factory=SecureConfig)
     models: ModelsConfig = field(default_factory=ModelsConfig)
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
     scheduling: FidelityConfig = field(default_factory=FidelityConfig)

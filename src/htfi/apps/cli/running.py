@@ -94,7 +94,7 @@ def count(run: "Run", edge: "Edge | None" = None) -> "Counters":
     from htfi.apps.cli.view_state import Counters
 
     loop = run.loop
-    headlines = loop.rooms.wire.recent("", loop.now_ns, 1)
+    headlines = loop.rooms.desk.wire.recent("", loop.now_ns, 1)
     counters = Counters(
         clock_ns=loop.now_ns,
         num_events=loop.num_events,

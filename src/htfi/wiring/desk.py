@@ -1,0 +1,21 @@
+"""Builds the news desk of a run: sanitiser, encoder with its heads, linker, suspicion. The engine asks for it."""
+
+from htfi.narrative.desk import Desk
+from htfi.narrative.encoding.linking import Linker
+from htfi.narrative.encoding.scorer import Scorer
+from htfi.narrative.sanitising.sanitiser import Sanitiser
+from htfi.narrative.secure import Secure
+from htfi.wiring.encoder import open_encoder
+from htfi.wiring.settings import Settings
+
+
+def open_desk(settings: Settings) -> Desk:
+    """A desk without history.
+
+    Raises: InvalidInput, IntegrityError, where the encoder that is configured is not what it should be.
+    """
+    encoder = open_encoder(settings.encoding)
+    scorer = Scorer(settings.encoding, encoder, None, Linker({}))
+    return Desk(
+        settings.narrative, settings.routing, Sanitiser(settings.sanitiser), scorer, Secure(settings.secure)
+    )
