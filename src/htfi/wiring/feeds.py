@@ -1,17 +1,25 @@
 """Opens the sources that a person names as one feed, and says what they are. Apps and the engine call it."""
 
-from collections.abc import Sequence
+import sys
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import Event as Bell
 from typing import Any
 
+from htfi.adapters.feeds.decode import JsonRows, WebRows
 from htfi.adapters.feeds.inbox import Inbox
 from htfi.adapters.feeds.live import LiveReader, Pump
 from htfi.adapters.feeds.parquet import ParquetReader
+from htfi.adapters.feeds.polite import Throttle
 from htfi.adapters.feeds.spool import SpoolReader
 from htfi.adapters.feeds.stdin import StdinPump
 from htfi.adapters.feeds.text import TextReader
+from htfi.adapters.feeds.web_address import read_address
+from htfi.adapters.feeds.web_client import WebClient
+from htfi.adapters.feeds.web_formats import FeedParser
+from htfi.adapters.feeds.web_pump import WebPump
 from htfi.adapters.feeds.websocket import WebSocketPump, check_url
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.time import Clock
@@ -23,10 +31,12 @@ from htfi.pipeline.intake.spec import SourceSpec
 from htfi.pipeline.ports import Position, Quarantine
 
 STDIN = "-"
+_AGENT = "htfi/0.1"
 _FORMATS = {
     ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv",
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
 }  # fmt: skip
+_WEB_KEYS = ("every", "agent", "publisher", "max_age", "tickers")  # told only where stated
 _BLOCK_ROWS = (256, 4096)
 _ALL_BLOCK_ROWS = 32_768  # rows of all sources in memory at once
 
@@ -42,7 +52,7 @@ class SourceInfo:
 
 
 def resolve(paths: Sequence[str], mapping: Path | None = None, **defaults: str) -> list[SourceSpec]:
-    """The sources that a command line names: PATH, NAME=PATH, ws://… or '-', with the mapping's settings.
+    """The sources that a command line names: PATH, NAME=PATH, ws://…, http(s)://… or '-', with the mapping's settings.
 
     Without paths all sources of the mapping are opened; with paths only those, each with the settings of the
     source that has its name or its file's name. `defaults` fill in what neither states (zone, tolerance …).
@@ -66,10 +76,13 @@ def describe(specs: Sequence[SourceSpec]) -> list[SourceInfo]:
     for spec in specs:
         settings = {
             key: value
-            for key, value in asdict(replace(spec, columns={})).items()
-            if key not in ("path", "columns")
+            for key, value in asdict(replace(spec, columns={}, page={})).items()
+            if key not in ("path", "columns", "page", "tickers")
         }
         settings["columns"] = dict(sorted(spec.columns.items()))
+        settings |= {key: value for key in _WEB_KEYS if (value := getattr(spec, key))}
+        if spec.page:
+            settings["page"] = dict(sorted(spec.page.items()))
         if not spec.residency:
             del settings["residency"]  # a run from before there were tags goes on
         origin = Path(spec.path).name if spec.path else spec.url or STDIN
@@ -85,14 +98,16 @@ def open_feed(
     clock: Clock,
     position: Position | None = None,
     stdin: int = 0,
+    tell: Callable[[str], None] | None = None,
 ) -> Merge:
     """The feed over these sources, from the start or from a saved position.
 
-    `inbox` is the folder of what live sources said and of files that were sorted; `stdin` a descriptor.
+    `inbox` is the folder of what live sources said and of files that were sorted; `stdin` a descriptor;
+    `tell` hears a line when a web source begins to fail, and when it is back (standard error without it).
 
     Raises: InvalidInput, DependencyUnavailable: one line that names the file and what to do.
     """
-    bell = Bell()
+    bell, throttle = Bell(), Throttle()
     least, most = _BLOCK_ROWS
     block_rows = max(least, min(most, _ALL_BLOCK_ROWS // len(specs)))
     not_before_ns = 0 if position is None else max(position["time_ns"], 0)
@@ -101,7 +116,8 @@ def open_feed(
         for spec in specs:
             if spec.live:
                 live = Inbox(inbox / f"{spec.name}.jsonl", clock, bell, not_before_ns)
-                reader: Reader = LiveReader(spec, live, _pump(spec, live, stdin))
+                pump = _pump(spec, live, stdin, throttle, tell or _to_stderr)
+                reader: Reader = LiveReader(spec, live, pump, WebRows() if spec.web else JsonRows())
             else:
                 reader = _open_file(spec, block_rows, inbox)
             tolerance_ns = 0 if spec.by_arrival else spec.tolerance_ns
@@ -116,9 +132,21 @@ def open_feed(
         raise
 
 
-def _pump(spec: SourceSpec, inbox: Inbox, stdin: int) -> Pump:
+def _pump(
+    spec: SourceSpec, inbox: Inbox, stdin: int, throttle: Throttle, tell: Callable[[str], None]
+) -> Pump:
     if spec.stdin:
         return StdinPump(inbox, stdin)
+    if spec.web:
+        address = read_address(spec.url)
+
+        def client(stopped: threading.Event) -> WebClient:
+            return WebClient(address.host, spec.agent or _AGENT, throttle, stopped)
+
+        return WebPump(
+            inbox, address, FeedParser(), client,
+            every_ns=spec.every_ns, max_age_ns=spec.max_age_ns, publisher=spec.publisher, tell=tell,
+        )  # fmt: skip
     return WebSocketPump(inbox, spec.url, spec.subscribe)
 
 
@@ -164,7 +192,9 @@ def _complete(spec: SourceSpec, defaults: dict[str, str]) -> SourceSpec:
         raise InvalidInput(
             f"source '{spec.name}' has no path, url or stdin: state one, or name its file as {spec.name}=PATH"
         )
-    if spec.url:
+    if spec.web:
+        read_address(spec.url)
+    elif spec.url:
         check_url(spec.url)
     if spec.path and not spec.format:
         endings = [ending for ending in Path(spec.path).suffixes if ending != ".gz"]
@@ -203,8 +233,12 @@ def _size(path: Path) -> int:
         raise DependencyUnavailable(f"{path}: {error.strerror}: check the path and its rights") from error
 
 
+def _to_stderr(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
 def _is_url(text: str) -> bool:
-    return text.startswith(("ws://", "wss://"))
+    return text.startswith(("ws://", "wss://", "http://", "https://"))
 
 
 def _host(url: str) -> str:

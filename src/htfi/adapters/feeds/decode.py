@@ -57,6 +57,16 @@ class JsonRows:
         return cast("dict[str, object]", row)
 
 
+class WebRows(JsonRows):
+    """Rows of a web source: one that it had to refuse says so itself."""
+
+    def cells(self, content: bytes) -> Row | None:
+        row = super().cells(content)
+        if row is not None and "refused" in row:
+            raise Refusal(Reason(str(row["refused"])), str(row.get("detail", "")))
+        return row
+
+
 class CsvRows:
     """One record of cells a line, under the names of a header."""
 

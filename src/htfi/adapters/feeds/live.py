@@ -31,11 +31,11 @@ class LiveReader:
 
     live = True
 
-    def __init__(self, spec: SourceSpec, inbox: Inbox, pump: Pump) -> None:
+    def __init__(self, spec: SourceSpec, inbox: Inbox, pump: Pump, rows: JsonRows | None = None) -> None:
         self._spec = spec
         self._inbox = inbox
         self._pump = pump
-        self._rows = JsonRows()
+        self._rows = rows or JsonRows()
         self._decode = msgspec.json.Decoder(Arrival).decode
         self._parser: RowParser | None = None
         self._num_rows = self._offset = self._end = 0

@@ -53,6 +53,12 @@ def text(row: Row, column: str | None) -> str:
     return "" if value is None else str(value)
 
 
+def flag(row: Row, column: str | None) -> bool:
+    """Whether a cell says yes: true, 1, yes."""
+    value = row.get(column) if column is not None else None
+    return value is True or str(value).strip().lower() in ("true", "1", "yes")
+
+
 def show_row(row: Row) -> str:
     """A row of cells as a person would note it down."""
     return ", ".join(f"{name}={value}" for name, value in row.items())

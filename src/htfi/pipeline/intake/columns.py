@@ -68,6 +68,9 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType({
         "url": ("url", "link"),
         "id": ("id", "news_id", "tweet_id", "guid"),
         "residency": ("residency", "data_residency"),
+        "publisher": ("publisher", "outlet"),
+        "corrects": ("corrects",),
+        "retracts": ("retracts", "retracted"),
     },
     "macro": {
         "series": ("series", "series_id", "indicator"),

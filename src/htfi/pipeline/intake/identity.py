@@ -14,7 +14,7 @@ def identity(event: Event, content: Hashable) -> Hashable:
         if len(known_as) > _LONG_ID:
             return content
         if isinstance(event, News):
-            return (known_as, event.symbols)
+            return (known_as, event.symbols, event.corrects, event.retracts)
         if isinstance(event, MacroRelease):
             return (known_as, event.series)
         return (known_as, event.symbol) if isinstance(event, Bar) else (known_as, event.symbol, event.venue)

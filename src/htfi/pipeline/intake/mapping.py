@@ -17,7 +17,7 @@ import msgspec
 
 from htfi.domain.errors import InvalidInput
 from htfi.pipeline.intake.columns import ALL_FIELDS
-from htfi.pipeline.intake.spec import SourceSpec
+from htfi.pipeline.intake.spec import PAGE_KEYS, SourceSpec
 
 _KEYS = {item.name: item.type for item in fields(SourceSpec)}
 
@@ -61,16 +61,21 @@ def _read_source(table: Any, where: str, folder: Path) -> SourceSpec:
             raise InvalidInput(
                 f"{where}: unknown field '{name}' in columns: the fields are {', '.join(sorted(ALL_FIELDS))}"
             )
+    page = values.get("page", {})
+    for name in page:
+        if name not in PAGE_KEYS:
+            raise InvalidInput(f"{where}: unknown key '{name}' in page: the keys are {', '.join(PAGE_KEYS)}")
     lists = {key: tuple(values.get(key, ())) for key in ("only", "residency")}
     if values.get("residency") and values.get("kind") not in (None, "", "news"):
         raise InvalidInput(f"{where}: residency is for news, not for kind '{values['kind']}': take it out")
-    stated = dict(values, columns=MappingProxyType(columns), **lists)
+    stated = dict(values, columns=MappingProxyType(columns), page=MappingProxyType(page), **lists)
     if not stated.get("name"):
         if not stated.get("path"):
             raise InvalidInput(f"{where}: state its name")
         stated["name"] = stem(stated["path"])
-    if stated.get("path"):
-        stated["path"] = str(folder / stated["path"])
+    for key in ("path", "tickers"):
+        if stated.get(key):
+            stated[key] = str(folder / stated[key])
     try:
         return SourceSpec(**stated)
     except InvalidInput as error:
@@ -92,6 +97,7 @@ def _check_type(key: str, value: Any, where: str) -> None:
         "only": (list[str], 'a list of texts, such as ["VIX_close"]'),
         "residency": (list[str], 'a list of texts, such as ["eu"]'),
         "columns": (dict[str, str], "a table of texts"),
+        "page": (dict[str, str], "a table of CSS selectors"),
     }.get(key, (str, "a text in quotes"))
     try:
         msgspec.convert(value, shape)

@@ -26,6 +26,9 @@ class Reason(StrEnum):
     NO_ZONE = "no_zone"
     ABSURD_TIME = "absurd_time"
     DUPLICATE = "duplicate"
+    HIDDEN_TEXT = "hidden_text"
+    BAD_DOCUMENT = "bad_document"
+    UNREACHABLE = "unreachable"
     LATE = "late"
     AHEAD = "ahead"
 

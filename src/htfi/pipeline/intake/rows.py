@@ -11,6 +11,7 @@ from htfi.domain.events import Bar, Event, MacroRelease, News, Quote, Rejection,
 from htfi.pipeline.intake.cells import (
     Row,
     amount,
+    flag,
     number_of,
     positive,
     read_symbol,
@@ -201,7 +202,13 @@ class RowParser:
         tags = self.spec.residency
         if "residency" in fields:
             tags = tuple(dict.fromkeys((*tags, *read_tags(row.get(fields["residency"])))))
-        return News(available_ns, event_ns, self.source, number, known_as, headline, symbols, body, url, tags)
+        publisher = text(row, fields.get("publisher")) or self.spec.publisher
+        corrects = text(row, fields.get("corrects"))
+        retracts = bool(corrects) and flag(row, fields.get("retracts"))
+        return News(
+            available_ns, event_ns, self.source, number, known_as, headline, symbols, body, url, tags,
+            publisher, corrects, retracts,
+        )  # fmt: skip
 
     def _macro(self, row: Row, layout: Layout, number: int, arrival_ns: int | None) -> MacroRelease | None:
         fields = layout.fields

@@ -20,8 +20,11 @@ _CHOICES = {
     "duplicates": ("quarantine", "keep"),
     "order": ("", "time", "sort"),
     "stamp": ("", "row", "arrival"),
-    "format": ("", "parquet", "csv", "jsonl"),
+    "format": ("", "parquet", "csv", "jsonl", "rss", "atom", "edgar", "page"),
 }
+WEB_FORMATS = ("rss", "atom", "edgar", "page")
+PAGE_KEYS = ("item", "link", "title", "date", "heading", "dated", "text", "drop")
+_SHORTEST_EVERY_NS = NS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,12 @@ class SourceSpec:
     stamp: str = ""
     subscribe: str = ""
     residency: tuple[str, ...] = ()  # tags of where the news may lie
+    every: str = ""  # how often an http address is asked
+    agent: str = ""  # who asks, with a contact
+    publisher: str = ""  # of news that do not name theirs
+    max_age: str = ""  # older entries of an http address are not read
+    tickers: str = ""  # file of CIK to ticker
+    page: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # CSS selectors
     columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
@@ -69,8 +78,16 @@ class SourceSpec:
                 raise InvalidInput(f"source '{self.name}': residency '{tag[:LONGEST_TAG]}': {TAG_RULE}")
         for key in ("zone", "date_zone"):
             self._check(key, _zone)
-        for key in ("delay", "tolerance"):
+        for key in ("delay", "tolerance", "every", "max_age"):
             self._check(key, _duration)
+        if self.web and self.stamp == "row":
+            raise InvalidInput(f"source '{self.name}': stamp = 'row': known when fetched: take it out")
+        if not self.web and self.format in WEB_FORMATS:
+            raise InvalidInput(
+                f"source '{self.name}': format = '{self.format}' needs url = \"http://…\" or https"
+            )
+        if self.every and _duration(self.every) < _SHORTEST_EVERY_NS:
+            raise InvalidInput(f"source '{self.name}': every = '{self.every}': at least 1s")
         self._check("interval", read_interval)
         self._check("date_at", read_clock_time)
 
@@ -89,6 +106,11 @@ class SourceSpec:
         return bool(self.url) or self.stdin
 
     @property
+    def web(self) -> bool:
+        """Asked again and again over HTTP."""
+        return self.url.startswith(("http://", "https://"))
+
+    @property
     def by_arrival(self) -> bool:
         """Rows become visible when they reach this machine."""
         return self.stamp == "arrival" or (bool(self.url) and self.stamp != "row")
@@ -100,6 +122,14 @@ class SourceSpec:
     @property
     def tolerance_ns(self) -> int:
         return _duration(self.tolerance)
+
+    @property
+    def every_ns(self) -> int:
+        return _duration(self.every) if self.every else 60 * NS_PER_S
+
+    @property
+    def max_age_ns(self) -> int:
+        return _duration(self.max_age) if self.max_age else 0
 
     @property
     def delay_ns(self) -> int:

@@ -54,7 +54,10 @@ class Times:
         known_ns = self.available(row, layout)
         event_ns = of_day(moment) if isinstance(moment, date) else moment
         if arrival_ns is not None and self._by_arrival:
-            return arrival_ns, arrival_ns if event_ns is None else event_ns
+            if event_ns is None:
+                return arrival_ns, arrival_ns
+            # A date tells only the day: its usual hour may lie after the row has come.
+            return arrival_ns, min(event_ns, arrival_ns) if isinstance(moment, date) else event_ns
         if event_ns is None:
             event_ns = known_ns
         if event_ns is None:

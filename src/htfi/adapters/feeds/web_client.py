@@ -1,0 +1,203 @@
+"""One GET at a time over HTTP, bounded in time, size, redirects and in whom it may reach. `WebPump` asks.
+
+httpcore speaks HTTP/1.1 and keeps connections; redirects, decoding and limits are here, because each hop
+and each piece must be checked.
+"""
+
+import ssl
+import threading
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpcore
+
+from htfi.adapters.feeds.polite import Throttle, retry_after_s
+from htfi.adapters.feeds.web_address import Address, join
+from htfi.adapters.feeds.web_stream import Deadline, GuardedBackend
+from htfi.domain.errors import InvalidInput
+
+MAX_BODY_BYTES = 16_000_000
+REQUEST_S = 30.0
+_CONNECT_S = 10.0
+_READ_S = 10.0
+_MOST_REDIRECTS = 5
+_PIECE_BYTES = 1 << 18
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`body` is decoded; `status` is 200 or 304. `address` is where it came from at last."""
+
+    address: Address
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class NoAnswer(Exception):
+    """Nothing that can be used came: why, how long the server wants to be left alone, how large it was."""
+
+    def __init__(self, detail: str, wait_s: float = 0.0, num_bytes: int = 0, status: int = 0) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.wait_s = wait_s
+        self.num_bytes = num_bytes  # of a body that was too large
+        self.status = status
+
+
+class WebClient:
+    """For one source and one thread. `agent` says who asks; `configured` is the host that a person wrote."""
+
+    def __init__(
+        self,
+        configured: str,
+        agent: str,
+        throttle: Throttle,
+        stopped: threading.Event,
+        *,
+        request_s: float = REQUEST_S,
+        max_body_bytes: int = MAX_BODY_BYTES,
+    ) -> None:
+        self._agent = agent
+        self._throttle = throttle
+        self._stopped = stopped
+        self._request_s = request_s
+        self._max_body_bytes = max_body_bytes
+        self._deadline = Deadline(stopped)
+        self._pool = httpcore.ConnectionPool(
+            ssl_context=ssl.create_default_context(),
+            max_connections=4,
+            keepalive_expiry=30.0,
+            network_backend=GuardedBackend(configured, self._deadline),
+        )
+
+    def get(self, address: Address, wanted: str, conditions: Mapping[str, str] | None = None) -> Answer:
+        """Ask, following redirects of the same scheme. Raises: NoAnswer."""
+        seen = {address.url}
+        for _ in range(_MOST_REDIRECTS + 1):
+            self._wait(self._throttle.reserve(address.host))
+            status, headers, body = self._ask(address, wanted, conditions or {})
+            if status not in _REDIRECTS:
+                return Answer(address, status, headers, body)
+            address = self._follow(address, headers)
+            if address.url in seen:
+                raise NoAnswer(f"redirects in a circle: {address.url}")
+            seen.add(address.url)
+        raise NoAnswer(f"more than {_MOST_REDIRECTS} redirects")
+
+    def close(self) -> None:
+        self._pool.close()
+
+    def _wait(self, seconds: float) -> None:
+        if self._stopped.wait(seconds):
+            raise NoAnswer("the run stops")
+
+    def _follow(self, address: Address, headers: Mapping[str, str]) -> Address:
+        try:
+            found = join(address, headers.get("location", ""))
+        except InvalidInput as error:
+            raise NoAnswer(f"redirects to what is no web address: {error}") from error
+        if found.scheme != address.scheme:
+            raise NoAnswer(f"redirects to another scheme: write {found.url} instead")
+        return found
+
+    def _ask(
+        self, address: Address, wanted: str, conditions: Mapping[str, str]
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        request = {
+            "Host": address.origin.partition("//")[2],
+            "User-Agent": self._agent,
+            "Accept": wanted,
+            "Accept-Encoding": "gzip",
+            **conditions,
+        }
+        limits = {"connect": _CONNECT_S, "read": _READ_S, "write": _READ_S, "pool": _CONNECT_S}
+        self._deadline.begin(self._request_s)
+        try:
+            with self._pool.stream(
+                "GET",
+                address.url,
+                headers=[(name.encode(), value.encode("latin-1")) for name, value in request.items()],
+                extensions={"timeout": limits},
+            ) as response:
+                headers = _headers(response.headers)
+                if response.status in _REDIRECTS or response.status == 304:
+                    return response.status, headers, b""
+                if response.status != 200:
+                    raise self._refused(address, response.status, headers)
+                return 200, headers, self._read(response, headers)
+        except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as error:
+            why = str(error) or type(error).__name__
+            raise NoAnswer(f"{address.host}: {why[:200]}") from error
+        except (OSError, ValueError, RuntimeError) as error:
+            raise NoAnswer(f"{address.host}: {str(error)[:200]}") from error
+
+    def _refused(self, address: Address, status: int, headers: Mapping[str, str]) -> NoAnswer:
+        wait_s = retry_after_s(headers) if status in (429, 503) else 0.0
+        if wait_s:
+            self._throttle.hold(address.host, wait_s)
+        return NoAnswer(f"{address.host} answers {status}", wait_s, status=status)
+
+    def _read(self, response: Any, headers: Mapping[str, str]) -> bytes:
+        stated = headers.get("content-length", "")
+        if stated.isdecimal() and int(stated) > self._max_body_bytes:
+            raise self._too_long(int(stated))
+        decoder = _decoder(headers.get("content-encoding", ""))
+        body = bytearray()
+        for piece in response.iter_stream():
+            for begin in range(0, len(piece), _PIECE_BYTES):
+                body += decoder.decode(
+                    piece[begin : begin + _PIECE_BYTES], self._max_body_bytes + 1 - len(body)
+                )
+                if len(body) > self._max_body_bytes:
+                    raise self._too_long(len(body))
+        decoder.finish()
+        return bytes(body)
+
+    def _too_long(self, num_bytes: int) -> NoAnswer:
+        return NoAnswer(
+            f"{num_bytes} bytes or more: an answer has at most {self._max_body_bytes}", num_bytes=num_bytes
+        )
+
+
+class _Plain:
+    def decode(self, piece: bytes, most: int) -> bytes:
+        del most
+        return piece
+
+    def finish(self) -> None: ...
+
+
+class _Zipped:
+    """gzip or zlib, never more than is asked for, so that a bomb costs nothing."""
+
+    def __init__(self) -> None:
+        self._inflate = zlib.decompressobj(47)  # either header
+        self._begun = False
+
+    def decode(self, piece: bytes, most: int) -> bytes:
+        self._begun = True
+        try:
+            return self._inflate.decompress(piece, most)
+        except zlib.error as error:
+            raise NoAnswer(f"the compressed answer is damaged: {error}") from error
+
+    def finish(self) -> None:
+        if self._begun and not self._inflate.eof:
+            raise NoAnswer("the compressed answer is cut short")
+
+
+def _decoder(encoding: str) -> _Plain | _Zipped:
+    name = encoding.strip().lower()
+    if name in ("", "identity"):
+        return _Plain()
+    if name in ("gzip", "x-gzip", "deflate"):
+        return _Zipped()
+    raise NoAnswer(f"the answer is encoded as '{name[:40]}', which was not asked for")
+
+
+def _headers(raw: list[tuple[bytes, bytes]]) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in raw}

@@ -1,0 +1,172 @@
+"""A web source's entries into their inbox: a thread that asks, waits and asks again. `LiveReader` starts it.
+
+It gives up never: what goes wrong is told once, in the quarantine and to a person, and tried again with back-off.
+"""
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Protocol
+
+import msgspec
+
+from htfi.adapters.feeds.framing import MAX_ROW_BYTES
+from htfi.adapters.feeds.inbox import Inbox
+from htfi.adapters.feeds.polite import back_off_s, fresh_s
+from htfi.adapters.feeds.web_address import Address
+from htfi.adapters.feeds.web_client import Answer, NoAnswer, WebClient
+from htfi.adapters.feeds.web_entries import BadDocument, Entry, Found, instant_of
+from htfi.adapters.feeds.web_memory import WebMemory
+from htfi.domain.errors import HtfiError
+from htfi.domain.time import NS_PER_S, to_ns
+from htfi.pipeline.intake.reasons import RAW_CHARS, Reason
+
+_GROUP_ROWS = 256
+_GROUP_BYTES = 4_000_000
+
+
+class Parser(Protocol):
+    """What makes entries of an answer. It may ask for more, politely, through `client`."""
+
+    wanted: str  # the Accept header
+
+    def parse(self, answer: Answer, client: WebClient, memory: WebMemory) -> Found:
+        """Raises: BadDocument, NoAnswer."""
+        ...
+
+
+class WebPump:
+    """`tell` hears a line when the source begins to fail and when it is back."""
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        address: Address,
+        parser: Parser,
+        make_client: Callable[[threading.Event], WebClient],
+        *,
+        every_ns: int,
+        max_age_ns: int,
+        publisher: str,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._inbox = inbox
+        self._address = address
+        self._parser = parser
+        self._make_client = make_client
+        self._every_s = every_ns / NS_PER_S
+        self._max_age = timedelta(microseconds=max_age_ns // 1000)
+        self._publisher = publisher
+        self._tell = tell
+        self._stopped = threading.Event()
+        self._num_failures = 0
+        self._told = ""
+        self._encode = msgspec.json.Encoder().encode
+        self._thread = threading.Thread(target=self._run, name="web", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=5.0)
+
+    def _run(self) -> None:
+        client = self._make_client(self._stopped)
+        try:
+            memory = WebMemory(
+                self._inbox.path.with_suffix(".web.json"),
+                (arrival.content for arrival in self._inbox.arrivals()),
+                self._inbox.num_bytes,
+                self._address.url,
+            )
+            while not self._stopped.is_set():
+                self._stopped.wait(self._poll(client, memory))
+        except HtfiError as error:
+            self._inbox.finish(error)
+        finally:
+            client.close()
+
+    def _poll(self, client: WebClient, memory: WebMemory) -> float:
+        """Ask once; seconds until the next time."""
+        try:
+            answer = client.get(self._address, self._parser.wanted, memory.conditions())
+            trouble = self._take(answer, client, memory) if answer.status == 200 else ""
+        except NoAnswer as error:
+            reason = Reason.TOO_LONG if error.num_bytes else Reason.UNREACHABLE
+            return max(self._failed(reason, error.detail), error.wait_s)
+        except BadDocument as error:
+            return self._failed(Reason.BAD_DOCUMENT, str(error))
+        if trouble:
+            return self._failed(Reason.BAD_DOCUMENT, trouble)
+        if self._told:
+            self._tell(f"{self._address.url}: answers again")
+        self._num_failures, self._told = 0, ""
+        return max(self._every_s, fresh_s(answer.headers))
+
+    def _take(self, answer: Answer, client: WebClient, memory: WebMemory) -> str:
+        """Write new entries down; what was wrong with the document, if anything."""
+        found = self._parser.parse(answer, client, memory)
+        rows: list[tuple[bytes, int]] = []
+        for entry in found.entries:
+            if not self._too_old(entry) and (row := memory.row(entry)) is not None:
+                rows.append(self._bytes(entry, row))
+            if len(rows) >= _GROUP_ROWS or sum(len(content) for content, _ in rows[-8:]) > _GROUP_BYTES:
+                self._inbox.append(rows)
+                rows = []
+        if rows:
+            self._inbox.append(rows)
+        headers = (
+            dict[str, str]() if found.trouble else answer.headers
+        )  # a broken document is asked for again
+        memory.save(
+            headers.get("etag", "")[:500],
+            headers.get("last-modified", "")[:100],
+            self._address.url,
+            self._inbox.num_bytes,
+            [entry.key for entry in found.entries],
+        )
+        return found.trouble
+
+    def _too_old(self, entry: Entry) -> bool:
+        published = instant_of(entry.published)
+        if not self._max_age or published is None:
+            return False
+        now_ns = self._inbox.state()[1]
+        return now_ns - to_ns(published) > self._max_age / timedelta(microseconds=1) * 1000
+
+    def _bytes(self, entry: Entry, row: dict[str, Any]) -> tuple[bytes, int]:
+        if entry.refused is not None:
+            return self._refused(row, *entry.refused)
+        said = {
+            "ts": entry.published,
+            "headline": entry.headline if not entry.withdraws else entry.headline or "withdrawn",
+            "body": entry.body,
+            "url": entry.url,
+            "publisher": self._publisher or entry.publisher,
+            "symbols": entry.symbols,
+            "facts": entry.facts,
+        }
+        content = self._encode(row | {name: value for name, value in said.items() if value})
+        if len(content) > MAX_ROW_BYTES:
+            detail = f"{len(content)} bytes: an entry has at most {MAX_ROW_BYTES}"
+            return self._refused(row, Reason.TOO_LONG, detail, f"{entry.headline} {entry.body}")
+        return content, len(content)
+
+    def _refused(self, row: dict[str, Any], reason: Reason, detail: str, raw: str) -> tuple[bytes, int]:
+        content = self._encode(
+            {"refused": reason.value, "detail": detail[:RAW_CHARS], "raw": raw[:RAW_CHARS], **row}
+        )
+        return content, len(content)
+
+    def _failed(self, reason: Reason, detail: str) -> float:
+        """A failure goes into the quarantine when it begins or changes, not each time."""
+        self._num_failures += 1
+        if not self._stopped.is_set() and detail != self._told:
+            self._told = detail
+            note = {"refused": reason.value, "detail": detail[:RAW_CHARS], "raw": self._address.url}
+            content = self._encode(note)
+            self._inbox.append([(content, len(content))])
+            self._tell(f"{self._address.url}: {detail}: tried again, at longer and longer intervals")
+        return back_off_s(self._num_failures, self._every_s)
