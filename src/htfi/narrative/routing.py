@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from htfi.domain.decision import Plan, Rung
-from htfi.domain.news import Heard, Means, Route, Scores, Screening
+from htfi.domain.news import Hearing, Means, Route, Scores, Screening
 from htfi.narrative.routing_config import RoutingConfig
 
+SUSPECTED = "manipulation suspected"
 UNSCORED = 1.0  # the worth of an item that no encoder has scored: a model must look at it
 _READS = {
     Rung.TEMPLATE: Route.TEMPLATE,
@@ -89,10 +90,13 @@ def capped(plan: Plan, routes: Sequence[Route], available: frozenset[Rung]) -> P
     return plan
 
 
-def problems(heard: Heard, rung: Rung, reason: str, means: Means, config: RoutingConfig) -> list[str]:
-    """What of an item's route does not follow from the record."""
-    told_before = heard.told_before
-    most, why = worth_reading(heard.verdict, told_before, heard.scores, heard.position, config)
-    if (heard.route, heard.why) != route(most, why, rung, reason, means, config):
-        return [f"the route of {heard.id} does not follow from what is said of it"]
-    return []
+def problems(hearing: Hearing, plan: Plan, config: RoutingConfig) -> list[str]:
+    """What of the items' routes does not follow from the record."""
+    found: list[str] = []
+    for heard in (*hearing.considered, *hearing.set_aside):
+        most, why = worth_reading(heard.verdict, heard.told_before, heard.scores, heard.position, config)
+        if (heard.route, heard.why) != route(most, why, plan.rung, plan.reason, hearing.means, config):
+            found.append(f"the route of {heard.id} does not follow from what is said of it")
+    if hearing.suspicion and plan.rung is not Rung.SECURE and not plan.reason.startswith(SUSPECTED):
+        found.append("manipulation is suspected, and the plan does not say so")
+    return found

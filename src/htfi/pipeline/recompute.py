@@ -10,7 +10,9 @@ from htfi.domain.decision import Decision, Rung, amendment_id, decode_decision, 
 from htfi.governance.config import PolicyConfig
 from htfi.governance.policy import judge
 from htfi.narrative.amended import PROVISIONAL, same_but_for_news, tells
-from htfi.narrative.rationale import band_unit, fill, tell_band, tell_tilt, tell_view
+from htfi.narrative.rationale import band_unit, fill, tell_band, tell_divergence, tell_tilt, tell_view
+from htfi.narrative.routing import problems as routing_problems
+from htfi.narrative.routing_config import RoutingConfig
 from htfi.narrative.words import move_unit
 from htfi.pipeline.amending import ending
 from htfi.pipeline.decide import band, facts
@@ -79,11 +81,16 @@ def _amended(first: Decision, decision: Decision) -> list[str]:
 
 
 def recompute(
-    entry: bytes, settings_digest: str, policy: PolicyConfig, amendments: Amendments | None = None
+    entry: bytes,
+    settings_digest: str,
+    policy: PolicyConfig,
+    amendments: Amendments | None = None,
+    routing: RoutingConfig | None = None,
 ) -> list[str]:
     """What does not come out as recorded, in words; empty when all does.
 
-    `amendments` knows the entries before this one; without it what amends another is not held against that.
+    `amendments` knows the entries before this one; without it what amends another is not held against that. Without
+    `routing` the routes of news items are not taken again.
     Raises: msgspec.ValidationError where the entry is no decision.
     """
     decision = decode_decision(entry)
@@ -95,6 +102,8 @@ def recompute(
         problems.append("the entry is not in canonical form")
     problems += forecast_problems(decision)
     problems += _words(decision)
+    if routing is not None and decision.hearing is not None and not decision.amends:
+        problems += routing_problems(decision.hearing, decision.plan, routing)
     known = facts(
         decision.symbol,
         decision.as_of_ns,
@@ -121,12 +130,14 @@ def _words(decision: Decision) -> list[str]:
     told = tell_band(decision.last_price, low, high, unit)
     tilt = decision.forecast.tilt
     told |= tell_tilt(tilt, unit) if tilt is not None else {}
+    if (tilt is not None) != tells(rationale, "weighed"):
+        problems.append("whether the view is weighed is told wrongly")
+    if tells(rationale, "deepening") and tilt is not None:
+        told["divergence"] = tell_divergence(tilt)
     if any(rationale.slots.get(slot) != words for slot, words in told.items()):
         problems.append(
             "what the rationale says of the band and of the view's weight does not follow from the forecast"
         )
-    if (tilt is not None) != tells(rationale, "weighed"):
-        problems.append("whether the view is weighed is told wrongly")
     if tells(rationale, "deepening") != (decision.plan.then is not None):
         problems.append("whether a reading in depth follows is told wrongly")
     if tells(rationale, *PROVISIONAL) != (view is not None and view.provisional):

@@ -23,11 +23,11 @@ def recompute_all(folder: Path, log: LogView, size: int, progress: Callable[[int
     data = read_whole(file)
     if data is None:
         raise IntegrityError(f"{file} is missing: without the settings no verdict can be reached again")
-    digest, policy = sha256(data).hexdigest(), decode_settings(data).policy
+    digest, settings = sha256(data).hexdigest(), decode_settings(data)
     amendments = Amendments(log.entry)
     for index, entry in enumerate(log.entries(0, size)):
         try:
-            problems = recompute(entry, digest, policy, amendments)
+            problems = recompute(entry, digest, settings.policy, amendments, settings.routing)
         except (msgspec.DecodeError, ValueError, KeyError, IndexError) as error:
             problems = [f"it is no decision: {error}"]
         if problems:
