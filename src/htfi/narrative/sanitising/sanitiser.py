@@ -4,7 +4,7 @@ The news desk calls `screen` on each item in order of `available_at_ns`. The sam
 same verdicts, on any machine and across a restart.
 """
 
-from collections import OrderedDict
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any
 
@@ -12,9 +12,25 @@ import msgspec
 from msgspec.structs import replace
 
 from htfi.domain.events import News
-from htfi.domain.news import Screened, Screening
+from htfi.domain.news import Finding, Screened, Screening
+from htfi.narrative.sanitising.bursts import Bursts, Said
+from htfi.narrative.sanitising.claims import Claimant, Claims, Contradiction, altered
 from htfi.narrative.sanitising.config import SanitiserConfig
+from htfi.narrative.sanitising.duplicates import Alike, Duplicates, Telling
+from htfi.narrative.sanitising.gist import Gist, gist
+from htfi.narrative.sanitising.impersonation import Impersonation, Provenance
+from htfi.narrative.sanitising.instants import Instants
+from htfi.narrative.sanitising.manipulation import examine
+from htfi.narrative.sanitising.sources import Belief, Sources
+from htfi.narrative.sanitising.undo import undo
 from htfi.narrative.text import clean
+
+MAX_ID_CHARS = 128
+_MAX_URL_CHARS = 2_048
+_CREDIT = 0.7  # credibility from which a voice counts as one that has credit
+_GREAT_MOVE = 3.0  # standard deviations
+_HELD_BACK = 1.5  # evidence against a voice, for one item held back
+_SHARED = 0.2  # of a voice's blame that the feed it came through bears
 
 
 class Trouble(msgspec.Struct, frozen=True, gc=False):
@@ -30,40 +46,215 @@ class Sanitiser:
     """What the sanitiser remembers between items, in bounded memory."""
 
     def __init__(self, config: SanitiserConfig | None = None) -> None:
-        self._config = config or SanitiserConfig()
-        self._clusters: OrderedDict[str, list[Any]] = OrderedDict()  # digest → first id, num_alike
+        self._config = config = config or SanitiserConfig()
+        self._duplicates, self._sources = Duplicates(config), Sources(config.max_sources)
+        self._bursts, self._claims, self._instants = Bursts(config), Claims(config), Instants(config)
+        self._impersonation = Impersonation(config)
         self._troubles: list[Trouble] = []
         self._invalidated: list[str] = []
+        self._now_ns = 0
 
     def screen(self, item: News) -> Screened:
         """The item cleaned, with a verdict and its reasons."""
-        headline = clean(item.headline, self._config.max_headline_chars)
-        body = clean(item.body, self._config.max_body_chars)
-        cleaned = replace(item, headline=headline, body=body)
-        digest = blake2b(f"{headline}\n{body}".encode(), digest_size=16).hexdigest()
-        cluster = self._clusters.setdefault(digest, [item.id, 0])
-        cluster[1] += 1
-        if len(self._clusters) > self._config.max_items:
-            self._clusters.popitem(last=False)
+        self._now_ns = now_ns = max(item.available_at_ns, self._now_ns)
+        item, findings = self._undone(item)
+        told = gist(item.headline, item.body)
+        origin = self._impersonation.judge(item, item.headline, item.body)
+        findings += origin.findings
+        belief = self._belief(origin, item.source)
+        who = Claimant(origin.voice, belief.credibility)
+        alike = self._duplicates.find(told, item.symbols, now_ns)
+        if (instant := self._instants.judge(item, told.words, told.side)) is not None:
+            findings.append(instant)
+        findings += self._concerted(item, told, alike, origin, belief)
+        findings += self._compared(item, told, alike, who)
         if item.corrects:
-            self._invalidated.append(item.corrects)
+            findings += self._corrected(item, who)
+        verdict, trust, findings = self._verdict(item, findings, belief)
+        return self._kept(item, told, alike, origin, verdict, trust, findings)
+
+    def _undone(self, item: News) -> tuple[News, list[Finding]]:
+        """The item without what hides in it, and what its text gives away."""
+        findings: list[Finding] = []
+        headline = undo(item.headline, self._config.max_headline_chars)
+        findings += headline.findings
+        findings += examine(item.headline, headline)
+        body = item.body
+        if body:
+            undone = undo(body, self._config.max_body_chars)
+            findings += undone.findings
+            findings += examine(body, undone)
+            body = undone.text
+        return (
+            replace(
+                item,
+                id=clean(item.id, MAX_ID_CHARS) or f"{item.source}:{item.row}",
+                headline=headline.text,
+                body=body,
+                corrects=clean(item.corrects, MAX_ID_CHARS),
+            ),
+            findings,
+        )
+
+    def _belief(self, origin: Provenance, source: str) -> Belief:
+        """Of the voice; and no more than of the feed it came through, unless it is proven."""
+        belief = self._sources.belief(origin.voice, self._now_ns, origin.kind)
+        if origin.proven or origin.voice == source:
+            return belief
+        through = self._sources.belief(source, self._now_ns)
+        return through if through.evidence and through.standing < belief.standing else belief
+
+    def _concerted(
+        self, item: News, told: Gist, alike: Alike, origin: Provenance, belief: Belief
+    ) -> Iterable[Finding]:
+        low = belief.credibility < _CREDIT
+        said = Said(item.id, self._now_ns, origin.voice, low, told.side, alike.signature)
+        burst = self._bursts.observe(said, item.symbols)
+        if burst.finding is None:
+            return ()
+        if burst.finding.strength >= self._config.quarantine_at:
+            self._invalidate(burst.members)
+        return (burst.finding,)
+
+    def _compared(self, item: News, told: Gist, alike: Alike, who: Claimant) -> Iterable[Finding]:
+        judged = [self._claims.observe(item.id, told, item.symbols, who, self._now_ns)]
+        if alike.near is not None:
+            believed = self._sources.belief(alike.near.source, self._now_ns).credibility
+            judged.append(altered(alike, told, who, max(believed, alike.near.credit)))
+        for one in judged:
+            self._overturn(one, who)
+        return [one.finding for one in judged if one.finding is not None]
+
+    def _overturn(self, found: Contradiction, who: Claimant) -> None:
+        for name, voice in found.fallen:
+            self._invalidate((name,))
+            if voice != who.voice:
+                self._sources.belied(voice, 2.0 * who.credibility, self._now_ns)
+
+    def _corrected(self, item: News, who: Claimant) -> Iterable[Finding]:
+        """A source corrects its own; what another has told it cannot take back, unless it is believed more."""
+        earlier = self._duplicates.telling(item.corrects)
+        if earlier is None:
+            return ()
+        if earlier.source != who.voice and who.credibility < earlier.credit + 0.1:
+            act = "take back" if item.retracts else "correct"
+            return (Finding("contradicted", 0.6, f"would {act} what another source has told"),)
+        self._invalidate((earlier.id,))
+        self._sources.belied(earlier.source, 0.5 if item.retracts else 0.2, self._now_ns)
+        return ()
+
+    def _verdict(
+        self, item: News, findings: list[Finding], belief: Belief
+    ) -> tuple[Screening, float, list[Finding]]:
+        standing = round(min(belief.standing / self._config.good_standing, 1.0), 3)
+        if standing < 1.0:  # alone it takes all but a little of an item's effect, and holds nothing back
+            strength = min(round(1.0 - standing, 3), 0.7)
+            findings.append(Finding("standing", strength, f"its source is believed to {belief.standing:.2f}"))
+        if item.released_by:
+            findings.append(
+                Finding("released", 0.0, f"let out of quarantine by {clean(item.released_by, 60)}")
+            )
+            return Screening.PASS, 1.0, findings
+        doubt = self._combined(findings)
+        if doubt >= self._config.quarantine_at:
+            return Screening.QUARANTINE, 0.0, findings
+        verdict = Screening.DISCOUNT if doubt >= self._config.discount_at else Screening.PASS
+        return verdict, round(1.0 - doubt, 3), findings
+
+    def _combined(self, findings: Iterable[Finding]) -> float:
+        """The chance that at least one finding is right, those of a rule taken for one."""
+        worst: dict[str, float] = {}
+        for one in findings:
+            if one.strength >= self._config.noted_below or one.rule == "standing":
+                worst[one.rule] = max(worst.get(one.rule, 0.0), one.strength)
+        right = 1.0
+        for strength in worst.values():
+            right *= 1.0 - strength
+        return round(1.0 - right, 3)
+
+    def _kept(
+        self,
+        item: News,
+        told: Gist,
+        alike: Alike,
+        origin: Provenance,
+        verdict: Screening,
+        trust: float,
+        findings: list[Finding],
+    ) -> Screened:
+        credit = self._sources.belief(origin.voice, self._now_ns, origin.kind).credibility
+        same = alike.same
+        if same is not None and same.trust < 0.5 * trust:
+            same = None  # it was told before by nobody who could be believed: this is who told it first
+        if (
+            same is not None
+            and same.source != origin.voice
+            and credit >= _CREDIT
+            and verdict is Screening.PASS
+        ):
+            self._bear_out(same, credit)
+        cluster = same.cluster if same is not None else item.id
+        telling = Telling(
+            item.id, origin.voice, self._now_ns, cluster, alike.signature, told.figures, told.names, item.symbols,
+            told.way, trust, credit,
+        )  # fmt: skip
+        story = self._duplicates.keep(telling)
+        if verdict is Screening.QUARANTINE:
+            self._blame(item, origin, findings)
+        digest = blake2b(
+            f"{item.headline}\n{item.body}".encode("utf-8", "replace"), digest_size=16
+        ).hexdigest()
         return Screened(
-            item=cleaned,
-            verdict=Screening.PASS,
-            trust=1.0,
-            cluster=cluster[0],
-            num_alike=cluster[1],
+            item=_shown(item),
+            verdict=verdict,
+            trust=trust,
+            findings=tuple(findings),
+            cluster=cluster,
+            num_alike=story.num_alike,
             digest=digest,
         )
 
+    def _bear_out(self, earlier: Telling, credit: float) -> None:
+        """Who told it first is borne out by one who has credit; who tells it after has only heard it."""
+        story = self._duplicates.cluster(earlier.cluster)
+        first = self._duplicates.telling(earlier.cluster)
+        if first is not None and story is not None and len(story.voices) == 1:
+            self._sources.borne_out(first.source, round(0.5 * credit, 3), self._now_ns)
+
+    def _blame(self, item: News, origin: Provenance, findings: Iterable[Finding]) -> None:
+        gravest = max(findings, key=lambda one: one.strength)
+        self._troubles.append(Trouble(item.source, item.symbols, gravest.rule, self._now_ns))
+        self._sources.held_back(origin.voice, _HELD_BACK, self._now_ns, origin.kind)
+        if origin.voice != item.source:
+            self._sources.held_back(item.source, _SHARED * _HELD_BACK, self._now_ns)
+
+    def _invalidate(self, names: Iterable[str]) -> None:
+        self._invalidated += [name for name in names if name not in self._invalidated]
+
     def learn(self, item_id: str, direction: float, return_sigmas: float) -> None:
         """What followed an item: the direction −1..1 that it was read as, and the return in standard deviations."""
-        del item_id, direction, return_sigmas
+        telling = self._duplicates.telling(item_id)
+        moved = min(abs(return_sigmas) / 2.0, 1.0)
+        if telling is None or moved < 0.25 or not direction:
+            return
+        weight = round(moved * min(abs(direction), 1.0), 3)
+        if direction * return_sigmas > 0.0:
+            self._sources.borne_out(telling.source, 0.15 * weight, self._now_ns)
+        else:
+            self._sources.belied(telling.source, 0.2 * weight, self._now_ns)
+
+    def moved(self, symbol: str, at_ns: int, return_sigmas: float) -> None:
+        """A symbol's return over a bar that ended at an instant; a great one shows who was wise after the event."""
+        if abs(return_sigmas) >= _GREAT_MOVE:
+            self._instants.moved(symbol, at_ns, 1 if return_sigmas > 0.0 else -1)
 
     def standing(self, source: str) -> float:
-        """How far a source is believed now, 0–1."""
-        del source
-        return 1.0
+        """How far a source is believed now, 0–1: its credibility, less after trouble in the last hours."""
+        return round(self._sources.belief(source, self._now_ns).standing, 3)
+
+    def belief(self, source: str) -> Belief:
+        """A source's credibility with the evidence behind it, and its trouble of late."""
+        return self._sources.belief(source, self._now_ns)
 
     def take_troubles(self) -> list[Trouble]:
         """Items held back since this was last asked."""
@@ -71,18 +262,37 @@ class Sanitiser:
         return taken
 
     def invalidated(self) -> list[str]:
-        """Ids of items that were corrected, taken back or contradicted since this was last asked."""
+        """Ids of items that were corrected, taken back or overturned since this was last asked."""
         taken, self._invalidated = self._invalidated, []
         return taken
 
     def state(self) -> dict[str, Any]:
         return {
-            "clusters": [[digest, *cluster] for digest, cluster in self._clusters.items()],
+            "now_ns": self._now_ns,
+            "duplicates": self._duplicates.state(),
+            "sources": self._sources.state(),
+            "bursts": self._bursts.state(),
+            "claims": self._claims.state(),
+            "instants": self._instants.state(),
             "troubles": [msgspec.to_builtins(trouble) for trouble in self._troubles],
             "invalidated": list(self._invalidated),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        self._clusters = OrderedDict((digest, [first, count]) for digest, first, count in state["clusters"])
+        self._now_ns = state["now_ns"]
+        self._duplicates.restore(state["duplicates"])
+        self._sources.restore(state["sources"])
+        self._bursts.restore(state["bursts"])
+        self._claims.restore(state["claims"])
+        self._instants.restore(state["instants"])
         self._troubles = [msgspec.convert(trouble, Trouble) for trouble in state["troubles"]]
         self._invalidated = list(state["invalidated"])
+
+
+def _shown(item: News) -> News:
+    """The item as it may be shown: its names too are text from outside."""
+    if item.publisher or item.url:
+        return replace(
+            item, publisher=clean(item.publisher, MAX_ID_CHARS), url=clean(item.url, _MAX_URL_CHARS)
+        )
+    return item

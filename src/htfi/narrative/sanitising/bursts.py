@@ -1,0 +1,142 @@
+"""Finds concerted noise: many voices of little credit that say much the same on a symbol within minutes, or one that
+says it again and again, against what is usual for the symbol. The sanitiser asks it about each item.
+"""
+
+from collections import OrderedDict, deque
+from typing import Any, NamedTuple
+
+import msgspec
+
+from htfi.domain.news import Finding
+from htfi.narrative.sanitising.config import SanitiserConfig
+from htfi.narrative.sanitising.likeness import likeness
+
+RULE = "burst"
+_MOST_TOLD = 48  # items remembered of a symbol
+_MOST_COMPARED = 24
+_ALIKE = 0.35
+_ONE_SIDED = 0.85
+_SIDED_VOICES = 6
+_USUAL_KEPT = 0.9942404238  # an hour: half in 5 days
+_HOUR_NS = 3_600_000_000_000
+_MOST_HOURS = 24 * 60
+_MOST_SYMBOLS = 4  # of an item
+
+
+class Said(msgspec.Struct, frozen=True, gc=False):
+    """An item as the burst check knows it. `low`: its voice has earned no credit."""
+
+    id: str
+    at_ns: int
+    voice: str
+    low: bool
+    side: int
+    signature: bytes
+
+
+class Burst(NamedTuple):
+    """`finding`, where there is one; `members` are the ids of items that belong to it and were let through."""
+
+    finding: Finding | None
+    members: tuple[str, ...] = ()
+
+
+class _Shelf(msgspec.Struct):
+    told: deque[Said]
+    usual: float = 0.0  # items, fading
+    hour: int = 0
+
+
+_CALM = Burst(None)
+
+
+class Bursts:
+    """What was said on each symbol within minutes, in bounded memory."""
+
+    def __init__(self, config: SanitiserConfig) -> None:
+        self._config = config
+        self._shelves: OrderedDict[str, _Shelf] = OrderedDict()
+
+    def observe(self, said: Said, symbols: tuple[str, ...]) -> Burst:
+        """Take in what was said on these symbols; without any, on the market."""
+        worst = _CALM
+        for symbol in symbols[:_MOST_SYMBOLS] or ("",):
+            shelf = self._shelf(symbol, said.at_ns)
+            oldest_ns = said.at_ns - self._config.burst_ns
+            while shelf.told and shelf.told[0].at_ns < oldest_ns:
+                shelf.told.popleft()
+            if said.low and shelf.told:
+                found = self._judge(said, shelf, symbol)
+                if found.finding and (
+                    worst.finding is None or found.finding.strength > worst.finding.strength
+                ):
+                    worst = found
+            shelf.told.append(said)
+            shelf.usual += 1.0
+        return worst
+
+    def _judge(self, said: Said, shelf: _Shelf, symbol: str) -> Burst:
+        compared = list(shelf.told)[-_MOST_COMPARED:]
+        alike = [one for one in compared if likeness(said.signature, one.signature) >= _ALIKE]
+        if alike and all(one.low for one in alike):  # what a voice of credit says too is being passed on
+            low = (*alike, said)
+            voices = {one.voice for one in low}
+            members = tuple(one.id for one in alike)
+            if len(voices) >= self._config.burst_voices:
+                strength = min(0.45 + 0.15 * (len(voices) - self._config.burst_voices), 0.9)
+                detail = f"{len(voices)} voices without credit say much the same within minutes"
+                return Burst(Finding(RULE, round(strength, 3), detail), members)
+            repeats = sum(one.voice == said.voice for one in low)
+            if repeats >= self._config.burst_repeats:
+                strength = min(0.5 + 0.1 * (repeats - self._config.burst_repeats), 0.9)
+                detail = f"the same voice says it for the {_ordinal(repeats)} time within minutes"
+                return Burst(Finding("repetition", round(strength, 3), detail), members)
+        return self._one_sided(said, shelf, symbol)
+
+    def _one_sided(self, said: Said, shelf: _Shelf, symbol: str) -> Burst:
+        sided = [one for one in shelf.told if one.side]
+        if not said.side or not symbol or len(sided) + 1 < _SIDED_VOICES:
+            return _CALM
+        with_it = [one for one in sided if one.side == said.side]
+        voices = {one.voice for one in with_it} | {said.voice}
+        usual = shelf.usual * (1.0 - _USUAL_KEPT) * self._config.burst_ns / _HOUR_NS
+        if (
+            len(voices) < _SIDED_VOICES
+            or not all(one.low for one in with_it)
+            or len(with_it) < _ONE_SIDED * len(sided)
+            or len(sided) + 1 < 4.0 * usual + 3.0
+        ):
+            return _CALM
+        strength = min(0.5 + 0.07 * (len(voices) - _SIDED_VOICES), 0.9)
+        detail = f"{len(voices)} voices without credit all push one way within minutes"
+        return Burst(Finding(RULE, round(strength, 3), detail), tuple(one.id for one in with_it))
+
+    def _shelf(self, symbol: str, now_ns: int) -> _Shelf:
+        shelf = self._shelves.get(symbol)
+        hour = now_ns // _HOUR_NS
+        if shelf is None:
+            shelf = self._shelves[symbol] = _Shelf(deque(maxlen=_MOST_TOLD), 0.0, hour)
+            if len(self._shelves) > self._config.max_symbols:
+                self._shelves.popitem(last=False)
+            return shelf
+        self._shelves.move_to_end(symbol)
+        for _ in range(min(hour - shelf.hour, _MOST_HOURS)):
+            shelf.usual *= _USUAL_KEPT
+        shelf.hour = max(hour, shelf.hour)
+        return shelf
+
+    def state(self) -> list[list[Any]]:
+        return [
+            [symbol, shelf.usual, shelf.hour, [msgspec.structs.astuple(one) for one in shelf.told]]
+            for symbol, shelf in self._shelves.items()
+        ]
+
+    def restore(self, state: list[list[Any]]) -> None:
+        self._shelves = OrderedDict(
+            (symbol, _Shelf(deque((Said(*one) for one in told), maxlen=_MOST_TOLD), usual, hour))
+            for symbol, usual, hour, told in state
+        )
+
+
+def _ordinal(number: int) -> str:
+    return f"{number}th" if number > 3 else {2: "2nd", 3: "3rd"}[number]

@@ -1,0 +1,125 @@
+"""Finds items that claim to come from somebody else: names, links and datelines that do not fit. The sanitiser asks it.
+
+A name proves nothing by itself: it is the publisher's where the link leads to the publisher, or where the person has
+called the feed by that name.
+"""
+
+import re
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from htfi.domain.events import News
+from htfi.domain.news import Finding
+from htfi.narrative.sanitising.config import SanitiserConfig
+from htfi.narrative.sanitising.publishers import Publisher, Registry, folded, host_of
+from htfi.narrative.sanitising.sources import KINDS
+
+RULE = "impersonation"
+_DATELINE = re.compile(r"\(([A-Z][\w .]{1,30})\)\s*[-–—]")
+_SPLIT = re.compile(r"[^a-z0-9]+")
+_SOCIAL_NAMES = frozenset(
+    (
+        "twitter",
+        "tweets",
+        "x",
+        "telegram",
+        "reddit",
+        "stocktwits",
+        "discord",
+        "social",
+        "forum",
+        "posts",
+        "weibo",
+    )
+)
+_MOST_REMEMBERED = 4096
+
+
+class Provenance(NamedTuple):
+    """Who an item is believed to come from.
+
+    `voice` is the name that its credit and blame go to, `kind` that of the voice; `proven` says that the publisher is
+    who it says it is.
+    """
+
+    voice: str
+    kind: str
+    proven: bool
+    findings: tuple[Finding, ...]
+
+
+class Impersonation:
+    """Judges where items come from. What it remembers are answers of a pure function."""
+
+    def __init__(self, config: SanitiserConfig) -> None:
+        self._registry = Registry(config.publishers)
+        self._kinds: Mapping[str, str] = dict(config.kinds)
+        self._judged: OrderedDict[tuple[str, str, str], Provenance] = OrderedDict()
+
+    def judge(self, item: News, headline: str, body: str) -> Provenance:
+        """Where an item comes from. `headline` and `body` are undone, its other fields as they came."""
+        key = (item.source, item.publisher, host_of(item.url) if item.url else "")
+        known = self._judged.get(key)
+        if known is None:
+            known = self._judged[key] = self._provenance(*key)
+            if len(self._judged) > _MOST_REMEMBERED:
+                self._judged.popitem(last=False)
+        if "(" not in headline and "(" not in body[:80]:
+            return known
+        claimed = self._dateline(f"{headline} {body[:80]}", known, item.source)
+        return known._replace(findings=(*known.findings, claimed)) if claimed else known
+
+    def _provenance(self, source: str, publisher: str, host: str) -> Provenance:
+        registry = self._registry
+        findings: list[Finding] = []
+        own = registry.named(source) or self._part_of(source)
+        if own is None and (like := registry.looks_like(source)) is not None:
+            findings.append(Finding(RULE, 0.8, f"its source is named like {like.name} and is not"))
+        at_home = registry.of_domain(host) if host else None
+        if host and (like := registry.imitates(host)) is not None:
+            findings.append(Finding(RULE, 0.9, f"its link imitates {like.name}"))
+        claimed = registry.named(publisher) if publisher else None
+        if publisher and claimed is None and (like := registry.looks_like(publisher)) is not None:
+            findings.append(Finding(RULE, 0.9, f"its publisher is written like {like.name} and is not"))
+        social = (host and registry.is_social(host)) or self._kind(source) == "social"
+        if claimed is not None and claimed is not own and claimed is not at_home:
+            if social and not at_home:
+                findings.append(Finding(RULE, 0.8, f"a post that says it is {claimed.name}"))
+            elif host and not registry.carries(host):
+                findings.append(Finding(RULE, 0.6, f"says it is {claimed.name}, its link leads elsewhere"))
+            elif not host:
+                findings.append(Finding(RULE, 0.2, f"says it is {claimed.name}: nothing bears it out"))
+        proven = own if claimed is None and not publisher else claimed
+        if proven is not None and (proven is own or proven is at_home) and not findings:
+            return Provenance(folded(proven.name), proven.kind, True, ())
+        if not publisher and at_home is not None and not findings:
+            return Provenance(folded(at_home.name), at_home.kind, True, ())
+        voice = f"{source}/{folded(publisher)}" if publisher else source
+        return Provenance(voice, "social" if social else self._kind(source), False, tuple(findings))
+
+    def _kind(self, source: str) -> str:
+        told = self._kinds.get(source)
+        if told in KINDS:
+            return told
+        own = self._registry.named(source) or self._part_of(source)
+        if own is not None:
+            return own.kind
+        return "social" if not _SOCIAL_NAMES.isdisjoint(_SPLIT.split(source.lower())) else "unknown"
+
+    def _part_of(self, source: str) -> Publisher | None:
+        """The publisher that a feed is called by, as in 'reuters.jsonl': the person who runs us named it."""
+        first = _SPLIT.split(source.lower().rpartition("/")[2])[0]
+        return self._registry.named(first) if len(first) > 2 and "://" not in source else None
+
+    def _dateline(self, text: str, known: Provenance, source: str) -> Finding | None:
+        """A text that says '(Reuters) -' and comes from somebody else."""
+        found = _DATELINE.search(text)
+        claimed = self._registry.named(found[1]) if found else None
+        if claimed is None or known.voice == folded(claimed.name):
+            return None
+        if self._registry.named(source) is claimed or self._part_of(source) is claimed:
+            return None
+        if known.kind == "social":
+            return Finding(RULE, 0.8, f"a post that bears the dateline of {claimed.name}")
+        return Finding(RULE, 0.3, f"bears the dateline of {claimed.name}, from elsewhere")

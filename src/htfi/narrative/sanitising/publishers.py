@@ -1,0 +1,192 @@
+"""Who the known publishers are, and what looks like one and is none. Impersonation checks ask it.
+
+The list that ships is `publishers.toml`; settings add to it.
+"""
+
+import tomllib
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from htfi.domain.errors import InvalidInput
+from htfi.narrative.sanitising.sources import KINDS
+
+_MOST_CHARS = 128
+_LEAST_TYPO = 6  # letters: shorter names have neighbours of their own
+
+# Drawn like Latin letters: the common cases of Unicode TS 39, and figures that stand for letters.
+_DRAWN_ALIKE = {
+    ord(drawn): latin
+    for latin, many in {
+        "a": "аαɑ4@", "b": "ьβв", "c": "сϲ", "d": "ԁ", "e": "еεє3", "g": "ɡ", "h": "һн", "i": "іιıíї1!|lӏℓ",
+        "j": "ј", "k": "кκ", "m": "м", "n": "ոη", "o": "оοօᴏ0", "p": "рρ", "q": "ԛ", "r": "гᴦ", "s": "ѕ5$",
+        "t": "тτ", "u": "υսц", "v": "ѵν", "w": "ԝωш", "x": "хχ", "y": "уγ", "z": "ᴢ2",
+    }.items()
+    for drawn in many
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Publisher:
+    """A publisher: its name, how far it is believed at first, its domains and other names."""
+
+    name: str
+    kind: str = "press"
+    domains: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    common: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise InvalidInput("a publisher needs a name")
+        if self.kind not in KINDS:
+            raise InvalidInput(f"publisher {self.name}: kind must be one of {', '.join(sorted(KINDS))}")
+        for domain in self.domains:
+            if not domain or "/" in domain or domain != domain.lower() or "." not in domain:
+                raise InvalidInput(f"publisher {self.name}: '{domain}' is no domain, as in 'reuters.com'")
+
+
+class Registry:
+    """Known publishers, by name and by domain."""
+
+    def __init__(self, own: Iterable[Publisher] = ()) -> None:
+        shipped, self._carriers, self._social = _shipped()
+        self._by_name: dict[str, Publisher] = {}
+        self._by_drawn: dict[str, Publisher] = {}
+        self._by_domain: dict[str, Publisher] = {}
+        self._brands: dict[str, Publisher] = {}
+        for publisher in (*shipped, *own):
+            for name in (publisher.name, *publisher.aliases):
+                self._by_name[folded(name)] = publisher
+                self._by_drawn[drawn(name)] = publisher
+            for domain in publisher.domains:
+                self._by_domain[domain] = publisher
+                brand = domain.split(".")[0]
+                if len(brand) >= _LEAST_TYPO and not publisher.common:
+                    self._brands[brand] = publisher
+        self._drawn_brands = {drawn(brand): publisher for brand, publisher in self._brands.items()}
+
+    def named(self, name: str) -> Publisher | None:
+        """The publisher of that very name."""
+        return self._by_name.get(folded(name))
+
+    def looks_like(self, name: str) -> Publisher | None:
+        """The publisher whose name this one imitates: drawn alike, or a letter off."""
+        if folded(name) in self._by_name:
+            return None
+        like = self._by_drawn.get(drawn(name))
+        if like is not None:
+            return like
+        plain = folded(name)
+        if len(plain) < _LEAST_TYPO:
+            return None
+        return next((one for known, one in self._by_name.items() if _one_off(plain, known)), None)
+
+    def of_domain(self, host: str) -> Publisher | None:
+        """The publisher that a host belongs to."""
+        return next((self._by_domain[one] for one in _parents(host) if one in self._by_domain), None)
+
+    def is_social(self, host: str) -> bool:
+        return any(one in self._social for one in _parents(host))
+
+    def carries(self, host: str) -> bool:
+        return any(one in self._carriers for one in _parents(host))
+
+    def imitates(self, host: str) -> Publisher | None:
+        """The publisher whose domain a host imitates: its name beside others, drawn alike, or a letter off."""
+        if self.of_domain(host) or self.is_social(host) or self.carries(host):
+            return None
+        for label in host.split("."):
+            for part in (label, *label.split("-")):
+                shown = _shown(part)
+                like = self._brands.get(shown) or self._drawn_brands.get(drawn(shown))
+                if like is not None:
+                    return like
+                for brand, publisher in self._brands.items():
+                    if _one_off(shown, brand) or (len(shown) > len(brand) and shown.startswith(brand)):
+                        return publisher
+        return None
+
+
+def host_of(url: str) -> str:
+    """The host that a link leads to, lower case; empty where it names none. What stands before '@' is no host."""
+    _, found, rest = url.strip()[:2048].partition("://")
+    if not found:
+        rest = url.strip()[:2048].removeprefix("//")
+    for end in "/?#\\":
+        rest = rest.partition(end)[0]
+    host = rest.rpartition("@")[2]
+    if not host.startswith("["):
+        host = host.partition(":")[0]
+    host = unicodedata.normalize("NFKC", host).lower().strip(".").removeprefix("www.")
+    return host[:253] if "." in host else ""
+
+
+def folded(name: str) -> str:
+    """A name without case, marks of punctuation and blanks: how a person says it."""
+    plain = unicodedata.normalize("NFKC", name[:_MOST_CHARS]).casefold()
+    return "".join(char for char in plain if char.isalnum())
+
+
+def drawn(name: str) -> str:
+    """What a name looks like: names that look the same have the same."""
+    plain = "".join(
+        char
+        for char in unicodedata.normalize("NFKD", name[:_MOST_CHARS].casefold())
+        if not unicodedata.combining(char)
+    )
+    alike = "".join(char for char in plain.translate(_DRAWN_ALIKE) if char.isalnum())
+    return alike.replace("rn", "m").replace("vv", "w").replace("ci", "d")
+
+
+def _parents(host: str) -> list[str]:
+    labels = host.split(".")
+    return [".".join(labels[at:]) for at in range(len(labels) - 1)]
+
+
+def _shown(label: str) -> str:
+    """A label as a browser would draw it: RFC 3492 undone."""
+    if not label.startswith("xn--"):
+        return label
+    try:
+        return label[4:].encode("ascii").decode("punycode")
+    except (UnicodeError, OverflowError, ValueError):
+        return label
+
+
+def _one_off(one: str, other: str) -> bool:
+    """Whether one letter was put in, left out, changed, or swapped with the next."""
+    if one == other or min(len(one), len(other)) < _LEAST_TYPO - 1 or abs(len(one) - len(other)) > 1:
+        return False
+    if max(len(one), len(other)) < _LEAST_TYPO:
+        return False
+    at = 0
+    while at < min(len(one), len(other)) and one[at] == other[at]:
+        at += 1
+    if len(one) == len(other):
+        return one[at + 1 :] == other[at + 1 :] or (
+            one[at : at + 2] == other[at : at + 2][::-1] and one[at + 2 :] == other[at + 2 :]
+        )
+    longer, shorter = (one, other) if len(one) > len(other) else (other, one)
+    return longer[at + 1 :] == shorter[at:]
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> tuple[tuple[Publisher, ...], frozenset[str], frozenset[str]]:
+    told: dict[str, Any] = tomllib.loads(
+        files("htfi.narrative.sanitising").joinpath("publishers.toml").read_text(encoding="utf-8")
+    )
+    publishers = tuple(
+        Publisher(
+            one["name"],
+            one["kind"],
+            tuple(one["domains"]),
+            tuple(one.get("aliases", ())),
+            one.get("common", False),
+        )
+        for one in told["publishers"]
+    )
+    return publishers, frozenset(told["carriers"]), frozenset(told["social"])
