@@ -1,0 +1,170 @@
+"""How the context cache lies in an LMDB file: five tables, and what is read and written in one transaction."""
+
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Any
+
+TABLES = ("values", "heads", "about", "order", "forgotten")
+MAX_FORGOTTEN = 65_536
+MAX_ABOUT = 255  # names that one value may be about
+_NUMBER, _NAME = 8, 16
+_NAMES = 3 * _NUMBER + 2  # where the names begin in a head
+_OVERHEAD = 400  # bytes that a value takes in the other tables
+_SPREAD = 1.6  # short pieces share pages, which are not full
+_PIECE = (
+    1_900  # bytes that share a page with others: a longer one needs pages in a row, which a full file lacks
+)
+_NAMED = b"n"  # in `forgotten`: names under this byte, numbers in order under the next
+_TOLD = b"t"
+_COUNT = b"c"  # in `order`: bytes of all values, under this key; places begin with 'p'
+_PLACE = b"p"
+
+
+class Layout:
+    """values: key and piece's number 2 → piece. heads: key → end in ns 8, place 8, size 8, pieces 2, then 16 for each
+    name that it is about.
+    about: a name's digest → keys. order: place → key, rising with use. forgotten: names with their number, and
+    numbers with their name.
+    """
+
+    def __init__(self, environment: Any, max_value_bytes: int) -> None:
+        """Raises: lmdb.Error."""
+        self._max_bytes = max_value_bytes
+        self._values, self._heads, self._about, self._order, self._forgotten = (
+            environment.open_db(table.encode(), dupsort=table == "about") for table in TABLES
+        )
+
+    def find(self, txn: Any, key: bytes, about: Iterable[str], now_ns: int) -> bytes | None:
+        head = txn.get(key, db=self._heads)
+        if head is None or _int(head[:_NUMBER]) <= now_ns:
+            return None
+        if any(txn.get(_NAMED + _digest(name), db=self._forgotten) is not None for name in about):
+            return None
+        return self._joined(txn, key, _int(head[3 * _NUMBER : _NAMES]))
+
+    def put(self, txn: Any, key: bytes, value: bytes, end_ns: int, about: Sequence[str]) -> None:
+        num_pieces = -(-len(value) // _PIECE)
+        size = int(min(_SPREAD * len(value), num_pieces * 4_200.0)) + _OVERHEAD
+        if num_pieces >= 2**16 or size > self._max_bytes // 4 or len(about) > MAX_ABOUT:
+            return
+        names = [_digest(name) for name in about]
+        if any(txn.get(_NAMED + name, db=self._forgotten) is not None for name in names):
+            return
+        self.drop(txn, key)
+        place = self._next_place(txn)
+        head = (_bytes(end_ns), _bytes(place), _bytes(size), _piece(num_pieces), *names)
+        txn.put(key, b"".join(head), db=self._heads)
+        for piece in range(num_pieces):
+            txn.put(key + _piece(piece), value[piece * _PIECE : (piece + 1) * _PIECE], db=self._values)
+        txn.put(_PLACE + _bytes(place), key, db=self._order)
+        for name in names:
+            txn.put(name, key, db=self._about)
+        self._count(txn, size)
+
+    def touch(self, txn: Any, key: bytes) -> None:
+        """Let it be the one used last."""
+        head = txn.get(key, db=self._heads)
+        if head is None:
+            return
+        place = _bytes(self._next_place(txn))
+        txn.delete(_PLACE + head[_NUMBER : 2 * _NUMBER], db=self._order)
+        txn.put(_PLACE + place, key, db=self._order)
+        txn.put(key, head[:_NUMBER] + place + head[2 * _NUMBER :], db=self._heads)
+
+    def make_room(self, txn: Any, share: float = 1.0) -> None:
+        """Drop what was used longest ago until what is left takes at most this share of the bound."""
+        while self.num_bytes(txn) > share * self._max_bytes:
+            with txn.cursor(db=self._order) as cursor:
+                if not cursor.set_range(_PLACE):
+                    return
+                place, key = cursor.item()
+            if not self.drop(txn, key):
+                txn.delete(place, db=self._order)
+
+    def drop(self, txn: Any, key: bytes) -> bool:
+        head = txn.get(key, db=self._heads)
+        if head is None:
+            return False
+        for at in range(_NAMES, len(head), _NAME):
+            txn.delete(head[at : at + _NAME], key, db=self._about)
+        txn.delete(_PLACE + head[_NUMBER : 2 * _NUMBER], db=self._order)
+        txn.delete(key, db=self._heads)
+        for piece in range(_int(head[3 * _NUMBER : _NAMES])):
+            txn.delete(key + _piece(piece), db=self._values)
+        self._count(txn, -_int(head[2 * _NUMBER : 3 * _NUMBER]))
+        return True
+
+    def forget(self, txn: Any, about: Iterable[str]) -> None:
+        for name in about:
+            digest = _digest(name)
+            with txn.cursor(db=self._about) as cursor:
+                keys = list(cursor.iternext_dup()) if cursor.set_key(digest) else []
+            for key in keys:
+                self.drop(txn, key)
+            if txn.get(_NAMED + digest, db=self._forgotten) is None:
+                number = self.last_forgotten(txn) + 1
+                txn.put(_NAMED + digest, _bytes(number), db=self._forgotten)
+                txn.put(_TOLD + _bytes(number), _encoded(name), db=self._forgotten)
+                old = number - MAX_FORGOTTEN
+                if old > 0 and (dropped := txn.pop(_TOLD + _bytes(old), db=self._forgotten)) is not None:
+                    txn.delete(_NAMED + _digest(_decoded(dropped)), db=self._forgotten)
+
+    def last_forgotten(self, txn: Any) -> int:
+        with txn.cursor(db=self._forgotten) as cursor:
+            return _int(cursor.key()[1:]) if cursor.last() and cursor.key()[:1] == _TOLD else 0
+
+    def forgotten_since(self, txn: Any, number: int) -> list[str] | None:
+        """The names from after this number on; None where some are not known any more."""
+        told: list[str] = []
+        with txn.cursor(db=self._forgotten) as cursor:
+            if not cursor.set_range(_TOLD + _bytes(number + 1)):
+                return told
+            if _int(cursor.key()[1:]) != number + 1:
+                return None
+            told += [_decoded(name) for name in cursor.iternext(keys=False)]
+        return told
+
+    def num_bytes(self, txn: Any) -> int:
+        """Of all values."""
+        found = txn.get(_COUNT, db=self._order)
+        return 0 if found is None else _int(found)
+
+    def _joined(self, txn: Any, key: bytes, num_pieces: int) -> bytes | None:
+        with txn.cursor(db=self._values) as cursor:
+            if not cursor.set_key(key + _piece(0)):
+                return b"" if num_pieces == 0 else None
+            pieces = [cursor.value()]
+            while len(pieces) < num_pieces and cursor.next():
+                pieces.append(cursor.value())
+        return b"".join(pieces)
+
+    def _count(self, txn: Any, num_bytes: int) -> None:
+        txn.put(_COUNT, _bytes(max(self.num_bytes(txn) + num_bytes, 0)), db=self._order)
+
+    def _next_place(self, txn: Any) -> int:
+        with txn.cursor(db=self._order) as cursor:
+            return _int(cursor.key()[1:]) + 1 if cursor.last() and cursor.key()[:1] == _PLACE else 0
+
+
+def _piece(number: int) -> bytes:
+    return number.to_bytes(2, "big")
+
+
+def _digest(name: str) -> bytes:
+    return blake2b(_encoded(name), digest_size=_NAME).digest()
+
+
+def _encoded(name: str) -> bytes:
+    return name.encode("utf-8", "surrogatepass")
+
+
+def _decoded(name: bytes) -> str:
+    return name.decode("utf-8", "surrogatepass")
+
+
+def _bytes(number: int) -> bytes:
+    return number.to_bytes(_NUMBER, "big")
+
+
+def _int(number: bytes) -> int:
+    return int.from_bytes(number, "big")
