@@ -68,7 +68,10 @@ def test_one_by_one_gives_the_same_bits_as_all_at_once(
     numbers = on_grid(np.array(plain))
     all_plain = np.repeat(numbers[None], len(opinions), axis=0)
     together = as_tilts(
-        opinions, derive_tilts(opinions, all_plain, HORIZONS, LEVELS), [weight] * len(opinions)
+        opinions,
+        derive_tilts(opinions, all_plain, HORIZONS, LEVELS),
+        [weight] * len(opinions),
+        [0.0] * len(opinions),
     )
     alone = [derive_tilt(opinion, numbers.tolist(), HORIZONS, LEVELS, weight) for opinion in opinions]
     assert together == alone

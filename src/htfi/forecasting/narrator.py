@@ -33,7 +33,8 @@ class Opinion(NamedTuple):
     Units: direction −1..1; size in standard deviations of one bar; volatility_multiplier as in `View`; confidence
     0–1; `age` counts the half-lives since it was formed, `bar` those that one bar lasts; `drift` is the log return
     of the bar that just closed, 0 where it is not known. `meant`, where it was measured what such an opinion means,
-    gives (horizon in bars, shift in standard deviations of one bar, stretch) by rising horizon.
+    gives (horizon in bars, shift in standard deviations of one bar, stretch) by rising horizon. However much the
+    narrator has earned, this opinion weighs no more than `most_weight`, 0–1.
     """
 
     narrator: str
@@ -45,6 +46,7 @@ class Opinion(NamedTuple):
     bar: float
     drift: float = 0.0
     meant: tuple[tuple[int, float, float], ...] = ()
+    most_weight: float = 1.0
 
 
 class Tilts(NamedTuple):
@@ -181,19 +183,23 @@ def derive_tilt(
     horizons: Sequence[int],
     levels: Sequence[float],
     weight: Sequence[float],
+    rank: float = 0.0,
 ) -> Tilt | None:
-    """The tilt of one forecast [H, Q] by one opinion, at a given weight [H]; None where it changes nothing."""
+    """The tilt of one forecast [H, Q] by one opinion, at a given weight [H]; None where it changes nothing.
+
+    `rank` is that of its divergence.
+    """
     found = derive_tilts([opinion], np.array([plain], np.float64), horizons, levels)
-    return as_tilts([opinion], found, [weight])[0]
+    return as_tilts([opinion], found, [weight], [rank])[0]
 
 
 def as_tilts(
-    opinions: Sequence[Opinion], found: Tilts, weights: Sequence[Sequence[float]]
+    opinions: Sequence[Opinion], found: Tilts, weights: Sequence[Sequence[float]], ranks: Sequence[float]
 ) -> list[Tilt | None]:
-    """In the record's form."""
+    """In the record's form; `ranks` are those of the divergences."""
     shift, stretch, divergence = found.shift.tolist(), found.stretch.tolist(), found.divergence.tolist()
     return [
-        Tilt(opinion.narrator, shift[i], stretch[i], list(weights[i]), divergence[i])
+        Tilt(opinion.narrator, shift[i], stretch[i], list(weights[i]), divergence[i], ranks[i])
         if found.counts[i]
         else None
         for i, opinion in enumerate(opinions)

@@ -16,7 +16,7 @@ from htfi.domain.events import News
 from htfi.narrative.text import clean, quote
 from htfi.narrative.words import bar_words, breadth, comparison, figure, move, move_unit, price, span
 
-VERSION = "templates/3"
+VERSION = "templates/4"
 
 WIDER, NARROWER = 1.10, 1.0 / 1.10  # the band against the one before it
 JUMP_SIGMAS = 4.0
@@ -64,8 +64,8 @@ SENTENCES = {
     "weighed": " Weighed at {tilt_weight}, this moves the median by {median_move} and {band_change}.",
     "weightless": " This changes nothing in the forecast.",
     "deepening": (
-        " News and numbers disagree (divergence {divergence}): this answer is provisional, "
-        "and a reading in depth follows."
+        " News and numbers disagree, more than they did in {divergence} of its readings before: this answer is "
+        "provisional, and a reading in depth follows."
     ),
     "provisional": (
         " This reading is provisional: {settled} of its {tokens} tokens are the target's, the rest the draft's; "
@@ -211,7 +211,7 @@ def _tell_weight(tilt: Tilt | None, unit: str, slots: dict[str, str], *, deepeni
     slots.update(tell_tilt(tilt, unit))
     if not deepening:
         return ["weighed"]
-    slots["divergence"] = f"{tilt.divergence:.2f}"
+    slots["divergence"] = tell_divergence(tilt)
     return ["weighed", "deepening"]
 
 
@@ -225,6 +225,11 @@ def tell_tilt(tilt: Tilt, unit: str) -> dict[str, str]:
         "median_move": move(weight * tilt.shift[0], unit),
         "band_change": change if abs(wider) >= 0.5 else "leaves the band as wide",
     }
+
+
+def tell_divergence(tilt: Tilt) -> str:
+    """In how many of its narrator's tilts before there was less divergence; rounded down."""
+    return f"{int(100.0 * tilt.divergence_rank + 1e-9)}%"
 
 
 def fill(template: str, slots: Mapping[str, str]) -> str:

@@ -9,6 +9,8 @@ from htfi.domain.errors import InvalidInput
 class FidelityConfig:
     """A rung is chosen only when the deadline leaves it its time. Load and divergence run 0–1.
 
+    Divergence is a share: with `high_divergence` at 0.9 one opinion in ten counts as disagreement.
+
     After a moment is released, `deep_budget_ms` is for reading in depth what the numbers disagree with, each reading
     allowed `deep_ms`, and no bar's more than half its length.
     """
@@ -18,7 +20,7 @@ class FidelityConfig:
     deep_ms: float = 2_000.0
     deep_budget_ms: float = 4_000.0
     high_load: float = 0.8
-    high_divergence: float = 0.6
+    high_divergence: float = 0.9
 
     def __post_init__(self) -> None:
         if not 0.0 < self.edge_ms <= self.speculative_ms <= self.deep_ms:

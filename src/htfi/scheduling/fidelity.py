@@ -43,7 +43,8 @@ def plan(
 ) -> Plan:
     """The rung that suits the moment, or the next lower one that is wired; TEMPLATE always is.
 
-    Units: load is the share of capacity in use, divergence how far narrative and numbers disagree, both 0–1.
+    Units: load is the share of capacity in use; divergence the share of cases in which narrative and numbers disagree
+    less, so that 0.9 is exceeded once in ten; both 0–1.
     """
     rung, why = _wanted(regime, deadline_ms, load, divergence, suspicion, config)
     if rung is Rung.TEMPLATE or rung in available:
@@ -63,7 +64,8 @@ def go_deeper(
     """The plans, by place, whose news are to be read again in depth once they are released; and how many had to go
     without for want of time.
 
-    Those that disagree most come first. Time is as the settings reckon it, so that a replay asks for the same.
+    `divergences` are shares as `plan` takes them. Those that disagree most come first. Time is as the settings reckon
+    it, so that a replay asks for the same.
     """
     wanting = [place for place, divergence in enumerate(divergences) if divergence >= config.high_divergence]
     wanting = [place for place in wanting if plans[place].rung not in (Rung.DEEP, Rung.SECURE)]
@@ -76,6 +78,12 @@ def go_deeper(
 def deep_plan(config: FidelityConfig = _DEFAULT) -> Plan:
     """That of a decision which was read again in depth."""
     return Plan(Rung.DEEP, DISAGREE, config.deep_ms)
+
+
+def verifying_plan(first: Plan, config: FidelityConfig = _DEFAULT) -> Plan:
+    """That of a decision whose news were read once it was released, with a view that was prepared ahead of them."""
+    rung = first.then or first.rung
+    return Plan(rung, f"{first.reason}; then the news itself", cost_ms(rung, config))
 
 
 def cost_ms(rung: Rung, config: FidelityConfig = _DEFAULT) -> float:

@@ -172,7 +172,7 @@ class Desk:
             weighed = tell_tilt(tilt, band_unit(decision.rationale.slots))
             worth = (
                 f"; weighed at {weighed['tilt_weight']}: median {weighed['median_move']}, "
-                f"{weighed['band_change']}; divergence {tilt.divergence:.2f}"
+                f"{weighed['band_change']}; divergence {tilt.divergence:.2f}, rank {tilt.divergence_rank:.2f}"
             )
         return f"{name} by {told['reader']}: {moves}, {sure}: {told['words']}{worth}"
 
