@@ -9,6 +9,7 @@ import msgspec
 
 from htfi.domain.news import Finding
 from htfi.narrative.sanitising.config import SanitiserConfig
+from htfi.narrative.sanitising.fading import NS_PER_HOUR, faded
 from htfi.narrative.sanitising.likeness import likeness
 
 RULE = "burst"
@@ -18,8 +19,6 @@ _ALIKE = 0.35
 _ONE_SIDED = 0.85
 _SIDED_VOICES = 6
 _USUAL_KEPT = 0.9942404238  # an hour: half in 5 days
-_HOUR_NS = 3_600_000_000_000
-_MOST_HOURS = 24 * 60
 _MOST_SYMBOLS = 4  # of an item
 
 
@@ -99,7 +98,7 @@ class Bursts:
             return _CALM
         with_it = [one for one in sided if one.side == said.side]
         voices = {one.voice for one in with_it} | {said.voice}
-        usual = shelf.usual * (1.0 - _USUAL_KEPT) * self._config.burst_ns / _HOUR_NS
+        usual = shelf.usual * (1.0 - _USUAL_KEPT) * self._config.burst_ns / NS_PER_HOUR
         if (
             len(voices) < _SIDED_VOICES
             or not all(one.low for one in with_it)
@@ -113,15 +112,14 @@ class Bursts:
 
     def _shelf(self, symbol: str, now_ns: int) -> _Shelf:
         shelf = self._shelves.get(symbol)
-        hour = now_ns // _HOUR_NS
+        hour = now_ns // NS_PER_HOUR
         if shelf is None:
             shelf = self._shelves[symbol] = _Shelf(deque(maxlen=_MOST_TOLD), 0.0, hour)
             if len(self._shelves) > self._config.max_symbols:
                 self._shelves.popitem(last=False)
             return shelf
         self._shelves.move_to_end(symbol)
-        for _ in range(min(hour - shelf.hour, _MOST_HOURS)):
-            shelf.usual *= _USUAL_KEPT
+        shelf.usual *= faded(_USUAL_KEPT, hour - shelf.hour)
         shelf.hour = max(hour, shelf.hour)
         return shelf
 

@@ -144,15 +144,18 @@ class Duplicates:
         self._by_band.clear()
         self._by_id.clear()
         self._clusters = {name: Cluster(*rest) for name, *rest in state["clusters"]}
-        for place, name, source, at_ns, cluster, signed, figures, names, symbols, way, trust, credit in state[
-            "tellings"
-        ]:
-            self._tellings[place] = Telling(
-                name, source, at_ns, cluster, signed, frozenset(figures), frozenset(names), tuple(symbols), way, trust, credit
-            )  # fmt: skip
-            self._by_id.setdefault(name, place)
-            for band in bands(signed):
+        for place, *told in state["tellings"]:
+            telling = self._tellings[place] = _telling(told)
+            self._by_id.setdefault(telling.id, place)
+            for band in bands(telling.signature):
                 self._by_band[band] = place
+
+
+def _telling(told: list[Any]) -> Telling:
+    name, source, at_ns, cluster, signed, figures, names, symbols, way, trust, credit = told
+    return Telling(
+        name, source, at_ns, cluster, signed, frozenset(figures), frozenset(names), tuple(symbols), way, trust, credit
+    )  # fmt: skip
 
 
 def tells_same(earlier: Telling, told: Gist, symbols: tuple[str, ...]) -> bool:

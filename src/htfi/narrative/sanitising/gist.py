@@ -28,8 +28,8 @@ _WAYS = ((UP, 1), (DOWN, 2), (DENYING, DENIES))
 class Gist(NamedTuple):
     """`words` of headline and body in order, lower case; `head` of them stand in the headline.
 
-    `way` are bits of the headline: 1 up, 2 down, 4 denied, 8 says that it corrects something. `names` are its words in capitals, lower case;
-    none where every word has one.
+    `way` are bits of the headline: 1 up, 2 down, 4 denied, 8 says that it corrects something. `names` are its words
+    in capitals, lower case; none where every word has one.
     """
 
     words: list[str]

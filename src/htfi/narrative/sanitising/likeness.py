@@ -25,17 +25,28 @@ def _draw() -> tuple[np.ndarray, np.ndarray]:
 
 
 _TIMES, _PLUS = _draw()
-_known: dict[str, int] = {}  # words' hashes: a memory of a pure function
+
+
+class _Hashes(dict[str, int]):
+    """Hashes of words that were met: a memory of a pure function."""
+
+    def __missing__(self, word: str) -> int:
+        if len(self) > _MOST_KNOWN:
+            self.clear()
+        known = self[word] = zlib.crc32(word.encode("utf-8", "surrogatepass"))
+        return known
+
+
 _MOST_KNOWN = 1 << 16
+_known = _Hashes()
 
 
 def signature(words: list[str]) -> bytes:
     """64 bytes that tell how alike this text is to others; empty where there are no words."""
     if not words:
         return b""
-    if len(_known) > _MOST_KNOWN:
-        _known.clear()
-    hashes = np.array([_hash(word) for word in words[:MAX_WORDS]], dtype=np.uint32)
+    words = words[:MAX_WORDS]
+    hashes = np.fromiter(map(_known.__getitem__, words), np.uint32, len(words))
     shingles = np.concatenate((hashes, hashes[:-1] * _MIX + hashes[1:] * _JOIN))
     least = (_TIMES * shingles + _PLUS).min(axis=1)
     return (least * _JOIN >> np.uint32(24)).astype(np.uint8).tobytes()
@@ -55,10 +66,3 @@ def bands(signed: bytes) -> list[int]:
     """The places of a signature by fours, as keys: texts that share one are worth comparing."""
     found: list[int] = np.frombuffer(signed, np.uint32).tolist() if signed else []
     return [value << 4 | place for place, value in enumerate(found)]
-
-
-def _hash(word: str) -> int:
-    known = _known.get(word)
-    if known is None:
-        known = _known[word] = zlib.crc32(word.encode("utf-8", "surrogatepass"))
-    return known

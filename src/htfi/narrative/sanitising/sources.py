@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-_HOUR_NS = 3_600_000_000_000
-_MOST_HOURS = 24 * 400
-# Powers of these alone are taken, by multiplication, so that every machine comes to the same bits.
+from htfi.narrative.sanitising.fading import NS_PER_HOUR, faded
+
 _BELIEF_KEPT = 0.9990377588  # an hour: half in 30 days
 _TROUBLE_KEPT = 0.8908987181  # an hour: half in 6 hours
 _MOST_EVIDENCE = 200.0
@@ -90,7 +89,7 @@ class Sources:
         if record is None:
             if len(self._records) >= self._most:
                 self._make_room()
-            record = self._records[name] = _Record(kind, hour=now_ns // _HOUR_NS)
+            record = self._records[name] = _Record(kind, hour=now_ns // NS_PER_HOUR)
             return record
         _fade(record, now_ns)
         self._records.move_to_end(name)
@@ -116,22 +115,12 @@ class Sources:
 
 
 def _fade(record: _Record, now_ns: int) -> None:
-    hours = now_ns // _HOUR_NS - record.hour
+    hours = now_ns // NS_PER_HOUR - record.hour
     if hours <= 0:
         return
     record.hour += hours
     if record.good or record.bad or record.trouble:
-        kept = _power(_BELIEF_KEPT, hours)
+        kept = faded(_BELIEF_KEPT, hours)
         record.good *= kept
         record.bad *= kept
-        record.trouble *= _power(_TROUBLE_KEPT, hours)
-
-
-def _power(base: float, exponent: int) -> float:
-    power, exponent = 1.0, min(exponent, _MOST_HOURS)
-    while exponent:
-        if exponent & 1:
-            power *= base
-        base *= base
-        exponent >>= 1
-    return power
+        record.trouble *= faded(_TROUBLE_KEPT, hours)
