@@ -1,0 +1,135 @@
+"""One view from several readings: what counts, what fades, what is kept."""
+
+import pytest
+from msgspec.structs import replace
+
+from htfi.domain.decision import Meant, Part, View
+from htfi.domain.time import NS_PER_DAY
+from htfi.narrative.merging import again, contradictions, derived, merge, own
+
+NOW = 10 * NS_PER_DAY
+
+
+def view(direction: float = 1.0, confidence: float = 0.8, **more: object) -> View:
+    told = View(
+        direction=direction,
+        size_sigmas=1.5,
+        volatility_multiplier=1.25,
+        confidence=confidence,
+        cited=("n1",),
+        as_of_ns=NOW,
+        half_life_ns=NS_PER_DAY,
+        cause="earnings",
+        consistency="unmoved",
+        words="good for {symbol}",
+        reader="target@1",
+        meant=(Meant(1, 0.4, 1.1), Meant(5, 0.6, 1.2)),
+    )
+    return replace(told, **more)
+
+
+def part(direction: float = 1.0, confidence: float = 0.4, age_days: float = 0.0, trust: float = 1.0) -> Part:
+    return Part(
+        reader="encoder",
+        direction=direction,
+        size_sigmas=1.0,
+        volatility_multiplier=1.1,
+        confidence=confidence,
+        cited=("n2",),
+        as_of_ns=NOW - round(age_days * NS_PER_DAY),
+        half_life_ns=NS_PER_DAY,
+        trust=trust,
+        cause="legal",
+    )
+
+
+def expected_move(merged: View | None) -> float:
+    assert merged is not None
+    return merged.direction * merged.size_sigmas * merged.confidence
+
+
+def test_a_fully_trusted_view_alone_stays_as_it_is() -> None:
+    assert merge(view(), 1.0, [], NOW) == view()
+
+
+def test_nothing_read_and_nothing_noted_is_no_view() -> None:
+    assert merge(None, 1.0, [], NOW) is None
+
+
+def test_a_view_half_trusted_expects_half_the_move_and_keeps_its_age() -> None:
+    old = view(as_of_ns=NOW - NS_PER_DAY)
+    merged = merge(old, 0.5, [], NOW)
+    assert merged is not None
+    assert merged.as_of_ns == old.as_of_ns
+    assert expected_move(merged) == pytest.approx(0.5 * expected_move(old))
+    assert merged.meant[1].shift_sigmas == pytest.approx(0.3)
+    assert merged.meant[1].stretch == pytest.approx(1.1)
+
+
+def test_moves_of_different_items_add_up() -> None:
+    merged = merge(view(), 1.0, [part()], NOW)
+    assert expected_move(merged) == pytest.approx(0.8 * 1.5 + 0.4 * 1.0, rel=1e-4)
+
+
+@pytest.mark.parametrize(("age_days", "left"), [(0.0, 1.0), (1.0, 0.5), (2.0, 0.25), (3.5, 0.0)])
+def test_a_reading_fades_with_its_half_life_and_counts_for_nothing_once_stale(
+    age_days: float, left: float
+) -> None:
+    merged = merge(view(), 1.0, [part(age_days=age_days)], NOW)
+    assert expected_move(merged) == pytest.approx(1.2 + 0.4 * left, rel=1e-4)
+
+
+def test_a_reading_from_the_future_counts_for_nothing() -> None:
+    assert expected_move(merge(view(), 1.0, [part(age_days=-0.5)], NOW)) == pytest.approx(1.2, rel=1e-4)
+
+
+def test_readings_that_contradict_each_other_cancel_in_the_middle_and_widen_the_rest() -> None:
+    agreeing = merge(view(confidence=0.4, size_sigmas=1.0), 1.0, [part()], NOW)
+    opposed = merge(view(confidence=0.4, size_sigmas=1.0), 1.0, [part(direction=-1.0)], NOW)
+    assert opposed is not None
+    assert agreeing is not None
+    assert expected_move(opposed) == pytest.approx(0.0)
+    assert opposed.volatility_multiplier > agreeing.volatility_multiplier
+    assert contradictions(opposed.parts, NOW) == [(0, 1)]
+    assert [one.direction for one in opposed.parts] == [1.0, -1.0]
+
+
+def test_what_counts_for_little_contradicts_nobody() -> None:
+    assert contradictions([part(), part(direction=-1.0, trust=0.1)], NOW) == []
+
+
+def test_the_words_are_the_models_and_the_readers_are_all_named() -> None:
+    merged = merge(view(), 1.0, [part()], NOW)
+    assert merged is not None
+    assert merged.words == "good for {symbol}"
+    assert merged.reader == "target@1, with encoder"
+    assert merged.cited == ("n1", "n2")
+
+
+def test_what_was_read_is_found_again_in_what_was_merged() -> None:
+    for read in (view(), view(confidence=0.0, direction=0.0, size_sigmas=0.0)):
+        merged = merge(read, 0.7, [part(), part(direction=-1.0)], NOW)
+        assert merged is not None
+        assert own(merged) == read
+    noted = merge(None, 1.0, [part()], NOW)
+    assert noted is not None
+    assert own(noted) is None
+
+
+def test_an_amendment_keeps_the_other_readings_and_the_trust() -> None:
+    first = merge(view(), 0.5, [part()], NOW)
+    later = again(view(direction=-1.0), first)
+    assert [one.direction for one in later.parts] == [-1.0, 1.0]
+    assert later.parts[0].trust == 0.5
+    assert again(view(), None) == view()
+
+
+def test_numbers_that_do_not_follow_from_the_parts_are_found() -> None:
+    merged = merge(view(), 1.0, [part()], NOW)
+    assert merged is not None
+    assert derived(merged) == merged
+    assert derived(replace(merged, confidence=0.99)) != replace(merged, confidence=0.99)
+    scaled = merge(view(), 0.5, [], NOW)
+    assert scaled is not None
+    assert derived(scaled) == scaled
+    assert derived(replace(scaled, size_sigmas=3.0)) != replace(scaled, size_sigmas=3.0)
