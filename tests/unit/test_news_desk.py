@@ -1,6 +1,5 @@
 """The desk: where an item stands after it was screened and scored, and what a symbol's news are at an instant."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -117,7 +116,7 @@ def test_a_desk_goes_on_after_a_restart_as_if_nothing_had_been() -> None:
     items = [news(k, f"Acme wins order {k * 7919} in town {k * k}", "A") for k in range(1, 9)]
     for item in items[:5]:
         one.hear(item)
-    two.restore(json.loads(json.dumps(one.state())))
+    two.restore(msgspec.msgpack.decode(msgspec.msgpack.encode(one.state())))
     for item in items[5:]:
         one.hear(item)
         two.hear(item)
