@@ -31,12 +31,14 @@ class Telling(msgspec.Struct):
     way: int
     trust: float
     credit: float  # how far its source was believed
+    bands: tuple[int, ...] = ()
 
 
 class Alike(NamedTuple):
     """`same` is an item that told the same, `near` the most alike of all, in how far (0–1)."""
 
     signature: bytes
+    bands: tuple[int, ...]
     same: Telling | None
     near: Telling | None
     likeness: float
@@ -67,7 +69,8 @@ class Duplicates:
         signed = signature(told.words)
         near, most = None, 0.0
         same, most_same = None, 0.0
-        found = {self._by_band[band] for band in bands(signed) if band in self._by_band}
+        keys = bands(signed)
+        found = {self._by_band[key] for key in keys if key in self._by_band}
         for place in sorted(found, reverse=True):
             other = self._tellings[place]
             alike = likeness(signed, other.signature)
@@ -77,14 +80,14 @@ class Duplicates:
                 near, most = other, alike
             if alike > most_same and tells_same(other, told, symbols):
                 same, most_same = other, alike
-        return Alike(signed, same, near, most)
+        return Alike(signed, keys, same, near, most)
 
     def keep(self, telling: Telling) -> Cluster:
         """Remember an item; its story, with this telling counted."""
         place, self._next = self._next, self._next + 1
         self._tellings[place] = telling
         self._by_id.setdefault(telling.id, place)
-        for band in bands(telling.signature):
+        for band in telling.bands:
             self._by_band[band] = place
         cluster = self._clusters.get(telling.cluster)
         if cluster is None:
@@ -112,7 +115,7 @@ class Duplicates:
 
     def _drop(self) -> None:
         place, telling = self._tellings.popitem(last=False)
-        for band in bands(telling.signature):
+        for band in telling.bands:
             if self._by_band.get(band) == place:
                 del self._by_band[band]
         if self._by_id.get(telling.id) == place:
@@ -147,14 +150,15 @@ class Duplicates:
         for place, *told in state["tellings"]:
             telling = self._tellings[place] = _telling(told)
             self._by_id.setdefault(telling.id, place)
-            for band in bands(telling.signature):
+            for band in telling.bands:
                 self._by_band[band] = place
 
 
 def _telling(told: list[Any]) -> Telling:
     name, source, at_ns, cluster, signed, figures, names, symbols, way, trust, credit = told
     return Telling(
-        name, source, at_ns, cluster, signed, frozenset(figures), frozenset(names), tuple(symbols), way, trust, credit
+        name, source, at_ns, cluster, signed, frozenset(figures), frozenset(names), tuple(symbols), way, trust,
+        credit, bands(signed),
     )  # fmt: skip
 
 

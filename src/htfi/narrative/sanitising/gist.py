@@ -6,7 +6,7 @@ It is made of undone text only. A glance is no reading: it tells items apart, it
 import re
 from typing import NamedTuple
 
-from htfi.narrative.sanitising.lexicon import DENYING, DOWN, UP
+from htfi.narrative.sanitising.bearings import DENYING, DOWN, UP
 
 MAX_CHARS = 800  # of headline and body together: what two tellings of a story share stands at the front
 MAX_FIGURES = 12

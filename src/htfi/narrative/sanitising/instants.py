@@ -8,7 +8,7 @@ from typing import Any
 from htfi.domain.events import News
 from htfi.domain.news import Finding
 from htfi.narrative.sanitising.config import SanitiserConfig
-from htfi.narrative.sanitising.lexicon import FRESH
+from htfi.narrative.sanitising.bearings import FRESH
 
 RULE = "instant"
 _MIN_USUAL_NS = 60 * 1_000_000_000

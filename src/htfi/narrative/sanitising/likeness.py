@@ -5,6 +5,7 @@ The share of equal places estimates the Jaccard index (Broder 1997); eight bits 
 on every machine.
 """
 
+import struct
 import zlib
 
 import numpy as np
@@ -13,6 +14,7 @@ NUM_HASHES = 64
 NUM_BANDS = 16  # of four places: alike by half is found with 64%, by 0.7 with 99%
 MAX_WORDS = 160
 
+_BANDS = struct.Struct(f"<{NUM_BANDS}I")
 _SEED = 0x48544649
 _MIX, _JOIN = np.uint32(0x9E3779B1), np.uint32(0x85EBCA6B)
 _BY_CHANCE = 1.0 / 256.0
@@ -62,7 +64,8 @@ def likeness(one: bytes, other: bytes) -> float:
     return max(same / NUM_HASHES - _BY_CHANCE, 0.0)
 
 
-def bands(signed: bytes) -> list[int]:
+def bands(signed: bytes) -> tuple[int, ...]:
     """The places of a signature by fours, as keys: texts that share one are worth comparing."""
-    found: list[int] = np.frombuffer(signed, np.uint32).tolist() if signed else []
-    return [value << 4 | place for place, value in enumerate(found)]
+    if not signed:
+        return ()
+    return tuple([value << 4 | place for place, value in enumerate(_BANDS.unpack(signed))])

@@ -196,7 +196,7 @@ class Sanitiser:
         cluster = same.cluster if same is not None else item.id
         telling = Telling(
             item.id, origin.voice, self._now_ns, cluster, alike.signature, told.figures, told.names, item.symbols,
-            told.way, trust, credit,
+            told.way, trust, credit, alike.bands,
         )  # fmt: skip
         story = self._duplicates.keep(telling)
         if verdict is Screening.QUARANTINE:
