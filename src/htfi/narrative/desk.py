@@ -17,6 +17,7 @@ from htfi.domain.events import News
 from htfi.domain.news import Heard, Hearing, Means, Route, Scores, Screened, Screening
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.encoder_reader import read_scores
+from htfi.narrative.question import MAX_ITEMS
 from htfi.narrative.routing import route, worth_reading
 from htfi.narrative.routing_config import RoutingConfig
 from htfi.narrative.sanitising.sanitiser import Sanitiser
@@ -26,7 +27,8 @@ from htfi.narrative.wire import MAX_ID_CHARS, Wire
 
 MAX_PENDING = 64  # items that are scored together
 MAX_NOTES = 16_384
-MAX_ASIDE = 8  # items set aside that a decision tells
+MAX_NOTED = 6  # items that the encoder alone reads for a decision
+MAX_ASIDE = 6  # items set aside that a decision tells
 MAX_AWAITED = 32  # items of a symbol whose price effect is awaited
 _SAYS = 0.3  # a weaker sentiment says nothing that prices could bear out
 
@@ -142,8 +144,10 @@ class Desk:
     def gather(self, symbol: str, as_of_ns: int) -> Gathered:
         """The news on a symbol that were known at an instant."""
         self.settle()
+        if not self._notes and self.secure.is_calm:
+            return NOTHING
         items = self.wire.recent(symbol, as_of_ns)
-        noted = self._noted.recent(symbol, as_of_ns)
+        noted = self._noted.recent(symbol, as_of_ns, MAX_NOTED)
         aside = self._aside.recent(symbol, as_of_ns, MAX_ASIDE)
         suspicion = self.secure.suspicion(symbol, as_of_ns)
         if not (items or noted or aside or suspicion):
@@ -174,7 +178,7 @@ class Desk:
         """What a decision records of the news: who was to read each item, and why."""
         if means is None:
             return None
-        considered = (*self._known(gathered.items), *gathered.noted)
+        considered = (*self._known(gathered.items[:MAX_ITEMS]), *gathered.noted)
         return Hearing(
             considered=tuple(_heard(note, plan, means, self.routing) for note in considered),
             set_aside=tuple(_heard(note, plan, means, self.routing) for note in gathered.aside),

@@ -110,6 +110,11 @@ class Secure:
         if len(self._levels) > self._config.max_scopes:
             self._levels.popitem(last=False)
 
+    @property
+    def is_calm(self) -> bool:
+        """Whether there has been no trouble that is still known of."""
+        return not self._levels and self._all == _CALM
+
     def suspicion(self, symbol: str, now_ns: int) -> str:
         """Why SECURE is on for a symbol, in words; empty where it is off."""
         own = self._told((_SYMBOL, symbol), now_ns)
