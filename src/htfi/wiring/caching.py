@@ -95,14 +95,32 @@ class OpenCache:
 
 
 def open_cache(config: CacheConfig, run_folder: Path | None, tell: Callable[[str], None]) -> OpenCache | None:
-    """The cache of a run, None where it is switched off. A tier that cannot be used is told of, and passed over."""
-    del run_folder, tell
+    """The cache of a run, None where it is switched off. A tier that cannot be used is told of, and passed over.
+
+    Raises: InvalidInput, for a URL that is none.
+    """
     if not config.memory_mb:
         return None
     time = EventTime()
     memory = Memory(int(config.memory_mb * MIB), time)
     outer: list[Outer] = []
+    folder = _folder(config, run_folder)
+    if folder is not None:
+        from htfi.adapters.lmdb.store import LmdbTier
+
+        outer.append(Outer(LmdbTier(folder, int(config.folder_mb * MIB), time, tell)))
+    if config.redis:
+        from htfi.adapters.redis.store import RedisPlace, RedisTier
+
+        place = RedisPlace(config.redis, config.redis_timeout_ms, config.redis_prefix, config.redis_ca)
+        outer.append(Outer(RedisTier(place, tell), frozenset(config.redis_admits)))
     return OpenCache(Tiers(memory, outer, config.secret.encode()), time)
+
+
+def _folder(config: CacheConfig, run_folder: Path | None) -> Path | None:
+    if config.folder == "run":
+        return run_folder / FOLDER if run_folder is not None else None
+    return None if config.folder == "none" else Path(config.folder)
 
 
 def view_shape(

@@ -122,7 +122,9 @@ class Tiers:
             told = one.tier.forgotten()
             if told is None:
                 self._memory.clear()
-            elif told:
+                continue
+            told = [name for name in told if not self._memory.is_forgotten((name,))]  # one's own come back
+            if told:
                 self._forget_here(told)
                 for other in range(len(self._outer)):
                     if other != place:
