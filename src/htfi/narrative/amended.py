@@ -9,13 +9,15 @@ from htfi.domain.events import News
 from htfi.narrative.rationale import SENTENCES, SLOT, band_unit, fill, tell_band, tell_news
 from htfi.narrative.words import breadth
 
-PROVISIONAL = ("provisional", "still_provisional")
+PREPARED = "prepared"
+PROVISIONAL = ("provisional", "still_provisional", PREPARED)
 CONFIRMS, AMENDS = "confirming", "amending"
 DEEPENED, OVERTURNED = "deepened", "overturned"
+BORNE_OUT, OTHERWISE = "borne_out", "otherwise"
 # Parts that tell the news, what a reader made of them, and what that was worth.
 _NEWS = frozenset({
     "one_headline", "two_headlines", "three_headlines", "read", "unread", "moving", "flat",
-    "weighed", "weightless", "deepening", *PROVISIONAL, CONFIRMS, AMENDS, DEEPENED, OVERTURNED,
+    "weighed", "weightless", "deepening", *PROVISIONAL, CONFIRMS, AMENDS, DEEPENED, OVERTURNED, BORNE_OUT, OTHERWISE,
 })  # fmt: skip
 _NEWS_SLOTS = frozenset(name for part in _NEWS for name in SLOT.findall(SENTENCES[part]))
 _BAND_SLOTS = frozenset({"low_price", "high_price", "low", "high", "width"})

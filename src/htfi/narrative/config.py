@@ -27,6 +27,7 @@ class NarrativeConfig:
     deep_temperature: float = 1.0
     usual_half_life_bars: float = 60.0
     usual_min_bars: int = 20
+    calendar: str = ""  # a file of scheduled releases, TOML or CSV
 
     def __post_init__(self) -> None:
         counts = (

@@ -126,6 +126,7 @@ def _joined(parts: Sequence[Part], read: View | None, as_of_ns: int) -> View:
         words=read.words,
         wording=read.wording,
         provisional=read.provisional and parts[0].as_of_ns == as_of_ns,
+        prepared=read.prepared,
     )
 
 

@@ -72,10 +72,16 @@ SENTENCES = {
         "the target's own follows."
     ),
     "still_provisional": " This reading is provisional: the target's own has not come yet.",
+    "prepared": (
+        " This reading is provisional: it was prepared before the release for {prepared}; a reading of the news itself "
+        "follows."
+    ),
     "amending": " It takes the place of a provisional reading: the target, heard late, says otherwise.",
     "confirming": " It takes the place of a provisional reading: the target, heard late, says the same.",
     "deepened": " It takes the place of a provisional answer: read again in depth, the news points the same way.",
     "overturned": " It takes the place of a provisional answer: read again in depth, the news points another way.",
+    "borne_out": " It takes the place of a prepared reading: read since, the news itself points the same way.",
+    "otherwise": " It takes the place of a prepared reading: read since, the news itself points another way.",
 }
 MAX_WORDS_CHARS = 200
 MAX_READER_CHARS = 40
@@ -186,7 +192,11 @@ def tell_news(
         slots.update(opinion)
         parts += _tell_weight(tilt, unit, slots, deepening=deepening)
     if view is not None and view.provisional:
-        parts.append("provisional" if "settled" in opinion else "still_provisional")
+        if view.prepared and view.as_of_ns == as_of_ns:
+            slots["prepared"] = tell_prepared(view)
+            parts.append("prepared")
+        else:
+            parts.append("provisional" if "settled" in opinion else "still_provisional")
     return parts
 
 
@@ -227,6 +237,11 @@ def tell_tilt(tilt: Tilt, unit: str) -> dict[str, str]:
     }
 
 
+def tell_prepared(view: View) -> str:
+    """The release and the outcome that a view was prepared for."""
+    return clean(view.prepared, MAX_WORDS_CHARS)
+
+
 def tell_divergence(tilt: Tilt) -> str:
     """In how many of its narrator's tilts before there was less divergence; rounded down."""
     return f"{int(100.0 * tilt.divergence_rank + 1e-9)}%"
@@ -261,7 +276,7 @@ def tell_view(view: View, symbol: str) -> dict[str, str]:
         known.update(moving)
     words = SLOT.sub(lambda slot: known.get(slot[1], slot[0]), view.words)
     told["words"] = quote(clean(words, MAX_WORDS_CHARS)) if words else "no reason given"
-    if view.provisional and view.wording is not None:
+    if view.provisional and view.wording is not None and not view.prepared:
         told["settled"] = str(view.wording.num_settled)
         told["tokens"] = str(len(view.wording.tokens))
     return told

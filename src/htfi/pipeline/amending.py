@@ -12,17 +12,25 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from htfi.domain.decision import Decision, Rung, View, amendment_id
+from htfi.domain.decision import Decision, Plan, Rung, View, amendment_id
 from htfi.domain.errors import IntegrityError
 from htfi.forecasting.forecaster import Forecaster
 from htfi.governance.policy import judge
-from htfi.narrative.amended import AMENDS, CONFIRMS, DEEPENED, OVERTURNED, amend_rationale
+from htfi.narrative.amended import (
+    AMENDS,
+    BORNE_OUT,
+    CONFIRMS,
+    DEEPENED,
+    OTHERWISE,
+    OVERTURNED,
+    amend_rationale,
+)
 from htfi.narrative.merging import again, own
 from htfi.narrative.question import Question, briefly, question_id
 from htfi.pipeline.decide import band, facts
 from htfi.pipeline.rooms import Terms
 from htfi.pipeline.weighing import opinion_in
-from htfi.scheduling.fidelity import deep_plan
+from htfi.scheduling.fidelity import deep_plan, verifying_plan
 
 STEP_S = 0.005
 
@@ -133,13 +141,20 @@ def amend(first: Decision, awaiting: Awaiting, view: View, forecaster: Forecaste
     return replace(
         first,
         id=amendment_id(first.id),
-        plan=deep_plan(terms.fidelity) if first.plan.then is Rung.DEEP else first.plan,
+        plan=_plan_again(first.plan, terms),
         forecast=forecast,
         view=view,
         rationale=rationale,
         verdict=judge(known, terms.policy),
         amends=first.id,
     )
+
+
+def _plan_again(first: Plan, terms: Terms) -> Plan:
+    """The plan of an amendment, from that of the decision it takes the place of."""
+    if first.then is None:
+        return first
+    return deep_plan(terms.fidelity) if first.then is Rung.DEEP else verifying_plan(first, terms.fidelity)
 
 
 def own_view(decision: Decision) -> View | None:
@@ -150,9 +165,11 @@ def own_view(decision: Decision) -> View | None:
 def ending(first: Decision, view: View) -> str:
     """The part of an amendment's rationale that says how its view stands to the first one's."""
     before = first.view
-    if first.plan.then is Rung.DEEP:
+    if first.plan.then is not None:
         same = before is not None and _sign(before.direction) == _sign(view.direction)
-        return DEEPENED if same else OVERTURNED
+        if first.plan.then is Rung.DEEP:
+            return DEEPENED if same else OVERTURNED
+        return BORNE_OUT if same else OTHERWISE
     return CONFIRMS if before is not None and says_the_same(before, view) else AMENDS
 
 

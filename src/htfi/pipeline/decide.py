@@ -144,7 +144,7 @@ def deepen_all(
     if Rung.DEEP not in rooms.readings.rungs:
         return list(asked), 0
     divergences = [
-        tilt.divergence
+        tilt.divergence_rank
         if (tilt := batch.tilts.get(place)) is not None
         and view is not None
         and not view.provisional
@@ -196,7 +196,7 @@ def decide_series(
         headlines=rooms.desk.items(view.cited) if view else (),
         view=view,
         tilt=forecast.tilt,
-        deepening=chosen.then is not None,
+        deepening=chosen.then is Rung.DEEP,
     )
     circumstances = Circumstances(
         bar_start_ns=bar.start_ns,

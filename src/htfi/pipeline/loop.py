@@ -89,11 +89,21 @@ class Loop:
     def step(self, item: FeedItem) -> None:
         """One item, all the way: what ended before it is decided without it, recorded, released, then learnt from."""
         self._decide_on(self.ended_by(item.available_at_ns))
+        self._prepare(item.available_at_ns)
         self._decide_on(self.observe(item))
         if not self._caught_up or (self.awaited.waiting and self._listens(item)):
             self.hear_late()
         self.recorder.release(now=type(item) is TimePassed)
         self.learn()
+        self.rooms.preparing.work()
+
+    def _prepare(self, now_ns: int) -> None:
+        """Open the releases whose lead began before `now_ns`, with all learnt that happened until then."""
+        due = self.rooms.preparing.due(now_ns)
+        if due:
+            self.recorder.release(now=True)
+            self.learn()
+            self.rooms.preparing.open(due, self.rooms.scaled.of)
 
     def hear_late(self) -> None:
         """Amend what the target has answered late; after a crash first what the ledger says that it had answered."""
@@ -161,11 +171,13 @@ class Loop:
         self.rooms.inputs.add(item)
         match item:
             case Trade() | Quote() | MacroRelease():
+                if isinstance(item, MacroRelease):
+                    self.rooms.preparing.note(item)
                 return self.rooms.market.observe(item)
             case Bar():
                 self._fed.append(item)
             case News():
-                self.rooms.desk.hear(item)
+                self.rooms.preparing.hear(self.rooms.desk.hear(item))
         return ()
 
     def decide(self, moment: Moment) -> Iterator[tuple[Asked, Decision]]:
@@ -182,7 +194,8 @@ class Loop:
             return
         inputs = rooms.inputs.close()
         asked = ask_all([moment.bars[place] for place in ready], moment.as_of_ns, rooms, self.terms)
-        views = merge_all(asked, rooms.readings.read(asked, self._view_recorded), rooms)
+        asked, known = rooms.preparing.serve(asked, self._view_recorded)
+        views = merge_all(asked, rooms.readings.read(asked, known), rooms)
         weigh_all(moment.bars, ready, asked, views, batch, rooms)
         asked, num_undeepened = deepen_all(ready, asked, views, batch, rooms, self.terms)
         self.num_undeepened += num_undeepened
@@ -202,21 +215,22 @@ class Loop:
             return
         for moment in split_moments(bars):
             self.learn()
+            self._prepare(moment.as_of_ns)
             self._taught = True
             if not self._caught_up:
                 self._amend_again()
-            deeper: list[Awaiting] = []
+            again: list[Awaiting] = []
             for asked, decision in self.decide(moment):
                 index = self.recorder.record(decision)
                 self._fresh.append(decision)
                 if decision.awaits:
                     awaiting = self._awaiting(index, asked, decision)
-                    if awaiting.rung is Rung.DEEP:
-                        deeper.append(awaiting)
+                    if decision.plan.then is not None:
+                        again.append(awaiting)
                     else:
                         self.awaited.add(awaiting)
-            if deeper:
-                self._deepen(deeper)
+            if again:
+                self._read_again(again)
 
     def _awaiting(self, index: int, asked: Asked, decision: Decision) -> Awaiting:
         rung = decision.plan.then or decision.plan.rung
@@ -225,23 +239,27 @@ class Loop:
         age = forecaster.age(decision.series)
         return await_view(index, rung, asked.question, decision, weight, age)
 
-    def _deepen(self, deeper: list[Awaiting]) -> None:
-        """Release what is recorded, then read again in depth and amend; what the ledger holds is not read again."""
+    def _read_again(self, waiting: list[Awaiting]) -> None:
+        """Release what is recorded, then read again and amend; what the ledger holds is not read again."""
         self.recorder.release(now=True)
-        recorded: dict[str, View] = {}
-        unread: list[Awaiting] = []
-        for awaiting in deeper:
-            found = self.recorder.recorded(len(recorded))
+        views: dict[str, View] = {}
+        unread: dict[Rung, list[Awaiting]] = {}
+        for awaiting in waiting:
+            found = self.recorder.recorded(len(views))
             if found is None:
-                unread.append(awaiting)
+                unread.setdefault(awaiting.rung, []).append(awaiting)
             elif found.amends == awaiting.first_id and (read := own_view(found)) is not None:
-                recorded[awaiting.first_id] = read
-        questions = [awaiting.question for awaiting in unread]
-        views = self.rooms.readings.read_deep(questions, self.terms.fidelity.deep_ms)
-        recorded |= {awaiting.first_id: view for awaiting, view in zip(unread, views, strict=True)}
-        for awaiting in deeper:
-            view = recorded.get(awaiting.first_id)
-            if view is not None and view.confidence > 0.0:
+                views[awaiting.first_id] = read
+        for rung, several in unread.items():
+            questions = [awaiting.question for awaiting in several]
+            read_again = self.rooms.readings.read_apart(rung, questions, self.terms.fidelity.deep_ms)
+            views |= {awaiting.first_id: view for awaiting, view in zip(several, read_again, strict=True)}
+        for awaiting in waiting:
+            view = views.get(awaiting.first_id)
+            is_late = view.provisional if view is not None else self.recorder.recorded() is not None
+            if is_late and self.rooms.readings.answers_late(awaiting.rung):
+                self.awaited.add(awaiting)
+            elif view is not None and view.confidence > 0.0 and not view.provisional:
                 self._amend(awaiting, view)
             else:
                 self.awaited.num_given_up += 1

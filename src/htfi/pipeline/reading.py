@@ -140,9 +140,13 @@ class Readings:
                 self._keep(asked[place].series, _ids(asked[place].question), rung, view)
         return views
 
-    def read_deep(self, questions: Sequence[Question], deadline_ms: float) -> list[View]:
-        """What the DEEP rung makes of the news; kept once its decision is amended. Raises: DependencyUnavailable."""
-        return self._readers[Rung.DEEP].read(questions, deadline_ms) if questions else []
+    def read_apart(self, rung: Rung, questions: Sequence[Question], deadline_ms: float) -> list[View]:
+        """What a rung makes of the news, ahead of a decision or after it, kept by nobody. Raises: DependencyUnavailable."""
+        return self._readers[rung].read(questions, deadline_ms) if questions else []
+
+    def answers_late(self, rung: Rung) -> bool:
+        """Whether the reader of a rung may tell later what it could not tell in time."""
+        return rung in self._late
 
     def _keep(self, series: str, items: tuple[str, ...], rung: Rung, view: View) -> None:
         read_ns = self._read_ns(series) if rung is Rung.TEMPLATE else view.as_of_ns
@@ -168,7 +172,7 @@ class Readings:
             return
         kept = self._kept.get(series)
         if kept is not None and kept.view.provisional and kept.view.as_of_ns == view.as_of_ns:
-            self._kept[series] = replace(kept, view=replace(view, wording=None))
+            self._kept[series] = replace(kept, rung=rung, view=replace(view, wording=None))
 
     def state(self) -> dict[str, Any]:
         return {"kept": [[series, msgspec.to_builtins(kept)] for series, kept in self._kept.items()]}

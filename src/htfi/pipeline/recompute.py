@@ -6,18 +6,28 @@ into a fresh folder: the roots must be equal, where no reading depended on a lin
 
 from collections.abc import Callable
 
-from htfi.domain.decision import Decision, Rung, amendment_id, decode_decision, encode_decision
+from htfi.domain.decision import Decision, Plan, Rung, amendment_id, decode_decision, encode_decision
 from htfi.governance.config import PolicyConfig
 from htfi.governance.policy import judge
-from htfi.narrative.amended import PROVISIONAL, same_but_for_news, tells
-from htfi.narrative.rationale import band_unit, fill, tell_band, tell_divergence, tell_tilt, tell_view
+from htfi.narrative.amended import PREPARED, PROVISIONAL, same_but_for_news, tells
+from htfi.narrative.rationale import (
+    band_unit,
+    fill,
+    tell_band,
+    tell_divergence,
+    tell_prepared,
+    tell_tilt,
+    tell_view,
+)
 from htfi.narrative.routing import problems as routing_problems
 from htfi.narrative.routing_config import RoutingConfig
 from htfi.narrative.words import move_unit
 from htfi.pipeline.amending import ending
 from htfi.pipeline.decide import band, facts
+from htfi.pipeline.preparing import PREPARED_FOR
 from htfi.pipeline.weighing import problems as forecast_problems
 from htfi.pipeline.weighing import untold
+from htfi.scheduling.fidelity import THEN_ITSELF
 
 # What an amendment does not have of its first decision: all of it follows from the view, and is derived again.
 _OWN = frozenset({"id", "plan", "forecast", "view", "rationale", "verdict", "amends"})
@@ -66,8 +76,7 @@ def _amended(first: Decision, decision: Decision) -> list[str]:
         and told.weight != before.weight
     ):
         problems.append("its narrator's weight is not what it was when the forecast was made")
-    deep = first.plan.then is Rung.DEEP
-    if decision.plan != first.plan if not deep else decision.plan.rung is not Rung.DEEP or decision.plan.then:
+    if not _follows(first.plan, decision.plan):
         problems.append(f"its plan does not follow from that of {first.id}")
     if decision.id != amendment_id(first.id):
         problems.append(f"it is not named after {first.id}")
@@ -78,6 +87,14 @@ def _amended(first: Decision, decision: Decision) -> list[str]:
     elif not tells(decision.rationale, ending(first, decision.view)):
         problems.append("whether it confirms the provisional view is told wrongly")
     return problems
+
+
+def _follows(first: Plan, plan: Plan) -> bool:
+    """Whether the plan of an amendment follows from the first one's."""
+    if first.then is None:
+        return plan == first
+    told = first.then is Rung.DEEP or plan.reason == first.reason + THEN_ITSELF
+    return plan.rung is first.then and plan.then is None and told
 
 
 def recompute(
@@ -138,8 +155,18 @@ def _words(decision: Decision) -> list[str]:
         problems.append(
             "what the rationale says of the band and of the view's weight does not follow from the forecast"
         )
-    if tells(rationale, "deepening") != (decision.plan.then is not None):
+    then = decision.plan.then
+    if tells(rationale, "deepening") != (then is Rung.DEEP):
         problems.append("whether a reading in depth follows is told wrongly")
+    served = then is not None and then is not Rung.DEEP
+    if tells(rationale, PREPARED) != served or served != decision.plan.reason.startswith(PREPARED_FOR):
+        if not decision.amends:
+            problems.append("whether the reading was prepared is told wrongly")
+    elif served and view is not None:
+        if decision.plan.reason != PREPARED_FOR + view.prepared:
+            problems.append("the plan does not say what the view was prepared for")
+        if rationale.slots.get("prepared") != tell_prepared(view):
+            problems.append("what the reading was prepared for is told wrongly")
     if tells(rationale, *PROVISIONAL) != (view is not None and view.provisional):
         problems.append("whether the reading is provisional is told wrongly")
     return problems

@@ -11,6 +11,7 @@ from htfi.narrative.desk import Desk
 from htfi.narrative.usual import Usual
 from htfi.pipeline.config import PipelineConfig
 from htfi.pipeline.inputs import InputChain
+from htfi.pipeline.preparing import Preparing
 from htfi.pipeline.reading import Readings
 from htfi.scheduling.config import FidelityConfig
 
@@ -24,6 +25,7 @@ class Rooms:
     readings: Readings
     desk: Desk
     usual: Usual
+    preparing: Preparing
     scaled: ScaledReturns = field(default_factory=ScaledReturns)
     inputs: InputChain = field(default_factory=InputChain)
     widths: dict[str, float] = field(
@@ -37,6 +39,7 @@ class Rooms:
             "desk": self.desk.state(),
             "usual": self.usual.state(),
             "readings": self.readings.state(),
+            "preparing": self.preparing.state(),
             "scaled": self.scaled.state(),
             "inputs": self.inputs.state(),
             "widths": dict(self.widths),
@@ -48,6 +51,7 @@ class Rooms:
         self.desk.restore(state["desk"])
         self.usual.restore(state["usual"])
         self.readings.restore(state["readings"])
+        self.preparing.restore(state["preparing"])
         self.scaled.restore(state["scaled"])
         self.inputs.restore(state["inputs"])
         self.widths.clear()

@@ -19,6 +19,7 @@ from htfi.scheduling.config import FidelityConfig
 
 _DEFAULT = FidelityConfig()
 DISAGREE = "numbers and narrative disagree"
+THEN_ITSELF = "; then the news itself"
 
 # What stands in for a rung that is not wired, best first. Nothing that drafts from text stands in for SECURE.
 _INSTEAD = {
@@ -83,7 +84,7 @@ def deep_plan(config: FidelityConfig = _DEFAULT) -> Plan:
 def verifying_plan(first: Plan, config: FidelityConfig = _DEFAULT) -> Plan:
     """That of a decision whose news were read once it was released, with a view that was prepared ahead of them."""
     rung = first.then or first.rung
-    return Plan(rung, f"{first.reason}; then the news itself", cost_ms(rung, config))
+    return Plan(rung, first.reason + THEN_ITSELF, cost_ms(rung, config))
 
 
 def cost_ms(rung: Rung, config: FidelityConfig = _DEFAULT) -> float:

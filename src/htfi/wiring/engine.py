@@ -26,11 +26,13 @@ from htfi.narrative.usual import Usual
 from htfi.pipeline.amending import patience
 from htfi.pipeline.loop import Loop
 from htfi.pipeline.ports import Feed, Ledger, Outlet, Quarantine
+from htfi.pipeline.preparing import Preparing
 from htfi.pipeline.reading import Readings
 from htfi.pipeline.recorder import Recorder
 from htfi.pipeline.resume import Resume
 from htfi.pipeline.rooms import Rooms, Terms
 from htfi.simulation.pacing import PacedFeed
+from htfi.wiring.calendar import open_calendar
 from htfi.wiring.desk import open_desk
 from htfi.wiring.experts import open_experts
 from htfi.wiring.feeds import describe, open_feed, resolve
@@ -117,7 +119,12 @@ def open_run(
         else:
             readers = open_readers(settings.models, settings.narrative, settings.decoding)
         read_by = {rung.value: reader.version for rung, reader in readers.items()}
-        identity = {"settings": settings_digest(settings), "sources": sources, "readers": read_by}
+        identity = {
+            "settings": settings_digest(settings),
+            "sources": sources,
+            "readers": read_by,
+            "calendar": open_calendar(settings.narrative.calendar).digest,
+        }
         resume = Resume(SnapshotFile(folder / STATE), identity, str(folder))
         saved = resume.load()
         write_whole(folder / SETTINGS, encode_settings(settings))
@@ -158,14 +165,17 @@ def _closing(close: Callable[[], None]) -> Callable[[object, BaseException | Non
 def build_rooms(settings: Settings, readers: Mapping[Rung, Reader] | None = None) -> Rooms:
     """Fresh rooms, without history. Without readers news are cited and not read."""
     readers = readers or {Rung.TEMPLATE: TemplateReader(settings.narrative)}
+    readings, desk = Readings(readers, settings.narrative.max_symbols), open_desk(settings)
+    calendar = open_calendar(settings.narrative.calendar)
     return Rooms(
         market=Market(settings.market),
         forecaster=Forecaster(
             settings.forecasting, open_experts(settings.forecasting, settings.forecasting.foundation)
         ),
-        readings=Readings(readers, settings.narrative.max_symbols),
-        desk=open_desk(settings),
+        readings=readings,
+        desk=desk,
         usual=Usual(settings.narrative),
+        preparing=Preparing(calendar, settings.buffering, desk, readings),
     )
 
 
@@ -197,6 +207,7 @@ def build_loop(
             "rationale": rationale.VERSION,
             **rooms.desk.models,
             **rooms.readings.models,
+            **rooms.preparing.models,
             **rooms.forecaster.models,
         },
     )

@@ -22,6 +22,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import ForecastConfig
 from htfi.governance.config import PolicyConfig
 from htfi.market.config import MarketConfig
+from htfi.narrative.calendar.config import BufferingConfig
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.encoding.config import EncodingConfig
 from htfi.narrative.routing_config import RoutingConfig
@@ -59,6 +60,7 @@ class Settings:
     encoding: EncodingConfig = field(default_factory=EncodingConfig)
     routing: RoutingConfig = field(default_factory=RoutingConfig)
     secure: SecureConfig = field(default_factory=SecureConfig)
+    buffering: BufferingConfig = field(default_factory=BufferingConfig)
     models: ModelsConfig = field(default_factory=ModelsConfig)
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
     scheduling: FidelityConfig = field(default_factory=FidelityConfig)
@@ -95,6 +97,7 @@ def encode_settings(settings: Settings) -> bytes:
     shaping = asdict(settings)
     for table in _ELSEWHERE:
         del shaping[table]
+    shaping["narrative"]["calendar"] = ""  # nor where a calendar lies: its digest stands in the decisions
     shaping["forecasting"]["foundation"] = ""  # its version, a digest of the model, stands in the decisions
     shaping["models"] = {"engine": settings.models.engine, "precision": settings.models.precision}
     decoding = settings.decoding

@@ -27,7 +27,9 @@ class BufferingConfig:
         if not 0.0 <= self.early_s < self.lead_s:
             raise InvalidInput("buffering: early_s must be at least 0 and less than lead_s")
         if not (0.0 <= self.budget_ms <= 3_600_000.0 and 0.01 <= self.reading_ms <= 3_600_000.0):
-            raise InvalidInput("buffering: budget_ms must lie in 0..3600000 (an hour), reading_ms in 0.01..3600000")
+            raise InvalidInput(
+                "buffering: budget_ms must lie in 0..3600000 (an hour), reading_ms in 0.01..3600000"
+            )
 
     @property
     def most_readings(self) -> int:

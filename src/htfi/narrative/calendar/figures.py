@@ -35,7 +35,9 @@ _PERCENTS = re.compile(rf"(?P<sign>[-+])?(?P<value>{NUMBER}) ?{_PERCENT}")
 _JOBS = re.compile(
     r"(?P<sign>(?<![\w.])[-+])?(?P<value>\d[\d,]*(?:\.\d+)?) ?(?P<scale>k|thousand|million|mln|m)?(?![\w%.]*\d)(?! ?(?:%|percent|pct))\b"
 )
-_MONEY = re.compile(r"(?P<minus>-)?(?:\$|€|£|us\$|usd ?)(?P<value>\d[\d,]*(?:\.\d+)?)|(?P<cents>\d+(?:\.\d+)?) (?:cents|c)\b")
+_MONEY = re.compile(
+    r"(?P<minus>-)?(?:\$|€|£|us\$|usd ?)(?P<value>\d[\d,]*(?:\.\d+)?)|(?P<cents>\d+(?:\.\d+)?) (?:cents|c)\b"
+)
 _FRACTION = re.compile(r"\d+[- ]\d{1,2}/\d{1,2}|\d{1,2}/\d{1,2}")
 
 
@@ -52,7 +54,9 @@ def plain(text: str) -> str:
     for sign, told in _FRACTIONS.items():
         if sign in text:
             text = re.sub(rf"(\d) ?{sign}", rf"\1-{told}", text).replace(sign, told)
-    text = text.translate({0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0x2212: "-", 0x2010: "-", 0x2011: "-"})
+    text = text.translate(
+        {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0x2212: "-", 0x2010: "-", 0x2011: "-"}
+    )
     return re.sub(r"\s*[\u2013\u2014]\s*", lambda dash: " - " if " " in dash[0] else "-", text).lower()
 
 
@@ -105,7 +109,11 @@ def percents(text: str) -> Iterator[Figure]:
     for match in _PERCENTS.finditer(text):
         value = number(match["value"])
         if value is not None:
-            sign = -1.0 if match["sign"] == "-" and not text[: match.start()].endswith(tuple("0123456789")) else 1.0
+            sign = (
+                -1.0
+                if match["sign"] == "-" and not text[: match.start()].endswith(tuple("0123456789"))
+                else 1.0
+            )
             yield Figure(match.start(), match.end(), sign * value)
 
 
@@ -115,7 +123,9 @@ def thousands(text: str) -> Iterator[Figure]:
         value, scale = number(match["value"]), match["scale"] or ""
         if value is None or (not scale and value < 1_000 and value != 0):
             continue
-        yield Figure(match.start(), match.end(), (-1.0 if match["sign"] == "-" else 1.0) * value * _SCALES[scale])
+        yield Figure(
+            match.start(), match.end(), (-1.0 if match["sign"] == "-" else 1.0) * value * _SCALES[scale]
+        )
 
 
 def per_share(text: str) -> Iterator[Figure]:

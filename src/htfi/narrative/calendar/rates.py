@@ -25,8 +25,12 @@ _ADVERBS = (
     r" stuns markets| as expected| narrowly| votes? (?:[\d]+-[\d]+ )?to| voted (?:[\d]+-[\d]+ )?to| decide[sd]? to| agree[sd]? to|"
     r" opt(?:s|ed)? to| elect(?:s|ed)? to| chooses? to| chose to| move[sd]? to| act(?:s|ed)? to)*"
 )
-_CUT = r"cuts?|cutting|lower(?:s|ed)?|slash(?:es|ed)?|reduce[sd]?|trim(?:s|med)?|drop(?:s|ped)?|chop(?:s|ped)?"
-_RAISE = r"rais(?:es?|ed)|hike[sd]?|lift(?:s|ed)?|increase[sd]?|boost(?:s|ed)?|bump(?:s|ed)? up|jack(?:s|ed)? up"
+_CUT = (
+    r"cuts?|cutting|lower(?:s|ed)?|slash(?:es|ed)?|reduce[sd]?|trim(?:s|med)?|drop(?:s|ped)?|chop(?:s|ped)?"
+)
+_RAISE = (
+    r"rais(?:es?|ed)|hike[sd]?|lift(?:s|ed)?|increase[sd]?|boost(?:s|ed)?|bump(?:s|ed)? up|jack(?:s|ed)? up"
+)
 _HOLD = r"leave[s]?|left|keep[s]?|kept|hold[s]?|held|maintain(?:s|ed)?"
 _SET = r"sets?|brings?|brought|takes?|took|moves?|moved|puts?|fix(?:es|ed)?"
 _RATE = (
@@ -44,7 +48,9 @@ _NOT_THE_RATE = re.compile(
 _UNCHANGED = re.compile(
     r"\b(?:unchanged|steady|on hold|alone|where (?:they|it) (?:are|is)|untouched|stable|same|flat)\b"
 )
-_STANDS_PAT = re.compile(r"^ (?:stands?|stood|stays?|sits?|sat) pat\b(?! on (?:stimulus|bond|asset|guidance|taper))")
+_STANDS_PAT = re.compile(
+    r"^ (?:stands?|stood|stays?|sits?|sat) pat\b(?! on (?:stimulus|bond|asset|guidance|taper))"
+)
 _NO_CHANGE = re.compile(r"^ (?:makes?|made) no (?:change|changes) (?:to|in)(?=" + _RATE + r")")
 _DELIVERS = re.compile(
     r"^ (?:deliver(?:s|ed)?|announce[sd]?|makes?|made|opt(?:s|ed)? for|approve[sd]?|enact(?:s|ed)?|implement(?:s|ed)?|"
@@ -58,13 +64,17 @@ _VAGUE = re.compile(
     r"emergency|between meetings|inter-?meeting|unscheduled|in (?:19|20)\d\d|so far|later this|by year-end|by the end of|may|might|could|would|should|"
     r"in (?:january|february|march|april|may|june|july|august|september|october|november|december))\b"
 )
-_OFF_RATES = re.compile(r"^ (?:(?:an?|another|surprise|by|big|large|jumbo|historic|rare|further) )*(?=[\d.htqfao])")
+_OFF_RATES = re.compile(
+    r"^ (?:(?:an?|another|surprise|by|big|large|jumbo|historic|rare|further) )*(?=[\d.htqfao])"
+)
 _STATEMENT = re.compile(
     r"\b(?:committee|council|board|fomc|mpc|bank)(?:'s members)?(?: today| unanimously)* (?:decided|voted|agreed|judged it "
     r"appropriate)(?: (?:today|unanimously|by a (?:majority|vote)(?: (?:vote )?of [\w-]+)?))*(?: by [\w -]{1,20})? to (?P<verb>lower|reduce|cut|raise|"
     r"increase|keep|maintain|leave|hold)(?P<rest>[^.;]*(?:\.\d[^.;]*)*)"
 )
-_TOLD_BY_STATEMENT = re.compile(r"\b(?:statement|decision|decides|monetary policy|press release|announces|fomc)\b")
+_TOLD_BY_STATEMENT = re.compile(
+    r"\b(?:statement|decision|decides|monetary policy|press release|announces|fomc)\b"
+)
 
 
 class Told(NamedTuple):
@@ -153,7 +163,10 @@ def _decided(rest: str, level: float | None) -> Told | None:
 def _held(after: str, level: float | None) -> Told | None:
     noun = _rate().match(after)
     if noun is None:
-        policy = re.match(r" (?:its |the |u\.s\. |us )?(?:monetary |interest rate )?policy (?:unchanged|steady|on hold)\b", after)
+        policy = re.match(
+            r" (?:its |the |u\.s\. |us )?(?:monetary |interest rate )?policy (?:unchanged|steady|on hold)\b",
+            after,
+        )
         unchanged = re.match(r" (?:unchanged|steady)(?: at\b|$)", after)
         return _hold(after, level) if policy or unchanged else None
     rest = after[noun.end() :]
@@ -161,7 +174,11 @@ def _held(after: str, level: float | None) -> Told | None:
         return None
     found = levels(rest)
     at_level = bool(found) and re.match(r"^ (?:at|in|within|between|near)\b", rest) is not None
-    if not at_level and not _UNCHANGED.search(rest) and not re.match(r"^ (?:near|at|close to) (?:zero|record low)", rest):
+    if (
+        not at_level
+        and not _UNCHANGED.search(rest)
+        and not re.match(r"^ (?:near|at|close to) (?:zero|record low)", rest)
+    ):
         return None
     return _hold(rest, level)
 

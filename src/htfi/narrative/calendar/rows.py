@@ -83,7 +83,9 @@ def _csv_rows(text: str, name: str) -> list[tuple[str, Row]]:
     try:
         reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
         if not reader.fieldnames:
-            raise InvalidInput(f"calendar {name}: empty: its first line names the columns, {', '.join(_KEYS)}")
+            raise InvalidInput(
+                f"calendar {name}: empty: its first line names the columns, {', '.join(_KEYS)}"
+            )
         for row in reader:
             if None in row or None in row.values():
                 raise InvalidInput(
@@ -157,7 +159,9 @@ def _instant(row: Mapping[str, Any]) -> int:
     if moment.tzinfo is not None:
         return _since_1970(parse_timestamp(told), told)
     if zone is None:
-        raise InvalidInput(f"at = '{_short(told)}' has no zone: add zone = \"America/New_York\", or an offset")
+        raise InvalidInput(
+            f"at = '{_short(told)}' has no zone: add zone = \"America/New_York\", or an offset"
+        )
     # A clock set back shows an hour twice, one set forward leaves one out.
     earlier, later = (moment.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
     if earlier.utcoffset() != later.utcoffset():
@@ -210,7 +214,9 @@ def _number(row: Mapping[str, Any], key: str, limit: float) -> float | None:
     if told is None:
         return None
     try:
-        value = float(told) if isinstance(told, int | float | str) and not isinstance(told, bool) else math.nan
+        value = (
+            float(told) if isinstance(told, int | float | str) and not isinstance(told, bool) else math.nan
+        )
     except (ValueError, OverflowError):
         value = math.nan
     if not abs(value) <= limit:
@@ -229,8 +235,12 @@ def _odds(row: Mapping[str, Any], kind: Kind) -> tuple[tuple[str, float], ...]:
     table = cast("dict[str, Any]", told)
     found: list[tuple[str, float]] = []
     for key in table:
-        if key not in keys(kind) and not (kind is Kind.RATE and re.fullmatch(r"(cut|raise) [1-9]\d{0,2}", key)):
-            raise InvalidInput(f"odds: '{_short(key)}' is no outcome of {kind}: one of {', '.join(keys(kind))}")
+        if key not in keys(kind) and not (
+            kind is Kind.RATE and re.fullmatch(r"(cut|raise) [1-9]\d{0,2}", key)
+        ):
+            raise InvalidInput(
+                f"odds: '{_short(key)}' is no outcome of {kind}: one of {', '.join(keys(kind))}"
+            )
         share = _number(table, key, 1e6)
         if share is None or share < 0.0:
             raise InvalidInput(f"odds: '{key}' must be at least 0")

@@ -1,0 +1,114 @@
+"""Readies views for scheduled releases, and has decisions served with them. The loop calls it between its steps.
+
+A decision that is served has done no work for its view: its plan says for what the view was prepared, and which rung
+reads the news themselves right after the release.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from htfi.domain.decision import Plan, Rung, View
+from htfi.domain.events import MacroRelease
+from htfi.domain.news import Screened
+from htfi.narrative.calendar.config import BufferingConfig
+from htfi.narrative.calendar.release import Calendar, Release
+from htfi.narrative.desk import Desk
+from htfi.narrative.prepared_reader import PreparedReader
+from htfi.narrative.question import Question
+from htfi.pipeline.reading import Asked, Readings
+
+PREPARED_FOR = "prepared for "
+AT_ONCE = 4  # readings between two steps: no decision waits longer
+MAX_SERIES = 4096
+Context = Callable[[str], tuple[float, ...]]  # series → its last returns, in units of volatility
+
+
+class Preparing:
+    """The prepared reader, and the series that decisions were made on, by name."""
+
+    def __init__(self, calendar: Calendar, config: BufferingConfig, desk: Desk, readings: Readings) -> None:
+        self.reader = PreparedReader(calendar, config)
+        self._config, self._desk, self._readings = config, desk, readings
+        self._series: OrderedDict[str, tuple[str, int]] = OrderedDict()  # symbol, bar in ns
+        self.rung = next((rung for rung in (Rung.SPECULATIVE, Rung.EDGE) if rung in readings.rungs), None)
+        self._is_on = bool(calendar.releases) and self.rung is not None and config.most_readings > 0
+
+    @property
+    def models(self) -> dict[str, str]:
+        """The calendar, for the record of a decision."""
+        return self.reader.models if self._is_on else {}
+
+    def due(self, now_ns: int) -> list[Release]:
+        """Releases to `open` before anything that happens at `now_ns` is taken in."""
+        return self.reader.due(now_ns) if self._is_on else []
+
+    def open(self, releases: Sequence[Release], context: Context) -> None:
+        """Settle what is read ahead. All that happened until now must have been learnt from."""
+        for release in releases:
+            asked: list[tuple[str, Question]] = []
+            for series, (symbol, bar_ns) in sorted(self._series.items()):
+                if release.symbols and symbol not in release.symbols:
+                    continue
+                gathered = self._desk.gather(symbol, release.at_ns)
+                if not gathered.suspicion:
+                    question = Question(symbol, release.at_ns, bar_ns, gathered.items, context(series))
+                    asked.append((series, question))
+            self.reader.open(release, asked)
+
+    def work(self) -> None:
+        """Read a little ahead, while nothing waits. Raises: DependencyUnavailable."""
+        if self._is_on:
+            self.reader.work(self._read, AT_ONCE)
+
+    def note(self, item: MacroRelease) -> None:
+        """Remember a rate that the calendar names."""
+        if self._is_on:
+            self.reader.note(item)
+
+    def hear(self, screened: Screened | None) -> None:
+        """Take in an item as the desk has it. Raises: DependencyUnavailable."""
+        if self._is_on and screened is not None:
+            self.reader.hear(screened, self._read)
+
+    def serve(
+        self, asked: Sequence[Asked], recorded: Callable[[int], View | None]
+    ) -> tuple[list[Asked], Callable[[int], View | None]]:
+        """The series with their plans, those that are served having one that says so; and where their views are.
+
+        `recorded` tells what the ledger holds of a place already: that stands.
+        """
+        if not self._is_on:
+            return list(asked), recorded
+        served: dict[int, View] = {}
+        planned = list(asked)
+        for place, one in enumerate(asked):
+            self._see(one)
+            view = self.reader.serve(one.series, one.question)
+            found = recorded(place)
+            if found is not None:
+                view = found if found.prepared and found.as_of_ns == one.question.as_of_ns else None
+            if view is None or one.gathered.suspicion:
+                continue
+            served[place] = view
+            reason = f"{PREPARED_FOR}{view.prepared}"
+            planned[place] = one._replace(plan=Plan(Rung.TEMPLATE, reason, one.plan.deadline_ms, self.rung))
+        return planned, lambda place: served.get(place) or recorded(place)
+
+    def _see(self, one: Asked) -> None:
+        self._series[one.series] = (one.question.symbol, one.question.bar_ns)
+        self._series.move_to_end(one.series)
+        if len(self._series) > MAX_SERIES:
+            self._series.popitem(last=False)
+
+    def _read(self, questions: Sequence[Question]) -> list[View]:
+        assert self.rung is not None
+        return self._readings.read_apart(self.rung, questions, self._config.budget_ms)
+
+    def state(self) -> dict[str, Any]:
+        series = [[name, symbol, bar_ns] for name, (symbol, bar_ns) in self._series.items()]
+        return {"series": series, "reader": self.reader.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._series = OrderedDict((name, (symbol, bar_ns)) for name, symbol, bar_ns in state["series"])
+        self.reader.restore(state["reader"])
