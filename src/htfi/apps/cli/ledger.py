@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from htfi.apps.cli import ledger_view as view
+from htfi.apps.cli.ledger_audit import audit_command
 from htfi.apps.cli.ledger_evidence import check_proof_command, cosign_command, keygen_command, prove_command
 from htfi.apps.cli.ledger_options import FOLDER, KEY, NEED, WITNESS, demand_key, demand_witnesses, write_file
 from htfi.apps.cli.ledger_replay import replay_command
@@ -27,6 +28,7 @@ def command() -> None:
     Examples:
       htfi ledger verify DIR             recompute every hash, check every signature
       htfi ledger show DIR 12            one decision, for people
+      htfi ledger audit DIR 12           what became of the news in it, in words
       htfi ledger prove DIR --index 12   evidence that outlives the ledger
       htfi ledger replay DIR ID          a model's reading, written again token for token
     """
@@ -129,7 +131,14 @@ def export(folder: Path, out: Path) -> None:
     click.echo(f"{size} entries exported to {out}: checkpoint, tile/ and entries.jsonl, signed by {log.key}")
 
 
-for _evidence in (replay_command, prove_command, check_proof_command, cosign_command, keygen_command):
+for _evidence in (
+    audit_command,
+    replay_command,
+    prove_command,
+    check_proof_command,
+    cosign_command,
+    keygen_command,
+):
     command.add_command(_evidence)
 
 

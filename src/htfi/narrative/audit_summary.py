@@ -1,0 +1,153 @@
+"""Sums up the narrative of many decisions, for a person who does not know yet which one to look at. Apps show it."""
+
+from collections import Counter
+from collections.abc import Iterable
+from heapq import heappush, heappushpop
+
+from htfi.domain.decision import Decision
+from htfi.domain.news import Heard, Screening
+from htfi.narrative.audit import READERS, Section, name_in_words, reader_in_words
+from htfi.narrative.merging import contradictions
+from htfi.narrative.text import clean
+from htfi.narrative.words import move, move_unit
+
+NUM_TOLD = 8
+_MAX_KNOWN = 100_000  # items told apart; of more every hearing counts
+_MAX_REASON_CHARS = 160
+
+
+class Summary:
+    """Counts, decision by decision; memory is bounded."""
+
+    def __init__(self) -> None:
+        self.num = self.num_with_news = self.num_contradicted = self.num_amended = self.num_secure = 0
+        self._known: set[str] = set()
+        self._screened: Counter[Screening] = Counter()
+        self._rules: Counter[str] = Counter()
+        self._routes: Counter[str] = Counter()
+        self._sources: Counter[str] = Counter()
+        self._rungs: Counter[str] = Counter()
+        self._suspicions: Counter[str] = Counter()
+        self._num_repeats = self._num_drafted = self._num_stood = self._num_worded = 0
+        self._largest: list[tuple[float, int, str, str]] = []
+
+    @classmethod
+    def of(cls, decisions: Iterable[Decision]) -> "Summary":
+        summary = cls()
+        for decision in decisions:
+            summary.take(decision)
+        return summary
+
+    def take(self, decision: Decision) -> None:
+        """Count one decision."""
+        self.num += 1
+        self.num_amended += bool(decision.amends)
+        hearing, view = decision.hearing, decision.view
+        if hearing is not None and not decision.amends:
+            self.num_with_news += bool(hearing.considered or hearing.set_aside)
+            self._rungs[decision.plan.rung.value] += 1
+            if hearing.suspicion:
+                self.num_secure += 1
+                self._suspicions[hearing.suspicion] += 1
+            for heard in (*hearing.considered, *hearing.set_aside):
+                self._hear(heard)
+        if view is not None:
+            self.num_contradicted += bool(contradictions(view.parts, decision.as_of_ns))
+            if view.wording is not None:
+                self._num_worded += 1
+                self._num_drafted += sum(len(one.drafted) for one in view.wording.rounds)
+                self._num_stood += sum(len(one.accepted) for one in view.wording.rounds)
+        self._weigh(decision)
+
+    def _hear(self, heard: Heard) -> None:
+        name = f"{heard.source}\0{heard.id}"
+        if name in self._known:
+            return
+        if len(self._known) < _MAX_KNOWN:
+            self._known.add(name)
+        self._screened[heard.verdict] += 1
+        self._routes[READERS[heard.route]] += 1
+        self._num_repeats += bool(heard.told_before)
+        if heard.verdict is not Screening.PASS:
+            self._sources[clean(heard.source, 80)] += 1
+            self._rules.update(dict.fromkeys(clean(reason.partition(":")[0], 80) for reason in heard.reasons))
+
+    def _weigh(self, decision: Decision) -> None:
+        tilt = decision.forecast.tilt
+        if tilt is None:
+            return
+        moved = tilt.weight[0] * tilt.shift[0]
+        told = (
+            f"{name_in_words(decision.id)}: the median by {move(moved, move_unit(abs(moved)))}, read by "
+            f"{reader_in_words(tilt.narrator)}"
+        )
+        entry = (abs(moved), -self.num, decision.id, told)
+        if len(self._largest) < NUM_TOLD:
+            heappush(self._largest, entry)
+        else:
+            heappushpop(self._largest, entry)
+
+    def sections(self) -> tuple[Section, ...]:
+        """The account of all of them."""
+        return (
+            Section("Decisions", self._decisions()),
+            Section("Suspicion", self._suspected() or ("None.",)),
+            Section("What was read", self._read() or ("No news was known.",)),
+            Section("What was set aside", self._aside() or ("Nothing.",)),
+            Section("What moved most", self._moved() or ("Nothing in any forecast.",)),
+            Section("Draft and target", self._drafted()),
+        )
+
+    def _decisions(self) -> tuple[str, ...]:
+        rungs = ", ".join(f"{rung} {num:,}" for rung, num in self._rungs.most_common())
+        lines = [
+            f"{self.num:,} decisions, {self.num_with_news:,} of them with news, {self.num_amended:,} amendments."
+        ]
+        if rungs:
+            lines.append(f"Where there was news, by rung: {rungs}.")
+        lines.append(f"{self.num_contradicted:,} rest on readings that contradict each other.")
+        return tuple(lines)
+
+    def _suspected(self) -> tuple[str, ...]:
+        if not self.num_secure:
+            return ()
+        told = self._suspicions.most_common()
+        lines = [f"{self.num_secure:,} decisions were made in the secure mode."]
+        lines += [f"{num:,}: {clean(why, 3 * _MAX_REASON_CHARS)}." for why, num in told[:NUM_TOLD]]
+        if len(told) > NUM_TOLD:
+            lines.append(f"And {len(told) - NUM_TOLD} suspicions more.")
+        return tuple(lines)
+
+    def _read(self) -> tuple[str, ...]:
+        total = sum(self._screened.values())
+        if not total:
+            return ()
+        by = ", ".join(f"{num:,} {how}" for how, num in self._routes.most_common())
+        return (f"{total:,} items when first considered: {by}.",)
+
+    def _aside(self) -> tuple[str, ...]:
+        held, less = self._screened[Screening.QUARANTINE], self._screened[Screening.DISCOUNT]
+        if not (held or less or self._num_repeats):
+            return ()
+        lines = [f"{held:,} in quarantine, {less:,} discounted, {self._num_repeats:,} told before."]
+        if self._rules:
+            told = ", ".join(f"{rule} {num:,}" for rule, num in self._rules.most_common(NUM_TOLD))
+            lines.append(f"By reason: {told}.")
+        if self._sources:
+            told = ", ".join(
+                f"{name_in_words(name)} {num:,}" for name, num in self._sources.most_common(NUM_TOLD)
+            )
+            lines.append(f"By source: {told}.")
+        return tuple(lines)
+
+    def _moved(self) -> tuple[str, ...]:
+        return tuple(f"{told}." for size, _, _, told in sorted(self._largest, reverse=True) if size)
+
+    def _drafted(self) -> tuple[str, ...]:
+        if not self._num_worded:
+            return ("No model of ours worded a view.",)
+        share = f", {self._num_stood / self._num_drafted:.0%}" if self._num_drafted else ""
+        return (
+            f"{self._num_worded:,} views were worded: {self._num_drafted:,} tokens drafted, {self._num_stood:,} "
+            f"stood{share}.",
+        )
