@@ -1,0 +1,172 @@
+"""Which characters look like Latin letters and digits; `homoglyphs` maps them back, `simulation.attacks` uses them.
+
+Compatibility characters (full width, mathematical, enclosed, superscript, Roman numerals) come from the Unicode data
+that Python holds, letters with hooks, strokes and small capitals from their names. What merely looks alike was written
+down here, letter by letter, with an eye on which likeness is close and which needs a Latin word around it.
+"""
+
+import re
+import unicodedata
+from enum import IntEnum
+from functools import cache
+from typing import NamedTuple
+
+
+class Likeness(IntEnum):
+    """How a character stands for a Latin one."""
+
+    PLAIN = 0  # a way to set it: ligature, Roman numeral, superscript; nothing is meant by it
+    STYLED = 1  # a font of its own: 𝐬𝐞𝐥𝐥, ｓｅｌｌ, ⓢⓔⓛⓛ
+    CLOSE = 2  # cannot be told apart, or hardly: Cyrillic а, Greek Ο, Lisu ꓢ
+    LOOSE = 3  # stands for it only beside letters that are surely Latin: ε, Я, 卂
+    SYMBOL = 4  # no letter at all, but between letters it reads as one: ℮, ∂, ○
+
+
+class Glyph(NamedTuple):
+    """What a character stands for, how closely, and the script that it is from."""
+
+    latin: str
+    likeness: Likeness
+    script: str
+
+
+# fmt: off
+_CLOSE = {
+    "a": "аɑⲁꭺ", "b": "ƄЬᏏᖯ", "c": "сϲⲥꮯ𐐽ꞓ", "d": "ԁᏧᑯꓒ", "e": "еⲉҽꬲ", "f": "ꞙẝꬵ", "g": "ɡցᶃᏻ", "h": "һհᏂⲏᖺ",
+    "i": "іⲓᎥɩιꙇı\u0269\u1d7b", "j": "јϳյ", "k": "ⲕ", "l": "ӏⵏƖǀߊ", "m": "ⲙ", "n": "ոⲛ", "o": "оοօⲟ𐐬ᴏᴑⵔ", "p": "рⲣ",
+    "q": "ԛզ", "r": "ⲅꭇꭈ", "s": "ѕꜱƽ𐑈", "t": "ⲧ", "u": "սꞟʋꭎꭒ𐓶", "v": "ѵѷꝩ", "w": "ԝɯ", "x": "хⲭ", "y": "уүⲩỿ", "z": "ⲍꮓ",
+    "A": "АΑᎪꓮᗅⲀ𐊠", "B": "ВΒᏴꓐⲂ𐊂𐊡ᛒ", "C": "СϹᏟꓚⲤ𐊢𐌂𐐕", "D": "ᎠꓓᗞᗪÐƉ", "E": "ЕΕᎬꓰⴹⲈ𐊆", "F": "ϜꓝᖴꞘ𐊇𐊥𐔥",
+    "G": "ԌᏀᏳꓖ", "H": "НΗᎻꓧⲎᕼ𐋏", "I": "ІΙӀꓲⲒ𐊊𐌉ᛁ", "J": "ЈᎫꓙᒍͿ", "K": "КΚᏦꓗⲔᛕ𐔘", "L": "ᏞꓡᒪՀ𐐛𐔦Լ",
+    "M": "МΜᎷꓟⲘϺᛖ𐊰𐌑", "N": "ΝꓠⲚ𐔓", "O": "ОΟՕꓳⲞ𐊒𐊫𐐄𐔖", "P": "РΡᏢꓑⲢᑭ𐊕", "Q": "ԚⵕՔ", "R": "ᎡᏒꓣᖇ𐒴ᖆ",
+    "S": "ЅՏᏕᏚꓢ𐊖𐐠", "T": "ТΤᎢꓔⲦ𐊗𐊱𐌕", "U": "ՍꓴᑌሀՄ", "V": "ѴᏙꓦᐯⴸ𐔝", "W": "ԜᎳᏔꓪ", "X": "ХΧꓫⲬⵝ᙭𐊐𐊴𐌗𐌢ᚷ",
+    "Y": "УΥҮᎩᎽꓬⲨϒ𐊲", "Z": "ΖᏃꓜ𐋵Ⲍ", "0": "߀", "3": "ЗӠꝪᢉ", "4": "Ꮞ", "8": "𐌚", "2": "ᒿꙄ", "6": "Ⳓ",
+}
+_LOOSE = {
+    "a": "αάλДдᗩคልꪖ卂ﾑąმꍏÅᾰᾱⱥ@ձЛ", "b": "βвЪъᏰᗷ乃๒ьፎɮҍცϐƀБ฿ხ", "c": "ςᑕሬҫƈ匚ᄃፈċ꒝¢ℂç८",
+    "d": "δժժ๔ძɖƊᏓժฝዕ", "e": "εέєҿϵԑєëӗҽᏋᗴᕮᘿ乇ꏂ€ξഭΣǝעየ", "f": "ғϝꓞʄŦƒ千ｷ£Ӻӻ", "g": "ԍցןցگᎶᘜムɠﻮგԳ", "h": "ңћђҥӈћዘん卄ɦҺᏥԋђ",
+    "i": "ίιїίϊΐเﾉﺎᶖɨ丨ἰ", "j": "ʝנﾌյլʆ", "k": "кκқҝҟҡϰКズҜӄԞฅ", "l": "ℓլɭ㇄ﾚㄥ߂ｌŁӏՆɫʅ|", "m": "мϻጠ๓ᗰ爪ﾶɱო൬",
+    "n": "ηήпπภիռղᑎ几刀ИийՈռлกռהϞŋŉȠ", "o": "σόθөѳΘѲФΦф๏のዐ口Ѻօ๐ס०০੦૦௦०೦൦๐໐ㄖδФЮ◯фΩ", "p": "ρϱՔקեየ卩ｱþƥբφ",
+    "q": "գգԳԶ۹ϙợ۶Ɋゐʠᑫ", "r": "гяЯʀгѓᖇ尺ɾɹΓ", "s": "ʂรƨڪ丂₴ꌚ§ร", "t": "тτեէŧŢ†イㄒｲƚተꓕ", "u": "υμцюύϋΰևЦՍนひㄩᑌ౮մµῦ",
+    "v": "νὐשง√ѵνυ∨", "w": "ωшщώϖԝฬщШЩѡѿᗯᏇ山աᥕψ₩", "x": "χжӿҳჯאメ乂ҲӼӽЖ×ẍ", "y": "γуўүӱӳұўյץﾘㄚყΫ¥ყч",
+    "z": "ζʐȥʐ乙ƶՀչፚžҙ", "A": "ΛΔДДѦѧᗩ卂Ά", "B": "БЪЬβᗷ乃ß", "C": "ᑕ匚ҪՇ₵", "D": "ᗡĐ₫ↁ", "E": "ΣЄЭξΈᗴ乇ԐƎƐ",
+    "F": "ҒӺ₣Ꞙ千", "G": "₲ᏀႺ", "H": "ΉӇҢҤ卄ǶԊ", "I": "ΊЇ丨ǀ工", "J": "Ⴑﾌ", "K": "ҜҚҠӃҞ₭", "L": "ㄥŁլ", "M": "爪ᗰӍ",
+    "N": "ИЙΠПΠ几ᑎԤ₦И", "O": "ΘΌΩӨѲФ〇口ロО", "P": "ҎΠ卩₱Ƥ", "Q": "ԚϘҨ", "R": "Я尺ᖇɌ", "S": "Ꙅ丂", "T": "ҬԎŦㄒ₮τ干",
+    "U": "ЦՍㄩᑌՄɄ", "V": "Ѷ", "W": "ШЩѠ山ᗯώ₩Ψ", "X": "ҲӼ乂Ж", "Y": "ҰΎΫўㄚЎЧɎ", "Z": "乙Ζ",
+    "3": "зэξӡӞʒƷ", "6": "б", "4": "ч", "8": "৪੪ଃ𐌚",
+}
+_SYMBOLS = {
+    "a": "⍺∀ª", "b": "♭", "c": "©⊂¢∁⸦", "d": "∂ↁ₫", "e": "℮∊∈⋿є", "f": "⨍∫ʃ", "h": "♄ℏ", "i": "¡⍳∣│┃❘", "j": "♩⌡", "l": "⎮⏐ǃ❙",
+    "n": "∩⋂", "o": "º°○●◯◦⊙⚪⚫⭕☉⨀◌∘ꙮ⦿◉◎", "p": "℘⍴", "r": "®", "s": "∽§", "t": "†⊥⊤⟙✝", "u": "∪⋃", "v": "∨⋁√✓", "w": "⍵₩",
+    "x": "×⨯✕✖✗✘❌⤫", "z": "☡", "A": "▲△🅰🔺", "B": "🅱", "E": "∑⋿", "I": "ℹ", "M": "Ⓜ♏", "O": "🅾⭘", "P": "🅿", "S": "💲",
+    "V": "▼▽", "Y": "¥", ".": "․․｡。", ":": "꞉∶ː˸", "/": "∕⁄⧸╱", "-": "‐‑⁃−﹣－➖", "'": "ʼʹ′＇ˊ", ";": "\u037e",
+    "!": "ǃ", "%": "٪", ",": "‚‚，", "?": "ʔ",
+}
+# fmt: on
+_MARKS = ".:/-';!%,?"  # read so wherever they stand between letters or digits
+
+# Letters of living European, Turkic, African and Vietnamese spellings: nobody's trick, unless an English word shows it.
+_SPELLED = frozenset("ıøłđðþßæœŋħĸſƒəɛɔɓɗƙƴɣʒǝơưŧŉŁØĐÐÞÆŒŊĦŦƠƯƏƐƆƁƊƘƳẞĿŀĳĲǆǅǄǉǈǇǌǋǊǳǲǱ")
+_BY_NAME = re.compile(
+    r"LATIN (?:LETTER )?(?P<case>SMALL LETTER|CAPITAL LETTER|SMALL CAPITAL(?: LETTER)?|LETTER SMALL CAPITAL)"
+    r" (?P<letter>[A-Z])(?: WITH (?!DIAERESIS|ACUTE|GRAVE|CIRCUMFLEX).*)?"
+)
+_LATIN_BLOCKS = (range(0x180, 0x2B0), range(0x1D00, 0x1DC0), range(0x2C60, 0x2C80), range(0xA722, 0xA800), range(0xAB30, 0xAB70))  # fmt: skip
+_COMPATIBLE_BLOCKS = (
+    range(0x2070, 0x20A0), range(0x2100, 0x2190), range(0x2460, 0x24EB), range(0x1D400, 0x1D800), range(0x1F100, 0x1F1AD),
+    range(0xFF01, 0xFF5F), range(0xFB00, 0xFB07), range(0x1D2C, 0x1DC0), range(0x2B0, 0x300), range(0x10780, 0x107C0),
+    range(0xA7F0, 0xA7FA), range(0x2C7C, 0x2C7E), range(0xAB5C, 0xAB6A), range(0x1E030, 0x1E06E), range(0x1FBF0, 0x1FBFA),
+)  # fmt: skip
+# Lettered rows without a decomposition: (first code point, first letter or digit, how many).
+_ROWS = (
+    (0x1F130, "A", 26), (0x1F150, "A", 26), (0x1F170, "A", 26), (0x249C, "a", 26), (0x1F110, "A", 26), (0x1CCD6, "A", 26),
+    (0x1CCF0, "0", 10), (0x2776, "1", 9), (0x2780, "1", 9), (0x278A, "1", 9), (0x24F5, "1", 9), (0xE041, "A", 26), (0xE061, "a", 26),
+)  # fmt: skip
+_PLAIN_TAGS = ("<compat>", "<super>", "<sub>", "<fraction>")
+_SUPERSCRIPT = ("<super>", "<sub>")
+
+
+@cache
+def glyphs() -> dict[str, Glyph]:
+    """Every character beyond ASCII that stands for Latin letters, digits or marks, with how it does."""
+    table: dict[str, Glyph] = {}
+    for block in _LATIN_BLOCKS:
+        for code in block:
+            char = chr(code)
+            found = _by_name(char)
+            if found and char not in _SPELLED:
+                table[char] = Glyph(found, Likeness.CLOSE, "LATIN")
+    for block in _COMPATIBLE_BLOCKS:
+        for code in block:
+            glyph = _compatible(chr(code))
+            if glyph is not None:
+                table[chr(code)] = glyph
+    for first, letter, num in _ROWS:
+        for offset in range(num):
+            table[chr(first + offset)] = Glyph(chr(ord(letter) + offset), Likeness.STYLED, "STYLED")
+    for likeness, rows in ((Likeness.SYMBOL, _SYMBOLS), (Likeness.LOOSE, _LOOSE), (Likeness.CLOSE, _CLOSE)):
+        for latin, alike in rows.items():
+            for char in alike:
+                if not char.isascii() and (likeness is Likeness.CLOSE or char not in table):
+                    table[char] = Glyph(latin, likeness, script_of(char))
+    for code in range(0x1D6A8, 0x1D7CC):  # mathematical Greek
+        greek = table.get(unicodedata.normalize("NFKC", chr(code)))
+        if greek is not None:
+            table[chr(code)] = greek._replace(likeness=Likeness.LOOSE)
+    for char in _SPELLED & set(table):
+        table[char] = table[char]._replace(likeness=Likeness.LOOSE, script="LATIN")
+    return table
+
+
+@cache
+def substitutes() -> dict[str, str]:
+    """For each Latin letter or digit what can stand in its place unmistakably: styled and close look-alikes."""
+    found: dict[str, str] = {}
+    for char, glyph in sorted(glyphs().items()):
+        if glyph.likeness in (Likeness.STYLED, Likeness.CLOSE) and len(glyph.latin) == 1:
+            found[glyph.latin] = found.get(glyph.latin, "") + char
+    return found
+
+
+def is_mark(glyph: Glyph) -> bool:
+    return glyph.latin in _MARKS
+
+
+_scripts: dict[str, str] = {}
+
+
+def script_of(char: str) -> str:
+    """The script, as Unicode names begin: 'LATIN', 'CYRILLIC', 'CJK', …; '' for signs and digits."""
+    found = _scripts.get(char)
+    if found is None:
+        first = unicodedata.name(char, "").partition(" ")[0]
+        found = first if unicodedata.category(char)[0] in "LMN" else ""
+        if len(_scripts) < 8192:  # bounded: a text may hold any character there is
+            _scripts[char] = found
+    return found
+
+
+def _by_name(char: str) -> str:
+    """The letter that a Latin character's own name says; '' where accents are all it adds."""
+    named = _BY_NAME.fullmatch(unicodedata.name(char, ""))
+    if named is None or unicodedata.decomposition(char):
+        return ""
+    letter = named["letter"]
+    return letter if named["case"] == "CAPITAL LETTER" else letter.lower()
+
+
+def _compatible(char: str) -> Glyph | None:
+    """By its compatibility decomposition, where that is all letters and digits of ASCII."""
+    tag, _, _ = unicodedata.decomposition(char).partition(" ")
+    if not tag.startswith("<"):
+        return None
+    latin = unicodedata.normalize("NFKC", char)
+    if len(latin) == 3 and latin[0] + latin[-1] == "()":
+        latin = latin[1]
+    if not latin.isascii() or not (latin.isalnum() or tag in ("<wide>", "<narrow>")):
+        return None
+    if tag in _SUPERSCRIPT and latin.isdigit() or tag == "<fraction>" or char in "™℠":
+        return None  # m², ½
+    if tag == "<compat>" and unicodedata.category(char) == "So":
+        return None  # ℡, ㏂
+    plain = tag in _PLAIN_TAGS
+    return Glyph(latin, Likeness.PLAIN if plain else Likeness.STYLED, "STYLED")

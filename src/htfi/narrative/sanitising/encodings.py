@@ -1,0 +1,246 @@
+"""Finds messages written in codes (base64, hex, percent, ROT13, …) and decodes them to be examined; `undo` calls it.
+
+The text keeps its runs as they stand: what is decoded is never shown and never read by a model. Only what decodes to
+words counts: digests, addresses and ticket numbers decode to noise.
+"""
+
+import base64
+import binascii
+import codecs
+import html
+import re
+
+from htfi.domain.news import Finding
+from htfi.narrative.sanitising.language import fluency, num_known
+
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{16,}={0,2}")
+_WRAPPED64 = re.compile(r"(?:[A-Za-z0-9+/]{40,}\s){1,}[A-Za-z0-9+/]{4,}={0,2}")
+_BASE32 = re.compile(r"(?<![A-Z2-7])[A-Z2-7]{16,}={0,6}")
+_HEX = re.compile(r"(?<![0-9A-Za-z])(?:(?:0x|\\x|%|=)?[0-9A-Fa-f]{2}[\s,:;]{0,2}){6,}(?![0-9A-Za-z])")
+_ESCAPES = re.compile(
+    r"(?:\\u\{?[0-9A-Fa-f]{4,6}\}?|\\x[0-9A-Fa-f]{2}|U\+[0-9A-Fa-f]{4,6}\s?|&?#x?[0-9A-Fa-f]{2,6};|%u[0-9A-Fa-f]{4}){4,}"
+)
+_PERCENT = re.compile(r"(?:[\w.~+-]{0,40}%[0-9A-Fa-f]{2}){3,}[\w.~+-]{0,40}")
+_QUOTED = re.compile(r"(?:[^=\s]{0,20}=[0-9A-F]{2}){4,}")
+_BITS = re.compile(r"(?<![0-9])(?:[01]{7,8}[\s,]{0,2}){4,}(?![0-9])")
+_CODES = re.compile(r"(?<![0-9.$])(?:\d{2,3}[\s,;]{1,2}){6,}\d{2,3}(?![0-9.%])")
+_OCTAL = re.compile(r"(?:\\[0-7]{3}){4,}")
+_MORSE = re.compile(r"(?<![\w.])[.\-·−–_]{1,6}(?:[ /|]{1,3}[.\-·−–_]{1,6}){7,}")
+_ONE_CODE = re.compile(r"[0-9A-Fa-f]{4,6}|[0-9A-Fa-f]{2}")
+_ANY = re.compile(
+    r"[A-Za-z0-9+/_-]{16}|%[0-9A-Fa-f]{2}|\\[ux0-7]|U\+|[01]{7}|#x?\d|(?:[0-9A-Fa-f]{2}[\s,:;]){6}|=[0-9A-F]{2}=|[-.·_][ /][-.·_]{1,6}[ /][-.·_]|\d{2}[ ,]\d{2,3}[ ,]\d{2}"
+)
+_MIN_CHARS = 6
+_MAX_RUNS = 16
+_MAX_DEPTH = 3
+_SHOWN_FLUENCY = -2.75  # a sentence lies near −2.4, random letters near −4
+_MORSE_CODE = dict(
+    zip(
+        ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --.. "
+        "----- .---- ..--- ...-- ....- ..... -.... --... ---.. ----.".split(" "),
+        "abcdefghijklmnopqrstuvwxyz0123456789",
+        strict=True,
+    )
+)
+_ATBASH = str.maketrans(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "zyxwvutsrqponmlkjihgfedcbaZYXWVUTSRQPONMLKJIHGFEDCBA",
+)
+
+
+def decode(text: str, depth: int = 0) -> tuple[list[Finding], list[str]]:
+    """Findings and decoded messages; codes within codes three deep."""
+    found: list[tuple[str, str]] = []
+    if _ANY.search(text):
+        found = _runs(text)
+    if depth == 0:
+        found += _ciphers(text)
+    findings: list[Finding] = []
+    messages: list[str] = []
+    for kind, message in found:
+        findings.append(Finding(f"encoded {kind}", 0.6, f"{len(message)} characters were written in {kind}"))
+        messages.append(message)
+        if depth + 1 < _MAX_DEPTH:
+            deeper, inner = decode(message, depth + 1)
+            findings += deeper
+            messages += inner
+    return findings, messages
+
+
+def _runs(text: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    taken: list[tuple[int, int]] = []
+    for kind, pattern, read in _KINDS:
+        num = 0
+        for match in pattern.finditer(text):
+            if any(start < match.end() and match.start() < end for start, end in taken):
+                continue
+            num += 1
+            if num > _MAX_RUNS:
+                break
+            message = read(match[0])
+            if message and _is_language(message):
+                found.append((kind, message))
+                taken.append(match.span())
+    return found
+
+
+def _is_language(message: str) -> bool:
+    """Printable, mostly letters and blanks, with words or at least the feel of them."""
+    if len(message) < _MIN_CHARS or not message.replace("\n", " ").replace("\t", " ").isprintable():
+        return False
+    num_letters = sum(char.isalpha() for char in message)
+    if num_letters + message.count(" ") < 0.75 * len(message) or num_letters < _MIN_CHARS - 1:
+        return False
+    if not message.isascii():
+        return all(ord(char) < 0x2FA20 for char in message) and len(set(map(_block, message))) <= 4
+    return num_known(message) >= 0.4 * num_letters or (num_letters >= 8 and " " in message and fluency(message) > _SHOWN_FLUENCY)  # fmt: skip
+
+
+def _block(char: str) -> int:
+    return ord(char) >> 8
+
+
+def _as_text(raw: bytes) -> str:
+    for encoding in ("utf-8", "utf-16-le"):
+        try:
+            text = raw.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if "\x00" not in text:
+            return text.strip()
+    return ""
+
+
+def _base64(run: str) -> str:
+    run = "".join(run.split()).rstrip("=").translate(str.maketrans("-_", "+/"))
+    if run.isalpha() and (run.islower() or run.isupper() or run.istitle()):
+        return ""  # a long word
+    for start in range(4 if len(run) < 400 else 1):
+        part = run[start:]
+        part = part[: len(part) - (len(part) % 4 == 1)]
+        try:
+            text = _as_text(base64.b64decode(part + "=" * (-len(part) % 4)))
+        except (binascii.Error, ValueError):
+            continue
+        if text and _is_language(text):
+            return text
+    return ""
+
+
+def _base32(run: str) -> str:
+    run = run.rstrip("=")
+    try:
+        return _as_text(base64.b32decode(run + "=" * (-len(run) % 8)))
+    except (binascii.Error, ValueError):
+        return ""
+
+
+def _hex(run: str) -> str:
+    pairs = re.findall(r"(?:0x|\\x|%|=)?([0-9A-Fa-f]{2})", run)
+    return _as_text(bytes(int(pair, 16) for pair in pairs))
+
+
+def _escapes(run: str) -> str:
+    if "&#" in run or run.startswith("#"):
+        return html.unescape(re.sub("&?#", "&#", run))
+    return "".join(_character(int(code, 16)) for code in _ONE_CODE.findall(run))
+
+
+def _character(code: int) -> str:
+    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else ""
+
+
+def _percent(run: str) -> str:
+    raw = re.sub(
+        rb"%([0-9A-Fa-f]{2})", lambda found: bytes([int(found[1], 16)]), run.replace("+", " ").encode()
+    )
+    return _as_text(raw)
+
+
+def _quoted(run: str) -> str:
+    try:
+        return _as_text(binascii.a2b_qp(run.encode("ascii")))
+    except (UnicodeEncodeError, binascii.Error):
+        return ""
+
+
+def _bits(run: str) -> str:
+    parts = re.findall("[01]{7,8}", run)
+    return "".join(map(chr, (int(part, 2) for part in parts)))
+
+
+def _codes(run: str) -> str:
+    codes = [int(code) for code in re.findall(r"\d{2,3}", run)]
+    return "".join(map(chr, codes)) if all(32 <= code < 127 for code in codes) else ""
+
+
+def _octal(run: str) -> str:
+    return "".join(chr(int(code, 8)) for code in re.findall("[0-7]{3}", run) if int(code, 8) < 256)
+
+
+def _morse(run: str) -> str:
+    plain = re.sub("[−–_]", "-", run).replace("·", ".")
+    words = re.split(r"\s*[/|]\s*|\s{3,}", plain)
+    return " ".join("".join(_MORSE_CODE.get(sign, "") for sign in word.split()) for word in words)
+
+
+_KINDS = (
+    ("escapes", _ESCAPES, _escapes),
+    ("percent signs", _PERCENT, _percent),
+    ("bits", _BITS, _bits),
+    ("octal", _OCTAL, _octal),
+    ("hex", _HEX, _hex),
+    ("quoted-printable", _QUOTED, _quoted),
+    ("base64", _WRAPPED64, _base64),
+    ("base64", _BASE64, _base64),
+    ("base32", _BASE32, _base32),
+    ("character codes", _CODES, _codes),
+    ("Morse", _MORSE, _morse),
+)
+
+
+def _ciphers(text: str) -> list[tuple[str, str]]:
+    """The whole text, or a long run of it, with letters shifted, mirrored or written backwards."""
+    if not text.isascii():
+        return []
+    found: list[tuple[str, str]] = []
+    for run in _strange_runs(text):
+        known = num_known(run)
+        candidates = [("backwards", run[::-1]), ("Atbash", run.translate(_ATBASH))]
+        candidates += [("ROT13", codecs.encode(run, "rot13"))]
+        candidates += [(f"a shift of {shift}", _shifted(run, shift)) for shift in range(1, 26) if shift != 13]
+        kind, best = max(candidates, key=lambda one: num_known(one[1]))
+        if num_known(best) >= max(8, 2 * known + 6) and num_known(best) >= 0.5 * sum(map(str.isalpha, best)):
+            found.append((kind, best))
+    return found
+
+
+def _strange_runs(text: str) -> list[str]:
+    """Runs of four words or more in lower case of which no language that we know knows one; few texts have any."""
+    from htfi.narrative.sanitising.lexicon import words
+
+    known = words()
+    runs: list[str] = []
+    run: list[str] = []
+    for word in text[:4_000].split():
+        bare = word.strip(".,:;!?\"'()[]").lower()
+        if bare.isalpha() and bare not in known:
+            run.append(word)
+            continue
+        if bare.isalpha() and len(bare) <= 2 and run:
+            run.append(word)
+            continue
+        if len(run) >= 4:
+            runs.append(" ".join(run))
+        run = []
+    if len(run) >= 4:
+        runs.append(" ".join(run))
+    return [one for one in runs[:4] if len(one) >= 16]
+
+
+def _shifted(text: str, shift: int) -> str:
+    lower, upper = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    return text.translate(
+        str.maketrans(lower + upper, lower[shift:] + lower[:shift] + upper[shift:] + upper[:shift])
+    )

@@ -1,0 +1,347 @@
+"""Maps letters of other scripts and fonts back to the Latin ones that they pose as; `undo` calls it.
+
+Words of a living script stay as they are: what counts is whether a word mixes scripts, and whether a word made of
+look-alikes alone stands in a text that is otherwise Latin.
+"""
+
+import re
+import unicodedata
+from functools import cache
+from typing import NamedTuple
+
+from htfi.domain.news import Finding
+from htfi.narrative.sanitising.confusables import Glyph, Likeness, glyphs, is_mark, script_of
+from htfi.narrative.sanitising.lexicon import is_common
+
+_EAST_ASIAN = frozenset(
+    {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "HALFWIDTH", "FULLWIDTH", "IDEOGRAPHIC"}
+)
+_MOST_ACCENTED = 0.45  # of a text's letters: Vietnamese, the most accented spelling alive, stays below
+_LATIN_SHARE = 4  # Latin letters to one of a living script, from which a text counts as Latin throughout
+_OVERLAYS = "\u0300-\u036f\u0488\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+_MARKED = re.compile(rf"([A-Za-z\u00c0-\u024f\u1e00-\u1eff0-9])([{_OVERLAYS}]+)")
+_FLAGS = re.compile("[\U0001f1e6-\U0001f1ff]{2,}")
+_FLAG_A = 0x1F1E6
+_DIGITS = {"O": "0", "o": "0", "I": "1", "l": "1", "i": "1"}
+_LIGATURES = frozenset("ﬀﬁﬂﬃﬄﬅﬆ")
+_GREEK_SIGNS = frozenset("αβγδεζηθκλμµνξπρσςτυφχψωΓΔΘΛΞΠΣΦΨΩ")
+_COUNTRIES = frozenset(
+    "AC AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ "
+    "CA CC CD CF CG CH CI CK CL CM CN CO CP CR CU CV CW CX CY CZ DE DG DJ DK DM DO DZ EA EC EE EG EH ER ES ET EU FI FJ "
+    "FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU IC ID IE IL IM IN IO IQ IR "
+    "IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM "
+    "MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT "
+    "PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TA TC TD TF TG TH TJ TK TL "
+    "TM TN TO TR TT TV TW TZ UA UG UM UN US UY UZ VA VC VE VG VI VN VU WF WS XK YE YT ZA ZM ZW".split(" ")
+)
+
+
+class _Page(NamedTuple):
+    """What the whole text says of its parts: living scripts, and whether it reads as Latin despite them."""
+
+    living: frozenset[str]
+    is_latin: bool
+    is_latin_throughout: bool
+    east_asian: bool
+
+
+class _Word(NamedTuple):
+    """One run of letters, what it reads as, how strong a sign of deceit that is, and whether only beside others."""
+
+    start: int
+    end: int
+    latin: str
+    strength: float
+    is_pending: bool = False
+
+
+def unmask(text: str) -> tuple[str, list[Finding]]:
+    """The text with look-alikes mapped back; a finding for each kind of mask."""
+    if text.isascii():
+        return text, []
+    findings: list[Finding] = []
+    text, num_smeared = _without_overlays(text)
+    if num_smeared > 2:
+        findings.append(Finding("marks", 0.6, f"marks were stacked on {num_smeared} letters"))
+    text = _FLAGS.sub(_unflagged, text)
+    page = _page_of(text)
+    pattern, table = _word_pattern(), glyphs()
+    words = [
+        found
+        for match in pattern.finditer(text)
+        if not match[0].isascii() and (found := _read(match[0], match.start(), page, table)) is not None
+    ]
+    is_attacked = any(word.strength >= 0.5 and not word.is_pending for word in words)
+    taken = [word for word in words if is_attacked or not word.is_pending]
+    if taken:
+        parts: list[str] = []
+        end = 0
+        for word in taken:
+            parts += (text[end : word.start], word.latin)
+            end = word.end
+        text = "".join(parts) + text[end:]
+        findings += _told(taken)
+    text = _unmarked(text, table)
+    return _without_accents(text, findings), findings
+
+
+def _told(words: list[_Word]) -> list[Finding]:
+    strongest = max(word.strength for word in words)
+    num = sum(word.strength > 0 for word in words)
+    if strongest >= 0.7:
+        return [
+            Finding("homoglyphs", strongest, f"letters of other scripts posed as Latin ones in {num} words")
+        ]
+    if strongest > 0:
+        return [Finding("styled", strongest, f"{num} words stood in letters of a font of their own")]
+    return []
+
+
+def _page_of(text: str) -> _Page:
+    table = glyphs()
+    living: set[str] = set()
+    num_latin = num_foreign = 0
+    for char in text:
+        if char.isascii():
+            num_latin += char.isalpha()
+        elif char.isalpha() and char not in table and (script := script_of(char)) not in ("LATIN", ""):
+            living.add(script)
+            num_foreign += 1
+    return _Page(
+        frozenset(living),
+        num_latin > 0 and num_latin >= num_foreign,
+        num_latin >= _LATIN_SHARE * num_foreign and num_latin > 0,
+        bool(living & _EAST_ASIAN),
+    )
+
+
+def _read(word: str, start: int, page: _Page, table: dict[str, Glyph]) -> _Word | None:
+    """What a word that is not all ASCII reads as; None where it is what it seems."""
+    found = [table.get(char) for char in word]
+    num_ascii = sum(char.isascii() and char.isalpha() for char in word)
+    foreign = [
+        char
+        for char, glyph in zip(word, found, strict=True)
+        if glyph is None and not char.isascii() and char.isalpha() and script_of(char) not in ("LATIN", "")
+    ]
+    end = start + len(word)
+    if foreign:
+        return _among_living(word, start, found, foreign, num_ascii, page)
+    close = [g for g in found if g and g.likeness is Likeness.CLOSE]
+    loose = [g for g in found if g and g.likeness is Likeness.LOOSE and g.script != "LATIN"]
+    inner = found[1:-1]
+    symbols = [g for g in inner if g and g.likeness is Likeness.SYMBOL and not is_mark(g)]
+    styled = [g for g in found if g and g.likeness is Likeness.STYLED]
+    plain = [g for g in inner if g and g.likeness is Likeness.PLAIN and len(g.latin) == 1]
+    scripts = {glyph.script for glyph in (*close, *loose) if glyph.script}
+    num_masks = len(close) + len(loose) + len(symbols)
+    if not num_masks:
+        return _styled(word, start, found, styled, plain, num_ascii, page)
+    latin = _latin(word, found)
+    if _is_formula(word, found, num_ascii):
+        return None
+    if num_ascii or (styled and num_masks) or (len(scripts) > 1 and not scripts <= _EAST_ASIAN):
+        if scripts <= _EAST_ASIAN and scripts & page.living:
+            return None  # A股
+        if not scripts and not close and not loose and not is_common(latin):
+            return None  # a sign between words: 3×4, a•b
+        return _Word(start, end, latin, 0.9)
+    if not any(char.isalpha() for char in word):
+        return None
+    if not page.is_latin or scripts <= _EAST_ASIAN:
+        return None
+    is_living = bool(scripts & page.living) and not page.is_latin_throughout
+    if is_living:
+        return None
+    if scripts == {"LATIN"} or (not loose and not symbols and _num_letters(word) > 1):
+        return _Word(start, end, latin, 0.9)
+    if loose and is_common(latin) and len(latin) > 2:
+        return _Word(start, end, latin, 0.9)
+    is_lone = _num_letters(word) == 1 and not loose
+    if is_lone and scripts != {"GREEK"} and latin in ("a", "I", "A", "i"):
+        return _Word(start, end, latin, 0.9)
+    return _Word(start, end, latin, 0.9, is_pending=True)
+
+
+def _styled(
+    word: str,
+    start: int,
+    found: list[Glyph | None],
+    styled: list[Glyph],
+    plain: list[Glyph],
+    num_ascii: int,
+    page: _Page,
+) -> _Word | None:
+    """A word in a font of its own: a tweet's emphasis, or a way around filters."""
+    if not styled and not any(glyph and glyph.likeness is Likeness.PLAIN for glyph in found):
+        return None
+    if len(word) == 1 and unicodedata.category(word) == "So":
+        return None  # ①, 🅰
+    strength = 0.0
+    if not page.east_asian:
+        if styled and any(glyph.latin.isalpha() for glyph in styled):
+            strength = 0.8 if num_ascii else 0.4
+        elif plain and num_ascii and not any(char in _LIGATURES for char in word):
+            strength = 0.8
+    return _Word(start, start + len(word), _latin(word, found), strength)
+
+
+def _among_living(
+    word: str, start: int, found: list[Glyph | None], foreign: list[str], num_ascii: int, page: _Page
+) -> _Word | None:
+    """A word with letters that have no Latin likeness: Latin letters in it may pose as those of its script."""
+    scripts = {script_of(char) for char in foreign}
+    end = start + len(word)
+    if num_ascii and len(scripts) == 1 and not scripts & _EAST_ASIAN:
+        script = next(iter(scripts))
+        twins = _twins(script)
+        native = "".join(twins.get(char, char) for char in word)
+        if not any(char.isascii() and char.isalpha() for char in native):
+            return _Word(start, end, native, 0.7)
+    if any(glyph and glyph.likeness is Likeness.STYLED for glyph in found):
+        kept = "".join(
+            glyph.latin if glyph and glyph.likeness is Likeness.STYLED else char
+            for char, glyph in zip(word, found, strict=True)
+        )
+        return _Word(start, end, kept, 0.0 if page.east_asian else 0.4)
+    return None
+
+
+@cache
+def _twins(script: str) -> dict[str, str]:
+    """For each Latin letter the one of `script` that cannot be told from it."""
+    return {
+        glyph.latin: char
+        for char, glyph in glyphs().items()
+        if glyph.script == script and glyph.likeness is Likeness.CLOSE and len(glyph.latin) == 1
+    }
+
+
+def _latin(word: str, found: list[Glyph | None]) -> str:
+    """Letter by letter, with I and l, O and 0 as their neighbours say."""
+    letters = [char if glyph is None else glyph.latin for char, glyph in zip(word, found, strict=True)]
+    digits = sum(char.isascii() and char.isdigit() for char in word)
+    if digits and all(char.isdigit() or (glyph and glyph.latin in _DIGITS) for char, glyph in zip(word, found, strict=True)):  # fmt: skip
+        return "".join(_DIGITS.get(letter, letter) for letter in letters)
+    last = len(letters) - 1
+    for place, glyph in enumerate(found):
+        if glyph is None or glyph.latin not in ("I", "l"):
+            continue
+        before, after = letters[place - 1 : place], letters[place + 1 : place + 2]
+        if glyph.latin == "I" and place and before[0][-1:].islower():
+            letters[place] = "l"
+        elif glyph.latin == "l" and place < last and place and before[0].isupper() and after[0].isupper():
+            letters[place] = "I"
+    if found[0] is not None and found[0].likeness is Likeness.SYMBOL and not is_common("".join(letters)):
+        letters[0] = word[0]
+    if (
+        last
+        and (edge := found[-1]) is not None
+        and edge.likeness is Likeness.SYMBOL
+        and not is_common("".join(letters))
+    ):
+        letters[-1] = word[-1]
+    return "".join(letters)
+
+
+def _is_formula(word: str, found: list[Glyph | None], num_ascii: int) -> bool:
+    """Greek as signs: μm, ΔGDP, 5σ, kΩ."""
+    signs = [char for char, glyph in zip(word, found, strict=True) if glyph is not None]
+    if not all(char in _GREEK_SIGNS for char in signs) or len(signs) > 1:
+        return False
+    rest = "".join(char for char in word if char.isascii() and char.isalpha())
+    at_edge = word[0] == signs[0] or word[-1] == signs[0] or not word[0].isalpha()
+    return at_edge and (num_ascii <= 1 or (rest.isupper() and num_ascii <= 4))
+
+
+def _num_letters(word: str) -> int:
+    return sum(char.isalpha() for char in word)
+
+
+@cache
+def _word_pattern() -> re.Pattern[str]:
+    signs = "".join(char for char, glyph in glyphs().items() if not char.isalnum() and not is_mark(glyph))
+    return re.compile(rf"[\w{re.escape(signs)}]+")
+
+
+@cache
+def _mark_pattern() -> re.Pattern[str]:
+    marks = "".join(char for char, g in glyphs().items() if is_mark(g) and not char.isalnum())
+    return re.compile(rf"(?<=[A-Za-z0-9])[{re.escape(marks)}](?=[A-Za-z0-9])")
+
+
+def _unmarked(text: str, table: dict[str, Glyph]) -> str:
+    """Dots, slashes and hyphens of other scripts between Latin letters as ASCII's."""
+    return text if text.isascii() else _mark_pattern().sub(lambda found: table[found[0]].latin, text)
+
+
+def _without_overlays(text: str) -> tuple[str, int]:
+    """Latin letters without marks that no spelling puts there, and how many letters had them."""
+    num = 0
+
+    def bare(found: re.Match[str]) -> str:
+        nonlocal num
+        if found[2] == "\u20e3":
+            return found[1]  # a keycap
+        composed = unicodedata.normalize("NFC", found[0])
+        if len(composed) == 1:
+            return composed
+        num += 1
+        return unicodedata.normalize("NFD", found[1])[0]
+
+    return _MARKED.sub(bare, text), num
+
+
+def _unflagged(found: re.Match[str]) -> str:
+    letters = "".join(chr(ord(char) - _FLAG_A + 65) for char in found[0])
+    pairs = [letters[place : place + 2] for place in range(0, len(letters), 2)]
+    return found[0] if all(pair in _COUNTRIES for pair in pairs) else letters
+
+
+def _without_accents(text: str, findings: list[Finding]) -> str:
+    """Accents that turn English words into nonsense taken off; those of names and of other languages stay."""
+    if text.isascii():
+        return text
+    accented = [char for char in text if not char.isascii() and script_of(char) == "LATIN"]
+    if not accented:
+        return text
+    num_letters = sum(char.isalpha() for char in text)
+    if len(accented) > _MOST_ACCENTED * num_letters and num_letters >= 8:
+        findings.append(Finding("accents", 0.7, "nearly every letter carried an accent"))
+        return "".join(_bare(char) for char in text)
+    num = 0
+
+    def plain(found: re.Match[str]) -> str:
+        nonlocal num
+        word = found[0]
+        bare = word if word.isascii() else "".join(map(_bare, word))
+        if word.isascii() or not word.islower() or word in _LOANED or not is_common(bare):
+            return word
+        num += 1
+        return bare
+
+    stripped = re.sub(r"[^\W\d_]+", plain, text)
+    # In a text of another language some words happen to be English without their accents.
+    if not num or num * 2 < len({word for word in re.findall(r"[^\W\d_]+", stripped) if not word.isascii()}):
+        return text
+    num_common = sum(is_common(word) for word in re.findall(r"[a-z]+", stripped))
+    if num_common < 2 * num or num_common < 3:
+        return text
+    findings.append(Finding("accents", 0.5, f"{num} English words carried accents that they do not have"))
+    return stripped
+
+
+_LOANED = frozenset(
+    "café cafés résumé résumés exposé exposés naïve fiancé fiancée cliché clichés décor façade protégé protégés "
+    "communiqué communiqués élite élites rôle rôles début débuts touché coöperate coöperation reëlect première "
+    "precís précis détente entrée regime régime coup crème liberté saké maté rosé pâté attaché".split(" ")
+)
+_FOLDED = str.maketrans("ıøłđðæœŋħĸſəɛɔØŁĐÐÆŒŊĦþÞß", "iolddaonhkseeoOLDDAONHpPs")
+
+
+def _bare(char: str) -> str:
+    """A Latin letter without its accents."""
+    if char.isascii():
+        return char
+    folded = unicodedata.normalize("NFD", char)[0].translate(_FOLDED)
+    return folded if folded.isascii() else char

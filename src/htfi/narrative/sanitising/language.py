@@ -1,0 +1,55 @@
+"""How much a run of letters reads like English, by pairs of letters; finds ciphers and text written backwards."""
+
+from functools import cache
+from math import log
+
+from htfi.narrative.sanitising.lexicon import words
+
+_MIN_LETTERS = 3
+
+
+def reads_better_reversed(text: str) -> bool:
+    """Whether the text makes more sense from its end: known words first, then pairs of letters."""
+    reversed_ = text[::-1]
+    here, there = num_known(text), num_known(reversed_)
+    return there > here if here != there else fluency(reversed_) > fluency(text) + 0.05
+
+
+def num_known(text: str) -> int:
+    """Letters of the text that belong to common words of three letters or more."""
+    known = words()
+    return sum(len(word) for word in _letters(text).split() if len(word) >= _MIN_LETTERS and word in known)
+
+
+def fluency(text: str) -> float:
+    """Mean log-likelihood of a letter after another, within words; −4 is gibberish, −2.4 usual English."""
+    table = _pairs()
+    total = num = 0.0
+    for word in _letters(text[:2_000]).split():
+        before = " "
+        for char in word:
+            total += table.get(before + char, -8.0)
+            num += 1
+            before = char
+        total += table.get(before + " ", -8.0)
+        num += 1
+    return total / num if num else -8.0
+
+
+def _letters(text: str) -> str:
+    return "".join(char if "a" <= char <= "z" else " " for char in text.lower())
+
+
+@cache
+def _pairs() -> dict[str, float]:
+    """Log P(letter | letter before), counted over the word list, smoothed."""
+    alphabet = " abcdefghijklmnopqrstuvwxyz"
+    counts = {first + second: 0.2 for first in alphabet for second in alphabet}
+    for word in sorted(words()):
+        padded = f" {word} "
+        for at in range(len(padded) - 1):
+            pair = padded[at : at + 2]
+            if pair in counts:
+                counts[pair] += 1.0
+    totals = {first: sum(counts[first + second] for second in alphabet) for first in alphabet}
+    return {pair: log(count / totals[pair[0]]) for pair, count in counts.items()}

@@ -1,0 +1,321 @@
+"""Takes markup out of a text, and with it what the page would not have shown; `undo` calls it.
+
+One pass over HTML as a lenient browser reads it, then what Markdown, BBCode, LaTeX and terminals can hide. What was
+hidden is handed back to be examined.
+"""
+
+import re
+
+from htfi.domain.news import Finding
+
+_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split(" "))
+_BREAKING = frozenset(
+    "address article aside blockquote br dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 "
+    "header hr li main nav ol option p pre section table tbody td tfoot th thead tr ul body html".split(" ")
+)
+_UNSHOWN = frozenset("script style template noscript head title svg object iframe noembed noframes datalist math canvas audio video textarea select".split(" "))  # fmt: skip
+_INLINE = frozenset(
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark meter output picture progress q rp "
+    "rt ruby s samp small span strike strong sub summary sup time tt u var center marquee blink nobr button caption "
+    "colgroup legend map optgroup dialog slot".split(" ")
+)
+_NAMES = _VOID | _BREAKING | _UNSHOWN | _INLINE
+_OPENING = re.compile(r"<(?:!--|(/?)([A-Za-z][A-Za-z0-9]{0,15}(?:[-:][\w-]{1,30})?)(?=[\s/>])|([!?]))")
+_SPECIAL = re.compile("[<>\"']")
+_ATTRIBUTE = re.compile(r"""([\w:-]{1,40})\s*=\s*(?:"([^"]{0,4000})"|'([^']{0,4000})'|([^\s"'>]{1,400}))""")
+_ZERO = r"\s*:\s*[+-]?0*\.?0*(?:px|pt|em|rem|%|vw|vh)?\s*(?:!important)?\s*(?:;|$)"
+_STYLE_HIDES = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|"
+    rf"(?:font-size|opacity|(?:max-)?height|(?:max-)?width|line-height|zoom){_ZERO}|"
+    r"font-size\s*:\s*(?:0?\.\d+|1)(?:px|pt)|font\s*:[^;]*\b0(?:px|pt)?\s*/|opacity\s*:\s*0?\.0\d*|"
+    r"(?:left|top|right|bottom|text-indent|margin-left|margin-top|margin)\s*:\s*-\d{3,}|"
+    r"clip\s*:\s*rect\(\s*[01](?:px)?[\s,]|clip-path\s*:\s*(?:inset\(\s*(?:50|100)%|circle\(\s*0|polygon\(\s*0)|"
+    r"transform\s*:[^;]*(?:scale[xy]?\(\s*0?(?:\.0+)?\s*[,)]|translate[xy]?\(\s*-\d{3,})|content-visibility\s*:\s*hidden|"
+    r"mso-hide\s*:\s*all|text-fill-color\s*:\s*transparent|filter\s*:\s*opacity\(\s*0",
+    re.I,
+)
+_COLOUR = re.compile(r"(?<![-\w])color\s*:\s*([^;]+)", re.I)
+_BACKGROUND = re.compile(r"background(?:-color)?\s*:\s*([^;]+)", re.I)
+_WHITE = re.compile(r"\s*(?:white|snow|ivory|ghostwhite|#f{3,4}\b|#f{6}(?:ff)?\b|#f[c-f]f[c-f]f[c-f]\b|rgba?\(\s*25[0-5]\s*,\s*25[0-5]\s*,\s*25[0-5]|hsla?\([^,]+,[^,]+,\s*(?:100|9[89])%)", re.I)  # fmt: skip
+_CLEAR = re.compile(
+    r"\s*(?:transparent|rgba\([^)]*,\s*0?(?:\.0+)?\s*\)|#[0-9a-f]{3}0\b(?!\w)|#[0-9a-f]{6}00\b)", re.I
+)
+_HIDING_CLASS = re.compile(
+    r"(?:^|\s)(?:hidden|hide|d-none|is-hidden|invisible|visually-?hidden|sr-only|screen-?reader(?:-text|-only)?|"
+    r"offscreen|off-screen|u-hidden|display-none|preheader)(?:\s|$)",
+    re.I,
+)
+_RULE = re.compile(r"([.#][\w-]{1,60})[^{}]{0,200}\{([^{}]{0,2000})\}")
+_ALSO_TEXT = (
+    "alt",
+    "title",
+    "aria-label",
+    "aria-description",
+    "content",
+    "placeholder",
+    "value",
+    "data-prompt",
+    "data-content",
+)
+_MAX_DEPTH = 256
+
+_MARKDOWN = re.compile(
+    r"!\[([^\[\]]{0,2000})\]\(([^()\s]{0,2000})(?:\s+[\"'(]([^\"')]{0,2000})[\"')])?\s*\)"
+    r"|(?<!!)\[([^\[\]]{1,500})\]\(([^()\s]{1,2000})(?:\s+[\"'(]([^\"')]{0,2000})[\"')])?\s*\)"
+    r"|^[ \t]{0,3}\[([^\[\]]{1,200})\]:[ \t]*(\S{1,2000})?[ \t]*(\([^()\n]{0,2000}\)|\"[^\"\n]{0,2000}\"|'[^'\n]{0,2000}')?[ \t]*$",
+    re.M,
+)
+_BRACKETED = re.compile(
+    r"\[(color|size|font|hide|hidden|spoiler)\s*=?\s*([^\[\]]{0,40})\]([^\[\]]{0,4000})\[/\1\]|"
+    r"\\(?:color|textcolor)\{(white)\}\s*\{([^{}]{0,4000})\}|\\(?:phantom|vphantom|hphantom|iffalse)\{([^{}]{0,4000})\}",
+    re.I,
+)
+_ESCAPE = re.compile(
+    r"\x1b\[([0-9;]{0,32})m|\x1b\[[0-9;?]{0,32}[A-Za-ln-z]|\x1b\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)"
+)
+_BACKSPACED = re.compile("[^\x08]\x08")
+_NUM_WORDS_OF_A_NOTE = 5
+
+
+class _Reading:
+    """One text as it is read: what is shown, what is not, and within which elements one stands."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+        self.hidden: list[str] = []  # inside elements that are not drawn
+        self.notes: list[str] = []  # comments and attributes
+        self.code: list[str] = []  # scripts and styles
+        self.stack: list[tuple[str, bool, bool]] = []  # name, hides, is code
+        self.num_hiding = self.num_code = 0
+        self.hiding_names: set[str] = set()
+
+    def add(self, text: str) -> None:
+        if self.num_code:
+            self.code.append(text)
+        elif self.num_hiding:
+            self.hidden.append(text)
+        else:
+            self.shown.append(text)
+
+    def open(self, name: str, hides: bool) -> None:
+        if name in _VOID or len(self.stack) >= _MAX_DEPTH:
+            return
+        is_code = name in ("script", "style")
+        self.stack.append((name, hides, is_code))
+        self.num_hiding += hides
+        self.num_code += is_code
+
+    def close(self, name: str) -> None:
+        if not any(one[0] == name for one in self.stack):
+            return
+        while self.stack:
+            one, hides, is_code = self.stack.pop()
+            self.num_hiding -= hides
+            self.num_code -= is_code
+            if one == name:
+                return
+
+
+def unmark(text: str) -> tuple[str, list[Finding], list[str]]:
+    """The text as the page would show it, findings, and what it would not have shown."""
+    findings: list[Finding] = []
+    hidden: list[str] = []
+    if "\x1b" in text or "\x08" in text:
+        text = _printed(text, findings, hidden)
+    if "<" in text:
+        text = _drawn(text, findings, hidden)
+    if "](" in text or "]:" in text:
+        text = _MARKDOWN.sub(lambda match: _linked(match, findings, hidden), text)
+    if "[/" in text or "\\" in text:
+        text = _BRACKETED.sub(lambda match: _bracketed(match, findings, hidden), text)
+    return text, findings, hidden
+
+
+def _drawn(text: str, findings: list[Finding], hidden: list[str]) -> str:
+    reading = _Reading()
+    at = 0
+    num_tags = 0
+    while (found := _OPENING.search(text, at)) is not None:
+        end = _end_of(text, found)
+        name = (found[2] or "").lower()
+        if end < 0 or (name and name not in _NAMES and "style" not in text[found.start() : end]):
+            reading.add(text[at : found.end()])  # no markup: <IBM.N>, a<b
+            at = found.end()
+            continue
+        reading.add(text[at : found.start()])
+        num_tags += 1
+        if found[0] == "<!--":
+            reading.notes.append(text[found.end() : end].removesuffix("-->"))
+        elif name:
+            _tag(reading, name, bool(found[1]), text[found.end() : end])
+        at = end
+    if not num_tags:
+        return text
+    reading.add(text[at:])
+    _judge(reading, findings, hidden)
+    return "".join(reading.shown)
+
+
+def _end_of(text: str, found: re.Match[str]) -> int:
+    """Where the tag or comment ends, past its '>'; −1 where it is none."""
+    if found[0] == "<!--":
+        ends = [
+            end + num for mark, num in (("-->", 3), ("--!>", 4)) if (end := text.find(mark, found.end())) >= 0
+        ]
+        return min(ends) if ends else len(text)
+    at = found.end()
+    while (special := _SPECIAL.search(text, at)) is not None:
+        sign = special[0]
+        if sign == ">":
+            return special.end()
+        if sign == "<":
+            return -1
+        close = text.find(sign, special.end(), special.end() + 4_000)
+        at = (
+            special.end()
+            if close < 0 or text[special.start() - 1 : special.start()] not in "= \t\n"
+            else close + 1
+        )
+    return -1
+
+
+def _tag(reading: _Reading, name: str, is_closing: bool, rest: str) -> None:
+    if name in _BREAKING:
+        reading.add(" ")
+    if is_closing:
+        if name == "style":
+            _learn_rules(reading)
+        reading.close(name)
+        return
+    attributes = {
+        key.lower(): one or two or three for key, one, two, three in _ATTRIBUTE.findall(rest)
+    } if "=" in rest else {}  # fmt: skip
+    reading.notes += [value for key in _ALSO_TEXT if (value := attributes.get(key))]
+    bare = _ATTRIBUTE.sub(" ", rest).lower().split() if "hidden" in rest.lower() else []
+    hides = (
+        name in _UNSHOWN
+        or "hidden" in bare
+        or "hidden/" in bare
+        or _hides(name, attributes, reading.hiding_names)
+    )
+    if rest.endswith("/>"):
+        return
+    reading.open(name, hides)
+
+
+def _learn_rules(reading: _Reading) -> None:
+    """Which classes and ids the sheet just read hides."""
+    sheet = reading.code[-1] if reading.code else ""
+    reading.hiding_names |= {name for name, body in _RULE.findall(sheet[:32_000]) if style_hides(body)}
+
+
+def _hides(name: str, attributes: dict[str, str], hiding_names: set[str]) -> bool:
+    if not attributes:
+        return False
+    if "hidden" in attributes or attributes.get("type", "").lower() == "hidden":
+        return True
+    if (style := attributes.get("style")) and style_hides(style):
+        return True
+    if name == "font" and (
+        _WHITE.match(attributes.get("color", "")) or attributes.get("size", "").strip() in ("0", "0px")
+    ):
+        return True
+    classes = attributes.get("class", "")
+    if classes and _HIDING_CLASS.search(classes):
+        return True
+    named = [f".{one}" for one in classes.split()] + [f"#{attributes['id']}"] * ("id" in attributes)
+    return any(one in hiding_names for one in named)
+
+
+def style_hides(style: str) -> bool:
+    """Whether what is set so cannot be seen on a white page."""
+    style = re.sub(r"/\*.{0,200}?\*/", "", style)
+    if _STYLE_HIDES.search(style):
+        return True
+    colour = _COLOUR.search(style)
+    if colour is None:
+        return False
+    if _CLEAR.match(colour[1]):
+        return True
+    ground = _BACKGROUND.search(style)
+    if ground is None:
+        return _WHITE.match(colour[1]) is not None
+    same = colour[1].strip().lower() == ground[1].strip().lower()
+    return same or (_WHITE.match(colour[1]) is not None and _WHITE.match(ground[1]) is not None)
+
+
+def _judge(reading: _Reading, findings: list[Finding], hidden: list[str]) -> None:
+    unseen = " ".join("".join(reading.hidden).split())
+    if any(char.isalnum() for char in unseen):
+        findings.append(
+            Finding("hidden text", 0.8, f"{len(unseen)} characters stood where a page does not show them")
+        )
+        hidden.append(unseen)
+    notes = [" ".join(note.split()) for note in reading.notes]
+    long = [note for note in notes if len(note.split()) >= _NUM_WORDS_OF_A_NOTE]
+    if long:
+        findings.append(Finding("remarks", 0.35, f"{len(long)} comments or attributes held sentences"))
+    hidden += [note for note in notes if len(note) >= 8]
+    hidden += [code for one in reading.code if len(code := one.strip()) >= 16]
+
+
+def _linked(match: re.Match[str], findings: list[Finding], hidden: list[str]) -> str:
+    alt, image, image_title, words, _, title, label, target, remark = match.groups()
+    if image is not None:
+        hidden += [one for one in (alt, image_title) if one]
+        if "?" in image and len(image) > 40:
+            findings.append(Finding("beacon", 0.35, "an image carries data away in its address"))
+            hidden.append(image)
+        return ""
+    if words is not None:
+        hidden += [one for one in (title,) if one]
+        return words
+    del target
+    hidden.append(f"{label} {remark or ''}".strip())
+    findings.append(Finding("remarks", 0.35, "a remark that Markdown does not show"))
+    return ""
+
+
+def _bracketed(match: re.Match[str], findings: list[Finding], hidden: list[str]) -> str:
+    name, value, inner, white, painted, phantom = match.groups()
+    if name is not None:
+        value = value.strip().lower().strip("\"'")
+        hides = name.lower() in ("hide", "hidden") or (
+            _WHITE.match(value) or _CLEAR.match(value)
+            if name.lower() == "color"
+            else value in ("0", "0px", "0pt", "1", "1px")
+        )
+        if not hides:
+            return inner
+        found = inner
+    else:
+        found = painted if white else phantom
+    if any(char.isalnum() for char in found):
+        findings.append(
+            Finding("hidden text", 0.8, f"{len(found)} characters stood where a page does not show them")
+        )
+        hidden.append(found)
+    return ""
+
+
+def _printed(text: str, findings: list[Finding], hidden: list[str]) -> str:
+    """As a terminal would show it: concealed runs out, what was struck over gone."""
+    for _ in range(8):
+        if "\x08" not in text:
+            break
+        text = _BACKSPACED.sub("", text)
+    shown: list[str] = []
+    at, is_hidden = 0, False
+    for match in _ESCAPE.finditer(text):
+        (hidden if is_hidden else shown).append(text[at : match.start()])
+        at = match.end()
+        if match[1] is not None:
+            codes = match[1].split(";")
+            if "8" in codes:
+                is_hidden = True
+            elif "0" in codes or "" in codes or "28" in codes:
+                is_hidden = False
+    (hidden if is_hidden else shown).append(text[at:])
+    if any(hidden):
+        findings.append(Finding("hidden text", 0.8, "a terminal would have concealed a part"))
+    return "".join(shown).replace("\x1b", "")
