@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from htfi.domain.news import Finding
+from htfi.narrative.sanitising.bearings import EVENTS, MEASURES, TOPICS
 from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.narrative.sanitising.duplicates import Alike, Telling
 from htfi.narrative.sanitising.gist import CORRECTS, DENIES, Gist, side_of
-from htfi.narrative.sanitising.bearings import EVENTS, MEASURES, TOPICS
 
 RULE = "contradicted"
 _GOOD = 0.85

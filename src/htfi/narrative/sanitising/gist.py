@@ -12,7 +12,7 @@ MAX_CHARS = 800  # of headline and body together: what two tellings of a story s
 MAX_FIGURES = 12
 MAX_NAMES = 12
 
-_WORD = re.compile(r"\d[\d,.]*|[^\W\d_]+")
+_WORD = re.compile(r"(?<![A-Za-z])\d[\d,.]*|[^\W\d_]+")  # a figure after a letter, as in Q1, counts or names
 _LABEL = re.compile(
     r"\s*(?:\(?(?:update|wrapup|rpt|refile|recast|corrected|correction|exclusive|breaking|alert|flash|urgent)\)?"
     r"(?:[ -]*\d{1,2})?\s*[-:–—|]+\s*)+",

@@ -122,4 +122,4 @@ class Impersonation:
             return None
         if known.kind == "social":
             return Finding(RULE, 0.8, f"a post that bears the dateline of {claimed.name}")
-        return Finding(RULE, 0.3, f"bears the dateline of {claimed.name}, from elsewhere")
+        return Finding(RULE, 0.2, f"bears the dateline of {claimed.name}, from elsewhere")

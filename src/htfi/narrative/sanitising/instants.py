@@ -7,8 +7,8 @@ from typing import Any
 
 from htfi.domain.events import News
 from htfi.domain.news import Finding
-from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.narrative.sanitising.bearings import FRESH
+from htfi.narrative.sanitising.config import SanitiserConfig
 
 RULE = "instant"
 _MIN_USUAL_NS = 60 * 1_000_000_000

@@ -29,7 +29,7 @@ MAX_ID_CHARS = 128
 _MAX_URL_CHARS = 2_048
 _CREDIT = 0.7  # credibility from which a voice counts as one that has credit
 _GREAT_MOVE = 3.0  # standard deviations
-_HELD_BACK = 1.5  # evidence against a voice, for one item held back
+_HELD_BACK = 1.0  # evidence against a voice, for one item held back
 _SHARED = 0.2  # of a voice's blame that the feed it came through bears
 
 
@@ -201,6 +201,8 @@ class Sanitiser:
         story = self._duplicates.keep(telling)
         if verdict is Screening.QUARANTINE:
             self._blame(item, origin, findings)
+        else:
+            self._sources.told(origin.voice, self._now_ns, origin.kind)
         digest = blake2b(
             f"{item.headline}\n{item.body}".encode("utf-8", "replace"), digest_size=16
         ).hexdigest()

@@ -15,6 +15,8 @@ from htfi.narrative.sanitising.fading import NS_PER_HOUR, faded
 _BELIEF_KEPT = 0.9990377588  # an hour: half in 30 days
 _TROUBLE_KEPT = 0.8908987181  # an hour: half in 6 hours
 _MOST_EVIDENCE = 200.0
+_MANY_TOLD = 8.0  # items let through in the last hours that halve what one held back counts
+_MOST_FORGIVEN = 4.0
 _PEERS = 8  # of those longest silent, the one with the least evidence makes room
 
 # mean and weight of what is believed before there is evidence
@@ -23,8 +25,8 @@ _PRIORS = {
     "wire": (0.90, 24.0),
     "press": (0.80, 12.0),
     "release": (0.70, 8.0),
-    "unknown": (0.60, 4.0),
-    "social": (0.45, 4.0),
+    "unknown": (0.60, 8.0),
+    "social": (0.45, 8.0),
 }
 KINDS = frozenset(_PRIORS)
 
@@ -38,7 +40,7 @@ class Belief(NamedTuple):
 
     @property
     def standing(self) -> float:
-        """Credibility, less for each item held back in the last hours."""
+        """Credibility, less for the items held back in the last hours among those that it told."""
         return self.credibility / (1.0 + self.trouble)
 
 
@@ -47,6 +49,7 @@ class _Record(msgspec.Struct):
     good: float = 0.0
     bad: float = 0.0
     trouble: float = 0.0
+    told: float = 0.0
     hour: int = 0
 
 
@@ -66,7 +69,12 @@ class Sources:
         mean, weight = _PRIORS[record.kind]
         evidence = record.good + record.bad
         credibility = (mean * weight + record.good) / (weight + evidence)
-        return Belief(round(credibility, 3), round(evidence, 3), round(record.trouble, 3))
+        trouble = record.trouble / min(1.0 + record.told / _MANY_TOLD, _MOST_FORGIVEN)
+        return Belief(round(credibility, 3), round(evidence, 3), round(trouble, 3))
+
+    def told(self, name: str, now_ns: int, kind: str = "unknown") -> None:
+        """An item of it was let through: one held back among many tells less of it."""
+        self._record(name, now_ns, kind).told += 1.0
 
     def borne_out(self, name: str, weight: float, now_ns: int, kind: str = "unknown") -> None:
         """Something independent of it said the same."""
@@ -106,7 +114,7 @@ class Sources:
 
     def state(self) -> list[list[Any]]:
         return [
-            [name, record.kind, record.good, record.bad, record.trouble, record.hour]
+            [name, record.kind, record.good, record.bad, record.trouble, record.told, record.hour]
             for name, record in self._records.items()
         ]
 
@@ -119,8 +127,10 @@ def _fade(record: _Record, now_ns: int) -> None:
     if hours <= 0:
         return
     record.hour += hours
-    if record.good or record.bad or record.trouble:
+    if record.good or record.bad or record.told or record.trouble:
         kept = faded(_BELIEF_KEPT, hours)
         record.good *= kept
         record.bad *= kept
-        record.trouble *= faded(_TROUBLE_KEPT, hours)
+        kept = faded(_TROUBLE_KEPT, hours)
+        record.trouble *= kept
+        record.told *= kept
