@@ -8,11 +8,11 @@ from htfi.domain.events import News
 from htfi.domain.time import NS_PER_DAY
 from htfi.narrative.caching.cached_reader import CachedReader
 from htfi.narrative.caching.event_time import EventTime
-from htfi.narrative.caching.keys import cache_key, item_name, lifetime_ns
+from htfi.narrative.caching.keys import cache_key, lifetime_ns
 from htfi.narrative.caching.memory import Memory
 from htfi.narrative.caching.sealing import seal, unseal
 from htfi.narrative.caching.tiers import Tiers
-from htfi.narrative.question import Question
+from htfi.narrative.question import Question, item_name
 
 DAY = NS_PER_DAY
 

@@ -230,6 +230,9 @@ class PrefixCache:
     def num_cached(self) -> int:
         return len(self._places)
 
+    def has(self, key: bytes) -> bool:
+        return key in self._places
+
     def find(self, key: bytes) -> Block | None:
         if (place := self._places.get(key)) is None:
             return None

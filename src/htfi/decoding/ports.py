@@ -1,6 +1,6 @@
 """What decoding needs from outside: a network's forward pass and a tokenizer. Adapters implement them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -60,6 +60,32 @@ class Network(Protocol):
         negative number hides); keys and values of the past [L, B, G, S, D], S may be 0. float32, C-contiguous.
         Raises: ShapeMismatch, DependencyUnavailable.
         """
+        ...
+
+
+class KeptBytes(Protocol):
+    """What was worked out before, by whomever, kept by content: a value is what would be worked out again.
+
+    A key tells all that shapes its value; `about` names what it was worked out from. Nothing is raised.
+    """
+
+    def get_many(self, keys: Sequence[bytes], about: Sequence[Sequence[str]]) -> list[bytes | None]:
+        """The value of each key, None where it is not kept."""
+        ...
+
+    def put(
+        self,
+        key: bytes,
+        value: bytes,
+        ttl_ns: int,
+        about: Sequence[str] = (),
+        residency: frozenset[str] = frozenset(),
+    ) -> None:
+        """Keep a value for at most so long, only where all its residency tags are admitted."""
+        ...
+
+    def is_forgotten(self, about: Iterable[str]) -> bool:
+        """Whether one of these was, so that what is about them is neither given nor kept."""
         ...
 
 

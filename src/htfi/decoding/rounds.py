@@ -15,6 +15,7 @@ from htfi.decoding.draft import DraftTree
 from htfi.decoding.evidence import Evidence
 from htfi.decoding.form import Forms
 from htfi.decoding.job import Job, cap, told
+from htfi.decoding.kept_blocks import KeptBlocks
 from htfi.decoding.lookahead.plan import Ask, Fixed, Lookahead, Round
 from htfi.decoding.ports import Floats, Network, Tokenizer
 from htfi.decoding.rules.shared_noise import Rule, settle
@@ -41,7 +42,7 @@ class Step(NamedTuple):
 class Rounds:
     """`opening` are ids put before every prompt (a folder's first token); `digest` says whose weights they are, the
     network's own where it is not given; `drafted_by` names the strategy's draft in what is written. `clock` (seconds)
-    only feeds the plan.
+    only feeds the plan. `kept` holds prompts that were read elsewhere.
 
     Raises InvalidInput when network and tokenizer differ in size of vocabulary.
     """
@@ -60,6 +61,7 @@ class Rounds:
         clock: Callable[[], float] = time.perf_counter,
         rule: Rule = settle,
         alarm: AcceptanceAlarm | None = None,
+        kept: KeptBlocks | None = None,
     ) -> None:
         if tokenizer.vocab_size > network.shape.vocab_size:
             raise InvalidInput(
@@ -67,7 +69,7 @@ class Rounds:
                 "take both from the same folder"
             )
         self.vocabulary = Vocabulary(tokenizer)
-        self.sessions = Sessions(network, config or DecodingConfig())
+        self.sessions = Sessions(network, config or DecodingConfig(), kept)
         self.digest = digest or network.digest
         self.version = f"{name}@{self.digest[:12]}"
         self.strategy: Strategy = strategy or Plain()
@@ -135,7 +137,13 @@ class Rounds:
         if not jobs:
             return []
         prompts = [
-            ToRead([*job.asked.prompt, *job.stem.tokens], job.asked.limit, job.asked.num_shared)
+            ToRead(
+                [*job.asked.prompt, *job.stem.tokens],
+                job.asked.limit,
+                job.asked.num_shared,
+                job.asked.request.about,
+                job.asked.request.residency,
+            )
             for job in jobs
         ]
         opened = self.sessions.open_all(prompts)

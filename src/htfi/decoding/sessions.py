@@ -6,17 +6,18 @@ other rows, and its last bits may depend on them.
 """
 
 import hashlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.draft import ancestry, depths, is_chain
-from htfi.decoding.kv import HIDDEN, Arena, Block, PrefixCache, Row
-from htfi.decoding.ports import Floats, Ids, Network
+from htfi.decoding.draft import is_chain
+from htfi.decoding.kept_blocks import KeptBlocks
+from htfi.decoding.kv import Arena, Block, PrefixCache, Row
+from htfi.decoding.masks import branch, causal
+from htfi.decoding.ports import Floats, Network
 from htfi.domain.errors import InvalidInput, ShapeMismatch
 from htfi.domain.writing import Refusal
 
@@ -27,6 +28,8 @@ class ToRead(NamedTuple):
     ids: Sequence[int]
     limit: int
     shared: int = 0
+    about: tuple[str, ...] = ()  # names of what the shared tokens tell of
+    residency: frozenset[str] = frozenset()
 
 
 class Opened(NamedTuple):
@@ -45,13 +48,17 @@ class Forks(NamedTuple):
 
 
 class Sessions:
-    """Owns the keys and values of one network's sequences. Not for several threads at once."""
+    """Owns the keys and values of one network's sequences. Not for several threads at once.
 
-    def __init__(self, network: Network, config: DecodingConfig) -> None:
+    `kept` holds what was read elsewhere or before; without it, only what these sessions have read is found again.
+    """
+
+    def __init__(self, network: Network, config: DecodingConfig, kept: KeptBlocks | None = None) -> None:
         self.network = network
         self.config = config
         self.arena = Arena(network.shape, config.batch_bytes)
         self.cache = PrefixCache(network.shape, config.block_tokens, config.cache_bytes)
+        self._kept = kept
         self._copies = np.empty((2, 0), np.float32)  # less than what the arena holds
 
     def refusal(self, num_tokens: int, num_rows: int = 1) -> Refusal | None:
@@ -83,29 +90,31 @@ class Sessions:
 
     def open_all(self, prompts: Sequence[ToRead]) -> list[Opened]:
         """Read several prompts one after the other, each finding what those before it have read."""
-        for ids, limit, _ in prompts:
+        for ids, limit, *_ in prompts:
             if not 0 < len(ids) <= limit:
                 raise InvalidInput(f"a prompt of {len(ids)} tokens in a row of {limit}")
         rows = self.arena.add(
             [prompt.limit for prompt in prompts], max(len(prompt.ids) for prompt in prompts)
         )
         try:
-            return [self._open(row, ids, shared) for row, (ids, _, shared) in zip(rows, prompts, strict=True)]
+            return [self._open(row, prompt) for row, prompt in zip(rows, prompts, strict=True)]
         except BaseException:
             for row in rows:
                 self.close(row, wipe=True)
             raise
 
-    def _open(self, row: Row, ids: Sequence[int], shared: int) -> Opened:
-        read = self._read(ids, shared)
+    def _open(self, row: Row, prompt: ToRead) -> Opened:
+        read = self._read(prompt)
         for _, block, _ in read.blocks:
             self.arena.append(row, block.keys, block.values)
         self.cache.touch([name for name, _, _ in read.blocks])
         if np.isfinite(read.logits).all():  # what is not finite would spoil every later question on it
             for name, block, found in read.blocks:
                 whole = block.num_tokens == self.config.block_tokens or name == read.shared_name
-                if whole and not found:
+                if whole and (not found or name in read.fetched):
                     self.cache.put(name, block)
+                if whole and not found and self._kept is not None and name in read.sharing:
+                    self._kept.keep(name, block, prompt.about, prompt.residency)
         num_reused = sum(block.num_tokens for _, block, found in read.blocks if found)
         return Opened(row, read.logits, num_reused)
 
@@ -156,10 +165,10 @@ class Sessions:
         if longest > 1:
             last = self.network.shape.max_positions - 1
             positions = np.minimum(positions + np.arange(longest), last)  # padding
-            mask = _causal(mask, longest)
+            mask = causal(mask, longest)
         if parents is not None and not all(map(is_chain, parents)):
             mask = mask.copy() if mask is arena.mask else mask
-            _branch(rows, places, parents, list(map(len, ids)), positions, mask)
+            branch(rows, places, parents, list(map(len, ids)), positions, mask)
         out = self.network.forward(batch, positions, mask, keys, values)
         logits: list[Floats] = []
         for row, place, tokens in zip(rows, places, ids, strict=True):
@@ -225,12 +234,18 @@ class Sessions:
             for row in rows:
                 self.close(row)
 
-    def _read(self, ids: Sequence[int], shared: int) -> "_Read":
+    def _read(self, prompt: ToRead) -> "_Read":
+        ids, shared = prompt.ids, prompt.shared
         cuts = block_cuts(len(ids), shared, self.config.block_tokens)
         *before, (last, cut) = zip(_chain(ids, cuts), cuts, strict=True)
         blocks: list[tuple[bytes, Block, bool]] = []
+        is_forgotten = self._kept is not None and self._kept.is_forgotten(prompt.about)
+        sharing = (
+            {} if is_forgotten else {name: end - begin for name, (begin, end) in before if end <= shared}
+        )
+        fetched = self._fetch(sharing, prompt.about)
         for name, (begin, end) in before:
-            block = self.cache.find(name)
+            block = None if is_forgotten else self.cache.find(name) or fetched.get(name)
             found = block is not None
             blocks.append((name, block or self._compute(ids[begin:end], begin, blocks)[0], found))
         block, logits = self._compute(ids[cut[0] :], cut[0], blocks)  # always, for its logits
@@ -238,7 +253,15 @@ class Sessions:
         shared_name = next(
             (name for (name, _, _), (_, end) in zip(blocks, cuts, strict=True) if end == shared), b""
         )
-        return _Read(blocks, shared_name, logits)
+        return _Read(blocks, shared_name, logits, fetched, sharing)
+
+    def _fetch(self, sizes: Mapping[bytes, int], about: Sequence[str]) -> dict[bytes, Block]:
+        """What others have read of these blocks, each of so many tokens, where it is not here."""
+        missing = [name for name in sizes if not self.cache.has(name)]
+        if self._kept is None or not missing:
+            return {}
+        found = self._kept.find(missing, [sizes[name] for name in missing], about)
+        return {name: block for name, block in zip(missing, found, strict=True) if block is not None}
 
     def _compute(
         self, ids: Sequence[int], begin: int, past: Sequence[tuple[bytes, Block, bool]]
@@ -251,7 +274,7 @@ class Sessions:
                 [block.keys for _, block, _ in past], axis=2, out=keys
             )  # contiguous, as blocks need not be
             np.concatenate([block.values for _, block, _ in past], axis=2, out=values)
-        mask = _causal(np.zeros((1, 1, begin + 1), np.float32), num)
+        mask = causal(np.zeros((1, 1, begin + 1), np.float32), num)
         positions = np.arange(begin, begin + num)[None]
         out = self.network.forward(np.array([ids], np.int64), positions, mask, keys[:, None], values[:, None])
         return Block(out.keys[:, 0], out.values[:, 0]), out.logits[0, -1]
@@ -263,6 +286,8 @@ class _Read(NamedTuple):
     blocks: list[tuple[bytes, Block, bool]]
     shared_name: bytes  # of the block that ends the shared part
     logits: Floats
+    fetched: Mapping[bytes, Block]  # of those, by name, what others have read
+    sharing: Mapping[bytes, int]  # names of what others may be offered, and their numbers of tokens
 
 
 def block_cuts(num_tokens: int, shared: int, block_tokens: int) -> list[tuple[int, int]]:
@@ -280,39 +305,3 @@ def _chain(ids: Sequence[int], cuts: Sequence[tuple[int, int]]) -> list[bytes]:
         name = hashlib.blake2b(name + np.array(ids[begin:end], "<i8").tobytes(), digest_size=16).digest()
         names.append(name)
     return names
-
-
-def _causal(mask: Floats, num_new: int) -> Floats:
-    """The mask [B, T, S + T] of T new tokens, from that of one [B, 1, S + 1]."""
-    num_rows, _, width = mask.shape
-    wide = np.empty((num_rows, num_new, width - 1 + num_new), np.float32)
-    wide[:, :, : width - 1] = mask[:, :, :-1]
-    wide[:, :, width - 1 :] = _later(num_new)
-    return wide
-
-
-@lru_cache(maxsize=64)
-def _later(num: int) -> Floats:
-    """What hides those after each of so many tokens; not to be changed."""
-    return np.triu(np.full((num, num), HIDDEN, np.float32), 1)
-
-
-def _branch(
-    rows: Sequence[Row],
-    places: Sequence[int],
-    parents: Sequence[Sequence[int]],
-    nums_new: Sequence[int],
-    positions: Ids,
-    mask: Floats,
-) -> None:
-    """Let new tokens follow those that `parents` name: changes positions [B, T] and mask [B, T, S + T] at `places`."""
-    past = mask.shape[2] - mask.shape[1]
-    for row, slot, before, num_new in zip(rows, places, parents, nums_new, strict=True):
-        if is_chain(before):
-            continue
-        held = len(before) - num_new
-        trunk = row.length - held
-        sees = np.where(ancestry(before)[held:], np.float32(0.0), HIDDEN)
-        positions[slot, :num_new] = trunk + depths(before)[held:]
-        mask[slot, :num_new, trunk : row.length] = sees[:, :held]
-        mask[slot, :num_new, past : past + num_new] = sees[:, held:]

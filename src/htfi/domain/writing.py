@@ -86,6 +86,7 @@ class Request(msgspec.Struct, frozen=True):
     top_p: float = 1.0
     id: str = ""  # the same question asked again has the same; it is not answered twice
     residency: frozenset[str] = frozenset()  # tags of data that may only go where they are admitted
+    about: tuple[str, ...] = ()  # names of what the prompt tells of, for caches that must forget it
 
 
 class DraftRound(msgspec.Struct, frozen=True, gc=False):

@@ -15,7 +15,7 @@ from htfi.narrative.answer import AS_STATED, MAX_CITED, Trust, Understanding, to
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.meaning import Meaning
 from htfi.narrative.ports import Author
-from htfi.narrative.question import MAX_ITEMS, Question, put, question_id, residency, shown
+from htfi.narrative.question import MAX_ITEMS, Question, about, put, question_id, residency, shown
 from htfi.narrative.template_reader import TemplateReader
 
 STRATEGY = "paths"
@@ -91,6 +91,7 @@ class DeepReader:
             max_draft=0,
             id=f"{question_id(question)}/{path}",
             residency=residency(question),
+            about=about(question),
         )
 
     def _view(

@@ -14,7 +14,7 @@ from htfi.narrative.answer import AS_STATED, Trust, to_view, understand, view_fo
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.meaning import Meaning
 from htfi.narrative.ports import Author, LateAuthor
-from htfi.narrative.question import Question, briefly, put, question_id, residency, shown
+from htfi.narrative.question import Question, about, briefly, put, question_id, residency, shown
 from htfi.narrative.rationale import THEN
 from htfi.narrative.template_reader import TemplateReader
 
@@ -124,6 +124,7 @@ class ModelReader:
             max_draft=max_draft,
             id=question_id(question),
             residency=residency(question),
+            about=about(question),
         )
 
     def _refused(self, question: Question, refusal: Refusal, deadline_ms: float) -> View:

@@ -1,6 +1,6 @@
 """What the narrative room needs from outside: a reader of news, an author of text, an encoder. Wiring chooses which."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -102,6 +102,10 @@ class ContextCache(Protocol):
         residency: frozenset[str] = frozenset(),
     ) -> None:
         """Keep a value for at most so long, only where all its residency tags are admitted."""
+        ...
+
+    def is_forgotten(self, about: Iterable[str]) -> bool:
+        """Whether one of these was, so that what is about them is neither given nor kept."""
         ...
 
     def forget(self, about: Sequence[str]) -> None:

@@ -24,6 +24,11 @@ _PLAIN_OPENING = (
 )
 
 
+def item_name(item_id: str) -> str:
+    """An item among what a kept value is about."""
+    return f"item:{item_id}"
+
+
 class Question(msgspec.Struct, frozen=True):
     """What the news mean for `symbol` at an instant.
 
@@ -66,6 +71,11 @@ def briefly(question: Question) -> Question:
 def residency(question: Question) -> frozenset[str]:
     """The tags of all that a reader is told: it may go where every one of them is admitted."""
     return frozenset(tag for item in shown(question) for tag in item.residency)
+
+
+def about(question: Question) -> tuple[str, ...]:
+    """The items that a reader is told of, as names for a cache that may have to forget them."""
+    return tuple(item_name(item.id) for item in shown(question))
 
 
 def put(question: Question, dialect: Dialect) -> tuple[Prompt, int]:

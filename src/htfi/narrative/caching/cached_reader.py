@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from htfi.domain.decision import View
 from htfi.domain.writing import Refusal, Spoken
 from htfi.narrative.caching.event_time import EventTime
-from htfi.narrative.caching.keys import cache_key, item_name
+from htfi.narrative.caching.keys import cache_key
 from htfi.narrative.ports import ContextCache, LateReader, Reader
-from htfi.narrative.question import Question, question_id, residency, shown
+from htfi.narrative.question import Question, about, question_id, residency, shown
 
 _MAX_AWAITED = 4_096
 _ENCODER = msgspec.msgpack.Encoder()
@@ -116,8 +116,7 @@ class CachedReader:
         ]
 
     def _find(self, keys: Sequence[bytes], asked: Sequence[Question]) -> list[View | None]:
-        about = [_about(question) for question in asked]
-        return [_view(value) for value in self._cache.get_many(keys, about)]
+        return [_view(value) for value in self._cache.get_many(keys, [about(one) for one in asked])]
 
     def _keep(self, key: bytes, question: Question, view: View) -> None:
         if view.provisional or view.reader != self.version:  # a refusal is the template's view
@@ -125,16 +124,12 @@ class CachedReader:
         items = shown(question)
         newest_ns = max((item.available_at_ns for item in items), default=question.as_of_ns)
         left_ns = self._lifetime_ns - max(question.as_of_ns - newest_ns, 0)
-        self._cache.put(key, _ENCODER.encode(view), left_ns, _about(question), residency(question))
+        self._cache.put(key, _ENCODER.encode(view), left_ns, about(question), residency(question))
 
     def _await(self, name: str, key: bytes, question: Question) -> None:
         self._awaited[name] = (key, question)
         while len(self._awaited) > _MAX_AWAITED:
             self._awaited.popitem(last=False)
-
-
-def _about(question: Question) -> tuple[str, ...]:
-    return tuple(item_name(item.id) for item in shown(question))
 
 
 def _view(value: bytes | None) -> View | None:

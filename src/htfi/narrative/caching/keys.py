@@ -19,11 +19,6 @@ def identity(parts: Iterable[str | bytes]) -> bytes:
     return cache_key("identity", *(part.encode() if isinstance(part, str) else part for part in parts))
 
 
-def item_name(item_id: str) -> str:
-    """An item among what a value may be about."""
-    return f"item:{item_id}"
-
-
 def text_name(digest: str) -> str:
     """A cleaned text among what a value may be about."""
     return f"text:{digest}"

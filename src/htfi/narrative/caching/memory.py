@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 from htfi.narrative.caching.tier import Entry
 
+MAX_VALUE_BYTES = 2**17  # what is larger, keys and values of a prompt, lies in the engine's own memory
 _ENTRY_BYTES = 400  # what an entry takes besides key and value: slots of the tables, its tuple
 MAX_FORGOTTEN = 65_536
 
 
 class Memory:
-    """Bounded in bytes. `now_ns` is the time of events, so that what is old in a replay is old when it was."""
+    """Bounded in bytes, each value too. `now_ns` is the time of events, so that in a replay what was old is old."""
 
     name = "memory"
 
@@ -47,7 +48,7 @@ class Memory:
         for key, value, ttl_ns, about in entries:
             self._drop(key)
             size = _size(key, value, about)
-            if size > self._max_bytes or ttl_ns <= 0 or self.is_forgotten(about):
+            if size > min(self._max_bytes, MAX_VALUE_BYTES) or ttl_ns <= 0 or self.is_forgotten(about):
                 continue
             self._kept[key] = (value, self._now_ns() + ttl_ns, about)
             self.num_bytes += size

@@ -5,7 +5,7 @@ release. What is forgotten is forgotten at once here and asked of every tier unt
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from htfi.narrative.caching.memory import Memory
@@ -85,6 +85,10 @@ class Tiers:
             self._pending_bytes += len(value)
             while self._pending_bytes > self._max_pending_bytes:
                 self._unpend(next(iter(self._pending)))
+
+    def is_forgotten(self, about: Iterable[str]) -> bool:
+        self._hear()
+        return self._memory.is_forgotten(about)
 
     def forget(self, about: Sequence[str]) -> None:
         if not about:
