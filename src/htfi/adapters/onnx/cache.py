@@ -16,7 +16,7 @@ from htfi.decoding.checkpoint.weights import open_safetensors, write_safetensors
 from htfi.domain.errors import HtfiError
 
 _GRAPH = "graph"
-_WRITERS = ("graph.py", "linear.py", "causal.py", "encoder_graph.py", "saturation.py")
+_WRITERS = ("graph.py", "linear.py", "causal.py", "encoder_graph.py", "sentence_graph.py", "saturation.py")
 
 
 def default_cache_folder() -> Path:

@@ -19,23 +19,31 @@ def write_encoder(
     Output: states [B, T, H], after the last layer; those of padding mean nothing.
     Raises: InvalidInput, ShapeMismatch, for weights that do not fit the architecture.
     """
-    return _EncoderWriter(architecture, weights, precision, top).write()
+    return EncoderWriter(architecture, weights, precision, top).write()
 
 
-class _EncoderWriter:
+class EncoderWriter:
+    """Writes node by node; sentence_graph writes another beginning and other products."""
+
+    inputs = ("ids", "types", "mask")
+    gelu = "none"  # the approximation that the layers may take
+
     def __init__(self, architecture: Architecture, weights: Weights, precision: Precision, top: int) -> None:
         self.shape = architecture
         self.graph = GraphWriter(weights)
         self.precision = precision
         self.top = top
+        self.outputs = ["states"]
         self.prefix = "bert." if "bert.embeddings.word_embeddings.weight" in weights else ""
 
     def write(self) -> WrittenGraph:
         graph, shape = self.graph, self.shape
-        value = self._embed()
-        self.mask = self._additive_mask()
+        self.mask = self.additive_mask()
+        value = self.embed()
         self.split_heads = graph.add(
-            "Concat", [graph.add("Shape", ["ids"]), graph.constant([shape.num_heads, shape.head_dim])], axis=0
+            "Concat",
+            [graph.add("Shape", ["ids"]), graph.constant([3 * shape.num_heads, shape.head_dim])],
+            axis=0,
         )
         for layer in range(shape.num_layers):
             at = f"{self.prefix}encoder.layer.{layer}."
@@ -47,9 +55,9 @@ class _EncoderWriter:
         )
         graph.rename_last(graph.add("Reshape", [value, by_row]), "states")
         sizes: list[str | int] = ["B", "T"]
-        return graph.finish(dict.fromkeys(("ids", "types", "mask"), (TensorProto.INT64, sizes)), ["states"])
+        return graph.finish(dict.fromkeys(self.inputs, (TensorProto.INT64, sizes)), self.outputs)
 
-    def _embed(self) -> str:
+    def embed(self) -> str:
         """Words, places and types of every token, normed: [M, H], M = B * T."""
         graph, shape = self.graph, self.shape
         num_new = graph.add("Shape", ["ids"], start=1)
@@ -75,8 +83,8 @@ class _EncoderWriter:
         stored = self.graph.borrow(table, (size, self.shape.hidden_size), as_stored=True)
         return self.graph.add("Cast", [self.graph.add("Gather", [stored, index])], to=TensorProto.FLOAT)
 
-    def _additive_mask(self) -> str:
-        """0 for tokens and a large negative number for padding: [B, 1, 1, T]."""
+    def additive_mask(self) -> str | None:
+        """0 for tokens and a large negative number for padding: [B, 1, 1, T]; None where nothing is padding."""
         graph = self.graph
         shown = graph.add("Cast", ["mask"], to=TensorProto.FLOAT)
         hidden = graph.add("Sub", [graph.constant(np.float32(1)), shown])
@@ -87,31 +95,31 @@ class _EncoderWriter:
         graph, shape = self.graph, self.shape
         names = tuple(f"{at}attention.self.{name}" for name in ("query", "key", "value"))
         width = shape.hidden_size
-        joined = self._multiply(value, names, (width, width, width), width)
-        parts = graph.add_many("Split", [joined, graph.constant([width] * 3)], 3, axis=1)
-        query, key, content = (
-            graph.add("Transpose", [graph.add("Reshape", [part, self.split_heads])], perm=[0, 2, 1, 3])
-            for part in parts
-        )  # [B, N, T, D]
+        joined = self.multiply(value, names, (width, width, width), width)
+        heads = graph.add("Transpose", [graph.add("Reshape", [joined, self.split_heads])], perm=[0, 2, 1, 3])
+        parts = graph.add_many("Split", [heads, graph.constant([shape.num_heads] * 3)], 3, axis=1)
+        query, key, content = parts  # [B, N, T, D]
         score = graph.add("FusedMatMul", [query, key], domain=MICROSOFT, transB=1, alpha=shape.head_dim**-0.5)
-        share = graph.add("Softmax", [graph.add("Add", [score, self.mask])], axis=-1)
+        if self.mask is not None:
+            score = graph.add("Add", [score, self.mask])
+        share = graph.add("Softmax", [score], axis=-1)
         mixed = graph.add("Transpose", [graph.add("MatMul", [share, content])], perm=[0, 2, 1, 3])
         mixed = graph.add("Reshape", [mixed, graph.constant([-1, width])])
-        return self._multiply(mixed, (f"{at}attention.output.dense",), (width,), width)
+        return self.multiply(mixed, (f"{at}attention.output.dense",), (width,), width)
 
     def _feed_forward(self, at: str, value: str) -> str:
         graph, shape = self.graph, self.shape
-        inner = self._multiply(
+        inner = self.multiply(
             value, (f"{at}intermediate.dense",), (shape.intermediate_size,), shape.hidden_size
         )
         if shape.activation == "relu":
             inner = graph.add("Relu", [inner])
         else:
-            approximate = "tanh" if shape.activation == "gelu_new" else "none"
+            approximate = "tanh" if shape.activation == "gelu_new" else self.gelu
             inner = graph.add("Gelu", [inner], approximate=approximate)
-        return self._multiply(inner, (f"{at}output.dense",), (shape.hidden_size,), shape.intermediate_size)
+        return self.multiply(inner, (f"{at}output.dense",), (shape.hidden_size,), shape.intermediate_size)
 
-    def _multiply(self, value: str, at: tuple[str, ...], sizes: tuple[int, ...], num_inputs: int) -> str:
+    def multiply(self, value: str, at: tuple[str, ...], sizes: tuple[int, ...], num_inputs: int) -> str:
         weights = tuple(f"{name}.weight" for name in at)
         biases = tuple(f"{name}.bias" for name in at)
         return multiply(
@@ -119,13 +127,12 @@ class _EncoderWriter:
         )
 
     def _norm(self, at: str, value: str, residual: str) -> str:
-        """The layer norm of value + residual. Older folders call gain and shift gamma and beta."""
+        """The layer norm of value + residual: the runtime's SkipLayerNormalization takes eight times as long."""
+        return self.normed(at, self.graph.add("Add", [value, residual]))
+
+    def normed(self, at: str, value: str) -> str:
+        """Older folders call gain and shift gamma and beta."""
         graph, size = self.graph, (self.shape.hidden_size,)
         ends = ("gamma", "beta") if f"{at}.gamma" in graph.weights else ("weight", "bias")
         gain, shift = (graph.borrow(f"{at}.{end}", size) for end in ends)
-        return graph.add(
-            "SkipLayerNormalization",
-            [value, residual, gain, shift],
-            domain=MICROSOFT,
-            epsilon=self.shape.norm_eps,
-        )
+        return graph.add("LayerNormalization", [value, gain, shift], axis=-1, epsilon=self.shape.norm_eps)

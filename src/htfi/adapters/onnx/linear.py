@@ -40,6 +40,63 @@ def multiply(writer: GraphWriter, value: str, layer: Linear, precision: Precisio
     return product
 
 
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What the input of a layer was seen to hold: `divisors` [inputs] make its columns alike, then `largest` bounds it.
+
+    The weights take the divisors back. Source: SmoothQuant, arXiv 2211.10438.
+    """
+
+    largest: np.float32
+    divisors: NDArray[np.float32] | None = None
+
+
+def multiply_in_range(writer: GraphWriter, value: str, layer: Linear, within: Range, top: int) -> str:
+    """As `multiply` in int8, one step for all rows: what lies beyond the range is cut to it."""
+    weight, scale, bias = _joined_bytes(writer, layer, top, within.divisors)
+    if within.divisors is not None:
+        inverse = writer.compute(f"{layer.names[0]}:inverse", 1 / within.divisors)
+        value = writer.add("Mul", [value, inverse])
+    step, zero = writer.constant(np.float32(within.largest / 127)), writer.constant(_MIDDLE)
+    whole = writer.add("QuantizeLinear", [value, step, zero])
+    return writer.add("MatMulIntegerToFloat", [whole, weight, step, scale, zero, "", bias], domain=MICROSOFT)
+
+
+def multiply_above(writer: GraphWriter, value: str, layer: Linear, lowest: float, top: int) -> str:
+    """As `multiply` in int8, of a value that is never below `lowest`, which is negative and small: a step per row."""
+    weight, scale, bias = _joined_bytes(writer, layer, top, None)
+    below = 16  # of the 256 levels lie below zero
+    above = 255 - below
+    least = writer.constant(np.float32(-lowest / below * above))
+    largest = writer.add("Max", [writer.add("ReduceMax", [value, _last(writer)], keepdims=1), least])
+    step, zero = writer.constant(np.float32(1 / above)), writer.constant(np.uint8(below))
+    whole = writer.add("QuantizeLinear", [writer.add("Div", [value, largest]), step, zero])
+    product = _integer_product(writer, whole, weight, scale, step, zero)
+    return writer.add("Add", [writer.add("Mul", [product, largest]), bias])
+
+
+def _joined_bytes(
+    writer: GraphWriter, layer: Linear, top: int, factors: NDArray[np.float32] | None
+) -> tuple[str, str, str]:
+    """Weights times `factors` [inputs] as bytes [inputs, outputs], their scales [outputs] and biases [outputs]."""
+    name = layer.names[0]
+    parts = [
+        writer.weights.array(part, (size, layer.num_inputs))
+        for part, size in zip(layer.names, layer.num_outputs, strict=True)
+    ]
+    joined = np.concatenate(parts)
+    whole, scales = quantize_rows(joined if factors is None else joined * factors, top)
+    biases = [
+        writer.weights.array(part, (size,))
+        for part, size in zip(layer.biases, layer.num_outputs, strict=True)
+    ]
+    return (
+        writer.compute(f"{name}:int8", whole.T),
+        writer.compute(f"{name}:scale", scales),
+        writer.compute(f"{name}:bias", np.concatenate(biases)),
+    )
+
+
 def quantize_rows(weight: NDArray[np.float32], top: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Whole numbers within ±top and a scale for each row. Shapes: [N, K] to [N, K] and [N]."""
     scales = np.abs(weight).max(axis=1) / np.float32(top)

@@ -46,7 +46,7 @@ class Scorer:
         return rows
 
     def _scores(self, told: Shares, place: int, novelty: int, symbols: tuple[str, ...]) -> Scores:
-        heads = {} if self._heads is None else self._heads.heads
+        heads: Mapping[str, Head] = {} if self._heads is None else self._heads.heads
         event, confidence = CAUSES[0], 0.0
         if "event" in told:
             shares = told["event"][place]
