@@ -1,0 +1,114 @@
+"""Texts are encoded once; where a text may lie, and when it must be forgotten, follows its item."""
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from htfi.domain.events import News
+from htfi.domain.news import Screened, Screening
+from htfi.narrative.caching.encoded import CachedEncoder, CachedScoring, derived_from
+from htfi.narrative.caching.event_time import EventTime
+from htfi.narrative.caching.memory import Memory
+from htfi.narrative.caching.tiers import Outer, Tiers
+from htfi.narrative.encoding.config import EncodingConfig
+from htfi.narrative.encoding.linking import Linker
+from htfi.narrative.encoding.scorer import Scorer, shown_text
+
+DAY = 86_400 * 10**9
+
+
+class Letters:
+    """Texts as counts of letters, and which of them were asked."""
+
+    version, size = "letters@1", 26
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def encode(self, texts):
+        self.asked += texts
+        counts = np.array([[text.lower().count(chr(97 + k)) + 0.5 for k in range(26)] for text in texts])
+        return (counts / np.linalg.norm(counts, axis=1, keepdims=True)).astype(np.float32)
+
+
+class Far(Memory):
+    """A tier beyond the process that shows what reached it."""
+
+    name = "far"
+
+
+def item(number: int, headline: str, **more: object) -> Screened:
+    news = News(number * DAY, number * DAY, "wire", number, f"n{number}", headline, ("IBM",), **more)
+    return Screened(news, Screening.PASS, 1.0, cluster=f"n{number}")
+
+
+@pytest.fixture
+def time() -> EventTime:
+    return EventTime()
+
+
+@pytest.fixture
+def far(time: EventTime) -> Far:
+    return Far(2**20, time)
+
+
+@pytest.fixture
+def cache(time: EventTime, far: Far) -> Tiers:
+    return Tiers(Memory(2**20, time), [Outer(far, frozenset())])
+
+
+def scoring(encoder: Letters, cache: Tiers, time: EventTime) -> CachedScoring:
+    cached = CachedEncoder(encoder, cache, b"who", 3 * DAY)
+    return CachedScoring(Scorer(EncodingConfig(), cached, None, Linker(())), cached, time)
+
+
+def test_scores_are_the_same_cold_warm_and_without_a_cache(cache: Tiers, time: EventTime) -> None:
+    items = [item(1, "Fed cuts rates"), item(2, "Fed cuts rates"), item(3, "Oil falls")]
+    alone = Scorer(EncodingConfig(), Letters(), None, Linker(())).score(items)
+    encoder = Letters()
+    assert scoring(encoder, cache, time).score(items) == alone
+    assert encoder.asked == ["Fed cuts rates", "Oil falls"]
+    assert scoring(encoder, cache, time).score(items) == alone
+    assert [scoring(encoder, cache, time).score([one])[0].sentiment for one in items] == [0.0] * 3
+    assert len(encoder.asked) == 2
+
+
+def test_a_retracted_text_is_encoded_anew_and_not_kept(cache: Tiers, time: EventTime, far: Far) -> None:
+    encoder, one = Letters(), item(1, "Fed cuts rates")
+    scoring(encoder, cache, time).score([one])
+    cache.settle()
+    assert len(far) == 1
+    cache.forget(derived_from(one))
+    assert len(far) == 0
+    for _ in range(2):
+        scoring(encoder, cache, time).score([replace(one, item=replace(one.item, id="n9"))])
+    cache.settle()
+    assert (len(encoder.asked), len(far)) == (3, 0)
+
+
+def test_a_tagged_items_point_stays_in_this_process(cache: Tiers, time: EventTime, far: Far) -> None:
+    encoder, one = Letters(), item(1, "Fed cuts rates", residency=("eu",))
+    for _ in range(2):
+        scoring(encoder, cache, time).score([one])
+    cache.settle()
+    assert (len(encoder.asked), len(far)) == (1, 0)
+
+
+def test_texts_that_nobody_told_of_are_not_kept(cache: Tiers, far: Far) -> None:
+    encoder = Letters()
+    cached = CachedEncoder(encoder, cache, b"who", DAY)
+    for _ in range(2):
+        np.testing.assert_array_equal(cached.encode(["a", "b", "a"])[0], cached.encode(["a"])[0])
+    cache.settle()
+    assert (len(far), len(encoder.asked)) == (0, 6)
+    assert cached.encode([]).shape == (0, 26)
+
+
+def test_a_value_that_is_no_point_is_worked_out_anew(cache: Tiers, time: EventTime) -> None:
+    encoder, one = Letters(), item(1, "Fed cuts rates")
+    scoring(encoder, cache, time).score([one])
+    (key,) = cache._memory._kept
+    for damaged in (b"", b"short", np.full(26, np.nan, "<f4").tobytes()):
+        cache.put(key, damaged, DAY)
+        assert scoring(encoder, cache, time).score([one])[0].relevance == 0.5
+    assert encoder.asked == [shown_text(one)] * 4
