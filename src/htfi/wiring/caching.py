@@ -3,24 +3,28 @@
 import hashlib
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from htfi import __version__
+from htfi.adapters.onnx.written import Precision
 from htfi.decoding.config import DecodingConfig
+from htfi.decoding.kept_blocks import KeptBlocks
+from htfi.decoding.ports import Network
 from htfi.domain.decision import Rung
 from htfi.domain.errors import InvalidInput
 from htfi.narrative.caching.cached_reader import CachedReader
+from htfi.narrative.caching.encoded import CachedEncoder, CachedScoring, Scoring
 from htfi.narrative.caching.event_time import EventTime
 from htfi.narrative.caching.keys import identity, lifetime_ns
 from htfi.narrative.caching.memory import Memory
 from htfi.narrative.caching.sealing import MAX_SECRET_BYTES
 from htfi.narrative.caching.tiers import Outer, Tiers
 from htfi.narrative.config import NarrativeConfig
-from htfi.narrative.ports import Reader
+from htfi.narrative.ports import Reader, TextEncoder
 from htfi.wiring.open_folder import OpenFolder
 
 FOLDER = "context"  # in a run's folder
@@ -35,7 +39,8 @@ class CacheConfig:
     shared by all runs that name it. `redis` is a URL (redis://, rediss://, unix://) and lasts for each look-up at most
     `redis_timeout_ms`; user and password come with it, and are better put into HTFI_CACHE__REDIS. `redis_ca` names the
     file of the authority that its certificate is checked against. Items with residency tags go to it only where
-    `redis_admits` holds all their tags. `secret` seals what lies outside of this process.
+    `redis_admits` holds all their tags, and values of more than `redis_max_kb` never do: a network takes longer to bring
+    them than a small model to read. `secret` seals what lies outside of this process.
     """
 
     memory_mb: float = 64.0
@@ -46,6 +51,7 @@ class CacheConfig:
     redis_timeout_ms: float = 20.0
     redis_ca: str = ""
     redis_admits: tuple[str, ...] = ()
+    redis_max_kb: float = 256.0
     secret: str = ""
     prefixes: bool = True  # whether keys and values of read prompts are kept beyond the engine
 
@@ -62,36 +68,78 @@ class CacheConfig:
             )
         if not 1.0 <= self.redis_timeout_ms <= 1_000.0:
             raise InvalidInput(f"cache.redis_timeout_ms must lie in 1..1000, not {self.redis_timeout_ms}")
+        if not 0.0 <= self.redis_max_kb <= 524_288.0:
+            raise InvalidInput(f"cache.redis_max_kb must lie in 0..524288, not {self.redis_max_kb}")
         if len(self.secret.encode()) > MAX_SECRET_BYTES:
             raise InvalidInput(f"cache.secret must have at most {MAX_SECRET_BYTES} bytes")
 
 
 @dataclass(frozen=True, slots=True)
 class OpenCache:
-    """A context cache that is open, and the time of events that it follows."""
+    """A context cache that is open, and the time of events that it follows. `keeps_prefixes` as in the settings."""
 
     tiers: Tiers
     time: EventTime
+    keeps_prefixes: bool = True
 
     def around(
-        self, readers: Mapping[Rung, Reader], shaped_by: Mapping[Rung, bytes], narrative: NarrativeConfig
+        self,
+        readers: Mapping[Rung, Reader],
+        target: OpenFolder,
+        draft: OpenFolder,
+        narrative: NarrativeConfig,
+        decoding: DecodingConfig,
+        *,
+        linked: bool = False,
     ) -> dict[Rung, Reader]:
-        """The readers, those whose views are named by `shaped_by` behind the cache."""
+        """The readers of a pair behind the cache; of `linked` ones the target writes on another machine."""
+        full = replace(target, precision=Precision.FP32.value) if target.engine == "onnx" else target
+        models = {
+            Rung.EDGE: (draft, ""),
+            Rung.SPECULATIVE: (target, draft.version),
+            Rung.SECURE: (target, ""),
+            Rung.DEEP: (full, ""),
+        }
         life_ns = lifetime_ns(narrative.half_life_ns, narrative.min_weight)
-        return {
-            rung: CachedReader(
-                reader,
+        cached = dict(readers)
+        for rung, (model, drafted_by) in models.items():
+            if rung not in readers:
+                continue
+            shape = identity((rung.value, str(linked), _shape(model, drafted_by, narrative, decoding)))
+            # Embedded targets tell how their rounds went, and that depends on the questions beside; on torch all does.
+            alone = linked or (rung is not Rung.SPECULATIVE and model.engine == "onnx")
+            cached[rung] = CachedReader(
+                readers[rung],
                 self.tiers,
-                shaped_by[rung],
+                shape,
                 life_ns,
                 self.time,
-                alone=rung is not Rung.SPECULATIVE,
+                alone=alone,
                 deep=rung is Rung.DEEP,
             )
-            if rung in shaped_by
-            else reader
-            for rung, reader in readers.items()
-        }
+        return cached
+
+    def scoring(self, scorer: Scoring, encoder: CachedEncoder | None) -> Scoring:
+        """The scorer, telling `encoder`, which it asks, whose texts come."""
+        return scorer if encoder is None else CachedScoring(scorer, encoder, self.time)
+
+    def encoding(self, encoder: TextEncoder, narrative: NarrativeConfig) -> CachedEncoder:
+        """The encoder behind the cache."""
+        life_ns = lifetime_ns(narrative.half_life_ns, narrative.min_weight)
+        return CachedEncoder(encoder, self.tiers, identity((encoder.version, program(), machine())), life_ns)
+
+    def prefixes(self, narrative: NarrativeConfig) -> Callable[[Network], KeptBlocks] | None:
+        """What gives a network the prompts that were read elsewhere; None where they are not kept."""
+        if not self.keeps_prefixes:
+            return None
+        life_ns = lifetime_ns(narrative.half_life_ns, narrative.min_weight)
+
+        def kept(network: Network) -> KeptBlocks:
+            engine = f"{type(network).__module__}.{type(network).__qualname__}"
+            reader = identity((network.digest, engine, program(), machine()))
+            return KeptBlocks(self.tiers, reader, network.shape, life_ns)
+
+        return kept
 
 
 def open_cache(config: CacheConfig, run_folder: Path | None, tell: Callable[[str], None]) -> OpenCache | None:
@@ -113,8 +161,9 @@ def open_cache(config: CacheConfig, run_folder: Path | None, tell: Callable[[str
         from htfi.adapters.redis.store import RedisPlace, RedisTier
 
         place = RedisPlace(config.redis, config.redis_timeout_ms, config.redis_prefix, config.redis_ca)
-        outer.append(Outer(RedisTier(place, tell), frozenset(config.redis_admits)))
-    return OpenCache(Tiers(memory, outer, config.secret.encode()), time)
+        admits, most = frozenset(config.redis_admits), int(config.redis_max_kb * 1024)
+        outer.append(Outer(RedisTier(place, tell), admits, most))
+    return OpenCache(Tiers(memory, outer, config.secret.encode()), time, config.prefixes)
 
 
 def _folder(config: CacheConfig, run_folder: Path | None) -> Path | None:
@@ -123,22 +172,14 @@ def _folder(config: CacheConfig, run_folder: Path | None) -> Path | None:
     return None if config.folder == "none" else Path(config.folder)
 
 
-def view_shape(
-    opened: OpenFolder, narrative: NarrativeConfig, decoding: DecodingConfig, drafted_by: str = ""
+def _shape(
+    opened: OpenFolder, drafted_by: str, narrative: NarrativeConfig, decoding: DecodingConfig
 ) -> bytes:
     """All that shapes the views of a folder's model besides the question. `drafted_by` names the draft, if any."""
+    trusts = (repr(opened.trust), repr(opened.meaning))
+    settings = (repr(narrative), repr(replace(decoding, cache_bytes=0)))
     return identity(
-        (
-            opened.folder.digest,
-            opened.version,
-            drafted_by,
-            repr(opened.trust),
-            repr(opened.meaning),
-            repr(narrative),
-            repr(decoding),
-            program(),
-            machine(),
-        )
+        (opened.folder.digest, opened.version, drafted_by, *trusts, *settings, program(), machine())
     )
 
 

@@ -17,13 +17,15 @@ _MAX_OWED = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """A tier beyond this process, and the residency tags of what may lie there; None admits all."""
+    """A tier beyond this process, the residency tags of what may lie there, and its largest value; None admits all."""
 
     tier: Tier
     admits: frozenset[str] | None = None
+    max_value_bytes: int | None = None
 
-    def takes(self, residency: frozenset[str]) -> bool:
-        return self.admits is None or residency <= self.admits
+    def takes(self, value: bytes, residency: frozenset[str]) -> bool:
+        fits = self.max_value_bytes is None or len(value) <= self.max_value_bytes
+        return fits and (self.admits is None or residency <= self.admits)
 
 
 class Tiers:
@@ -79,7 +81,7 @@ class Tiers:
         if ttl_ns <= 0 or self._memory.is_forgotten(entry.about):
             return
         self._memory.put_many([entry])
-        if any(one.takes(residency) for one in self._outer):
+        if any(one.takes(value, residency) for one in self._outer):
             self._unpend(key)
             self._pending[key] = (entry, residency)
             self._pending_bytes += len(value)
@@ -110,7 +112,7 @@ class Tiers:
             for entry, residency in pending.values()
         ]
         for one in self._outer:
-            taken = [entry for entry, residency in sealed if one.takes(residency)]
+            taken = [entry for entry, residency in sealed if one.takes(entry.value, residency)]
             if taken:
                 one.tier.put_many(taken)
 
