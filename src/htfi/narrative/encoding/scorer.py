@@ -36,8 +36,8 @@ class Scorer:
         links = [self._linker.link(text) for text in texts]
         if self._encoder is None or not items:
             return [_unencoded(item, symbols) for item, symbols in zip(items, links, strict=True)]
-        points = self._encoder.encode(texts)
-        told: Shares = {} if self._heads is None else self._heads.score(points, texts)
+        points, states = self._encoder.read(texts)
+        told: Shares = {} if self._heads is None else self._heads.score(points, states, texts)
         rows: list[Scores] = []
         for place, (item, symbols) in enumerate(zip(items, links, strict=True)):
             about = (*item.item.symbols, *symbols)
