@@ -84,6 +84,9 @@ class Secure:
         self._config = config or SecureConfig()
         self._levels: OrderedDict[tuple[str, str], Level] = OrderedDict()  # longest without trouble first
         self._all = _CALM
+        self._told_of: OrderedDict[str, tuple[str, ...]] = (
+            OrderedDict()
+        )  # symbol → items of its last such view
 
     @property
     def config(self) -> SecureConfig:
@@ -102,6 +105,17 @@ class Secure:
             for_all = round(weight * config.share_for_all) if trouble.symbols else weight
             if for_all:
                 self._all = add(self._all, trouble, for_all, now_ns, config.on_at_for_all, config)
+
+    def observe_once(self, trouble: Trouble, names: Sequence[str], now_ns: int) -> None:
+        """Take in the trouble of a view that rests on these items, once for as long as it rests on them."""
+        symbol, told = "".join(trouble.symbols), tuple(names)
+        if self._told_of.get(symbol) == told:
+            return
+        self._told_of[symbol] = told
+        self._told_of.move_to_end(symbol)
+        if len(self._told_of) > self._config.max_scopes:
+            self._told_of.popitem(last=False)
+        self.observe([trouble], now_ns)
 
     def _raise(self, scope: tuple[str, str], trouble: Trouble, weight: int, now_ns: int) -> None:
         level = self._levels.get(scope, _CALM)
@@ -157,6 +171,7 @@ class Secure:
         return {
             "all": msgspec.to_builtins(self._all),
             "levels": [[*scope, msgspec.to_builtins(level)] for scope, level in self._levels.items()],
+            "told_of": [[symbol, *names] for symbol, names in self._told_of.items()],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -164,6 +179,7 @@ class Secure:
         self._levels = OrderedDict(
             ((kind, name), msgspec.convert(level, Level)) for kind, name, level in state["levels"]
         )
+        self._told_of = OrderedDict((symbol, tuple(names)) for symbol, *names in state["told_of"])
 
 
 def divergence_trouble(

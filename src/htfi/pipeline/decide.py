@@ -27,6 +27,7 @@ from htfi.narrative.rationale import write_rationale
 from htfi.narrative.routing import capped
 from htfi.pipeline.reading import Asked
 from htfi.pipeline.rooms import Rooms, Terms
+from htfi.pipeline.suspicion import most_weight, note_divergence
 from htfi.pipeline.weighing import opinion_of
 from htfi.scheduling.fidelity import cost_ms, go_deeper, plan
 
@@ -123,11 +124,12 @@ def weigh_all(
             one.question.as_of_ns,
             one.question.bar_ns,
             rooms.market.features(bars[place].symbol, bars[place].interval).get("return_last"),
-        )
+        )._replace(most_weight=most_weight(one, rooms.desk.secure.config))
         for place, one, view in zip(places, asked, views, strict=True)
         if view is not None and view.confidence > 0.0
     }
     rooms.forecaster.weigh(batch, opinions)
+    note_divergence(places, asked, views, batch, rooms)
 
 
 def deepen_all(
@@ -197,6 +199,7 @@ def decide_series(
         view=view,
         tilt=forecast.tilt,
         deepening=chosen.then is Rung.DEEP,
+        suspected=bool(asked.gathered.suspicion),
     )
     circumstances = Circumstances(
         bar_start_ns=bar.start_ns,

@@ -21,6 +21,7 @@ from htfi.pipeline.ports import Feed
 from htfi.pipeline.reading import Asked
 from htfi.pipeline.recorder import Recorder
 from htfi.pipeline.rooms import Rooms, Terms
+from htfi.pipeline.suspicion import most_weight
 
 
 def _ignore(_: Decision) -> None: ...
@@ -235,7 +236,8 @@ class Loop:
     def _awaiting(self, index: int, asked: Asked, decision: Decision) -> Awaiting:
         rung = decision.plan.then or decision.plan.rung
         forecaster = self.rooms.forecaster
-        weight = forecaster.earned(self.rooms.readings.version(rung))
+        most = most_weight(asked, self.rooms.desk.secure.config)
+        weight = [min(share, most) for share in forecaster.earned(self.rooms.readings.version(rung))]
         age = forecaster.age(decision.series)
         return await_view(index, rung, asked.question, decision, weight, age)
 

@@ -10,6 +10,7 @@ from htfi.domain.decision import Decision, Plan, Rung, amendment_id, decode_deci
 from htfi.governance.config import PolicyConfig
 from htfi.governance.policy import judge
 from htfi.narrative.amended import PREPARED, PROVISIONAL, same_but_for_news, tells
+from htfi.narrative.merging import contradictions
 from htfi.narrative.rationale import (
     band_unit,
     fill,
@@ -21,10 +22,12 @@ from htfi.narrative.rationale import (
 )
 from htfi.narrative.routing import problems as routing_problems
 from htfi.narrative.routing_config import RoutingConfig
+from htfi.narrative.secure_config import SecureConfig
 from htfi.narrative.words import move_unit
 from htfi.pipeline.amending import ending
 from htfi.pipeline.decide import band, facts
 from htfi.pipeline.preparing import PREPARED_FOR
+from htfi.pipeline.suspicion import problems as suspicion_problems
 from htfi.pipeline.weighing import problems as forecast_problems
 from htfi.pipeline.weighing import untold
 from htfi.scheduling.fidelity import THEN_ITSELF
@@ -103,11 +106,12 @@ def recompute(
     policy: PolicyConfig,
     amendments: Amendments | None = None,
     routing: RoutingConfig | None = None,
+    secure: SecureConfig | None = None,
 ) -> list[str]:
     """What does not come out as recorded, in words; empty when all does.
 
     `amendments` knows the entries before this one; without it what amends another is not held against that. Without
-    `routing` the routes of news items are not taken again.
+    `routing` the routes of news items are not taken again, without `secure` a weight is not held against suspicion.
     Raises: msgspec.ValidationError where the entry is no decision.
     """
     decision = decode_decision(entry)
@@ -121,6 +125,8 @@ def recompute(
     problems += _words(decision)
     if routing is not None and decision.hearing is not None and not decision.amends:
         problems += routing_problems(decision.hearing, decision.plan, routing)
+    if secure is not None:
+        problems += suspicion_problems(decision, secure)
     known = facts(
         decision.symbol,
         decision.as_of_ns,
@@ -155,6 +161,11 @@ def _words(decision: Decision) -> list[str]:
         problems.append(
             "what the rationale says of the band and of the view's weight does not follow from the forecast"
         )
+    contested = view is not None and bool(contradictions(view.parts, view.as_of_ns))
+    if tells(rationale, "contested") != contested:
+        problems.append("whether its readings contradict each other is told wrongly")
+    if tells(rationale, "suspected") != (decision.hearing is not None and bool(decision.hearing.suspicion)):
+        problems.append("whether manipulation is suspected is told wrongly")
     then = decision.plan.then
     if tells(rationale, "deepening") != (then is Rung.DEEP):
         problems.append("whether a reading in depth follows is told wrongly")

@@ -44,12 +44,15 @@ def problems(decision: Decision) -> list[str]:
     weight = tilt.weight if tilt is not None else [0.0] * len(forecast.horizons)
     if not all(0.0 <= share <= 1.0 for share in weight):
         found.append("the view's weight is not between 0 and 1")
+    rank = tilt.divergence_rank if tilt is not None else 0.0
+    if not 0.0 <= rank < 1.0:
+        found.append("the rank of the view's divergence is not between 0 and 1")
     expected = None
     if decision.view is not None and derived(decision.view) != decision.view:
         found.append("the view does not follow from the readings that went into it")
     if decision.view is not None:
         opinion = opinion_in(decision, decision.view)
-        expected = derive_tilt(opinion, plain, forecast.horizons, forecast.levels, weight)
+        expected = derive_tilt(opinion, plain, forecast.horizons, forecast.levels, weight, rank)
     if tilt != expected:
         found.append("what the view changes in the forecast does not follow from it")
     if forecast.quantiles != (tilted(plain, tilt, forecast.levels) if tilt is not None else plain):

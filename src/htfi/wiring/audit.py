@@ -27,7 +27,9 @@ def recompute_all(folder: Path, log: LogView, size: int, progress: Callable[[int
     amendments = Amendments(log.entry)
     for index, entry in enumerate(log.entries(0, size)):
         try:
-            problems = recompute(entry, digest, settings.policy, amendments, settings.routing)
+            problems = recompute(
+                entry, digest, settings.policy, amendments, settings.routing, settings.secure
+            )
         except (msgspec.DecodeError, ValueError, KeyError, IndexError) as error:
             problems = [f"it is no decision: {error}"]
         if problems:
