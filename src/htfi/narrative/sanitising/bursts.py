@@ -16,6 +16,7 @@ RULE = "burst"
 _MOST_TOLD = 48  # items remembered of a symbol
 _MOST_COMPARED = 24
 _ALIKE = 0.35
+_PATTERN = 0.5
 _ONE_SIDED = 0.85
 _SIDED_VOICES = 6
 _USUAL_KEPT = 0.9942404238  # an hour: half in 5 days
@@ -31,6 +32,7 @@ class Said(msgspec.Struct, frozen=True, gc=False):
     low: bool
     side: int
     signature: bytes
+    names: tuple[str, ...] = ()
 
 
 class Burst(NamedTuple):
@@ -75,21 +77,23 @@ class Bursts:
         return worst
 
     def _judge(self, said: Said, shelf: _Shelf, symbol: str) -> Burst:
-        compared = list(shelf.told)[-_MOST_COMPARED:]
-        alike = [one for one in compared if likeness(said.signature, one.signature) >= _ALIKE]
+        alike: list[Said] = []
+        repeated: list[Said] = []
+        for one in list(shelf.told)[-_MOST_COMPARED:]:
+            if (found := likeness(said.signature, one.signature)) < _ALIKE:
+                continue
+            alike.append(one)
+            # A feed that writes by a pattern fills it with other names, or with other figures market-wide.
+            if one.voice == said.voice and found >= _PATTERN and not _others(one.names, said.names):
+                repeated.append(one)
         if alike and all(one.low for one in alike):  # what a voice of credit says too is being passed on
-            low = (*alike, said)
-            voices = {one.voice for one in low}
-            members = tuple(one.id for one in alike)
-            if len(voices) >= self._config.burst_voices:
-                strength = min(0.45 + 0.15 * (len(voices) - self._config.burst_voices), 0.9)
+            voices = {one.voice for one in alike} | {said.voice}
+            if (more := len(voices) - self._config.burst_voices) >= 0:
                 detail = f"{len(voices)} voices without credit say much the same within minutes"
-                return Burst(Finding(RULE, round(strength, 3), detail), members)
-            repeats = sum(one.voice == said.voice for one in low)
-            if repeats >= self._config.burst_repeats:
-                strength = min(0.5 + 0.1 * (repeats - self._config.burst_repeats), 0.9)
-                detail = f"the same voice says it for the {_ordinal(repeats)} time within minutes"
-                return Burst(Finding("repetition", round(strength, 3), detail), members)
+                return _burst(RULE, 0.45 + 0.15 * more, detail, alike)
+            if (more := len(repeated) + 1 - self._config.burst_repeats) >= 0:
+                detail = f"the same voice says it for the {_ordinal(len(repeated) + 1)} time within minutes"
+                return _burst("repetition", min(0.5 + 0.05 * more, 0.6), detail, [])
         return self._one_sided(said, shelf, symbol)
 
     def _one_sided(self, said: Said, shelf: _Shelf, symbol: str) -> Burst:
@@ -106,9 +110,8 @@ class Bursts:
             or len(sided) + 1 < 4.0 * usual + 3.0
         ):
             return _CALM
-        strength = min(0.5 + 0.07 * (len(voices) - _SIDED_VOICES), 0.9)
         detail = f"{len(voices)} voices without credit all push one way within minutes"
-        return Burst(Finding(RULE, round(strength, 3), detail), tuple(one.id for one in with_it))
+        return _burst(RULE, 0.5 + 0.07 * (len(voices) - _SIDED_VOICES), detail, with_it)
 
     def _shelf(self, symbol: str, now_ns: int) -> _Shelf:
         shelf = self._shelves.get(symbol)
@@ -131,9 +134,23 @@ class Bursts:
 
     def restore(self, state: list[list[Any]]) -> None:
         self._shelves = OrderedDict(
-            (symbol, _Shelf(deque((Said(*one) for one in told), maxlen=_MOST_TOLD), usual, hour))
+            (symbol, _Shelf(deque((_said(one) for one in told), maxlen=_MOST_TOLD), usual, hour))
             for symbol, usual, hour, told in state
         )
+
+
+def _said(told: list[Any]) -> Said:
+    name, at_ns, voice, low, side, signed, names = told
+    return Said(name, at_ns, voice, low, side, signed, tuple(names))
+
+
+def _burst(rule: str, strength: float, detail: str, members: list[Said]) -> Burst:
+    return Burst(Finding(rule, round(min(strength, 0.9), 3), detail), tuple(one.id for one in members))
+
+
+def _others(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether each names somebody whom the other does not."""
+    return bool(set(one) - set(other) and set(other) - set(one))
 
 
 def _ordinal(number: int) -> str:

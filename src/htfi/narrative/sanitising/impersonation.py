@@ -14,6 +14,7 @@ from htfi.domain.news import Finding
 from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.narrative.sanitising.publishers import Publisher, Registry, folded, host_of
 from htfi.narrative.sanitising.sources import KINDS
+from htfi.narrative.sanitising.unicode import one_line
 
 RULE = "impersonation"
 _DATELINE = re.compile(r"\(([A-Z][\w .]{1,30})\)\s*[-–—]")
@@ -33,6 +34,7 @@ _SOCIAL_NAMES = frozenset(
         "weibo",
     )
 )
+_MOST_CHARS = 128
 _MOST_REMEMBERED = 4096
 
 
@@ -59,7 +61,7 @@ class Impersonation:
 
     def judge(self, item: News, headline: str, body: str) -> Provenance:
         """Where an item comes from. `headline` and `body` are undone, its other fields as they came."""
-        key = (item.source, item.publisher, host_of(item.url) if item.url else "")
+        key = (item.source, item.publisher[:_MOST_CHARS], host_of(item.url) if item.url else "")
         known = self._judged.get(key)
         if known is None:
             known = self._judged[key] = self._provenance(*key)
@@ -76,10 +78,15 @@ class Impersonation:
         own = registry.named(source) or self._part_of(source)
         if own is None and (like := registry.looks_like(source)) is not None:
             findings.append(Finding(RULE, 0.8, f"its source is named like {like.name} and is not"))
-        at_home = registry.of_domain(host) if host else None
+        before, _, host = host.rpartition("@")
+        if before and registry.of_domain(before):
+            findings.append(Finding(RULE, 0.9, "its link shows another's domain and leads elsewhere"))
         if host and (like := registry.imitates(host)) is not None:
             findings.append(Finding(RULE, 0.9, f"its link imitates {like.name}"))
+        at_home = registry.of_domain(host) if host else None
         claimed = registry.named(publisher) if publisher else None
+        if publisher and one_line(publisher) != " ".join(publisher.split()):
+            findings.append(Finding(RULE, 0.8, "its publisher's name has characters in it that nobody sees"))
         if publisher and claimed is None and (like := registry.looks_like(publisher)) is not None:
             findings.append(Finding(RULE, 0.9, f"its publisher is written like {like.name} and is not"))
         social = (host and registry.is_social(host)) or self._kind(source) == "social"

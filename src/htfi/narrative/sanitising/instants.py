@@ -40,7 +40,7 @@ class Instants:
         if item.event_time_ns <= 0:
             return None
         delay_ns = item.available_at_ns - item.event_time_ns
-        usual_ns = self._usual_ns.get(item.source, self._config.late_ns)
+        usual_ns = self._usual_ns.get(item.source, self._config.late_ns // _OFTEN)
         found = self._judge(item, delay_ns, usual_ns, words, side)
         self._learn(item.source, usual_ns, max(delay_ns, 0))
         return found

@@ -15,6 +15,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.narrative.sanitising.sources import KINDS
 
 _MOST_CHARS = 128
+_MOST_HOST = 253
 _LEAST_TYPO = 6  # letters: shorter names have neighbours of their own
 
 # Drawn like Latin letters: the common cases of Unicode TS 39, and figures that stand for letters.
@@ -112,17 +113,22 @@ class Registry:
 
 
 def host_of(url: str) -> str:
-    """The host that a link leads to, lower case; empty where it names none. What stands before '@' is no host."""
+    """The host that a link leads to, lower case; empty where it names none.
+
+    Where a name is told before it, as in 'shown.com@real.com', both are given: only the last is a host.
+    """
     _, found, rest = url.strip()[:2048].partition("://")
     if not found:
         rest = url.strip()[:2048].removeprefix("//")
     for end in "/?#\\":
         rest = rest.partition(end)[0]
-    host = rest.rpartition("@")[2]
+    shown, found, host = rest.rpartition("@")
     if not host.startswith("["):
         host = host.partition(":")[0]
-    host = unicodedata.normalize("NFKC", host).lower().strip(".").removeprefix("www.")
-    return host[:253] if "." in host else ""
+    host = unicodedata.normalize("NFKC", host).lower().strip(".").removeprefix("www.")[:_MOST_HOST]
+    if "." not in host:
+        return ""
+    return f"{shown.partition(':')[0].lower()[:_MOST_HOST]}@{host}" if found else host
 
 
 def folded(name: str) -> str:

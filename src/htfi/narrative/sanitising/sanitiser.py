@@ -29,7 +29,6 @@ MAX_ID_CHARS = 128
 _MAX_URL_CHARS = 2_048
 _CREDIT = 0.7  # credibility from which a voice counts as one that has credit
 _GREAT_MOVE = 3.0  # standard deviations
-_HELD_BACK = 1.0  # evidence against a voice, for one item held back
 _SHARED = 0.2  # of a voice's blame that the feed it came through bears
 
 
@@ -108,7 +107,8 @@ class Sanitiser:
         self, item: News, told: Gist, alike: Alike, origin: Provenance, belief: Belief
     ) -> Iterable[Finding]:
         low = belief.credibility < _CREDIT
-        said = Said(item.id, self._now_ns, origin.voice, low, told.side, alike.signature)
+        names = tuple(sorted(told.names)) if low else ()
+        said = Said(item.id, self._now_ns, origin.voice, low, told.side, alike.signature, names)
         burst = self._bursts.observe(said, item.symbols)
         if burst.finding is None:
             return ()
@@ -146,26 +146,33 @@ class Sanitiser:
     def _verdict(
         self, item: News, findings: list[Finding], belief: Belief
     ) -> tuple[Screening, float, list[Finding]]:
-        standing = round(min(belief.standing / self._config.good_standing, 1.0), 3)
-        if standing < 1.0:  # alone it takes all but a little of an item's effect, and holds nothing back
-            strength = min(round(1.0 - standing, 3), 0.7)
-            findings.append(Finding("standing", strength, f"its source is believed to {belief.standing:.2f}"))
         if item.released_by:
             findings.append(
                 Finding("released", 0.0, f"let out of quarantine by {clean(item.released_by, 60)}")
             )
             return Screening.PASS, 1.0, findings
         doubt = self._combined(findings)
+        standing = round(min(belief.standing / self._config.good_standing, 1.0), 3)
+        if standing < 1.0:  # it takes from what an item counts, and holds nothing back by itself
+            findings.append(
+                Finding(
+                    "standing", round(1.0 - standing, 3), f"its source is believed to {belief.standing:.2f}"
+                )
+            )
         if doubt >= self._config.quarantine_at:
             return Screening.QUARANTINE, 0.0, findings
-        verdict = Screening.DISCOUNT if doubt >= self._config.discount_at else Screening.PASS
-        return verdict, round(1.0 - doubt, 3), findings
+        trust = round((1.0 - doubt) * standing, 3)
+        return (
+            Screening.DISCOUNT if trust <= 1.0 - self._config.discount_at else Screening.PASS,
+            trust,
+            findings,
+        )
 
     def _combined(self, findings: Iterable[Finding]) -> float:
         """The chance that at least one finding is right, those of a rule taken for one."""
         worst: dict[str, float] = {}
         for one in findings:
-            if one.strength >= self._config.noted_below or one.rule == "standing":
+            if one.strength >= self._config.noted_below:
                 worst[one.rule] = max(worst.get(one.rule, 0.0), one.strength)
         right = 1.0
         for strength in worst.values():
@@ -226,12 +233,17 @@ class Sanitiser:
     def _blame(self, item: News, origin: Provenance, findings: Iterable[Finding]) -> None:
         gravest = max(findings, key=lambda one: one.strength)
         self._troubles.append(Trouble(item.source, item.symbols, gravest.rule, self._now_ns))
-        self._sources.held_back(origin.voice, _HELD_BACK, self._now_ns, origin.kind)
+        self._sources.held_back(origin.voice, 1.0, self._now_ns, origin.kind)
         if origin.voice != item.source:
-            self._sources.held_back(item.source, _SHARED * _HELD_BACK, self._now_ns)
+            self._sources.held_back(item.source, _SHARED, self._now_ns)
 
     def _invalidate(self, names: Iterable[str]) -> None:
-        self._invalidated += [name for name in names if name not in self._invalidated]
+        """Items that were let through and no longer count: nobody tells after them."""
+        for name in names:
+            telling = self._duplicates.telling(name)
+            if telling is not None and telling.trust:
+                telling.trust = 0.0
+                self._invalidated.append(name)
 
     def learn(self, item_id: str, direction: float, return_sigmas: float) -> None:
         """What followed an item: the direction −1..1 that it was read as, and the return in standard deviations."""
@@ -240,10 +252,7 @@ class Sanitiser:
         if telling is None or moved < 0.25 or not direction:
             return
         weight = round(moved * min(abs(direction), 1.0), 3)
-        if direction * return_sigmas > 0.0:
-            self._sources.borne_out(telling.source, 0.15 * weight, self._now_ns)
-        else:
-            self._sources.belied(telling.source, 0.2 * weight, self._now_ns)
+        self._sources.followed(telling.source, weight, direction * return_sigmas > 0.0, self._now_ns)
 
     def moved(self, symbol: str, at_ns: int, return_sigmas: float) -> None:
         """A symbol's return over a bar that ended at an instant; a great one shows who was wise after the event."""
@@ -255,7 +264,7 @@ class Sanitiser:
         return round(self._sources.belief(source, self._now_ns).standing, 3)
 
     def belief(self, source: str) -> Belief:
-        """A source's credibility with the evidence behind it, and its trouble of late."""
+        """A source's credibility with the evidence behind it, and how it stands now."""
         return self._sources.belief(source, self._now_ns)
 
     def take_troubles(self) -> list[Trouble]:

@@ -1,8 +1,9 @@
 """How far each source and publisher is believed, from what its items came to. The sanitiser teaches and asks it.
 
 Belief is the mean of a Beta distribution (Jøsang and Ismail, "The beta reputation system", 2002): a prior by the kind
-of source, then evidence that fades: borne out by others and by prices, contradicted, taken back, held back. Evidence
-against weighs more than evidence for, so that a name is slow to gain and quick to lose.
+of source, then what others bore out or contradicted. It is lessened by the share of items that were held back, of late
+and over weeks, and shifted a little by how prices followed. All evidence fades; it is quick to tell against a source
+and slow to tell for it.
 """
 
 from collections import OrderedDict
@@ -12,11 +13,13 @@ import msgspec
 
 from htfi.narrative.sanitising.fading import NS_PER_HOUR, faded
 
-_BELIEF_KEPT = 0.9990377588  # an hour: half in 30 days
-_TROUBLE_KEPT = 0.8908987181  # an hour: half in 6 hours
+_WEEKS_KEPT = 0.9990377588  # an hour: half in 30 days
+_HOURS_KEPT = 0.8908987181  # an hour: half in 6 hours
 _MOST_EVIDENCE = 200.0
-_MANY_TOLD = 8.0  # items let through in the last hours that halve what one held back counts
-_MOST_FORGIVEN = 4.0
+_HALVING_SHARE = 0.1  # of items held back that halves belief
+_FEW_WEEKS, _FEW_HOURS = 20.0, 4.0  # items as if let through: one held back among none is no share of 1
+_EVEN = 10.0  # price moves as if they had agreed, and as if not
+_MOST_LOST, _MOST_WON = 0.2, 0.1  # through prices
 _PEERS = 8  # of those longest silent, the one with the least evidence makes room
 
 # mean and weight of what is believed before there is evidence
@@ -32,25 +35,30 @@ KINDS = frozenset(_PRIORS)
 
 
 class Belief(NamedTuple):
-    """`credibility` 0–1 with the number of pieces of evidence behind it, after fading; `trouble` of late."""
+    """`credibility` 0–1 over weeks, with the pieces of `evidence` behind it; `standing` 0–1 counts the last hours."""
 
     credibility: float
     evidence: float
-    trouble: float
-
-    @property
-    def standing(self) -> float:
-        """Credibility, less for the items held back in the last hours among those that it told."""
-        return self.credibility / (1.0 + self.trouble)
+    standing: float
 
 
 class _Record(msgspec.Struct):
+    """Counts that fade over weeks, those `of_late` over hours."""
+
     kind: str
+    hour: int
     good: float = 0.0
     bad: float = 0.0
-    trouble: float = 0.0
+    agreed: float = 0.0
+    missed: float = 0.0
+    held: float = 0.0
     told: float = 0.0
-    hour: int = 0
+    held_of_late: float = 0.0
+    told_of_late: float = 0.0
+
+    @property
+    def evidence(self) -> float:
+        return self.good + self.bad + self.agreed + self.missed + self.held
 
 
 class Sources:
@@ -64,40 +72,65 @@ class Sources:
         """What is believed of a name; that of its kind where nothing is known."""
         record = self._records.get(name)
         if record is None:
-            return Belief(_PRIORS[kind][0], 0.0, 0.0)
+            mean = _PRIORS[kind][0]
+            return Belief(mean, 0.0, mean)
         _fade(record, now_ns)
         mean, weight = _PRIORS[record.kind]
-        evidence = record.good + record.bad
-        credibility = (mean * weight + record.good) / (weight + evidence)
-        trouble = record.trouble / min(1.0 + record.told / _MANY_TOLD, _MOST_FORGIVEN)
-        return Belief(round(credibility, 3), round(evidence, 3), round(trouble, 3))
-
-    def told(self, name: str, now_ns: int, kind: str = "unknown") -> None:
-        """An item of it was let through: one held back among many tells less of it."""
-        self._record(name, now_ns, kind).told += 1.0
+        borne = (mean * weight + record.good) / (weight + record.good + record.bad)
+        prices = (record.agreed + _EVEN) / (record.agreed + record.missed + 2.0 * _EVEN) - 0.5
+        borne = min(max(borne + min(max(prices, -_MOST_LOST), _MOST_WON), 0.0), 1.0)
+        over_weeks = _lessened(record.held, record.told, _FEW_WEEKS)
+        of_late = _lessened(record.held_of_late, record.told_of_late, _FEW_HOURS)
+        return Belief(
+            round(borne * over_weeks, 3),
+            round(record.evidence, 3),
+            round(borne * min(over_weeks, of_late), 3),
+        )
 
     def borne_out(self, name: str, weight: float, now_ns: int, kind: str = "unknown") -> None:
-        """Something independent of it said the same."""
+        """Somebody independent of it, who is believed so far, said the same."""
         record = self._record(name, now_ns, kind)
         record.good = min(record.good + weight, _MOST_EVIDENCE)
 
     def belied(self, name: str, weight: float, now_ns: int, kind: str = "unknown") -> None:
-        """What it said was contradicted, taken back or not followed."""
+        """What it said was contradicted or taken back."""
         record = self._record(name, now_ns, kind)
         record.bad = min(record.bad + weight, _MOST_EVIDENCE)
 
-    def held_back(self, name: str, weight: float, now_ns: int, kind: str = "unknown") -> None:
-        """An item of it went to quarantine."""
+    def followed(self, name: str, weight: float, agreed: bool, now_ns: int) -> None:
+        """A price moved after an item: as it had said, or not."""
+        record = self._record(name, now_ns, "unknown")
+        if agreed:
+            record.agreed = min(record.agreed + weight, _MOST_EVIDENCE)
+        else:
+            record.missed = min(record.missed + weight, _MOST_EVIDENCE)
+
+    def told(self, name: str, now_ns: int, kind: str = "unknown") -> None:
+        """An item of it was let through."""
         record = self._record(name, now_ns, kind)
-        record.bad = min(record.bad + weight, _MOST_EVIDENCE)
-        record.trouble = min(record.trouble + weight, _MOST_EVIDENCE)
+        record.told += 1.0
+        record.told_of_late += 1.0
+
+    def held_back(self, name: str, weight: float, now_ns: int, kind: str = "unknown") -> None:
+        """An item of it went to quarantine, by its own fault or, with less weight, by another's."""
+        record = self._record(name, now_ns, kind)
+        record.held += weight
+        record.held_of_late += weight
+
+    def cleared(self, name: str, now_ns: int) -> None:
+        """A person let an item out: it had been held back by mistake."""
+        record = self._records.get(name)
+        if record is not None:
+            _fade(record, now_ns)
+            record.held = max(record.held - 1.0, 0.0)
+            record.held_of_late = max(record.held_of_late - 1.0, 0.0)
 
     def _record(self, name: str, now_ns: int, kind: str) -> _Record:
         record = self._records.get(name)
         if record is None:
             if len(self._records) >= self._most:
                 self._make_room()
-            record = self._records[name] = _Record(kind, hour=now_ns // NS_PER_HOUR)
+            record = self._records[name] = _Record(kind, now_ns // NS_PER_HOUR)
             return record
         _fade(record, now_ns)
         self._records.move_to_end(name)
@@ -106,20 +139,22 @@ class Sources:
     def _make_room(self) -> None:
         """Thousands of new names do not wash out what is known of an old one."""
         silent = [name for name, _ in zip(self._records, range(_PEERS), strict=False)]
-        least = min(silent, key=lambda name: self._records[name].good + self._records[name].bad)
+        least = min(silent, key=lambda name: self._records[name].evidence)
         del self._records[least]
         for name in silent:
             if name != least:
                 self._records.move_to_end(name)
 
     def state(self) -> list[list[Any]]:
-        return [
-            [name, record.kind, record.good, record.bad, record.trouble, record.told, record.hour]
-            for name, record in self._records.items()
-        ]
+        return [[name, *msgspec.structs.astuple(record)] for name, record in self._records.items()]
 
     def restore(self, state: list[list[Any]]) -> None:
         self._records = OrderedDict((name, _Record(*rest)) for name, *rest in state)
+
+
+def _lessened(held: float, told: float, few: float) -> float:
+    share = held / (held + told + few)
+    return 1.0 - share / (share + _HALVING_SHARE)
 
 
 def _fade(record: _Record, now_ns: int) -> None:
@@ -127,10 +162,12 @@ def _fade(record: _Record, now_ns: int) -> None:
     if hours <= 0:
         return
     record.hour += hours
-    if record.good or record.bad or record.told or record.trouble:
-        kept = faded(_BELIEF_KEPT, hours)
-        record.good *= kept
-        record.bad *= kept
-        kept = faded(_TROUBLE_KEPT, hours)
-        record.trouble *= kept
-        record.told *= kept
+    weeks, late = faded(_WEEKS_KEPT, hours), faded(_HOURS_KEPT, hours)
+    record.good *= weeks
+    record.bad *= weeks
+    record.agreed *= weeks
+    record.missed *= weeks
+    record.held *= weeks
+    record.told *= weeks
+    record.held_of_late *= late
+    record.told_of_late *= late
