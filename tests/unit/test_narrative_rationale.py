@@ -8,7 +8,8 @@ import pytest
 from htfi.domain.decision import Driver, Rationale, Regime
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
-from htfi.narrative.rationale import CLAIM, OPENINGS, SENTENCES, fill, write_rationale
+from htfi.narrative.rationale import fill, write_rationale
+from htfi.narrative.sentences import CLAIM, OPENINGS, SENTENCES
 
 HOUR_NS = 3_600 * 10**9
 SPREAD = Driver("spread_bps", 3.1, 1.3, 3.1 / 1.3)

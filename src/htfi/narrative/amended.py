@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from htfi.domain.decision import Rationale, Tilt, View
 from htfi.domain.events import News
-from htfi.narrative.rationale import SENTENCES, SLOT, band_unit, fill, tell_band, tell_news
+from htfi.narrative.rationale import SLOT, band_unit, fill, tell_band, tell_news
+from htfi.narrative.sentences import SENTENCES
 from htfi.narrative.words import breadth
 
 PREPARED = "prepared"
@@ -17,7 +18,8 @@ BORNE_OUT, OTHERWISE = "borne_out", "otherwise"
 # Parts that tell the news, what a reader made of them, and what that was worth.
 _NEWS = frozenset({
     "one_headline", "two_headlines", "three_headlines", "read", "unread", "moving", "flat",
-    "weighed", "weightless", "deepening", *PROVISIONAL, CONFIRMS, AMENDS, DEEPENED, OVERTURNED, BORNE_OUT, OTHERWISE,
+    "weighed", "weightless", "deepening", "contested", *PROVISIONAL, CONFIRMS, AMENDS, DEEPENED, OVERTURNED,
+    BORNE_OUT, OTHERWISE,
 })  # fmt: skip
 _NEWS_SLOTS = frozenset(name for part in _NEWS for name in SLOT.findall(SENTENCES[part]))
 _BAND_SLOTS = frozenset({"low_price", "high_price", "low", "high", "width"})

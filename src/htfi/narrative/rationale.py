@@ -13,6 +13,8 @@ from operator import itemgetter
 from htfi.domain.decision import Driver, Rationale, Regime, Tilt, View, series_id
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
+from htfi.narrative.merging import WITH, contradictions
+from htfi.narrative.sentences import CLAIM, OPENINGS, SENTENCES
 from htfi.narrative.text import clean, quote
 from htfi.narrative.words import bar_words, breadth, comparison, figure, move, move_unit, price, span
 
@@ -22,67 +24,6 @@ WIDER, NARROWER = 1.10, 1.0 / 1.10  # the band against the one before it
 JUMP_SIGMAS = 4.0
 EQUAL_WITHIN = 0.01  # weights closer together than this name no leader
 
-CLAIM = (
-    "With {coverage} probability the next {bar} closes between {low_price} and {high_price} ({low} to {high})"
-)
-OPENINGS = {
-    "first": "First forecast for {series}, which is {state}. {claim}.",
-    "steady": "{series} is {state}. {claim}, a band of {width} after {previous_width}.",
-    "widening": "{series} is {state}, and its band widens to {width} from {previous_width}. {claim}.",
-    "narrowing": "{series} is {state}, and its band narrows to {width} from {previous_width}. {claim}.",
-    "after_jump": (
-        "{series} is {state} and moved {last_move}, {last_sigmas} times the size expected. "
-        "{claim}, a band of {width} after {previous_width}."
-    ),
-    "shock": (
-        "{series} is in shock; the last move was {last_move}. {claim}, a band of {width} after "
-        "{previous_width}. This answer is provisional."
-    ),
-}
-SENTENCES = {
-    "one_driver": " Out of line: {driver_a}.",
-    "two_drivers": " Out of line: {driver_a}; {driver_b}.",
-    "three_drivers": " Out of line: {driver_a}; {driver_b}; {driver_c}.",
-    "no_drivers": " No feature is far from its usual value.",
-    "leader": " {expert} leads the experts with {expert_weight} of the weight.",
-    "equal_experts": " The experts weigh the same.",
-    "one_headline": " On the wire: {headline_a}, {age_a} earlier",
-    "two_headlines": " On the wire: {headline_a}, {age_a} earlier; {headline_b}, {age_b} earlier",
-    "three_headlines": (
-        " On the wire: {headline_a}, {age_a} earlier; {headline_b}, {age_b} earlier; {headline_c}, {age_c} earlier"
-    ),
-    "unread": "; cited, not weighed.",
-    "read": ".",
-    "moving": (
-        " Read by {reader}: {direction} by {size}, volatility {volatility}, confidence {confidence}, "
-        "{consistency}, {words}."
-    ),
-    "flat": (
-        " Read by {reader}: no direction, volatility {volatility}, confidence {confidence}, "
-        "{consistency}, {words}."
-    ),
-    "weighed": " Weighed at {tilt_weight}, this moves the median by {median_move} and {band_change}.",
-    "weightless": " This changes nothing in the forecast.",
-    "deepening": (
-        " News and numbers disagree, more than they did in {divergence} of its readings before: this answer is "
-        "provisional, and a reading in depth follows."
-    ),
-    "provisional": (
-        " This reading is provisional: {settled} of its {tokens} tokens are the target's, the rest the draft's; "
-        "the target's own follows."
-    ),
-    "still_provisional": " This reading is provisional: the target's own has not come yet.",
-    "prepared": (
-        " This reading is provisional: it was prepared before the release for {prepared}; a reading of the news itself "
-        "follows."
-    ),
-    "amending": " It takes the place of a provisional reading: the target, heard late, says otherwise.",
-    "confirming": " It takes the place of a provisional reading: the target, heard late, says the same.",
-    "deepened": " It takes the place of a provisional answer: read again in depth, the news points the same way.",
-    "overturned": " It takes the place of a provisional answer: read again in depth, the news points another way.",
-    "borne_out": " It takes the place of a prepared reading: read since, the news itself points the same way.",
-    "otherwise": " It takes the place of a prepared reading: read since, the news itself points another way.",
-}
 MAX_WORDS_CHARS = 200
 MAX_READER_CHARS = 40
 THEN = ", then "  # where one model went on with what another began
@@ -125,6 +66,7 @@ def write_rationale(
     view: View | None = None,
     tilt: Tilt | None = None,
     deepening: bool = False,
+    suspected: bool = False,
 ) -> Rationale:
     """One paragraph for one forecast, from plain values.
 
@@ -132,7 +74,8 @@ def write_rationale(
     is the width of the band forecast one bar ago; `last_return` the latest log return, and `last_sigmas` its
     size in the standard deviations then expected. `weights` are the experts' at the first horizon.
     `headlines` come cleaned by the wire, newest first, `view` is what a reader made of them, and `tilt` what that
-    has changed in the forecast, before it is read again in depth where it is `deepening`. Of drivers and headlines
+    has changed in the forecast, before it is read again in depth where it is `deepening`; `suspected` where the secure
+    mode is on. Of drivers and headlines
     three are told; where there is no driver, `has_usual` says that there was something usual to compare with.
     """
     width = high - low
@@ -163,6 +106,8 @@ def write_rationale(
     cited = headlines[:3]
     told_news = tell_news(cited, view, symbol, as_of_ns, slots, tilt=tilt, unit=unit, deepening=deepening)
     template += "".join(f"+{part}" for part in told_news)
+    if suspected:
+        template += "+suspected"
     return Rationale(fill(template, slots), template, slots, list(told), [item.id for item in cited])
 
 
@@ -191,6 +136,8 @@ def tell_news(
         parts.append("moving" if "size" in opinion else "flat")
         slots.update(opinion)
         parts += _tell_weight(tilt, unit, slots, deepening=deepening)
+    if view is not None and contradictions(view.parts, view.as_of_ns):
+        parts.append("contested")
     if view is not None and view.provisional:
         if view.prepared and view.as_of_ns == as_of_ns:
             slots["prepared"] = tell_prepared(view)
@@ -284,8 +231,12 @@ def tell_view(view: View, symbol: str) -> dict[str, str]:
 
 def _short(reader: str) -> str:
     """Who read, without digests."""
-    names = (clean(model.partition("@")[0], MAX_READER_CHARS) for model in reader.split(THEN))
-    return THEN.join(name for name in names if name)
+    return WITH.join(
+        THEN.join(
+            name for model in one.split(THEN) if (name := clean(model.partition("@")[0], MAX_READER_CHARS))
+        )
+        for one in reader.split(WITH)
+    )
 
 
 def _situation(regime: Regime, width: float, previous_width: float, last_sigmas: float | None) -> str:
