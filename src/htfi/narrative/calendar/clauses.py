@@ -9,13 +9,13 @@ MAX_CHARS = 400
 # What a wire puts before the report itself.
 _TAGS = re.compile(
     r"^\W*(?:(?:(?:update|wrapup|wrap|refile|rpt|brief|snap|flash|breaking(?: news)?|just in|news alert|alert|urgent|"
-    r"text|table|us|u\.s\.|eco|econ|economy|news|exclusive|live|official)"
+    r"text|table|instant view|us|u\.s\.|eco|econ|economy|news|exclusive|live|official)"
     r"(?: ?\d{1,2})?(?:st|nd|rd|th)?(?: ?[-:|>]+|(?<=\d) ) ?)|[*#>!]+ ?)+"
 )
 # Genres that comment, foresee or look back.
 _GENRES = re.compile(
     r"^\W*(?:\w+ ){0,2}(?:analysis|preview|poll|factbox|column|comment|commentary|interview|markets?|forex|stocks|"
-    r"treasuries|view|views|instant view|scenarios?|timeline|q&a|q\+a|outlook|podcast|video|graphic|opinion|breakingviews|"
+    r"treasuries|(?<!instant )views?|scenarios?|timeline|q&a|q\+a|outlook|podcast|video|graphic|opinion|snap analysis|breakingviews|"
     r"correct(?:ed|ion)|advisory|diary|calendar|week ahead|morning bid|newsmaker|snapshot|history|chronology|explainer|"
     r"highlights?|quotes?|reaction|fact box|insight|special report|feature|essay|book review|repeat|recap|refile|"
     r"withdrawn|kill|satire|fiction|test)(?: ?\d+)?(?: ?[-:|]|$)"
@@ -32,8 +32,12 @@ _HEARSAY = re.compile(
 )
 _SAYS = re.compile(r"[,;:-] ?(?:[\w.&'-]+ ){1,4}(?:says?|said|predicts?|predicted|forecasts?|expects?|expected|thinks?|"
                    r"argues?|reckons?|sees?|warns?|hints?|suggests?|projects?|bets?)(?: (?:it|that|so))?\W*$")  # fmt: skip
+_COMPARES = re.compile(
+    r"\b(?:as|than|above|below|over|under|beat\w*|top\w*|miss\w*|match\w*|meet\w*|met|exceed\w*|vs|of|in line|raises?|lifts?|cuts?|"
+    r"lowers?|boosts?|trims?|ups|hikes?|slashes|keeps|maintains|reaffirms|affirms|backs|est|\d\S*)\b"
+)
 _SPLIT = re.compile(
-    r"; ?|: |, | - |(?<=\w)-- ?| \(|\) ?|\. (?=[a-z])|"
+    r"; ?|: |, | - |(?<=\w)-- ?| \(|\) ?|(?<=\w\w)\. (?=[a-z])|"
     r"\b(?=(?:but|while|as|after|amid|despite|although|though|because|since|citing|saying|with|and(?! [\d.])) )"
 )
 
@@ -45,9 +49,10 @@ def report_of(headline: str) -> str:
     if _GENRES.match(text):
         return ""
     text = _TAGS.sub("", text)
-    if _GENRES.match(text) or _HEARSAY.search(text) or _SAYS.search(text):
+    says = _SAYS.search(text)
+    if says is not None and not _COMPARES.search(says[0]):
         return ""
-    return text
+    return "" if _GENRES.match(text) or _HEARSAY.search(text) else text
 
 
 def clauses(report: str) -> list[str]:

@@ -25,11 +25,12 @@ _STEP = re.compile(
     rf"|\bby (?:an? )?(?:surprise )?(?P<by>{NUMBER})[- ]?{_PERCENT}"
 )
 _BOUND = rf"(?:{NUMBER}|zero|nil)"
+_LEVEL_OF = r"[ :](?:an? |the |its |about |near |record low |record |low |range |target |of |between |current |historic )*"
 _LEVEL = re.compile(
-    rf"\b(?:to|at|of|between|near|range|target|rate)[ :](?:an? |the |its |about |near |record low |record |low |range |target |of |between |current )*"
+    rf"\b(?:to|at|of|near|rate){_LEVEL_OF}(?P<one>{_BOUND})[- ]?{_PERCENT}(?! ?(?:-|to|and|-to-) ?\d)"
+    rf"|\b(?:to|at|of|between|near|range|target|rate){_LEVEL_OF}"
     rf"(?P<low>{_BOUND})(?: ?{_PERCENT})?(?: ?(?:-|to|and|-to-) ?(?P<high>{_BOUND})) ?{_PERCENT}"
-    rf"|\b(?:to|at|of|near|rate)[ :](?:an? |the |its |record low |record |low |of |current |historic )*(?P<one>{_BOUND})[- ]?{_PERCENT}"
-    rf"|\b(?:to|at)[ :](?:an? |the |its |record |low )*(?P<bare>\d{{1,2}}\.\d\d?)(?=[ ,;.]*(?:$|from\b|vs\b))"
+    rf"|\b(?:to|at){_LEVEL_OF}(?P<bare>\d{{1,2}}\.\d\d?)(?=[ ,;.]*(?:$|from\b|vs\b))"
 )
 _PERCENTS = re.compile(rf"(?P<sign>[-+])?(?P<value>{NUMBER}) ?{_PERCENT}")
 _JOBS = re.compile(
@@ -87,7 +88,7 @@ def steps_bp(text: str) -> list[Figure]:
             value = 75.0 if share.startswith("three") else float(_SHARES[re.split(r"[- ]", share)[-1]])
         else:
             told = number(match["points"] or match["by"])
-            value = told * 100.0 if told is not None else None
+            value = told * (1.0 if told >= 10.0 else 100.0) if told is not None else None  # '25 points' are of 1 bp
         if value is not None:
             found.append(Figure(match.start(), match.end(), value))
     return found

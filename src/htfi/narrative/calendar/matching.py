@@ -7,8 +7,10 @@ taken for a release.
 from typing import NamedTuple
 
 from htfi.domain.events import News
+from htfi.narrative.calendar.data import told_data
 from htfi.narrative.calendar.rates import Told, told_rate
 from htfi.narrative.calendar.release import Kind, Release
+from htfi.narrative.calendar.results import told_results
 
 
 class Match(NamedTuple):
@@ -49,4 +51,6 @@ def tell(item: News, release: Release, level: float | None) -> Told:
     """What an item says of a release, whoever has published it."""
     if release.kind is Kind.RATE:
         return told_rate(item.headline, item.body, release, level)
-    return Told(None, "this kind is not read")
+    if release.kind is Kind.EARNINGS:
+        return told_results(item.headline, release)
+    return told_data(item.headline, release)

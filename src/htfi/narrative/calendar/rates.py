@@ -77,6 +77,18 @@ _TOLD_BY_STATEMENT = re.compile(
 )
 
 
+_NOT_YET = re.compile(
+    r"^ (?:to|will|would|may|might|could|should|must|can|seen|likely|expected|set to|poised|ready|about to|mulls?|eyes|weighs?|"
+    r"considers?|plans?|prepares?|debates?|discuss\w*|hints?|signals?|ponders?|vows?|urged|pressed|under pressure|starts?|begins?|"
+    r"opens?|meets|convenes|awaits?|faces?)\b"
+)
+# A clause that goes on about the same bank has a verb that can only be one of fact.
+_GOES_ON = re.compile(
+    r"^ (?:also |again )?(?:cuts?|lowers|slashes|reduces|trims|raises|hikes|lifts|increases|boosts|leaves|left|keeps|kept|holds|"
+    r"held|maintains|sets|stands|stood|delivers|announces|votes|decides|makes)\b"
+)
+
+
 class Told(NamedTuple):
     """The key of the outcome that a text tells, None where it tells none; and why, or why not."""
 
@@ -113,9 +125,12 @@ def _in_report(report: str, names: tuple[str, ...], level: float | None) -> Told
             rest, active = clause[subject.end() :], True
         elif active:
             rest = " " + clause.removeprefix("and ").removeprefix("but ")
+            if not _GOES_ON.match(rest):
+                continue
         else:
-            passive = _passive(clause, names, level)
-            return passive
+            return _passive(clause, names, level)
+        if _NOT_YET.match(rest):
+            return Told(None, "no decision that has been made")
         told = _decided(rest, level)
         if told is not None:
             return told

@@ -1,0 +1,161 @@
+"""What a headline says of a company's results against estimates, and of its outlook. It answers only where it is sure."""
+
+import re
+from functools import lru_cache
+
+from htfi.narrative.calendar.clauses import alternatives, clauses, report_of
+from htfi.narrative.calendar.compared import DOWN, UP, sides
+from htfi.narrative.calendar.figures import per_share
+from htfi.narrative.calendar.rates import Told
+from htfi.narrative.calendar.release import Release
+
+_PERIOD = (
+    r"(?: (?:q[1-4]|[1-4]q|(?:fiscal )?(?:first|second|third|fourth)[- ](?:quarter|qtr)|quarterly|full-year|annual|half-year|holiday|"
+    r"fiscal|adjusted|adj\.?|net|core|operating|the|latest|strong|record|solid|weak))*"
+)
+_METRIC = r"(?: (?:profits?|earnings(?: per share)?|eps|results?|income|net|bottom line|loss(?:es)?|numbers|quarter))"
+_VERB = (
+    rf"(?P<up>{UP})|(?P<down>{DOWN})|(?P<fact>beats?|tops?|topped|exceeds?|exceeded|surpass(?:es|ed)|crush(?:es|ed)|smash(?:es|ed)|"
+    r"miss(?:es|ed)?|lags?|lagged|trails?|trailed|meets?|met|match(?:es|ed)?|above|below|ahead of|in[- ]line|reports?|posts?|"
+    r"reported|posted|delivers?|delivered|earns?|earned|comes? in|came in|falls? short|fell short|(?:narrower|smaller|wider|bigger|"
+    r"larger|better|worse|stronger|weaker|higher|lower)[- ]than|(?=[-$€£]?[$€£.\d])|swings to|narrows|widens)"
+)
+_SALES = re.compile(r"\b(?:revenues?|sales|subscribers?|deliveries|shipments|bookings|users?|margins?|same-store|comparable|traffic|loans)\b")
+_OUTLOOK = re.compile(r"\b(?:outlook|forecasts?|guidance|views?|targets?|projections?|estimates?|expectations?)\b")
+_SPEAKS_AHEAD = re.compile(
+    r"\b(?:sees|expects?|guides?|warns?|warned|warning|projects|predicts|forecasts (?!of)|cautious|gloomy|upbeat|disappoint\w*|"
+    r"cautions|next quarter|current quarter|ahead(?! of))\b"
+)
+_ITS = (
+    r"(?: (?:its|the|their|full-year|fy|year|annual|20\d\d|fiscal|profit|earnings|eps|sales|revenue|growth|q[1-4]|financial|own|"
+    r"dividend and|and|for|quarter|quarterly|year-end|medium-term|long-term|margin|\d{4}))*"
+)
+_RAISES = re.compile(rf"\b(?:raises?|raised|raising|lifts?|lifted|lifting|boosts?|boosted|boosting|ups|upped|upping|hikes?|hiked|hiking|increases?|increased|increasing){_ITS} (?:outlook|forecasts?|guidance|views?|targets?|projections?|estimates?)\b")
+_CUTS = re.compile(rf"\b(?:cuts?|cutting|lowers?|lowered|lowering|slash(?:es|ed|ing)?|trims?|trimmed|trimming|reduces?|reduced|reducing|withdraws?|withdrew|scraps?|scrapped|pulls?|pulled|suspends?|suspended){_ITS} (?:outlook|forecasts?|guidance|views?|targets?|projections?|estimates?)\b")
+_KEEPS = re.compile(rf"\b(?:keeps?|kept|keeping|maintains?|maintained|maintaining|reaffirms?|reaffirmed|reaffirming|reiterates?|reiterated|affirms?|affirmed|backs|backed|confirms?|confirmed|stands by|stood by|sticks to|sticks with|holds|leaves){_ITS} (?:outlook|forecasts?|guidance|views?|targets?|projections?|estimates?)\b")
+_NOT_IT = re.compile(
+    r"^(?:'s)? (?:shares?|stocks?|rivals?|suppliers?|partners?|units?|investors?|analysts?|bonds?|ceo|cfo|chief|executive|founder|"
+    r"customers?|employees|workers|bulls|bears|options|competitors?|spin-?off|parent|owner|peer|subsidiary|arm|to|will|may|"
+    r"could|might|would|should|likely|seen|expected|set|poised)\b"
+)
+_LOSS = re.compile(r"\bloss(?:es)?\b")
+_NARROWER = re.compile(r"\b(?:narrower|smaller|less|lower|slimmer)[- ](?:[\w-]+ ){0,2}?(?:than[- ]expected|than[- ](?:forecast|estimated)|than (?:\w+ )?(?:estimates|expectations|forecasts))")
+_WIDER = re.compile(r"\b(?:wider|bigger|larger|deeper|worse|steeper|more)[- ](?:[\w-]+ ){0,2}?(?:than[- ]expected|than[- ](?:forecast|estimated)|than (?:\w+ )?(?:estimates|expectations|forecasts))")
+_BETTER = re.compile(r"\bbetter[- ]than[- ](?:expected|forecast|estimated)\b|\bbetter than (?:\w+ ){0,2}(?:estimates|expectations|forecasts)")
+_WORSE = re.compile(r"\bworse[- ]than[- ](?:expected|forecast|estimated)\b|\bworse than (?:\w+ ){0,2}(?:estimates|expectations|forecasts)")
+_EPS = re.compile(r"\b(?:eps|earnings per share|earns|earned|profit of|earnings of)\b")
+_VS = re.compile(r"\b(?:vs\.?|versus|against|est\.?|estimates?|consensus|expected|forecast)\b")
+_HEDGED = re.compile(
+    r"\b(?:will|would|could|might|may|should|likely|seen|set to|due|expected to|forecast to|poised|preview|probably|hopes|ahead of "
+    r"(?:earnings|results)|eyes|awaits?|before|restat\w+|revis\w+|pre-?announces?|preliminary|year ago|downgrades?|upgrades?)\b"
+)
+
+
+def told_results(headline: str, release: Release) -> Told:
+    """The outcome that a headline tells of a company's results."""
+    report = report_of(headline)
+    if not report:
+        return Told(None, "no report of what has happened")
+    head = _begins(release.subject, release.names, release.symbols).match(report)
+    if head is None:
+        return Told(None, "not about this company")
+    rest = report[head.end() :]
+    verb = _form().match(rest)
+    if _NOT_IT.match(rest) or verb is None or _HEDGED.search(rest):
+        return Told(None, "no report of its results")
+    outlook = _outlook(rest)
+    if outlook is None:
+        return Told(None, "what it says of the outlook cannot be told")
+    result = _result(rest, 1 if verb["up"] else -1 if verb["down"] else 0, release)
+    if result is None:
+        return Told(None, "how it stands to estimates cannot be told")
+    return Told(f"{result}, {outlook}", "told in words")
+
+
+def _result(rest: str, moving: int, release: Release) -> str | None:
+    text = rest
+    for pattern in (_RAISES, _CUTS, _KEEPS):
+        text = pattern.sub(_blank, text)
+    found: set[int] = set()
+    if _LOSS.search(text):
+        narrower, wider = _NARROWER.search(text), _WIDER.search(text)
+        if (narrower is None) == (wider is None):
+            return None
+        found.add(1 if narrower else -1)
+    else:
+        for pattern, way in ((_BETTER, 1), (_WORSE, -1)):
+            if pattern.search(text):
+                found.add(way)
+        told = sides(_BETTER.sub(_blank, _WORSE.sub(_blank, text)), moving)
+        if told is None:
+            return None
+        for side in told:
+            about = re.split(r"[,;:]", text[: side.end])[-1]
+            if _SALES.search(about) and not re.search(r"\b(?:profits?|earnings|eps|income|results)\b", about):
+                if side.way != 0 and found and side.way not in found:
+                    return None
+                if not re.search(r"\b(?:profits?|earnings|eps|income|results)\b", text):
+                    return None
+                continue
+            found.add(side.way)
+    by_figure = _by_figure(text, release)
+    if by_figure is not None:
+        found.add(by_figure)
+    if len(found) != 1:
+        return None
+    return {1: "beat", 0: "in line", -1: "miss"}[found.pop()]
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
+
+
+def _by_figure(text: str, release: Release) -> int | None:
+    """Earnings per share beside what was expected, as the headline or the calendar has it."""
+    if not _EPS.search(text) or _LOSS.search(text):
+        return None
+    figures = list(per_share(text))
+    if not figures:
+        return None
+    expected = release.consensus
+    for figure in figures[1:]:
+        between = text[figures[0].end : figure.start]
+        after = text[figure.end :][:16]
+        if _VS.search(between) or _VS.search(after):
+            if re.search(r"\b(?:year|prior|last|previous)\b", between + after):
+                continue
+            if expected is not None and abs(expected - figure.value) > 0.011:
+                return None
+            expected = figure.value
+            break
+    if expected is None:
+        return None
+    gap = round(figures[0].value - expected, 6)
+    return (gap > 0.0) - (gap < 0.0)
+
+
+def _outlook(rest: str) -> str | None:
+    """What becomes of the outlook: 'kept' also where it is not spoken of; None where it is and cannot be told."""
+    raised, cut, kept = (pattern.search(rest) for pattern in (_RAISES, _CUTS, _KEEPS))
+    told = [name for name, match in (("raised", raised), ("cut", cut), ("kept", kept)) if match]
+    if len(told) > 1:
+        return None
+    if told:
+        return told[0]
+    if _SPEAKS_AHEAD.search(rest):
+        return None
+    for clause in clauses(rest)[1:]:
+        if _OUTLOOK.search(clause) and not sides(clause, 0):
+            return None
+    return None if re.search(r"\b(?:outlook|guidance)\b", rest) else "kept"
+
+
+@lru_cache(maxsize=512)
+def _begins(subject: str, names: tuple[str, ...], symbols: tuple[str, ...]) -> re.Pattern[str]:
+    called = alternatives((subject, *names, *symbols, *(f"${symbol}" for symbol in symbols)))
+    return re.compile(rf"^{called}(?![\w-])(?: (?:inc|corp|co|ltd|plc|ag|sa|nv|group|company|& co)\b\.?)?(?: \([\w.:]+\))?")
+
+
+@lru_cache(maxsize=1)
+def _form() -> re.Pattern[str]:
+    return re.compile(rf"^(?:'s?)?:?{_PERIOD}{_METRIC}?(?: (?:also|again|easily|handily|narrowly|comfortably|just|slightly|sharply))? ?(?:{_VERB})(?:(?![\w])|(?<= ))")
