@@ -27,6 +27,7 @@ from htfi.narrative.words import move_unit
 from htfi.pipeline.amending import ending
 from htfi.pipeline.decide import band, facts
 from htfi.pipeline.preparing import PREPARED_FOR
+from htfi.pipeline.ranks import Ranks
 from htfi.pipeline.suspicion import problems as suspicion_problems
 from htfi.pipeline.weighing import problems as forecast_problems
 from htfi.pipeline.weighing import untold
@@ -37,27 +38,30 @@ _OWN = frozenset({"id", "plan", "forecast", "view", "rationale", "verdict", "ame
 
 
 class Amendments:
-    """Which provisional decisions of a run await theirs, told entry by entry in the ledger's order."""
+    """Which provisional decisions of a run await theirs, and how opinions diverged, told in the ledger's order."""
 
     def __init__(self, entry: Callable[[int], bytes]) -> None:
         """`entry` gives the bytes of one that was told before."""
         self._entry = entry
         self._awaiting: dict[str, int] = {}
         self._num = 0
+        self._ranks = Ranks()
 
     def problems(self, decision: Decision) -> list[str]:
         """What does not hold between this decision and those before it; empty where all does."""
         index, self._num = self._num, self._num + 1
+        misranked = self._ranks.problems(decision)
         if not decision.amends:
             if decision.awaits:
                 self._awaiting.setdefault(decision.id, index)
-            return []
+            return misranked
         first = self._awaiting.pop(decision.amends, None)
         if first is None:
             return [
-                f"it amends {decision.amends}, which is no earlier provisional decision, or is amended already"
+                *misranked,
+                f"it amends {decision.amends}, which is no earlier provisional decision, or is amended already",
             ]
-        return _amended(decode_decision(self._entry(first)), decision)
+        return misranked + _amended(decode_decision(self._entry(first)), decision)
 
 
 def _amended(first: Decision, decision: Decision) -> list[str]:
