@@ -39,8 +39,8 @@ class CacheConfig:
     shared by all runs that name it. `redis` is a URL (redis://, rediss://, unix://) and lasts for each look-up at most
     `redis_timeout_ms`; user and password come with it, and are better put into HTFI_CACHE__REDIS. `redis_ca` names the
     file of the authority that its certificate is checked against. Items with residency tags go to it only where
-    `redis_admits` holds all their tags, and values of more than `redis_max_kb` never do: a network takes longer to bring
-    them than a small model to read. `secret` seals what lies outside of this process.
+    `redis_admits` holds all their tags, and values of more than `redis_max_kb` never do, which a network takes long to
+    bring. `secret` seals what lies outside of this process.
     """
 
     memory_mb: float = 64.0

@@ -31,7 +31,7 @@ _WALK = "import sys; from htfi.adapters.lmdb.walking import walk_file; walk_file
 class LmdbTier:
     """Bounded by `max_bytes`, the size of its file. `now_ns` is the time of events; `tell` hears of the first trouble.
 
-    The file is opened at the first use. Not for several threads at once.
+    A file that is there is opened at once, a new one at the first use. Not for several threads at once.
     """
 
     name = "lmdb"
@@ -49,6 +49,8 @@ class LmdbTier:
         self._heard = 0  # the last number of what was forgotten that is known here
         self._counter = -1  # a file that tells every process of it
         self._touched: dict[bytes, None] = {}
+        if (folder / _DATA).exists():
+            self._open()
 
     def get_many(self, keys: Sequence[bytes], about: Sequence[Sequence[str]]) -> list[bytes | None]:
         layout = self._open()
