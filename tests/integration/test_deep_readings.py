@@ -101,7 +101,7 @@ def test_both_answers_are_kept_and_the_amendment_follows_its_moment(whole: list[
         first = found[by_id[one.amends]]
         assert first.plan.then is Rung.DEEP
         assert first.forecast.tilt is not None
-        assert first.forecast.tilt.divergence >= 0.45
+        assert first.forecast.tilt.divergence_rank >= 0.45
         assert "this answer is provisional, and a reading in depth follows" in first.rationale.text
         assert one.plan.rung is Rung.DEEP
         assert one.view is not None
@@ -236,13 +236,13 @@ def test_within_a_moment_as_many_are_read_as_the_budget_allows_and_the_rest_coun
     by_moment = {one.as_of_ns: one for one in found if one.awaits}
     for at, one in by_moment.items():
         others = [
-            other.forecast.tilt.divergence
+            other.forecast.tilt.divergence_rank
             for other in found
             if other.as_of_ns == at and not other.amends and other.forecast.tilt is not None
             and other.view is not None and other.view.reader == "target@7a26"
         ]  # fmt: skip
         assert one.forecast.tilt is not None
-        assert one.forecast.tilt.divergence == max(others)
+        assert one.forecast.tilt.divergence_rank == max(others)
 
 
 @pytest.mark.parametrize("changed", [{"deep_budget_ms": 0.0}, {"deep_ms": 3e7, "deep_budget_ms": 3e6}])
