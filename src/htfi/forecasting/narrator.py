@@ -25,6 +25,7 @@ LEAST_STRETCH, MOST_STRETCH = 0.5, 4.0
 _LN2 = math.log(2.0)
 _UNITS = 1e6  # stretch, weight and divergence are recorded in millionths
 _FAINTEST = 2.0**-10  # what is left of an opinion that still counts
+STALE_HALF_LIVES = 3.0  # an older opinion is refused
 
 
 class Opinion(NamedTuple):
@@ -67,7 +68,7 @@ def derive_tilts(
     shifts every horizon by c·f·s·σ₁: it is made once. Volatility fades while the horizon lasts: the variance over h
     bars grows by the mean over k < h of (1 + c·(m − 1)·f·2^(−k·bar))². σ₁ comes from the 90% band of the first
     horizon. What an opinion has proved to mean takes the place of that, f times; divergence is of its word. What is
-    no number counts as no opinion; shift and stretch are bounded.
+    no number, and what is stale, counts as no opinion; shift and stretch are bounded.
     """
     given = np.array([opinion[1:8] for opinion in opinions], np.float64).reshape(len(opinions), 7)
     usable = np.logical_and.reduce(np.isfinite(given[:, :6]), axis=1) & (given[:, 5] >= 0.0)
@@ -75,7 +76,7 @@ def derive_tilts(
     direction, size, multiplier, confidence, age, bar, drift = given.T
     fade = exact.exp(-_LN2 * np.maximum(age, 0.0))
     left = fade * np.minimum(np.maximum(confidence, 0.0), 1.0)
-    left = np.where(usable & (left >= _FAINTEST), left, 0.0)
+    left = np.where(usable & (left >= _FAINTEST) & (age <= STALE_HALF_LIVES), left, 0.0)
     sigma = _sigma(plain[:, 0], levels)
     step = sigma / math.sqrt(horizons[0])
     moved = np.minimum(np.maximum(direction, -1.0), 1.0) * np.minimum(np.maximum(size, 0.0), 1e3)
