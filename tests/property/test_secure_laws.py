@@ -1,0 +1,77 @@
+"""Laws of suspicion: more trouble never means less of it, it always ends, and a snapshot changes nothing."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from htfi.narrative.sanitising.sanitiser import Trouble
+from htfi.narrative.secure import Clearing, Secure
+from htfi.narrative.secure_config import SecureConfig
+
+NOW = 1_221_500_000 * 10**9
+HOUR = 3_600 * 10**9
+CONFIG = SecureConfig()
+
+troubles = st.builds(
+    Trouble,
+    source=st.sampled_from(["blog", "wire", "tips"]),
+    symbols=st.sampled_from([(), ("A",), ("B",), ("A", "B")]),
+    rule=st.sampled_from(["pump", "burst", "injection.order", "impersonation"]),
+    at_ns=st.just(NOW),
+)
+courses = st.lists(st.tuples(st.integers(0, 40 * HOUR), st.lists(troubles, max_size=4)), max_size=12)
+
+
+def told(secure: Secure, now_ns: int) -> dict[str, bool]:
+    return {
+        "A": bool(secure.suspicion("A", now_ns)),
+        "B": bool(secure.suspicion("B", now_ns)),
+        "other": bool(secure.suspicion("C", now_ns)),
+        "blog": bool(secure.suspects("blog", now_ns)),
+        "tips": bool(secure.suspects("tips", now_ns)),
+    }
+
+
+@given(course=courses, at=st.integers(0, 12), extra=st.lists(troubles, min_size=1, max_size=3))
+def test_more_trouble_never_means_less_suspicion(
+    course: list[tuple[int, list[Trouble]]], at: int, extra: list[Trouble]
+) -> None:
+    less, more, now_ns = Secure(), Secure(), NOW
+    for turn, (wait_ns, found) in enumerate(course):
+        now_ns += wait_ns
+        less.observe(found, now_ns)
+        more.observe([*found, *extra] if turn == at else found, now_ns)
+        fewer, all_of = told(less, now_ns), told(more, now_ns)
+        assert all(all_of[name] for name, on in fewer.items() if on)
+
+
+@given(course=courses)
+def test_it_ends_when_a_cool_down_has_passed_and_the_trouble_has_faded(
+    course: list[tuple[int, list[Trouble]]],
+) -> None:
+    secure, now_ns = Secure(), NOW
+    for wait_ns, found in course:
+        now_ns += wait_ns
+        secure.observe(found, now_ns)
+    # four thresholds of trouble fade below off_at in at most five half-lives
+    assert not any(told(secure, now_ns + CONFIG.cool_down_ns + 5 * CONFIG.half_life_ns).values())
+
+
+@given(course=courses, cut=st.integers(0, 12), cleared=st.sampled_from(["A", ""]))
+def test_a_snapshot_in_between_and_a_clearing_change_nothing_else(
+    course: list[tuple[int, list[Trouble]]], cut: int, cleared: str
+) -> None:
+    through, taken_up, now_ns = Secure(), Secure(), NOW
+    for turn, (wait_ns, found) in enumerate(course):
+        now_ns += wait_ns
+        if turn == cut:
+            words = Clearing("Ada", "looked", now_ns, cleared)
+            assert through.clear(words) == taken_up.clear(words)
+            again = Secure()
+            again.restore(json.loads(json.dumps(taken_up.state())))
+            taken_up = again
+        through.observe(found, now_ns)
+        taken_up.observe(found, now_ns)
+        assert through.standing(now_ns) == taken_up.standing(now_ns)
+    assert through.state() == taken_up.state()
