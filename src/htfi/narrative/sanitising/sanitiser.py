@@ -23,7 +23,7 @@ from htfi.narrative.sanitising.instants import Instants
 from htfi.narrative.sanitising.manipulation import examine
 from htfi.narrative.sanitising.sources import Belief, Sources
 from htfi.narrative.sanitising.undo import undo
-from htfi.narrative.text import clean
+from htfi.narrative.sanitising.unicode import cut, one_line
 
 MAX_ID_CHARS = 128
 _MAX_URL_CHARS = 2_048
@@ -87,10 +87,10 @@ class Sanitiser:
         return (
             replace(
                 item,
-                id=clean(item.id, MAX_ID_CHARS) or f"{item.source}:{item.row}",
+                id=_clean(item.id, MAX_ID_CHARS) or f"{item.source}:{item.row}",
                 headline=headline.text,
                 body=body,
-                corrects=clean(item.corrects, MAX_ID_CHARS),
+                corrects=_clean(item.corrects, MAX_ID_CHARS),
             ),
             findings,
         )
@@ -148,7 +148,7 @@ class Sanitiser:
     ) -> tuple[Screening, float, list[Finding]]:
         if item.released_by:
             findings.append(
-                Finding("released", 0.0, f"let out of quarantine by {clean(item.released_by, 60)}")
+                Finding("released", 0.0, f"let out of quarantine by {_clean(item.released_by, 60)}")
             )
             return Screening.PASS, 1.0, findings
         doubt = self._combined(findings)
@@ -304,6 +304,10 @@ def _shown(item: News) -> News:
     """The item as it may be shown: its names too are text from outside."""
     if item.publisher or item.url:
         return replace(
-            item, publisher=clean(item.publisher, MAX_ID_CHARS), url=clean(item.url, _MAX_URL_CHARS)
+            item, publisher=_clean(item.publisher, MAX_ID_CHARS), url=_clean(item.url, _MAX_URL_CHARS)
         )
     return item
+
+
+def _clean(text: str, max_chars: int) -> str:
+    return cut(one_line(text[: 4 * max_chars]), max_chars)

@@ -1,0 +1,125 @@
+"""held_news.jsonl, the news in quarantine: one JSON line for each item, as it came, with what the sanitiser said.
+
+The run writes it; `htfi quarantine` reads it. A run that goes on from a saved position cuts the file back to it first,
+so that no item stands there twice, and holds the same items again to the same bytes.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
+from htfi.domain.events import News
+from htfi.domain.news import Screened
+from htfi.pipeline.ports import Position
+from htfi.pipeline.releases import Held
+
+HELD_NEWS = "held_news.jsonl"
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(Held)
+
+
+class HeldNewsFile:
+    """Implements the port `HeldNews`. Every item is with the operating system before the next is read.
+
+    Raises: DependencyUnavailable where the disk takes no more.
+    """
+
+    def __init__(self, path: Path, position: Position | None = None) -> None:
+        self._path = path
+        saved = position or {"num_bytes": 0, "num_held": 0}
+        self._num_bytes: int = saved["num_bytes"]
+        self._num_held: int = saved["num_held"]
+        try:
+            self._file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o644)
+            if os.fstat(self._file).st_size < self._num_bytes:
+                raise InvalidInput(
+                    f"{path} is shorter than when the run stopped: restore it, or use a new folder"
+                )
+            os.ftruncate(self._file, self._num_bytes)
+        except OSError as error:
+            raise self._unavailable(error) from error
+
+    @property
+    def num_held(self) -> int:
+        return self._num_held
+
+    def hold(self, item: News, screened: Screened) -> None:
+        """Keep an item as it came, under the next number."""
+        self._num_held += 1
+        line = _encoded(Held(self._num_held, item, screened)) + b"\n"
+        try:
+            rest = memoryview(line)
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+        except OSError as error:
+            raise self._unavailable(error) from error
+        self._num_bytes += len(line)
+
+    def find(self, number: int) -> Held | None:
+        if not 1 <= number <= self._num_held:
+            return None
+        return next((held for held in read_held(self._path) if held.number == number), None)
+
+    def position(self) -> Position:
+        """The file's length with every item so far in it, safe on the disk, and their number."""
+        try:
+            os.fsync(self._file)
+        except OSError as error:
+            raise self._unavailable(error) from error
+        return {"num_bytes": self._num_bytes, "num_held": self._num_held}
+
+    def close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _unavailable(self, error: OSError) -> DependencyUnavailable:
+        why = error.strerror or str(error)
+        return DependencyUnavailable(
+            f"quarantine {self._path}: {why}: free the disk or choose another folder"
+        )
+
+
+def read_held(path: Path) -> Iterator[Held]:
+    """Every item of the file, in order; a last line that is not finished yet is left out, as is a missing file.
+
+    Raises: DependencyUnavailable, IntegrityError at a broken line.
+    """
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    return
+                yield _decoded(line, number, path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _decoded(line: bytes, number: int, path: Path) -> Held:
+    try:
+        held = _DECODER.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise IntegrityError(
+            f"{path}, line {number}: is no item in quarantine: restore it from a copy"
+        ) from error
+    if held.number != number:
+        raise IntegrityError(f"{path}, line {number}: holds item {held.number}: restore it from a copy")
+    return held
+
+
+def _encoded(held: Held) -> bytes:
+    try:
+        return _ENCODER.encode(held)
+    except UnicodeEncodeError:  # half of a surrogate pair stands alone: no file can hold it
+        told = {name: _whole(value) for name, value in msgspec.structs.asdict(held.item).items()}
+        return _ENCODER.encode(replace(held, item=msgspec.convert(told, News)))
+
+
+def _whole(value: object) -> object:
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value

@@ -1,0 +1,144 @@
+"""Two files of a run: releases.jsonl, people's words on items in quarantine; released.jsonl, where they took effect.
+
+`htfi quarantine release` appends to the first, also while a run goes on; the run alone appends to the second. Both are
+safe on the disk before anybody is told.
+"""
+
+import fcntl
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
+from htfi.pipeline.releases import Entered, Release
+
+ASKED = "releases.jsonl"
+ENTERED = "released.jsonl"
+_ENCODER = msgspec.json.Encoder()
+_Line = TypeVar("_Line", Release, Entered)
+
+
+class ReleasesFile:
+    """Implements the port `Releases` for a run's folder; the run holds the ledger's lock, so nobody else does.
+
+    `again` is the released.jsonl of another folder: what entered there enters here at the same places.
+    """
+
+    def __init__(self, folder: Path, again: Path | None = None) -> None:
+        """Raises: InvalidInput, IntegrityError, DependencyUnavailable."""
+        self._asked, self._path = folder / ASKED, folder / ENTERED
+        self._entered = list(_read(self._path, Entered, mend=True))
+        self._seen: tuple[int, int] | None = None
+        if again is None:
+            return
+        if not again.is_file():
+            raise InvalidInput(f"there is no {again}: name the released.jsonl of a run")
+        told = list(_read(again, Entered))
+        num = len(self._entered)
+        if told[:num] != self._entered:
+            raise InvalidInput(f"{self._path} holds other releases than {again}: use a new folder")
+        for entered in told[num:]:
+            self.enter(entered)
+
+    def entered(self) -> Sequence[Entered]:
+        return self._entered
+
+    def asked(self) -> Sequence[Release]:
+        try:
+            about = self._asked.stat()
+        except OSError:
+            return ()
+        now = (about.st_size, about.st_mtime_ns)
+        if now == self._seen:
+            return ()
+        waiting = unentered(_read(self._asked, Release), self._entered)
+        self._seen = now if not waiting else None
+        return waiting
+
+    def enter(self, entered: Entered) -> None:
+        _append(self._path, _ENCODER.encode(entered))
+        self._entered.append(entered)
+
+
+def unentered(asked: Sequence[Release], entered: Sequence[Entered]) -> list[Release]:
+    """Those releases that have not taken effect."""
+    done = {one.release.number for one in entered}
+    return [release for release in asked if release.number not in done]
+
+
+def read_releases(folder: Path) -> tuple[list[Release], list[Entered]]:
+    """What people asked for in a run's folder, and what took effect. Raises: IntegrityError, DependencyUnavailable."""
+    return list(_read(folder / ASKED, Release)), list(_read(folder / ENTERED, Entered))
+
+
+def ask_release(folder: Path, release: Release) -> None:
+    """Write a person's word down for good. Raises: InvalidInput where the item is released already."""
+    path = folder / ASKED
+    try:
+        lock = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
+    except OSError as error:
+        raise _unavailable(path, error) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # held for one append: nobody waits long
+        asked = _read(path, Release, mend=True)
+        entered = _read(folder / ENTERED, Entered)
+        earlier = next(
+            (one for one in (*(e.release for e in entered), *asked) if one.number == release.number), None
+        )
+        if earlier is not None:
+            raise InvalidInput(f"item {release.number} ({release.id}) was released by {earlier.by} already")
+        _append(path, _ENCODER.encode(release))
+    finally:
+        os.close(lock)
+
+
+def _read(path: Path, kind: type[_Line], *, mend: bool = False) -> list[_Line]:
+    """The whole lines of a file; what a crash left of one is cut off where its writer may `mend` it."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise _unavailable(path, error) from error
+    end = content.rfind(b"\n") + 1
+    if mend and end < len(content):
+        try:
+            os.truncate(path, end)
+        except OSError as error:
+            raise _unavailable(path, error) from error
+    decode: Callable[[bytes], _Line] = msgspec.json.Decoder(kind).decode
+    lines: list[_Line] = []
+    for number, line in enumerate(content[:end].splitlines(), 1):
+        try:
+            lines.append(decode(line))
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise IntegrityError(f"{path}, line {number}: is no release: restore it from a copy") from error
+    return lines
+
+
+def _append(path: Path, line: bytes) -> None:
+    try:
+        is_new = not path.exists()
+        file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o644)
+        try:
+            rest = memoryview(line + b"\n")
+            while rest:
+                rest = rest[os.write(file, rest) :]
+            os.fsync(file)
+        finally:
+            os.close(file)
+        if is_new:
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+    except OSError as error:
+        raise _unavailable(path, error) from error
+
+
+def _unavailable(path: Path, error: OSError) -> DependencyUnavailable:
+    return DependencyUnavailable(f"{path}: {error.strerror or error}: make room, or check its permissions")

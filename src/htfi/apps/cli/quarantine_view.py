@@ -1,0 +1,129 @@
+"""What `htfi quarantine` says of items: tables, one item in full, and hidden characters made visible."""
+
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from htfi.domain.time import format_ns
+from htfi.narrative.text import clean
+from htfi.wiring.quarantine import Kept
+
+_HEADLINE_CHARS = 60
+_MOST_RAW_CHARS = 4_000
+
+
+def as_json(kept: Kept) -> str:
+    """One line for machines: the item as it came, what was found, what became of it."""
+    told = {
+        "number": kept.held.number,
+        "status": kept.status,
+        "item": kept.held.item,
+        "screened": kept.held.screened,
+        "release": kept.release,
+        "entered": kept.entered,
+    }
+    return msgspec.json.encode(told).decode()
+
+
+def show_list(kept: Sequence[Kept], folder: Path) -> None:
+    """A table of items, with the finding that weighs most."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    if not kept:
+        click.echo(f"nothing is held back in {folder}")
+        return
+    table = Table()
+    for column in ("no.", "arrived", "source", "on", "headline", "why", "status"):
+        table.add_column(column, justify="right" if column == "no." else "left")
+    for one in kept:
+        item, screened = one.held.item, one.held.screened
+        worst = max(screened.findings, key=lambda found: found.strength, default=None)
+        cells = (
+            str(one.held.number),
+            format_ns(item.available_at_ns)[:19],
+            clean(item.source, 24),
+            clean(", ".join(item.symbols[:4]), 24),
+            clean(screened.item.headline, _HEADLINE_CHARS),
+            worst.rule if worst else "",
+            one.status,
+        )
+        table.add_row(*map(escape, cells))
+    Console().print(table)
+
+
+def show_item(kept: Kept) -> None:
+    """One item in full."""
+    item, screened = kept.held.item, kept.held.screened
+    click.echo(f"item {kept.held.number}, {clean(item.id, 80)}: {kept.status}")
+    for name, text in (
+        ("arrived", format_ns(item.available_at_ns)),
+        ("dated", format_ns(item.event_time_ns) if item.event_time_ns > 0 else ""),
+        ("source", clean(item.source, 80)),
+        ("publisher", visible(item.publisher)),
+        ("link", visible(item.url)),
+        ("on", clean(", ".join(item.symbols), 200)),
+        ("corrects", visible(item.corrects)),
+    ):
+        if text:
+            click.echo(f"{name:<10} {text}")
+    click.echo("\nfindings")
+    for found in screened.findings:
+        click.echo(f"  {found.strength:4.2f}  {found.rule}: {found.detail}")
+    click.echo(f"\ncleaned\n  {screened.item.headline}")
+    if screened.item.body:
+        click.echo(f"  {screened.item.body}")
+    click.echo(f"\nas it came\n  {visible(item.headline)}")
+    if item.body:
+        click.echo(f"  {visible(item.body)}")
+    if kept.release is not None:
+        click.echo(f"\nreleased by {kept.release.words}")
+        if kept.entered is not None:
+            click.echo(
+                f"entered the run at {format_ns(kept.entered.at_ns)}, after event {kept.entered.after}"
+            )
+
+
+def told_release(kept: Kept, goes_on: bool, folder: Path) -> str:
+    by = kept.release.by if kept.release else ""
+    when = (
+        "the run picks it up within seconds"
+        if goes_on
+        else f"it enters when the run in {folder} goes on: give its `htfi run` again"
+    )
+    return f"item {kept.held.number} ({clean(kept.held.item.id, 80)}) is released by {by}: {when}"
+
+
+def visible(text: str) -> str:
+    """A text on one line that hides nothing: what is unseen, or drawn like Latin and is not, as its code point."""
+    text, more = text[:_MOST_RAW_CHARS], len(text) - _MOST_RAW_CHARS
+    letters = [char for char in text if char.isalpha()]
+    in_latin = 2 * sum(char.isascii() for char in letters) > len(letters)
+    shown = "".join(
+        char if _plain(char, in_latin) else "\\\\" if char == "\\" else _escaped(char) for char in text
+    )
+    return shown + (f" … and {more} characters more" if more > 0 else "")
+
+
+def _plain(char: str, in_latin: bool) -> bool:
+    if char.isascii():
+        return " " <= char <= "~" and char != "\\"
+    if unicodedata.category(char)[0] not in "LNPS" or _disguised(char):
+        return False
+    return not in_latin or not char.isalpha() or unicodedata.name(char, "").startswith("LATIN")
+
+
+def _disguised(char: str) -> bool:
+    """Whether it is another way to write a plain letter or figure (compatibility forms), or is drawn as a blank."""
+    return char in "\u115f\u1160\u3164\uffa0\u2800" or unicodedata.normalize(
+        "NFKC", char
+    ) != unicodedata.normalize("NFC", char)
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
