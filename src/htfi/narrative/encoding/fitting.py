@@ -1,117 +1,156 @@
-"""Fits a head to labelled embeddings: deterministic, numpy alone. `htfi models heads` calls it."""
+"""Fits a head to labelled texts that were encoded: deterministic, numpy alone. `htfi models heads` calls it."""
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.errors import ShapeMismatch
-from htfi.narrative.encoding.cues import NUM_BUCKETS, cue_ids
 from htfi.narrative.encoding.heads import Floats, Head, softmax
+
+_MOMENTS = (0.9, 0.999)
 
 
 @dataclass(frozen=True, slots=True)
 class FittingConfig:
-    """`decay` and `cue_decay` are the weights of half the squared norms, per line; `num_steps` of Adam at `rate`."""
+    """How a head learns. `num_seen` is what it sees in each token, by each of `num_eyes` fits that are averaged.
 
-    decay: float = 1e-3
-    cue_decay: float = 1e-3
-    uses_cues: bool = True
-    hidden: int = 0  # width of a hidden layer, 0 for none
-    num_steps: int = 300
-    rate: float = 0.05
-    smoothing: float = 0.05  # of labels, against certainty
+    `decay` shrinks weights at every step (AdamW); `dropout` hides that share of what is weighed; `smoothing` of
+    labels is against certainty.
+    """
+
+    num_seen: int = 64
+    num_fits: int = 3
+    num_epochs: int = 3
+    batch: int = 32
+    rate: float = 4e-3
+    decay: float = 0.01
+    dropout: float = 0.2
+    smoothing: float = 0.05
     seed: int = 7
 
 
-def fit_head(
-    name: str, labels: Sequence[str], embeddings: Floats, texts: Sequence[str], targets: NDArray[np.int64],
-    weights: NDArray[np.float64] | None = None, config: FittingConfig | None = None,
-) -> Head:  # fmt: skip
-    """The head that best tells `targets` [n] (places in `labels`) from embeddings [n, width] and texts.
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    """What a head learns from: points [n, D], states n × [T, D], targets [n], and how much each counts [n]."""
 
-    `weights` [n] say how much each line counts. The same input gives the same head. Raises: ShapeMismatch.
-    """
+    points: Floats
+    states: Sequence[NDArray[np.floating[Any]]]
+    targets: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        sizes = {len(part) for part in (self.points, self.states, self.targets, self.weights)}
+        if len(sizes) != 1:
+            raise ShapeMismatch(f"lessons of several lengths: {sorted(sizes)}")
+
+
+def fit_head(name: str, labels: Sequence[str], lessons: Lessons, config: FittingConfig | None = None) -> Head:
+    """The head that tells the lessons' targets, places in `labels`. The same input gives the same head."""
     config = config or FittingConfig()
-    num, width = embeddings.shape
-    if not (num == len(texts) == len(targets)):
-        raise ShapeMismatch(f"{num} embeddings, {len(texts)} texts, {len(targets)} targets")
-    share = np.ones(num) if weights is None else np.asarray(weights, np.float64)
-    share = share / share.sum()
-    num_labels = len(labels)
-    goal = np.full((num, num_labels), config.smoothing / num_labels)
-    goal[np.arange(num), targets] += 1.0 - config.smoothing
-    mean = embeddings.mean(axis=0, dtype=np.float64)
-    spread = embeddings.std(axis=0, dtype=np.float64) + 1e-6
-    inputs = (embeddings - mean) / spread / np.sqrt(width)
-    rows, ids, values = _cue_entries(texts if config.uses_cues else [""] * num)
-    dice = np.random.Generator(np.random.PCG64(config.seed))
-    widths = (width, config.hidden, num_labels) if config.hidden else (width, num_labels)
-    params: list[NDArray[np.float64]] = []
-    for wide, narrow in itertools.pairwise(widths):
-        scale = 0.0 if not config.hidden else 1.0 / np.sqrt(wide) if params else 1.0
-        params += [dice.standard_normal((wide, narrow)) * scale, np.zeros(narrow)]
-    params.append(np.zeros((NUM_BUCKETS, num_labels)))
-    decays = [config.decay if array.ndim == 2 else 0.0 for array in params[:-1]] + [config.cue_decay]
-    adam = _Adam(params, config.rate)
-    for step in range(config.num_steps):
-        hiddens = [inputs]
-        for depth in range(0, len(params) - 1, 2):
-            before = np.tanh(hiddens[-1]) if depth else hiddens[-1]
-            hiddens.append(before @ params[depth] + params[depth + 1])
-        logits = hiddens[-1].copy()
-        if len(ids):
-            np.add.at(logits, rows, params[-1][ids] * values[:, None])
-        error = (softmax(logits) - goal) * share[:, None]
-        grads: list[NDArray[np.float64]] = [np.zeros(0)] * len(params)
-        grads[-1] = np.zeros_like(params[-1])
-        if len(ids):
-            np.add.at(grads[-1], ids, error[rows] * values[:, None])
-        back = error
-        for depth in range(len(params) - 3, -1, -2):
-            before = np.tanh(hiddens[depth // 2]) if depth else inputs
-            grads[depth], grads[depth + 1] = before.T @ back, back.sum(axis=0)
-            if depth:
-                back = (back @ params[depth].T) * (1.0 - before**2)
-        grads = [grad + decay * array for grad, decay, array in zip(grads, decays, params, strict=True)]
-        adam.step(grads, 1.0 - step / config.num_steps)
-    first = params[0] / spread[:, None] / np.sqrt(width)
-    layers = [(first, params[1] - mean @ first)]
-    layers += [(params[place], params[place + 1]) for place in range(2, len(params) - 1, 2)]
+    fits = [Fit(len(labels), lessons, config, config.seed + number) for number in range(config.num_fits)]
+    for fit in fits:
+        fit.learn()
+    width, share = lessons.points.shape[1], 1.0 / len(fits)
+    scales = [fit.scale * share for fit in fits]
+    seen = config.num_seen
+    highest = [scale[width : width + seen] for scale in scales]
+    means = [scale[width + seen :] for scale in scales]
+    points = np.sum([scale[:width] for scale in scales], axis=0)
     return Head(
         name=name,
         labels=tuple(labels),
-        layers=tuple((weight.astype(np.float32), bias.astype(np.float32)) for weight, bias in layers),
-        cues=params[-1].astype(np.float32) if config.uses_cues else None,
+        scale=np.concatenate([points, *highest, *means]).astype(np.float32),
+        bias=np.sum([fit.bias * share for fit in fits], axis=0).astype(np.float32),
+        eyes=np.concatenate([fit.eyes for fit in fits], axis=1),
+        lids=np.concatenate([fit.lids for fit in fits]),
     )
 
 
-def _cue_entries(
-    texts: Sequence[str],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """The cues of all texts as a sparse matrix: row, bucket, value of each entry; rows have unit length."""
-    found = [cue_ids(text) for text in texts]
-    rows = np.repeat(np.arange(len(found)), [len(ids) for ids in found])
-    ids = np.array([one for ids in found for one in ids], dtype=np.int64)
-    values = np.array([1.0 / np.sqrt(len(ids)) for ids in found for _ in ids], dtype=np.float64)
-    return rows, ids, values
+class Fit:
+    """One fit from one seed: AdamW on cross-entropy, by hand."""
 
+    def __init__(self, num_labels: int, lessons: Lessons, config: FittingConfig, seed: int) -> None:
+        self._lessons, self._config, self._num_labels = lessons, config, num_labels
+        self._dice = np.random.Generator(np.random.PCG64(seed))
+        width, seen = lessons.points.shape[1], config.num_seen
+        self.eyes = self._draw((width, seen), width**-0.5)
+        self.lids = np.zeros(seen, np.float32)
+        self.scale = self._draw((width + 2 * seen, num_labels), 0.3 * (width + 2 * seen) ** -0.5)
+        self.bias = np.zeros(num_labels, np.float32)
+        params = [self.eyes, self.lids, self.scale, self.bias]
+        self._moments = [(array, np.zeros_like(array), np.zeros_like(array)) for array in params]
+        self._step = 0
 
-class _Adam:
-    """Adam (Kingma and Ba, 2015) on a list of arrays, changed in place."""
+    def learn(self) -> None:
+        """All epochs."""
+        num, batch = len(self._lessons.points), self._config.batch
+        num_steps = self._config.num_epochs * -(-num // batch)
+        for _ in range(self._config.num_epochs):
+            order = self._dice.permutation(num)
+            for start in range(0, num, batch):
+                grads = self.gradients(order[start : start + batch])
+                self._adam(grads, self._config.rate * (1.0 - self._step / num_steps))
 
-    def __init__(self, params: list[NDArray[np.float64]], rate: float) -> None:
-        self._params, self._rate, self._step = params, rate, 0
-        self._first = [np.zeros_like(array) for array in params]
-        self._second = [np.zeros_like(array) for array in params]
+    def gradients(self, rows: NDArray[np.int64]) -> list[Floats]:
+        """Of the loss on these rows: by eyes, lids, scale and bias."""
+        lessons, width, seen = self._lessons, self._lessons.points.shape[1], self._config.num_seen
+        states, mask = _padded([lessons.states[row] for row in rows])  # [B, T, D], [B, T, 1]
+        num_tokens = mask.sum(axis=1)  # [B, 1]
+        inner = np.tanh(states @ self.eyes + self.lids)  # [B, T, S]
+        top = np.where(mask > 0, inner, -2.0).argmax(axis=1)[:, None, :]  # [B, 1, S]
+        shown = np.concatenate(
+            [
+                lessons.points[rows],
+                np.take_along_axis(inner, top, axis=1)[:, 0],
+                (inner * mask).sum(axis=1) / num_tokens,
+            ],
+            axis=1,
+        )
+        kept = self._dice.random(shown.shape) >= self._config.dropout
+        shown = np.where(kept, shown / (1.0 - self._config.dropout), 0.0).astype(np.float32)
+        logits = shown @ self.scale + self.bias
+        smoothing = self._config.smoothing
+        goal = np.full(logits.shape, smoothing / self._num_labels)
+        goal[np.arange(len(rows)), lessons.targets[rows]] += 1.0 - smoothing
+        weight = lessons.weights[rows][:, None]
+        error = ((softmax(logits.astype(np.float64)) - goal) * weight / weight.sum()).astype(np.float32)
+        back = np.where(kept, error @ self.scale.T / (1.0 - self._config.dropout), 0.0).astype(np.float32)
+        back_inner = (back[:, None, width + seen :] / num_tokens[:, :, None]) * mask  # [B, T, S]
+        share = np.take_along_axis(back_inner, top, axis=1) + back[:, None, width : width + seen]
+        np.put_along_axis(back_inner, top, share, axis=1)
+        back_inner *= 1.0 - inner**2
+        flat = back_inner.reshape(-1, seen)
+        return [
+            states.reshape(-1, width).T @ flat,
+            flat.sum(axis=0),
+            shown.T @ error,
+            error.sum(axis=0),
+        ]
 
-    def step(self, grads: list[NDArray[np.float64]], share: float) -> None:
-        """One step at `share` of the full rate."""
+    def _adam(self, grads: Sequence[Floats], rate: float) -> None:
+        """One step of AdamW (Loshchilov and Hutter, 2019), in place."""
         self._step += 1
-        for array, grad, first, second in zip(self._params, grads, self._first, self._second, strict=True):
-            first += 0.1 * (grad - first)
-            second += 0.001 * (grad**2 - second)
-            usual = np.sqrt(second / (1 - 0.999**self._step)) + 1e-8
-            array -= self._rate * share * (first / (1 - 0.9**self._step)) / usual
+        slow, slower = _MOMENTS
+        for (array, first, second), grad in zip(self._moments, grads, strict=True):
+            first += (1 - slow) * (grad - first)
+            second += (1 - slower) * (grad**2 - second)
+            usual = np.sqrt(second / (1 - slower**self._step)) + 1e-8
+            array -= rate * (first / (1 - slow**self._step)) / usual
+            if array.ndim == 2:
+                array *= 1.0 - rate * self._config.decay
+
+    def _draw(self, shape: tuple[int, int], spread: float) -> Floats:
+        return (self._dice.standard_normal(shape) * spread).astype(np.float32)
+
+
+def _padded(states: Sequence[NDArray[np.floating[Any]]]) -> tuple[Floats, Floats]:
+    longest = max(len(state) for state in states)
+    padded = np.zeros((len(states), longest, states[0].shape[1]), np.float32)
+    mask = np.zeros((len(states), longest, 1), np.float32)
+    for place, state in enumerate(states):
+        padded[place, : len(state)] = state
+        mask[place, : len(state)] = 1.0
+    return padded, mask

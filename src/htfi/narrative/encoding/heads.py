@@ -1,9 +1,8 @@
-"""Heads on the encoder's embedding: sentiment, stance and others as calibrated probabilities. The scorer asks them."""
+"""Heads on what the encoder makes of a text: sentiment, stance and others, as probabilities. The scorer asks them."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -11,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
-from htfi.narrative.encoding.cues import NUM_BUCKETS, cue_ids
 
 Floats = NDArray[np.float32]
 FORMAT = 1
@@ -20,12 +18,12 @@ _MOST_LABELS, _MOST_WIDTH = 64, 4096
 
 
 class HeadFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One head as its file tells it: `widths` of its layers from the embedding to the labels."""
+    """One head as its file tells it. `width` of a point, `num_seen` of what it sees in each token."""
 
     name: str
     labels: tuple[str, ...]
-    widths: tuple[int, ...]
-    uses_cues: bool
+    width: int
+    num_seen: int
     temperature: float
 
 
@@ -33,40 +31,45 @@ class HeadsFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All heads of a folder, the encoder that they stand on, and what they were made of and reached."""
 
     format: int
-    encoder: str  # name of the encoder whose embeddings they read
+    encoder: str  # name of the encoder whose points they read
     heads: tuple[HeadFacts, ...]
     card: dict[str, str | float | int]
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Layers [in, out] with biases [out], tanh between them; `cues` [buckets, labels] speak of the words themselves.
+    """Tells labels from a text's point and from the states of its tokens.
 
-    Probabilities are softmax of (layers + mean cue) / temperature.
+    Shapes: eyes [D, S] and lids [S] look at each token, tanh(state · eyes + lids), of which the largest and the mean
+    over the tokens count; scale [D + 2S, labels] and bias [labels] weigh the point and these. Probabilities are
+    softmax of that over `temperature`.
     """
 
     name: str
     labels: tuple[str, ...]
-    layers: tuple[tuple[Floats, Floats], ...]
-    cues: Floats | None = None
+    scale: Floats
+    bias: Floats
+    eyes: Floats
+    lids: Floats
     temperature: float = 1.0
 
-    def logits(self, embeddings: Floats, texts: Sequence[str] | None = None) -> NDArray[np.float64]:
-        """Scores [n, labels] before softmax, temperature applied. Without texts the cues are silent."""
-        hidden = embeddings
-        for depth, (weights, bias) in enumerate(self.layers):
-            hidden = (np.tanh(hidden) if depth else hidden) @ weights + bias
-        total = hidden.astype(np.float64)
-        if self.cues is not None and texts is not None:
-            for row, text in enumerate(texts):
-                ids = cue_ids(text)
-                if len(ids):
-                    total[row] += self.cues[ids].sum(axis=0, dtype=np.float64) / np.sqrt(len(ids))
-        return total / self.temperature
+    def probabilities(self, points: Floats, states: Sequence[Floats]) -> NDArray[np.float64]:
+        """P [n, labels] from points [n, D] and states n × [T, D]; rows are finite and sum to 1.
 
-    def probabilities(self, embeddings: Floats, texts: Sequence[str] | None = None) -> NDArray[np.float64]:
-        """P [n, labels]; rows sum to 1 and are finite for any embedding."""
-        return softmax(self.logits(tame(embeddings), texts))
+        Each row is worked out by itself, so that how items come in batches changes no bit. Raises: ShapeMismatch.
+        """
+        width = len(self.eyes)
+        if points.ndim != 2 or points.shape[1] != width or len(states) != len(points):
+            raise ShapeMismatch(
+                f"the head {self.name} reads n points of {width} and n states, "
+                f"not {list(points.shape)} and {len(states)}"
+            )
+        rows = np.empty((len(points), len(self.labels)))
+        for place, point in enumerate(tame(points)):
+            seen = np.tanh(tame(states[place]) @ self.eyes + self.lids)  # [T, S]
+            shown = np.concatenate([point, seen.max(axis=0), seen.mean(axis=0)])
+            rows[place] = shown @ self.scale + self.bias
+        return softmax(rows / self.temperature)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +104,9 @@ class Heads:
             raise InvalidInput(f"{folder / FACTS_FILE}: format {facts.format}, this version reads {FORMAT}")
         return cls(_unpack(facts, weights, folder), facts.encoder, facts.card, found)
 
-    def score(self, embeddings: Floats, texts: Sequence[str] | None = None) -> dict[str, NDArray[np.float64]]:
-        """Probabilities [n, labels] by head; `texts` are what the embeddings were made of.
-
-        Raises: ShapeMismatch.
-        """
-        if embeddings.ndim != 2 or (texts is not None and len(texts) != len(embeddings)):
-            raise ShapeMismatch(f"embeddings are [n, width] beside n texts, not {embeddings.shape}")
-        return {name: head.probabilities(embeddings, texts) for name, head in self.heads.items()}
+    def score(self, points: Floats, states: Sequence[Floats]) -> dict[str, NDArray[np.float64]]:
+        """Probabilities [n, labels] by head; see `Head.probabilities`. Raises: ShapeMismatch."""
+        return {name: head.probabilities(points, states) for name, head in self.heads.items()}
 
 
 def save(folder: Path, heads: Sequence[Head], encoder: str, card: Mapping[str, str | float | int]) -> str:
@@ -140,13 +138,12 @@ def _digest(facts: bytes, weights: bytes) -> str:
 
 
 def _facts(head: Head) -> HeadFacts:
-    widths = (head.layers[0][0].shape[0], *(weights.shape[1] for weights, _ in head.layers))
-    return HeadFacts(head.name, head.labels, widths, head.cues is not None, round(head.temperature, 6))
+    width, num_seen = head.eyes.shape
+    return HeadFacts(head.name, head.labels, width, num_seen, round(head.temperature, 4))
 
 
-def _arrays(head: Head) -> list[Floats]:
-    arrays = [array for layer in head.layers for array in layer]
-    return arrays if head.cues is None else [*arrays, head.cues]
+def _arrays(head: Head) -> tuple[Floats, ...]:
+    return head.scale, head.bias, head.eyes, head.lids
 
 
 def _unpack(facts: HeadsFacts, weights: bytes, folder: Path) -> dict[str, Head]:
@@ -165,18 +162,13 @@ def _unpack(facts: HeadsFacts, weights: bytes, folder: Path) -> dict[str, Head]:
         return array.astype(np.float32)
 
     for told in facts.heads:
-        usable = (
-            2 <= len(told.labels) <= _MOST_LABELS
-            and len(told.widths) >= 2
-            and all(0 < width <= _MOST_WIDTH for width in told.widths)
-            and told.widths[-1] == len(told.labels)
-            and told.temperature > 0
-        )
-        if not usable:
+        num = len(told.labels)
+        sane = 2 <= num <= _MOST_LABELS and 0 < told.width <= _MOST_WIDTH and 0 < told.num_seen <= _MOST_WIDTH
+        if not sane or not 0.01 <= told.temperature <= 100.0:
             raise InvalidInput(f"{folder / FACTS_FILE}: head {told.name!r} has unusable sizes")
-        layers = tuple((take(wide, narrow), take(narrow)) for wide, narrow in pairwise(told.widths))
-        cues = take(NUM_BUCKETS, len(told.labels)) if told.uses_cues else None
-        heads[told.name] = Head(told.name, told.labels, layers, cues, told.temperature)
+        scale, bias = take(told.width + 2 * told.num_seen, num), take(num)
+        eyes, lids = take(told.width, told.num_seen), take(told.num_seen)
+        heads[told.name] = Head(told.name, told.labels, scale, bias, eyes, lids, told.temperature)
     if offset != len(weights):
         raise InvalidInput(f"{folder / WEIGHTS_FILE}: {len(weights) - offset} bytes too many")
     return heads

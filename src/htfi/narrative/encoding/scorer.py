@@ -37,7 +37,7 @@ class Scorer:
         if self._encoder is None or not items:
             return [_unencoded(item, symbols) for item, symbols in zip(items, links, strict=True)]
         points, states = self._encoder.read(texts)
-        told: Shares = {} if self._heads is None else self._heads.score(points, states, texts)
+        told: Shares = {} if self._heads is None else self._heads.score(points, states)
         rows: list[Scores] = []
         for place, (item, symbols) in enumerate(zip(items, links, strict=True)):
             about = (*item.item.symbols, *symbols)

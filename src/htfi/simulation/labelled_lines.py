@@ -1,0 +1,181 @@
+"""Labelled lines for heads on text, from templates that people write: `htfi models heads` learns from them.
+
+A file of templates has lines `labels | text`. Of `<x//y>` the line of the first label takes x, that of the second y,
+so that lines that differ in what matters alone stand side by side. `[x|y]` is a choice, `{slot}` a word of the slots,
+`{hi}` and `{lo}` two figures of which the first is the larger; a slot `=name` is drawn once a line; the slot
+`frames` holds what may stand about a line. `## name` opens a register, `#` is a remark.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from htfi.domain.errors import InvalidInput
+
+Slots = Mapping[str, tuple[str, ...]]
+
+_BRANCH = re.compile(r"<([^<>]*)>")
+_CHOICE = re.compile(r"\[([^\[\]]*)\]")
+_SLOT = re.compile(r"\{(@?[a-z0-9]+(?::[\d-]+)?)\}")
+_MOST_ROUNDS = 40
+_FRAMED_SHARE = 0.15  # of lines stand in a frame that says nothing of their label: a link, a source, a tag
+_TRIES = 6  # per line that is asked for, before a template counts as exhausted
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One template: its labels by letter, its text, its register and where it stands."""
+
+    labels: str
+    text: str
+    register: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledLine:
+    """One line to learn from. `family` numbers its template, so that no template stands on both sides of a split."""
+
+    label: str
+    register: str
+    text: str
+    family: int
+
+
+def read_slots(file: Path) -> Slots:
+    """`name: one | other` by line. Raises: InvalidInput."""
+    slots: dict[str, tuple[str, ...]] = {}
+    for number, line in enumerate(_lines(file), 1):
+        if not line or line.startswith("#"):
+            continue
+        name, colon, words = line.partition(":")
+        options = tuple(word.strip() for word in words.split(" | "))
+        if not colon or not all(options):
+            raise InvalidInput(f"{file}:{number}: a slot is 'name: one | other'")
+        slots[name.strip()] = options
+    return slots
+
+
+def read_templates(file: Path, labels: str) -> list[Template]:
+    """The templates of a file whose labels are among the letters `labels`. Raises: InvalidInput."""
+    found: list[Template] = []
+    register = ""
+    for number, line in enumerate(_lines(file), 1):
+        if line.startswith("## "):
+            register = line[3:].partition(":")[0].strip()
+        elif line and not line.startswith("#"):
+            told, bar, text = line.partition(" | ")
+            told = told.strip()
+            if not bar or not told or set(told) - set(labels) or not text.strip():
+                raise InvalidInput(f"{file}:{number}: a template is 'labels | text', labels among {labels}")
+            for branch in _BRANCH.findall(text):
+                if len(branch.split("//")) > len(told):
+                    raise InvalidInput(f"{file}:{number}: <{branch}> has more parts than labels")
+            found.append(Template(told, text.strip(), register, f"{file.name}:{number}"))
+    return found
+
+
+def draw_lines(
+    templates: Sequence[Template], slots: Slots, per_template: int, seed: int
+) -> list[LabelledLine]:
+    """Up to `per_template` lines per template and label, none twice; the same seed gives the same lines.
+
+    Raises: InvalidInput, for a template that names no slot.
+    """
+    found: list[LabelledLine] = []
+    seen: set[str] = set()
+    for family, template in enumerate(templates):
+        dice = np.random.Generator(np.random.PCG64([seed, family]))
+        for at, letter in enumerate(template.labels):
+            num = 0
+            for _ in range(per_template * _TRIES):
+                text = _line(template, at, slots, dice)
+                if text in seen:
+                    continue
+                seen.add(text)
+                found.append(LabelledLine(letter, template.register, text, family))
+                num += 1
+                if num == per_template or not re.search(r"[\[{]", template.text):
+                    break
+    return found
+
+
+def _line(template: Template, at: int, slots: Slots, dice: np.random.Generator) -> str:
+    figures = _figures(dice)
+    text = template.text
+    if "frames" in slots and dice.random() < _FRAMED_SHARE:
+        text = _one(slots["frames"], dice).replace("{line}", text)
+    for _ in range(_MOST_ROUNDS):
+        before = text
+        # Inside out: a slot within a branch is drawn first, a branch within a choice is taken before the choice.
+        text = _SLOT.sub(lambda match: _word(match[1], template, slots, figures, dice), text)
+        text = _BRANCH.sub(lambda match: _part(match[1].split("//"), at), text)
+        text = _CHOICE.sub(lambda match: _one(match[1].split("|"), dice), text, count=1)
+        if text == before:
+            break
+    if re.search(r"[{}<>\[\]]", text):
+        raise InvalidInput(f"{template.place}: something is left open in '{text[:80]}'")
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def _part(parts: Sequence[str], at: int) -> str:
+    return parts[min(at, len(parts) - 1)]
+
+
+def _one(options: Sequence[str], dice: np.random.Generator) -> str:
+    return options[int(dice.integers(len(options)))]
+
+
+def _figures(dice: np.random.Generator) -> dict[str, str]:
+    low = math.exp(dice.uniform(math.log(1.2), math.log(900)))
+    high = low * dice.uniform(1.04, 1.9)
+    digits = 1 if low < 100 or dice.random() < 0.4 else 0
+    if f"{low:.{digits}f}" == f"{high:.{digits}f}":
+        high = low + 1
+    return {
+        "lo": f"{low:.{digits}f}",
+        "hi": f"{high:.{digits}f}",
+        "lo0": f"{20 + low:.0f}",
+        "hi0": f"{21 + high:.0f}",
+    }
+
+
+def _word(
+    asked: str, template: Template, slots: Slots, figures: dict[str, str], dice: np.random.Generator
+) -> str:
+    name, _, span = asked.partition(":")
+    if name in figures:
+        return figures[name]
+    if name == "n":
+        first, _, last = span.partition("-")
+        return str(int(dice.integers(int(first), int(last) + 1)))
+    if name == "p":
+        return _percentage(dice)
+    if name == "x":
+        return f"{math.exp(dice.uniform(0, 7)):.{int(dice.integers(0, 3))}f}"
+    if name == "year":
+        return str(int(dice.integers(1998, 2026)))
+    if name == "tickbare":
+        return _one(slots["tick"], dice).lstrip("$")
+    if name not in slots and "=" + name not in slots:
+        raise InvalidInput(f"{template.place}: no slot '{name}'")
+    if "=" + name in slots:
+        return figures.setdefault(name, _one(slots["=" + name], dice))
+    return _one(slots[name], dice)
+
+
+def _percentage(dice: np.random.Generator) -> str:
+    digits = int(dice.integers(0, 3))
+    mark = _one(("%", "%", " %", " percent", " per cent", " pct"), dice)
+    return f"{math.exp(dice.uniform(-0.5, 4)):.{digits}f}{mark}"
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{file}: templates cannot be read: {error}") from error
