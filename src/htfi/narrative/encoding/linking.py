@@ -1,18 +1,186 @@
-"""Finds which symbols a text names: tickers with evidence, names that the run gives. The scorer asks for each item."""
+"""Finds whom a text names: firms, central banks, indices, commodities, currencies. The scorer asks for each item.
+
+A ticker that is a word counts only with a sign that it is one: $ALL, (ALL.N), NYSE: ALL. A firm whose name is a word
+counts only beside a sign that the firm is meant. One pass over the words, however many names there are.
+"""
 
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
 
-_CASHTAG = re.compile(r"(?<![\w$])\$([A-Za-z]{1,5}(?:[.\-][A-Za-z]{1,2})?)(?![\w$])")
+MAX_CHARS = 4096  # of a text; whom it is about it has said by then
+MAX_SYMBOLS = 16
+_WARY = "~"
+
+_WORD = re.compile(r"\w+(?:[&.*'’]\w+)*")
+# $AAPL · (AAPL.O) or AAPL.O · NYSE: XYZ · EUR/USD, EURUSD=X
+_TICKER = re.compile(
+    r"(?<![\w$])\$(?P<tag>[A-Za-z]{1,5}(?:[.\-][A-Za-z]{1,2})?)(?![\w$])"
+    r"|(?<![\w.])(?!U\.[SNK]|[LDP]\.A)(?P<ric>[A-Z]{1,5}[a-z]?|\d{4,6}(?=\.(?P<place>[A-Z]{1,2})))\.(?:N|O|OQ|A|K|L|PA|DE|F|T|TO|V|HK|SS|SZ|AX|MI|MC|AS|BR|ST|CO|HE|OL|S|VX|NS|BO"
+    r"|KS|TW|SI|SA|MX|J|PK|OB|P|Z)(?![\w.]\w)"
+    r"|\b(?:NYSE(?: American| Arca| MKT)?|NASDAQ(?:GS|GM|CM)?|Nasdaq|AMEX|LSE|TSX|ASX|OTC(?:QB|QX)?|CBOE)\s?:\s?"
+    r"(?P<listed>[A-Z]{1,5}(?:[.\-][A-Z]{1,2})?)\b"
+    r"|(?<![\w/])(?P<pair>[A-Z]{3}/?[A-Z]{3})(?:=X?)?(?![\w/])"
+)
+_NAMES_OF_KINDS = ("central_banks", "indices", "commodities", "currencies")
+
+
+class _Name(NamedTuple):
+    words: tuple[str, ...]  # folded
+    symbol: str
+    is_wary: bool
+    capitals: str  # 'all', 'first', or 'any' as the name itself is written
 
 
 class Linker:
-    """Names by symbol, as the run gives them; `link` finds them in a text."""
+    """Names by symbol: those of the run, then the built-in ones. The same text gives the same symbols."""
 
-    def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
-        self._symbols = frozenset(names)
+    def __init__(self, names: Mapping[str, Iterable[str]], *, built_in: bool = True) -> None:
+        """`names` are what the run's symbols are called, such as {"SPX": ["S&P 500"]}; a name is given to the first
+        that claims it, the run's own before others."""
+        self._by_word: dict[str, list[_Name]] = {}
+        own = [(symbol, name) for symbol, called in names.items() for name in called]
+        known: set[tuple[str, ...]] = set()
+        for symbol, name in own + (list(_built_in_names()) if built_in else []):
+            made = _made(symbol, name)
+            if made.words and made.words not in known:
+                known.add(made.words)
+                self._by_word.setdefault(made.words[0], []).append(made)
+        for called in self._by_word.values():
+            called.sort(key=lambda name: -len(name.words))
 
     def link(self, text: str) -> tuple[str, ...]:
         """Symbols that the text names, in the order of their first mention."""
-        found = [tag.upper() for tag in _CASHTAG.findall(text)]
-        return tuple(dict.fromkeys(found))
+        text = text[:MAX_CHARS]
+        found: list[tuple[int, str]] = []
+        for match in _TICKER.finditer(text):
+            for kind in ("tag", "ric", "listed", "pair"):
+                if match[kind] is not None:
+                    found += [(match.start(), symbol) for symbol in _told(kind, match[kind], match["place"])]
+        found += self._named(text)
+        found.sort(key=lambda mention: mention[0])
+        return tuple(dict.fromkeys(symbol for _, symbol in found))[:MAX_SYMBOLS]
+
+    def _named(self, text: str) -> list[tuple[int, str]]:
+        matches = list(_WORD.finditer(text))
+        words = [match[0] for match in matches]
+        if "'" in text or "’" in text:
+            words = [_bare(word) for word in words]
+        folded = [word.casefold() for word in words]
+        found: list[tuple[int, str]] = []
+        by_word, after = self._by_word, 0
+        for place, word in enumerate(folded):
+            if place >= after and word in by_word:
+                name = self._match(text, matches, words, folded, place)
+                if name is not None:
+                    found.append((matches[place].start(), name.symbol))
+                    after = place + len(name.words)
+        return found
+
+    def _match(
+        self, text: str, matches: list[re.Match[str]], words: list[str], folded: list[str], place: int
+    ) -> _Name | None:
+        for name in self._by_word[folded[place]]:
+            end = place + len(name.words)
+            if tuple(folded[place:end]) != name.words or not _is_written_so(words[place], name):
+                continue
+            if not name.is_wary or _is_meant(text, matches, words, folded, place, end):
+                return name
+        return None
+
+
+def bears_on(symbol: str) -> tuple[str, ...]:
+    """The series and currencies that a central bank's word bears on; nothing for others."""
+    return _bears_on().get(symbol, ())
+
+
+def kind_of(symbol: str) -> str:
+    """'central_banks', 'indices', 'commodities', 'currencies', else 'companies'."""
+    tables = _tables()
+    return next((kind for kind in _NAMES_OF_KINDS if symbol in tables[kind]), "companies")
+
+
+def _told(kind: str, value: str, market: str | None) -> list[str]:
+    """Symbols that a ticker stands for: BRKa is BRK.A, 7203 at T is 7203.T, a pair is both its currencies."""
+    if market is not None:
+        return [f"{value}.{market}"]
+    if kind == "pair":
+        one, other = value[:3], value[-3:]
+        currencies = _tables()["currencies"]
+        return [one, other] if one in currencies and other in currencies and one != other else []
+    if kind == "ric" and value[-1:].islower():
+        return [f"{value[:-1]}.{value[-1].upper()}"]
+    return [value.upper().replace("-", ".")]
+
+
+def _bare(word: str) -> str:
+    return word[:-2] if word[-2:] in ("'s", "’s") else word
+
+
+def _is_written_so(word: str, name: _Name) -> bool:
+    if name.capitals == "any":
+        return True
+    if name.capitals == "all":
+        return word.isupper()
+    return not word[0].islower()
+
+
+def _is_meant(
+    text: str, matches: list[re.Match[str]], words: list[str], folded: list[str], place: int, end: int
+) -> bool:
+    """Whether a word that may be a firm's name is one here: by what follows, or a capital among small letters."""
+    if matches[end - 1][0] != words[end - 1]:  # a possessive
+        return True
+    if end < len(words) and folded[end] in _signs():
+        return True
+    if place == 0 or not words[place - 1].islower():
+        return False
+    return text[matches[place - 1].end() : matches[place].start()] == " "
+
+
+def _made(symbol: str, name: str) -> _Name:
+    name = name.strip()
+    is_wary = name.startswith(_WARY)
+    words = [_bare(match[0]) for match in _WORD.finditer(name.removeprefix(_WARY))]
+    first = words[0] if words else ""
+    if len(words) == 1 and first.isupper() and len(first) <= 5:
+        capitals = "all"
+    else:
+        capitals = "first" if first[:1].isupper() else "any"
+    return _Name(tuple(word.casefold() for word in words), symbol, is_wary, capitals)
+
+
+def _built_in_names() -> Iterable[tuple[str, str]]:
+    for kind in (*_NAMES_OF_KINDS, "companies"):
+        for symbol, called in _tables()[kind].items():
+            for name in called.split("|"):
+                yield symbol, name
+
+
+@cache
+def _tables() -> dict[str, dict[str, str]]:
+    return {kind: _read()[kind] for kind in (*_NAMES_OF_KINDS, "companies")}
+
+
+@cache
+def _signs() -> frozenset[str]:
+    """What tells that the word before it is a firm."""
+    return frozenset(word for words in _read()["signs"].values() for word in words.split())
+
+
+@cache
+def _bears_on() -> dict[str, tuple[str, ...]]:
+    return {symbol: tuple(on) for symbol, on in _read()["bears_on"].items()}
+
+
+@cache
+def _read() -> dict[str, Any]:
+    """Both tables that ship."""
+    folder = resources.files("htfi.narrative.encoding")
+    tables: dict[str, Any] = {}
+    for file in ("entities.toml", "companies.toml"):
+        tables |= tomllib.loads((folder / file).read_text(encoding="utf-8"))
+    return tables
