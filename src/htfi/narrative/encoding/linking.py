@@ -16,14 +16,27 @@ MAX_SYMBOLS = 16
 _WARY = "~"
 
 _WORD = re.compile(r"\w+(?:[&.*'’]\w+)*")
-# $AAPL · (AAPL.O) or AAPL.O · NYSE: XYZ · EUR/USD, EURUSD=X
-_TICKER = re.compile(
-    r"(?<![\w$])\$(?P<tag>[A-Za-z]{1,5}(?:[.\-][A-Za-z]{1,2})?)(?![\w$])"
-    r"|(?<![\w.])(?!U\.[SNK]|[LDP]\.A)(?P<ric>[A-Z]{1,5}[a-z]?|\d{4,6}(?=\.(?P<place>[A-Z]{1,2})))\.(?:N|O|OQ|A|K|L|PA|DE|F|T|TO|V|HK|SS|SZ|AX|MI|MC|AS|BR|ST|CO|HE|OL|S|VX|NS|BO"
-    r"|KS|TW|SI|SA|MX|J|PK|OB|P|Z)(?![\w.]\w)"
-    r"|\b(?:NYSE(?: American| Arca| MKT)?|NASDAQ(?:GS|GM|CM)?|Nasdaq|AMEX|LSE|TSX|ASX|OTC(?:QB|QX)?|CBOE)\s?:\s?"
-    r"(?P<listed>[A-Z]{1,5}(?:[.\-][A-Z]{1,2})?)\b"
-    r"|(?<![\w/])(?P<pair>[A-Z]{3}/?[A-Z]{3})(?:=X?)?(?![\w/])"
+# How tickers are written, with a character that all of them have: texts without it are not searched.
+_TICKERS = (
+    ("tag", "$", re.compile(r"(?<![\w$])\$([A-Za-z]{1,5}(?:[.\-][A-Za-z]{1,2})?)(?![\w$])")),  # $AAPL
+    (
+        "ric",  # AAPL.O, 7203.T
+        ".",
+        re.compile(
+            r"\b(?<!\.)(?!U\.[SNK]|[LDP]\.A)([A-Z]{1,5}[a-z]?|\d{4,6}(?=\.[A-Z]))"
+            r"\.(N|OQ?|A|K|L|PA|DE|F|TO|T|V|HK|SS|SZ|AX|MI|MC|AS|BR|ST|CO|HE|OL|SI|SA|S|VX|NS|BO|KS|TW|MX|J|PK|OB|P|Z)"
+            r"(?![\w.]\w)"
+        ),
+    ),
+    (
+        "listed",  # NYSE: XYZ
+        ":",
+        re.compile(
+            r"\b(?:NYSE(?: American| Arca| MKT)?|NASDAQ(?:GS|GM|CM)?|Nasdaq|AMEX|LSE|TSX|ASX|OTC(?:QB|QX)?|CBOE)\s?:"
+            r"\s?([A-Z]{1,5}(?:[.\-][A-Z]{1,2})?)\b"
+        ),
+    ),
+    ("pair", "", re.compile(r"(?<![\w/])([A-Z]{3}/?[A-Z]{3})(?:=X?)?(?![\w/])")),  # EUR/USD, EURUSD=X
 )
 _NAMES_OF_KINDS = ("central_banks", "indices", "commodities", "currencies")
 
@@ -56,10 +69,13 @@ class Linker:
         """Symbols that the text names, in the order of their first mention."""
         text = text[:MAX_CHARS]
         found: list[tuple[int, str]] = []
-        for match in _TICKER.finditer(text):
-            for kind in ("tag", "ric", "listed", "pair"):
-                if match[kind] is not None:
-                    found += [(match.start(), symbol) for symbol in _told(kind, match[kind], match["place"])]
+        for kind, sign, pattern in _TICKERS:
+            if sign in text:
+                found += [
+                    (match.start(), symbol)
+                    for match in pattern.finditer(text)
+                    for symbol in _told(kind, match)
+                ]
         found += self._named(text)
         found.sort(key=lambda mention: mention[0])
         return tuple(dict.fromkeys(symbol for _, symbol in found))[:MAX_SYMBOLS]
@@ -103,15 +119,16 @@ def kind_of(symbol: str) -> str:
     return next((kind for kind in _NAMES_OF_KINDS if symbol in tables[kind]), "companies")
 
 
-def _told(kind: str, value: str, market: str | None) -> list[str]:
+def _told(kind: str, match: re.Match[str]) -> list[str]:
     """Symbols that a ticker stands for: BRKa is BRK.A, 7203 at T is 7203.T, a pair is both its currencies."""
-    if market is not None:
-        return [f"{value}.{market}"]
+    value = match[1]
     if kind == "pair":
         one, other = value[:3], value[-3:]
         currencies = _tables()["currencies"]
         return [one, other] if one in currencies and other in currencies and one != other else []
-    if kind == "ric" and value[-1:].islower():
+    if kind == "ric" and value.isdigit():
+        return [f"{value}.{match[2]}"]
+    if kind == "ric" and value[-1].islower():
         return [f"{value[:-1]}.{value[-1].upper()}"]
     return [value.upper().replace("-", ".")]
 
