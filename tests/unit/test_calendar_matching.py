@@ -110,8 +110,8 @@ def test_each_bank_is_told_by_its_own_names(release: Release, headline: str, key
 
 def test_a_banks_statement_is_read_where_the_headline_does_not_tell() -> None:
     body = (
-        "The Federal Open Market Committee decided today to lower its target for the federal funds rate 50 basis points to "
-        "4-3/4 percent. Economic growth was moderate during the first half of the year."
+        "The Federal Open Market Committee decided today to lower its target for the federal funds rate 50 basis "
+        "points to 4-3/4 percent. Economic growth was moderate during the first half of the year."
     )
     assert tell(news("FOMC statement", body), FED, 5.25).key == "cut 50"
     assert tell(news("FOMC statement", body), FED, 5.5).key is None  # then 4-3/4 would be another step
@@ -121,7 +121,9 @@ def test_a_banks_statement_is_read_where_the_headline_does_not_tell() -> None:
 
 
 def test_the_lead_gives_the_size_that_a_headline_leaves_out() -> None:
-    lead = "WASHINGTON (Reuters) - The Federal Reserve on Tuesday cut interest rates by half a percentage point."
+    lead = (
+        "WASHINGTON (Reuters) - The Federal Reserve on Tuesday cut interest rates by half a percentage point."
+    )
     assert tell(news("Fed cuts rates to aid growth", lead), FED, None).key == "cut 50"
     assert tell(news("Fed raises rates to curb prices", lead), FED, None).key is None
 
@@ -210,6 +212,12 @@ RESULTS = [
     ("Can Apple top estimates?", None),
     ("Apple misses no chance to top estimates", None),
     ("Goldman raises Apple estimates", None),
+    ("Apple 2027 results to fall short of expectations", None),
+    ("Apple posts lower-than-expected revenue", None),
+    ("Apple's 2027 forecast meets Street view", None),
+    ("Apple beats view, lowers 2027 earnings range", "beat, cut"),
+    ("Apple profit beats Street; 2027 in line with goals", "beat, kept"),
+    ("Apple profit rises, forecast beats Wall Street view", None),
 ]
 
 

@@ -1,5 +1,5 @@
-"""Views read ahead of scheduled releases: what may be said is read before it is, and the view of what was said is served
-at once. The pipeline's `preparing` drives it.
+"""Views read ahead of scheduled releases: what may be said is read before it is, and what was said is served at once.
+The pipeline's `preparing` drives it.
 
 A release is opened `lead_s` before its hour: then its outcomes and the news they would join are settled, so all depends
 on the events until that instant, the calendar and the settings. When the readings are done does not matter: those that
@@ -101,7 +101,7 @@ class PreparedReader:
         return found
 
     def open(self, release: Release, asked: Sequence[tuple[str, Question]]) -> None:
-        """Settle what is read ahead for a release: `asked` by series, most worth reading for first, with news so far."""
+        """Settle what is read ahead for a release: `asked` by series, the first most worth it, with the news so far."""
         level = release.level if release.level is not None else self._levels.get(release.series)
         likely = outcomes(release, level)
         wanted = [(outcome.key, series) for outcome in likely for series, _ in asked]

@@ -141,7 +141,7 @@ class Readings:
         return views
 
     def read_apart(self, rung: Rung, questions: Sequence[Question], deadline_ms: float) -> list[View]:
-        """What a rung makes of the news, ahead of a decision or after it, kept by nobody. Raises: DependencyUnavailable."""
+        """What a rung makes of the news, ahead of a decision or after it; not kept. Raises: DependencyUnavailable."""
         return self._readers[rung].read(questions, deadline_ms) if questions else []
 
     def answers_late(self, rung: Rung) -> bool:

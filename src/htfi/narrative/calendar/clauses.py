@@ -1,4 +1,4 @@
-"""A headline taken apart: wire tags off, clauses in order, and whatever shows that it does not report what has happened."""
+"""A headline taken apart: tags off, clauses in order, refused where it does not report what has happened. Telling uses it."""
 
 import re
 from functools import lru_cache
@@ -15,25 +15,31 @@ _TAGS = re.compile(
 # Genres that comment, foresee or look back.
 _GENRES = re.compile(
     r"^\W*(?:\w+ ){0,2}(?:analysis|preview|poll|factbox|column|comment|commentary|interview|markets?|forex|stocks|"
-    r"treasuries|(?<!instant )views?|scenarios?|timeline|q&a|q\+a|outlook|podcast|video|graphic|opinion|snap analysis|breakingviews|"
-    r"correct(?:ed|ion)|advisory|diary|calendar|week ahead|morning bid|newsmaker|snapshot|history|chronology|explainer|"
+    r"treasuries|(?<!instant )views?|scenarios?|timeline|q&a|q\+a|outlook|podcast|video|graphic|opinion|"
+    r"snap analysis|breakingviews|"
+    r"correct(?:ed|ion)|advisory|diary|calendar|week ahead|morning bid|newsmaker|snapshot|history|chronology|"
+    r"explainer|"
     r"highlights?|quotes?|reaction|fact box|insight|special report|feature|essay|book review|repeat|recap|refile|"
     r"withdrawn|kill|satire|fiction|test)(?: ?\d+)?(?: ?[-:|]|$)"
 )
 # Said by others, foreseen, hoped, conditional, or past.
 _HEARSAY = re.compile(
     r"\?|\b(?:if|unless|whether|rumou?rs?|reportedly|sources?|source says|analysts? (?:say|see|expect|predict)|"
-    r"economists? (?:say|see|expect|predict)|traders?|futures|bets?|betting|odds|poll|survey(?:ed)?|minutes|transcripts?|"
+    r"economists? (?:say|see|expect|predict)|traders?|futures|bets?|betting|odds|poll|survey(?:ed)?|minutes|"
+    r"transcripts?|"
     r"would have|should have|could have|might have|had (?:been|expected)|hypothetical|imagine|suppose|mock|draft|"
-    r"a year ago|years ago|months? ago|weeks? ago|days? ago|last (?:week|month|year|quarter|meeting|time|autumn|summer|"
+    r"a year ago|years ago|months? ago|weeks? ago|days? ago|last (?:week|month|year|quarter|meeting|time|autumn|"
+    r"summer|"
     r"spring|winter|fall|january|february|march|april|may|june|july|august|september|october|november|december)|"
     r"yesterday|tomorrow|next (?:week|month|year|meeting|time)|ahead of|"
     r"according to|forecasters?|denies|denied|not true|false report|fake|hoax|parody|april fool)\b"
 )
 _SAYS = re.compile(r"[,;:-] ?(?:[\w.&'-]+ ){1,4}(?:says?|said|predicts?|predicted|forecasts?|expects?|expected|thinks?|"
-                   r"argues?|reckons?|sees?|warns?|hints?|suggests?|projects?|bets?)(?: (?:it|that|so))?\W*$")  # fmt: skip
+                   r"argues?|reckons?|sees?|warns?|hints?|suggests?|projects?|bets?)(?: (?:it|that|"
+                   r"so))?\W*$")  # fmt: skip
 _COMPARES = re.compile(
-    r"\b(?:as|than|above|below|over|under|beat\w*|top\w*|miss\w*|match\w*|meet\w*|met|exceed\w*|vs|of|in line|raises?|lifts?|cuts?|"
+    r"\b(?:as|than|above|below|over|under|beat\w*|top\w*|miss\w*|match\w*|meet\w*|met|exceed\w*|vs|of|in line|"
+    r"raises?|lifts?|cuts?|"
     r"lowers?|boosts?|trims?|ups|hikes?|slashes|keeps|maintains|reaffirms|affirms|backs|est|\d\S*)\b"
 )
 _SPLIT = re.compile(

@@ -1,48 +1,63 @@
-"""How a figure is said to stand to what was expected of it: 'more than expected', 'tops forecasts', 'in line', '0.4% vs 0.3%'."""
+"""How a figure is said to stand to what was expected: 'more than expected', 'tops forecasts', 'in line'. Telling uses it."""
 
 import re
 from typing import NamedTuple
 
 _EXPECTED = (
-    r"(?:expected|forecasts?|forecasted|expectations?|estimates?|estimated|consensus|predicted|predictions?|anticipated|"
-    r"projected|thought|views?|the street|wall street|hopes|targets?)"
+    r"(?:expected|forecasts?|forecasted|expectations?|estimates?|estimated|consensus|predicted|predictions?|"
+    r"anticipated|"
+    r"projected|thought|views?|the street|wall street|street|hopes|targets?)"
 )
 _WHO = (
-    r"(?:[ -](?:economists?|analysts?|analyst|market|markets|the|was|were|had been|wall|street|street's|most|profit|earnings|"
-    r"consensus|median|average|own|its|first call|thomson|reuters|bloomberg|all|lofty|sky-high|high|low|lowered|reduced|"
+    r"(?:[ -](?:economists?|analysts?|analyst|market|markets|the|was|were|had been|wall|street|street's|most|"
+    r"profit|earnings|"
+    r"consensus|median|average|own|its|first call|thomson|reuters|bloomberg|all|lofty|sky-high|high|low|lowered|"
+    r"reduced|"
     r"quarterly|q[1-4]|eps|financial)'?)*"
 )
 UP = (
-    r"ris(?:es?|ing)|rose|up|climb(?:s|ed|ing)?|jump(?:s|ed|ing)?|gain(?:s|ed)?|increas(?:es?|ed)|surg(?:es?|ed)|soar(?:s|ed)?|"
-    r"advance[sd]?|accelerat(?:es?|ed)|quicken(?:s|ed)?|pick(?:s|ed) up|edge[sd]? (?:up|higher)|tick(?:s|ed) (?:up|higher)|"
-    r"inch(?:es|ed) (?:up|higher)|grows?|grew|expand(?:s|ed)?|add(?:s|ed)?|create[sd]?|rebound(?:s|ed)?|spike[sd]?|swells?|"
+    r"ris(?:es?|ing)|rose|up|climb(?:s|ed|ing)?|jump(?:s|ed|ing)?|gain(?:s|ed)?|increas(?:es?|ed)|surg(?:es?|ed)|"
+    r"soar(?:s|ed)?|"
+    r"advance[sd]?|accelerat(?:es?|ed)|quicken(?:s|ed)?|pick(?:s|ed) up|edge[sd]? (?:up|higher)|tick(?:s|ed) (?:up|"
+    r"higher)|"
+    r"inch(?:es|ed) (?:up|higher)|grows?|grew|expand(?:s|ed)?|add(?:s|ed)?|create[sd]?|rebound(?:s|ed)?|spike[sd]?|"
+    r"swells?|"
     r"leap(?:s|ed|t)?|rocket(?:s|ed)?|heats? up|bounces? back|doubles?|triples?"
 )
 DOWN = (
     r"fall(?:s|ing)?|fell|down|drop(?:s|ped)?|declin(?:es?|ed)|slip(?:s|ped)?|dip(?:s|ped)?|slid(?:es?)?|tumble[sd]?|"
-    r"plunge[sd]?|slow(?:s|ed)?|ease[sd]?|cool(?:s|ed)?|decelerat(?:es?|ed)|edge[sd]? (?:down|lower)|tick(?:s|ed) (?:down|lower)|"
-    r"inch(?:es|ed) (?:down|lower)|shrinks?|shrank|contract(?:s|ed)?|lose[s]?|lost|shed[s]?|cuts?|weaken(?:s|ed)?|sinks?|sank|"
+    r"plunge[sd]?|slow(?:s|ed)?|ease[sd]?|cool(?:s|ed)?|decelerat(?:es?|ed)|edge[sd]? (?:down|lower)|tick(?:s|"
+    r"ed) (?:down|lower)|"
+    r"inch(?:es|ed) (?:down|lower)|shrinks?|shrank|contract(?:s|ed)?|lose[s]?|lost|shed[s]?|cuts?|weaken(?:s|ed)?|"
+    r"sinks?|sank|"
     r"moderate[sd]?|plummet(?:s|ed)?|halves"
 )
 _FAR = r"(?:(?P<far>far|much|well|way|sharply|significantly|considerably|a lot)[ -])?"
 _THAN = re.compile(
-    rf"\b{_FAR}(?P<word>more|bigger|larger|faster|steeper|sharper|deeper|wider|less|smaller|slower|fewer|narrower|shallower|"
-    rf"higher|stronger|hotter|firmer|lower|weaker|softer|cooler|tamer|better|worse)(?:[- ]than)(?:-|{_WHO}[ -]){_EXPECTED}\b"
+    rf"\b{_FAR}(?P<word>more|bigger|larger|faster|steeper|sharper|deeper|wider|less|smaller|slower|fewer|narrower|"
+    rf"shallower|"
+    rf"higher|stronger|hotter|firmer|lower|weaker|softer|cooler|tamer|better|worse)(?:[- ]than)(?:-|"
+    rf"{_WHO}[ -]){_EXPECTED}\b"
 )
 _BESIDE = re.compile(
-    rf"\b(?<!to ){_FAR}(?P<word>above|over|beyond|ahead of|past|below|under|short of|beats?|beating|tops?|topped|topping|exceeds?|"
-    rf"exceeded|exceeding|surpass(?:es|ed|ing)|crush(?:es|ed|ing)|smash(?:es|ed|ing)|outpac(?:es|ed|ing)|trounc(?:es|ed)|"
+    rf"\b(?<!to ){_FAR}(?P<word>above|over|beyond|ahead of|past|below|under|short of|beats?|beating|tops?|topped|"
+    rf"topping|exceeds?|"
+    rf"exceeded|exceeding|surpass(?:es|ed|ing)|crush(?:es|ed|ing)|smash(?:es|ed|ing)|outpac(?:es|ed|ing)|"
+    rf"trounc(?:es|ed)|"
     rf"miss(?:es|ed|ing)?|lag(?:s|ged|ging)?|trail(?:s|ed|ing)?|undershoots?|undershot)"
     rf"{_WHO} {_EXPECTED}\b"
 )
 _EVEN = re.compile(
     rf"\b(?:in[- ]line with|match(?:es|ed|ing)?|meet(?:s|ing)?|met|on par with|right at|as){_WHO} {_EXPECTED}\b|"
-    r"\bin[- ]line(?: with)?\b|\bas[- ](?:economists |analysts |was |had been )?(?:expected|forecast|predicted|anticipated)\b"
+    r"\bin[- ]line(?! with)\b|\bas[- ](?:economists |analysts |was |had been )?(?:expected|forecast|predicted|"
+    r"anticipated)\b"
 )
 _SURPRISE = re.compile(r"\b(?:unexpectedly|surprisingly)\b")
 _SURPRISE_MOVE = re.compile(rf"\b(?:unexpectedly|surprisingly) (?:(?P<up>{UP})|(?P<down>{DOWN}))\b")
-_NOT = re.compile(r"\b(?:not|n't|never|no (?:better|worse|more|less)|neither|nor|despite|fails?|failed|nearly|almost|barely "
-                  r"(?:tops|beats|above)|instead of|rather than)\b")  # fmt: skip
+_NOT = re.compile(
+    r"\b(?:not|n't|never|no (?:better|worse|more|less)|neither|nor|despite|fails?|failed|nearly|almost|"
+    r"barely (?:tops|beats|above)|instead of|rather than)\b"
+)
 _ABOVE = ("higher", "stronger", "hotter", "firmer", "above", "over", "beyond", "ahead of", "past")
 _ABOVE_VERBS = ("beat", "top", "exceed", "surpass", "crush", "smash", "outpac", "trounc")
 _BELOW = ("lower", "weaker", "softer", "cooler", "tamer", "below", "under", "short of")
@@ -63,7 +78,8 @@ class Side(NamedTuple):
 def sides(text: str, moving: int) -> list[Side] | None:
     """Every comparison with expectations in `plain` text; None where one cannot be told for sure.
 
-    `moving` says whether the figure is said to rise (1), to fall (−1) or neither (0): 'less than expected' turns with it.
+    `moving` says whether the figure is said to rise (1), to fall (−1) or neither (0):
+    'less than expected' turns with it.
     """
     if _NOT.search(text):
         return None

@@ -17,64 +17,89 @@ from htfi.narrative.calendar.rates import Told
 from htfi.narrative.calendar.release import Kind, Release
 
 _MEASURE = {
-    Kind.CPI: r"(?:consumer[- ]prices?(?: index| inflation| growth)?|cpi(?: inflation)?|inflation(?: rate)?|cost of living)",
-    Kind.PAYROLLS: r"(?:(?:non-?farm )?payrolls?(?: employment| growth)?|nfp|jobs?(?: growth| gains| creation)?|economy|employers|employment|hiring)",
+    Kind.CPI: (
+        r"(?:consumer[- ]prices?(?: index| inflation| growth)?|cpi(?: inflation)?|inflation(?: rate)?|"
+        r"cost of living)"
+    ),
+    Kind.PAYROLLS: (
+        r"(?:(?:non-?farm )?payrolls?(?: employment| growth)?|nfp|jobs?(?: growth| gains| creation)?|economy|"
+        r"employers|employment|hiring)"
+    ),
     Kind.GDP: r"(?:gdp(?: growth)?|gross domestic product|economy|economic (?:growth|output)|growth)",
 }
 _OTHER_MEASURE = {
     Kind.CPI: re.compile(
-        r"\b(?:core|producer|ppi|wholesale|import|export|food|energy|house|home|housing|pce|expectations of|inflation (?:expectations|"
-        r"fears|worries|outlook|target|risks?|pressures?|views?|forecasts?|concerns|gauge|report|data)|factory-gate|shop|trimmed|"
+        r"\b(?:core|producer|ppi|wholesale|import|export|food|energy|house|home|housing|pce|expectations of|"
+        r"inflation (?:expectations|"
+        r"fears|worries|outlook|target|risks?|pressures?|views?|forecasts?|concerns|gauge|report|data)|"
+        r"factory-gate|shop|trimmed|"
         r"median|flash|preliminary|revised|supercore|rents?|wages?)\b"
     ),
     Kind.PAYROLLS: re.compile(
-        r"\b(?:private|adp|jobless|claims|openings|jolts|manufacturing|factory|temp|job cuts|layoffs|planned|announced|revised|"
+        r"\b(?:private|adp|jobless|claims|openings|jolts|manufacturing|factory|temp|job cuts|layoffs|planned|"
+        r"announced|revised|"
         r"revision|unemployment|government jobs|state|wall street jobs|construction|online|postings|survey)\b"
     ),
     Kind.GDP: re.compile(
-        r"\b(?:revis\w+|industrial|factory|credit|loan|job|jobs|nominal|per capita|wage|retail|productivity|monthly|services|"
+        r"\b(?:revis\w+|industrial|factory|credit|loan|job|jobs|nominal|per capita|wage|retail|productivity|"
+        r"monthly|services|"
         r"gdp now|nowcast|potential|money supply|export|imports?|trend)\b"
     ),
 }
 _FILL = (
-    r"(?:[ ,](?:index|rate|annual|annualized|annualised|growth|employment|data|figures|report|number|also|again|barely|just|"
-    r"slightly|sharply|modestly|solidly|briskly|unexpectedly|surprisingly|only|a|monthly|month|quarter|quarterly|year|"
-    r"(?:in |for |the )*(?:january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|"
+    r"(?:[ ,](?:index|rate|annual|annualized|annualised|growth|employment|data|figures|report|number|also|again|"
+    r"barely|just|"
+    r"slightly|sharply|modestly|solidly|briskly|unexpectedly|surprisingly|only|a|monthly|month|quarter|quarterly|"
+    r"year|"
+    r"(?:in |for |the )*(?:january|february|march|april|may|june|july|august|september|october|november|december|"
+    r"jan|feb|mar|apr|"
     r"jun|jul|aug|sept?|oct|nov|dec|first|second|third|fourth|q[1-4]|[1-4]q|last)(?: quarter| month)?))*"
 )
 _BE = (
-    r"at|is|was|comes? in(?: at)?|came in(?: at)?|prints?(?: at)?|totals?|totaled|:|unchanged|flat|steady|holds? steady|held steady|"
+    r"at|is|was|comes? in(?: at)?|came in(?: at)?|prints?(?: at)?|totals?|totaled|:|unchanged|flat|steady|"
+    r"holds? steady|held steady|"
     r"stalls?|stalled|beats?|tops?|topped|exceeds?|miss(?:es|ed)?|match(?:es|ed)?|meets?|met|in[- ]line|above|below|"
     r"(?:stronger|weaker|hotter|cooler|softer|higher|lower|firmer)[- ]than|(?=[-+]?\d)"
 )
 _FLAT = re.compile(r"\b(?:unchanged|flat|stalls?|stalled)\b")
 _YEAR = re.compile(
-    r"\b(?:y/y|yoy|year[- ](?:on|over)[- ]year|from a year (?:ago|earlier)|on (?:the|a) year|in the year|annual(?:ly)?|"
+    r"\b(?:y/y|yoy|year[- ](?:on|over)[- ]year|from a year (?:ago|earlier)|on (?:the|a) year|in the year|"
+    r"annual(?:ly)?|"
     r"12[- ]month|12 months|over the (?:past )?year|year to)\b"
 )
-_MONTH = re.compile(r"\b(?:m/m|mom|month[- ](?:on|over)[- ]month|on (?:the|a) month|from the (?:previous|prior) month|monthly)\b")
+_MONTH = re.compile(
+    r"\b(?:m/m|mom|month[- ](?:on|over)[- ]month|on (?:the|a) month|from the (?:previous|prior) month|monthly)\b"
+)
 _ANNUALISED = re.compile(r"\b(?:annuali[sz]ed|annual (?:rate|pace)|saar)\b")
-_QUARTER = re.compile(r"\b(?:q/q|qoq|quarter[- ](?:on|over)[- ]quarter|on the quarter|from the (?:previous|prior) quarter)\b")
+_QUARTER = re.compile(
+    r"\b(?:q/q|qoq|quarter[- ](?:on|over)[- ]quarter|on the quarter|from the (?:previous|prior) quarter)\b"
+)
 # Before a figure: it is not this release's.
 _ASIDE = re.compile(
-    r"(?:vs\.?|versus|against|from|after|than|forecasts? (?:of|for)|expectations? (?:of|for)|estimates? (?:of|for)|consensus(?: of)?|"
-    r"expected|est\.?|forecast|previous(?:ly)?|prior|prev\.?|poll|compared with|core|excluding \w+ \w+|above|below|beats?|tops?|miss(?:es)?|"
+    r"(?:vs\.?|versus|against|from|after|than|forecasts? (?:of|for)|expectations? (?:of|for)|estimates? (?:of|for)|"
+    r"consensus(?: of)?|"
+    r"expected|est\.?|forecast|previous(?:ly)?|prior|prev\.?|poll|compared with|core|excluding \w+ \w+|above|below|"
+    r"beats?|tops?|miss(?:es)?|"
     r"economists' |the)(?: an?| the| up| at|:)* ?[-+]?$"
 )
 _BESIDE = re.compile(
-    r"(?:vs\.?|versus|against|\(?est(?:imate)?\.?|consensus(?: of)?|forecasts? of|expected|expectations of|estimates of)"
+    r"(?:vs\.?|versus|against|\(?est(?:imate)?\.?|consensus(?: of)?|forecasts? of|expected|expectations of|"
+    r"estimates of)"
     r"(?: an?| the|:)* ?(?P<figure>[-+]?[\d,.]+ ?(?:%|percent|pct|k|thousand|mln|million)?)"
 )
 _EXPECTS = re.compile(r"(?:expected|est|estimated?|estimates|consensus|forecast|expectations|f'cast|exp)\b")
 _HEDGED = re.compile(
-    r"\b(?:will|would|could|might|should|likely|seen|set to|due|expected to|forecast to|may (?:have |well )?(?:rise|fall|grow|be|"
-    r"slow|add|show|come)|to (?:rise|fall|grow|slow|show|add|shrink|ease|come)|probably|preview|sees?|hopes?|fears?|promises?|"
+    r"\b(?:will|would|could|might|should|likely|seen|set to|due|expected to|forecast to|may (?:have |"
+    r"well )?(?:rise|fall|grow|be|"
+    r"slow|add|show|come)|to (?:rise|fall|grow|slow|show|add|shrink|ease|come)|probably|preview|sees?|hopes?|"
+    r"fears?|promises?|"
     r"needs?|must|predicts?|forecasts? (?:rise|fall|growth)|budget|if|revised|target)\b"
 )
 
 
 _BEFORE = (
-    r"(?:(?:annual|headline|quarterly|monthly|q[1-4]|[1-4]q|(?:first|second|third|fourth)[- ]quarter|january|february|march|april|"
+    r"(?:(?:annual|headline|quarterly|monthly|q[1-4]|[1-4]q|(?:first|second|third|fourth)[- ]quarter|january|"
+    r"february|march|april|"
     r"may|june|july|august|september|october|november|december) )*"
 )
 _NON_FARM = re.compile(r"\b(?:non-?farm|nfp)\b")
@@ -102,7 +127,11 @@ def told_data(headline: str, release: Release) -> Told:
     if told is None or len({side.way for side in told}) > 1:
         return Told(None, "how it stands to what was expected cannot be told")
     actual = _actual(release, move)
-    keys = {surprise_key(release.kind, actual, one) for one in _consensus(release, move)} if actual is not None else set[str]()
+    keys = (
+        {surprise_key(release.kind, actual, one) for one in _consensus(release, move)}
+        if actual is not None
+        else set[str]()
+    )
     if len(keys) > 1:
         return Told(None, "what was expected is told otherwise than in the calendar")
     by_figure = keys.pop() if keys else None
@@ -112,7 +141,9 @@ def told_data(headline: str, release: Release) -> Told:
     if by_figure is None:
         return Told(by_words, "told in words")
     agree = _way(by_figure) == told[0].way
-    return Told(by_figure if agree else None, "told by words and figure" if agree else "words and figure disagree")
+    return Told(
+        by_figure if agree else None, "told by words and figure" if agree else "words and figure disagree"
+    )
 
 
 def _move(release: Release, report: str) -> _Move | None:
@@ -168,7 +199,12 @@ def _actual(release: Release, move: _Move) -> float | None:
         if move.way < 0 and not is_level and value > 0:
             value = -value
         return value
-    if _FLAT.search(move.verb) and release.kind is Kind.CPI and release.basis in ("", "mom") and not _YEAR.search(rest):
+    if (
+        _FLAT.search(move.verb)
+        and release.kind is Kind.CPI
+        and release.basis in ("", "mom")
+        and not _YEAR.search(rest)
+    ):
         return 0.0
     return None
 
@@ -193,7 +229,9 @@ def _consensus(release: Release, move: _Move) -> list[float]:
         stated = match[0].startswith(("vs", "versus", "against"))
         if stated and not _EXPECTS.search(after):
             continue
-        figures = list(thousands(match["figure"]) if release.kind is Kind.PAYROLLS else percents(match["figure"]))
+        figures = list(
+            thousands(match["figure"]) if release.kind is Kind.PAYROLLS else percents(match["figure"])
+        )
         found += [figure.value for figure in figures[:1]]
     return found
 

@@ -1,4 +1,4 @@
-"""Figures in headlines, as wires write them: '50 bp', 'half a point', '5-1/4 to 5-1/2 percent', '209,000', '1.4 million'."""
+"""Figures in headlines, as wires write them: 'half a point', '5-1/4 to 5-1/2 percent', '209,000'. Telling uses it."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,8 @@ _STEP = re.compile(
     rf"(?P<bp>{NUMBER})[- ]?{_BP}\b"
     rf"|(?P<share>three[- ]quarters?|(?:a |one[- ])?(?:quarter|half)|(?:a |one )?(?:full|whole))"
     rf"(?: of)?(?: an?| one)?[- ](?:{_POINT}|{_PERCENT})(?![\w])"
-    rf"|(?P<points>{NUMBER}|one|two)[- ]?(?:of a )?(?:percentage[- ]points?|percent points?|pct[- ]points?|pct[- ]pts?|ppts?|points?)\b"
+    rf"|(?P<points>{NUMBER}|one|two)[- ]?(?:of a )?(?:percentage[- ]points?|percent points?|pct[- ]points?|"
+    rf"pct[- ]pts?|ppts?|points?)\b"
     rf"|\bby (?:an? )?(?:surprise )?(?P<by>{NUMBER})[- ]?{_PERCENT}"
 )
 _BOUND = rf"(?:{NUMBER}|zero|nil)"
@@ -34,7 +35,8 @@ _LEVEL = re.compile(
 )
 _PERCENTS = re.compile(rf"(?P<sign>[-+])?(?P<value>{NUMBER}) ?{_PERCENT}")
 _JOBS = re.compile(
-    r"(?P<sign>(?<![\w.])[-+])?(?P<value>\d[\d,]*(?:\.\d+)?) ?(?P<scale>k|thousand|million|mln|m)?(?![\w%.]*\d)(?! ?(?:%|percent|pct))\b"
+    r"(?P<sign>(?<![\w.])[-+])?(?P<value>\d[\d,]*(?:\.\d+)?) ?(?P<scale>k|thousand|million|mln|"
+    r"m)?(?![\w%.]*\d)(?! ?(?:%|percent|pct))\b"
 )
 _MONEY = re.compile(
     r"(?P<minus>-)?(?:\$|€|£|us\$|usd ?)(?P<value>\d[\d,]*(?:\.\d+)?)|(?P<cents>\d+(?:\.\d+)?) (?:cents|c)\b"
@@ -88,7 +90,9 @@ def steps_bp(text: str) -> list[Figure]:
             value = 75.0 if share.startswith("three") else float(_SHARES[re.split(r"[- ]", share)[-1]])
         else:
             told = number(match["points"] or match["by"])
-            value = told * (1.0 if told >= 10.0 else 100.0) if told is not None else None  # '25 points' are of 1 bp
+            value = (
+                told * (1.0 if told >= 10.0 else 100.0) if told is not None else None
+            )  # '25 points' are of 1 bp
         if value is not None:
             found.append(Figure(match.start(), match.end(), value))
     return found

@@ -14,7 +14,7 @@ from htfi.narrative.calendar.results import told_results
 
 
 class Match(NamedTuple):
-    """An item's release and the key of its outcome; `key` is empty where it may be that release but does not say enough."""
+    """An item's release, the key of its outcome, and what told it."""
 
     release: Release
     key: str

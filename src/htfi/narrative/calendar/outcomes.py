@@ -1,4 +1,4 @@
-"""What a release may turn out to say: its outcomes, likeliest first, each with a headline of ours. Matching knows their keys.
+"""What a release may turn out to say: outcomes, likeliest first, with headlines of ours. Matching tells their keys.
 
 Keys: 'hold', 'cut 25', 'raise 50' (basis points); 'far above', 'above', 'in line', 'below', 'far below' (consensus);
 'beat, raised', 'miss, kept' and so on (results against estimates, and the outlook).
@@ -17,35 +17,32 @@ FAR: Mapping[Kind, float] = MappingProxyType(
 NEAR: Mapping[Kind, float] = MappingProxyType(
     {Kind.CPI: 0.05, Kind.GDP: 0.1, Kind.PAYROLLS: 10.0}
 )  # one of less than so much is none
-SURPRISES = ("in line", "above", "below", "far above", "far below")
-RESULTS = ("beat", "in line", "miss")
-OUTLOOKS = ("kept", "raised", "cut")
 
+_SURPRISE_ODDS = {"in line": 0.30, "above": 0.25, "below": 0.25, "far above": 0.10, "far below": 0.10}
 _USUAL: dict[Kind, dict[str, float]] = {
     Kind.RATE: {
         "hold": 0.60, "cut 25": 0.13, "raise 25": 0.13, "cut 50": 0.06, "raise 50": 0.04, "cut 75": 0.02,
         "raise 75": 0.02,
     },
-    **dict.fromkeys(
-        (Kind.CPI, Kind.PAYROLLS, Kind.GDP),
-        {"in line": 0.30, "above": 0.25, "below": 0.25, "far above": 0.10, "far below": 0.10},
-    ),
+    Kind.CPI: _SURPRISE_ODDS,
+    Kind.PAYROLLS: _SURPRISE_ODDS,
+    Kind.GDP: _SURPRISE_ODDS,
     Kind.EARNINGS: {
         "beat, kept": 0.35, "beat, raised": 0.15, "miss, kept": 0.12, "in line, kept": 0.10, "miss, cut": 0.10,
         "beat, cut": 0.07, "in line, raised": 0.04, "in line, cut": 0.04, "miss, raised": 0.03,
     },
 }  # fmt: skip
 _MEASURES = {
-    Kind.CPI: "consumer prices",
-    Kind.PAYROLLS: "payrolls",
-    Kind.GDP: "GDP growth",
+    Kind.CPI: "consumer prices rise",
+    Kind.PAYROLLS: "payrolls rise",
+    Kind.GDP: "GDP grows",
 }
 _SURPRISED = {
-    "far above": "far above forecasts",
-    "above": "above forecasts",
-    "in line": "in line with forecasts",
-    "below": "below forecasts",
-    "far below": "far below forecasts",
+    "far above": "far more than expected",
+    "above": "more than expected",
+    "in line": "as expected",
+    "below": "less than expected",
+    "far below": "far less than expected",
 }
 _RESULT = {
     "beat": "beats profit estimates",

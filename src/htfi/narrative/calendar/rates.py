@@ -20,9 +20,11 @@ _BY_ITS = (
     r"chiefs|governors))?"
 )
 _ADVERBS = (
-    r"(?: (?:on )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day)| today| again| also| unexpectedly| surprisingly| finally|"
+    r"(?: (?:on )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day)| today| again| also| unexpectedly| surprisingly|"
+    r" finally|"
     r" aggressively| sharply| unanimously| boldly| now| just| has| have| once again| shocks markets| surprises|"
-    r" stuns markets| as expected| narrowly| votes? (?:[\d]+-[\d]+ )?to| voted (?:[\d]+-[\d]+ )?to| decide[sd]? to| agree[sd]? to|"
+    r" stuns markets| as expected| narrowly| votes? (?:[\d]+-[\d]+ )?to| voted (?:[\d]+-[\d]+ )?to| decide[sd]? to|"
+    r" agree[sd]? to|"
     r" opt(?:s|ed)? to| elect(?:s|ed)? to| chooses? to| chose to| move[sd]? to| act(?:s|ed)? to)*"
 )
 _CUT = (
@@ -34,16 +36,22 @@ _RAISE = (
 _HOLD = r"leave[s]?|left|keep[s]?|kept|hold[s]?|held|maintain(?:s|ed)?"
 _SET = r"sets?|brings?|brought|takes?|took|moves?|moved|puts?|fix(?:es|ed)?"
 _RATE = (
-    r"(?: (?:its|the|their|u\.s\.|us|uk|british|euro ?zone|japanese|canadian|australian|key|main|benchmark|short-term|"
-    r"overnight|official|federal|funds|fed|interest|policy|target|lending|borrowing|cash|repo|refinancing|refi|bank|selic|"
+    r"(?: (?:its|the|their|u\.s\.|us|uk|british|euro ?zone|japanese|canadian|australian|key|main|benchmark|"
+    r"short-term|"
+    r"overnight|official|federal|funds|fed|interest|policy|target|lending|borrowing|cash|repo|refinancing|refi|"
+    r"bank|selic|"
     r"one-week|seven-day|7-day|leading|base|super-low|ultra-low|record-low|for|of))*"
-    r" (?:rates?|range|target|costs|fed ?funds)(?: (?:target|range|rate|for (?:the )?(?:federal|fed) funds(?: rate)?))*"
+    r" (?:rates?|range|target|costs|fed ?funds)(?: (?:target|range|rate|for (?:the )?(?:federal|"
+    r"fed) funds(?: rate)?))*"
 )
 _NOT_THE_RATE = re.compile(
-    r"^[ -]?(?:(?:forecasts?|outlook|paths?|projections?|guidance|hikes?|cuts?|increases?|rises?|expectations?|views?|bets|"
-    r"risks?|plans?|calls?|swap|options?|cycle|estimates?|prospects|hopes|charged|paid|it|on (?!hold)|caps?|limits?|floor|"
+    r"^[ -]?(?:(?:forecasts?|outlook|paths?|projections?|guidance|hikes?|cuts?|increases?|rises?|expectations?|"
+    r"views?|bets|"
+    r"risks?|plans?|calls?|swap|options?|cycle|estimates?|prospects|hopes|charged|paid|it|on (?!hold)|caps?|"
+    r"limits?|floor|"
     r"decision|talk|debate|signals?|campaign|freeze|pledge|moves?|statement|advice|language|bias|vow|promise)\b"
-    r"|for (?!(?:an? |the )?(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|\d+th|straight|now)\b))"
+    r"|for (?!(?:an? |the )?(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|\d+th|straight|"
+    r"now)\b))"
 )
 _UNCHANGED = re.compile(
     r"\b(?:unchanged|steady|on hold|alone|where (?:they|it) (?:are|is)|untouched|stable|same|flat)\b"
@@ -53,23 +61,28 @@ _STANDS_PAT = re.compile(
 )
 _NO_CHANGE = re.compile(r"^ (?:makes?|made) no (?:change|changes) (?:to|in)(?=" + _RATE + r")")
 _DELIVERS = re.compile(
-    r"^ (?:deliver(?:s|ed)?|announce[sd]?|makes?|made|opt(?:s|ed)? for|approve[sd]?|enact(?:s|ed)?|implement(?:s|ed)?|"
+    r"^ (?:deliver(?:s|ed)?|announce[sd]?|makes?|made|opt(?:s|ed)? for|approve[sd]?|enact(?:s|ed)?|implement(?:s|"
+    r"ed)?|"
     r"unveil(?:s|ed)?|order(?:s|ed)?)(?= )"
 )
 _NOUN_CUT = re.compile(r"\b(?:rate[- ])?(?:cut|reduction|decrease)\b")
 _NOUN_RISE = re.compile(r"\b(?:rate[- ])?(?:hike|increase|rise)\b")
 _VAGUE = re.compile(
     r"\b(?:up to|as much as|at least|about|around|nearly|almost|some|roughly|more than|less than|total(?:ling)? of|"
-    r"cumulative|combined|in total|altogether|over the (?:past|last|next|coming)|not|never|no longer|fails?|failed|refus\w+|"
-    r"emergency|between meetings|inter-?meeting|unscheduled|in (?:19|20)\d\d|so far|later this|by year-end|by the end of|may|might|could|would|should|"
+    r"cumulative|combined|in total|altogether|over the (?:past|last|next|coming)|not|never|no longer|fails?|failed|"
+    r"refus\w+|"
+    r"emergency|between meetings|inter-?meeting|unscheduled|in (?:19|20)\d\d|so far|later this|by year-end|"
+    r"by the end of|may|might|could|would|should|"
     r"in (?:january|february|march|april|may|june|july|august|september|october|november|december))\b"
 )
 _OFF_RATES = re.compile(
     r"^ (?:(?:an?|another|surprise|by|big|large|jumbo|historic|rare|further) )*(?=[\d.htqfao])"
 )
 _STATEMENT = re.compile(
-    r"\b(?:committee|council|board|fomc|mpc|bank)(?:'s members)?(?: today| unanimously)* (?:decided|voted|agreed|judged it "
-    r"appropriate)(?: (?:today|unanimously|by a (?:majority|vote)(?: (?:vote )?of [\w-]+)?))*(?: by [\w -]{1,20})? to (?P<verb>lower|reduce|cut|raise|"
+    r"\b(?:committee|council|board|fomc|mpc|bank)(?:'s members)?(?: today| unanimously)* (?:decided|voted|agreed|"
+    r"judged it "
+    r"appropriate)(?: (?:today|unanimously|by a (?:majority|"
+    r"vote)(?: (?:vote )?of [\w-]+)?))*(?: by [\w -]{1,20})? to (?P<verb>lower|reduce|cut|raise|"
     r"increase|keep|maintain|leave|hold)(?P<rest>[^.;]*(?:\.\d[^.;]*)*)"
 )
 _TOLD_BY_STATEMENT = re.compile(
@@ -78,13 +91,16 @@ _TOLD_BY_STATEMENT = re.compile(
 
 
 _NOT_YET = re.compile(
-    r"^ (?:to|will|would|may|might|could|should|must|can|seen|likely|expected|set to|poised|ready|about to|mulls?|eyes|weighs?|"
-    r"considers?|plans?|prepares?|debates?|discuss\w*|hints?|signals?|ponders?|vows?|urged|pressed|under pressure|starts?|begins?|"
+    r"^ (?:to|will|would|may|might|could|should|must|can|seen|likely|expected|set to|poised|ready|about to|mulls?|"
+    r"eyes|weighs?|"
+    r"considers?|plans?|prepares?|debates?|discuss\w*|hints?|signals?|ponders?|vows?|urged|pressed|under pressure|"
+    r"starts?|begins?|"
     r"opens?|meets|convenes|awaits?|faces?)\b"
 )
 # A clause that goes on about the same bank has a verb that can only be one of fact.
 _GOES_ON = re.compile(
-    r"^ (?:also |again )?(?:cuts?|lowers|slashes|reduces|trims|raises|hikes|lifts|increases|boosts|leaves|left|keeps|kept|holds|"
+    r"^ (?:also |again )?(?:cuts?|lowers|slashes|reduces|trims|raises|hikes|lifts|increases|boosts|leaves|left|"
+    r"keeps|kept|holds|"
     r"held|maintains|sets|stands|stood|delivers|announces|votes|decides|makes)\b"
 )
 
@@ -233,7 +249,8 @@ def _passive(clause: str, names: tuple[str, ...], level: float | None) -> Told:
     """'Rates left unchanged by Fed', 'U.S. interest rates cut by half a point by the Federal Reserve'."""
     match = re.match(
         rf"(?P<noun>{_RATE.replace(' (?:rates?', ' ?(?:rates?', 1)})(?: (?:is|are|was|were))?"
-        rf"(?P<rest> (?:left|kept|held|maintained|cut|lowered|slashed|raised|hiked|lifted|increased)\b.*?) (?:by|at) (?:the )?"
+        rf"(?P<rest> (?:left|kept|held|maintained|cut|lowered|slashed|raised|hiked|lifted|increased)\b.*?) (?:by|"
+        rf"at) (?:the )?"
         rf"{alternatives(names)}(?!['\w])",
         " " + clause,
     )
@@ -248,7 +265,7 @@ def _passive(clause: str, names: tuple[str, ...], level: float | None) -> Told:
 
 
 def _in_statement(body: str, level: float | None) -> Told:
-    """The bank's own statement: 'the Committee decided today to lower its target … 50 basis points to 4-3/4 percent'."""
+    """The bank's own statement: 'the Committee decided to lower its target … 50 basis points to 4-3/4 percent'."""
     found: list[Told] = []
     for match in _STATEMENT.finditer(" ".join(body.split())):
         rest = match["rest"]

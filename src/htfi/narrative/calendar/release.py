@@ -1,4 +1,4 @@
-"""A scheduled release and what may come of it, as values. The calendar's other modules and the prepared reader use them."""
+"""A scheduled release and what may come of it, as values. The calendar's modules and the prepared reader use them."""
 
 from enum import StrEnum
 
@@ -46,7 +46,7 @@ class Release(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """One way a release may turn out: its key, how likely it is, a headline as a wire would write it, and a few words."""
+    """One way a release may turn out: its key, how likely it is, a headline for it, and a few words."""
 
     key: str
     probability: float

@@ -1,4 +1,4 @@
-"""What a headline says of a company's results against estimates, and of its outlook. It answers only where it is sure."""
+"""What a headline says of a company's results against estimates, and of its outlook; nothing where it is not sure."""
 
 import re
 from functools import lru_cache
@@ -10,44 +10,90 @@ from htfi.narrative.calendar.rates import Told
 from htfi.narrative.calendar.release import Release
 
 _PERIOD = (
-    r"(?: (?:q[1-4]|[1-4]q|(?:fiscal )?(?:first|second|third|fourth)[- ](?:quarter|qtr)|quarterly|full-year|annual|half-year|holiday|"
+    r"(?: (?:q[1-4]|[1-4]q|(?:fiscal )?(?:first|second|third|fourth)[- ](?:quarter|qtr)|quarterly|full-year|annual|"
+    r"half-year|holiday|"
     r"fiscal|adjusted|adj\.?|net|core|operating|the|latest|strong|record|solid|weak))*"
 )
 _METRIC = r"(?: (?:profits?|earnings(?: per share)?|eps|results?|income|net|bottom line|loss(?:es)?|numbers|quarter))"
 _VERB = (
-    rf"(?P<up>{UP})|(?P<down>{DOWN})|(?P<fact>beats?|tops?|topped|exceeds?|exceeded|surpass(?:es|ed)|crush(?:es|ed)|smash(?:es|ed)|"
-    r"miss(?:es|ed)?|lags?|lagged|trails?|trailed|meets?|met|match(?:es|ed)?|above|below|ahead of|in[- ]line|reports?|posts?|"
-    r"reported|posted|delivers?|delivered|earns?|earned|comes? in|came in|falls? short|fell short|(?:narrower|smaller|wider|bigger|"
-    r"larger|better|worse|stronger|weaker|higher|lower)[- ]than|(?=[-$€£]?[$€£.\d])|swings to|narrows|widens)"
+    rf"(?P<up>{UP})|(?P<down>{DOWN})|(?P<fact>beats?|tops?|topped|exceeds?|exceeded|surpass(?:es|ed)|crush(?:es|"
+    rf"ed)|smash(?:es|ed)|"
+    r"miss(?:es|ed)?|lags?|lagged|trails?|trailed|meets?|met|match(?:es|ed)?|above|below|ahead of|in[- ]line|"
+    r"reports?|posts?|"
+    r"reported|posted|delivers?|delivered|earns?|earned|comes? in|came in|falls? short|fell short|(?:narrower|"
+    r"smaller|wider|bigger|"
+    r"larger|better|worse|stronger|weaker|higher|lower)[- ]than|(?=-?[$€£]\d|\d+ cents)|swings to|narrows|widens)"
 )
-_SALES = re.compile(r"\b(?:revenues?|sales|subscribers?|deliveries|shipments|bookings|users?|margins?|same-store|comparable|traffic|loans)\b")
-_OUTLOOK = re.compile(r"\b(?:outlook|forecasts?|guidance|views?|targets?|projections?|estimates?|expectations?)\b")
+_SALES = re.compile(
+    r"\b(?:revenues?|sales|subscribers?|deliveries|shipments|bookings|users?|margins?|same-store|comparable|"
+    r"traffic|loans)\b"
+)
+_OUTLOOK = re.compile(
+    r"\b(?:outlook|forecasts?|guidance|views?|targets?|projections?|estimates?|expectations?)\b"
+)
+_OUTLOOK_BEATS = re.compile(r"^(?:'s?)? ?(?:its |the )?(?:[\w-]+ ){0,2}(?:outlook|forecast|guidance)s? ")
+_TOUCHES = re.compile(
+    r"\b(?:raises?|lifts?|boosts?|ups|hikes?|increases?|cuts?|lowers?|slash(?:es)?|trims?|reduces?|narrows?|"
+    r"tweaks?|changes?|"
+    r"revises?|updates?)(?: [\w-]+){0,3}? (?:earnings|profit|eps|20\d\d|full-year|fy\d*|year|range|goals?|sales)\b"
+)
 _SPEAKS_AHEAD = re.compile(
-    r"\b(?:sees|expects?|guides?|warns?|warned|warning|projects|predicts|forecasts (?!of)|cautious|gloomy|upbeat|disappoint\w*|"
+    r"\b(?:sees|expects?|guides?|warns?|warned|warning|projects|predicts|forecasts (?!of)|cautious|gloomy|upbeat|"
+    r"disappoint\w*|"
     r"cautions|next quarter|current quarter|ahead(?! of))\b"
 )
 _ITS = (
-    r"(?: (?:its|the|their|full-year|fy|year|annual|20\d\d|fiscal|profit|earnings|eps|sales|revenue|growth|q[1-4]|financial|own|"
+    r"(?: (?:its|the|their|full-year|fy|year|annual|20\d\d|fiscal|profit|earnings|eps|sales|revenue|growth|q[1-4]|"
+    r"financial|own|"
     r"dividend and|and|for|quarter|quarterly|year-end|medium-term|long-term|margin|\d{4}))*"
 )
-_RAISES = re.compile(rf"\b(?:raises?|raised|raising|lifts?|lifted|lifting|boosts?|boosted|boosting|ups|upped|upping|hikes?|hiked|hiking|increases?|increased|increasing){_ITS} (?:outlook|forecasts?|guidance|views?|targets?|projections?|estimates?)\b")
-_CUTS = re.compile(rf"\b(?:cuts?|cutting|lowers?|lowered|lowering|slash(?:es|ed|ing)?|trims?|trimmed|trimming|reduces?|reduced|reducing|withdraws?|withdrew|scraps?|scrapped|pulls?|pulled|suspends?|suspended){_ITS} (?:outlook|forecasts?|guidance|views?|targets?|projections?|estimates?)\b")
-_KEEPS = re.compile(rf"\b(?:keeps?|kept|keeping|maintains?|maintained|maintaining|reaffirms?|reaffirmed|reaffirming|reiterates?|reiterated|affirms?|affirmed|backs|backed|confirms?|confirmed|stands by|stood by|sticks to|sticks with|holds|leaves){_ITS} (?:outlook|forecasts?|guidance|views?|targets?|projections?|estimates?)\b")
+_RAISES = re.compile(
+    rf"\b(?:raises?|raised|raising|lifts?|lifted|lifting|boosts?|boosted|boosting|ups|upped|upping|hikes?|hiked|"
+    rf"hiking|increases?|increased|increasing){_ITS} (?:outlook|forecasts?|guidance|views?|targets?|projections?|"
+    rf"estimates?|range|goals?)\b"
+)
+_CUTS = re.compile(
+    rf"\b(?:cuts?|cutting|lowers?|lowered|lowering|slash(?:es|ed|ing)?|trims?|trimmed|trimming|reduces?|reduced|"
+    rf"reducing|withdraws?|withdrew|scraps?|scrapped|pulls?|pulled|suspends?|suspended){_ITS} (?:outlook|"
+    rf"forecasts?|guidance|views?|targets?|projections?|estimates?|range|goals?)\b"
+)
+_KEEPS = re.compile(
+    rf"\b(?:keeps?|kept|keeping|maintains?|maintained|maintaining|reaffirms?|reaffirmed|reaffirming|reiterates?|"
+    rf"reiterated|affirms?|affirmed|backs|backed|confirms?|confirmed|stands by|stood by|sticks to|sticks with|"
+    rf"holds|leaves){_ITS} (?:outlook|forecasts?|guidance|views?|targets?|projections?|estimates?|range|goals?)\b"
+)
 _NOT_IT = re.compile(
-    r"^(?:'s)? (?:shares?|stocks?|rivals?|suppliers?|partners?|units?|investors?|analysts?|bonds?|ceo|cfo|chief|executive|founder|"
-    r"customers?|employees|workers|bulls|bears|options|competitors?|spin-?off|parent|owner|peer|subsidiary|arm|to|will|may|"
+    r"^(?:'s)? (?:shares?|stocks?|rivals?|suppliers?|partners?|units?|investors?|analysts?|bonds?|ceo|cfo|chief|"
+    r"executive|founder|"
+    r"customers?|employees|workers|bulls|bears|options|competitors?|spin-?off|parent|owner|peer|subsidiary|arm|to|"
+    r"will|may|"
     r"could|might|would|should|likely|seen|expected|set|poised)\b"
 )
 _LOSS = re.compile(r"\bloss(?:es)?\b")
-_NARROWER = re.compile(r"\b(?:narrower|smaller|less|lower|slimmer)[- ](?:[\w-]+ ){0,2}?(?:than[- ]expected|than[- ](?:forecast|estimated)|than (?:\w+ )?(?:estimates|expectations|forecasts))")
-_WIDER = re.compile(r"\b(?:wider|bigger|larger|deeper|worse|steeper|more)[- ](?:[\w-]+ ){0,2}?(?:than[- ]expected|than[- ](?:forecast|estimated)|than (?:\w+ )?(?:estimates|expectations|forecasts))")
-_BETTER = re.compile(r"\bbetter[- ]than[- ](?:expected|forecast|estimated)\b|\bbetter than (?:\w+ ){0,2}(?:estimates|expectations|forecasts)")
-_WORSE = re.compile(r"\bworse[- ]than[- ](?:expected|forecast|estimated)\b|\bworse than (?:\w+ ){0,2}(?:estimates|expectations|forecasts)")
+_NARROWER = re.compile(
+    r"\b(?:narrower|smaller|less|lower|slimmer)[- ](?:[\w-]+ ){0,2}?(?:than[- ]expected|than[- ](?:forecast|"
+    r"estimated)|than (?:\w+ )?(?:estimates|expectations|forecasts))"
+)
+_WIDER = re.compile(
+    r"\b(?:wider|bigger|larger|deeper|worse|steeper|more)[- ](?:[\w-]+ ){0,2}?(?:than[- ]expected|"
+    r"than[- ](?:forecast|estimated)|than (?:\w+ )?(?:estimates|expectations|forecasts))"
+)
+_BETTER = re.compile(
+    r"\bbetter[- ]than[- ](?:expected|forecast|estimated)\b|\bbetter than (?:\w+ ){0,2}(?:estimates|expectations|"
+    r"forecasts)"
+)
+_WORSE = re.compile(
+    r"\bworse[- ]than[- ](?:expected|forecast|estimated)\b|\bworse than (?:\w+ ){0,2}(?:estimates|expectations|"
+    r"forecasts)"
+)
 _EPS = re.compile(r"\b(?:eps|earnings per share|earns|earned|profit of|earnings of)\b")
 _VS = re.compile(r"\b(?:vs\.?|versus|against|est\.?|estimates?|consensus|expected|forecast)\b")
 _HEDGED = re.compile(
-    r"\b(?:will|would|could|might|may|should|likely|seen|set to|due|expected to|forecast to|poised|preview|probably|hopes|ahead of "
-    r"(?:earnings|results)|eyes|awaits?|before|restat\w+|revis\w+|pre-?announces?|preliminary|year ago|downgrades?|upgrades?)\b"
+    r"\b(?:will|would|could|might|may|should|likely|seen|set to|due|expected to|forecast to|poised|preview|"
+    r"probably|hopes|ahead of "
+    r"(?:earnings|results)|eyes|awaits?|before|restat\w+|revis\w+|pre-?announces?|(?:results?|profits?|earnings|"
+    r"eps|income|loss(?:es)?|net|sales|"
+    r"revenues?|quarter|qtr) to|preliminary|year ago|downgrades?|upgrades?)\b"
 )
 
 
@@ -90,7 +136,9 @@ def _result(rest: str, moving: int, release: Release) -> str | None:
         if told is None:
             return None
         for side in told:
-            about = re.split(r"[,;:]", text[: side.end])[-1]
+            about = re.split(r"[,;:]", text[: side.end])[-1] + re.split(r"[,;:]", text[side.end :])[0]
+            if _OUTLOOK_BEATS.search(about):
+                return None
             if _SALES.search(about) and not re.search(r"\b(?:profits?|earnings|eps|income|results)\b", about):
                 if side.way != 0 and found and side.way not in found:
                     return None
@@ -142,7 +190,7 @@ def _outlook(rest: str) -> str | None:
         return None
     if told:
         return told[0]
-    if _SPEAKS_AHEAD.search(rest):
+    if _SPEAKS_AHEAD.search(rest) or any(_TOUCHES.search(clause) for clause in clauses(rest)[1:]):
         return None
     for clause in clauses(rest)[1:]:
         if _OUTLOOK.search(clause) and not sides(clause, 0):
@@ -153,9 +201,14 @@ def _outlook(rest: str) -> str | None:
 @lru_cache(maxsize=512)
 def _begins(subject: str, names: tuple[str, ...], symbols: tuple[str, ...]) -> re.Pattern[str]:
     called = alternatives((subject, *names, *symbols, *(f"${symbol}" for symbol in symbols)))
-    return re.compile(rf"^{called}(?![\w-])(?: (?:inc|corp|co|ltd|plc|ag|sa|nv|group|company|& co)\b\.?)?(?: \([\w.:]+\))?")
+    return re.compile(
+        rf"^{called}(?![\w-])(?: (?:inc|corp|co|ltd|plc|ag|sa|nv|group|company|& co)\b\.?)?(?: \([\w.:]+\))?"
+    )
 
 
 @lru_cache(maxsize=1)
 def _form() -> re.Pattern[str]:
-    return re.compile(rf"^(?:'s?)?:?{_PERIOD}{_METRIC}?(?: (?:also|again|easily|handily|narrowly|comfortably|just|slightly|sharply))? ?(?:{_VERB})(?:(?![\w])|(?<= ))")
+    return re.compile(
+        rf"^(?:'s?)?:?{_PERIOD}{_METRIC}?(?: (?:also|again|easily|handily|narrowly|comfortably|just|slightly|"
+        rf"sharply))? ?(?:{_VERB})(?:(?![\w])|(?<= ))"
+    )

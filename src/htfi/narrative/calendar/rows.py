@@ -1,4 +1,4 @@
-"""Reads a calendar from the text that a person gives, TOML or CSV: one clear line for whatever is wrong. Wiring calls it."""
+"""Reads a calendar from a person's text, TOML or CSV: one clear line for whatever is wrong. Wiring calls it."""
 
 import csv
 import hashlib
@@ -156,8 +156,10 @@ def _instant(row: Mapping[str, Any]) -> int:
         moment = datetime.fromisoformat(told.strip())
     except ValueError:
         raise InvalidInput(f"at = '{_short(told)}' is no time: write such as 2026-01-28 14:00") from None
+    if not 1970 <= moment.year <= 2100:
+        raise InvalidInput(f"at = '{_short(told)}' lies outside 1970 to 2100")
     if moment.tzinfo is not None:
-        return _since_1970(parse_timestamp(told), told)
+        return parse_timestamp(told)
     if zone is None:
         raise InvalidInput(
             f"at = '{_short(told)}' has no zone: add zone = \"America/New_York\", or an offset"
@@ -168,13 +170,7 @@ def _instant(row: Mapping[str, Any]) -> int:
         passed = earlier.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != moment
         why = "does not exist there: clocks go forward" if passed else "comes twice there: clocks go back"
         raise InvalidInput(f"at = '{told}' in {zone.key} {why}; write it with its offset, such as -04:00")
-    return _since_1970(to_ns(earlier), told)
-
-
-def _since_1970(at_ns: int, told: str) -> int:
-    if not 0 <= at_ns < 1 << 62:
-        raise InvalidInput(f"at = '{_short(told)}' lies outside 1970 to 2116")
-    return at_ns
+    return to_ns(earlier)
 
 
 def _zone(name: str) -> ZoneInfo | None:
