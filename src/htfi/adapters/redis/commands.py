@@ -51,9 +51,11 @@ class Commands:
     def get_many(
         self, connection: Any, keys: Sequence[bytes], about: Sequence[Sequence[str]]
     ) -> list[bytes | None]:
-        """One round trip. Raises what the client raises."""
+        """One round trip. Raises what the client raises; ValueError for an answer that is none."""
         names = list(dict.fromkeys(name for each in about for name in each))
-        told: list[bytes | None] = connection.mget([*map(self._value, keys), *map(self._tomb, names)])
+        told = _values(
+            connection.mget([*map(self._value, keys), *map(self._tomb, names)]), len(keys) + len(names)
+        )
         forgotten = {name for name, tomb in zip(names, told[len(keys) :], strict=True) if tomb is not None}
         return [
             None if forgotten and not forgotten.isdisjoint(each) else value
@@ -105,6 +107,13 @@ def _rows(answer: Any) -> list[tuple[bytes, dict[bytes, bytes]]]:
         next(iter(cast("dict[bytes, Any]", answer).values())) if isinstance(answer, dict) else answer[0][1]
     )
     return found[0] if found and isinstance(found[0], list) else found
+
+
+def _values(answer: Any, num: int) -> list[bytes | None]:
+    found = cast("list[Any]", answer) if isinstance(answer, list) else []
+    if len(found) != num or not all(value is None or isinstance(value, bytes) for value in found):
+        raise ValueError("it does not answer as a Redis server does")
+    return found
 
 
 def _digest(name: str) -> bytes:

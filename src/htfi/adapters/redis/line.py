@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 _FIRST_REST_S, _LONGEST_REST_S = 0.1, 10.0
@@ -30,8 +31,8 @@ class Job:
 
 
 class Line:
-    """`connect` gives a connection that answers `ping` and `close`; `faults` are what it may raise; `trouble` hears
-    them. `idle` is work done whenever nothing else has been for `idle_s`.
+    """`connect` gives a connection that answers `ping` and `close`; `trouble` hears what it raises. `idle` is work done
+    whenever nothing else has been for `idle_s`.
 
     After a fault nothing is asked until a ping was answered, with growing pauses between pings.
     """
@@ -40,7 +41,6 @@ class Line:
         self,
         name: str,
         connect: Callable[[], Any],
-        faults: tuple[type[Exception], ...],
         trouble: Callable[[Exception], None],
         *,
         max_waiting_bytes: int,
@@ -48,7 +48,6 @@ class Line:
         idle_s: float = 1.0,
     ) -> None:
         self._connect = connect
-        self._faults = faults
         self._trouble = trouble
         self._max_bytes = max_waiting_bytes
         self._idle, self._idle_s = idle, idle_s
@@ -121,11 +120,11 @@ class Line:
                 connection.ping()
                 rest_s = _FIRST_REST_S
                 self._serve(connection)
-            except self._faults as error:
+            except Exception as error:  # noqa: BLE001  # a client that is told nonsense raises anything
                 self._is_well = False
                 self._trouble(error)
             self._give_up_waiting()
-            connection = _closed(connection, self._faults)
+            connection = _closed(connection)
             with self._wake:
                 self._wake.wait_for(lambda: self._is_closed, rest_s)
             rest_s = min(2.0 * rest_s, _LONGEST_REST_S)
@@ -164,9 +163,7 @@ class Line:
                 job.done.set()
 
 
-def _closed(connection: Any, faults: tuple[type[Exception], ...]) -> None:
+def _closed(connection: Any) -> None:
     if connection is not None:
-        try:
+        with suppress(Exception):
             connection.close()
-        except faults:
-            return

@@ -12,7 +12,6 @@ from typing import Any
 
 import redis
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from htfi.adapters.redis.commands import Commands
@@ -21,7 +20,6 @@ from htfi.domain.errors import InvalidInput
 from htfi.narrative.caching.tier import Entry
 
 _REDIS: Any = redis
-_FAULTS: tuple[type[Exception], ...] = (RedisError, OSError, ValueError, TypeError, LookupError)
 _LISTEN_S = 0.05  # between looks at what others had forgotten
 _WRITE_S = 2.0  # that a writing call may take
 _WAITING_BYTES = 64 * 2**20
@@ -61,7 +59,6 @@ class RedisTier:
         self._asking = Line(
             "context-cache-ask",
             lambda: self._connection(2.0 * place.timeout_ms / 1e3),
-            _FAULTS,
             self._trouble,
             max_waiting_bytes=0,
             idle=_ping,
@@ -69,7 +66,6 @@ class RedisTier:
         self._writing = Line(
             "context-cache-write",
             self._connected_writer,
-            _FAULTS,
             self._trouble,
             max_waiting_bytes=_WAITING_BYTES,
             idle=self._listen,

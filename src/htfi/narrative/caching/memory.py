@@ -74,6 +74,10 @@ class Memory:
     def forgotten(self) -> Sequence[str] | None:
         return ()
 
+    def drain(self, timeout_s: float) -> bool:
+        del timeout_s
+        return True
+
     def clear(self) -> None:
         """Drop every value; what was forgotten stays forgotten."""
         self._kept.clear()

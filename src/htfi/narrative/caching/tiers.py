@@ -39,13 +39,13 @@ class Tiers:
         max_pending_bytes: int = 32 * 2**20,
     ) -> None:
         self._memory = memory
-        self._outer = list(outer)
+        self.outer = tuple(outer)
         self._secret = secret
         self._max_pending_bytes = max_pending_bytes
         self._pending: OrderedDict[bytes, tuple[Entry, frozenset[str]]] = OrderedDict()
         self._pending_bytes = 0
-        self._owed: list[OrderedDict[str, None]] = [OrderedDict() for _ in self._outer]
-        self.num_found: dict[str, int] = {memory.name: 0, **{one.tier.name: 0 for one in self._outer}}
+        self._owed: list[OrderedDict[str, None]] = [OrderedDict() for _ in self.outer]
+        self.num_found: dict[str, int] = {memory.name: 0, **{one.tier.name: 0 for one in self.outer}}
         self.num_missed = 0
         self.num_damaged = 0  # values found whose seal did not hold
 
@@ -81,7 +81,7 @@ class Tiers:
         if ttl_ns <= 0 or self._memory.is_forgotten(entry.about):
             return
         self._memory.put_many([entry])
-        if any(one.takes(value, residency) for one in self._outer):
+        if any(one.takes(value, residency) for one in self.outer):
             self._unpend(key)
             self._pending[key] = (entry, residency)
             self._pending_bytes += len(value)
@@ -96,13 +96,13 @@ class Tiers:
         if not about:
             return
         self._forget_here(about)
-        for place in range(len(self._outer)):
+        for place in range(len(self.outer)):
             self._owe(place, about)
             self._pay(place)
 
     def settle(self) -> None:
         """Write on to the tiers beyond what was put since the last call, and tell them what they were not told yet."""
-        for place in range(len(self._outer)):
+        for place in range(len(self.outer)):
             self._pay(place)
         if not self._pending:
             return
@@ -111,20 +111,20 @@ class Tiers:
             (entry._replace(value=seal(entry.key, entry.value, entry.ttl_ns, self._secret)), residency)
             for entry, residency in pending.values()
         ]
-        for one in self._outer:
+        for one in self.outer:
             taken = [entry for entry, residency in sealed if one.takes(entry.value, residency)]
             if taken:
                 one.tier.put_many(taken)
 
     def close(self) -> None:
         self.settle()
-        for one in self._outer:
+        for one in self.outer:
             one.tier.close()
         self._memory.close()
 
     def _hear(self) -> None:
         """Forget here what others had forgotten."""
-        for place, one in enumerate(self._outer):
+        for place, one in enumerate(self.outer):
             told = one.tier.forgotten()
             if told is None:
                 self._memory.clear()
@@ -132,7 +132,7 @@ class Tiers:
             told = [name for name in told if not self._memory.is_forgotten((name,))]  # one's own come back
             if told:
                 self._forget_here(told)
-                for other in range(len(self._outer)):
+                for other in range(len(self.outer)):
                     if other != place:
                         self._owe(other, told)
                         self._pay(other)
@@ -146,7 +146,7 @@ class Tiers:
     def _beyond(self, keys: Sequence[bytes], about: Sequence[Sequence[str]]) -> list[bytes | None]:
         found: list[bytes | None] = [None] * len(keys)
         missing = [place for place in range(len(keys)) if not self._memory.is_forgotten(about[place])]
-        for one in self._outer:
+        for one in self.outer:
             if not missing:
                 break
             values = one.tier.get_many(
@@ -180,5 +180,5 @@ class Tiers:
 
     def _pay(self, place: int) -> None:
         owed = self._owed[place]
-        if owed and self._outer[place].tier.forget(list(owed)):
+        if owed and self.outer[place].tier.forget(list(owed)):
             owed.clear()

@@ -1,0 +1,365 @@
+"""What a context cache does when its disk, file or server fail: it knows less, says so once, and holds nobody up."""
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from htfi.adapters.lmdb.store import LmdbTier
+from htfi.adapters.redis.store import RedisPlace, RedisTier
+from htfi.domain.errors import InvalidInput
+from htfi.narrative.caching.event_time import EventTime
+from htfi.narrative.caching.memory import Memory
+from htfi.narrative.caching.tier import Entry
+from htfi.narrative.caching.tiers import Outer, Tiers
+from redis_server import RedisServer, redis_server
+
+HOUR = 3_600 * 10**9
+MIB = 2**20
+LATE_S = 0.25  # beyond the time that a look-up may take, on a busy machine
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RedisServer]:
+    with redis_server(tmp_path / "redis") as running:
+        yield running
+
+
+@pytest.fixture
+def told() -> list[str]:
+    return []
+
+
+def redis_tier(url: str, told: list[str], timeout_ms: float = 50.0) -> RedisTier:
+    return RedisTier(RedisPlace(url, timeout_ms), told.append, wait_s=2.0)
+
+
+def lmdb_tier(folder: Path, told: list[str], max_bytes: int = 4 * MIB) -> LmdbTier:
+    return LmdbTier(folder, max_bytes, EventTime(), told.append)
+
+
+def get(tier: LmdbTier | RedisTier, key: bytes) -> bytes | None:
+    return tier.get_many([key], [("a",)])[0]
+
+
+def soon(holds: Callable[[], bool], within_s: float = 10.0) -> bool:
+    until_s = time.monotonic() + within_s
+    while not holds():
+        if time.monotonic() > until_s:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def test_a_server_that_dies_is_a_miss_and_is_used_again_once_it_is_back(
+    server: RedisServer, told: list[str]
+) -> None:
+    tier = redis_tier(server.url, told)
+    tier.put_many([Entry(b"1", b"x", HOUR, ("a",))])
+    assert tier.drain(5.0)
+    assert get(tier, b"1") == b"x"
+    server.kill()
+    began_s = time.monotonic()
+    for _ in range(200):
+        assert get(tier, b"1") is None
+        tier.put_many([Entry(b"2", b"y", HOUR, ("a",))])
+        assert not tier.forget(["b"])
+    assert time.monotonic() - began_s < LATE_S + 0.2
+    server.start()
+    assert soon(lambda: tier.forget(["b"]))
+    tier.put_many([Entry(b"1", b"x", HOUR, ("a",)), Entry(b"3", b"z", HOUR, ("b",))])
+    assert soon(lambda: tier.drain(5.0) and get(tier, b"1") == b"x")
+    assert get(tier, b"3") is None
+    tier.close()
+    assert len(told) == 1
+    assert "goes on without" in told[0]
+
+
+def test_a_retraction_reaches_a_server_that_was_down_when_it_came(
+    server: RedisServer, told: list[str]
+) -> None:
+    tier, time_of_events = redis_tier(server.url, told), EventTime()
+    tiers = Tiers(Memory(MIB, time_of_events), [Outer(tier)])
+    tiers.put(b"1", b"x", HOUR, ("a",))
+    tiers.settle()
+    assert tier.drain(5.0)
+    os.kill(server.pid, signal.SIGSTOP)
+    tiers.forget(["a"])
+    assert tiers.get(b"1", ("a",)) is None
+    os.kill(server.pid, signal.SIGCONT)
+
+    def gone() -> bool:
+        tiers.settle()
+        other = redis_tier(server.url, told, 500.0)
+        found = get(other, b"1")
+        other.close()
+        return found is None
+
+    assert soon(gone)
+    tiers.close()
+
+
+@contextmanager
+def stalling(answer: bytes, pause_s: float) -> Iterator[str]:
+    """A server that answers every byte of what it is told to, slowly, one byte after the other."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    ending = threading.Event()
+
+    def serve(client: socket.socket) -> None:
+        with client, suppress(OSError):
+            while not ending.is_set() and client.recv(65_536):
+                for byte in answer:
+                    client.sendall(bytes([byte]))
+                    if ending.wait(pause_s):
+                        return
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                threading.Thread(target=serve, args=(client,), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        yield f"redis://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        ending.set()
+        listener.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "pause_s"), [(b"", 0.0), (b"+PONG\r\n", 0.03), (b"+PONG\r\n", 0.0), (b"*-7\r\n!?", 0.0)]
+)
+def test_a_server_that_stalls_or_talks_nonsense_holds_nobody_up(
+    answer: bytes, pause_s: float, told: list[str]
+) -> None:
+    with stalling(answer, pause_s) as url:
+        tier = RedisTier(RedisPlace(url, 20.0), told.append, wait_s=0.3)
+        tiers = Tiers(Memory(MIB, EventTime()), [Outer(tier)])
+        slowest_s = 0.0
+        for _ in range(30):
+            began_s = time.monotonic()
+            assert tiers.get(b"1", ("a",)) is None
+            tiers.forget(["b"])
+            tiers.put(b"2", b"y", HOUR)
+            tiers.settle()
+            slowest_s = max(slowest_s, time.monotonic() - began_s)
+            time.sleep(0.01)
+        assert slowest_s < 2 * 0.02 + LATE_S
+        began_s = time.monotonic()
+        tiers.close()
+        assert time.monotonic() - began_s < 8.0
+
+
+def test_a_stopped_server_costs_one_look_up_and_then_nothing(server: RedisServer, told: list[str]) -> None:
+    tier = redis_tier(server.url, told, timeout_ms=30.0)
+    os.kill(server.pid, signal.SIGSTOP)
+    began_s = time.monotonic()
+    assert get(tier, b"1") is None
+    first_s = time.monotonic() - began_s
+    began_s = time.monotonic()
+    assert all(get(tier, b"1") is None for _ in range(1_000))
+    assert first_s < 0.03 + LATE_S
+    assert time.monotonic() - began_s < LATE_S
+    os.kill(server.pid, signal.SIGCONT)
+    assert soon(lambda: tier.get_many([b"1"], [()]) == [None] and tier.forget(["a"]))
+    tier.close()
+
+
+def test_a_full_server_keeps_what_it_has_and_is_still_asked(tmp_path: Path, told: list[str]) -> None:
+    with redis_server(tmp_path / "redis", "--maxmemory", "3mb", "--maxmemory-policy", "noeviction") as server:
+        tier = redis_tier(server.url, told, 500.0)
+        tier.put_many([Entry(b"first", b"x", HOUR, ("a",))])
+        assert tier.drain(5.0)
+        tier.put_many([Entry(b"%d" % k, os.urandom(100_000), HOUR, ("a",)) for k in range(60)])
+        soon(lambda: bool(told), 5.0)
+        assert soon(lambda: get(tier, b"first") == b"x")
+        assert len(told) == 1
+        assert "memory" in told[0]
+        tier.close()
+
+
+def test_a_wrong_password_is_told_without_showing_it(tmp_path: Path, told: list[str]) -> None:
+    with redis_server(tmp_path / "redis", "--requirepass", "right") as server:
+        wrong = RedisTier(RedisPlace(f"unix://:wrong@{server.socket}"), told.append, wait_s=0.5)
+        assert get(wrong, b"1") is None
+        wrong.close()
+        assert len(told) == 1
+        assert "wrong@" not in told[0]
+        right = redis_tier(f"unix://:right@{server.socket}", [])
+        right.put_many([Entry(b"1", b"x", HOUR, ("a",))])
+        assert right.drain(5.0)
+        assert get(right, b"1") == b"x"
+        right.close()
+
+
+def test_an_address_that_is_none_stops_the_start() -> None:
+    with pytest.raises(InvalidInput, match=r"cache\.redis"):
+        RedisTier(RedisPlace("redis://host:notaport"), pytest.fail)
+
+
+@pytest.mark.parametrize("part", ["beginning", "middle", "all", "cut short", "text"])
+def test_a_damaged_file_is_thrown_away_and_begun_anew(tmp_path: Path, told: list[str], part: str) -> None:
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")  # noqa: T201
+    rng = random.Random(seed)
+    tier = lmdb_tier(tmp_path, told)
+    tier.put_many([Entry(b"%d" % k, os.urandom(900), HOUR, ("a",)) for k in range(300)])
+    tier.close()
+    file = tmp_path / "data.mdb"
+    whole = bytearray(file.read_bytes())
+    match part:
+        case "beginning":
+            whole[: 2 * 4_096] = rng.randbytes(2 * 4_096)
+        case "middle":
+            for at in range(2 * 4_096, len(whole), 4_096):
+                whole[at : at + 64] = rng.randbytes(64)
+        case "all":
+            whole[:] = rng.randbytes(len(whole))
+        case "cut short":
+            del whole[len(whole) // 2 :]
+        case _:
+            whole[:] = b"this is no database\n" * 100
+    file.write_bytes(whole)
+    again = lmdb_tier(tmp_path, told)
+    assert get(again, b"1") is None
+    again.put_many([Entry(b"1", b"x", HOUR, ("a",))])
+    assert get(again, b"1") == b"x"
+    again.close()
+    assert len(told) == 1
+    assert "begins anew" in told[0]
+
+
+def test_a_file_of_another_start_of_the_machine_that_was_not_closed_is_not_trusted(
+    tmp_path: Path, told: list[str]
+) -> None:
+    tier = lmdb_tier(tmp_path, told)
+    tier.put_many([Entry(b"1", b"x", HOUR, ("a",))])
+    tier.close()
+    (tmp_path / "opened").write_text("another start")
+    again = lmdb_tier(tmp_path, told)
+    assert get(again, b"1") is None
+    again.close()
+    assert told == []
+
+
+_WRITER = """
+import os, sys
+from pathlib import Path
+from htfi.adapters.lmdb.store import LmdbTier
+from htfi.narrative.caching.tier import Entry
+tier = LmdbTier(Path(sys.argv[1]), 4 * 2**20, lambda: 0, print)
+number = 0
+while True:
+    key = b"%d" % number
+    tier.put_many([Entry(key, key * 400, 10**15, ("a",)), Entry(key + b"!", os.urandom(9_000), 10**15, ("b",))])
+    print(number, flush=True)
+    number += 1
+"""
+
+
+def test_a_writer_killed_at_any_moment_leaves_a_file_that_another_goes_on_with(
+    tmp_path: Path, told: list[str]
+) -> None:
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")  # noqa: T201
+    rng = random.Random(seed)
+    reader = lmdb_tier(tmp_path, told)
+    reader.put_many([Entry(b"mine", b"x", HOUR, ("c",))])
+    for _ in range(4):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", _WRITER, str(tmp_path)], stdout=subprocess.PIPE, text=True
+        )
+        assert writer.stdout is not None
+        wanted = rng.randrange(5, 120)
+        last = next(int(line) for line in writer.stdout if int(line) >= wanted)
+        writer.kill()
+        writer.wait(10.0)
+        writer.stdout.close()
+        assert get(reader, b"%d" % last) == b"%d" % last * 400
+        reader.put_many([Entry(b"mine", b"x", HOUR, ("c",))])
+        assert get(reader, b"mine") == b"x"
+    reader.close()
+    again = lmdb_tier(tmp_path, told)
+    assert get(again, b"mine") == b"x"
+    again.close()
+    assert told == []
+
+
+def test_what_one_process_has_forgotten_no_other_serves(tmp_path: Path, told: list[str]) -> None:
+    tier = lmdb_tier(tmp_path, told)
+    tiers = Tiers(Memory(MIB, EventTime()), [Outer(tier)])
+    tiers.put(b"1", b"x", HOUR, ("a",))
+    tiers.settle()
+    assert tiers.get(b"1", ("a",)) == b"x"
+    code = (
+        "import sys; from pathlib import Path; from htfi.adapters.lmdb.store import LmdbTier;"
+        "t = LmdbTier(Path(sys.argv[1]), 4 * 2**20, lambda: 0, print); t.forget(['a']); t.close()"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=30.0)
+    assert tiers.get(b"1", ("a",)) is None
+    tiers.put(b"1", b"x", HOUR, ("a",))
+    tiers.settle()
+    assert get(tier, b"1") is None
+    tiers.close()
+    assert told == []
+
+
+def test_a_folder_that_cannot_be_written_is_told_once_and_passed_over(
+    tmp_path: Path, told: list[str]
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    tier = lmdb_tier(tmp_path / "file" / "cache", told)
+    for _ in range(5):
+        tier.put_many([Entry(b"1", b"x", HOUR, ("a",))])
+        assert get(tier, b"1") is None
+        assert tier.forget(["a"])
+        assert list(tier.forgotten() or ()) == []
+    tier.close()
+    assert len(told) == 1
+    assert "goes on without" in told[0]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """One MiB of its own, where the system lets us make it."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("a small disk can be made by root alone")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_full_disk_is_told_once_and_what_is_forgotten_goes_all_the_same(
+    small_disk: Path, told: list[str]
+) -> None:
+    tier = lmdb_tier(small_disk / "cache", told, 64 * MIB)
+    tier.put_many([Entry(b"first", b"x", HOUR, ("a",))])
+    for k in range(60):
+        tier.put_many([Entry(b"%d" % k, os.urandom(50_000), HOUR, ("a",))])
+    assert len(told) == 1
+    assert get(tier, b"first") == b"x"
+    (small_disk / "rest").write_bytes(b"")
+    with suppress(OSError), (small_disk / "rest").open("wb", buffering=0) as rest:
+        while True:
+            rest.write(bytes(4_096))
+    assert tier.forget(["a"])
+    assert get(tier, b"first") is None
+    tier.close()
+    again = lmdb_tier(small_disk / "cache", told, 64 * MIB)
+    assert get(again, b"first") is None
+    again.close()
+    assert len(told) <= 2
