@@ -86,7 +86,7 @@ class Duplicates:
         """Remember an item; its story, with this telling counted."""
         place, self._next = self._next, self._next + 1
         self._tellings[place] = telling
-        self._by_id.setdefault(telling.id, place)
+        self._by_id[telling.id] = place
         for band in telling.bands:
             self._by_band[band] = place
         cluster = self._clusters.get(telling.cluster)
@@ -149,7 +149,7 @@ class Duplicates:
         self._clusters = {name: Cluster(*rest) for name, *rest in state["clusters"]}
         for place, *told in state["tellings"]:
             telling = self._tellings[place] = _telling(told)
-            self._by_id.setdefault(telling.id, place)
+            self._by_id[telling.id] = place
             for band in telling.bands:
                 self._by_band[band] = place
 

@@ -62,6 +62,10 @@ class Sanitiser:
         findings += origin.findings
         belief = self._belief(origin, item.source)
         who = Claimant(origin.voice, belief.credibility)
+        if item.released_by:
+            self._sources.cleared(origin.voice, now_ns)
+        else:
+            item = self._renamed(item, origin.voice)
         alike = self._duplicates.find(told, item.symbols, now_ns)
         if (instant := self._instants.judge(item, told.words, told.side)) is not None:
             findings.append(instant)
@@ -95,6 +99,13 @@ class Sanitiser:
             findings,
         )
 
+    def _renamed(self, item: News, voice: str) -> News:
+        """An id that another voice's item bears already is told apart, so that neither takes the other's place."""
+        holder = self._duplicates.telling(item.id)
+        if holder is None or holder.source == voice:
+            return item
+        return replace(item, id=_clean(f"{item.source}:{item.row}:{item.id}", MAX_ID_CHARS))
+
     def _belief(self, origin: Provenance, source: str) -> Belief:
         """Of the voice; and no more than of the feed it came through, unless it is proven."""
         belief = self._sources.belief(origin.voice, self._now_ns, origin.kind)
@@ -106,6 +117,8 @@ class Sanitiser:
     def _concerted(
         self, item: News, told: Gist, alike: Alike, origin: Provenance, belief: Belief
     ) -> Iterable[Finding]:
+        if item.released_by:
+            return ()
         low = belief.credibility < _CREDIT
         names = tuple(sorted(told.names)) if low else ()
         said = Said(item.id, self._now_ns, origin.voice, low, told.side, alike.signature, names)
@@ -148,7 +161,7 @@ class Sanitiser:
     ) -> tuple[Screening, float, list[Finding]]:
         if item.released_by:
             findings.append(
-                Finding("released", 0.0, f"let out of quarantine by {_clean(item.released_by, 60)}")
+                Finding("released", 0.0, f"let out of quarantine by {_clean(item.released_by, 90)}")
             )
             return Screening.PASS, 1.0, findings
         doubt = self._combined(findings)
@@ -262,6 +275,11 @@ class Sanitiser:
     def standing(self, source: str) -> float:
         """How far a source is believed now, 0–1: its credibility, less after trouble in the last hours."""
         return round(self._sources.belief(source, self._now_ns).standing, 3)
+
+    def doubt(self, sources: Iterable[str]) -> float:
+        """How far work on behalf of these sources should go behind others', 0–1: by the least believed of them."""
+        least = min((self.standing(source) for source in sources), default=1.0)
+        return round(1.0 - min(least / self._config.good_standing, 1.0), 3)
 
     def belief(self, source: str) -> Belief:
         """A source's credibility with the evidence behind it, and how it stands now."""

@@ -12,7 +12,8 @@ class TurnsConfig:
     Those whose slack is above `patience_ms`, or whose deadline has passed, count as if they had just that slack; each
     ms of waiting takes `aging` ms off, so that nobody waits for ever behind the urgent. Tenants whose use differs by
     less than `grace_ms` have equal rights. Who would finish later than its deadline over
-    `safety` is not admitted: predictions do not know who comes next.
+    `safety` is not admitted: predictions do not know who comes next. A tenant under suspicion has `doubted_share` of
+    another's, and comes in `doubted_ms` behind.
     """
 
     max_waiting: int = 1024
@@ -22,6 +23,8 @@ class TurnsConfig:
     aging: float = 2.0
     grace_ms: float = 5.0
     safety: float = 1.5
+    doubted_share: float = 0.25
+    doubted_ms: float = 50.0
     least_retry_ms: float = 10.0
     most_retry_ms: float = 5_000.0
 
@@ -32,6 +35,8 @@ class TurnsConfig:
         for name in ("patience_ms", "aging", "safety"):
             if not 0.0 < getattr(self, name) < 1e9:
                 raise InvalidInput(f"turns.{name} must be above 0")
+        if not 0.0 < self.doubted_share <= 1.0 or not 0.0 <= self.doubted_ms < 1e9:
+            raise InvalidInput("turns: doubted_share must lie in 0..1, above 0, and doubted_ms be ≥ 0")
         if not self.grace_ms >= 0.0:
             raise InvalidInput("turns.grace_ms must be ≥ 0")
         if not 0.0 <= self.least_retry_ms <= self.most_retry_ms:
