@@ -1,0 +1,140 @@
+"""How far a text reads like orders to a model, or like a pump: a linear model of words and pairs of words.
+
+`manipulation` calls it; `simulation.attacks.fitting` makes the weights from text that this project wrote. A text is
+judged sentence by sentence, so that one planted sentence does not drown in honest ones.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from io import BytesIO
+from math import sqrt
+
+import numpy as np
+
+CLASSES = ("injection", "pump")
+FILE = "sanitiser/wording.npz"
+_TOKEN = re.compile(
+    r"https?://\S+|[@#$]?[^\W\d_]+(?:['’][^\W\d_]+)?|\d[\d.,:]*[%xkh]?|[!?]+|[.:…](?=\s|$)|[\n。！？；]"
+    r"|[^\w\s,.;:'’\"“”()\-–—…/&]"
+)
+_ENDS = frozenset(".:…\n。！？；")
+_START = "^"
+_MIN_WORDS = 2
+_SHORT = 8  # words of a sentence that is judged with its neighbour too
+_MOST_WORDS = 48  # what goes on longer is judged in pieces
+_MOST_TOKENS = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """For each feature what it adds to the log-odds of each class; `biases` of neither."""
+
+    of: dict[str, tuple[float, float]]
+    biases: tuple[float, float]
+
+
+_NOTHING = (0.0, 0.0)
+_Sums = tuple[float, float, int]  # of both classes, and over how many words
+
+
+def judge(text: str, weights: Weights) -> tuple[float, float]:
+    """The highest log-odds of any sentence: that it gives orders to a model, that it pumps."""
+    best, second_best = -9.0, -9.0
+    first, second = weights.biases
+    before: _Sums = (0.0, 0.0, 0)
+    for sums in _sentences(text, weights.of):
+        left, right, num = sums
+        if num >= _MIN_WORDS:
+            norm = sqrt(2 * num)
+            best, second_best = max(best, first + left / norm), max(second_best, second + right / norm)
+        if before[2] and num and min(before[2], num) < _SHORT:
+            norm = sqrt(2 * (num + before[2]))
+            best = max(best, first + (left + before[0]) / norm)
+            second_best = max(second_best, second + (right + before[1]) / norm)
+        if num:
+            before = sums
+    return round(best, 3), round(second_best, 3)
+
+
+def _sentences(text: str, of: dict[str, tuple[float, float]]) -> Iterator[_Sums]:
+    left = right = 0.0
+    num = 0
+    before = _START
+    found = of.get
+    for token in _TOKEN.findall(text.lower())[:_MOST_TOKENS]:
+        if token in _ENDS or num >= _MOST_WORDS:
+            yield left, right, num
+            left, right, num, before = 0.0, 0.0, 0, _START
+            if token in _ENDS:
+                continue
+        word = token if token.isalpha() else _plain(token)
+        one, two = found(word, _NOTHING)
+        three, four = found(f"{before} {word}", _NOTHING)
+        left += one + three
+        right += two + four
+        num += 1
+        before = word
+        if word == "!" or word == "?":
+            yield left, right, num
+            left, right, num, before = 0.0, 0.0, 0, _START
+    yield left, right, num
+
+
+def features(text: str) -> list[str]:
+    """Words, pairs of neighbours, and how each sentence begins: what `judge` looks up, two for each word."""
+    found: list[str] = []
+    before = _START
+    for token in _TOKEN.findall(text.lower())[:_MOST_TOKENS]:
+        if token in _ENDS:
+            before = _START
+            continue
+        word = token if token.isalpha() else _plain(token)
+        found += (word, f"{before} {word}")
+        before = _START if word in ("!", "?") else word
+    return found
+
+
+def _plain(token: str) -> str:
+    """Names of tickers, tags, addresses and numbers made alike."""
+    first = token[0]
+    if first.isalpha():
+        return "<url>" if "://" in token else token.replace("’", "'")
+    if first.isdigit():
+        return "0" + (token[-1] if token[-1] in "%xkh" else "")
+    if first in "$#@" and len(token) > 1:
+        return f"<{first}>"
+    return first
+
+
+@cache
+def shipped() -> Weights:
+    """The weights that come with the package."""
+    return read(files("htfi.models").joinpath(FILE).read_bytes())
+
+
+def read(raw: bytes) -> Weights:
+    with np.load(BytesIO(raw), allow_pickle=False) as held:
+        names = bytes(held["features"]).decode("utf-8").split("\n")
+        values = (held["weights"].astype(np.float64) * held["scales"]).tolist()
+        biases = held["biases"].tolist()
+    return Weights(
+        {name: (left, right) for name, (left, right) in zip(names, values, strict=True)},
+        (biases[0], biases[1]),
+    )
+
+
+def write(names: list[str], values: np.ndarray, biases: tuple[float, float]) -> bytes:
+    """Weights [F, 2] as a file, rounded to 8 bits by class."""
+    scales = np.abs(values).max(axis=0) / 127.0
+    held = BytesIO()
+    np.savez_compressed(
+        held,
+        features=np.frombuffer("\n".join(names).encode("utf-8"), dtype=np.uint8),
+        weights=np.rint(values / scales).astype(np.int8),
+        scales=scales,
+        biases=np.array(biases),
+    )
+    return held.getvalue()
