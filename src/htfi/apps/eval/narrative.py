@@ -60,8 +60,15 @@ def command(
     Every narrator's views count for what its past ones have earned; it stands beside prices alone, others' words
     and others' news, a narrator that guesses, and on simulated markets one who understands everything.
     """
-    from htfi.apps.eval import narrative_charts, narrative_market, narrative_stocknet, narrative_table
+    from htfi.apps.eval import (
+        narrative_charts,
+        narrative_divergence,
+        narrative_market,
+        narrative_stocknet,
+        narrative_table,
+    )
     from htfi.apps.eval.gallery import Evaluation, tell
+    from htfi.apps.eval.narrative_tilts import PLAIN
     from htfi.apps.eval.narrative_worlds import ideal_meaning, unseen_moments
     from htfi.apps.eval.prices import STAGED, data_folder
     from htfi.apps.eval.trials import digest_of, note_trial
@@ -89,6 +96,12 @@ def command(
     metrics = narrative_table.market_metrics(market, seed)
     notes = narrative_table.market_notes(market, config)
     charts = narrative_charts.market_charts(market, config, seed)
+    ranked = narrative_divergence.rank_all(market.views, moments, config)
+    plain = market.told[PLAIN]
+    rows += narrative_divergence.rows(ranked, plain, moments, seed)
+    metrics |= narrative_divergence.metrics(ranked, plain)
+    notes.append(narrative_divergence.note(ranked))
+    charts += narrative_divergence.charts(ranked, plain, moments, seed)
     if opened.meaning is None:
         notes.append(f"{opened.name}: what its views mean was never measured (htfi models calibrate)")
     for name in wanted:
