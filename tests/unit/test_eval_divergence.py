@@ -1,4 +1,4 @@
-"""The table of divergence: even ranks where opinions agree with what they were, errors that rise where news is right."""
+"""The table of divergence: ranks are even whatever comes of the news, and errors rise with them where it is right."""
 
 import numpy as np
 
