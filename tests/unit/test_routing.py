@@ -44,16 +44,20 @@ def test_an_item_is_worth_a_reader(
 
 
 def test_a_moment_without_time_has_nobody_read_and_says_so() -> None:
-    taken, why = route(Route.TARGET, "worth 0.90", Rung.TEMPLATE, "no time for a model", MEANS, CONFIG)
+    plan = Plan(Rung.TEMPLATE, "no time for a model", 1.0)
+    taken, why = route(Route.TARGET, "worth 0.90", plan, MEANS, CONFIG)
     assert taken is Route.TEMPLATE
     assert why.endswith("no time for a model")
 
 
-def test_a_frontier_model_is_asked_where_time_and_money_are_left_and_never_under_suspicion() -> None:
-    rich = Means(10_000.0, 250.0, frontier_cents=5.0)
-    assert route(Route.FRONTIER, "w", Rung.SPECULATIVE, "r", rich, CONFIG)[0] is Route.FRONTIER
-    assert route(Route.FRONTIER, "w", Rung.SPECULATIVE, "r", MEANS, CONFIG)[0] is Route.TARGET
-    assert route(Route.FRONTIER, "w", Rung.SECURE, "r", rich, CONFIG)[0] is Route.TARGET
+def test_a_frontier_model_reads_after_the_release_where_there_is_money_and_time() -> None:
+    rich = Means(250.0, 250.0, frontier_cents=5.0)
+    plan = Plan(Rung.SPECULATIVE, "normal case", 250.0)
+    then = Plan(Rung.SPECULATIVE, "normal case", 250.0, then=Rung.DEEP)
+    assert route(Route.FRONTIER, "w", then, rich, CONFIG)[0] is Route.FRONTIER
+    assert route(Route.FRONTIER, "w", then, MEANS, CONFIG)[0] is Route.TARGET
+    assert route(Route.FRONTIER, "w", plan, rich, CONFIG)[0] is Route.TARGET
+    assert route(Route.TARGET, "w", then, rich, CONFIG)[0] is Route.TARGET
 
 
 def test_the_draft_reads_alone_only_where_nothing_is_worth_more() -> None:
@@ -66,7 +70,7 @@ def test_the_draft_reads_alone_only_where_nothing_is_worth_more() -> None:
 def heard(plan: Plan, **more: object) -> Heard:
     scored = scores(0.8, 0.8)
     most, why = worth_reading(Screening.PASS, "", scored, 1.0, CONFIG)
-    taken, why = route(most, why, plan.rung, plan.reason, MEANS, CONFIG)
+    taken, why = route(most, why, plan, MEANS, CONFIG)
     told = {
         "id": "n1", "source": "wire", "available_at_ns": 1, "verdict": Screening.PASS, "trust": 1.0, "reasons": (),
         "num_alike": 1, "scores": scored, "route": taken, "why": why,

@@ -18,8 +18,8 @@ BORNE_OUT, OTHERWISE = "borne_out", "otherwise"
 # Parts that tell the news, what a reader made of them, and what that was worth.
 _NEWS = frozenset({
     "one_headline", "two_headlines", "three_headlines", "read", "unread", "moving", "flat",
-    "weighed", "weightless", "deepening", "contested", *PROVISIONAL, CONFIRMS, AMENDS, DEEPENED, OVERTURNED,
-    BORNE_OUT, OTHERWISE,
+    "weighed", "weightless", "deepening", "consulting", "contested", *PROVISIONAL, CONFIRMS, AMENDS,
+    DEEPENED, OVERTURNED, BORNE_OUT, OTHERWISE,
 })  # fmt: skip
 _NEWS_SLOTS = frozenset(name for part in _NEWS for name in SLOT.findall(SENTENCES[part]))
 _BAND_SLOTS = frozenset({"low_price", "high_price", "low", "high", "width"})

@@ -82,7 +82,12 @@ class Desk:
         sanitiser: Sanitiser,
         scorer: Scoring,
         secure: Secure,
+        *,
+        has_frontier: bool = False,
     ) -> None:
+        """`has_frontier` where a frontier model reads in depth: then each such reading is reckoned to cost money."""
+        self._has_frontier = has_frontier
+        self.frontier_cents = routing.frontier_budget_cents if has_frontier else 0.0
         self._config, self.routing = config, routing
         self.sanitiser, self.scorer, self.secure = sanitiser, scorer, secure
         self.wire, self._noted, self._aside = Wire(config), Wire(config), Wire(config)
@@ -161,6 +166,21 @@ class Desk:
         """The dearest reader that each item is worth."""
         return [note.most for note in self._known(items)]
 
+    def num_affordable(self, num_readings: int) -> int:
+        """How many readings in depth there is money for, of so many."""
+        if not self._has_frontier:
+            return num_readings
+        return min(num_readings, int(self.frontier_cents / self.routing.frontier_cents + 1e-9))
+
+    def worth_frontier(self, gathered: Gathered) -> bool:
+        """Whether some of the news are worth a frontier model, where there is one."""
+        return self._has_frontier and not gathered.suspicion and Route.FRONTIER in self.routes(gathered.items)
+
+    def spend(self, num_readings: int) -> None:
+        """Count readings in depth."""
+        if self._has_frontier:
+            self.frontier_cents = round(self.frontier_cents - num_readings * self.routing.frontier_cents, 6)
+
     def items(self, names: Sequence[str]) -> list[News]:
         """Items by their ids, newest first; what has been forgotten is left out."""
         found = [note.screened.item for name in names if (note := self._notes.get(name)) is not None]
@@ -223,6 +243,7 @@ class Desk:
     def state(self) -> dict[str, Any]:
         self.settle()
         return {
+            "frontier_cents": self.frontier_cents,
             "sanitiser": self.sanitiser.state(),
             "scorer": self.scorer.state(),
             "secure": self.secure.state(),
@@ -236,6 +257,7 @@ class Desk:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
+        self.frontier_cents = state["frontier_cents"]
         self.sanitiser.restore(state["sanitiser"])
         self.scorer.restore(state["scorer"])
         self.secure.restore(state["secure"])
@@ -252,7 +274,7 @@ class Desk:
 
 def _heard(note: Note, plan: Plan, means: Means, config: RoutingConfig) -> Heard:
     screened = note.screened
-    taken, why = route(note.most, note.why, plan.rung, plan.reason, means, config)
+    taken, why = route(note.most, note.why, plan, means, config)
     return Heard(
         id=screened.item.id,
         source=screened.item.source,

@@ -13,7 +13,7 @@ from htfi.domain.writing import Refusal, Request, Spoken, Writing
 from htfi.narrative.answer import AS_STATED, Trust, to_view, understand, view_form
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.meaning import Meaning
-from htfi.narrative.ports import Author, LateAuthor
+from htfi.narrative.ports import Author, Closable, LateAuthor
 from htfi.narrative.question import Question, about, briefly, put, question_id, residency, shown
 from htfi.narrative.rationale import THEN
 from htfi.narrative.template_reader import TemplateReader
@@ -94,6 +94,11 @@ class ModelReader:
         for question in questions:
             self._await(question_id(question), question)
         self._late.pursue([self._request(question, PURSUIT_MS, max_draft) for question in questions])
+
+    def close(self) -> None:
+        """Let go of what the author holds; nothing is asked after that."""
+        if isinstance(self._author, Closable):
+            self._author.close()
 
     def _await(self, name: str, question: Question) -> None:
         self._awaited[name] = briefly(question)

@@ -67,6 +67,13 @@ class Author(Protocol):
 
 
 @runtime_checkable
+class Closable(Protocol):
+    """A reader or an author that holds connections."""
+
+    def close(self) -> None: ...
+
+
+@runtime_checkable
 class LateAuthor(Author, Protocol):
     """An author that keeps deadlines: what it could not finish in time it wrote provisionally, and finishes later."""
 
@@ -89,8 +96,13 @@ class ContextCache(Protocol):
     Nothing is raised: where keeping fails, the cache knows less.
     """
 
-    def get_many(self, keys: Sequence[bytes], about: Sequence[Sequence[str]]) -> list[bytes | None]:
-        """The value of each key, None where it is not kept or one of what it is about was forgotten."""
+    def get_many(
+        self, keys: Sequence[bytes], about: Sequence[Sequence[str]], num_bytes: int = 0
+    ) -> list[bytes | None]:
+        """The value of each key, None where it is not kept or one of what it is about was forgotten.
+
+        Nobody is asked who keeps no value of `num_bytes`.
+        """
         ...
 
     def put(

@@ -66,6 +66,7 @@ def write_rationale(
     view: View | None = None,
     tilt: Tilt | None = None,
     deepening: bool = False,
+    consulting: bool = False,
     suspected: bool = False,
 ) -> Rationale:
     """One paragraph for one forecast, from plain values.
@@ -74,7 +75,8 @@ def write_rationale(
     is the width of the band forecast one bar ago; `last_return` the latest log return, and `last_sigmas` its
     size in the standard deviations then expected. `weights` are the experts' at the first horizon.
     `headlines` come cleaned by the wire, newest first, `view` is what a reader made of them, and `tilt` what that
-    has changed in the forecast, before it is read again in depth where it is `deepening`; `suspected` where the secure
+    has changed in the forecast, before it is read again in depth where it is `deepening`, or, for what
+    the news are worth, `consulting`; `suspected` where the secure
     mode is on. Of drivers and headlines
     three are told; where there is no driver, `has_usual` says that there was something usual to compare with.
     """
@@ -106,6 +108,8 @@ def write_rationale(
     cited = headlines[:3]
     told_news = tell_news(cited, view, symbol, as_of_ns, slots, tilt=tilt, unit=unit, deepening=deepening)
     template += "".join(f"+{part}" for part in told_news)
+    if consulting:
+        template += "+consulting"
     if suspected:
         template += "+suspected"
     return Rationale(fill(template, slots), template, slots, list(told), [item.id for item in cited])

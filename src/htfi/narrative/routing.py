@@ -64,21 +64,19 @@ def worth_reading(
     return Route.TARGET if value < config.frontier_worth else Route.FRONTIER, said
 
 
-def route(
-    most: Route, why: str, rung: Rung, reason: str, means: Means, config: RoutingConfig
-) -> tuple[Route, str]:
-    """Who reads an item that is worth `most`, at a decision whose rung was chosen for `reason`.
+def route(most: Route, why: str, plan: Plan, means: Means, config: RoutingConfig) -> tuple[Route, str]:
+    """Who reads an item that is worth `most`, at a decision with this plan.
 
-    A frontier model is asked where it is worth it, and money and time are left for it.
+    A frontier model reads after the release, where it is worth it and the plan found money and time for it.
     """
     if most in (Route.TEMPLATE, Route.ENCODER):
         return most, why
-    if rung is Rung.TEMPLATE:
-        return Route.TEMPLATE, f"{why}; {reason}"
-    affordable = means.frontier_cents >= config.frontier_cents and means.deadline_ms >= config.frontier_ms
-    if most is Route.FRONTIER and rung is not Rung.SECURE and affordable:
+    if plan.rung is Rung.TEMPLATE:
+        return Route.TEMPLATE, f"{why}; {plan.reason}"
+    affordable = 0.0 < config.frontier_cents <= means.frontier_cents
+    if most is Route.FRONTIER and plan.then is Rung.DEEP and affordable:
         return Route.FRONTIER, f"{why}; there is time and money for a frontier model"
-    return _READS[rung], f"{why}; {reason}"
+    return _READS[plan.rung], f"{why}; {plan.reason}"
 
 
 def capped(plan: Plan, routes: Sequence[Route], available: frozenset[Rung]) -> Plan:
@@ -95,7 +93,7 @@ def problems(hearing: Hearing, plan: Plan, config: RoutingConfig) -> list[str]:
     found: list[str] = []
     for heard in (*hearing.considered, *hearing.set_aside):
         most, why = worth_reading(heard.verdict, heard.told_before, heard.scores, heard.position, config)
-        if (heard.route, heard.why) != route(most, why, plan.rung, plan.reason, hearing.means, config):
+        if (heard.route, heard.why) != route(most, why, plan, hearing.means, config):
             found.append(f"the route of {heard.id} does not follow from what is said of it")
     if hearing.suspicion and plan.rung is not Rung.SECURE and not plan.reason.startswith(SUSPECTED):
         found.append("manipulation is suspected, and the plan does not say so")

@@ -7,11 +7,12 @@ from htfi.domain.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class RoutingConfig:
-    """All but the last two run 0–1; an item's worth is relevance · novelty · (½ + ½ position).
+    """Shares run 0–1; an item's worth is relevance · novelty · (½ + ½ position).
 
     Below `draft_worth` the encoder's scores are all that is made of an item, below `target_worth` the draft's view;
-    from `frontier_worth` on a frontier model is asked, where one is wired and `frontier_cents` and `frontier_ms` are
-    left. `positions` are the shares of what may be at stake, by symbol; a symbol that is not named has `position`.
+    from `frontier_worth` on a frontier model is asked after the release, where one is wired: each time is reckoned
+    `frontier_cents`, as long as `frontier_budget_cents` of the run last. `positions` are the shares of what may be at
+    stake, by symbol; a symbol that is not named has `position`.
     """
 
     min_relevance: float = 0.2
@@ -22,7 +23,7 @@ class RoutingConfig:
     position: float = 1.0
     positions: dict[str, float] = field(default_factory=dict[str, float])
     frontier_cents: float = 1.0
-    frontier_ms: float = 5_000.0
+    frontier_budget_cents: float = 100.0
 
     def __post_init__(self) -> None:
         shares = ("min_relevance", "min_novelty", "draft_worth", "target_worth", "frontier_worth", "position")
@@ -34,8 +35,8 @@ class RoutingConfig:
         for symbol, position in self.positions.items():
             if not 0.0 <= position <= 1.0:
                 raise InvalidInput(f"routing.positions: {symbol} must lie in 0..1, not {position}")
-        if not (self.frontier_cents >= 0.0 and self.frontier_ms >= 0.0):
-            raise InvalidInput("routing: frontier_cents and frontier_ms must be at least 0")
+        if not (0.0 < self.frontier_cents <= 1e9 and 0.0 <= self.frontier_budget_cents <= 1e9):
+            raise InvalidInput("routing: frontier_cents must be above 0, frontier_budget_cents at least 0")
 
     def at_stake(self, symbol: str) -> float:
         """The position in a symbol, 0–1."""

@@ -45,6 +45,7 @@ SENTENCES = {
         " News and numbers disagree, more than they did in {divergence} of its readings before: this answer is "
         "provisional, and a reading in depth follows."
     ),
+    "consulting": " The news are worth the best reader: this answer is provisional, and its reading follows.",
     "provisional": (
         " This reading is provisional: {settled} of its {tokens} tokens are the target's, the rest the draft's; "
         "the target's own follows."

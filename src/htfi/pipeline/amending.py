@@ -154,7 +154,9 @@ def _plan_again(first: Plan, terms: Terms) -> Plan:
     """The plan of an amendment, from that of the decision it takes the place of."""
     if first.then is None:
         return first
-    return deep_plan(terms.fidelity) if first.then is Rung.DEEP else verifying_plan(first, terms.fidelity)
+    return (
+        deep_plan(first, terms.fidelity) if first.then is Rung.DEEP else verifying_plan(first, terms.fidelity)
+    )
 
 
 def own_view(decision: Decision) -> View | None:

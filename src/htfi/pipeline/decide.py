@@ -29,7 +29,7 @@ from htfi.pipeline.reading import Asked
 from htfi.pipeline.rooms import Rooms, Terms
 from htfi.pipeline.suspicion import most_weight, note_divergence
 from htfi.pipeline.weighing import opinion_of
-from htfi.scheduling.fidelity import cost_ms, go_deeper, plan
+from htfi.scheduling.fidelity import cost_ms, for_its_worth, go_deeper, is_for_worth, plan
 
 BAND = (0.05, 0.95)  # the central 90% that rationale and policy speak of
 
@@ -65,7 +65,11 @@ def ask_all(bars: Sequence[Bar], as_of_ns: int, rooms: Rooms, terms: Terms) -> l
             known,
             None
             if known is NOTHING
-            else Means(round(deadlines_ms[place], 3), round(budgets_ms.get(place, left_ms), 3)),
+            else Means(
+                round(deadlines_ms[place], 3),
+                round(budgets_ms.get(place, left_ms), 3),
+                rooms.desk.frontier_cents,
+            ),
         )
         for place, known in enumerate(gathered)
     ]
@@ -141,21 +145,23 @@ def deepen_all(
     terms: Terms,
 ) -> tuple[list[Asked], int]:
     """The same series with their plans, those to be read again in depth having one that says so; and how many were
-    left out for want of time.
+    left out for want of time. What is worth a frontier model, where there is money for one, is read by it first.
     """
     if Rung.DEEP not in rooms.readings.rungs:
         return list(asked), 0
-    divergences = [
-        tilt.divergence_rank
-        if (tilt := batch.tilts.get(place)) is not None
-        and view is not None
-        and not view.provisional
-        and not rooms.readings.has(one.series, one.question, Rung.DEEP)
-        else 0.0
-        for place, one, view in zip(places, asked, views, strict=True)
-    ]
+    divergences = [0.0] * len(asked)
+    plans = [one.plan for one in asked]
+    for turn, (place, one, view) in enumerate(zip(places, asked, views, strict=True)):
+        if view is None or view.provisional or rooms.readings.has(one.series, one.question, Rung.DEEP):
+            continue
+        if rooms.desk.worth_frontier(one.gathered):
+            divergences[turn], plans[turn] = 1.0, for_its_worth(one.plan)
+        elif (tilt := batch.tilts.get(place)) is not None:
+            divergences[turn] = tilt.divergence_rank
     bars_ms = [one.question.bar_ns / NS_PER_MS for one in asked]
-    chosen, num_left_out = go_deeper([one.plan for one in asked], divergences, bars_ms, terms.fidelity)
+    most = rooms.desk.num_affordable(len(asked))
+    chosen, num_left_out = go_deeper(plans, divergences, bars_ms, terms.fidelity, most)
+    rooms.desk.spend(len(chosen))
     return [
         one._replace(plan=chosen[turn]) if turn in chosen else one for turn, one in enumerate(asked)
     ], num_left_out
@@ -198,7 +204,8 @@ def decide_series(
         headlines=rooms.desk.items(view.cited) if view else (),
         view=view,
         tilt=forecast.tilt,
-        deepening=chosen.then is Rung.DEEP,
+        deepening=chosen.then is Rung.DEEP and not is_for_worth(chosen),
+        consulting=is_for_worth(chosen),
         suspected=bool(asked.gathered.suspicion),
     )
     circumstances = Circumstances(

@@ -31,7 +31,7 @@ from htfi.pipeline.ranks import Ranks
 from htfi.pipeline.suspicion import problems as suspicion_problems
 from htfi.pipeline.weighing import problems as forecast_problems
 from htfi.pipeline.weighing import untold
-from htfi.scheduling.fidelity import THEN_ITSELF
+from htfi.scheduling.fidelity import THEN_ITSELF, is_for_worth
 
 # What an amendment does not have of its first decision: all of it follows from the view, and is derived again.
 _OWN = frozenset({"id", "plan", "forecast", "view", "rationale", "verdict", "amends"})
@@ -171,7 +171,10 @@ def _words(decision: Decision) -> list[str]:
     if tells(rationale, "suspected") != (decision.hearing is not None and bool(decision.hearing.suspicion)):
         problems.append("whether manipulation is suspected is told wrongly")
     then = decision.plan.then
-    if tells(rationale, "deepening") != (then is Rung.DEEP):
+    consulting = is_for_worth(decision.plan)
+    if tells(rationale, "consulting") != consulting:
+        problems.append("whether the best reader follows is told wrongly")
+    if tells(rationale, "deepening") != (then is Rung.DEEP and not consulting):
         problems.append("whether a reading in depth follows is told wrongly")
     served = then is not None and then is not Rung.DEEP
     if tells(rationale, PREPARED) != served or served != decision.plan.reason.startswith(PREPARED_FOR):

@@ -19,6 +19,7 @@ from htfi.scheduling.config import FidelityConfig
 
 _DEFAULT = FidelityConfig()
 DISAGREE = "numbers and narrative disagree"
+WORTH_MOST = "the news are worth the best reader"
 THEN_ITSELF = "; then the news itself"
 
 # What stands in for a rung that is not wired, best first. Nothing that drafts from text stands in for SECURE.
@@ -61,9 +62,10 @@ def go_deeper(
     divergences: Sequence[float],
     bars_ms: Sequence[float],
     config: FidelityConfig = _DEFAULT,
+    most: int | None = None,
 ) -> tuple[dict[int, Plan], int]:
     """The plans, by place, whose news are to be read again in depth once they are released; and how many had to go
-    without for want of time.
+    without for want of time, or of money: at most `most` are affordable.
 
     `divergences` are shares as `plan` takes them. Those that disagree most come first. Time is as the settings reckon
     it, so that a replay asks for the same.
@@ -72,13 +74,23 @@ def go_deeper(
     wanting = [place for place in wanting if plans[place].rung not in (Rung.DEEP, Rung.SECURE)]
     in_time = [place for place in wanting if 2.0 * config.deep_ms <= bars_ms[place]]
     in_time.sort(key=lambda place: -divergences[place])
-    chosen = sorted(in_time[: int(config.deep_budget_ms / config.deep_ms)])
+    chosen = sorted(in_time[: int(config.deep_budget_ms / config.deep_ms)][:most])
     return {place: replace(plans[place], then=Rung.DEEP) for place in chosen}, len(wanting) - len(chosen)
 
 
-def deep_plan(config: FidelityConfig = _DEFAULT) -> Plan:
-    """That of a decision which was read again in depth."""
-    return Plan(Rung.DEEP, DISAGREE, config.deep_ms)
+def for_its_worth(plan: Plan) -> Plan:
+    """A plan to read again in depth because the news are worth it, whether or not the numbers disagree."""
+    return replace(plan, reason=f"{plan.reason}; {WORTH_MOST}")
+
+
+def is_for_worth(plan: Plan) -> bool:
+    """Whether the news are read again in depth for what they are worth."""
+    return plan.then is Rung.DEEP and plan.reason.endswith(WORTH_MOST)
+
+
+def deep_plan(first: Plan, config: FidelityConfig = _DEFAULT) -> Plan:
+    """That of a decision which was read again in depth, from the plan of the first."""
+    return Plan(Rung.DEEP, WORTH_MOST if is_for_worth(first) else DISAGREE, config.deep_ms)
 
 
 def verifying_plan(first: Plan, config: FidelityConfig = _DEFAULT) -> Plan:

@@ -9,13 +9,18 @@ from htfi.wiring.encoder import open_encoder
 from htfi.wiring.settings import Settings
 
 
-def open_desk(settings: Settings) -> Desk:
-    """A desk without history.
+def open_desk(settings: Settings, *, has_frontier: bool = False) -> Desk:
+    """A desk without history; `has_frontier` where a frontier model reads in depth.
 
     Raises: InvalidInput, IntegrityError, where the encoder that is configured is not what it should be.
     """
     encoder = open_encoder(settings.encoding)
     scorer = Scorer(settings.encoding, encoder, None, Linker({}))
     return Desk(
-        settings.narrative, settings.routing, Sanitiser(settings.sanitiser), scorer, Secure(settings.secure)
+        settings.narrative,
+        settings.routing,
+        Sanitiser(settings.sanitiser),
+        scorer,
+        Secure(settings.secure),
+        has_frontier=has_frontier,
     )

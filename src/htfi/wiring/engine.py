@@ -20,7 +20,7 @@ from htfi.governance import policy
 from htfi.governance.ledger.log import Log
 from htfi.market.state import Market
 from htfi.narrative import rationale
-from htfi.narrative.ports import Reader
+from htfi.narrative.ports import Closable, Reader
 from htfi.narrative.template_reader import TemplateReader
 from htfi.narrative.usual import Usual
 from htfi.pipeline.amending import patience
@@ -118,6 +118,9 @@ def open_run(
             readers = edge.readers
         else:
             readers = open_readers(settings.models, settings.narrative, settings.decoding)
+            for reader in readers.values():
+                if isinstance(reader, Closable):
+                    closing.push(_closing(reader.close))
         read_by = {rung.value: reader.version for rung, reader in readers.items()}
         identity = {
             "settings": settings_digest(settings),
@@ -165,7 +168,9 @@ def _closing(close: Callable[[], None]) -> Callable[[object, BaseException | Non
 def build_rooms(settings: Settings, readers: Mapping[Rung, Reader] | None = None) -> Rooms:
     """Fresh rooms, without history. Without readers news are cited and not read."""
     readers = readers or {Rung.TEMPLATE: TemplateReader(settings.narrative)}
-    readings, desk = Readings(readers, settings.narrative.max_symbols), open_desk(settings)
+    readings = Readings(readers, settings.narrative.max_symbols)
+    has_frontier = bool(settings.models.frontier_url) and Rung.DEEP in readers
+    desk = open_desk(settings, has_frontier=has_frontier)
     calendar = open_calendar(settings.narrative.calendar)
     return Rooms(
         market=Market(settings.market),

@@ -32,7 +32,8 @@ class ModelsConfig:
 
     `engine` is 'onnx', the embedded one, or 'torch' (extra [train]), which uses a GPU where there is one. A draft that
     is promoted in the folder `drafts` is picked up between requests; what the target says is kept in the folder
-    `recent`, from which `htfi models distil` teaches a draft.
+    `recent`, from which `htfi models distil` teaches a draft. `frontier_url` and `frontier_model` name a model behind
+    an OpenAI-compatible address (extra [frontier]) that reads in depth, its key in the variable `frontier_key`.
     """
 
     target: str = ""
@@ -41,6 +42,9 @@ class ModelsConfig:
     precision: str = Precision.INT8.value
     drafts: str = ""
     recent: str = ""
+    frontier_url: str = ""
+    frontier_model: str = ""
+    frontier_key: str = "OPENAI_API_KEY"
 
     def __post_init__(self) -> None:
         engines = {"onnx": PRECISIONS, "torch": tuple(TORCH_PRECISIONS)}
@@ -91,7 +95,18 @@ def open_readers(
     full = in_full(target)
     deep = LazyAuthor(full, lambda: full.author(decoding))
     readers[Rung.DEEP] = DeepReader(deep, narrative, full.trust, full.meaning)
+    if config.frontier_url:
+        readers[Rung.DEEP] = ModelReader(_frontier(config), narrative)
     return readers
+
+
+def _frontier(config: ModelsConfig) -> Author:
+    """Raises: InvalidInput, MissingExtra."""
+    from htfi.wiring.frontier import open_frontier
+
+    return open_frontier(
+        base_url=config.frontier_url, model=config.frontier_model, key_variable=config.frontier_key
+    )
 
 
 def in_full(opened: OpenFolder) -> OpenFolder:
