@@ -3,9 +3,11 @@
 A file of templates has lines `labels | text`. Of `<x//y>` the line of the first label takes x, that of the second y,
 so that lines that differ in what matters alone stand side by side. `[x|y]` is a choice, `{slot}` a word of the slots,
 `{hi}` and `{lo}` two figures of which the first is the larger; a slot `=name` is drawn once a line; the slot
-`frames` holds what may stand about a line. `## name` opens a register, `#` is a remark.
+`frames` holds what may stand about a line. `## name` opens a register, `#` is a remark, and the first
+line tells what is learnt from the file.
 """
 
+import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -21,6 +23,7 @@ Slots = Mapping[str, tuple[str, ...]]
 _BRANCH = re.compile(r"<([^<>]*)>")
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _SLOT = re.compile(r"\{(@?[a-z0-9]+(?::[\d-]+)?)\}")
+_HEADER = re.compile(r"#! (?P<head>[a-z]+): (?P<labels>[^;]+); (?P<slots>[\w.-]+); (?P<num>\d+) lines?")
 _MOST_ROUNDS = 40
 _FRAMED_SHARE = 0.15  # of lines stand in a frame that says nothing of their label: a link, a source, a tag
 _TRIES = 6  # per line that is asked for, before a template counts as exhausted
@@ -37,6 +40,18 @@ class Template:
 
 
 @dataclass(frozen=True, slots=True)
+class Corpus:
+    """A file of templates: the head that learns from it, its labels by letter, and how many lines a template gives."""
+
+    head: str
+    labels: Mapping[str, str]
+    slots: Slots
+    templates: tuple[Template, ...]
+    per_template: int
+    digest: str  # SHA-256 (hex) of templates and slots
+
+
+@dataclass(frozen=True, slots=True)
 class LabelledLine:
     """One line to learn from. `family` numbers its template, so that no template stands on both sides of a split."""
 
@@ -44,6 +59,21 @@ class LabelledLine:
     register: str
     text: str
     family: int
+
+
+def read_corpus(file: Path) -> Corpus:
+    """A file that begins `#! head: letter = label, …; slots file; N lines`. Raises: InvalidInput."""
+    told = _HEADER.fullmatch(_lines(file)[0] if _lines(file) else "")
+    if told is None:
+        raise InvalidInput(f"{file}: must begin '#! head: a = label, b = label; slots.txt; 8 lines'")
+    pairs = [part.partition("=") for part in told["labels"].split(",")]
+    labels = {letter.strip(): label.strip() for letter, _, label in pairs}
+    if len(labels) != len(pairs) or not all(len(letter) == 1 and label for letter, label in labels.items()):
+        raise InvalidInput(f"{file}: labels are 'letter = label', each letter once")
+    slots_file = file.parent / told["slots"].strip()
+    digest = hashlib.sha256(_bytes(file) + _bytes(slots_file)).hexdigest()
+    templates = read_templates(file, "".join(labels))
+    return Corpus(told["head"], labels, read_slots(slots_file), tuple(templates), int(told["num"]), digest)
 
 
 def read_slots(file: Path) -> Slots:
@@ -176,6 +206,13 @@ def _percentage(dice: np.random.Generator) -> str:
 
 def _lines(file: Path) -> list[str]:
     try:
-        return [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{file}: templates cannot be read: {error}") from error
+        return [line.strip() for line in _bytes(file).decode().splitlines()]
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{file}: is not UTF-8: {error}") from error
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"{file}: cannot be read: {error.strerror}") from error

@@ -7,6 +7,7 @@ import click
 
 from htfi import models
 from htfi.apps.cli.models_distil import command as distil_command
+from htfi.apps.cli.models_heads import command as heads_command
 
 if TYPE_CHECKING:
     from htfi.domain.decision import View
@@ -35,6 +36,7 @@ def command() -> None:
 
 
 command.add_command(distil_command)
+command.add_command(heads_command)
 
 
 @command.command("list")

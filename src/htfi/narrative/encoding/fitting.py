@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +97,9 @@ class Fit:
     def gradients(self, rows: NDArray[np.int64]) -> list[Floats]:
         """Of the loss on these rows: by eyes, lids, scale and bias."""
         lessons, width, seen = self._lessons, self._lessons.points.shape[1], self._config.num_seen
-        states, mask = _padded([lessons.states[row] for row in rows])  # [B, T, D], [B, T, 1]
+        states, mask = _padded(
+            [lessons.states[row] for row in cast(list[int], rows.tolist())]
+        )  # [B, T, D], [B, T, 1]
         num_tokens = mask.sum(axis=1)  # [B, 1]
         inner = np.tanh(states @ self.eyes + self.lids)  # [B, T, S]
         top = np.where(mask > 0, inner, -2.0).argmax(axis=1)[:, None, :]  # [B, 1, S]
