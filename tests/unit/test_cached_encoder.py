@@ -59,12 +59,12 @@ def cache(time: EventTime, far: Far) -> Tiers:
 
 def scoring(encoder: Letters, cache: Tiers, time: EventTime) -> CachedScoring:
     cached = CachedEncoder(encoder, cache, b"who", 3 * DAY)
-    return CachedScoring(Scorer(EncodingConfig(), cached, None, Linker(())), cached, time)
+    return CachedScoring(Scorer(EncodingConfig(), cached, None, Linker({})), cached, time)
 
 
 def test_scores_are_the_same_cold_warm_and_without_a_cache(cache: Tiers, time: EventTime) -> None:
     items = [item(1, "Fed cuts rates"), item(2, "Fed cuts rates"), item(3, "Oil falls")]
-    alone = Scorer(EncodingConfig(), Letters(), None, Linker(())).score(items)
+    alone = Scorer(EncodingConfig(), Letters(), None, Linker({})).score(items)
     encoder = Letters()
     assert scoring(encoder, cache, time).score(items) == alone
     assert encoder.asked == ["Fed cuts rates", "Oil falls"]

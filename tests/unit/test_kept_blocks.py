@@ -11,7 +11,7 @@ from htfi.decoding.ports import Pass
 from htfi.decoding.sessions import Sessions, ToRead
 from htfi.narrative.caching.event_time import EventTime
 from htfi.narrative.caching.memory import Memory
-from htfi.narrative.caching.tiers import Tiers
+from htfi.narrative.caching.tiers import Outer, Tiers
 from htfi.wiring.open_folder import open_folder
 from random_pair import write_random_pair
 
@@ -84,6 +84,22 @@ def test_another_question_on_the_same_news_finds_them_read(network, cache) -> No
 def test_another_engine_or_kind_of_machine_reads_for_itself(network, cache) -> None:
     read(sessions(network, cache))
     assert read(sessions(network, cache, b"other"))[2] == len(IDS)
+
+
+class Unasked(Memory):
+    """A tier that must not be asked for what it cannot hold."""
+
+    name = "unasked"
+
+    def get_many(self, keys, about):
+        raise AssertionError("asked")
+
+
+def test_a_tier_that_keeps_no_such_large_values_is_not_asked(network) -> None:
+    narrow = Tiers(Memory(2**24, EventTime()), [Outer(Unasked(2**24, EventTime()), None, 1_000)])
+    assert read(sessions(network, narrow))[2] == len(IDS)
+    narrow.settle()
+    assert read(sessions(network, narrow))[2] == len(IDS) - SHARED
 
 
 def test_retracted_news_are_read_anew_and_not_kept(network, cache) -> None:

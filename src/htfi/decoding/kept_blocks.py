@@ -33,7 +33,8 @@ class KeptBlocks:
     def find(self, names: Sequence[bytes], sizes: Sequence[int], about: Sequence[str]) -> list[Block | None]:
         """The block of each name and number of tokens, None where it is not kept. One trip for all."""
         keys = [self._key(name) for name in names]
-        found = self._cache.get_many(keys, [about] * len(keys))
+        num_bytes = min(sizes, default=0) * self._shape.kv_bytes_per_token
+        found = self._cache.get_many(keys, [about] * len(keys), num_bytes)
         blocks = [
             None if value is None else self._block(value, size)
             for value, size in zip(found, sizes, strict=True)

@@ -69,8 +69,10 @@ class KeptBytes(Protocol):
     A key tells all that shapes its value; `about` names what it was worked out from. Nothing is raised.
     """
 
-    def get_many(self, keys: Sequence[bytes], about: Sequence[Sequence[str]]) -> list[bytes | None]:
-        """The value of each key, None where it is not kept."""
+    def get_many(
+        self, keys: Sequence[bytes], about: Sequence[Sequence[str]], num_bytes: int = 0
+    ) -> list[bytes | None]:
+        """The value of each key, None where it is not kept. Nobody is asked who keeps no value of `num_bytes`."""
         ...
 
     def put(

@@ -39,8 +39,8 @@ class CacheConfig:
     shared by all runs that name it. `redis` is a URL (redis://, rediss://, unix://) and lasts for each look-up at most
     `redis_timeout_ms`; user and password come with it, and are better put into HTFI_CACHE__REDIS. `redis_ca` names the
     file of the authority that its certificate is checked against. Items with residency tags go to it only where
-    `redis_admits` holds all their tags, and values of more than `redis_max_kb` never do, which a network takes long to
-    bring. `secret` seals what lies outside of this process.
+    `redis_admits` holds all their tags, and values of more than `redis_max_kb` never do: to fetch keys and values of a
+    small model over a network takes as long as to read again. `secret` seals what lies outside of this process.
     """
 
     memory_mb: float = 64.0
@@ -51,7 +51,7 @@ class CacheConfig:
     redis_timeout_ms: float = 20.0
     redis_ca: str = ""
     redis_admits: tuple[str, ...] = ()
-    redis_max_kb: float = 256.0
+    redis_max_kb: float = 32.0
     secret: str = ""
     prefixes: bool = True  # whether keys and values of read prompts are kept beyond the engine
 

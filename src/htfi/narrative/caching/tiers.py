@@ -23,9 +23,11 @@ class Outer:
     admits: frozenset[str] | None = None
     max_value_bytes: int | None = None
 
+    def fits(self, num_bytes: int) -> bool:
+        return self.max_value_bytes is None or num_bytes <= self.max_value_bytes
+
     def takes(self, value: bytes, residency: frozenset[str]) -> bool:
-        fits = self.max_value_bytes is None or len(value) <= self.max_value_bytes
-        return fits and (self.admits is None or residency <= self.admits)
+        return self.fits(len(value)) and (self.admits is None or residency <= self.admits)
 
 
 class Tiers:
@@ -58,13 +60,17 @@ class Tiers:
             return found
         return self._beyond([key], [about])[0]
 
-    def get_many(self, keys: Sequence[bytes], about: Sequence[Sequence[str]]) -> list[bytes | None]:
+    def get_many(
+        self, keys: Sequence[bytes], about: Sequence[Sequence[str]], num_bytes: int = 0
+    ) -> list[bytes | None]:
+        """See `ContextCache`."""
         self._hear()
         found = [self._memory.get(key) for key in keys]
         missing = [place for place, value in enumerate(found) if value is None]
         self.num_found[self._memory.name] += len(keys) - len(missing)
         if missing:
-            beyond = self._beyond([keys[place] for place in missing], [about[place] for place in missing])
+            wanted = [keys[place] for place in missing], [about[place] for place in missing]
+            beyond = self._beyond(*wanted, num_bytes)
             for place, value in zip(missing, beyond, strict=True):
                 found[place] = value
         return found
@@ -143,12 +149,16 @@ class Tiers:
             if self._memory.is_forgotten(entry.about):
                 self._unpend(entry.key)
 
-    def _beyond(self, keys: Sequence[bytes], about: Sequence[Sequence[str]]) -> list[bytes | None]:
+    def _beyond(
+        self, keys: Sequence[bytes], about: Sequence[Sequence[str]], num_bytes: int = 0
+    ) -> list[bytes | None]:
         found: list[bytes | None] = [None] * len(keys)
         missing = [place for place in range(len(keys)) if not self._memory.is_forgotten(about[place])]
         for one in self.outer:
             if not missing:
                 break
+            if not one.fits(num_bytes):
+                continue
             values = one.tier.get_many(
                 [keys[place] for place in missing], [about[place] for place in missing]
             )
