@@ -21,6 +21,7 @@ _CLEARLY = 0.1  # of credibility between the one who is believed and the other
 _MOST_CLAIMS = 6  # remembered of one subject and topic
 _MOST_SUBJECTS = 4
 _OVERLAP = 0.25
+_VERBATIM = 0.8
 _COPIED = 0.6  # likeness from which a text with another figure is an altered copy
 
 
@@ -129,20 +130,21 @@ def altered(alike: Alike, told: Gist, who: Claimant, believed: float) -> Contrad
     near = alike.near
     if near is None or alike.same is not None or alike.likeness < _COPIED or near.source == who.voice:
         return _NONE
-    if (told.way | near.way) & CORRECTS or not _changed(near, told):
+    if (told.way | near.way) & CORRECTS or not (told.figures - near.figures or _turned(near, told)):
+        return _NONE
+    replaced = bool(near.figures - told.figures) or _turned(near, told)
+    if not replaced and alike.likeness < _VERBATIM:  # another who tells the story may know more
         return _NONE
     if who.credibility >= believed + _CLEARLY:
         return Contradiction(None, ((near.id, near.source),))
     if believed >= who.credibility + _CLEARLY:
-        strength = 0.7 if alike.likeness >= 0.8 else 0.5
+        strength = 0.7 if replaced and alike.likeness >= _VERBATIM else 0.5
         return Contradiction(Finding(RULE, strength, "a copy of what a better source told, and altered"))
     return _NONE
 
 
-def _changed(near: Telling, told: Gist) -> bool:
-    if told.side * side_of(near.way) < 0 or (told.way ^ near.way) & DENIES:
-        return True
-    return bool(told.figures - near.figures and near.figures - told.figures)
+def _turned(near: Telling, told: Gist) -> bool:
+    return told.side * side_of(near.way) < 0 or bool((told.way ^ near.way) & DENIES)
 
 
 def _claimed(heading: list[str], way: int) -> list[tuple[str, int]]:

@@ -1,0 +1,91 @@
+"""What is believed of sources: slow to gain, quick to lose, fading, and in bounded number."""
+
+from htfi.narrative.sanitising.sources import Sources
+
+HOUR = 3_600 * 10**9
+START = 1_700_000_000 * 10**9
+
+
+def test_prior_is_that_of_the_kind():
+    sources = Sources(8)
+    believed = [
+        sources.belief("x", START, kind).credibility for kind in ("official", "wire", "unknown", "social")
+    ]
+    assert believed == sorted(believed, reverse=True)
+    assert sources.belief("x", START).evidence == 0.0
+
+
+def test_it_is_quick_to_lose_and_slow_to_gain():
+    sources = Sources(8)
+    before = sources.belief("x", START).credibility
+    sources.borne_out("up", 0.5, START)
+    sources.belied("down", 1.8, START)
+    gained, lost = (sources.belief(name, START).credibility for name in ("up", "down"))
+    assert 0.0 < gained - before < before - lost
+
+
+def test_one_item_held_back_lowers_standing_for_hours_and_credibility_little():
+    sources = Sources(8)
+    sources.held_back("x", 1.0, START)
+    held = sources.belief("x", START)
+    later = sources.belief("x", START + 24 * HOUR)
+    assert held.standing < 0.6 * held.credibility
+    assert later.standing > 0.9 * later.credibility
+
+
+def test_one_item_held_back_among_many_tells_little():
+    few, many = Sources(8), Sources(8)
+    for _ in range(300):
+        many.told("x", START)
+    for sources in (few, many):
+        sources.held_back("x", 1.0, START)
+    assert many.belief("x", START).standing > 0.9 * many.belief("x", START).credibility > 0.5
+    assert few.belief("x", START).standing < many.belief("x", START).standing
+
+
+def test_harmless_items_earn_no_credit():
+    sources = Sources(8)
+    for _ in range(1_000):
+        sources.told("x", START)
+    assert sources.belief("x", START).credibility == sources.belief("y", START).credibility
+
+
+def test_evidence_fades_towards_the_prior():
+    sources = Sources(8)
+    for _ in range(20):
+        sources.belied("x", 1.0, START)
+    beliefs = [sources.belief("x", START + days * 24 * HOUR).credibility for days in (0, 30, 90, 400)]
+    assert beliefs == sorted(beliefs)
+    assert beliefs[0] < 0.3
+    assert abs(beliefs[-1] - 0.6) < 0.01
+
+
+def test_prices_that_follow_by_chance_change_nothing_and_those_that_never_do_cost():
+    sources = Sources(8)
+    for turn in range(400):
+        sources.followed("chance", 1.0, turn % 2 == 0, START)
+        sources.followed("wrong", 1.0, turn % 10 == 0, START)
+        sources.followed("right", 1.0, turn % 10 != 0, START)
+    prior = sources.belief("nobody", START).credibility
+    chance, wrong, right = (sources.belief(name, START).credibility for name in ("chance", "wrong", "right"))
+    assert abs(chance - prior) < 0.01
+    assert wrong < prior - 0.15
+    assert prior < right <= prior + 0.1
+
+
+def test_flood_of_new_names_does_not_wash_out_what_is_known_of_an_old_one():
+    sources = Sources(64)
+    sources.belied("liar", 5.0, START)
+    for number in range(5_000):
+        sources.told(f"fresh{number}", START)
+    assert len(sources.state()) == 64
+    assert sources.belief("liar", START).credibility < 0.4
+
+
+def test_state_goes_on_where_it_was():
+    sources, other = Sources(8), Sources(8)
+    sources.borne_out("a", 0.4, START)
+    sources.held_back("b", 1.0, START, "social")
+    other.restore(sources.state())
+    later = START + 7 * HOUR
+    assert [other.belief(name, later) for name in "ab"] == [sources.belief(name, later) for name in "ab"]
