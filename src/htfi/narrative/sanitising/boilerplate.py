@@ -27,11 +27,11 @@ _SENTENCES = re.compile(
     r")[.!?]?\s*$",
     re.I,
 )
-_HINT = re.compile(
-    r"\)\s*$|click|\btap |subscrib|sign up|register|reserved|©|\(c\)|copyright|read more|full (?:story|article|report)|"
-    r"see more|view more|follow us|for more|our standards|forward-looking|past performance|this (?:article|story|press|news|content)",
-    re.I,
-)
+_HINTS = (
+    "click", "tap ", "subscrib", "sign up", "register", "reserved", "©", "(c)", "copyright", "read more", "full story",
+    "full article", "full report", "see more", "view more", "follow us", "for more", "our standards", "forward-looking",
+    "past performance", "this article", "this story", "this press", "this news", "this content",
+)  # fmt: skip
 _MAX_TAILS = 6
 _WINDOW = 700
 _MIN_LEFT = 24
@@ -40,7 +40,8 @@ _MIN_LEFT = 24
 def trim(text: str) -> str:
     """The text without such tails; unchanged where little else would be left."""
     for _ in range(_MAX_TAILS):
-        if _HINT.search(text, max(len(text) - _WINDOW, 0)) is None:
+        end = text[-_WINDOW:].lower()
+        if not end.endswith(")") and not any(hint in end for hint in _HINTS):
             return text
         head, tail = text[:-_WINDOW], text[-_WINDOW:]
         cut = _SENTENCES.sub("", _BRACKETED.sub("", tail))

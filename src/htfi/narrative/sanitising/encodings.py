@@ -12,6 +12,7 @@ import re
 
 from htfi.domain.news import Finding
 from htfi.narrative.sanitising.language import fluency, num_known
+from htfi.narrative.sanitising.lexicon import words
 
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{16,}={0,2}")
 _WRAPPED64 = re.compile(r"(?:[A-Za-z0-9+/]{40,}\s){1,}[A-Za-z0-9+/]{4,}={0,2}")
@@ -27,9 +28,9 @@ _CODES = re.compile(r"(?<![0-9.$])(?:\d{2,3}[\s,;]{1,2}){6,}\d{2,3}(?![0-9.%])")
 _OCTAL = re.compile(r"(?:\\[0-7]{3}){4,}")
 _MORSE = re.compile(r"(?<![\w.])[.\-·−–_]{1,6}(?:[ /|]{1,3}[.\-·−–_]{1,6}){7,}")
 _ONE_CODE = re.compile(r"[0-9A-Fa-f]{4,6}|[0-9A-Fa-f]{2}")
-_ANY = re.compile(
-    r"[A-Za-z0-9+/_-]{16}|%[0-9A-Fa-f]{2}|\\[ux0-7]|U\+|[01]{7}|#x?\d|(?:[0-9A-Fa-f]{2}[\s,:;]){6}|=[0-9A-F]{2}=|[-.·_][ /][-.·_]{1,6}[ /][-.·_]|\d{2}[ ,]\d{2,3}[ ,]\d{2}"
-)
+_SIGNS = ("%", "\\", "=", "#", "U+")
+_LONG = 16  # letters without a blank
+_MANY = 6  # short groups of digits, hex or dots in a row
 _MIN_CHARS = 6
 _MAX_RUNS = 16
 _MAX_DEPTH = 3
@@ -51,7 +52,7 @@ _ATBASH = str.maketrans(
 def decode(text: str, depth: int = 0) -> tuple[list[Finding], list[str]]:
     """Findings and decoded messages; codes within codes three deep."""
     found: list[tuple[str, str]] = []
-    if _ANY.search(text):
+    if _may_hold_codes(text):
         found = _runs(text)
     if depth == 0:
         found += _ciphers(text)
@@ -65,6 +66,15 @@ def decode(text: str, depth: int = 0) -> tuple[list[Finding], list[str]]:
             findings += deeper
             messages += inner
     return findings, messages
+
+
+def _may_hold_codes(text: str) -> bool:
+    tokens = text.split()
+    if not tokens:
+        return False
+    if max(map(len, tokens)) >= _LONG or any(sign in text for sign in _SIGNS):
+        return True
+    return sum(token[0] in "0123456789.-·−–_" or len(token) == 2 for token in tokens) >= _MANY
 
 
 def _runs(text: str) -> list[tuple[str, str]]:
@@ -217,25 +227,24 @@ def _ciphers(text: str) -> list[tuple[str, str]]:
 
 
 def _strange_runs(text: str) -> list[str]:
-    """Runs of four words or more in lower case of which no language that we know knows one; few texts have any."""
-    from htfi.narrative.sanitising.lexicon import words
-
+    """Runs of four words or more of which no common English one is a part, and that hardly look like language."""
     known = words()
+    tokens = text[:4_000].split()
+    strange = [
+        token not in known and (token.islower() or token.isupper()) and len(token) > 2 for token in tokens
+    ]
+    if sum(strange) < 3:
+        return []
     runs: list[str] = []
     run: list[str] = []
-    for word in text[:4_000].split():
+    for word in (*tokens, ""):
         bare = word.strip(".,:;!?\"'()[]").lower()
-        if bare.isalpha() and bare not in known:
-            run.append(word)
-            continue
-        if bare.isalpha() and len(bare) <= 2 and run:
+        if bare.isalpha() and (bare not in known or (run and len(bare) <= 2)):
             run.append(word)
             continue
         if len(run) >= 4:
             runs.append(" ".join(run))
         run = []
-    if len(run) >= 4:
-        runs.append(" ".join(run))
     return [one for one in runs[:4] if len(one) >= 16]
 
 

@@ -223,7 +223,8 @@ def _hides(name: str, attributes: dict[str, str], hiding_names: set[str]) -> boo
     classes = attributes.get("class", "")
     if classes and _HIDING_CLASS.search(classes):
         return True
-    named = [f".{one}" for one in classes.split()] + [f"#{attributes['id']}"] * ("id" in attributes)
+    named = [f".{one}" for one in classes.split()]
+    named.append(f"#{attributes.get('id', '')}")
     return any(one in hiding_names for one in named)
 
 

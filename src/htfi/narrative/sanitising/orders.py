@@ -1,6 +1,7 @@
 """Phrases that only someone writing to a model would use, in many languages; `manipulation` looks for them.
 
-Each pattern begins with words that a search finds fast and repeats nothing without a bound.
+They are tried on text in lower case (but for the marks of templates), each only where one of its hints is among the
+words, and repeat nothing without a bound.
 """
 
 import re
@@ -26,7 +27,6 @@ OVERRIDES = re.compile(
     rf"(?:{_VERBS}|pay no attention to|do not follow|don['’]t follow|stop following|set aside|disobey)\s+"
     rf"(?:(?:{_OLD}|of|to|from|that|safety|system|content|ethical)\s+){{1,5}}(?:\w+\s+){{0,2}}?(?:{_RULES})\b"
     rf"|(?:^|[.!?:;\n\"'“(]\s*)(?:{_VERBS})\s+(?:everything|anything|what(?:ever)?|all)\s+(?:you\s+(?:were|have been|know|are)|(?:that\s+)?(?:was|is|has been)\s+(?:said|written|told)|above|before)",
-    re.I,
 )
 ADDRESSED = re.compile(
     r"\b(?:reveal|print|repeat|output|show|display|leak|tell me|give me)\s+(?:me\s+)?(?:all\s+)?(?:of\s+)?(?:your|the)\s+(?:\w+\s+)?"
@@ -37,19 +37,16 @@ ADDRESSED = re.compile(
     r"\bdo anything now\b|\bif you(?: are|'re) an? (?:ai|llm|language model|bot|assistant|machine|model|automated)|"
     r"\b(?:ai|language|large language) (?:models?|assistants?|agents?|systems?) (?:must|should|shall|reading this|processing this|that read)|"
     r"\bllms? (?:must|should|shall|reading|processing|are instructed)\b|\b(?:instructions?|note|message|attention) (?:to|for) (?:the |any |all )?(?:ai|llm|language model|model|assistant|bot)s?\b",
-    re.I,
 )
 STEERING = re.compile(
     r"\b(?:rate|score|classify|label|mark|treat|report|regard|interpret|read|rank)\s+(?:this|it|the (?:item|news|article|headline|text|story|stock|company))\b.{0,40}?"
     r"\b(?:as|=|:|to)\s*['\"]?(?:very |strongly |extremely |a )?(?:positive|bullish|buy|negative|bearish|sell|strong|neutral|10\b|1\.0|maximum)|"
     r"\b(?:set|output|return|answer|respond with|print)\s+(?:the |your )?(?:sentiment|confidence|direction|score|signal|label|volatility)\s*(?:=|:|to|as)\s*\S",
-    re.I,
 )
 EXFILTRATION = re.compile(
     r"\b(?:send|post|forward|upload|append|exfiltrate|leak|email|transmit|submit)\b[^.\n]{0,60}\b(?:api keys?|passwords?|credentials|"
     r"conversation|portfolio|positions|system prompt|user data|secrets?|tokens?|private keys?|holdings)\b[^.\n]{0,60}"
     r"(?:https?://|\bto \S{1,60}@|\bwebhook\b|\burl\b|\bmy server\b|\bendpoint\b)",
-    re.I,
 )
 FOREIGN = re.compile(
     # German, Dutch, Swedish, Danish, Norwegian
@@ -70,13 +67,27 @@ FOREIGN = re.compile(
     # Arabic, Hebrew, Hindi, Persian, Indonesian, Vietnamese, Thai
     r"(?:تجاهل|انس|نادیده).{0,30}(?:تعليمات|أوامر|قواعد|دستور)|(?:התעלם|שכח).{0,30}(?:הוראות|כללים|ההוראות)|(?:निर्देश|नियम|आदेश).{0,20}(?:अनदेखा|नज़रअंदाज़|भूल)|"
     r"\b(?:abaikan|lupakan)\b.{0,30}\b(?:instruksi|perintah|aturan)|\b(?:bỏ qua|quên)\b.{0,30}(?:hướng dẫn|chỉ dẫn|lệnh|quy tắc)|(?:ละเว้น|เพิกเฉย|ลืม).{0,20}(?:คำสั่ง|คำแนะนำ|กฎ)",
-    re.I,
 )  # fmt: skip
 PROMISES = re.compile(
     r"\b(?:guaranteed|risk[- ]free|sure[- ]fire|100% (?:sure|safe|guaranteed))\s+(?:\d[\d,.]*\s?(?:%|x)|profits?|gains?|returns? of \d|moon|win)|"
     r"\bbuy (?:it |now |this |them )*(?:before it(?:'s| is) too late|before (?:it|this) (?:moons|explodes|takes off|flies))|"
     r"garantierte?[rsn]? (?:gewinn|rendite|profit)|(?:gains?|profits?|rendement) garantis?|ganancias? garantizad|guadagn\w* garantit|lucros? garantid|"
     r"гарантирован\w* (?:прибыл|доход|рост)|稳赚|必涨|必漲|保证(?:收益|盈利|赚)|包赚|暴涨在即|必ず(?:上が|儲か)|確実に儲か|무조건 (?:오른|수익)|수익 보장",
-    re.I,
 )
+_WORDS_OF = {
+    "overrides": "ignore disregard forget overlook override bypass discard omit abandon neglect skip delete erase unlearn "
+    "attention follow following aside disobey",
+    "foreign": "ignoriere ignorieren ignoriert missachte missachten vergiss vergessen verwirf negeer vergeet ignorera "
+    "ignorer glem ignore ignorez oublie oubliez ignora ignoren ignorad ignori olvida olvide dimentica descarta "
+    "desconsidere trascura fais tiens tenez caso unohda ohita zignoruj ignoruj zapomnij felejtsd talimat komut kural "
+    "abaikan lupakan uita se bort",
+    "steering": "rate score classify label mark treat report regard interpret read rank set output return answer respond print",
+    "exfiltration": "http https webhook url server endpoint",
+    "addressed": "prompt prompts instructions instruction configuration key keys training source ai chatbot assistant "
+    "assistants gpt dan jailbroken mode anything llm llms model models bot bots machine terminal unfiltered agents "
+    "systems message note automated without",
+    "promises": "guaranteed risk sure buy 100% garantiert garantierte garantierten garantierter garanti garantis "
+    "garantizadas garantizada garantizado garantiti garantito garantidos garantido free",
+}
+HINTS = {name: frozenset(told.split(" ")) for name, told in _WORDS_OF.items()}
 CASHTAG = re.compile(r"\$[A-Za-z]{1,6}\b")

@@ -17,26 +17,42 @@ _LEET = re.compile(
 )
 _LETTERED = str.maketrans("0134578@$!", "oieastbasi")
 _LETTERED_L = str.maketrans("0134578@$!", "oleastbasl")
+_ODD = re.compile(r"[A-Za-z][^A-Za-z\s][A-Za-z]|[$@0-9!][A-Za-z]{2}|[A-Za-z]{2}[$@0-9!]")
+_RUN = re.compile(r"(?:[^\W_][^\w\s]{1,3}|[^\W_]_){2}[^\W_]")
+_MIXED = re.compile(r"[0-9@$!]")
 _HOT = frozenset("buy sell pump dump hold gain loss moon".split(" "))
-_FRAGMENT = re.compile(r"[A-Za-z]+|[^A-Za-z]+")
+_GRAMMAR = frozenset(
+    "a an the of to in and on for with from by at as is are was were be it its this that he she they we you i his her "
+    "our my him them us who when what how why not no nor or but if then than so such only also very too more most much "
+    "many few less all both each can will may must do does did has have had get got go went gone come came say said see "
+    "let put set up out off over down into onto upon per via able about back even ever just last late next now once one "
+    "own same some soon two well yet new old end big low high top use way day year here there make made take took give "
+    "gave time like long good part work want".split(" ")
+)
 _MAX_FRAGMENTS = 4
 _MIN_JOINED = 5
 
 
 def join(text: str) -> tuple[str, list[Finding]]:
     """The text with its words whole."""
+    tokens = text.split(" ")
+    odd = [token for token in tokens if not token.isalpha() and _ODD.search(token)]
     findings: list[Finding] = []
     found: list[str] = []
-    text = _SEPARATED.sub(lambda match: _joined(match, found), text)
-    text = _THREE.sub(lambda match: _short(match, found), text)
-    text = _INSIDE.sub(lambda match: _inside(match, found), text)
+    num_single = sum(len(token) == 1 for token in tokens)
+    if num_single > 2 or any(_RUN.search(token) for token in odd):
+        text = _SEPARATED.sub(lambda match: _joined(match, found), text)
+        text = _THREE.sub(lambda match: _short(match, found), text)
+    if odd:
+        text = _INSIDE.sub(lambda match: _inside(match, found), text)
     text = _fragments(text, found)
     if found:
         findings.append(
             Finding("split words", 0.6, f"{len(found)} words were split: {', '.join(found[:3])}"[:120])
         )
     leet: list[str] = []
-    text = _LEET.sub(lambda match: _lettered(match, leet), text)
+    if any(_MIXED.search(token) for token in odd):
+        text = _LEET.sub(lambda match: _lettered(match, leet), text)
     if leet:
         findings.append(
             Finding("leetspeak", 0.4, f"digits and signs stood for letters: {', '.join(leet[:3])}"[:120])
@@ -86,44 +102,47 @@ def _inside(match: re.Match[str], found: list[str]) -> str:
 
 
 def _fragments(text: str, found: list[str]) -> str:
-    """Neighbours of which one at least is no word, and which together are one: "prof its", "ear nin gs"."""
-    tokens = text.split(" ")
-    if len(tokens) < 2:
-        return text
+    """Neighbours that are no words, and together are one: "mar kets", "ear nin gs"."""
     known = words()
-    plain = [_core(token) for token in tokens]
-    is_known = [word in known or not word for word in plain]
-    if all(is_known):
+    tokens = text.split(" ")
+    strange = [at for at, token in enumerate(tokens) if token not in known and token.islower()]
+    if not strange or len(tokens) < 2:
         return text
-    out: list[str] = []
-    at = 0
-    while at < len(tokens):
-        took = 1
-        for num in range(min(_MAX_FRAGMENTS, len(tokens) - at), 1, -1):
-            if _is_one_word(tokens[at : at + num], plain[at : at + num], is_known[at : at + num], known):
-                took = num
+    taken = 0
+    for at in strange:
+        for first in range(max(at - _MAX_FRAGMENTS + 1, taken), at + 1):
+            if (num := _num_of_one_word(tokens, first, at, known)) > 0:
+                word = "".join(tokens[first : first + num])
+                found.append(word)
+                tokens[first : first + num] = [word] + [""] * (num - 1)
+                taken = first + num
                 break
-        if took > 1:
-            word = "".join(tokens[at : at + took])
-            found.append(word)
-            out.append(word)
-        else:
-            out.append(tokens[at])
-        at += took
-    return " ".join(out)
+    return " ".join(token for token in tokens if token) if found else text
 
 
-def _is_one_word(tokens: list[str], plain: list[str], is_known: list[bool], known: frozenset[str]) -> bool:
-    if all(is_known) or any(not token.isalpha() or not token.islower() for token in tokens[1:-1]):
-        return False
-    if (
-        not tokens[0].isalpha()
-        or not (tokens[0].islower() or tokens[0].istitle())
-        or not tokens[-1][:1].islower()
-    ):
-        return False
-    word = "".join(plain)
-    return len(word) >= _MIN_JOINED and word in known
+def _num_of_one_word(tokens: list[str], first: int, at: int, known: frozenset[str]) -> int:
+    """How many tokens from `first` on, beyond `at`, are pieces of one word; 0 where none are."""
+    head = tokens[first]
+    if not head.isalpha() or not (head.islower() or head.istitle()) or not _is_piece(head, known):
+        return 0
+    word = head
+    for num in range(2, min(_MAX_FRAGMENTS, len(tokens) - first) + 1):
+        token = tokens[first + num - 1]
+        core = _core(token)
+        if not core or not token.islower() or not _is_piece(core, known):
+            return 0
+        word += core
+        if first + num > at and len(word) >= _MIN_JOINED and word.lower() in known:
+            return num
+        if core != token:
+            return 0
+    return 0
+
+
+def _is_piece(token: str, known: frozenset[str]) -> bool:
+    """What could be a part of a word: no word, or a short one that is not of grammar."""
+    low = token.lower()
+    return low not in known or (len(low) <= 4 and low not in _GRAMMAR)
 
 
 @lru_cache(maxsize=4096)

@@ -40,12 +40,17 @@ _NOTHING = (0.0, 0.0)
 _Sums = tuple[float, float, int]  # of both classes, and over how many words
 
 
-def judge(text: str, weights: Weights) -> tuple[float, float]:
+def tokens(lower: str) -> list[str]:
+    """Words, numbers and signs of a text in lower case."""
+    return _TOKEN.findall(lower)[:_MOST_TOKENS]
+
+
+def judge(tokens: list[str], weights: Weights) -> tuple[float, float]:
     """The highest log-odds of any sentence: that it gives orders to a model, that it pumps."""
     best, second_best = -9.0, -9.0
     first, second = weights.biases
     before: _Sums = (0.0, 0.0, 0)
-    for sums in _sentences(text, weights.of):
+    for sums in _sentences(tokens, weights.of):
         left, right, num = sums
         if num >= _MIN_WORDS:
             norm = sqrt(2 * num)
@@ -59,12 +64,12 @@ def judge(text: str, weights: Weights) -> tuple[float, float]:
     return round(best, 3), round(second_best, 3)
 
 
-def _sentences(text: str, of: dict[str, tuple[float, float]]) -> Iterator[_Sums]:
+def _sentences(tokens: list[str], of: dict[str, tuple[float, float]]) -> Iterator[_Sums]:
     left = right = 0.0
     num = 0
     before = _START
     found = of.get
-    for token in _TOKEN.findall(text.lower())[:_MOST_TOKENS]:
+    for token in tokens:
         if token in _ENDS or num >= _MOST_WORDS:
             yield left, right, num
             left, right, num, before = 0.0, 0.0, 0, _START
@@ -87,7 +92,7 @@ def features(text: str) -> list[str]:
     """Words, pairs of neighbours, and how each sentence begins: what `judge` looks up, two for each word."""
     found: list[str] = []
     before = _START
-    for token in _TOKEN.findall(text.lower())[:_MOST_TOKENS]:
+    for token in tokens(text.lower()):
         if token in _ENDS:
             before = _START
             continue
