@@ -5,8 +5,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from htfi.domain.events import Cleared
 from htfi.narrative.sanitising.sanitiser import Trouble
-from htfi.narrative.secure import Clearing, Secure
+from htfi.narrative.secure import Secure
 from htfi.narrative.secure_config import SecureConfig
 
 NOW = 1_221_500_000 * 10**9
@@ -66,7 +67,7 @@ def test_a_snapshot_in_between_and_a_clearing_change_nothing_else(
     for turn, (wait_ns, found) in enumerate(course):
         now_ns += wait_ns
         if turn == cut:
-            words = Clearing("Ada", "looked", now_ns, cleared)
+            words = Cleared(now_ns, now_ns, "people", 1, "Ada", "looked", cleared)
             assert through.clear(words) == taken_up.clear(words)
             again = Secure()
             again.restore(json.loads(json.dumps(taken_up.state())))

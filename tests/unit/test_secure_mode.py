@@ -3,9 +3,10 @@
 import pytest
 
 from htfi.domain.errors import InvalidInput
+from htfi.domain.events import Cleared
 from htfi.domain.time import NS_PER_DAY
 from htfi.narrative.sanitising.sanitiser import Trouble
-from htfi.narrative.secure import DIVERGENCE, Clearing, Secure, divergence_trouble
+from htfi.narrative.secure import DIVERGENCE, Secure, divergence_trouble
 from htfi.narrative.secure_config import SecureConfig
 
 NOW = 1_221_500_000 * 10**9
@@ -77,12 +78,12 @@ def test_a_trickle_elsewhere_does_not_keep_all_suspected() -> None:
 def test_a_person_clears_a_symbol_or_everything() -> None:
     secure = Secure()
     secure.observe([trouble("injection")] * 6, NOW)
-    ended = secure.clear(Clearing("Ada", "looked at them", NOW, "JPM"))
+    ended = secure.clear(Cleared(NOW, NOW, "people", 1, "Ada", "looked at them", "JPM"))
     (told,) = ended
     assert "JPM" in told
     assert secure.suspicion("JPM", NOW) == ""
     assert secure.suspects("blog", NOW)
-    assert len(secure.clear(Clearing("Ada", "all known", NOW))) == 1
+    assert len(secure.clear(Cleared(NOW, NOW, "people", 2, "Ada", "all known"))) == 1
     assert secure.standing(NOW) == []
 
 

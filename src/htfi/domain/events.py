@@ -92,6 +92,19 @@ class MacroRelease(msgspec.Struct, frozen=True, gc=False, tag="macro"):
     id: str = ""
 
 
+class Cleared(msgspec.Struct, frozen=True, gc=False, tag="cleared"):
+    """A named person's word that suspicion is to end: of one symbol, or of everything where it names none."""
+
+    available_at_ns: int
+    event_time_ns: int
+    source: str
+    row: int
+    by: str
+    why: str
+    symbol: str = ""
+    id: str = ""
+
+
 class TimePassed(msgspec.Struct, frozen=True, gc=False, tag="time"):
     """No event before `available_at_ns` will follow: a live feed's way to let time advance in silence."""
 
@@ -99,7 +112,7 @@ class TimePassed(msgspec.Struct, frozen=True, gc=False, tag="time"):
 
 
 Event = Trade | Quote | Bar | News | MacroRelease
-FeedItem = Event | TimePassed
+FeedItem = Event | Cleared | TimePassed
 
 
 class Rejection(msgspec.Struct, frozen=True, gc=False):

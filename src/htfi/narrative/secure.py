@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from htfi.domain import exact
+from htfi.domain.events import Cleared
 from htfi.domain.time import format_ns
 from htfi.narrative.sanitising.sanitiser import Trouble
 from htfi.narrative.secure_config import SecureConfig
@@ -24,6 +25,8 @@ _MAX_RULES = 8  # told of one scope
 _MOST_TIMES = 4  # thresholds: however much trouble there was, it fades in bounded time
 _LN2 = 0.6931471805599453
 _MAX_NAME_CHARS = 40
+_MAX_WORDS_CHARS = 120
+_MAX_WORDS = 256  # of people that are remembered
 
 
 class Level(msgspec.Struct, frozen=True):
@@ -39,15 +42,6 @@ class Level(msgspec.Struct, frozen=True):
     since_ns: int = 0
     rules: tuple[tuple[str, int], ...] = ()
     source: str = ""
-
-
-class Clearing(msgspec.Struct, frozen=True):
-    """A named person's word that suspicion is to end, of one symbol or, where it is empty, of everything."""
-
-    by: str
-    why: str
-    at_ns: int
-    symbol: str = ""
 
 
 _CALM = Level()
@@ -87,6 +81,7 @@ class Secure:
         self._told_of: OrderedDict[str, tuple[str, ...]] = (
             OrderedDict()
         )  # symbol → items of its last such view
+        self._words_of: OrderedDict[str, Cleared] = OrderedDict()  # people's, by symbol
 
     @property
     def config(self) -> SecureConfig:
@@ -151,26 +146,42 @@ class Secure:
         kind, name = scope
         return _tell(f"{kind} {clean(name, _MAX_NAME_CHARS)}", settle(level, now_ns, self._config))
 
-    def clear(self, clearing: Clearing) -> list[str]:
+    def clear(self, cleared: Cleared) -> list[str]:
         """End suspicion on a person's word; what it ended, in words.
 
         A symbol's clearing leaves other symbols, sources and all as they are: the symbol is then suspected where all
         are. Without a symbol everything is cleared. Later trouble counts anew.
         """
-        ended = self.standing(clearing.at_ns)
-        if not clearing.symbol:
+        now_ns, symbol = cleared.available_at_ns, cleared.symbol
+        ended = self.standing(now_ns)
+        self._words_of[symbol] = cleared
+        self._words_of.move_to_end(symbol)
+        if len(self._words_of) > _MAX_WORDS:
+            self._words_of.popitem(last=False)
+        if not symbol:
             self._levels.clear()
             self._all = _CALM
             return ended
-        scope = (_SYMBOL, clearing.symbol)
-        told = self._told(scope, clearing.at_ns)
+        scope = (_SYMBOL, symbol)
+        told = self._told(scope, now_ns)
         self._levels.pop(scope, None)
         return [told] if told else []
+
+    def cleared(self, symbol: str, now_ns: int) -> str:
+        """By whom and why suspicion was ended within the last cool-down, of a symbol or of everything; else empty."""
+        said = [one for name in ("", symbol) if (one := self._words_of.get(name)) is not None]
+        newest = max(said, key=lambda one: one.available_at_ns, default=None)
+        if newest is None or now_ns - newest.available_at_ns >= self._config.cool_down_ns:
+            return ""
+        whom = f"symbol {clean(symbol, _MAX_NAME_CHARS)}" if newest.symbol else "everything"
+        by, why = clean(newest.by, _MAX_WORDS_CHARS), clean(newest.why, _MAX_WORDS_CHARS)
+        return f"{whom} cleared at {format_ns(newest.available_at_ns)} by {by}: {why}"
 
     def state(self) -> dict[str, Any]:
         return {
             "all": msgspec.to_builtins(self._all),
             "levels": [[*scope, msgspec.to_builtins(level)] for scope, level in self._levels.items()],
+            "words_of": [msgspec.to_builtins(said) for said in self._words_of.values()],
             "told_of": [[symbol, *names] for symbol, names in self._told_of.items()],
         }
 
@@ -179,6 +190,8 @@ class Secure:
         self._levels = OrderedDict(
             ((kind, name), msgspec.convert(level, Level)) for kind, name, level in state["levels"]
         )
+        words = [msgspec.convert(said, Cleared) for said in state["words_of"]]
+        self._words_of = OrderedDict((said.symbol, said) for said in words)
         self._told_of = OrderedDict((symbol, tuple(names)) for symbol, *names in state["told_of"])
 
 

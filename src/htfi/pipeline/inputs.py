@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from htfi.domain.decision import Inputs
-from htfi.domain.events import Event, News
+from htfi.domain.events import Cleared, Event, News
 
 FOLD_EVENTS = 4096
 MEMORY_ROWS = 4096.0
@@ -33,7 +33,7 @@ class InputChain:
         self._rows_seen = 0.0
         self._rows_missing = 0.0
 
-    def add(self, event: Event) -> None:
+    def add(self, event: Event | Cleared) -> None:
         told = event if type(event) is not News else _told(event)
         self._encoder.encode_into(told, self._open, -1)
         self._num_events += 1

@@ -11,7 +11,7 @@ import msgspec
 
 from htfi.domain.decision import Decision, Rung, View, series_id
 from htfi.domain.errors import IntegrityError
-from htfi.domain.events import Bar, FeedItem, MacroRelease, News, Quote, TimePassed, Trade
+from htfi.domain.events import Bar, Cleared, FeedItem, MacroRelease, News, Quote, TimePassed, Trade
 from htfi.domain.time import NS_PER_MS
 from htfi.domain.writing import Refusal
 from htfi.pipeline.amending import Awaited, Awaiting, amend, await_view, own_view
@@ -177,6 +177,8 @@ class Loop:
                 return self.rooms.market.observe(item)
             case Bar():
                 self._fed.append(item)
+            case Cleared():
+                self.rooms.desk.secure.clear(item)
             case News():
                 self.rooms.preparing.hear(self.rooms.desk.hear(item))
         return ()

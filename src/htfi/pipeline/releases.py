@@ -1,5 +1,5 @@
-"""News out of quarantine, on a named person's word: items enter the run again between two events. Wiring puts
-`ReleasingFeed` around a run's feed.
+"""What people say while a run goes on: news out of quarantine, suspicion that is to end. Their words enter between two
+events; wiring puts `ReleasingFeed` around a run's feed.
 
 Where each one entered is written down before it is handed out. So a run that goes on after a crash, or runs again with
 the same releases, has it at the same place and comes to the same ledger.
@@ -12,11 +12,12 @@ import msgspec
 from msgspec.structs import replace
 
 from htfi.domain.errors import IntegrityError
-from htfi.domain.events import FeedItem, News, TimePassed
+from htfi.domain.events import Cleared, FeedItem, News, TimePassed
 from htfi.domain.news import Screened
 from htfi.pipeline.ports import Feed, Position
 
 MAX_WORDS = 120  # characters of a name, and of a reason
+PEOPLE = "people"  # the source of what they say
 _ASK_NS = 1_000_000_000  # how often a run looks whether somebody has released something
 
 
@@ -28,7 +29,7 @@ class Held(msgspec.Struct, frozen=True):
     screened: Screened
 
 
-class Release(msgspec.Struct, frozen=True):
+class Release(msgspec.Struct, frozen=True, tag="release"):
     """A person's word that an item may be read. `digest` is that of its cleaned text."""
 
     number: int
@@ -42,10 +43,22 @@ class Release(msgspec.Struct, frozen=True):
         return f"{self.by}: {self.why}"
 
 
-class Entered(msgspec.Struct, frozen=True):
-    """A release and its place: after so many events of the feed, at that instant of the run."""
+class Clearing(msgspec.Struct, frozen=True, tag="clearing"):
+    """A person's word that suspicion is to end: of a symbol, or of everything. `number` counts them from −1 down."""
 
-    release: Release
+    number: int
+    by: str
+    why: str
+    symbol: str = ""
+
+
+Word = Release | Clearing
+
+
+class Entered(msgspec.Struct, frozen=True):
+    """A release or a clearing and its place: after so many events of the feed, at that instant of the run."""
+
+    release: Word
     after: int
     at_ns: int
 
@@ -65,13 +78,13 @@ class HeldNews(Protocol):
 
 
 class Releases(Protocol):
-    """People's words on items in quarantine, and where they took effect."""
+    """People's words on items in quarantine and on suspicion, and where they took effect."""
 
     def entered(self) -> Sequence[Entered]:
         """Those that took effect in this run, or are to in this repetition of one, in order."""
         ...
 
-    def asked(self) -> Sequence[Release]:
+    def asked(self) -> Sequence[Word]:
         """Those that have not yet, in the order in which people gave them."""
         ...
 
@@ -81,7 +94,7 @@ class Releases(Protocol):
 
 
 class ReleasingFeed:
-    """A feed with the items that people let out of quarantine in between."""
+    """A feed with the items that people let out of quarantine, and what else they say, in between."""
 
     def __init__(
         self,
@@ -111,7 +124,7 @@ class ReleasingFeed:
         if not self._stopped:
             yield from self._due(now=True)
 
-    def _due(self, *, now: bool = False) -> Iterator[News]:
+    def _due(self, *, now: bool = False) -> Iterator[News | Cleared]:
         """Those that entered at this place before, then those that people have asked for since."""
         entered = self._releases.entered()
         while self._num_entered < len(entered) and entered[self._num_entered].after <= self._num_events:
@@ -122,15 +135,20 @@ class ReleasingFeed:
             return
         self._next_ask_ns = self._elapsed_ns() + _ASK_NS
         for release in self._releases.asked():
-            if self._now_ns <= 0 or self._held.find(release.number) is None:
+            if self._now_ns <= 0 or (
+                isinstance(release, Release) and self._held.find(release.number) is None
+            ):
                 return  # its item is held back further on, where this run has not come yet
             place = Entered(release, self._num_events, self._now_ns)
             self._releases.enter(place)
             yield self._let_in(place)
 
-    def _let_in(self, place: Entered) -> News:
+    def _let_in(self, place: Entered) -> News | Cleared:
         self._num_entered += 1
         release = place.release
+        if isinstance(release, Clearing):
+            self._now_ns = now_ns = max(place.at_ns, self._now_ns)
+            return Cleared(now_ns, now_ns, PEOPLE, self._num_entered, release.by, release.why, release.symbol)
         held = self._held.find(release.number)
         if held is None or held.item.id != release.id or held.screened.digest != release.digest:
             raise IntegrityError(

@@ -33,7 +33,8 @@ def list_kept(folder: Path, source: str | None = None, rule: str | None = None) 
     """
     demand_run(folder)
     asked, entered = read_releases(folder)
-    by_number = {one.number: one for one in asked} | {one.release.number: one.release for one in entered}
+    said = [*asked, *(one.release for one in entered)]
+    by_number = {one.number: one for one in said if isinstance(one, Release)}
     places = {one.release.number: one for one in entered}
     return [
         Kept(held, by_number.get(held.number), places.get(held.number))

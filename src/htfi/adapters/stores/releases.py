@@ -1,24 +1,26 @@
-"""Two files of a run: releases.jsonl, people's words on items in quarantine; released.jsonl, where they took effect.
+"""Two files of a run: releases.jsonl, people's words on quarantine and suspicion; released.jsonl, where they took
+effect.
 
-`htfi quarantine release` appends to the first, also while a run goes on; the run alone appends to the second. Both are
-safe on the disk before anybody is told.
+`htfi quarantine release` and `htfi secure clear` append to the first, also while a run goes on; the run alone appends to
+the second. Both are safe on the disk before anybody is told.
 """
 
 import fcntl
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
-from htfi.pipeline.releases import Entered, Release
+from htfi.pipeline.releases import Clearing, Entered, Release, Word
 
 ASKED = "releases.jsonl"
 ENTERED = "released.jsonl"
 _ENCODER = msgspec.json.Encoder()
-_Line = TypeVar("_Line", Release, Entered)
+_Line = TypeVar("_Line")
 
 
 class ReleasesFile:
@@ -46,7 +48,7 @@ class ReleasesFile:
     def entered(self) -> Sequence[Entered]:
         return self._entered
 
-    def asked(self) -> Sequence[Release]:
+    def asked(self) -> Sequence[Word]:
         try:
             about = self._asked.stat()
         except OSError:
@@ -54,7 +56,7 @@ class ReleasesFile:
         now = (about.st_size, about.st_mtime_ns)
         if now == self._seen:
             return ()
-        waiting = unentered(_read(self._asked, Release), self._entered)
+        waiting = unentered(_words(self._asked), self._entered)
         self._seen = now if not waiting else None
         return waiting
 
@@ -63,19 +65,39 @@ class ReleasesFile:
         self._entered.append(entered)
 
 
-def unentered(asked: Sequence[Release], entered: Sequence[Entered]) -> list[Release]:
-    """Those releases that have not taken effect."""
+def unentered(asked: Sequence[Word], entered: Sequence[Entered]) -> list[Word]:
+    """Those that have not taken effect."""
     done = {one.release.number for one in entered}
     return [release for release in asked if release.number not in done]
 
 
-def read_releases(folder: Path) -> tuple[list[Release], list[Entered]]:
+def read_releases(folder: Path) -> tuple[list[Word], list[Entered]]:
     """What people asked for in a run's folder, and what took effect. Raises: IntegrityError, DependencyUnavailable."""
-    return list(_read(folder / ASKED, Release)), list(_read(folder / ENTERED, Entered))
+    return _words(folder / ASKED), list(_read(folder / ENTERED, Entered))
 
 
 def ask_release(folder: Path, release: Release) -> None:
     """Write a person's word down for good. Raises: InvalidInput where the item is released already."""
+    with _asking(folder) as said:
+        earlier = next((one for one in said if one.number == release.number), None)
+        if earlier is not None:
+            raise InvalidInput(f"item {release.number} ({release.id}) was released by {earlier.by} already")
+        _append(folder / ASKED, _ENCODER.encode(release))
+
+
+def ask_clearing(folder: Path, by: str, why: str, symbol: str) -> Clearing:
+    """Write down for good a person's word that suspicion is to end; it is given a number of its own."""
+    with _asking(folder) as said:
+        clearing = Clearing(
+            min((one.number for one in said if one.number < 0), default=0) - 1, by, why, symbol
+        )
+        _append(folder / ASKED, _ENCODER.encode(clearing))
+    return clearing
+
+
+@contextmanager
+def _asking(folder: Path) -> Generator[list[Word]]:
+    """All that was said so far, while nobody else says anything. Raises: DependencyUnavailable."""
     path = folder / ASKED
     try:
         lock = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
@@ -83,16 +105,14 @@ def ask_release(folder: Path, release: Release) -> None:
         raise _unavailable(path, error) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)  # held for one append: nobody waits long
-        asked = _read(path, Release, mend=True)
-        entered = _read(folder / ENTERED, Entered)
-        earlier = next(
-            (one for one in (*(e.release for e in entered), *asked) if one.number == release.number), None
-        )
-        if earlier is not None:
-            raise InvalidInput(f"item {release.number} ({release.id}) was released by {earlier.by} already")
-        _append(path, _ENCODER.encode(release))
+        asked = _words(path, mend=True)
+        yield [*(one.release for one in _read(folder / ENTERED, Entered)), *asked]
     finally:
         os.close(lock)
+
+
+def _words(path: Path, *, mend: bool = False) -> list[Word]:
+    return _read(path, cast("type[Word]", Word), mend=mend)
 
 
 def _read(path: Path, kind: type[_Line], *, mend: bool = False) -> list[_Line]:
