@@ -146,6 +146,26 @@ class ListOutlet:
     def close(self) -> None: ...
 
 
+_WHO = (
+    "Harbour crews",
+    "The senate",
+    "Copper miners",
+    "Two airlines",
+    "Grain traders",
+    "A rating agency",
+    "Chip makers",
+)
+_DID = (
+    "walk out over pay", "rejects the budget", "report a record harvest", "agree to merge", "face a new inquiry",
+    "halt shipments after a storm", "lift their outlook", "sue over a patent", "sell their stake in a pipeline",
+)  # fmt: skip
+
+
+def told(place: int) -> str:
+    """A headline that tells another story at every place."""
+    return f"{_WHO[place % len(_WHO)]} {_DID[place // len(_WHO) % len(_DID)]}, {place} of them since spring"
+
+
 def days(num_days: int, symbols: Sequence[str], news_every: int = 2, seed: int = 0) -> list[FeedItem]:
     """Daily bars of some symbols, and a headline every few days, each on one of them or on the market."""
     dice = random.Random(seed)
@@ -154,7 +174,7 @@ def days(num_days: int, symbols: Sequence[str], news_every: int = 2, seed: int =
         end_ns = START_NS + day * NS_PER_DAY
         if day % news_every == 0:
             at_ns, about = end_ns - 1, dice.choice([(), *((symbol,) for symbol in symbols)])
-            items.append(News(at_ns, at_ns, "wire", day + 1, f"n{day}", f"Item {day}", about))
+            items.append(News(at_ns, at_ns, "wire", day + 1, f"n{day}", told(day), about))
         for place, symbol in enumerate(symbols):
             close = 100.0 + dice.gauss(0, 1)
             items.append(
@@ -175,6 +195,7 @@ def loop_over(
     settings = override(
         load_settings(environment={}), "pipeline", **{"deadline_ms": 1e5, "listen_ms": 0.0, **pipeline}
     )
+    settings = override(settings, "encoding", model="none")
     settings = override(settings, "market", bar=bar, scales=["1s", "10s", "60s"])
     readers: dict[Rung, Reader] = {
         Rung.TEMPLATE: TemplateReader(settings.narrative),

@@ -16,7 +16,7 @@ from htfi.pipeline.snapshot import decode_state, encode_state
 from htfi.pipeline.weighing import untold
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.settings import load_settings
-from late_weather import START_NS, LateAuthor, ListOutlet, days, loop_over
+from late_weather import START_NS, LateAuthor, ListOutlet, days, loop_over, told
 
 SYMBOLS = ("A", "B", "C")
 NUM_DAYS = 44
@@ -136,7 +136,7 @@ def ticks(with_time: bool) -> list[FeedItem]:
     for turn in range(70):
         at_ns = START_NS + turn * 240 * NS_PER_S
         if turn % 2 == 0:
-            items.append(News(at_ns, at_ns, "wire", turn + 1, f"n{turn}", f"Item {turn}"))
+            items.append(News(at_ns, at_ns, "wire", turn + 1, f"n{turn}", told(turn)))
         trade_ns, price = at_ns + NS_PER_S, 100.0 + dice.gauss(0, 1)
         items.append(Trade(trade_ns, trade_ns, "ticks", turn + 1, "A", price, 1.0))
         if with_time:
