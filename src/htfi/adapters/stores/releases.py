@@ -1,8 +1,8 @@
 """Two files of a run: releases.jsonl, people's words on quarantine and suspicion; released.jsonl, where they took
 effect.
 
-`htfi quarantine release` and `htfi secure clear` append to the first, also while a run goes on; the run alone appends to
-the second. Both are safe on the disk before anybody is told.
+`htfi quarantine release` and `htfi secure clear` append to the first, also while a run goes on; the run alone appends
+to the second. Both are safe on the disk before anybody is told.
 """
 
 import fcntl

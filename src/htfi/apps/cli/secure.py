@@ -1,0 +1,94 @@
+"""`htfi secure`: what a run suspects of manipulation, and the word of a named person that ends it."""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from htfi.apps.cli.ledger_view import progress
+from htfi.domain.time import format_ns
+from htfi.wiring.secure import Said, Status, Suspected, clear, read_status
+
+FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+
+
+@click.group("secure", short_help="Suspicion of manipulation: see it, end it.")
+def command() -> None:
+    """See what a run suspects of manipulation, and end suspicion on a named person's word.
+
+    While SECURE stands for a symbol, its news are read by the target alone, without speculation; items that did not pass
+    the sanitiser wait, and no view weighs more than a little. It ends by itself when trouble has stayed away.
+
+    \b
+    Examples:
+      htfi secure status DIR
+      htfi secure clear DIR --by "Ann Lee" --why "the items were a test of ours" --symbol JPM
+    """
+
+
+@command.command(short_help="What is suspected, and what people have said.")
+@FOLDER
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def status(folder: Path, as_json: bool) -> None:
+    """Tell what is suspected at each symbol's newest decision, what was before, and what people have said.
+
+    \b
+    Examples:
+      htfi secure status DIR
+      htfi secure status DIR --json
+    """
+    with progress(f"reading {folder}", 0) as advance:
+        found = read_status(folder, advance)
+    click.echo(_as_json(found) if as_json else _as_text(found))
+
+
+@command.command("clear", short_help="End suspicion, on a named person's word.")
+@FOLDER
+@click.option("--by", required=True, metavar="NAME", help="Who ends it.")
+@click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
+@click.option(
+    "--symbol", default="", metavar="SYMBOL", help="Of this symbol alone; without it, of everything."
+)
+def clear_command(folder: Path, by: str, why: str, symbol: str) -> None:
+    """End suspicion of a symbol or of everything. It takes effect at the run's own time, and the record tells by whom.
+
+    Trouble that comes later counts anew. A symbol that is cleared is still suspected where all news are.
+
+    \b
+    Examples:
+      htfi secure clear DIR --by "Ann Lee" --why "known test items"
+    """
+    clearing, goes_on = clear(folder, by, why, symbol)
+    whom = f"symbol {clearing.symbol}" if clearing.symbol else "everything"
+    when = (
+        "the run takes it in within seconds"
+        if goes_on
+        else f"it takes effect when the run in {folder} goes on"
+    )
+    click.echo(f"{whom} cleared by {clearing.by}: {clearing.why}; {when}")
+
+
+def _as_text(found: Status) -> str:
+    lines = [_suspected(one) for one in found.now] or ["nothing is suspected"]
+    lines += [f"no more: {_suspected(one)}" for one in found.before]
+    return "\n".join([*lines, *map(_said, found.said)])
+
+
+def _suspected(one: Suspected) -> str:
+    return f"{one.symbol}  {one.why}; {one.num_decisions} decisions, the newest {format_ns(one.as_of_ns)}"
+
+
+def _said(said: Said) -> str:
+    clearing = said.clearing
+    whom = f"symbol {clearing.symbol}" if clearing.symbol else "everything"
+    when = f"took effect {format_ns(said.at_ns)}" if said.at_ns is not None else "not yet taken in"
+    return f"{whom} cleared by {clearing.by}: {clearing.why} ({when})"
+
+
+def _as_json(found: Status) -> str:
+    told = {
+        "suspected": [one._asdict() for one in found.now],
+        "before": [one._asdict() for one in found.before],
+        "cleared": [{**msgspec.to_builtins(one.clearing), "at_ns": one.at_ns} for one in found.said],
+    }
+    return msgspec.json.format(msgspec.json.encode(told), indent=2).decode()
