@@ -1,5 +1,6 @@
 """Texts are encoded once; where a text may lie, and when it must be forgotten, follows its item."""
 
+import msgspec
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -11,8 +12,10 @@ from htfi.narrative.caching.event_time import EventTime
 from htfi.narrative.caching.memory import Memory
 from htfi.narrative.caching.tiers import Outer, Tiers
 from htfi.narrative.encoding.config import EncodingConfig
+from htfi.narrative.encoding.heads import Head, Heads
 from htfi.narrative.encoding.linking import Linker
 from htfi.narrative.encoding.scorer import Scorer, shown_text
+from htfi.narrative.ports import Encoded
 
 DAY = 86_400 * 10**9
 
@@ -29,6 +32,10 @@ class Letters:
         self.asked += texts
         counts = np.array([[text.lower().count(chr(97 + k)) + 0.5 for k in range(26)] for text in texts])
         return (counts / np.linalg.norm(counts, axis=1, keepdims=True)).astype(np.float32)
+
+    def read(self, texts):
+        points = self.encode(texts)
+        return Encoded(points, [np.outer(np.arange(1, 4), point).astype(np.float32) for point in points])
 
 
 class Far(Memory):
@@ -57,19 +64,35 @@ def cache(time: EventTime, far: Far) -> Tiers:
     return Tiers(Memory(2**20, time), [Outer(far, frozenset())])
 
 
+def made_up_heads() -> Heads:
+    rng = np.random.Generator(np.random.PCG64(3))
+
+    def head(name: str, *labels: str) -> Head:
+        sizes = ((30, len(labels)), (len(labels),), (26, 2), (2,))
+        return Head(name, labels, *(rng.normal(size=size).astype(np.float32) for size in sizes))
+
+    heads = (head("sentiment", "negative", "neutral", "positive"), head("relevance", "idle", "relevant"))
+    return Heads({one.name: one for one in heads}, digest="ab" * 32)
+
+
+HEADS = made_up_heads()
+
+
 def scoring(encoder: Letters, cache: Tiers, time: EventTime) -> CachedScoring:
-    cached = CachedEncoder(encoder, cache, b"who", 3 * DAY)
-    return CachedScoring(Scorer(EncodingConfig(), cached, None, Linker({})), cached, time)
+    cached = CachedEncoder(encoder, HEADS, cache, b"who", 3 * DAY)
+    return CachedScoring(Scorer(EncodingConfig(), cached, cached.heads, Linker({})), cached, time)
 
 
 def test_scores_are_the_same_cold_warm_and_without_a_cache(cache: Tiers, time: EventTime) -> None:
     items = [item(1, "Fed cuts rates"), item(2, "Fed cuts rates"), item(3, "Oil falls")]
-    alone = Scorer(EncodingConfig(), Letters(), None, Linker({})).score(items)
+    alone = Scorer(EncodingConfig(), Letters(), HEADS, Linker({})).score(items)
     encoder = Letters()
     assert scoring(encoder, cache, time).score(items) == alone
     assert encoder.asked == ["Fed cuts rates", "Oil falls"]
     assert scoring(encoder, cache, time).score(items) == alone
-    assert [scoring(encoder, cache, time).score([one])[0].sentiment for one in items] == [0.0] * 3
+    one_by_one = [scoring(encoder, cache, time).score([one])[0].sentiment for one in items]
+    assert one_by_one == [one.sentiment for one in alone]
+    assert len(set(one_by_one)) == 2
     assert len(encoder.asked) == 2
 
 
@@ -96,7 +119,7 @@ def test_a_tagged_items_point_stays_in_this_process(cache: Tiers, time: EventTim
 
 def test_texts_that_nobody_told_of_are_not_kept(cache: Tiers, far: Far) -> None:
     encoder = Letters()
-    cached = CachedEncoder(encoder, cache, b"who", DAY)
+    cached = CachedEncoder(encoder, None, cache, b"who", DAY)
     for _ in range(2):
         np.testing.assert_array_equal(cached.encode(["a", "b", "a"])[0], cached.encode(["a"])[0])
     cache.settle()
@@ -108,7 +131,9 @@ def test_a_value_that_is_no_point_is_worked_out_anew(cache: Tiers, time: EventTi
     encoder, one = Letters(), item(1, "Fed cuts rates")
     scoring(encoder, cache, time).score([one])
     (key,) = cache._memory._kept
-    for damaged in (b"", b"short", np.full(26, np.nan, "<f4").tobytes()):
-        cache.put(key, damaged, DAY)
-        assert scoring(encoder, cache, time).score([one])[0].relevance == 0.5
-    assert encoder.asked == [shown_text(one)] * 4
+    whole = msgspec.msgpack.decode(cache.get(key))
+    nan = np.full(26, np.nan, "<f4").tobytes()
+    for damaged in ([whole[0][:-4], whole[1]], [nan, whole[1]], [whole[0], {}], "short"):
+        cache.put(key, msgspec.msgpack.encode(damaged), DAY)
+        scoring(encoder, cache, time).score([one])
+    assert encoder.asked == [shown_text(one)] * 5

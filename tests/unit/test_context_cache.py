@@ -6,13 +6,15 @@ from msgspec.structs import replace
 from htfi.domain.decision import View
 from htfi.domain.events import News
 from htfi.domain.time import NS_PER_DAY
-from htfi.narrative.caching.cached_reader import CachedReader
+from htfi.domain.writing import Refusal
+from htfi.narrative.caching.cached_reader import CachedReader, behind_cache
 from htfi.narrative.caching.event_time import EventTime
 from htfi.narrative.caching.keys import cache_key, lifetime_ns
 from htfi.narrative.caching.memory import Memory
 from htfi.narrative.caching.sealing import seal, unseal
 from htfi.narrative.caching.tiers import Tiers
-from htfi.narrative.question import Question, item_name
+from htfi.narrative.ports import LateReader
+from htfi.narrative.question import Question, item_name, question_id
 
 DAY = NS_PER_DAY
 
@@ -42,7 +44,7 @@ class Counting:
 
 
 def cached(reader: Counting, cache: Tiers, time: EventTime, **options: bool) -> CachedReader:
-    return CachedReader(reader, cache, b"who", lifetime_ns(DAY, 0.125), time, **options)
+    return behind_cache(reader, cache, b"who", lifetime_ns(DAY, 0.125), time, **options)
 
 
 @pytest.fixture
@@ -156,3 +158,47 @@ def test_a_seal_holds_for_its_key_its_lifetime_and_its_secret_alone() -> None:
 
 def test_parts_of_a_key_do_not_run_into_each_other() -> None:
     assert len({cache_key("a", b"bc"), cache_key("ab", b"c"), cache_key("a", b"b", b"c")}) == 3
+
+
+class Late(Counting):
+    """Gives provisional views, and the whole ones when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(provisional=True)
+        self.pursued: list[Question] = []
+        self.ready: list[tuple[str, View | Refusal]] = []
+
+    def later(self):
+        told, self.ready = self.ready, []
+        return told
+
+    def pursue(self, questions):
+        self.pursued += questions
+
+
+def test_a_view_that_came_late_is_kept_and_then_answers_at_once(cache: Tiers, time: EventTime) -> None:
+    reader, one = Late(), question()
+    around = cached(reader, cache, time)
+    assert isinstance(around, LateReader)
+    assert around.read([one], 50.0)[0].provisional
+    reader.ready = [(question_id(one), reader.view_of(one)), ("unknown", Refusal("no time"))]
+    assert around.later() == [(question_id(one), reader.view_of(one)), ("unknown", Refusal("no time"))]
+    assert cached(reader, cache, time).read([one], 50.0) == [reader.view_of(one)]
+    assert reader.asked == ["SPX"]
+
+
+def test_what_is_pursued_comes_from_the_cache_where_it_is_known(cache: Tiers, time: EventTime) -> None:
+    reader, known, unknown = Late(), question(), question("IBM")
+    first = cached(reader, cache, time)
+    first.read([known], 50.0)
+    reader.ready = [(question_id(known), reader.view_of(known))]
+    first.later()
+    again = cached(reader, cache, time)
+    again.pursue([known, unknown])
+    assert reader.pursued == [unknown]
+    assert again.later() == [(question_id(known), reader.view_of(known))]
+    assert again.later() == []
+
+
+def test_a_reader_that_never_answers_late_does_not_behind_a_cache(cache: Tiers, time: EventTime) -> None:
+    assert not isinstance(cached(Counting(), cache, time), LateReader)

@@ -16,7 +16,7 @@ from htfi.decoding.kept_blocks import KeptBlocks
 from htfi.decoding.ports import Network
 from htfi.domain.decision import Rung
 from htfi.domain.errors import InvalidInput
-from htfi.narrative.caching.cached_reader import CachedReader
+from htfi.narrative.caching.cached_reader import behind_cache
 from htfi.narrative.caching.encoded import CachedEncoder, CachedScoring, Scoring
 from htfi.narrative.caching.event_time import EventTime
 from htfi.narrative.caching.keys import identity, lifetime_ns
@@ -24,6 +24,8 @@ from htfi.narrative.caching.memory import Memory
 from htfi.narrative.caching.sealing import MAX_SECRET_BYTES
 from htfi.narrative.caching.tiers import Outer, Tiers
 from htfi.narrative.config import NarrativeConfig
+from htfi.narrative.deep_reader import DeepReader
+from htfi.narrative.encoding.heads import Heads
 from htfi.narrative.ports import Reader, TextEncoder
 from htfi.wiring.open_folder import OpenFolder
 
@@ -103,12 +105,13 @@ class OpenCache:
         life_ns = lifetime_ns(narrative.half_life_ns, narrative.min_weight)
         cached = dict(readers)
         for rung, (model, drafted_by) in models.items():
-            if rung not in readers:
-                continue
-            shape = identity((rung.value, str(linked), _shape(model, drafted_by, narrative, decoding)))
+            if rung not in readers or (rung is Rung.DEEP and not isinstance(readers[rung], DeepReader)):
+                continue  # what a model behind a network says is its own at every asking
+            shaped = _shape(model, drafted_by, narrative, decoding)
+            shape = identity((rung.value, readers[rung].version, str(linked), shaped))
             # Embedded targets tell how their rounds went, and that depends on the questions beside; on torch all does.
             alone = linked or (rung is not Rung.SPECULATIVE and model.engine == "onnx")
-            cached[rung] = CachedReader(
+            cached[rung] = behind_cache(
                 readers[rung],
                 self.tiers,
                 shape,
@@ -123,10 +126,14 @@ class OpenCache:
         """The scorer, telling `encoder`, which it asks, whose texts come."""
         return scorer if encoder is None else CachedScoring(scorer, encoder, self.time)
 
-    def encoding(self, encoder: TextEncoder, narrative: NarrativeConfig) -> CachedEncoder:
-        """The encoder behind the cache."""
+    def encoding(
+        self, encoder: TextEncoder, heads: Heads | None, narrative: NarrativeConfig
+    ) -> CachedEncoder:
+        """The encoder and its heads behind the cache."""
         life_ns = lifetime_ns(narrative.half_life_ns, narrative.min_weight)
-        return CachedEncoder(encoder, self.tiers, identity((encoder.version, program(), machine())), life_ns)
+        judges = heads.digest if heads is not None else ""
+        shape = identity((encoder.version, judges, program(), machine()))
+        return CachedEncoder(encoder, heads, self.tiers, shape, life_ns)
 
     def prefixes(self, narrative: NarrativeConfig) -> Callable[[Network], KeptBlocks] | None:
         """What gives a network the prompts that were read elsewhere; None where they are not kept."""

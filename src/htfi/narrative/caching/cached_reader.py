@@ -40,14 +40,11 @@ class CachedReader:
         deep: bool = False,
     ) -> None:
         self._reader = reader
-        self._late = reader if isinstance(reader, LateReader) else None
         self._cache = cache
         self._identity = identity
         self._lifetime_ns = lifetime_ns
         self._time = time
         self._alone, self._deep = alone, deep
-        self._awaited: OrderedDict[str, tuple[bytes, Question]] = OrderedDict()
-        self._told: list[tuple[str, View | Refusal]] = []
 
     @property
     def version(self) -> str:
@@ -76,31 +73,6 @@ class CachedReader:
                 self._await(question_id(questions[place]), keys[place], asked[place])
         return [view for view in views if view is not None]
 
-    def later(self) -> list[tuple[str, View | Refusal]]:
-        """Views that came since the last call, by the id of their question; see `LateReader`."""
-        told, self._told = self._told, []
-        for name, view in self._late.later() if self._late is not None else ():
-            key, question = self._awaited.pop(name, (b"", None))
-            if question is not None and isinstance(view, View):
-                self._keep(key, question, view)
-            told.append((name, view))
-        return told
-
-    def pursue(self, questions: Sequence[Question]) -> None:
-        """Ask for views that nobody waits for; what is kept comes with the next `later`."""
-        if self._late is None or not questions:
-            return
-        asked = [self._shown(question) for question in questions]
-        keys = [key for question in asked for key in self._keys([question])]
-        rest: list[Question] = []
-        for question, shaped, key, view in zip(questions, asked, keys, self._find(keys, asked), strict=True):
-            if view is not None:
-                self._told.append((question_id(question), view))
-            else:
-                self._await(question_id(question), key, shaped)
-                rest.append(question)
-        self._late.pursue(rest)
-
     def _shown(self, question: Question) -> Question:
         """With all that the reader may be shown of it."""
         if not self._deep:
@@ -127,9 +99,71 @@ class CachedReader:
         self._cache.put(key, _ENCODER.encode(view), left_ns, about(question), residency(question))
 
     def _await(self, name: str, key: bytes, question: Question) -> None:
+        """A provisional view was given; what follows it is heard by those who hear what is late."""
+
+
+class LateCachedReader(CachedReader):
+    """The same around a reader that tells later what it could not tell in time."""
+
+    def __init__(
+        self,
+        reader: LateReader,
+        cache: ContextCache,
+        identity: bytes,
+        lifetime_ns: int,
+        time: EventTime,
+        *,
+        alone: bool = False,
+        deep: bool = False,
+    ) -> None:
+        super().__init__(reader, cache, identity, lifetime_ns, time, alone=alone, deep=deep)
+        self._late = reader
+        self._awaited: OrderedDict[str, tuple[bytes, Question]] = OrderedDict()
+        self._told: list[tuple[str, View | Refusal]] = []
+
+    def later(self) -> list[tuple[str, View | Refusal]]:
+        """Views that came since the last call, by the id of their question; see `LateReader`."""
+        told, self._told = self._told, []
+        for name, view in self._late.later():
+            key, question = self._awaited.pop(name, (b"", None))
+            if question is not None and isinstance(view, View):
+                self._keep(key, question, view)
+            told.append((name, view))
+        return told
+
+    def pursue(self, questions: Sequence[Question]) -> None:
+        """Ask for views that nobody waits for; what is kept comes with the next `later`."""
+        asked = [self._shown(question) for question in questions]
+        keys = [key for question in asked for key in self._keys([question])]
+        rest: list[Question] = []
+        for question, shaped, key, view in zip(questions, asked, keys, self._find(keys, asked), strict=True):
+            if view is not None:
+                self._told.append((question_id(question), view))
+            else:
+                self._await(question_id(question), key, shaped)
+                rest.append(question)
+        self._late.pursue(rest)
+
+    def _await(self, name: str, key: bytes, question: Question) -> None:
         self._awaited[name] = (key, question)
         while len(self._awaited) > _MAX_AWAITED:
             self._awaited.popitem(last=False)
+
+
+def behind_cache(
+    reader: Reader,
+    cache: ContextCache,
+    identity: bytes,
+    lifetime_ns: int,
+    time: EventTime,
+    *,
+    alone: bool = False,
+    deep: bool = False,
+) -> CachedReader:
+    """The reader behind the cache, as late as it is."""
+    if isinstance(reader, LateReader):
+        return LateCachedReader(reader, cache, identity, lifetime_ns, time, alone=alone, deep=deep)
+    return CachedReader(reader, cache, identity, lifetime_ns, time, alone=alone, deep=deep)
 
 
 def _view(value: bytes | None) -> View | None:
