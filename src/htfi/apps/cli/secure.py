@@ -16,8 +16,8 @@ FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path,
 def command() -> None:
     """See what a run suspects of manipulation, and end suspicion on a named person's word.
 
-    While SECURE stands for a symbol, its news are read by the target alone, without speculation; items that did not pass
-    the sanitiser wait, and no view weighs more than a little. It ends by itself when trouble has stayed away.
+    While SECURE stands for a symbol, its news are read by the target alone, without speculation; items that did not
+    pass the sanitiser wait, and no view weighs more than a little. It ends by itself when trouble has stayed away.
 
     \b
     Examples:
