@@ -11,7 +11,7 @@ from htfi.domain.decision import View
 from htfi.domain.writing import Refusal, Spoken
 from htfi.narrative.caching.event_time import EventTime
 from htfi.narrative.caching.keys import cache_key
-from htfi.narrative.ports import ContextCache, LateReader, Reader
+from htfi.narrative.ports import Closable, ContextCache, LateReader, Reader
 from htfi.narrative.question import Question, about, question_id, residency, shown
 
 _MAX_AWAITED = 4_096
@@ -72,6 +72,11 @@ class CachedReader:
             if view.provisional:
                 self._await(question_id(questions[place]), keys[place], asked[place])
         return [view for view in views if view is not None]
+
+    def close(self) -> None:
+        """Close the reader, where it wants that."""
+        if isinstance(self._reader, Closable):
+            self._reader.close()
 
     def _shown(self, question: Question) -> Question:
         """With all that the reader may be shown of it."""
