@@ -107,7 +107,8 @@ def glyphs() -> dict[str, Glyph]:
         for latin, alike in rows.items():
             for char in alike:
                 if not char.isascii() and (likeness is Likeness.CLOSE or char not in table):
-                    table[char] = Glyph(latin, likeness, script_of(char))
+                    kind = likeness if char.isalnum() else Likeness.SYMBOL  # currencies among them
+                    table[char] = Glyph(latin, kind, script_of(char))
     for code in range(0x1D6A8, 0x1D7CC):  # mathematical Greek
         greek = table.get(unicodedata.normalize("NFKC", chr(code)))
         if greek is not None:

@@ -315,7 +315,7 @@ def _without_accents(text: str, findings: list[Finding]) -> str:
         nonlocal num
         word = found[0]
         bare = word if word.isascii() else "".join(map(_bare, word))
-        if word.isascii() or not word.islower() or word in _LOANED or not is_common(bare):
+        if word.isascii() or not word.islower() or len(word) < 4 or word in _LOANED or not is_common(bare):
             return word
         num += 1
         return bare

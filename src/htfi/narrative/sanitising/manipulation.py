@@ -4,6 +4,8 @@ Phrases beyond doubt are found by pattern, everything else by a small linear mod
 sentence. What was hidden from people's eyes is judged harder: nobody hides an honest sentence.
 """
 
+from math import log2
+
 from htfi.domain.news import Finding
 from htfi.narrative.sanitising import orders, wording
 from htfi.narrative.sanitising.undo import Undone
@@ -12,6 +14,8 @@ from htfi.narrative.sanitising.undo import Undone
 # leads is a false alarm, and by how much more it is beyond doubt.
 _ORDER_AT, _PUMP_AT = 1.0, 0.5
 _CERTAIN_AFTER = 1.5
+_USUAL_WORDS = 80
+_FOR_LENGTH = 0.25
 _HIDDEN_AT = -0.5
 _WEAKEST, _STRONGEST = 0.4, 0.95
 _MANY_CASHTAGS = 8
@@ -73,6 +77,9 @@ def _look(
         if pattern.search(lower):
             _take(strongest, Finding(rule, 0.95 if where else strength, told + where))
     order, pump = wording.judge(tokens, wording.shipped())
+    if len(tokens) > _USUAL_WORDS:  # of many honest sentences one sounds odd
+        allowance = _FOR_LENGTH * log2(len(tokens) / _USUAL_WORDS)
+        order, pump = order - allowance, pump - allowance
     if order >= order_at:
         strength = 0.95 if where else _strength(order - order_at)
         _take(strongest, Finding("injection", strength, "is worded as an order to a model" + where))

@@ -9,7 +9,10 @@ from functools import lru_cache
 from htfi.domain.news import Finding
 from htfi.narrative.sanitising.lexicon import words
 
-_SEPARATED = re.compile(r"(?<![^\W_])(?:[^\W\d_]([ .\-_*|/+~·•,'^=]{1,3}))(?:[^\W_]\1){2,}[^\W_](?![^\W_])")
+_L = "A-Za-z0-9\u00c0-\u024f\u0370-\u03ff\u0400-\u052f"
+_SEPARATED = re.compile(
+    rf"(?<![^\W_])(?:(?!\d)[{_L}]([ .\-_*|/+~·•,'^=]{{1,3}}))(?:[{_L}]\1){{2,}}[{_L}](?![^\W_])"
+)
 _THREE = re.compile(r"(?<![^\W_])[A-Za-z]([ .\-_*|/+~·•])[A-Za-z]\1[A-Za-z](?![^\W_])")
 _INSIDE = re.compile(r"(?<![\w.@/-])[A-Za-z]{1,12}(?:[._*|~^·•+=]{1,2}[A-Za-z]{1,12}){1,6}(?![\w.@/])")
 _LEET = re.compile(
@@ -27,7 +30,7 @@ _GRAMMAR = frozenset(
     "many few less all both each can will may must do does did has have had get got go went gone come came say said see "
     "let put set up out off over down into onto upon per via able about back even ever just last late next now once one "
     "own same some soon two well yet new old end big low high top use way day year here there make made take took give "
-    "gave time like long good part work want".split(" ")
+    "gave time like long good part work want web on line off air".split(" ")
 )
 _MAX_FRAGMENTS = 4
 _MIN_JOINED = 5
@@ -92,8 +95,12 @@ def _inside(match: re.Match[str], found: list[str]) -> str:
     run = match[0]
     word = "".join(char for char in run if char.isalpha())
     known = words()
-    if word.lower() not in known or len(word) < 4:
-        return run
+    if (
+        word.lower() not in known
+        or len(word) < 4
+        or (word.isupper() and "." in run and word.lower() not in _HOT)
+    ):
+        return run  # DOW.N, a ticker
     parts = [part for part in re.split("[^A-Za-z]+", run) if part]
     if all(len(part) > 2 and part.lower() in known for part in parts):
         return run
@@ -105,7 +112,11 @@ def _fragments(text: str, found: list[str]) -> str:
     """Neighbours that are no words, and together are one: "mar kets", "ear nin gs"."""
     known = words()
     tokens = text.split(" ")
-    strange = [at for at, token in enumerate(tokens) if token not in known and token.islower()]
+    strange = [
+        at
+        for at, token in enumerate(tokens)
+        if token not in known and token.islower() and (core := _core(token)) and core not in known
+    ]
     if not strange or len(tokens) < 2:
         return text
     taken = 0
@@ -129,7 +140,7 @@ def _num_of_one_word(tokens: list[str], first: int, at: int, known: frozenset[st
     for num in range(2, min(_MAX_FRAGMENTS, len(tokens) - first) + 1):
         token = tokens[first + num - 1]
         core = _core(token)
-        if not core or not token.islower() or not _is_piece(core, known):
+        if not core or not token.islower() or not token[0].isalpha() or not _is_piece(core, known):
             return 0
         word += core
         if first + num > at and len(word) >= _MIN_JOINED and word.lower() in known:
@@ -167,8 +178,8 @@ def _lettered(match: re.Match[str], found: list[str]) -> str:
         and len(body) < 5
     ):
         return run
-    if body[0] == "$" and body[1:].isalpha() and not body[1:].islower():
-        return run  # $ALE, a cashtag
+    if ("$" in body and not body.islower()) or not (body.islower() or body.isupper() or body[1:].islower()):
+        return run  # $ALE, a cashtag; Solar3D, a name
     for table in (_LETTERED, _LETTERED_L):
         word = body.translate(table)
         if word.lower() in known and len(word) >= 4:
