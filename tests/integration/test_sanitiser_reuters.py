@@ -62,7 +62,7 @@ def test_item_checks_alone_raise_no_alarm_on_a_wire():
         finding.rule
         for one in screened(6_000, "feed")
         for finding in one.findings
-        if finding.strength >= 0.25
+        if finding.strength >= 0.5
     )
     assert sum(found[rule] for rule in own) <= 3
 

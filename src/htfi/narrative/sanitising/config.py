@@ -21,9 +21,9 @@ class SanitiserConfig:
     `publishers` add to those that are known.
     """
 
-    discount_at: float = 0.4
+    discount_at: float = 0.5
     quarantine_at: float = 0.75
-    noted_below: float = 0.25
+    noted_below: float = 0.5
     max_headline_chars: int = 500
     max_body_chars: int = 8_000
     window_ns: int = 3 * NS_PER_DAY

@@ -57,7 +57,7 @@ class Instants:
         if delay_ns > max(_OFTEN * usual_ns, self._config.late_ns):
             late = f"arrived {_span(delay_ns)} after its date, its source usually takes {_span(usual_ns)}"
             fresh = not FRESH.isdisjoint(words)
-            return Finding(RULE, 0.6 if fresh else 0.45, f"{late}{', and says it is new' if fresh else ''}")
+            return Finding(RULE, 0.6 if fresh else 0.5, f"{late}{', and says it is new' if fresh else ''}")
         return None
 
     def _learn(self, source: str, usual_ns: int, delay_ns: int) -> None:
