@@ -156,6 +156,9 @@ def test_a_person_ends_it_the_record_tells_and_a_repetition_comes_to_the_same_le
     after = of_a[POISONED_DAY + 1]
     assert after.plan.rung is Rung.SPECULATIVE
     assert after.inputs.rows["people"] == (1, 1)
+    assert after.hearing is not None
+    assert "cleared" in after.hearing.cleared
+    assert after.hearing.cleared.endswith("by Ann Lee: they were a test of ours")
     again = run(tmp_path / "again", again=tmp_path / "cleared" / "released.jsonl")
     assert again == cleared
     _, entered = read_releases(tmp_path / "again")

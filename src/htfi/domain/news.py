@@ -109,3 +109,4 @@ class Hearing(msgspec.Struct, frozen=True):
     set_aside: tuple[Heard, ...]  # in quarantine, or told before
     means: Means
     suspicion: str = ""  # why the secure mode is on; empty where it is off
+    cleared: str = ""  # by whom it was ended of late, and why

@@ -66,9 +66,11 @@ def _suspicion(decision: Decision) -> tuple[str, ...]:
     plan, hearing = decision.plan, decision.hearing
     then = f", then {plan.then.value}" if plan.then is not None else ""
     rung = f"Rung {plan.rung.value}{then}: {_cut(plan.reason)}."
+    cleared = _cut(hearing.cleared) if hearing is not None else ""
+    ended = (f"Of late: {cleared}.",) if cleared else ()
     if hearing is None or not hearing.suspicion:
-        return ("None.", rung)
-    return (f"SECURE: {clean(hearing.suspicion, 3 * _MAX_REASON_CHARS)}.", rung)
+        return ("None.", *ended, rung)
+    return (f"Suspected: {clean(hearing.suspicion, 3 * _MAX_REASON_CHARS)}.", *ended, rung)
 
 
 def _items(items: Sequence[Heard], as_of_ns: int) -> tuple[str, ...]:

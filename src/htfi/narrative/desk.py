@@ -67,6 +67,7 @@ class Gathered(NamedTuple):
     noted: tuple[Note, ...]  # that the encoder alone has read
     aside: tuple[Note, ...]  # that nobody reads
     suspicion: str
+    cleared: str = ""  # by whom suspicion was ended of late
 
 
 NOTHING = Gathered((), (), (), "")
@@ -160,7 +161,8 @@ class Desk:
         if suspicion:  # what is not beyond doubt waits until it has passed
             aside = [item for item in noted if item.id in self._notes] + aside
             noted = []
-        return Gathered(tuple(items), self._known(noted), self._known(aside), suspicion)
+        cleared = self.secure.cleared(symbol, as_of_ns)
+        return Gathered(tuple(items), self._known(noted), self._known(aside), suspicion, cleared)
 
     def routes(self, items: Sequence[News]) -> list[Route]:
         """The dearest reader that each item is worth."""
@@ -204,6 +206,7 @@ class Desk:
             set_aside=tuple(_heard(note, plan, means, self.routing) for note in gathered.aside),
             means=means,
             suspicion=gathered.suspicion,
+            cleared=gathered.cleared,
         )
 
     def trust(self, names: Sequence[str]) -> float:
