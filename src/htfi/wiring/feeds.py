@@ -1,7 +1,6 @@
 """Opens the sources that a person names as one feed, and says what they are. Apps and the engine call it."""
 
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,10 +15,6 @@ from htfi.adapters.feeds.polite import Throttle
 from htfi.adapters.feeds.spool import SpoolReader
 from htfi.adapters.feeds.stdin import StdinPump
 from htfi.adapters.feeds.text import TextReader
-from htfi.adapters.feeds.web_address import read_address
-from htfi.adapters.feeds.web_client import WebClient
-from htfi.adapters.feeds.web_formats import FeedParser
-from htfi.adapters.feeds.web_pump import WebPump
 from htfi.adapters.feeds.websocket import WebSocketPump, check_url
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.time import Clock
@@ -31,7 +26,6 @@ from htfi.pipeline.intake.spec import SourceSpec
 from htfi.pipeline.ports import Position, Quarantine
 
 STDIN = "-"
-_AGENT = "htfi/0.1"
 _FORMATS = {
     ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv",
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
@@ -138,15 +132,9 @@ def _pump(
     if spec.stdin:
         return StdinPump(inbox, stdin)
     if spec.web:
-        address = read_address(spec.url)
+        from htfi.wiring.web_feeds import open_pump
 
-        def client(stopped: threading.Event) -> WebClient:
-            return WebClient(address.host, spec.agent or _AGENT, throttle, stopped)
-
-        return WebPump(
-            inbox, address, FeedParser(), client,
-            every_ns=spec.every_ns, max_age_ns=spec.max_age_ns, publisher=spec.publisher, tell=tell,
-        )  # fmt: skip
+        return open_pump(spec, inbox, throttle, tell)
     return WebSocketPump(inbox, spec.url, spec.subscribe)
 
 
@@ -193,7 +181,9 @@ def _complete(spec: SourceSpec, defaults: dict[str, str]) -> SourceSpec:
             f"source '{spec.name}' has no path, url or stdin: state one, or name its file as {spec.name}=PATH"
         )
     if spec.web:
-        read_address(spec.url)
+        from htfi.wiring.web_feeds import check_web
+
+        check_web(spec)
     elif spec.url:
         check_url(spec.url)
     if spec.path and not spec.format:

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 
-SEC_INTERVAL_S = 0.125  # 8 a second; the SEC allows 10 from one sender over all of its hosts
-_HOST_INTERVAL_S = 0.5
+EDGAR_INTERVAL_S = 0.125  # 8 a second; the SEC allows 10 from one sender over all of its hosts
+HOST_INTERVAL_S = 0.5
 _LONGEST_BACK_OFF_S = 3600.0
 _LONGEST_RETRY_AFTER_S = 86_400.0
 _LONGEST_AGE_S = 86_400.0
@@ -20,11 +20,8 @@ _MOST_HOSTS = 1024
 class Throttle:
     """Hands out turns: two requests to one host are never nearer than its interval."""
 
-    def __init__(
-        self, clock_s: Callable[[], float] = time.monotonic, interval_s: float = _HOST_INTERVAL_S
-    ) -> None:
+    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._clock_s = clock_s
-        self._interval_s = interval_s
         self._lock = threading.Lock()
         self._next_s: dict[str, float] = {}
         self._intervals_s: dict[str, float] = {}
@@ -53,7 +50,7 @@ class Throttle:
             self._intervals_s[key] = max(self._interval_of(key), interval_s)
 
     def _interval_of(self, key: str) -> float:
-        return self._intervals_s.get(key, SEC_INTERVAL_S if key == "sec.gov" else self._interval_s)
+        return self._intervals_s.get(key, EDGAR_INTERVAL_S if key == "sec.gov" else HOST_INTERVAL_S)
 
 
 def back_off_s(num_failures: int, every_s: float) -> float:

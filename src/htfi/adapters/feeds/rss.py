@@ -42,17 +42,17 @@ class _Stop(Exception):
 def parse_feed(body: bytes, charset: str = "") -> Found:
     """Entries of a feed, oldest first. Raises: BadDocument, where not one can be had."""
     text, decoded_as = decode_xml(body, charset)
-    found = _parse(text)
-    if found.trouble:  # stray ampersands and characters that XML forbids are common, and harmless to mend
-        mended = _parse(mend(text))
-        if len(mended.entries) > len(found.entries) or not mended.trouble:
-            found = mended
-    if found.trouble and not found.entries:
-        raise BadDocument(found.trouble + (f" (read as {decoded_as})" if decoded_as != "utf-8" else ""))
-    return Found(oldest_first(found.entries), found.trouble)
+    entries, trouble = _parse(text)
+    if trouble:  # stray ampersands and characters that XML forbids are common, and harmless to mend
+        more, trouble_left = _parse(mend(text))
+        if len(more) > len(entries) or not trouble_left:
+            entries, trouble = more, trouble_left
+    if trouble and not entries:
+        raise BadDocument(trouble + (f" (read as {decoded_as})" if decoded_as != "utf-8" else ""))
+    return Found(oldest_first(entries), trouble)
 
 
-def _parse(text: str) -> Found:
+def _parse(text: str) -> tuple[list[Entry], str]:
     reader = _Reader()
     parser = expat.ParserCreate("utf-8", " ")
     parser.buffer_text = True
@@ -80,7 +80,7 @@ def _parse(text: str) -> Found:
         trouble = str(stop)
     if not trouble and not reader.is_feed:
         trouble = "XML, but neither RSS nor Atom"
-    return Found(reader.entries, trouble)
+    return reader.entries, trouble
 
 
 class _Reader:

@@ -6,14 +6,16 @@ and each piece must be checked.
 
 import ssl
 import threading
+import time
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpcore
 
 from htfi.adapters.feeds.polite import Throttle, retry_after_s
+from htfi.adapters.feeds.polite_robots import Robots, read_robots
 from htfi.adapters.feeds.web_address import Address, join
 from htfi.adapters.feeds.web_stream import Deadline, GuardedBackend
 from htfi.domain.errors import InvalidInput
@@ -23,6 +25,8 @@ REQUEST_S = 30.0
 _CONNECT_S = 10.0
 _READ_S = 10.0
 _MOST_REDIRECTS = 5
+_ROBOTS_S = 86_400.0
+_MOST_ROBOTS = 64
 _PIECE_BYTES = 1 << 18
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
@@ -40,12 +44,15 @@ class Answer:
 class NoAnswer(Exception):
     """Nothing that can be used came: why, how long the server wants to be left alone, how large it was."""
 
-    def __init__(self, detail: str, wait_s: float = 0.0, num_bytes: int = 0, status: int = 0) -> None:
+    def __init__(
+        self, detail: str, wait_s: float = 0.0, num_bytes: int = 0, status: int = 0, forbidden: bool = False
+    ) -> None:
         super().__init__(detail)
         self.detail = detail
         self.wait_s = wait_s
         self.num_bytes = num_bytes  # of a body that was too large
         self.status = status
+        self.forbidden = forbidden  # by robots.txt
 
 
 class WebClient:
@@ -58,6 +65,7 @@ class WebClient:
         throttle: Throttle,
         stopped: threading.Event,
         *,
+        robots: bool = False,
         request_s: float = REQUEST_S,
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> None:
@@ -66,6 +74,8 @@ class WebClient:
         self._stopped = stopped
         self._request_s = request_s
         self._max_body_bytes = max_body_bytes
+        self._asks_robots = robots
+        self._robots: dict[str, tuple[float, Robots]] = {}
         self._deadline = Deadline(stopped)
         self._pool = httpcore.ConnectionPool(
             ssl_context=ssl.create_default_context(),
@@ -78,6 +88,8 @@ class WebClient:
         """Ask, following redirects of the same scheme. Raises: NoAnswer."""
         seen = {address.url}
         for _ in range(_MOST_REDIRECTS + 1):
+            if self._asks_robots:
+                self.check_robots(address)
             self._wait(self._throttle.reserve(address.host))
             status, headers, body = self._ask(address, wanted, conditions or {})
             if status not in _REDIRECTS:
@@ -88,8 +100,43 @@ class WebClient:
             seen.add(address.url)
         raise NoAnswer(f"more than {_MOST_REDIRECTS} redirects")
 
+    @property
+    def stopped(self) -> bool:
+        return self._stopped.is_set()
+
+    def heed_robots(self) -> None:
+        """From now on, robots.txt is asked: what is read are pages made for people."""
+        self._asks_robots = True
+
     def close(self) -> None:
         self._pool.close()
+
+    def check_robots(self, address: Address) -> None:
+        """Raises: NoAnswer, where robots.txt disallows the address or cannot be had (RFC 9309)."""
+        known = self._robots.get(address.origin)
+        if known is None or time.monotonic() - known[0] > _ROBOTS_S:
+            if len(self._robots) >= _MOST_ROBOTS:
+                self._robots.clear()
+            known = self._robots[address.origin] = time.monotonic(), self._fetch_robots(address)
+            if known[1].delay_s:
+                self._throttle.slow_down(address.host, known[1].delay_s)
+        if not known[1].allows(address.target):
+            raise NoAnswer(f"robots.txt of {address.host} disallows {address.target[:80]}", forbidden=True)
+
+    def _fetch_robots(self, address: Address) -> Robots:
+        at = replace(address, target="/robots.txt")
+        for _ in range(_MOST_REDIRECTS + 1):
+            self._wait(self._throttle.reserve(at.host))
+            try:
+                status, headers, body = self._ask(at, "text/plain", {})
+            except NoAnswer as error:
+                if 400 <= error.status < 500 and error.status != 429:
+                    return Robots()  # there is none: all is allowed
+                raise NoAnswer(f"robots.txt: {error.detail}", error.wait_s) from error
+            if status not in _REDIRECTS:
+                return read_robots(body, self._agent)
+            at = self._follow(at, headers)
+        raise NoAnswer("robots.txt: too many redirects")
 
     def _wait(self, seconds: float) -> None:
         if self._stopped.wait(seconds):

@@ -1,9 +1,9 @@
 """What the parsers of web sources find: entries, and what they had to leave out. The web pump turns them into rows."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from hashlib import blake2b
 
@@ -36,8 +36,10 @@ class Entry:
     symbols: list[str] = field(default_factory=list[str])
     withdraws: bool = False
     amends: str = ""  # key of another entry that this one amends
+    retracts: bool = False  # that other entry, rather than amends it
     facts: dict[str, str] = field(default_factory=dict[str, str])  # what later entries need to know of it
     refused: tuple[Reason, str, str] | None = None  # reason, words on it, what it said
+    hidden: list[str] = field(default_factory=list[str])  # what its page kept from readers
 
     def settle(self) -> "Entry":
         """Give it a key where the source gave none."""
@@ -54,10 +56,16 @@ class Entry:
 
 @dataclass(slots=True)
 class Found:
-    """`trouble` is set where the document breaks off: what stood before is in `entries`, oldest first."""
+    """`entries` come oldest first. `trouble` is set, once they are read, where the document breaks off.
 
-    entries: list[Entry]
+    `seen` are keys of entries that are there still and were not read again. `again` asks for the same document the
+    next time, though it be the same.
+    """
+
+    entries: Iterable[Entry]
     trouble: str = ""
+    seen: list[str] = field(default_factory=list[str])
+    again: bool = False
 
 
 def short_id(text: str) -> str:
@@ -87,6 +95,17 @@ def instant_of(published: str) -> datetime | None:
     try:
         found = datetime.fromisoformat(published)
         return found.astimezone(UTC) if found.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def last_instant_of(published: str) -> datetime | None:
+    """An ISO instant, or the end of a day wherever it ends last."""
+    if (instant := instant_of(published)) is not None:
+        return instant
+    try:
+        day = date.fromisoformat(published)
+        return datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(hours=36)
     except (ValueError, OverflowError):
         return None
 

@@ -17,6 +17,7 @@ from htfi.domain.errors import DependencyUnavailable
 
 _MOST_KEYS = 65_536  # six times the entries of the longest document
 _MOST_REVISIONS = 16
+_MOST_PAST = 8192
 _MOST_STATE_BYTES = 8_000_000
 
 
@@ -45,7 +46,7 @@ class WebMemory:
     def __init__(self, path: Path, rows: Iterable[bytes], num_bytes: int, url: str) -> None:
         self._path = path
         self._known: OrderedDict[str, Known] = OrderedDict()
-        self.facts: list[dict[str, str]] = []
+        self.past: OrderedDict[str, Entry] = OrderedDict()  # entries with facts that later ones need
         self.validators = self._load(num_bytes, url)
         decode = msgspec.json.Decoder().decode
         for row in rows:
@@ -85,8 +86,27 @@ class WebMemory:
                 row["retracts"] = True
         elif entry.amends and entry.amends in self._known:
             row["corrects"] = self._known[entry.amends].last_id
+            if entry.retracts:
+                row["retracts"] = True
         self._put(entry.key, Known(digest, num_told, row["id"]))
+        self.note(entry)
         return row
+
+    def note(self, entry: Entry) -> None:
+        """Keep an entry's facts, of so many as are handed on."""
+        if entry.facts:
+            kept = Entry(key=entry.key, published=entry.published, facts=entry.facts)
+            self.past[entry.key] = kept
+            self.past.move_to_end(entry.key)
+            if len(self.past) > _MOST_PAST:
+                self.past.popitem(last=False)
+
+    def knows(self, key: str) -> bool:
+        """Whether an entry of this key was handed on; if so it is kept in mind a while longer."""
+        if key not in self._known:
+            return False
+        self._known.move_to_end(key)
+        return True
 
     def save(self, etag: str, modified: str, url: str, num_bytes: int, shown: Iterable[str]) -> None:
         """After a document whose new rows are in the inbox. Raises: DependencyUnavailable."""
@@ -114,6 +134,9 @@ class WebMemory:
             return
         digest, num_told = bytes.fromhex(str(row.get("digest", ""))), row.get("told", 1)
         self._put(key, Known(digest, num_told if isinstance(num_told, int) else 1, known_as))
+        if isinstance(facts := row.get("facts"), dict):
+            told = {str(name): str(value) for name, value in cast("dict[str, Any]", facts).items()}
+            self.note(Entry(key=key, published=str(row.get("ts", "")), facts=told))
 
     def _put(self, key: str, known: Known) -> None:
         self._known[key] = known

@@ -4,8 +4,8 @@ It gives up never: what goes wrong is told once, in the quarantine and to a pers
 """
 
 import threading
+import time
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any, Protocol
 
 import msgspec
@@ -15,14 +15,15 @@ from htfi.adapters.feeds.inbox import Inbox
 from htfi.adapters.feeds.polite import back_off_s, fresh_s
 from htfi.adapters.feeds.web_address import Address
 from htfi.adapters.feeds.web_client import Answer, NoAnswer, WebClient
-from htfi.adapters.feeds.web_entries import BadDocument, Entry, Found, instant_of
+from htfi.adapters.feeds.web_entries import BadDocument, Entry, Found, last_instant_of
 from htfi.adapters.feeds.web_memory import WebMemory
-from htfi.domain.errors import HtfiError
+from htfi.domain.errors import DependencyUnavailable, HtfiError
 from htfi.domain.time import NS_PER_S, to_ns
 from htfi.pipeline.intake.reasons import RAW_CHARS, Reason
 
-_GROUP_ROWS = 256
 _GROUP_BYTES = 4_000_000
+_LONGEST_HELD_S = 0.05  # an entry waits no longer for those that are still being fetched
+_LONGEST_VALIDATOR = 500
 
 
 class Parser(Protocol):
@@ -30,7 +31,9 @@ class Parser(Protocol):
 
     wanted: str  # the Accept header
 
-    def parse(self, answer: Answer, client: WebClient, memory: WebMemory) -> Found:
+    def parse(
+        self, answer: Answer, client: WebClient, memory: WebMemory, too_old: Callable[[str], bool]
+    ) -> Found:
         """Raises: BadDocument, NoAnswer."""
         ...
 
@@ -55,7 +58,7 @@ class WebPump:
         self._parser = parser
         self._make_client = make_client
         self._every_s = every_ns / NS_PER_S
-        self._max_age = timedelta(microseconds=max_age_ns // 1000)
+        self._max_age_ns = max_age_ns
         self._publisher = publisher
         self._tell = tell
         self._stopped = threading.Event()
@@ -85,6 +88,11 @@ class WebPump:
                 self._stopped.wait(self._poll(client, memory))
         except HtfiError as error:
             self._inbox.finish(error)
+        except Exception as error:  # noqa: BLE001 - a thread that dies in silence would leave the run waiting
+            why = f"{type(error).__name__}: {error}"[:RAW_CHARS]
+            self._inbox.finish(
+                DependencyUnavailable(f"{self._address.url}: cannot be read ({why}): take it out")
+            )
         finally:
             client.close()
 
@@ -107,34 +115,45 @@ class WebPump:
 
     def _take(self, answer: Answer, client: WebClient, memory: WebMemory) -> str:
         """Write new entries down; what was wrong with the document, if anything."""
-        found = self._parser.parse(answer, client, memory)
+        found = self._parser.parse(answer, client, memory, self._too_old)
+        shown: list[str] = []
         rows: list[tuple[bytes, int]] = []
+        begun_s = time.monotonic()
         for entry in found.entries:
-            if not self._too_old(entry) and (row := memory.row(entry)) is not None:
-                rows.append(self._bytes(entry, row))
-            if len(rows) >= _GROUP_ROWS or sum(len(content) for content, _ in rows[-8:]) > _GROUP_BYTES:
+            shown.append(entry.key)
+            if not self._too_old(entry.published) and (row := memory.row(entry)) is not None:
+                rows += self._rows(entry, row)
+            late = time.monotonic() - begun_s > _LONGEST_HELD_S
+            if rows and (late or sum(len(content) for content, _ in rows[-8:]) > _GROUP_BYTES):
                 self._inbox.append(rows)
-                rows = []
+                rows, begun_s = [], time.monotonic()
         if rows:
             self._inbox.append(rows)
-        headers = (
-            dict[str, str]() if found.trouble else answer.headers
-        )  # a broken document is asked for again
+        # A document that was broken, or not read to its end, is asked for again.
+        headers = answer.headers if not found.trouble and not found.again else dict[str, str]()
+        etag, modified = headers.get("etag", ""), headers.get("last-modified", "")
         memory.save(
-            headers.get("etag", "")[:500],
-            headers.get("last-modified", "")[:100],
+            etag if len(etag) <= _LONGEST_VALIDATOR else "",
+            modified if len(modified) <= _LONGEST_VALIDATOR else "",
             self._address.url,
             self._inbox.num_bytes,
-            [entry.key for entry in found.entries],
+            [*shown, *found.seen],
         )
         return found.trouble
 
-    def _too_old(self, entry: Entry) -> bool:
-        published = instant_of(entry.published)
-        if not self._max_age or published is None:
+    def _too_old(self, published: str) -> bool:
+        at = last_instant_of(published)
+        if not self._max_age_ns or at is None:
             return False
-        now_ns = self._inbox.state()[1]
-        return now_ns - to_ns(published) > self._max_age / timedelta(microseconds=1) * 1000
+        return self._inbox.state()[1] - to_ns(at) > self._max_age_ns
+
+    def _rows(self, entry: Entry, row: dict[str, Any]) -> list[tuple[bytes, int]]:
+        """The entry's row, and one for each of its parts that was hidden."""
+        hidden = [
+            self._note(Reason.HIDDEN_TEXT, "the page hides this from readers; its item goes on without", text)
+            for text in entry.hidden
+        ]
+        return [self._bytes(entry, row), *hidden]
 
     def _bytes(self, entry: Entry, row: dict[str, Any]) -> tuple[bytes, int]:
         if entry.refused is not None:
@@ -155,18 +174,19 @@ class WebPump:
         return content, len(content)
 
     def _refused(self, row: dict[str, Any], reason: Reason, detail: str, raw: str) -> tuple[bytes, int]:
-        content = self._encode(
-            {"refused": reason.value, "detail": detail[:RAW_CHARS], "raw": raw[:RAW_CHARS], **row}
-        )
+        """A row that says why its entry is refused, and is known by the entry's key."""
+        note = {"refused": reason.value, "detail": detail[:RAW_CHARS], "raw": raw[:RAW_CHARS]}
+        content = self._encode(note | row)
         return content, len(content)
+
+    def _note(self, reason: Reason, detail: str, raw: str) -> tuple[bytes, int]:
+        return self._refused({}, reason, detail, raw)
 
     def _failed(self, reason: Reason, detail: str) -> float:
         """A failure goes into the quarantine when it begins or changes, not each time."""
         self._num_failures += 1
         if not self._stopped.is_set() and detail != self._told:
             self._told = detail
-            note = {"refused": reason.value, "detail": detail[:RAW_CHARS], "raw": self._address.url}
-            content = self._encode(note)
-            self._inbox.append([(content, len(content))])
+            self._inbox.append([self._note(reason, detail, self._address.url)])
             self._tell(f"{self._address.url}: {detail}: tried again, at longer and longer intervals")
         return back_off_s(self._num_failures, self._every_s)

@@ -24,7 +24,7 @@ _CHOICES = {
 }
 WEB_FORMATS = ("rss", "atom", "edgar", "page")
 PAGE_KEYS = ("item", "link", "title", "date", "heading", "dated", "text", "drop")
-_SHORTEST_EVERY_NS = NS_PER_S
+SHORTEST_EVERY_NS = NS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class SourceSpec:
             raise InvalidInput(
                 f"source '{self.name}': format = '{self.format}' needs url = \"http://…\" or https"
             )
-        if self.every and _duration(self.every) < _SHORTEST_EVERY_NS:
+        if self.every and _duration(self.every) < SHORTEST_EVERY_NS:
             raise InvalidInput(f"source '{self.name}': every = '{self.every}': at least 1s")
         self._check("interval", read_interval)
         self._check("date_at", read_clock_time)

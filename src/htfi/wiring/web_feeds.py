@@ -1,0 +1,82 @@
+"""Opens a source that is asked over HTTP: its client, the parser of its format, its pump. `feeds` calls it.
+
+Loaded only where a source is one: the HTTP client takes a fifth of a second to import.
+"""
+
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from htfi import __version__
+from htfi.adapters.feeds.edgar import load_tickers
+from htfi.adapters.feeds.inbox import Inbox
+from htfi.adapters.feeds.pages import check_selectors
+from htfi.adapters.feeds.pages_rules import candidates
+from htfi.adapters.feeds.polite import EDGAR_INTERVAL_S, Throttle
+from htfi.adapters.feeds.web_address import Address, read_address
+from htfi.adapters.feeds.web_client import WebClient
+from htfi.adapters.feeds.web_formats import AnyParser, EdgarParser, FeedParser, PageParser
+from htfi.adapters.feeds.web_pump import Parser, WebPump
+from htfi.domain.errors import InvalidInput
+from htfi.pipeline.intake.spec import SourceSpec
+
+_CONTACT = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+|https?://\S+")
+_LONGEST_AGENT = 200
+
+
+def check_web(spec: SourceSpec) -> None:
+    """Raises: InvalidInput, DependencyUnavailable: what would stop the source is told before the run begins."""
+    address = read_address(spec.url)
+    if spec.agent and (
+        len(spec.agent) > _LONGEST_AGENT or not (spec.agent.isascii() and spec.agent.isprintable())
+    ):
+        raise InvalidInput(
+            f"source '{spec.name}': agent: write up to {_LONGEST_AGENT} printable ASCII characters"
+        )
+    if _is_edgar(spec, address) and not _CONTACT.search(spec.agent):
+        raise InvalidInput(
+            f"source '{spec.name}': EDGAR wants to know who asks: "
+            'state agent = "Name of the desk contact@its.domain" in the mapping'
+        )
+    _parser(spec, address)
+
+
+def open_pump(spec: SourceSpec, inbox: Inbox, throttle: Throttle, tell: Callable[[str], None]) -> WebPump:
+    """Raises: InvalidInput, DependencyUnavailable."""
+    address = read_address(spec.url)
+    if _is_edgar(spec, address):
+        throttle.slow_down(address.host, EDGAR_INTERVAL_S)
+
+    def client(stopped: threading.Event) -> WebClient:
+        agent = spec.agent or f"htfi/{__version__}"
+        return WebClient(address.host, agent, throttle, stopped, robots=spec.format == "page")
+
+    return WebPump(
+        inbox,
+        address,
+        _parser(spec, address),
+        client,
+        every_ns=spec.every_ns,
+        max_age_ns=spec.max_age_ns,
+        publisher=spec.publisher,
+        tell=tell,
+    )
+
+
+def _parser(spec: SourceSpec, address: Address) -> Parser:
+    edgar = EdgarParser(load_tickers(Path(spec.tickers)) if spec.tickers else {})
+    if _is_edgar(spec, address):
+        return edgar
+    if spec.format in ("rss", "atom"):
+        return FeedParser()
+    rules = candidates(address.host, spec.page, spec.zone)
+    for each in rules:
+        check_selectors(each)
+    page = PageParser(rules)
+    return page if spec.format == "page" else AnyParser(edgar, page)
+
+
+def _is_edgar(spec: SourceSpec, address: Address) -> bool:
+    at_sec = address.host == "sec.gov" or address.host.endswith(".sec.gov")
+    return spec.format == "edgar" or (at_sec and not spec.format)
