@@ -4,7 +4,9 @@ It is checked against its digests when it is opened, and loaded at its first tex
 """
 
 import hashlib
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -93,6 +95,7 @@ class SentenceEncoder:
             raise InvalidInput(f"{folder} holds a causal network; name a BERT encoder to read with")
         self._precision = Precision(config.precision)
         self._max_tokens = min(config.max_tokens, architecture.max_positions)
+        self._threads = config.threads or os.cpu_count() or 1
         self.size = architecture.hidden_size
         digest = digest or self._folder.digest
         name = folder.parent.name if folder.name == "model" else folder.name
@@ -107,18 +110,20 @@ class SentenceEncoder:
         points = np.zeros((len(texts), self.size), np.float32)
         states: list[NDArray[np.float32]] = [points[:0]] * len(texts)
         tokens = [self._tokens(text) for text in texts]
-        of_length: dict[int, list[int]] = {}
-        for place, ids in enumerate(tokens):
-            of_length.setdefault(len(ids), []).append(place)
-        for length, places in of_length.items():
-            at_once = max(_BATCH_TOKENS // length, 1)
-            for start in range(0, len(places), at_once):
-                batch = places[start : start + at_once]
-                found = self._network.encode(np.array([tokens[place] for place in batch], np.int64))
-                points[batch] = averaged(found)
-                for row, place in enumerate(batch):
-                    states[place] = found[row]
+        batches = _batches([len(ids) for ids in tokens])
+        work = [np.array([tokens[place] for place in batch], np.int64) for batch in batches]
+        for batch, found in zip(batches, self._run(work), strict=True):
+            points[batch] = averaged(found)
+            for row, place in enumerate(batch):
+                states[place] = found[row]
         return Encoded(points, states)
+
+    def _run(self, work: Sequence[NDArray[np.int64]]) -> list[NDArray[np.float32]]:
+        network = self._network
+        if self._threads < 2 or len(work) < 2:
+            return [network.encode(ids) for ids in work]
+        with ThreadPoolExecutor(min(self._threads, len(work))) as pool:  # the engine lets other threads run
+            return list(pool.map(network.encode, work))
 
     def _tokens(self, text: str) -> list[int]:
         inner = self._tokenizer.encode(text[: _CHARS_PER_TOKEN * self._max_tokens])
@@ -146,3 +151,15 @@ class SentenceEncoder:
         if found is None:
             raise InvalidInput(f"{self._folder.path}: its tokenizer has no {name}; name a BERT encoder")
         return found
+
+
+def _batches(lengths: Sequence[int]) -> list[list[int]]:
+    """Places of texts of equal length, together as many as fit, the shortest first."""
+    of_length: dict[int, list[int]] = {}
+    for place, length in enumerate(lengths):
+        of_length.setdefault(length, []).append(place)
+    batches: list[list[int]] = []
+    for length, places in sorted(of_length.items()):
+        at_once = max(_BATCH_TOKENS // length, 1)
+        batches += [places[start : start + at_once] for start in range(0, len(places), at_once)]
+    return batches

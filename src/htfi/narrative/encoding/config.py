@@ -12,12 +12,14 @@ WEIGHTS = ("auto", "none")
 class EncodingConfig:
     """`model` is 'auto' (the pinned package, where it is installed), 'none', or a folder that holds a BERT encoder.
 
+    The encoder reads at most `max_tokens` of a text. `threads` share a batch, 0 for all cores; how many there are changes no bit.
     An item is compared with the last `max_recent` read; its likeness to one halves every `recent_half_life_ns`.
     """
 
     model: str = "auto"
     precision: str = "int8"
     max_tokens: int = 64
+    threads: int = 1
     max_recent: int = 512
     recent_half_life_ns: int = 2 * NS_PER_DAY
 
@@ -28,6 +30,8 @@ class EncodingConfig:
             raise InvalidInput(f"encoding.precision must be int8 or fp32, not '{self.precision}'")
         if not 4 <= self.max_tokens <= 512:
             raise InvalidInput(f"encoding.max_tokens must lie in 4..512, not {self.max_tokens}")
+        if not 0 <= self.threads <= 64:
+            raise InvalidInput(f"encoding.threads must lie in 0..64, not {self.threads}")
         if not 1 <= self.max_recent <= 65_536:
             raise InvalidInput(f"encoding.max_recent must lie in 1..65536, not {self.max_recent}")
         if self.recent_half_life_ns < 1:

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -66,13 +67,17 @@ class Head:
             )
         rows = np.empty((len(points), len(self.labels)))
         for place, point in enumerate(tame(points)):
-            seen = np.tanh(tame(states[place]) @ self.eyes + self.lids)  # [T, S]
-            shown = np.concatenate([point, seen.max(axis=0), seen.mean(axis=0)])
-            rows[place] = shown @ self.scale + self.bias
+            rows[place] = _weighed(point, tame(states[place]), self.eyes, self.lids, self.scale) + self.bias
         return softmax(rows / self.temperature)
 
 
-@dataclass(frozen=True, slots=True)
+def _weighed(point: Floats, states: Floats, eyes: Floats, lids: Floats, scale: Floats) -> Floats:
+    seen = np.tanh(states @ eyes + lids)  # [T, S]
+    mean = np.add.reduce(seen, axis=0) / np.float32(len(seen))
+    return np.concatenate([point, np.maximum.reduce(seen, axis=0), mean]) @ scale
+
+
+@dataclass(frozen=True)
 class Heads:
     """The heads of one folder. `digest` (hex) names their very bits."""
 
@@ -106,7 +111,46 @@ class Heads:
 
     def score(self, points: Floats, states: Sequence[Floats]) -> dict[str, NDArray[np.float64]]:
         """Probabilities [n, labels] by head; see `Head.probabilities`. Raises: ShapeMismatch."""
-        return {name: head.probabilities(points, states) for name, head in self.heads.items()}
+        if not self.heads or any(len(head.eyes) != points.shape[-1] for head in self.heads.values()):
+            return {name: head.probabilities(points, states) for name, head in self.heads.items()}
+        if points.ndim != 2 or len(states) != len(points):
+            raise ShapeMismatch(
+                f"heads read points [n, D] and n states, not {list(points.shape)}, {len(states)}"
+            )
+        eyes, lids, scale, bias = self._joined
+        rows = np.empty((len(points), len(bias)))
+        for place, point in enumerate(tame(points)):
+            rows[place] = _weighed(point, _tamed(states[place]), eyes, lids, scale)
+        rows += bias
+        told: dict[str, NDArray[np.float64]] = {}
+        start = 0
+        for name, head in self.heads.items():
+            end = start + len(head.labels)
+            told[name] = softmax(rows[:, start:end] / head.temperature)
+            start = end
+        return told
+
+    @cached_property
+    def _joined(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """All heads as one that has the labels of all, so that a token is looked at once."""
+        heads = list(self.heads.values())
+        width, num_seen = len(heads[0].eyes), sum(head.eyes.shape[1] for head in heads)
+        scale = np.zeros((width + 2 * num_seen, sum(len(head.labels) for head in heads)), np.float32)
+        label = seen = 0
+        for head in heads:
+            num, of_head = len(head.labels), head.eyes.shape[1]
+            at = slice(label, label + num)
+            highest, mean = width + seen, width + num_seen + seen
+            scale[:width, at] = head.scale[:width]
+            scale[highest : highest + of_head, at] = head.scale[width : width + of_head]
+            scale[mean : mean + of_head, at] = head.scale[width + of_head :]
+            label, seen = label + num, seen + of_head
+        return (
+            np.concatenate([head.eyes for head in heads], axis=1),
+            np.concatenate([head.lids for head in heads]),
+            scale,
+            np.concatenate([head.bias for head in heads]),
+        )
 
 
 def save(folder: Path, heads: Sequence[Head], encoder: str, card: Mapping[str, str | float | int]) -> str:
@@ -131,6 +175,13 @@ def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 def tame(embeddings: Floats) -> Floats:
     """What an encoder in trouble may hand over, made finite: not-a-number is 0, all within ±1000."""
     return np.clip(np.nan_to_num(embeddings, nan=0.0, posinf=1e3, neginf=-1e3), -1e3, 1e3).astype(np.float32)
+
+
+def _tamed(states: Floats) -> Floats:
+    """`tame`, at once where no number can be out of bounds: each is below the length of all."""
+    flat = states.ravel()
+    with np.errstate(over="ignore", invalid="ignore"):
+        return states if float(flat @ flat) < 1e6 else tame(states)
 
 
 def _digest(facts: bytes, weights: bytes) -> str:

@@ -20,7 +20,9 @@ _SCALE = np.float32(
 _TOP = 127
 _STEPS = 16  # a half-life in so many steps
 _MOST_STEPS = 10 * _STEPS  # older than that is as if never read
-_DECAY = tuple(round(TRUST_STEPS * 2.0 ** (-step / _STEPS)) for step in range(_MOST_STEPS))
+_DECAY = np.array(
+    [round(TRUST_STEPS * 2.0 ** (-step / _STEPS)) for step in range(_MOST_STEPS)] + [0], np.int64
+)
 WHOLE_MARKET = ""  # stands for the symbol of an item that has none
 
 
@@ -36,11 +38,12 @@ class Novelty:
             raise InvalidInput(f"novelty: points of {size} components; 1 to 1024 can be compared exactly")
         self._points = np.zeros((max_recent, size), np.float32)
         self._lengths = np.ones(max_recent)
-        self._read_ns = [0] * max_recent
+        self._read_ns = np.zeros(max_recent, np.int64)
         self._symbols: list[tuple[str, ...]] = [()] * max_recent
         self._places: dict[str, list[int]] = {}  # of each symbol, oldest first
         self._next = 0
         self._half_life_ns = half_life_ns
+        self._step_ns = max(half_life_ns // _STEPS, 1)
 
     def judge(self, point: NDArray[np.float32], symbols: Iterable[str], at_ns: int) -> int:
         """Novelty in thousandths: 1000 − the largest likeness to an item read before, faded by its age; then
@@ -48,16 +51,19 @@ class Novelty:
         of = tuple(sorted(set(symbols))) or (WHOLE_MARKET,)
         whole = np.clip(np.rint(point * _SCALE), -_TOP, _TOP).astype(np.float32)
         length = float(whole @ whole) ** 0.5 or 1.0
-        places = sorted({place for symbol in of for place in self._places.get(symbol, ())})
+        places = self._read_of(of)
         likest = 0
-        if places:
-            products = self._points[places] @ whole
+        if len(places):
+            if 4 * len(places) > len(self._read_ns):
+                products = (self._points @ whole)[places]
+            else:
+                products = self._points[places] @ whole
             cosines = np.rint(products * (TRUST_STEPS / length) / self._lengths[places]).astype(np.int64)
-            for place, cosine in zip(places, cosines.tolist(), strict=True):
-                if cosine > likest:
-                    likest = max(likest, cosine * self._faded(place, at_ns) // TRUST_STEPS)
+            ages = np.maximum(at_ns - self._read_ns[places], 0)
+            steps = np.minimum(ages // self._step_ns, _MOST_STEPS)
+            likest = int((cosines * _DECAY[steps]).max()) // TRUST_STEPS
         self._keep(whole, length, of, at_ns)
-        return TRUST_STEPS - min(likest, TRUST_STEPS)
+        return TRUST_STEPS - min(max(likest, 0), TRUST_STEPS)
 
     def state(self) -> dict[str, Any]:
         """Plain values, oldest item first; `restore` of them goes on to the same novelties."""
@@ -66,7 +72,7 @@ class Novelty:
         points = base64.b64encode(self._points[order].astype(np.int8).tobytes()).decode()
         return {
             "points": points,
-            "read_ns": [self._read_ns[place] for place in order],
+            "read_ns": self._read_ns[order].tolist(),
             "symbols": [list(self._symbols[place]) for place in order],
         }
 
@@ -87,10 +93,11 @@ class Novelty:
             whole = point.astype(np.float32)
             self._keep(whole, float(whole @ whole) ** 0.5 or 1.0, of, at_ns)
 
-    def _faded(self, place: int, at_ns: int) -> int:
-        age = max(at_ns - self._read_ns[place], 0)
-        step = age * _STEPS // self._half_life_ns
-        return _DECAY[step] if step < _MOST_STEPS else 0
+    def _read_of(self, symbols: tuple[str, ...]) -> NDArray[np.int64]:
+        lists = [self._places[symbol] for symbol in symbols if symbol in self._places]
+        if len(lists) < 2:
+            return np.array(lists[0] if lists else [], np.int64)
+        return np.array(sorted({place for one in lists for place in one}), np.int64)
 
     def _keep(self, whole: NDArray[np.float32], length: float, of: tuple[str, ...], at_ns: int) -> None:
         place = self._next
