@@ -99,7 +99,7 @@ def replay(decision: Decision, run: Path, target: Path | None, draft: Path | Non
         writing = _finished(finisher, settings, wording, request) or plain
         if writing.tokens != wording.tokens:
             problems.append("the draft, going on from what the target settled, writes other tokens")
-    if view.provisional != (wording.num_settled >= 0):
+    if (view.provisional and not view.prepared) != (wording.num_settled >= 0):
         problems.append("whether the view is provisional does not follow from who wrote it")
     if not problems and _said(writing, finisher, view) != _kept(view):
         problems.append("the view does not follow from the tokens")

@@ -1,4 +1,4 @@
-"""A headline taken apart: tags off, clauses in order, refused where it does not report what has happened. Telling uses it."""
+"""A headline taken apart into clauses; refused where it reports nothing that has happened. Telling uses it."""
 
 import re
 from functools import lru_cache

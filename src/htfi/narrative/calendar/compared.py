@@ -1,4 +1,4 @@
-"""How a figure is said to stand to what was expected: 'more than expected', 'tops forecasts', 'in line'. Telling uses it."""
+"""How a figure is said to stand to what was expected: 'more than expected', 'tops forecasts'. Telling uses it."""
 
 import re
 from typing import NamedTuple
@@ -13,7 +13,7 @@ _WHO = (
     r"profit|earnings|"
     r"consensus|median|average|own|its|first call|thomson|reuters|bloomberg|all|lofty|sky-high|high|low|lowered|"
     r"reduced|"
-    r"quarterly|q[1-4]|eps|financial)'?)*"
+    r"quarterly|q[1-4]|eps|financial)'?){0,5}"
 )
 UP = (
     r"ris(?:es?|ing)|rose|up|climb(?:s|ed|ing)?|jump(?:s|ed|ing)?|gain(?:s|ed)?|increas(?:es?|ed)|surg(?:es?|ed)|"

@@ -51,9 +51,9 @@ _FILL = (
     r"barely|just|"
     r"slightly|sharply|modestly|solidly|briskly|unexpectedly|surprisingly|only|a|monthly|month|quarter|quarterly|"
     r"year|"
-    r"(?:in |for |the )*(?:january|february|march|april|may|june|july|august|september|october|november|december|"
+    r"(?:in |for |the ){0,2}(?:january|february|march|april|may|june|july|august|september|october|november|december|"
     r"jan|feb|mar|apr|"
-    r"jun|jul|aug|sept?|oct|nov|dec|first|second|third|fourth|q[1-4]|[1-4]q|last)(?: quarter| month)?))*"
+    r"jun|jul|aug|sept?|oct|nov|dec|first|second|third|fourth|q[1-4]|[1-4]q|last)(?: quarter| month)?)){0,5}"
 )
 _BE = (
     r"at|is|was|comes? in(?: at)?|came in(?: at)?|prints?(?: at)?|totals?|totaled|:|unchanged|flat|steady|"
@@ -80,12 +80,12 @@ _ASIDE = re.compile(
     r"consensus(?: of)?|"
     r"expected|est\.?|forecast|previous(?:ly)?|prior|prev\.?|poll|compared with|core|excluding \w+ \w+|above|below|"
     r"beats?|tops?|miss(?:es)?|"
-    r"economists' |the)(?: an?| the| up| at|:)* ?[-+]?$"
+    r"economists' |the)(?: an?| the| up| at|:){0,3} ?[-+]?$"
 )
 _BESIDE = re.compile(
     r"(?:vs\.?|versus|against|\(?est(?:imate)?\.?|consensus(?: of)?|forecasts? of|expected|expectations of|"
     r"estimates of)"
-    r"(?: an?| the|:)* ?(?P<figure>[-+]?[\d,.]+ ?(?:%|percent|pct|k|thousand|mln|million)?)"
+    r"(?: an?| the|:){0,3} ?(?P<figure>[-+]?[\d,.]+ ?(?:%|percent|pct|k|thousand|mln|million)?)"
 )
 _EXPECTS = re.compile(r"(?:expected|est|estimated?|estimates|consensus|forecast|expectations|f'cast|exp)\b")
 _HEDGED = re.compile(
@@ -100,7 +100,7 @@ _HEDGED = re.compile(
 _BEFORE = (
     r"(?:(?:annual|headline|quarterly|monthly|q[1-4]|[1-4]q|(?:first|second|third|fourth)[- ]quarter|january|"
     r"february|march|april|"
-    r"may|june|july|august|september|october|november|december) )*"
+    r"may|june|july|august|september|october|november|december) ){0,4}"
 )
 _NON_FARM = re.compile(r"\b(?:non-?farm|nfp)\b")
 

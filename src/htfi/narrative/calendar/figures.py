@@ -26,7 +26,9 @@ _STEP = re.compile(
     rf"|\bby (?:an? )?(?:surprise )?(?P<by>{NUMBER})[- ]?{_PERCENT}"
 )
 _BOUND = rf"(?:{NUMBER}|zero|nil)"
-_LEVEL_OF = r"[ :](?:an? |the |its |about |near |record low |record |low |range |target |of |between |current |historic )*"
+_LEVEL_OF = (
+    r"[ :](?:an? |the |its |about |near |record low |record |low |range |target |of |between |current |historic ){0,5}"
+)
 _LEVEL = re.compile(
     rf"\b(?:to|at|of|near|rate){_LEVEL_OF}(?P<one>{_BOUND})[- ]?{_PERCENT}(?! ?(?:-|to|and|-to-) ?\d)"
     rf"|\b(?:to|at|of|between|near|range|target|rate){_LEVEL_OF}"

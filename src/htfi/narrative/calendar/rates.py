@@ -25,7 +25,7 @@ _ADVERBS = (
     r" aggressively| sharply| unanimously| boldly| now| just| has| have| once again| shocks markets| surprises|"
     r" stuns markets| as expected| narrowly| votes? (?:[\d]+-[\d]+ )?to| voted (?:[\d]+-[\d]+ )?to| decide[sd]? to|"
     r" agree[sd]? to|"
-    r" opt(?:s|ed)? to| elect(?:s|ed)? to| chooses? to| chose to| move[sd]? to| act(?:s|ed)? to)*"
+    r" opt(?:s|ed)? to| elect(?:s|ed)? to| chooses? to| chose to| move[sd]? to| act(?:s|ed)? to){0,5}"
 )
 _CUT = (
     r"cuts?|cutting|lower(?:s|ed)?|slash(?:es|ed)?|reduce[sd]?|trim(?:s|med)?|drop(?:s|ped)?|chop(?:s|ped)?"
@@ -40,9 +40,9 @@ _RATE = (
     r"short-term|"
     r"overnight|official|federal|funds|fed|interest|policy|target|lending|borrowing|cash|repo|refinancing|refi|"
     r"bank|selic|"
-    r"one-week|seven-day|7-day|leading|base|super-low|ultra-low|record-low|for|of))*"
+    r"one-week|seven-day|7-day|leading|base|super-low|ultra-low|record-low|for|of)){0,7}"
     r" (?:rates?|range|target|costs|fed ?funds)(?: (?:target|range|rate|for (?:the )?(?:federal|"
-    r"fed) funds(?: rate)?))*"
+    r"fed) funds(?: rate)?)){0,3}"
 )
 _NOT_THE_RATE = re.compile(
     r"^[ -]?(?:(?:forecasts?|outlook|paths?|projections?|guidance|hikes?|cuts?|increases?|rises?|expectations?|"
@@ -76,14 +76,14 @@ _VAGUE = re.compile(
     r"in (?:january|february|march|april|may|june|july|august|september|october|november|december))\b"
 )
 _OFF_RATES = re.compile(
-    r"^ (?:(?:an?|another|surprise|by|big|large|jumbo|historic|rare|further) )*(?=[\d.htqfao])"
+    r"^ (?:(?:an?|another|surprise|by|big|large|jumbo|historic|rare|further) ){0,5}(?=[\d.htqfao])"
 )
 _STATEMENT = re.compile(
-    r"\b(?:committee|council|board|fomc|mpc|bank)(?:'s members)?(?: today| unanimously)* (?:decided|voted|agreed|"
+    r"\b(?:committee|council|board|fomc|mpc|bank)(?:'s members)?(?: today| unanimously){0,2} (?:decided|voted|agreed|"
     r"judged it "
     r"appropriate)(?: (?:today|unanimously|by a (?:majority|"
-    r"vote)(?: (?:vote )?of [\w-]+)?))*(?: by [\w -]{1,20})? to (?P<verb>lower|reduce|cut|raise|"
-    r"increase|keep|maintain|leave|hold)(?P<rest>[^.;]*(?:\.\d[^.;]*)*)"
+    r"vote)(?: (?:vote )?of [\w-]+)?)){0,3}(?: by [\w -]{1,20})? to (?P<verb>lower|reduce|cut|raise|"
+    r"increase|keep|maintain|leave|hold)(?P<rest>(?:[^.;]|\.\d){0,400})"
 )
 _TOLD_BY_STATEMENT = re.compile(
     r"\b(?:statement|decision|decides|monetary policy|press release|announces|fomc)\b"
@@ -125,10 +125,11 @@ def told_rate(headline: str, body: str, release: Release, level: float | None) -
         lead = _in_report(report_of(first_sentence(body)), names, level)
         return lead if lead.key is not None and _same_way(lead.key, report) else said
     if _begins_with(names).match(report) and _TOLD_BY_STATEMENT.search(report):
-        return _in_statement(plain(body), level)
+        return _in_statement(plain(body[:MAX_STATEMENT_CHARS]), level)
     return said
 
 
+MAX_STATEMENT_CHARS = 6_000
 _NO_SIZE = "it tells no size"
 _OTHER = Told(None, "no decision of this bank on its rate")
 

@@ -12,7 +12,7 @@ from htfi.narrative.calendar.release import Release
 _PERIOD = (
     r"(?: (?:q[1-4]|[1-4]q|(?:fiscal )?(?:first|second|third|fourth)[- ](?:quarter|qtr)|quarterly|full-year|annual|"
     r"half-year|holiday|"
-    r"fiscal|adjusted|adj\.?|net|core|operating|the|latest|strong|record|solid|weak))*"
+    r"fiscal|adjusted|adj\.?|net|core|operating|the|latest|strong|record|solid|weak)){0,6}"
 )
 _METRIC = r"(?: (?:profits?|earnings(?: per share)?|eps|results?|income|net|bottom line|loss(?:es)?|numbers|quarter))"
 _VERB = (
@@ -45,7 +45,7 @@ _SPEAKS_AHEAD = re.compile(
 _ITS = (
     r"(?: (?:its|the|their|full-year|fy|year|annual|20\d\d|fiscal|profit|earnings|eps|sales|revenue|growth|q[1-4]|"
     r"financial|own|"
-    r"dividend and|and|for|quarter|quarterly|year-end|medium-term|long-term|margin|\d{4}))*"
+    r"dividend and|and|for|quarter|quarterly|year-end|medium-term|long-term|margin|\d{4})){0,6}"
 )
 _RAISES = re.compile(
     rf"\b(?:raises?|raised|raising|lifts?|lifted|lifting|boosts?|boosted|boosting|ups|upped|upping|hikes?|hiked|"

@@ -1,0 +1,89 @@
+"""Any text at all: an outcome of the release or none, soon, and never from words that put it into doubt."""
+
+import time
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from htfi.domain.errors import InvalidInput
+from htfi.domain.events import News
+from htfi.narrative.calendar.matching import tell
+from htfi.narrative.calendar.outcomes import keys, outcomes
+from htfi.narrative.calendar.release import Kind, Release
+from htfi.narrative.calendar.rows import parse_calendar
+
+RELEASES = [
+    Release("r", Kind.RATE, 0, "fed"),
+    Release("c", Kind.CPI, 0, "us", consensus=0.3),
+    Release("p", Kind.PAYROLLS, 0, "us", consensus=150.0),
+    Release("g", Kind.GDP, 0, "us", publishers=("wire",)),
+    Release("e", Kind.EARNINGS, 0, "Apple", ("AAPL",), consensus=1.0),
+]
+WORDS = (
+    "fed", "fomc", "the", "cuts", "raises", "leaves", "holds", "rates", "rate", "target", "its", "by", "to", "at", "half a",
+    "quarter point", "25", "50", "bp", "percent", "%", "5-1/4", "5.25", "unchanged", "steady", "u.s.", "consumer prices",
+    "cpi", "rise", "fall", "more", "less", "than", "expected", "forecasts", "in line with", "not", "no", "may", "could", "will",
+    "if", ",", ";", ":", "-", "apple", "tops", "misses", "beats", "meets", "estimates", "cuts outlook", "payrolls", "adds",
+    "209,000", "jobs", "gdp", "grows", "economy", "vs", "?", "(", ")", "1/0", "0/0",
+)  # fmt: skip
+
+
+def told(headline: str, release: Release, body: str = "") -> str | None:
+    return tell(News(0, 0, "wire", 1, "n", headline, body=body), release, 5.25).key
+
+
+@given(
+    st.one_of(st.text(max_size=200), st.lists(st.sampled_from(WORDS), max_size=30).map(" ".join)),
+    st.text(max_size=300),
+)
+def test_any_text_gives_an_outcome_or_none(headline: str, body: str) -> None:
+    for release in RELEASES:
+        key = told(headline, release, body)
+        if key is not None and release.kind is not Kind.RATE:
+            assert key in keys(release.kind)
+
+
+@given(
+    st.sampled_from([outcome.headline for release in RELEASES for outcome in outcomes(release, 5.25)]),
+    st.sampled_from(
+        ["If ", "Poll: ", "Analysts say ", "PREVIEW-", "Traders bet ", "What if ", "FACTBOX-", "Rumour: "]
+    ),
+    st.sampled_from(["", "?", ", sources say", ", analyst predicts", ", according to a rumour"]),
+)
+def test_words_of_doubt_before_a_report_leave_none(headline: str, before: str, after: str) -> None:
+    assert all(told(before + headline + after, release) is None for release in RELEASES)
+
+
+@given(
+    st.sampled_from([outcome.headline for release in RELEASES for outcome in outcomes(release, 5.25)]),
+    st.sampled_from(["?", ", sources say", ", according to a rumour", ", economist predicts"]),
+)
+def test_words_of_doubt_after_a_report_leave_none(headline: str, after: str) -> None:
+    assert all(told(headline + after, release) is None for release in RELEASES)
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.id)
+def test_no_text_takes_long(release: Release) -> None:
+    """Quadratic or worse would take seconds: a hundred texts of repeated words take far less than one."""
+    begun = time.perf_counter()
+    for word in (
+        "the committee decided today to lower ",
+        "board voted unanimously ",
+        "to to to ",
+        "its its rate 1-1/2 ",
+    ):
+        told("FOMC statement", release, word * 400)
+    for first in WORDS:
+        for second in ("its", "the", "1", "in may", "net", ",", "more", "cuts"):
+            for head in ("", "fed cuts ", "u.s. consumer prices ", "apple profit "):
+                told(head + f"{first} {second} " * 60, release)
+    assert (time.perf_counter() - begun) / (len(WORDS) * 8 * 4) < 0.02
+
+
+@given(st.binary(max_size=300))
+def test_any_file_is_a_calendar_or_refused(data: bytes) -> None:
+    for name in ("c.toml", "c.csv"):
+        with suppress(InvalidInput):
+            parse_calendar(data, name)
