@@ -40,7 +40,7 @@ class ReleasesFile:
             raise InvalidInput(f"there is no {again}: name the released.jsonl of a run")
         told = list(_read(again, Entered))
         num = len(self._entered)
-        if told[:num] != self._entered:
+        if told[:num] != self._entered[: len(told)]:
             raise InvalidInput(f"{self._path} holds other releases than {again}: use a new folder")
         for entered in told[num:]:
             self.enter(entered)

@@ -39,7 +39,9 @@ def show_list(kept: Sequence[Kept], folder: Path) -> None:
         return
     table = Table()
     for column in ("no.", "arrived", "source", "on", "headline", "why", "status"):
-        table.add_column(column, justify="right" if column == "no." else "left")
+        table.add_column(
+            column, justify="right" if column == "no." else "left", no_wrap=column not in ("on", "headline")
+        )
     for one in kept:
         item, screened = one.held.item, one.held.screened
         worst = max(screened.findings, key=lambda found: found.strength, default=None)

@@ -1,0 +1,161 @@
+"""`htfi quarantine` on a run's folder: what is held back, what hid in it, and the word that lets it out."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile
+from htfi.adapters.stores.releases import ASKED, ENTERED, ReleasesFile
+from htfi.apps.cli.quarantine import command
+from htfi.apps.cli.quarantine_view import visible
+from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput
+from htfi.domain.events import News
+from htfi.domain.news import Screening
+from htfi.narrative.sanitising.sanitiser import Sanitiser
+from htfi.pipeline.releases import Entered
+from htfi.wiring.ledger import open_ledger
+
+START = 1_700_000_000 * 10**9
+Ask = Callable[..., Result]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder whose run held back three items, two of which bear the same id."""
+    run = tmp_path / "run"
+    open_ledger(run, origin="htfi.run").close()
+    held, sanitiser = HeldNewsFile(run / HELD_NEWS), Sanitiser()
+    for row, (source, name, headline, publisher) in enumerate(
+        (
+            ("telegram", "t1", "Ac\u200bme \u202eto\u202c soar \x1b[31m[bold]now[/]", "Reuteгs"),
+            ("blog", "b1", "Acme to buy Beta", "Bloornberg"),
+            ("blog", "b1", "Acme to sell Beta \\u0041", "Bloornberg"),
+        ),
+        1,
+    ):
+        item = News(START + row, START, source, row, name, headline, ("ACME",), publisher=publisher)
+        screened = sanitiser.screen(item)
+        assert screened.verdict is Screening.QUARANTINE
+        held.hold(item, screened)
+    held.close()
+    return run
+
+
+@pytest.fixture
+def ask() -> Ask:
+    def run(*words: object) -> Result:
+        result = CliRunner().invoke(command, [str(word) for word in words])
+        if result.exception is not None and not isinstance(result.exception, HtfiError | SystemExit):
+            raise result.exception
+        return result
+
+    return run
+
+
+def refused(result: Result) -> str:
+    """The one line that a person sees; `htfi` prints it and ends with status 1."""
+    assert isinstance(result.exception, HtfiError)
+    line = str(result.exception)
+    assert "\n" not in line
+    return line
+
+
+def test_list_tells_what_is_held_back_by_source_and_rule(folder: Path, ask: Ask):
+    table = ask("list", folder).output
+    assert all(word in table for word in ("telegram", "blog", "impersonation", "held"))
+    assert "\x1b" not in table
+    rows = [
+        json.loads(line) for line in ask("list", folder, "--source", "blog", "--json").output.splitlines()
+    ]
+    assert [row["number"] for row in rows] == [2, 3]
+    assert ask("list", folder, "--rule", "no-such-rule").output.startswith("nothing is held back")
+
+
+def test_show_hides_nothing_and_names_every_finding(folder: Path, ask: Ask):
+    shown = ask("show", folder, "t1").output
+    assert "Ac\\u200bme \\u202eto\\u202c soar \\x1b[31m[bold]now[/]" in shown
+    assert "Reute\\u0433s" in shown
+    assert "impersonation: its publisher is written like Reuters" in shown
+    assert all(char.isprintable() for char in shown.replace("\n", ""))
+    told = json.loads(ask("show", folder, "1", "--json").output)
+    assert told["item"]["headline"].startswith("Ac\u200bme")
+    assert told["status"] == "held"
+
+
+def test_release_is_written_down_with_name_and_reason_and_shown(folder: Path, ask: Ask):
+    result = ask("release", folder, "t1", "--by", "Ann Lee", "--why", "confirmed by the company")
+    assert result.exit_code == 0
+    assert "released by Ann Lee: it enters when the run" in result.output
+    (line,) = (folder / ASKED).read_text().splitlines()
+    assert {"id": "t1", "by": "Ann Lee", "why": "confirmed by the company"}.items() <= json.loads(
+        line
+    ).items()
+    assert "asked" in ask("list", folder).output
+    releases = ReleasesFile(folder)
+    releases.enter(Entered(releases.asked()[0], 12, START + 99))
+    shown = ask("show", folder, "t1").output
+    assert "t1: released" in shown
+    assert "released by Ann Lee: confirmed by the company" in shown
+    assert "after event 12" in shown
+    assert (folder / ENTERED).exists()
+
+
+def test_release_while_the_run_goes_on_says_that_it_is_picked_up(folder: Path, ask: Ask):
+    ledger = open_ledger(folder, origin="htfi.run")
+    try:
+        output = ask("release", folder, "t1", "--by", "Ann Lee", "--why", "checked").output
+    finally:
+        ledger.close()
+    assert "picks it up within seconds" in output
+
+
+def test_second_release_is_refused_in_one_line(folder: Path, ask: Ask):
+    ask("release", folder, "t1", "--by", "Ann Lee", "--why", "checked")
+    again = ask("release", folder, "1", "--by", "Bob", "--why", "me too")
+    assert refused(again) == "item 1 (t1) was released by Ann Lee already"
+    assert len((folder / ASKED).read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("by", ["", "  ", "\u200b", "--"])
+def test_release_without_a_name_is_refused(folder: Path, ask: Ask, by: str):
+    assert "a name is needed" in refused(ask("release", folder, "t1", f"--by={by}", "--why", "checked"))
+    assert ask("release", folder, "t1", "--why", "checked").exit_code == 2
+    assert not (folder / ASKED).exists()
+
+
+def test_what_cannot_be_told_apart_or_found_is_told_in_one_line(folder: Path, ask: Ask, tmp_path: Path):
+    assert "name one by its number: 2, 3" in refused(ask("show", folder, "b1"))
+    assert "is called 'zz'" in refused(ask("show", folder, "zz"))
+    assert "is called '" in refused(ask("show", folder, "9" * 5_000))
+    assert "is no folder of a run" in refused(ask("list", tmp_path))
+    assert "is no folder of a run" in refused(ask("list", tmp_path / "nowhere"))
+    assert isinstance(ask("list", tmp_path / "nowhere").exception, InvalidInput)
+
+
+@pytest.mark.parametrize("damage", [b"{}\n", b"\xff\xfe\n", b"[1,2]\n", b"null\n"])
+def test_damaged_file_is_told_in_one_line(folder: Path, ask: Ask, damage: bytes):
+    for name in (HELD_NEWS, ASKED):
+        kept = (folder / name).read_bytes() if (folder / name).exists() else b""
+        (folder / name).write_bytes(damage)
+        result = ask("list", folder)
+        assert f"{name}, line 1" in refused(result)
+        assert isinstance(result.exception, IntegrityError)
+        (folder / name).write_bytes(kept)
+
+
+def test_folder_of_a_run_that_held_nothing_back_has_an_empty_list(tmp_path: Path, ask: Ask):
+    open_ledger(tmp_path / "run", origin="htfi.run").close()
+    assert ask("list", tmp_path / "run").output.startswith("nothing is held back")
+    assert ask("list", tmp_path / "run", "--json").output == ""
+
+
+def test_text_in_another_script_is_shown_as_it_is_and_tricks_in_latin_text_are_not():
+    assert visible("茅台 净利润") == "茅台 净利润"
+    assert visible("Газпром") == "Газпром"
+    assert visible("Société Générale – 5 €") == "Société Générale – 5 €"
+    assert visible("Gаzprom buys") == "G\\u0430zprom buys"
+    assert visible("ﬁne \\ ｂuy") == "\\ufb01ne \\\\ \\uff42uy"
+    assert visible("x" * 5_000).endswith("and 1000 characters more")
