@@ -38,21 +38,23 @@ def show_list(kept: Sequence[Kept], folder: Path) -> None:
         click.echo(f"nothing is held back in {folder}")
         return
     table = Table()
-    for column in ("no.", "arrived", "source", "on", "headline", "why", "status"):
+    for column in ("no.", "arrived", "source", "why", "status", "headline"):
         table.add_column(
-            column, justify="right" if column == "no." else "left", no_wrap=column not in ("on", "headline")
+            column,
+            justify="right" if column == "no." else "left",
+            no_wrap=column not in ("source", "headline"),
         )
     for one in kept:
         item, screened = one.held.item, one.held.screened
         worst = max(screened.findings, key=lambda found: found.strength, default=None)
+        on = f"{', '.join(item.symbols[:3])}: " if item.symbols else ""
         cells = (
             str(one.held.number),
-            format_ns(item.available_at_ns)[:19],
+            format_ns(item.available_at_ns)[:16].replace("T", " "),
             clean(item.source, 24),
-            clean(", ".join(item.symbols[:4]), 24),
-            clean(screened.item.headline, _HEADLINE_CHARS),
             worst.rule if worst else "",
             one.status,
+            clean(f"{on}{screened.item.headline}", _HEADLINE_CHARS),
         )
         table.add_row(*map(escape, cells))
     Console().print(table)
