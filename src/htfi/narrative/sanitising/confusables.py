@@ -79,7 +79,7 @@ _COMPATIBLE_BLOCKS = (
 # Lettered rows without a decomposition: (first code point, first letter or digit, how many).
 _ROWS = (
     (0x1F130, "A", 26), (0x1F150, "A", 26), (0x1F170, "A", 26), (0x249C, "a", 26), (0x1F110, "A", 26), (0x1CCD6, "A", 26),
-    (0x1CCF0, "0", 10), (0x2776, "1", 9), (0x2780, "1", 9), (0x278A, "1", 9), (0x24F5, "1", 9), (0xE041, "A", 26), (0xE061, "a", 26),
+    (0x1CCF0, "0", 10), (0x2776, "1", 9), (0x2780, "1", 9), (0x278A, "1", 9), (0x24F5, "1", 9), 
 )  # fmt: skip
 _PLAIN_TAGS = ("<compat>", "<super>", "<sub>", "<fraction>")
 _SUPERSCRIPT = ("<super>", "<sub>")

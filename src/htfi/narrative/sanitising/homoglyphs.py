@@ -23,6 +23,7 @@ _MARKED = re.compile(rf"([A-Za-z\u00c0-\u024f\u1e00-\u1eff0-9])([{_OVERLAYS}]+)"
 _FLAGS = re.compile("[\U0001f1e6-\U0001f1ff]{2,}")
 _FLAG_A = 0x1F1E6
 _DIGITS = {"O": "0", "o": "0", "I": "1", "l": "1", "i": "1"}
+_EITHER = frozenset("Ӏǀꓲᛁ𐊊𐌉∣│┃❘ǃ⎮")  # without a case that would tell I from l
 _LIGATURES = frozenset("ﬀﬁﬂﬃﬄﬅﬆ")
 _GREEK_SIGNS = frozenset("αβγδεζηθκλμµνξπρσςτυφχψωΓΔΘΛΞΠΣΦΨΩ")
 _COUNTRIES = frozenset(
@@ -175,8 +176,12 @@ def _styled(
     """A word in a font of its own: a tweet's emphasis, or a way around filters."""
     if not styled and not any(glyph and glyph.likeness is Likeness.PLAIN for glyph in found):
         return None
-    if len(word) == 1 and unicodedata.category(word) == "So":
-        return None  # ①, 🅰
+    if len(word) == 1 and unicodedata.category(word) == "So":  # ①, 🅰
+        return (
+            _Word(start, start + 1, _latin(word, found), 0.8, is_pending=True)
+            if _latin(word, found).isalpha()
+            else None
+        )
     strength = 0.0
     if not page.east_asian:
         if styled and any(glyph.latin.isalpha() for glyph in styled):
@@ -221,7 +226,7 @@ def _latin(word: str, found: list[Glyph | None]) -> str:
     """Letter by letter, with I and l, O and 0 as their neighbours say."""
     letters = [char if glyph is None else glyph.latin for char, glyph in zip(word, found, strict=True)]
     digits = sum(char.isascii() and char.isdigit() for char in word)
-    if digits and all(char.isdigit() or (glyph and glyph.latin in _DIGITS) for char, glyph in zip(word, found, strict=True)):  # fmt: skip
+    if digits and all(char.isdigit() or (glyph and glyph.latin in _DIGITS and glyph.likeness is Likeness.CLOSE) for char, glyph in zip(word, found, strict=True)):  # fmt: skip
         return "".join(_DIGITS.get(letter, letter) for letter in letters)
     last = len(letters) - 1
     for place, glyph in enumerate(found):
@@ -229,7 +234,11 @@ def _latin(word: str, found: list[Glyph | None]) -> str:
             continue
         before, after = letters[place - 1 : place], letters[place + 1 : place + 2]
         if glyph.latin == "I" and place and before[0][-1:].islower():
-            letters[place] = "l"
+            tall = "".join((*letters[:place], "l", *letters[place + 1 :]))
+            if word[place] in _EITHER or (
+                glyph.likeness is Likeness.CLOSE and is_common(tall.replace("I", "l"))
+            ):
+                letters[place] = "l"
         elif glyph.latin == "l" and place < last and place and before[0].isupper() and after[0].isupper():
             letters[place] = "I"
     if found[0] is not None and found[0].likeness is Likeness.SYMBOL and not is_common("".join(letters)):

@@ -9,10 +9,22 @@ _MIN_LETTERS = 3
 
 
 def reads_better_reversed(text: str) -> bool:
-    """Whether the text makes more sense from its end: known words first, then pairs of letters."""
-    reversed_ = text[::-1]
-    here, there = num_known(text), num_known(reversed_)
-    return there > here if here != there else fluency(reversed_) > fluency(text) + 0.05
+    """Whether the text makes more sense from its end."""
+    return _sense(text[::-1]) > _sense(text)
+
+
+def _sense(text: str) -> float:
+    """Known words, names and pairs of letters together."""
+    num_letters = max(sum(char.isalpha() for char in text), 1)
+    num_words = max(len(text.split()), 1)
+    return fluency(text) + num_known(text) / num_letters + _num_named(text) / num_words
+
+
+def _num_named(text: str) -> int:
+    """Words that begin with a capital and go on in lower case."""
+    return sum(
+        word[0].isupper() and word[-1].islower() for word in text.replace("'", " ").replace(".", " ").split()
+    )
 
 
 def num_known(text: str) -> int:

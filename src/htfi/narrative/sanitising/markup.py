@@ -191,13 +191,8 @@ def _tag(reading: _Reading, name: str, is_closing: bool, rest: str) -> None:
         key.lower(): one or two or three for key, one, two, three in _ATTRIBUTE.findall(rest)
     } if "=" in rest else {}  # fmt: skip
     reading.notes += [value for key in _ALSO_TEXT if (value := attributes.get(key))]
-    bare = _ATTRIBUTE.sub(" ", rest).lower().split() if "hidden" in rest.lower() else []
-    hides = (
-        name in _UNSHOWN
-        or "hidden" in bare
-        or "hidden/" in bare
-        or _hides(name, attributes, reading.hiding_names)
-    )
+    bare = _ATTRIBUTE.sub(" ", rest).lower().rstrip("/>").split() if "hidden" in rest.lower() else []
+    hides = name in _UNSHOWN or "hidden" in bare or _hides(name, attributes, reading.hiding_names)
     if rest.endswith("/>"):
         return
     reading.open(name, hides)

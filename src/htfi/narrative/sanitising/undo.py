@@ -25,6 +25,8 @@ _LARGE_CHARS = 1_000_000
 _ENTITY = re.compile(r"&(?:amp;)*(#[0-9]{1,7};?|#[xX][0-9a-fA-F]{1,6};?|[A-Za-z][A-Za-z0-9]{1,31};)")
 _NESTING = re.compile(r"[<>&\[\]{}\\\x1b]")
 _MOJIBAKE = re.compile("[ÂÃâÅÄÐÑðÎÏ][\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]{1,3}")
+_OUTLINED = re.compile("[\U0001ccd6-\U0001ccef]")  # Unicode 16, unknown to older Pythons
+_OUTLINED_DIGITS = re.compile("[\U0001ccf0-\U0001ccf9]")
 _LOST_QUOTE = re.compile(
     "â€(?:\x9d)?(?![\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ])"
 )  # its third byte has no letter
@@ -98,6 +100,8 @@ def _character(found: re.Match[str]) -> str:
 
 def _mended(text: str) -> str:
     """UTF-8 that was read as Windows-1252 put right, and control characters that were its quotes and dashes."""
+    text = _OUTLINED.sub(lambda found: chr(ord(found[0]) - 0x1CCD6 + 0x1D400), text)
+    text = _OUTLINED_DIGITS.sub(lambda found: chr(ord(found[0]) - 0x1CCF0 + 0x1D7CE), text)
     text = _MOJIBAKE.sub(_reread, text)
     text = _LOST_QUOTE.sub("”", text).replace("ï¿½", "\ufffd")
     return _CONTROL_LETTERS.sub(lambda found: bytes([ord(found[0])]).decode("cp1252", "ignore") if found[0] != "\x85" else "…", text)  # fmt: skip

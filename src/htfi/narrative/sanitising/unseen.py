@@ -15,7 +15,6 @@ _OVERRIDES = re.compile("([\u202d\u202e])([^\u202c\u202d\u202e\u2066-\u2069\r\n\
 _FLAG_OF_REGION = re.compile("\U0001f3f4[\U000e0061-\U000e007a\U000e0030-\U000e0039]{1,8}\U000e007f")
 _JOINING = re.compile("[\u0590-\u109f\u1780-\u18af\ufb1d-\ufdff\ufe70-\ufeff]")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-_DIRECTIONS = frozenset("\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069\u061c")
 _LONG_RUN = 8
 _MIN_MESSAGE = 4
 _SHY = "\u00ad"
@@ -41,7 +40,7 @@ def reveal(text: str) -> tuple[str, list[Finding], list[str]]:
         before, after = text[: match.start()][-1:], text[match.end() : match.end() + 1]
         if not (before.isalnum() and after.isalnum()):
             continue
-        if _JOINING.match(before) or _JOINING.match(after) or all(char in _DIRECTIONS for char in run):
+        if _JOINING.match(before) or _JOINING.match(after):
             continue
         if run == _SHY and _is_hyphenation(text, match.start()):
             num_soft += 1
