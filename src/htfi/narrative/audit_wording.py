@@ -103,4 +103,4 @@ def _pieces(tokens: Sequence[int], spell: Spell | None) -> str:
 
 def _piece(token: int, spell: Spell | None) -> str:
     told = clean(spell(token), _MAX_PIECE_CHARS) if spell is not None else ""
-    return quote(told) if told else f"#{token}"
+    return quote(told.strip("␣") or told) if told else f"#{token}"

@@ -4,7 +4,9 @@ import heapq
 import itertools
 from typing import NamedTuple
 
+from htfi.apps.cli.report.audit import account_of
 from htfi.domain.decision import Decision
+from htfi.narrative.audit import Section
 
 NUM_KEPT = 12
 
@@ -22,6 +24,7 @@ class Read(NamedTuple):
     confidence: float
     outcome: float
     rationale: str
+    account: tuple[Section, ...] = ()
 
 
 def read_in(decision: Decision) -> Read | None:
@@ -40,6 +43,7 @@ def read_in(decision: Decision) -> Read | None:
         view.confidence,
         0.0,
         decision.rationale.text,
+        account_of(decision),
     )
 
 

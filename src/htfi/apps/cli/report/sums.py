@@ -10,6 +10,7 @@ from htfi.apps.cli.report.late import LateTally
 from htfi.apps.cli.report.notable import Noted
 from htfi.apps.cli.report.readings import ReadingsTally
 from htfi.domain.decision import Regime
+from htfi.narrative.audit_summary import Summary
 
 FUSED = "fused"
 NUM_STRETCHES = 240
@@ -76,6 +77,7 @@ class Survey:
     surprises: list[Noted] = field(default_factory=list[Noted])
     readings: ReadingsTally = field(default_factory=ReadingsTally)
     late: LateTally = field(default_factory=LateTally)
+    news: Summary = field(default_factory=Summary)
 
     def stretch(self, index: int) -> int:
         """The stretch of the journal's line `index`."""

@@ -91,6 +91,7 @@ def take_survey(lines: Iterable[Released | Withheld], size: int) -> Survey | Non
                 widen(survey, axes.names)
             _take_facts(survey, line.index, line.decision)
             survey.late.take(line.decision)
+            survey.news.take(line.decision)
             if axes == survey.axes:  # nothing else is comparable
                 waiting.append(_origin(survey, line.index, line.decision, tally))
         if len(batch) >= _BATCH:
@@ -105,6 +106,7 @@ def take_survey(lines: Iterable[Released | Withheld], size: int) -> Survey | Non
 def _amend(survey: Survey, pending: dict[str, deque[_Origin]], decision: Decision) -> None:
     """Let an amendment take the place of its first decision in what is read and told, where no bar has closed since."""
     survey.late.take(decision)
+    survey.news.take(decision)
     waiting = pending.get(decision.series, deque[_Origin]())
     for place, origin in enumerate(waiting):
         if origin.decision_id != decision.amends:

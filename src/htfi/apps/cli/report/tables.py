@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from htfi.apps.cli.report.audit import account_html, summary_html
 from htfi.apps.cli.report.facts import Facts
 from htfi.apps.cli.report.late import HERE, LateTally
 from htfi.apps.cli.report.notable import Noted
@@ -114,7 +115,7 @@ def readings_html(survey: Survey) -> str:
     readers = survey.readings.readers
     late = _late_html(survey.late) if survey.late.is_worth_telling else ""
     if not readers:
-        return late or '<p class="note">No model read news in this run.</p>'
+        return late + summary_html(survey.news) or '<p class="note">No model read news in this run.</p>'
     counts: list[str] = []
     for name, tally in sorted(readers.items()):
         right = f"{tally.num_right / tally.num_called:.0%}" if tally.num_called else "–"
@@ -131,8 +132,10 @@ def readings_html(survey: Survey) -> str:
             f"<tr><th>{format_ns(read.as_of_ns)[:16].replace('T', ' ')}</th><td>{escape(read.series)}</td>"
             f"<td>{way} {read.size_sigmas:g} σ</td><td>{read.volatility_multiplier:g}×</td>"
             f"<td>{read.confidence:.0%}</td><td>{format_percent(math.expm1(read.outcome))}</td>"
-            f'<td class="text">{escape(_cut(_about_news(read.rationale), _TEXT_CHARS))}</td></tr>'
+            f'<td class="text">{escape(_cut(_about_news(read.rationale), _TEXT_CHARS))}'
+            f"{account_html(read.account)}</td></tr>"
         )
+    late += summary_html(survey.news)
     if not rows:
         return html + late
     head = (
