@@ -70,7 +70,7 @@ class Summary:
         self._num_repeats += bool(heard.told_before)
         if heard.verdict is not Screening.PASS:
             self._sources[clean(heard.source, 80)] += 1
-            self._rules.update(dict.fromkeys(clean(reason.partition(":")[0], 80) for reason in heard.reasons))
+            self._rules.update({clean(reason.partition(":")[0], 80): 1 for reason in heard.reasons})
 
     def _weigh(self, decision: Decision) -> None:
         tilt = decision.forecast.tilt

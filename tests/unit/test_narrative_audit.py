@@ -1,0 +1,242 @@
+"""The audit follows the record: change it and the words change; nothing from outside escapes its quotes."""
+
+from dataclasses import dataclass
+
+import pytest
+from msgspec.structs import replace
+
+from htfi.domain.decision import (
+    Circumstances,
+    Decision,
+    Forecast,
+    Inputs,
+    Outcome,
+    Part,
+    Plan,
+    Rationale,
+    Regime,
+    Rung,
+    Tilt,
+    Verdict,
+    View,
+    Wording,
+)
+from htfi.domain.news import Heard, Hearing, Means, Route, Scores, Screening
+from htfi.domain.writing import DraftRound
+from htfi.narrative.audit import MAX_ITEMS, account
+from htfi.narrative.audit_summary import Summary
+from htfi.narrative.audit_wording import overturned, told_wording
+
+NOW = 1_221_500_000 * 10**9
+HOUR = 3_600 * 10**9
+LEVELS = (0.05, 0.5, 0.95)
+SCORES = Scores(0.62, -0.1, "earnings", 0.71, 0.8, 0.33, ("A",), "minilm@1")
+
+
+def heard(name: str, **changed: object) -> Heard:
+    made = Heard(
+        name, "wire", NOW - HOUR, Screening.PASS, 1.0, (), 1, SCORES, Route.TARGET, "worth 0.26; normal case"
+    )
+    return replace(made, **changed)
+
+
+POISON = heard(
+    "tip1", source="tips", verdict=Screening.QUARANTINE, trust=0.0, route=Route.TEMPLATE, scores=None,
+    reasons=("injection: orders to a model", "burst: 5 alike"), why="in quarantine",
+)  # fmt: skip
+PARTS = (
+    Part("target@7a26", 1.0, 2.0, 1.5, 0.7, ("n1",), NOW, 24 * HOUR, 1.0, is_worded=True),
+    Part("encoder@1", -1.0, 1.0, 1.0, 0.4, ("n2",), NOW - 12 * HOUR, 24 * HOUR, 0.5),
+)
+WORDING = Wording(
+    target="target@7a26", draft="draft@d0d0", strategy="chain", seed=1, temperature=0.0, num_items=1, prompt=(1,),
+    tokens=(5, 6, 9, 8, 7),
+    rounds=(DraftRound((5, 6, 7), (), (0, 1), 9), DraftRound((8,), (), (0,), 7)),
+)  # fmt: skip
+VIEW = View(
+    1.0, 1.5, 1.4, 0.75, ("n1", "n2"), NOW, 24 * HOUR, words="{symbol} is lifted", reader="target@7a26, with encoder@1",
+    wording=WORDING, parts=PARTS,
+)  # fmt: skip
+TILT = Tilt(VIEW.reader, [0.01, 0.01], [1.2, 1.1], [0.5, 0.25], 0.61, 0.973)
+HEARING = Hearing((heard("n1"), heard("n2", route=Route.ENCODER)), (POISON,), Means(80.0, 80.0))
+DECISION = Decision(
+    id="A/1d@x", symbol="A", interval="1d", as_of_ns=NOW, last_price=100.0, inputs=Inputs("d", 1, {}),
+    settings_digest="s", models={}, plan=Plan(Rung.SPECULATIVE, "normal case", 80.0), regime=Regime.NORMAL, features={},
+    forecast=Forecast((1, 5), LEVELS, [[-0.1, 0.0, 0.1]] * 2, {}, {}, [1.0, 1.0], TILT), view=VIEW,
+    rationale=Rationale("", "", {}, [], []), circumstances=Circumstances(0, 1, None, 0.0),
+    verdict=Verdict(Outcome.RELEASE, []), hearing=HEARING,
+)  # fmt: skip
+
+
+def words(decision: Decision, title: str) -> str:
+    (found,) = [section for section in account(decision) if section.title == title]
+    return "\n".join(found.lines)
+
+
+def test_what_was_read_tells_verdict_scores_reader_and_reason() -> None:
+    told = words(DECISION, "What was read")
+    assert "“n1” of “wire”, 60 min earlier: passed" in told
+    assert "sentiment +0.62, stance -0.10, earnings 71%, relevance 0.80, novelty 0.33" in told
+    assert "read by the target: worth 0.26; normal case" in told
+    assert "read by the encoder" in told
+
+
+def test_what_was_set_aside_tells_every_reason() -> None:
+    told = words(DECISION, "What was set aside")
+    assert "“tip1” of “tips”" in told
+    assert "in quarantine (injection: orders to a model, burst: 5 alike)" in told
+
+
+def test_parts_are_told_with_their_share_of_the_weight_and_contradictions_are_kept() -> None:
+    told = words(DECISION, "What moved it")
+    # weights: 1·0.7·1 and 0.5·0.4·2^−½
+    assert "83% of the weight: target on “n1”" in told
+    assert "17% of the weight: encoder on “n2”" in told
+    assert "trusted 50%" in told
+    against = words(DECISION, "Contradictions kept")
+    assert "target on “n1” says up by 2 sigma, encoder on “n2” says down by 1 sigma: both stand" in against
+
+
+def test_change_and_divergence_are_the_tilts() -> None:
+    told = words(DECISION, "What it changed")
+    assert (
+        "1 bar ahead: weighed at 50%, the median moves by +0.50% and the band is 1.10 times as wide" in told
+    )
+    assert "5 bars ahead: weighed at 25%, the median moves by +25.0 bp" in told
+    assert "Divergence 0.61, more than in 97%" in told
+
+
+def test_where_draft_and_target_differ_is_told_by_round_in_tokens_or_in_words() -> None:
+    told = words(DECISION, "Draft and target")
+    assert "target settled all 5 tokens" in told
+    assert "4 tokens were drafted by draft, 3 stood" in told
+    assert "Round 1: drafted #7, the target said #9" in told
+    assert "Round 2" not in told
+    spelt = told_wording(WORDING, {7: "up", 9: "down"}.__getitem__)
+    assert "Round 1: drafted “up”, the target said “down”." in spelt
+
+
+def test_of_a_tree_all_guesses_for_the_place_that_fell_are_told() -> None:
+    tree = replace(WORDING, rounds=(DraftRound((5, 6, 7, 8), (-1, 0, 0, 2), (0,), 9),))
+    assert "Round 1: drafted #6 or #7, the target said #9." in told_wording(tree, None)
+
+
+def test_an_amendment_tells_the_view_before_and_where_the_tokens_part() -> None:
+    first = replace(DECISION, view=replace(VIEW, direction=-1.0, wording=replace(WORDING, tokens=(5, 6, 4))))
+    told = "\n".join(overturned(first, replace(DECISION, amends=first.id), None))
+    assert "down by 1.5 sigma" in told
+    assert "up by 1.5 sigma" in told
+    assert "part at token 3: #4 before, #9 #8 #7 now" in told
+
+
+def test_suspicion_and_its_end_are_told() -> None:
+    hearing = replace(
+        HEARING, suspicion="symbol A suspected since then: pump 3", cleared="everything cleared by Ann"
+    )
+    told = words(replace(DECISION, hearing=hearing), "Suspicion")
+    assert "Suspected: symbol A suspected since then: pump 3" in told
+    assert "Of late: everything cleared by Ann" in told
+    assert "None." in words(DECISION, "Suspicion")
+
+
+@dataclass(frozen=True)
+class Change:
+    name: str
+    decision: Decision
+
+
+def _heard(**changed: object) -> Decision:
+    return replace(
+        DECISION, hearing=replace(HEARING, considered=(replace(HEARING.considered[0], **changed),))
+    )
+
+
+def _aside(**changed: object) -> Decision:
+    return replace(DECISION, hearing=replace(HEARING, set_aside=(replace(POISON, **changed),)))
+
+
+def _viewed(**changed: object) -> Decision:
+    return replace(DECISION, view=replace(VIEW, **changed))
+
+
+def _tilted(**changed: object) -> Decision:
+    return replace(DECISION, forecast=replace(DECISION.forecast, tilt=replace(TILT, **changed)))
+
+
+CHANGES = [
+    Change("verdict", _heard(verdict=Screening.DISCOUNT, trust=0.4)),
+    Change("age", _heard(available_at_ns=NOW - 3 * HOUR)),
+    Change("sentiment", _heard(scores=replace(SCORES, sentiment=-0.62))),
+    Change("route", _heard(route=Route.DRAFT)),
+    Change("why", _heard(why="worth 0.9")),
+    Change("alike", _heard(num_alike=7)),
+    Change("told before", _heard(told_before="n0")),
+    Change("reason", _aside(reasons=("pump: promises",))),
+    Change("source", _aside(source="elsewhere")),
+    Change("direction", _viewed(direction=-1.0)),
+    Change("confidence", _viewed(confidence=0.5)),
+    Change("words", _viewed(words="{symbol} is hurt")),
+    Change("cited", _viewed(cited=("n1",))),
+    Change("trust of a part", _viewed(parts=(PARTS[0], replace(PARTS[1], trust=0.9)))),
+    Change("way of a part", _viewed(parts=(PARTS[0], replace(PARTS[1], direction=1.0)))),
+    Change("weight", _tilted(weight=[0.6, 0.25])),
+    Change("shift", _tilted(shift=[0.02, 0.01])),
+    Change("stretch", _tilted(stretch=[1.4, 1.1])),
+    Change("divergence", _tilted(divergence=0.5)),
+    Change("rank", _tilted(divergence_rank=0.5)),
+    Change("tokens", _viewed(wording=replace(WORDING, rounds=WORDING.rounds[1:]))),
+    Change("drafter", _viewed(wording=replace(WORDING, draft="other@1"))),
+    Change("settled", _viewed(wording=replace(WORDING, num_settled=2))),
+    Change("rung", replace(DECISION, plan=Plan(Rung.EDGE, "normal case", 80.0))),
+    Change("reason of the plan", replace(DECISION, plan=Plan(Rung.SPECULATIVE, "high load", 80.0))),
+    Change("suspicion", replace(DECISION, hearing=replace(HEARING, suspicion="all news suspected"))),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.name)
+def test_words_change_with_the_record(change: Change) -> None:
+    assert account(change.decision) != account(DECISION)
+
+
+def test_hostile_text_stays_one_line_in_its_quotes_and_hides_nothing() -> None:
+    evil = "x”\n\x1b[31m\u202egnp\u200b [bold]"
+    hearing = replace(
+        HEARING, considered=(heard(evil, source=evil, reasons=(evil,), why=evil),), suspicion=evil
+    )
+    view = replace(
+        VIEW, words=evil, reader=evil, cited=(evil,), parts=(replace(PARTS[0], reader=evil, cited=(evil,)),)
+    )
+    for section in account(replace(DECISION, hearing=hearing, view=view)):
+        for line in section.lines:
+            assert line.isprintable(), line
+            assert "\u202e" not in line
+            assert "\u200b" not in line
+
+
+def test_many_items_are_told_by_number() -> None:
+    many = tuple(heard(f"n{k}") for k in range(MAX_ITEMS + 5))
+    assert "And 5 more." in words(
+        replace(DECISION, hearing=replace(HEARING, considered=many)), "What was read"
+    )
+
+
+def test_without_news_and_without_a_view_it_says_so() -> None:
+    bare = replace(DECISION, hearing=None, view=None, forecast=replace(DECISION.forecast, tilt=None))
+    told = {section.title: section.lines for section in account(bare)}
+    assert told["What was read"] == ("No news was known.",)
+    assert "What the view says" not in told
+
+
+def test_a_summary_counts_items_once_and_tells_reasons_sources_and_suspicion() -> None:
+    suspected = replace(DECISION, id="A/1d@y", hearing=replace(HEARING, suspicion="symbol A suspected"))
+    sections = Summary.of([DECISION, suspected, replace(DECISION, id="z", amends=DECISION.id)]).sections()
+    told = {section.title: "\n".join(section.lines) for section in sections}
+    assert "3 decisions, 2 of them with news, 1 amendments" in told["Decisions"]
+    assert (
+        "3 items when first considered: 1 read by the target, 1 read by the encoder" in told["What was read"]
+    )
+    assert "1 in quarantine, 0 discounted, 0 told before" in told["What was set aside"]
+    assert "By reason: injection 1, burst 1" in told["What was set aside"]
+    assert "By source: “tips” 1" in told["What was set aside"]
+    assert "1 decisions were made in the secure mode" in told["Suspicion"]
+    assert "12 tokens drafted, 9 stood, 75%" in told["Draft and target"]
