@@ -135,7 +135,8 @@ def fed_list(*lines: tuple[str, str, str]) -> bytes:
     )
     return (
         f'<!DOCTYPE html><html lang="en"><head><title>Press Releases</title></head><body>{_NAV}'
-        f'<div id="content" class="container"><h2>2024 Press Releases</h2><div class="eventlist">{rows}</div></div>{_FOOT}</body></html>'
+        f'<div id="content" class="container"><h2>2024 Press Releases</h2><div class="eventlist">{rows}</div></div>'
+        f"{_FOOT}</body></html>"
     ).encode()
 
 
@@ -146,7 +147,8 @@ def fed_statement(
     return (
         f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Federal Reserve Board - {title}</title>'
         f'<script>var tracked = "<p>not text</p>";</script></head><body>{_NAV}<div id="content">'
-        f'<div id="article"><div class="heading col-xs-12"><p class="article__time">{date}</p><h3 class="title">{title}</h3>'
+        f'<div id="article"><div class="heading col-xs-12"><p class="article__time">{date}</p>'
+        f'<h3 class="title">{title}</h3>'
         f'<p class="releaseTime">For release at {hour}</p><div class="shareDL"><a href="#">Share</a></div></div>'
         f'<div class="col-xs-12 col-sm-8 col-md-8">{text}{more}</div></div>'
         f'<div class="lastUpdate" id="lastUpdate">Last Update: {date}</div></div>{_FOOT}</body></html>'
@@ -160,7 +162,8 @@ def ecb_list(*lines: tuple[str, str, str]) -> bytes:
         for date, link, title in lines
     )
     return (
-        '<!DOCTYPE html><html lang="en"><head><meta property="og:site_name" content="European Central Bank"></head><body>'
+        '<!DOCTYPE html><html lang="en"><head><meta property="og:site_name" content="European Central Bank">'
+        "</head><body>"
         f'<header><a href="/">Home of the European Central Bank</a></header><main><h1>Press releases</h1>'
         f'<dl class="ecb-basicList">{rows}</dl></main><footer>Copyright</footer></body></html>'
     ).encode()
@@ -171,20 +174,24 @@ def ecb_statement(title: str, date: str, *paragraphs: str) -> bytes:
     return (
         '<!DOCTYPE html><html lang="en"><head><meta property="og:site_name" content="European Central Bank">'
         f'<meta property="article:published_time" content="2024-06-06"></head><body><header>Menu</header>'
-        f'<main><div class="title"><ul class="ecb-pressCategory">PRESS RELEASE</ul><h1 class="ecb-pressContentTitle">{title}</h1>'
+        f'<main><div class="title"><ul class="ecb-pressCategory">PRESS RELEASE</ul>'
+        f'<h1 class="ecb-pressContentTitle">{title}</h1>'
         f'<p class="ecb-publicationDate">{date}</p></div><div class="section">{text}</div>'
-        '<div class="address-box -top-arrow"><h3>CONTACT</h3>Sonnemannstrasse 20</div></main><footer>Disclaimer</footer></body></html>'
+        '<div class="address-box -top-arrow"><h3>CONTACT</h3>Sonnemannstrasse 20</div></main>'
+        "<footer>Disclaimer</footer></body></html>"
     ).encode()
 
 
 def boe_list(*lines: tuple[str, str, str]) -> bytes:
     rows = "".join(
         f'<div class="col3"><a href="{link}" class="release release-news"><div class="release-content">'
-        f'<time class="release-date" datetime="{date}">{date}</time><h3 class="list exclude-navigation">{title}</h3></div></a></div>'
+        f'<time class="release-date" datetime="{date}">{date}</time>'
+        f'<h3 class="list exclude-navigation">{title}</h3></div></a></div>'
         for date, link, title in lines
     )
     return (
-        '<!DOCTYPE html><html lang="en-GB"><head><title>News | Bank of England</title></head><body><header>Search our site</header>'
+        '<!DOCTYPE html><html lang="en-GB"><head><title>News | Bank of England</title></head>'
+        "<body><header>Search our site</header>"
         f'<main id="main-content"><h1>News</h1><div id="SearchResults">{rows}</div></main></body></html>'
     ).encode()
 
@@ -192,8 +199,10 @@ def boe_list(*lines: tuple[str, str, str]) -> bytes:
 def boe_statement(title: str, date: str, *paragraphs: str) -> bytes:
     text = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
     return (
-        f'<!DOCTYPE html><html lang="en-GB"><head><title>{title} | Bank of England</title></head><body><header>Menu</header>'
-        f'<main id="main-content"><h1 itemprop="name">{title}</h1><div class="published-date">Published on <time>{date}</time></div>'
+        f'<!DOCTYPE html><html lang="en-GB"><head><title>{title} | Bank of England</title></head>'
+        "<body><header>Menu</header>"
+        f'<main id="main-content"><h1 itemprop="name">{title}</h1>'
+        f'<div class="published-date">Published on <time>{date}</time></div>'
         f'<section class="page-section"><div class="page-content">{text}</div></section>'
         '<div class="social-share">Share this page</div></main><footer>Threadneedle Street</footer></body></html>'
     ).encode()

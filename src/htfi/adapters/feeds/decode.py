@@ -63,7 +63,7 @@ class WebRows(JsonRows):
     def cells(self, content: bytes) -> Row | None:
         row = super().cells(content)
         if row is not None and "refused" in row:
-            raise Refusal(Reason(str(row["refused"])), str(row.get("detail", "")))
+            raise Refusal(Reason(str(row["refused"])), str(row.get("detail", "")), str(row.get("raw", "")))
         return row
 
 
@@ -112,7 +112,7 @@ def parse_record(
     try:
         cells = rows.cells(content)
     except Refusal as refusal:
-        return parser.reject(number, refusal.reason, refusal.detail, content[:_SHOWN_BYTES])
+        return parser.reject(number, refusal.reason, refusal.detail, refusal.raw or content[:_SHOWN_BYTES])
     return None if cells is None else parser.parse(cells, number, content[:_SHOWN_BYTES], arrival_ns)
 
 

@@ -66,13 +66,13 @@ class WebClient:
         stopped: threading.Event,
         *,
         robots: bool = False,
-        request_s: float = REQUEST_S,
+        request_s: float | None = None,
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> None:
         self._agent = agent
         self._throttle = throttle
         self._stopped = stopped
-        self._request_s = request_s
+        self._request_s = REQUEST_S if request_s is None else request_s
         self._max_body_bytes = max_body_bytes
         self._asks_robots = robots
         self._robots: dict[str, tuple[float, Robots]] = {}
@@ -200,14 +200,14 @@ class WebClient:
                     piece[begin : begin + _PIECE_BYTES], self._max_body_bytes + 1 - len(body)
                 )
                 if len(body) > self._max_body_bytes:
-                    raise self._too_long(len(body))
+                    raise self._too_long(None)
         decoder.finish()
         return bytes(body)
 
-    def _too_long(self, num_bytes: int) -> NoAnswer:
-        return NoAnswer(
-            f"{num_bytes} bytes or more: an answer has at most {self._max_body_bytes}", num_bytes=num_bytes
-        )
+    def _too_long(self, num_bytes: int | None) -> NoAnswer:
+        most = self._max_body_bytes
+        size = f"{num_bytes} bytes" if num_bytes else "too many bytes"
+        return NoAnswer(f"{size}: an answer has at most {most}", num_bytes=num_bytes or most + 1)
 
 
 class _Plain:

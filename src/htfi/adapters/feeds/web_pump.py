@@ -3,6 +3,7 @@
 It gives up never: what goes wrong is told once, in the quarantine and to a person, and tried again with back-off.
 """
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from htfi.domain.errors import DependencyUnavailable, HtfiError
 from htfi.domain.time import NS_PER_S, to_ns
 from htfi.pipeline.intake.reasons import RAW_CHARS, Reason
 
+_NUMBERS = re.compile(r"\d+")  # of lines and bytes, which change while the trouble is the same
 _GROUP_BYTES = 4_000_000
 _LONGEST_HELD_S = 0.05  # an entry waits no longer for those that are still being fetched
 _LONGEST_VALIDATOR = 500
@@ -185,8 +187,9 @@ class WebPump:
     def _failed(self, reason: Reason, detail: str) -> float:
         """A failure goes into the quarantine when it begins or changes, not each time."""
         self._num_failures += 1
-        if not self._stopped.is_set() and detail != self._told:
-            self._told = detail
+        kind = _NUMBERS.sub("#", detail)
+        if not self._stopped.is_set() and kind != self._told:
+            self._told = kind
             self._inbox.append([self._note(reason, detail, self._address.url)])
             self._tell(f"{self._address.url}: {detail}: tried again, at longer and longer intervals")
         return back_off_s(self._num_failures, self._every_s)

@@ -34,9 +34,13 @@ class Reason(StrEnum):
 
 
 class Refusal(Exception):
-    """This row cannot become an event: intake turns it into a rejection, it never ends a run."""
+    """This row cannot become an event: intake turns it into a rejection, it never ends a run.
 
-    def __init__(self, reason: Reason, detail: str) -> None:
+    `raw` is what the rejection shows, where that is not the row itself.
+    """
+
+    def __init__(self, reason: Reason, detail: str, raw: str = "") -> None:
         super().__init__(detail)
         self.reason = reason
         self.detail = detail
+        self.raw = raw
