@@ -174,7 +174,9 @@ class Desk:
                 f"; weighed at {weighed['tilt_weight']}: median {weighed['median_move']}, "
                 f"{weighed['band_change']}; divergence {tilt.divergence:.2f}, rank {tilt.divergence_rank:.2f}"
             )
-        return f"{name} by {told['reader']}: {moves}, {sure}: {told['words']}{worth}"
+        hearing = decision.hearing
+        secure = "manipulation suspected: " if hearing is not None and hearing.suspicion else ""
+        return f"{secure}{name} by {told['reader']}: {moves}, {sure}: {told['words']}{worth}"
 
     def _eta_s(self, fraction_done: float | None, now_s: float) -> float | None:
         if fraction_done is None:
