@@ -130,9 +130,9 @@ def altered(alike: Alike, told: Gist, who: Claimant, believed: float) -> Contrad
     near = alike.near
     if near is None or alike.same is not None or alike.likeness < _COPIED or near.source == who.voice:
         return _NONE
-    if (told.way | near.way) & CORRECTS or not (told.figures - near.figures or _turned(near, told)):
+    if (told.way | near.way) & CORRECTS or not (told.figures.difference(near.figures) or _turned(near, told)):
         return _NONE
-    replaced = bool(near.figures - told.figures) or _turned(near, told)
+    replaced = bool(set(near.figures) - told.figures) or _turned(near, told)
     if not replaced and alike.likeness < _VERBATIM:  # another who tells the story may know more
         return _NONE
     if who.credibility >= believed + _CLEARLY:

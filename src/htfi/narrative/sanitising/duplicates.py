@@ -8,6 +8,7 @@ from collections import OrderedDict
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import astuple
 
 from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.narrative.sanitising.gist import CORRECTS, DENIES, Gist, side_of
@@ -25,8 +26,8 @@ class Telling(msgspec.Struct):
     at_ns: int
     cluster: str
     signature: bytes
-    figures: frozenset[str]
-    names: frozenset[str]
+    figures: tuple[str, ...]
+    names: tuple[str, ...]
     symbols: tuple[str, ...]
     way: int
     trust: float
@@ -128,13 +129,7 @@ class Duplicates:
     def state(self) -> dict[str, Any]:
         return {
             "next": self._next,
-            "tellings": [
-                [
-                    place, one.id, one.source, one.at_ns, one.cluster, one.signature, sorted(one.figures),
-                    sorted(one.names), list(one.symbols), one.way, one.trust, one.credit,
-                ]
-                for place, one in self._tellings.items()
-            ],
+            "tellings": [[place, *astuple(one)[:-1]] for place, one in self._tellings.items()],
             "clusters": [
                 [name, cluster.num_alike, list(cluster.voices), cluster.num_kept]
                 for name, cluster in self._clusters.items()
@@ -157,14 +152,14 @@ class Duplicates:
 def _telling(told: list[Any]) -> Telling:
     name, source, at_ns, cluster, signed, figures, names, symbols, way, trust, credit = told
     return Telling(
-        name, source, at_ns, cluster, signed, frozenset(figures), frozenset(names), tuple(symbols), way, trust,
-        credit, bands(signed),
+        name, source, at_ns, cluster, signed, tuple(figures), tuple(names), tuple(symbols), way, trust, credit,
+        bands(signed),
     )  # fmt: skip
 
 
 def tells_same(earlier: Telling, told: Gist, symbols: tuple[str, ...]) -> bool:
     """Whether a text that is alike brings nothing that the earlier one did not say."""
-    if told.figures - earlier.figures:
+    if told.figures.difference(earlier.figures):
         return False
     if (told.way ^ earlier.way) & (DENIES | CORRECTS) or told.side * side_of(earlier.way) < 0:
         return False
@@ -172,4 +167,4 @@ def tells_same(earlier: Telling, told: Gist, symbols: tuple[str, ...]) -> bool:
         return False
     if len(told.words) >= _SHORT:
         return True
-    return not (told.names - earlier.names and earlier.names.difference(told.words))
+    return not (told.names.difference(earlier.names) and set(earlier.names).difference(told.words))

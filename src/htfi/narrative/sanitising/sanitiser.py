@@ -215,8 +215,8 @@ class Sanitiser:
             self._bear_out(same, credit)
         cluster = same.cluster if same is not None else item.id
         telling = Telling(
-            item.id, origin.voice, self._now_ns, cluster, alike.signature, told.figures, told.names, item.symbols,
-            told.way, trust, credit, alike.bands,
+            item.id, origin.voice, self._now_ns, cluster, alike.signature, tuple(sorted(told.figures)),
+            tuple(sorted(told.names)), item.symbols, told.way, trust, credit, alike.bands,
         )  # fmt: skip
         story = self._duplicates.keep(telling)
         if verdict is Screening.QUARANTINE:
