@@ -2,7 +2,18 @@
 
 import click
 
-from htfi.apps.eval import mini, narrative, portfolio, report, returns, trials, volatility, warning
+from htfi.apps.eval import (
+    mini,
+    narrative,
+    portfolio,
+    report,
+    returns,
+    sanitise,
+    sentiment,
+    trials,
+    volatility,
+    warning,
+)
 
 
 @click.group("eval")
@@ -18,6 +29,8 @@ def command() -> None:
       htfi eval narrative                     what reading the news adds, beside placebos
       htfi eval portfolio                     risk of books, and how much of the best rule is luck
       htfi eval warning                       chances of market stress, and alerts on a budget
+      htfi eval sentiment                     labels of sentiment and stance, beside word counts
+      htfi eval sanitise                      attacks on the news: found, undone, false alarms
       htfi eval trials                        every configuration ever tried
       htfi eval report                        one page of all that were written to build/goals
     """
@@ -29,5 +42,7 @@ command.add_command(volatility.command)
 command.add_command(narrative.command)
 command.add_command(portfolio.command)
 command.add_command(warning.command)
+command.add_command(sentiment.command)
+command.add_command(sanitise.command)
 command.add_command(trials.command)
 command.add_command(report.command)

@@ -1,0 +1,109 @@
+"""Attacks that only show in many items, or in what an item says of itself: forged sources, repetition, bursts, times.
+
+Each gives the items of one attack on a headline, in order of arrival; `htfi eval sanitise` sends them among honest ones.
+"""
+
+from collections.abc import Callable
+
+from htfi.domain.events import News
+from htfi.simulation.dice import Dice
+
+NS_PER_MINUTE = 60_000_000_000
+_NS_PER_DAY = 24 * 60 * NS_PER_MINUTE
+_NUM = 12  # items of a flood
+_FORGED = (
+    ("Reuters", "https://reuters.com.breaking-{n}.example/a"), ("Bloomberg", "http://bl00mberg.com/news/{n}"),
+    ("Federal Reserve", "https://federalreserve-gov.info/{n}"), ("Reuterѕ", ""), ("Bloomberg News", "https://t.me/s/alerts{n}"),
+    ("The Wall Street Journal", "https://wsj.com@paste.example/{n}"), ("Associated Press", "https://twitter.com/ap_news_{n}"),
+    ("SEC", "https://sec-gov.filings{n}.example/8k"), ("European Central Bank", "http://ecb-europa.eu.example/{n}"),
+)  # fmt: skip
+_OPENINGS = (
+    "",
+    "BREAKING: ",
+    "Just in: ",
+    "Sources: ",
+    "Confirmed: ",
+    "Alert - ",
+    "Hearing ",
+    "Wow: ",
+    "Update: ",
+)
+_ENDINGS = ("", "!", " - sources", ", say traders", " today", " (report)", ", desks hear", "...", " now")
+_OUTLETS = ("tips", "alerts", "insider", "rumours", "signals", "flash", "street", "whisper", "desk", "feedz")
+
+Flood = Callable[[Dice, str, str, int], list[News]]  # headline, symbol, time of the first
+
+
+def forged(dice: Dice, headline: str, symbol: str, at_ns: int) -> list[News]:
+    """One item under the name of a publisher that did not publish it."""
+    publisher, url = dice.pick(_FORGED)
+    url = url.replace("{n}", str(dice.below(1_000)))
+    return [_item(dice, headline, symbol, at_ns, 0, publisher=publisher, url=url)]
+
+
+def repeated(dice: Dice, headline: str, symbol: str, at_ns: int) -> list[News]:
+    """One unknown source tells the same again and again, a word or a sign apart."""
+    source = _source(dice)
+    return [
+        _item(dice, _reworded(dice, headline), symbol, at_ns + place * NS_PER_MINUTE, place, source=source)
+        for place in range(_NUM)
+    ]
+
+
+def burst(dice: Dice, headline: str, symbol: str, at_ns: int) -> list[News]:
+    """Unknown sources in concert within minutes."""
+    return [
+        _item(
+            dice, _reworded(dice, headline), symbol, at_ns + place * NS_PER_MINUTE // 2, place, source=_source(dice)
+        )
+        for place in range(_NUM)
+    ]  # fmt: skip
+
+
+def misdated(dice: Dice, headline: str, symbol: str, at_ns: int) -> list[News]:
+    """Dated in the future, or days before it arrived."""
+    away_ns = (3 + dice.below(20)) * _NS_PER_DAY
+    way = 1 if dice.chance(0.5) else -1
+    return [_item(dice, headline, symbol, at_ns, 0, event_time_ns=at_ns + way * away_ns)]
+
+
+FLOODS: dict[str, Flood] = {
+    "forged source": forged,
+    "repetition": repeated,
+    "coordinated burst": burst,
+    "stale or future timestamp": misdated,
+}
+
+
+def _reworded(dice: Dice, headline: str) -> str:
+    return f"{dice.pick(_OPENINGS)}{headline.rstrip('.')}{dice.pick(_ENDINGS)}"
+
+
+def _source(dice: Dice) -> str:
+    return f"{dice.pick(_OUTLETS)}{dice.below(10_000)}.example"
+
+
+def _item(
+    dice: Dice,
+    headline: str,
+    symbol: str,
+    at_ns: int,
+    place: int,
+    *,
+    source: str = "",
+    publisher: str = "",
+    url: str = "",
+    event_time_ns: int | None = None,
+) -> News:
+    source = source or _source(dice)
+    return News(
+        available_at_ns=at_ns,
+        event_time_ns=at_ns if event_time_ns is None else event_time_ns,
+        source=source,
+        row=place + 1,
+        id=f"{source}/{at_ns}/{place}",
+        headline=headline,
+        symbols=(symbol,) if symbol else (),
+        publisher=publisher,
+        url=url,
+    )
