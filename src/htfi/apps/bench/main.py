@@ -2,7 +2,7 @@
 
 import click
 
-from htfi.apps.bench import decode, engine, ledger, link, paths, ticks
+from htfi.apps.bench import buffering, decode, engine, ledger, link, narrative, paths, ticks
 
 
 @click.group("bench")
@@ -16,6 +16,7 @@ def command() -> None:
       htfi bench engine                          steps of a language model on one core
       htfi bench decode                          what speculative decoding gains
       htfi bench paths                           drawing many price paths at once
+      htfi bench buffering                       views read before a scheduled release
     """
 
 
@@ -25,3 +26,5 @@ command.add_command(engine.command)
 command.add_command(decode.command)
 command.add_command(paths.command)
 command.add_command(link.command)
+command.add_command(narrative.command)
+command.add_command(buffering.command)

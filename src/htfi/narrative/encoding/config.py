@@ -12,7 +12,8 @@ WEIGHTS = ("auto", "none")
 class EncodingConfig:
     """`model` is 'auto' (the pinned package, where it is installed), 'none', or a folder that holds a BERT encoder.
 
-    The encoder reads at most `max_tokens` of a text. `threads` share a batch, 0 for all cores; how many there are changes no bit.
+    The encoder reads at most `max_tokens` of a text. `threads` share a batch, 0 for all cores; their number changes no
+    bit.
     An item is compared with the last `max_recent` read; its likeness to one halves every `recent_half_life_ns`.
     """
 

@@ -1,0 +1,113 @@
+"""`htfi bench narrative`: from a raw item of news to one that is sanitised, encoded, scored and linked."""
+
+import math
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+
+from htfi.apps.bench.narrative_items import texts
+from htfi.apps.bench.narrative_runs import (
+    BATCH,
+    ITEMS,
+    NUM_A_RUN,
+    STAGE_ITEMS,
+    Embed,
+    Run,
+    measure,
+    num_tokens,
+    open_peer,
+    stages_us,
+)
+from htfi.domain.errors import DependencyUnavailable
+from htfi.wiring.encoder import missing_line, open_encoder
+from htfi.wiring.figures import report
+from htfi.wiring.settings import Settings
+
+SEED = 7
+STAGED = Path("../shared/data")
+
+
+@click.command("narrative", short_help="Raw news to scored and linked, one by one and in batches.")
+@click.option("--runs", "num_runs", default=5, show_default=True, type=click.IntRange(1))
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=STAGED,
+    show_default=True,
+    help="Folder of staged data; without it headlines of the simulated market are read.",
+)
+@click.option("--seed", default=SEED, show_default=True)
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
+)
+def command(num_runs: int, data: Path, seed: int, json_file: Path | None) -> None:
+    """Time the news desk on items that it has not seen: one by one and in batches on one core, in batches on all.
+
+    An item is a headline and its lead: both are sanitised and linked, the encoder reads the headline, or the lead as
+    well where the headline has fewer than five words. A hit is the whole call for an item that was read before. The
+    peer is the same model in transformers, float32, which only encodes headlines.
+
+    \b
+    Examples:
+      htfi bench narrative
+      htfi bench narrative --runs 9 --json build/goals/narrative.json
+    """
+    settings = Settings()
+    encoder = open_encoder(settings.encoding)
+    if encoder is None:
+        raise DependencyUnavailable(missing_line())
+    found = texts(data, num_runs * NUM_A_RUN + STAGE_ITEMS, seed)
+    peer, no_peer = _peer()
+    spare, pairs = found.pairs[:STAGE_ITEMS], found.pairs[STAGE_ITEMS:]
+    encoder.read([headline for headline, _ in spare])
+    runs = [
+        measure(settings, pairs[at * NUM_A_RUN : (at + 1) * NUM_A_RUN], encoder, peer)
+        for at in range(num_runs)
+    ]
+    stages = [stages_us(settings, pairs[at * NUM_A_RUN :], encoder) for at in range(num_runs)]
+    rows = _rows(runs) + [
+        {"what": f"stage: {name}", "µs an item": median(stage[name] for stage in stages)}
+        for name in stages[0]
+    ]
+    notes = [
+        f"items: {found.source}; {ITEMS} one by one and twice {BATCH} in batches a run, each once; "
+        f"{num_tokens(encoder, spare):.1f} tokens an item; medians of {num_runs} runs",
+        *([no_peer] if no_peer else []),
+    ]
+    metrics = {
+        "item_p50_ms": median(run.item_p50_ms for run in runs),
+        "item_p99_ms": median(run.item_p99_ms for run in runs),
+        "batch_items_per_s": median(run.all_cores_items_per_s for run in runs),
+        "cache_hit_us": median(run.cache_hit_us for run in runs),
+    }
+    report("narrative", metrics, rows, seed=seed, json_file=json_file, notes=notes)
+
+
+def _peer() -> tuple[Embed | None, str]:
+    try:
+        return open_peer(), ""
+    except ImportError as error:
+        return None, f"no peer: {error.name} is not installed"
+
+
+def _rows(runs: list[Run]) -> list[dict[str, Any]]:
+    def of(name: str) -> float:
+        return median(getattr(run, name) for run in runs)
+
+    rows: list[dict[str, Any]] = [
+        {"what": "one by one, one core", "p50 ms": of("item_p50_ms"), "p99 ms": of("item_p99_ms")},
+        {"what": "in batches, one core", "items/s": of("one_core_items_per_s")},
+        {"what": "in batches, all cores", "items/s": of("all_cores_items_per_s")},
+        {"what": "read before, in process", "µs an item": of("cache_hit_us")},
+    ]
+    if not math.isnan(runs[0].peer_ms):
+        rows += [
+            {"what": "transformers fp32, encoding alone, one core", "p50 ms": of("peer_ms")},
+            {
+                "what": "transformers fp32, encoding alone, in batches, one core",
+                "items/s": of("peer_batch_items_per_s"),
+            },
+        ]
+    return rows
