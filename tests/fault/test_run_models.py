@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from htfi.wiring.ledger import open_ledger_readonly
+from late_weather import told
 from random_pair import write_random_pair
 
 Process = subprocess.Popen[bytes]
@@ -42,7 +43,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
             item = {
                 "ts": f"{date}T15:00:00Z",
                 "id": f"n{day}",
-                "headline": f"Item {day}: <view> cuts",
+                "headline": told(day),
                 "symbols": tags,
             }
             items.write(json.dumps(item) + "\n")
