@@ -27,7 +27,8 @@ _STEP = re.compile(
 )
 _BOUND = rf"(?:{NUMBER}|zero|nil)"
 _LEVEL_OF = (
-    r"[ :](?:an? |the |its |about |near |record low |record |low |range |target |of |between |current |historic ){0,5}"
+    r"[ :](?:an? |the |its |about |near |record low |record |low |range |target |"
+    r"of |between |current |historic ){0,5}"
 )
 _LEVEL = re.compile(
     rf"\b(?:to|at|of|near|rate){_LEVEL_OF}(?P<one>{_BOUND})[- ]?{_PERCENT}(?! ?(?:-|to|and|-to-) ?\d)"

@@ -83,7 +83,12 @@ _STATEMENT = re.compile(
     r"judged it "
     r"appropriate)(?: (?:today|unanimously|by a (?:majority|"
     r"vote)(?: (?:vote )?of [\w-]+)?)){0,3}(?: by [\w -]{1,20})? to (?P<verb>lower|reduce|cut|raise|"
-    r"increase|keep|maintain|leave|hold)(?P<rest>(?:[^.;]|\.\d){0,400})"
+    r"increase|keep|maintain|leave|hold|establish|set)(?P<rest>(?:[^.;]|\.\d){0,400})"
+)
+# 'The Committee will maintain the target range … at 0 to 1/4 percent': how the bank says that it stays.
+_WILL = re.compile(r"\bcommittee will (?P<verb>maintain|keep)(?P<rest>(?:[^.;]|\.\d){0,400})")
+_WHILE = re.compile(
+    r" and (?:continues|currently|will|to (?:employ|continue|anticipate)|anticipates)\b| in light of | until "
 )
 _TOLD_BY_STATEMENT = re.compile(
     r"\b(?:statement|decision|decides|monetary policy|press release|announces|fomc)\b"
@@ -268,7 +273,8 @@ def _passive(clause: str, names: tuple[str, ...], level: float | None) -> Told:
 def _in_statement(body: str, level: float | None) -> Told:
     """The bank's own statement: 'the Committee decided to lower its target … 50 basis points to 4-3/4 percent'."""
     found: list[Told] = []
-    for match in _STATEMENT.finditer(" ".join(body.split())):
+    text = " ".join(body.split())
+    for match in (*_STATEMENT.finditer(text), *_WILL.finditer(text)):
         rest = match["rest"]
         noun = _rate().match(rest)
         if noun is None or _NOT_THE_RATE.match(rest[noun.end() :].lstrip()):
@@ -276,9 +282,10 @@ def _in_statement(body: str, level: float | None) -> Told:
         verb = match["verb"]
         if verb in ("keep", "maintain", "leave", "hold"):
             if levels(rest) or _UNCHANGED.search(rest):
-                found.append(_hold(rest, level))
+                found.append(_hold(_WHILE.split(rest)[0], level))
         else:
-            found.append(_moved(rest, level, 1 if verb in ("raise", "increase") else -1))
+            way = 0 if verb in ("establish", "set") else 1 if verb in ("raise", "increase") else -1
+            found.append(_moved(_WHILE.split(rest)[0], level, way))
     if len({told.key for told in found}) != 1:
         return _OTHER
     return found[0]
