@@ -8,12 +8,14 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow
+import pyarrow.compute
 from numpy.typing import NDArray
 
 from htfi.pipeline.intake.spec import UNITS
 from htfi.pipeline.intake.stamps import EARLIEST_NS, LATEST_NS, Instant
 
 pa: Any = pyarrow  # ships no types
+pc: Any = pyarrow.compute
 Column = Any  # a pyarrow.Array
 Batch = Any  # a pyarrow.RecordBatch
 Mask = NDArray[np.bool_]
@@ -115,6 +117,28 @@ def texts(column: Column) -> Texts:
     return Texts(stripped[codes], words, codes)
 
 
+def text_bytes(batch: Batch) -> NDArray[np.int64]:
+    """How much text each row holds."""
+    total = np.zeros(batch.num_rows, np.int64)
+    for column in batch.columns:
+        coded = isinstance(column, pa.DictionaryArray)
+        values = column.dictionary if coded else column
+        if not _is_text(values.type):
+            continue
+        lengths = pc.binary_length(values).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        if coded:
+            places = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+            lengths = np.append(lengths, 0)[places]
+        total += lengths
+    return total
+
+
+def cut_texts(batch: Batch, most_bytes: int, kept_chars: int) -> Batch:
+    """The same rows with each text over `most_bytes` cut to its beginning."""
+    columns = [_cut(column, most_bytes, kept_chars) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
 def row_hashes(batch: Batch) -> NDArray[np.uint64]:
     """64 bits for each row over all its columns, equal for equal rows; other processes get others."""
     mixed = np.zeros(batch.num_rows, np.uint64)
@@ -132,6 +156,28 @@ def cells(batch: Batch) -> list[dict[str, Any]]:
     """Rows as the row parser takes them; timestamps keep their nanoseconds."""
     columns = {name: _values(batch.column(place)) for place, name in enumerate(batch.schema.names)}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _is_text(kind: Any) -> bool:
+    return (
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+    )
+
+
+def _cut(column: Column, most_bytes: int, kept_chars: int) -> Column:
+    if isinstance(column, pa.DictionaryArray):
+        return pa.DictionaryArray.from_arrays(column.indices, _cut(column.dictionary, most_bytes, kept_chars))
+    if not _is_text(column.type):
+        return column
+    long = pc.greater(pc.binary_length(column), most_bytes)
+    if not pc.any(long).as_py():
+        return column
+    binary = pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
+    begin = (pc.binary_slice if binary else pc.utf8_slice_codeunits)(column, 0, kept_chars)
+    return pc.if_else(long, begin, column)
 
 
 def _bits(column: Column) -> NDArray[np.uint64]:

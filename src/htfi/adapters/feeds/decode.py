@@ -15,6 +15,7 @@ from htfi.pipeline.intake.reasons import Reason, Refusal
 from htfi.pipeline.intake.rows import RowParser
 
 _SHORT_BYTES = 256
+csv.field_size_limit(MAX_ROW_BYTES)  # a cell may be as long as a row: its own limit is 131,072
 _SHOWN_BYTES = 1200  # enough for what a rejection keeps, whatever the characters
 
 

@@ -10,11 +10,13 @@ import pyarrow.compute
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from htfi.adapters.feeds.arrow import Batch, cells, row_hashes
+from htfi.adapters.feeds.arrow import Batch, cells, cut_texts, row_hashes, text_bytes
 from htfi.adapters.feeds.columnwise import Columnwise
+from htfi.adapters.feeds.framing import MAX_ROW_BYTES
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.events import Event, Rejection
-from htfi.pipeline.intake.columns import Layout, require_layout
+from htfi.pipeline.intake.cells import show_row
+from htfi.pipeline.intake.columns import Layout, recognise, require_layout
 from htfi.pipeline.intake.identity import identity
 from htfi.pipeline.intake.peek import (
     HEAD_ROWS,
@@ -24,6 +26,7 @@ from htfi.pipeline.intake.peek import (
     Findings,
     find_out,
 )
+from htfi.pipeline.intake.reasons import RAW_CHARS, Reason
 from htfi.pipeline.intake.reorder import InOrder
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.source import Block, Mark
@@ -34,6 +37,8 @@ pc: Any = pyarrow.compute
 pq: Any = pyarrow.parquet
 
 _NEWS_ROWS = 1024  # long rows
+_BLOCK_BYTES = 16_000_000
+_SHOWN_CHARS = 1200
 _KEEP_BATCHES = 32  # then freed pages go back to the system, which the pool does not do by itself
 
 
@@ -50,6 +55,12 @@ class ParquetReader:
         self.num_rows: int = self._file.metadata.num_rows
         names: list[str] = self._file.schema_arrow.names
         self._columns = names
+        likely = recognise(names, spec)
+        if likely is not None and likely.kind == "news":
+            # A long text that stands in many rows is held once, as the file holds it.
+            self._file.close()
+            self._file = self._open(names)
+            self._block_rows = min(block_rows, _NEWS_ROWS, self._rows_of(_BLOCK_BYTES))
         try:
             head = self._sample(HEAD_ROWS)
             self._layout: Layout = require_layout(names, spec, str(path), head)
@@ -61,8 +72,6 @@ class ParquetReader:
             self.close()
             raise
         self._parser = RowParser(spec, symbol, self._layout, self.findings.interval)
-        if self._layout.kind == "news":
-            self._block_rows = min(block_rows, _NEWS_ROWS)
         self._columnwise = Columnwise(self._parser, self._layout)
         if spec.duplicates == "keep":
             used = {*self._layout.fields.values(), self._layout.clock}
@@ -91,9 +100,9 @@ class ParquetReader:
     def close(self) -> None:
         self._file.close()
 
-    def _open(self) -> Any:
+    def _open(self, coded: list[str] | None = None) -> Any:
         try:
-            return pq.ParquetFile(self._path, pre_buffer=False)
+            return pq.ParquetFile(self._path, pre_buffer=False, read_dictionary=coded)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise InvalidInput(
                 f"{self._path} is no whole Parquet file ({_line(error)}): fetch it again"
@@ -101,6 +110,13 @@ class ParquetReader:
         except OSError as error:
             why = error.strerror or _line(error)
             raise DependencyUnavailable(f"{self._path}: {why}: check the path and its rights") from error
+
+    def _rows_of(self, num_bytes: int) -> int:
+        """How many rows of the file's widest row group make about so many bytes."""
+        metadata = self._file.metadata
+        groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
+        row_bytes = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=1.0)
+        return max(1, int(num_bytes / max(row_bytes, 1.0)))
 
     def _batches_from(self, first_row: int, num_rows: int) -> Iterator[Batch]:
         """Batches of `num_rows` from a row of the file on; whole row groups before it are not read."""
@@ -127,8 +143,9 @@ class ParquetReader:
             ) from error
 
     def _sample(self, num_rows: int) -> list[dict[str, Any]]:
-        batch = next(self._batches_from(0, num_rows), None)
-        return [] if batch is None else cells(batch)
+        rows_at_once = num_rows if self._block_rows >= _NEWS_ROWS else min(num_rows, self._block_rows)
+        batch = next(self._batches_from(0, rows_at_once), None)
+        return [] if batch is None else cells(cut_texts(batch, MAX_ROW_BYTES, RAW_CHARS))
 
     def _probes(self, after_row: int) -> Iterator[dict[str, Any]]:
         """A few rows from each of several places after the head; only the columns that a stack shows in."""
@@ -156,10 +173,15 @@ class ParquetReader:
 
     def _parse(self, batch: Batch, mark: Mark) -> Block:
         num_rows = batch.num_rows
+        long: NDArray[np.int64] | None = None
+        if batch.nbytes > MAX_ROW_BYTES:
+            sizes = text_bytes(batch)
+            if (sizes > MAX_ROW_BYTES).any():
+                long, batch = sizes, cut_texts(batch, MAX_ROW_BYTES, RAW_CHARS)
         hashes = None if self._spec.duplicates == "keep" else row_hashes(batch).tolist()
-        columnwise = self._columnwise.read(batch) if num_rows else None
+        columnwise = self._columnwise.read(batch) if num_rows and long is None else None
         if columnwise is None:
-            items, hashes = self._row_by_row(batch, mark[0], hashes)
+            items, hashes = self._row_by_row(batch, mark[0], hashes, long)
             return Block(mark, items, _identities(items, hashes))
         clean, available_ns, build = columnwise
         if clean.all():
@@ -179,12 +201,17 @@ class ParquetReader:
         return items
 
     def _row_by_row(
-        self, batch: Batch, num_before: int, hashes: list[int] | None
+        self, batch: Batch, num_before: int, hashes: list[int] | None, sizes: NDArray[np.int64] | None
     ) -> tuple[list[Event | Rejection], list[int] | None]:
         items: list[Event | Rejection] = []
         kept: list[int] = []
         for place, row in enumerate(cells(batch)):
-            item = self._parser.parse(row, num_before + len(items) + 1)
+            number = num_before + len(items) + 1
+            if sizes is not None and sizes[place] > MAX_ROW_BYTES:
+                detail = f"{sizes[place]} bytes of text: a row has at most {MAX_ROW_BYTES}"
+                item = self._parser.reject(number, Reason.TOO_LONG, detail, show_row(row)[:_SHOWN_CHARS])
+            else:
+                item = self._parser.parse(row, number)
             if item is not None:
                 items.append(item)
                 kept.append(place)

@@ -1,11 +1,13 @@
 """A WebSocket's messages into their inbox: a thread that connects, and again. `LiveReader` starts it."""
 
 import random
+import re
 import threading
 import time
 
 import msgspec
-from websockets.exceptions import InvalidURI, WebSocketException
+from websockets.exceptions import ConnectionClosed, InvalidURI, WebSocketException
+from websockets.frames import CloseCode
 from websockets.sync.client import connect
 from websockets.uri import parse_uri
 
@@ -73,6 +75,8 @@ class WebSocketPump:
                 self._inbox.finish(error)
                 return
             except (OSError, WebSocketException) as error:
+                if too_big := _too_big(error):
+                    self._inbox.append([(b"", too_big)])
                 if not connected and time.monotonic() >= give_up_s:
                     why = str(error) or type(error).__name__
                     self._inbox.finish(
@@ -89,6 +93,15 @@ def reconnect_delay_s(num_failures: int) -> float:
     """Doubling up to 30 s, each drawn from its upper half, so that many clients do not come back at once."""
     delay_s = min(_LONGEST_DELAY_S, _FIRST_DELAY_S * 2 ** min(num_failures, 16))
     return delay_s * random.uniform(0.5, 1.0)
+
+
+def _too_big(error: Exception) -> int:
+    """Bytes of the message for whose size we left the connection; 0 where it broke for another reason."""
+    sent = error.sent if isinstance(error, ConnectionClosed) else None
+    if sent is None or sent.code != CloseCode.MESSAGE_TOO_BIG:
+        return 0
+    sizes = [int(size) for size in re.findall(r"\d{1,15}", sent.reason)]
+    return max(*sizes, _MAX_MESSAGE_BYTES + 1, 0)
 
 
 def _rows(message: str | bytes) -> list[tuple[bytes, int]]:
