@@ -30,7 +30,8 @@ _FORMATS = {
     ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv",
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
 }  # fmt: skip
-_WEB_KEYS = ("every", "agent", "publisher", "max_age", "tickers")  # told only where stated
+_MANNERS = ("every", "agent", "tickers")  # may change while a run goes on
+_WEB_KEYS = ("publisher", "max_age")  # told only where stated, so that runs from before they were go on
 _BLOCK_ROWS = (256, 4096)
 _ALL_BLOCK_ROWS = 32_768  # rows of all sources in memory at once
 
@@ -71,7 +72,7 @@ def describe(specs: Sequence[SourceSpec]) -> list[SourceInfo]:
         settings = {
             key: value
             for key, value in asdict(replace(spec, columns={}, page={})).items()
-            if key not in ("path", "columns", "page", "tickers")
+            if key not in ("path", "columns", "page", *_MANNERS, *_WEB_KEYS)
         }
         settings["columns"] = dict(sorted(spec.columns.items()))
         settings |= {key: value for key in _WEB_KEYS if (value := getattr(spec, key))}
