@@ -49,7 +49,7 @@ class Novelty:
         """Novelty in thousandths: 1000 − the largest likeness to an item read before, faded by its age; then
         the item counts as read."""
         of = tuple(sorted(set(symbols))) or (WHOLE_MARKET,)
-        whole = np.clip(np.rint(point * _SCALE), -_TOP, _TOP).astype(np.float32)
+        whole = np.clip(np.rint(np.nan_to_num(point) * _SCALE), -_TOP, _TOP).astype(np.float32)
         length = float(whole @ whole) ** 0.5 or 1.0
         places = self._read_of(of)
         likest = 0

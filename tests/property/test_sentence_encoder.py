@@ -1,0 +1,137 @@
+"""Sentence encoders: transformers' points, the same bits whatever stands beside, numbers for any text."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("onnxruntime")
+import torch
+
+from htfi.adapters.onnx.sentences import OnnxSentenceEncoder, averaged
+from htfi.adapters.onnx.written import Precision
+from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.domain.errors import InvalidInput, ShapeMismatch
+from htfi.narrative.encoding.config import EncodingConfig
+from htfi.wiring.encoder import open_encoder, package_folder
+from model_folders import bert_model, save
+
+CONFIG = {
+    "vocab_size": 50,
+    "hidden_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 3,
+    "intermediate_size": 40,
+    "max_position_embeddings": 32,
+}
+USUAL = [[row * 7 % 50, 3, 9, row, 11, 40 - row] for row in range(12)]
+needs_package = pytest.mark.skipif(package_folder() is None, reason="the pinned package is not installed")
+
+
+@settings(
+    max_examples=6,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(
+    st.sampled_from(["gelu", "gelu_new", "relu"]), st.integers(1, 4), st.integers(2, 12), st.integers(0, 99)
+)
+def test_points_equal_transformers_and_do_not_depend_on_the_batch(
+    activation: str, num_texts: int, num_tokens: int, seed: int
+) -> None:
+    model = bert_model(CONFIG | {"hidden_act": activation}, seed)
+    ids = np.random.Generator(np.random.PCG64(seed)).integers(0, 50, (num_texts, num_tokens))
+    with torch.inference_mode():
+        wanted = averaged(model(input_ids=torch.from_numpy(ids)).last_hidden_state.numpy())
+    with tempfile.TemporaryDirectory() as folder:
+        save(model, Path(folder))
+        opened = ModelFolder.open(Path(folder))
+        for precision, least in ((Precision.FP32, 0.99999), (Precision.INT8, 0.97)):
+            encoder = OnnxSentenceEncoder(opened, precision, USUAL, cache_folder=Path(folder) / "cache")
+            states = encoder.encode(ids)
+            assert (averaged(states) * wanted).sum(axis=1).min() >= least
+            for row in range(num_texts):
+                assert np.array_equal(encoder.encode(ids[row : row + 1])[0], states[row])
+
+
+def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
+    save(bert_model(CONFIG, 1), tmp_path)
+    opened = ModelFolder.open(tmp_path)
+    encoder = OnnxSentenceEncoder(opened, Precision.FP32, (), cache_folder=tmp_path / "cache")
+    for wrong, error in (
+        (np.zeros((1, 40), np.int64), InvalidInput),
+        (np.full((1, 4), 50), InvalidInput),
+        (np.full((1, 4), -1), InvalidInput),
+        (np.zeros((1, 4), np.int32), ShapeMismatch),
+        (np.zeros((0, 4), np.int64), ShapeMismatch),
+    ):
+        with pytest.raises(error):
+            encoder.encode(wrong)
+    for precision in (Precision.INT8, Precision.INT8_WIDE):
+        with pytest.raises(InvalidInput):
+            OnnxSentenceEncoder(opened, precision, (), cache_folder=tmp_path / "cache")
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    return open_encoder(EncodingConfig())
+
+
+@needs_package
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "😀🚀" * 200,
+        "\ud800 lone \udfff",
+        "a" * 1_000_000,
+        "[CLS] [SEP] [MASK]",
+        "\0\x1b[31m",
+        "中文" * 300,
+    ],
+    ids=["empty", "blank", "emoji", "surrogates", "1 MB", "specials", "controls", "chinese"],
+)
+def test_any_text_has_a_point_of_length_one(minilm, text: str) -> None:
+    (point,), (states,) = minilm.read([text])
+    assert np.isfinite(point).all()
+    assert abs(float(point @ point) - 1.0) < 1e-5
+    assert 2 <= len(states) <= EncodingConfig().max_tokens
+
+
+@needs_package
+@settings(max_examples=12, deadline=None, derandomize=True, database=None, phases=[Phase.generate])
+@given(st.lists(st.text(max_size=60), min_size=2, max_size=9), st.randoms(use_true_random=False))
+def test_order_and_company_change_no_bit(minilm, texts: list[str], dice) -> None:
+    together = minilm.encode(texts)
+    order = list(range(len(texts)))
+    dice.shuffle(order)
+    assert np.array_equal(minilm.encode([texts[place] for place in order]), together[order])
+    assert np.array_equal(np.concatenate([minilm.encode([text]) for text in texts]), together)
+
+
+@needs_package
+def test_threads_change_no_bit(minilm) -> None:
+    texts = [" ".join(["word"] * (1 + at % 9)) + f" {at}" for at in range(24)]
+    shared = open_encoder(EncodingConfig(threads=3))
+    assert shared is not None
+    assert np.array_equal(shared.encode(texts), minilm.encode(texts))
+
+
+@needs_package
+def test_bytes_say_what_floats_say(minilm) -> None:
+    texts = [
+        "Central bank cuts its key rate by a quarter point",
+        "Quarterly profit falls short of forecasts at the carmaker",
+        "Storm shuts refineries along the coast",
+        "nothing but a cat video 😂",
+    ]
+    floats = open_encoder(EncodingConfig(precision="fp32"))
+    assert floats is not None
+    assert (minilm.encode(texts) * floats.encode(texts)).sum(axis=1).min() >= 0.995
