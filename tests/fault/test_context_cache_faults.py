@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from htfi.adapters.certs.authority import Role, make_certificates
 from htfi.adapters.lmdb.store import LmdbTier
 from htfi.adapters.redis.store import RedisPlace, RedisTier
 from htfi.domain.errors import InvalidInput
@@ -204,6 +205,60 @@ def test_a_wrong_password_is_told_without_showing_it(tmp_path: Path, told: list[
         assert right.drain(5.0)
         assert get(right, b"1") == b"x"
         right.close()
+
+
+@pytest.fixture
+def behind_tls(tmp_path: Path) -> Iterator[str]:
+    """The address of a server whose certificate the authority in `certs` has signed."""
+    certs = tmp_path / "certs"
+    make_certificates(certs, [("localhost", Role.CLOUD)])
+    make_certificates(tmp_path / "others", [("localhost", Role.CLOUD)])
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    options = [
+        "--tls-port",
+        str(port),
+        "--tls-auth-clients",
+        "no",
+        "--tls-ca-cert-file",
+        str(certs / "ca.pem"),
+    ]
+    options += [
+        "--tls-cert-file",
+        str(certs / "localhost.pem"),
+        "--tls-key-file",
+        str(certs / "localhost.key"),
+    ]
+    try:
+        server = RedisServer(made(tmp_path / "redis"), *options)
+    except AssertionError:
+        pytest.skip("this redis-server was built without TLS")
+    with server:
+        yield f"rediss://localhost:{port}"
+
+
+def made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def test_a_server_behind_tls_is_used_only_with_the_certificate_of_the_named_authority(
+    behind_tls: str, tmp_path: Path, told: list[str]
+) -> None:
+    right = RedisTier(
+        RedisPlace(behind_tls, 500.0, authority=str(tmp_path / "certs" / "ca.pem")), pytest.fail
+    )
+    right.put_many([Entry(b"1", b"x", HOUR, ("a",))])
+    assert right.drain(5.0)
+    assert get(right, b"1") == b"x"
+    right.close()
+    wrong = RedisTier(
+        RedisPlace(behind_tls, 500.0, authority=str(tmp_path / "others" / "ca.pem")), told.append, wait_s=0.5
+    )
+    assert get(wrong, b"1") is None
+    wrong.close()
+    assert len(told) == 1
+    assert "certificate" in told[0].lower()
 
 
 def test_an_address_that_is_none_stops_the_start() -> None:

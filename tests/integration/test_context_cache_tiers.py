@@ -189,6 +189,27 @@ def test_items_with_residency_go_only_where_their_tags_are_admitted(opened: Open
     assert tiers.get_many([b"1", b"2"], [(), ()]) == [b"x", b"y"]
 
 
+def test_where_more_was_forgotten_than_is_known_nothing_kept_here_is_trusted(
+    tmp_path: Path, now: EventTime
+) -> None:
+    class Unknowing(Memory):
+        """Others have had more forgotten than it can tell."""
+
+        name = "far"
+
+        def forgotten(self) -> None:
+            return None
+
+    near = LmdbTier(tmp_path / "db", 2**24, now, pytest.fail)
+    before = Tiers(Memory(2**20, now), [Outer(near)])
+    before.put(b"1", b"x", HOUR)
+    before.settle()
+    assert get(near, b"1") is not None
+    after = Tiers(Memory(2**20, now), [Outer(near), Outer(Unknowing(2**20, now))])
+    assert after.get(b"1") is None
+    after.close()
+
+
 @every(*SHARED)
 def test_two_nodes_share_what_one_has_put_and_forget_what_one_has_forgotten(
     opened: Open, now: EventTime

@@ -68,6 +68,8 @@ class CacheConfig:
             raise InvalidInput(
                 "cache.redis must be a URL: redis://HOST:PORT, rediss://HOST:PORT or unix:///PATH"
             )
+        if self.redis_ca and not self.redis.startswith("rediss://"):
+            raise InvalidInput("cache.redis_ca needs a server behind TLS: cache.redis = rediss://HOST:PORT")
         if not 1.0 <= self.redis_timeout_ms <= 1_000.0:
             raise InvalidInput(f"cache.redis_timeout_ms must lie in 1..1000, not {self.redis_timeout_ms}")
         if not 0.0 <= self.redis_max_kb <= 524_288.0:

@@ -114,6 +114,10 @@ class LmdbTier:
             return ()
         return told
 
+    def clear(self) -> None:
+        if self._open() is not None:
+            self._begin_anew()
+
     def drain(self, timeout_s: float) -> bool:
         """What was put is written already."""
         del timeout_s

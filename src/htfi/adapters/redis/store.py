@@ -117,6 +117,9 @@ class RedisTier:
             return None
         return [self._told.popleft() for _ in range(len(self._told))]
 
+    def clear(self) -> None:
+        """Nothing to do: what was forgotten stands in the server itself, whoever had it forgotten."""
+
     def drain(self, timeout_s: float) -> bool:
         """Wait until what was put is written."""
         return self._writing.drain(timeout_s)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from htfi.narrative.caching.tier import Entry
 
 MAX_VALUE_BYTES = 2**17  # what is larger, keys and values of a prompt, lies in the engine's own memory
-_ENTRY_BYTES = 400  # what an entry takes besides key and value: slots of the tables, its tuple
+_ENTRY_BYTES = 600  # what an entry takes besides key and value: slots of the tables, its tuple
 MAX_FORGOTTEN = 65_536
 
 

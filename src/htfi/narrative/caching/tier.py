@@ -38,6 +38,10 @@ class Tier(Protocol):
         """
         ...
 
+    def clear(self) -> None:
+        """Trust nothing that was kept here without the knowledge of what others had forgotten."""
+        ...
+
     def drain(self, timeout_s: float) -> bool:
         """Wait until what was put is written; false where that took longer."""
         ...

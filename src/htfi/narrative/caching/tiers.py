@@ -133,7 +133,8 @@ class Tiers:
         for place, one in enumerate(self.outer):
             told = one.tier.forgotten()
             if told is None:
-                self._memory.clear()
+                for tier in (self._memory, *(other.tier for other in self.outer if other is not one)):
+                    tier.clear()
                 continue
             told = [name for name in told if not self._memory.is_forgotten((name,))]  # one's own come back
             if told:
