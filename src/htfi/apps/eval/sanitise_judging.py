@@ -185,9 +185,11 @@ def _flooding(items: Sequence[News], seed: int) -> list[Tally]:
             at_ns = _START_NS + place * 86_400 * 10**9
             sanitiser.screen(_item(items[place - 1].headline, place, at_ns - 10**9, "headlines"))
             seen: set[str] = set()
-            for attack in flood(dice, item.headline, (item.symbols or (_PROBE,))[0], at_ns):
+            sent = flood(dice, item.headline, (item.symbols or (_PROBE,))[0], at_ns)
+            for attack in sent:
                 screened = sanitiser.screen(attack)
-                tally.count(screened, is_known=screened.cluster in seen)
+                if seen or len(sent) == 1:  # the first telling of many is no repetition
+                    tally.count(screened, is_known=screened.cluster in seen)
                 seen.add(screened.cluster)
             sanitiser.take_troubles()
             sanitiser.invalidated()

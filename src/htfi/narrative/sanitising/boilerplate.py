@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- a line is a family of phrases
 """Cuts what stands around the news and tells nothing: agency tails, notices, pleas to click; `undo` calls it.
 
 Only whole sentences or whole brackets at the end of a text, and datelines of a plea at its start. No finding: such
@@ -34,7 +35,7 @@ _HINTS = (
 )  # fmt: skip
 _MAX_TAILS = 6
 _WINDOW = 700
-_MIN_LEFT = 24
+_MIN_LEFT = 12
 
 
 def trim(text: str) -> str:

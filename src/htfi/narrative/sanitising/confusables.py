@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- a line is a row of the table
 """Which characters look like Latin letters and digits; `homoglyphs` maps them back, `simulation.attacks` uses them.
 
 Compatibility characters (full width, mathematical, enclosed, superscript, Roman numerals) come from the Unicode data
@@ -79,7 +80,7 @@ _COMPATIBLE_BLOCKS = (
 # Lettered rows without a decomposition: (first code point, first letter or digit, how many).
 _ROWS = (
     (0x1F130, "A", 26), (0x1F150, "A", 26), (0x1F170, "A", 26), (0x249C, "a", 26), (0x1F110, "A", 26), (0x1CCD6, "A", 26),
-    (0x1CCF0, "0", 10), (0x2776, "1", 9), (0x2780, "1", 9), (0x278A, "1", 9), (0x24F5, "1", 9), 
+    (0x1CCF0, "0", 10), (0x2776, "1", 9), (0x2780, "1", 9), (0x278A, "1", 9), (0x24F5, "1", 9),
 )  # fmt: skip
 _PLAIN_TAGS = ("<compat>", "<super>", "<sub>", "<fraction>")
 _SUPERSCRIPT = ("<super>", "<sub>")
@@ -165,7 +166,7 @@ def _compatible(char: str) -> Glyph | None:
         latin = latin[1]
     if not latin.isascii() or not (latin.isalnum() or tag in ("<wide>", "<narrow>")):
         return None
-    if tag in _SUPERSCRIPT and latin.isdigit() or tag == "<fraction>" or char in "™℠":
+    if (tag in _SUPERSCRIPT and latin.isdigit()) or tag == "<fraction>" or char in "™℠":
         return None  # m², ½
     if tag == "<compat>" and unicodedata.category(char) == "So":
         return None  # ℡, ㏂

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- a line is one pattern
 """Finds messages written in codes (base64, hex, percent, ROT13, …) and decodes them to be examined; `undo` calls it.
 
 The text keeps its runs as they stand: what is decoded is never shown and never read by a model. Only what decodes to
@@ -15,7 +16,7 @@ from htfi.narrative.sanitising.language import fluency, num_known
 from htfi.narrative.sanitising.lexicon import words
 
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{16,}={0,2}")
-_WRAPPED64 = re.compile(r"(?:[A-Za-z0-9+/]{40,}\s){1,}[A-Za-z0-9+/]{4,}={0,2}")
+_WRAPPED64 = re.compile(r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{40,}\s){1,}[A-Za-z0-9+/]{4,}={0,2}")
 _BASE32 = re.compile(r"(?<![A-Z2-7])[A-Z2-7]{16,}={0,6}")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:(?:0x|\\x|%|=)?[0-9A-Fa-f]{2}[\s,:;]{0,2}){6,}(?![0-9A-Za-z])")
 _ESCAPES = re.compile(
@@ -36,14 +37,11 @@ _MIN_CHARS = 6
 _MAX_RUNS = 16
 _MAX_DEPTH = 3
 _SHOWN_FLUENCY = -2.75  # a sentence lies near −2.4, random letters near −4
-_MORSE_CODE = dict(
-    zip(
-        ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --.. "
-        "----- .---- ..--- ...-- ....- ..... -.... --... ---.. ----.".split(" "),
-        "abcdefghijklmnopqrstuvwxyz0123456789",
-        strict=True,
-    )
+_MORSE_SIGNS = (
+    ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --.. "
+    "----- .---- ..--- ...-- ....- ..... -.... --... ---.. ----."
 )
+_MORSE_CODE = dict(zip(_MORSE_SIGNS.split(), "abcdefghijklmnopqrstuvwxyz0123456789", strict=True))
 _ATBASH = str.maketrans(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
     "zyxwvutsrqponmlkjihgfedcbaZYXWVUTSRQPONMLKJIHGFEDCBA",
@@ -54,7 +52,7 @@ def decode(text: str, depth: int = 0) -> tuple[list[Finding], list[str]]:
     """Findings and decoded messages; codes within codes three deep."""
     found: list[tuple[str, str]] = []
     if _may_hold_codes(text):
-        found = _runs(text)
+        found = _runs(text, depth)
     if depth == 0:
         found += _ciphers(text)
     findings: list[Finding] = []
@@ -79,7 +77,7 @@ def _may_hold_codes(text: str) -> bool:
     return sum(token[0] in "0123456789.-·−–_" or len(token) == 2 for token in tokens) >= _MANY
 
 
-def _runs(text: str) -> list[tuple[str, str]]:
+def _runs(text: str, depth: int) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     taken: list[tuple[int, int]] = []
     for kind, pattern, read in _KINDS:
@@ -91,10 +89,16 @@ def _runs(text: str) -> list[tuple[str, str]]:
             if num > _MAX_RUNS:
                 break
             message = read(match[0])
-            if message and _is_language(message):
+            if message and (_is_language(message) or _holds_more(message, depth)):
                 found.append((kind, message))
                 taken.append(match.span())
     return found
+
+
+def _holds_more(message: str, depth: int) -> bool:
+    """A code within a code."""
+    is_plain = message.isascii() and message.isprintable()
+    return depth + 1 < _MAX_DEPTH and is_plain and bool(_runs(message, depth + 1))
 
 
 def _is_language(message: str) -> bool:
@@ -135,7 +139,7 @@ def _base64(run: str) -> str:
             text = _as_text(base64.b64decode(part + "=" * (-len(part) % 4)))
         except (binascii.Error, ValueError):
             continue
-        if text and _is_language(text):
+        if text and (_is_language(text) or (start == 0 and text.isprintable() and text.isascii())):
             return text
     return ""
 

@@ -26,15 +26,17 @@ _DIGITS = {"O": "0", "o": "0", "I": "1", "l": "1", "i": "1"}
 _EITHER = frozenset("Ӏǀꓲᛁ𐊊𐌉∣│┃❘ǃ⎮")  # without a case that would tell I from l
 _LIGATURES = frozenset("ﬀﬁﬂﬃﬄﬅﬆ")
 _GREEK_SIGNS = frozenset("αβγδεζηθκλμµνξπρσςτυφχψωΓΔΘΛΞΠΣΦΨΩ")
-_COUNTRIES = frozenset(
-    "AC AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ "
-    "CA CC CD CF CG CH CI CK CL CM CN CO CP CR CU CV CW CX CY CZ DE DG DJ DK DM DO DZ EA EC EE EG EH ER ES ET EU FI FJ "
-    "FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU IC ID IE IL IM IN IO IQ IR "
-    "IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM "
-    "MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT "
-    "PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TA TC TD TF TG TH TJ TK TL "
-    "TM TN TO TR TT TV TW TZ UA UG UM UN US UY UZ VA VC VE VG VI VN VU WF WS XK YE YT ZA ZM ZW".split(" ")
+_COUNTRIES_WORDS = (
+    "AC AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV "
+    "BW BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CP CR CU CV CW CX CY CZ DE DG DJ DK DM DO DZ EA EC EE EG EH "
+    "ER ES ET EU FI FJ FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU "
+    "IC ID IE IL IM IN IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU "
+    "LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR "
+    "NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM "
+    "SN SO SR SS ST SV SX SY SZ TA TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM UN US UY UZ VA VC "
+    "VE VG VI VN VU WF WS XK YE YT ZA ZM ZW"
 )
+_COUNTRIES = frozenset(_COUNTRIES_WORDS.split())
 
 
 class _Page(NamedTuple):
@@ -177,15 +179,12 @@ def _styled(
     if not styled and not any(glyph and glyph.likeness is Likeness.PLAIN for glyph in found):
         return None
     if len(word) == 1 and unicodedata.category(word) == "So":  # ①, 🅰
-        return (
-            _Word(start, start + 1, _latin(word, found), 0.8, is_pending=True)
-            if _latin(word, found).isalpha()
-            else None
-        )
+        latin = _latin(word, found)
+        return _Word(start, start + 1, latin, 0.8, is_pending=True) if latin.isalpha() else None
     strength = 0.0
     if not page.east_asian:
         if styled and any(glyph.latin.isalpha() for glyph in styled):
-            strength = 0.8 if num_ascii else 0.4
+            strength = 0.8 if num_ascii else 0.45
         elif plain and num_ascii and not any(char in _LIGATURES for char in word):
             strength = 0.8
     return _Word(start, start + len(word), _latin(word, found), strength)
@@ -208,7 +207,7 @@ def _among_living(
             glyph.latin if glyph and glyph.likeness is Likeness.STYLED else char
             for char, glyph in zip(word, found, strict=True)
         )
-        return _Word(start, end, kept, 0.0 if page.east_asian else 0.4)
+        return _Word(start, end, kept, 0.0 if page.east_asian else 0.45)
     return None
 
 
@@ -340,11 +339,12 @@ def _without_accents(text: str, findings: list[Finding]) -> str:
     return stripped
 
 
-_LOANED = frozenset(
-    "café cafés résumé résumés exposé exposés naïve fiancé fiancée cliché clichés décor façade protégé protégés "
-    "communiqué communiqués élite élites rôle rôles début débuts touché coöperate coöperation reëlect première "
-    "precís précis détente entrée regime régime coup crème liberté saké maté rosé pâté attaché".split(" ")
+_LOANED_WORDS = (
+    "café cafés résumé résumés exposé exposés naïve fiancé fiancée cliché clichés décor façade protégé "
+    "protégés communiqué communiqués élite élites rôle rôles début débuts touché coöperate coöperation reëlect "
+    "première precís précis détente entrée regime régime coup crème liberté saké maté rosé pâté attaché"
 )
+_LOANED = frozenset(_LOANED_WORDS.split())
 _FOLDED = str.maketrans("ıøłđðæœŋħĸſəɛɔØŁĐÐÆŒŊĦþÞß", "iolddaonhkseeoOLDDAONHpPs")
 
 

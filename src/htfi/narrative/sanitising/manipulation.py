@@ -4,6 +4,7 @@ Phrases beyond doubt are found by pattern, everything else by a small linear mod
 sentence. What was hidden from people's eyes is judged harder: nobody hides an honest sentence.
 """
 
+import re
 from math import log2
 
 from htfi.domain.news import Finding
@@ -12,12 +13,12 @@ from htfi.narrative.sanitising.undo import Undone
 
 # Log-odds of `wording` from which a finding begins, set so that one in some hundreds of agency headlines with their
 # leads is a false alarm, and by how much more it is beyond doubt.
-_ORDER_AT, _PUMP_AT = 1.0, 0.5
+_ORDER_AT, _PUMP_AT = 0.8, 0.5
 _CERTAIN_AFTER = 1.5
 _USUAL_WORDS = 80
 _FOR_LENGTH = 0.25
 _HIDDEN_AT = -0.5
-_WEAKEST, _STRONGEST = 0.4, 0.95
+_WEAKEST, _STRONGEST = 0.45, 0.95
 _MANY_CASHTAGS = 8
 _MAX_RAW_CHARS = 4_096  # in which templates are looked for: `undo` may have taken them for markup
 _PATTERNS = (
@@ -32,8 +33,9 @@ _PATTERNS = (
         0.9,
         "orders a model to drop its instructions, in another language",
     ),
-    ("promises", "pump", orders.PROMISES, 0.4, "promises sure gains"),
+    ("promises", "pump", orders.PROMISES, 0.45, "promises sure gains"),
 )
+_LATIN = re.compile("[a-z]")
 _WORLDWIDE = ("foreign", "promises")  # tried on whatever is not ASCII
 _TEMPLATE_WORDS = frozenset({"system", "assistant", "human", "developer"})
 
@@ -76,6 +78,8 @@ def _look(
             continue
         if pattern.search(lower):
             _take(strongest, Finding(rule, 0.95 if where else strength, told + where))
+    if not is_ascii and 2 * len(_LATIN.findall(lower)) < len(lower) - lower.count(" "):
+        return  # another script: the wording is not known
     order, pump = wording.judge(tokens, wording.shipped())
     if len(tokens) > _USUAL_WORDS:  # of many honest sentences one sounds odd
         allowance = _FOR_LENGTH * log2(len(tokens) / _USUAL_WORDS)

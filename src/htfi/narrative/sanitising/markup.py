@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- a line is a list of names or one pattern
 """Takes markup out of a text, and with it what the page would not have shown; `undo` calls it.
 
 One pass over HTML as a lenient browser reads it, then what Markdown, BBCode, LaTeX and terminals can hide. What was
@@ -8,17 +9,24 @@ import re
 
 from htfi.domain.news import Finding
 
-_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split(" "))
-_BREAKING = frozenset(
-    "address article aside blockquote br dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 "
-    "header hr li main nav ol option p pre section table tbody td tfoot th thead tr ul body html".split(" ")
+_VOID_WORDS = "area base br col embed hr img input link meta param source track wbr"
+_VOID = frozenset(_VOID_WORDS.split())
+_BREAKING_WORDS = (
+    "address article aside blockquote br dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 "
+    "h4 h5 h6 header hr li main nav ol option p pre section table tbody td tfoot th thead tr ul body html"
 )
-_UNSHOWN = frozenset("script style template noscript head title svg object iframe noembed noframes datalist math canvas audio video textarea select".split(" "))  # fmt: skip
-_INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark meter output picture progress q rp "
-    "rt ruby s samp small span strike strong sub summary sup time tt u var center marquee blink nobr button caption "
-    "colgroup legend map optgroup dialog slot".split(" ")
+_BREAKING = frozenset(_BREAKING_WORDS.split())
+_UNSHOWN_WORDS = (
+    "script style template noscript head title svg object iframe noembed noframes datalist math canvas audio "
+    "video textarea select"
 )
+_UNSHOWN = frozenset(_UNSHOWN_WORDS.split())
+_INLINE_WORDS = (
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark meter output picture "
+    "progress q rp rt ruby s samp small span strike strong sub summary sup time tt u var center marquee blink "
+    "nobr button caption colgroup legend map optgroup dialog slot"
+)
+_INLINE = frozenset(_INLINE_WORDS.split())
 _NAMES = _VOID | _BREAKING | _UNSHOWN | _INLINE
 _OPENING = re.compile(r"<(?:!--|(/?)([A-Za-z][A-Za-z0-9]{0,15}(?:[-:][\w-]{1,30})?)(?=[\s/>])|([!?]))")
 _SPECIAL = re.compile("[<>\"']")

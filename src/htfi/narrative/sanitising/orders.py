@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- a line is a family of phrases
 """Phrases that only someone writing to a model would use, in many languages; `manipulation` looks for them.
 
 They are tried on text in lower case (but for the marks of templates), each only where one of its hints is among the

@@ -23,15 +23,18 @@ _LETTERED_L = str.maketrans("0134578@$!", "oleastbasl")
 _ODD = re.compile(r"[A-Za-z][^A-Za-z\s][A-Za-z]|[$@0-9!][A-Za-z]{2}|[A-Za-z]{2}[$@0-9!]")
 _RUN = re.compile(r"(?:[^\W_][^\w\s]{1,3}|[^\W_]_){2}[^\W_]")
 _MIXED = re.compile(r"[0-9@$!]")
-_HOT = frozenset("buy sell pump dump hold gain loss moon".split(" "))
-_GRAMMAR = frozenset(
-    "a an the of to in and on for with from by at as is are was were be it its this that he she they we you i his her "
-    "our my him them us who when what how why not no nor or but if then than so such only also very too more most much "
-    "many few less all both each can will may must do does did has have had get got go went gone come came say said see "
-    "let put set up out off over down into onto upon per via able about back even ever just last late next now once one "
-    "own same some soon two well yet new old end big low high top use way day year here there make made take took give "
-    "gave time like long good part work want web on line off air".split(" ")
+_HOT_WORDS = "buy sell pump dump hold gain loss moon"
+_HOT = frozenset(_HOT_WORDS.split())
+_GRAMMAR_WORDS = (
+    "a an the of to in and on for with from by at as is are was were be it its this that he she they we you i "
+    "his her our my him them us who when what how why not no nor or but if then than so such only also very "
+    "too more most much many few less all both each can will may must do does did has have had get got go went "
+    "gone come came say said see let put set up out off over down into onto upon per via able about back even "
+    "ever just last late next now once one own same some soon two well yet new old end big low high top use "
+    "way day year here there make made take took give gave time like long good part work want web on line off "
+    "air"
 )
+_GRAMMAR = frozenset(_GRAMMAR_WORDS.split())
 _MAX_FRAGMENTS = 4
 _MIN_JOINED = 5
 
@@ -58,7 +61,7 @@ def join(text: str) -> tuple[str, list[Finding]]:
         text = _LEET.sub(lambda match: _lettered(match, leet), text)
     if leet:
         findings.append(
-            Finding("leetspeak", 0.4, f"digits and signs stood for letters: {', '.join(leet[:3])}"[:120])
+            Finding("leetspeak", 0.45, f"digits and signs stood for letters: {', '.join(leet[:3])}"[:120])
         )
     return text, findings
 
@@ -173,9 +176,7 @@ def _lettered(match: re.Match[str], found: list[str]) -> str:
         num_letters * 2 < len(body)
         or body.isalpha()
         or num_letters < 2
-        or body[:1].isdigit()
-        and body[1:].isalpha()
-        and len(body) < 5
+        or (body[:1].isdigit() and body[1:].isalpha() and len(body) < 5)
     ):
         return run
     if ("$" in body and not body.islower()) or not (body.islower() or body.isupper() or body[1:].islower()):

@@ -104,7 +104,11 @@ def _mended(text: str) -> str:
     text = _OUTLINED_DIGITS.sub(lambda found: chr(ord(found[0]) - 0x1CCF0 + 0x1D7CE), text)
     text = _MOJIBAKE.sub(_reread, text)
     text = _LOST_QUOTE.sub("”", text).replace("ï¿½", "\ufffd")
-    return _CONTROL_LETTERS.sub(lambda found: bytes([ord(found[0])]).decode("cp1252", "ignore") if found[0] != "\x85" else "…", text)  # fmt: skip
+    return _CONTROL_LETTERS.sub(_control_letter, text)
+
+
+def _control_letter(found: re.Match[str]) -> str:
+    return bytes([ord(found[0])]).decode("cp1252", "ignore")
 
 
 def _reread(found: re.Match[str]) -> str:

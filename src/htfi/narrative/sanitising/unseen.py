@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- a line is one pattern
 """Takes out characters that nobody sees and puts text that is drawn backwards in order; `undo` calls it.
 
 Joiners belong to Arabic and Indic spelling and to emoji, marks of direction to Hebrew and Arabic: there they mean

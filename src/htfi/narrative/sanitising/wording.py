@@ -23,6 +23,7 @@ _TOKEN = re.compile(
 _ENDS = frozenset(".:…\n。！？；")
 _START = "^"
 _MIN_WORDS = 2
+_MIN_KNOWN = 0.45  # of a sentence's words: what is written in another language is not judged by these weights
 _SHORT = 8  # words of a sentence that is judged with its neighbour too
 _MOST_WORDS = 48  # what goes on longer is judged in pieces
 _MOST_TOKENS = 4_000
@@ -37,7 +38,9 @@ class Weights:
 
 
 _NOTHING = (0.0, 0.0)
-_Sums = tuple[float, float, int]  # of both classes, and over how many words
+_Sums = tuple[
+    float, float, int, bool
+]  # of both classes, over how many tokens, and whether it reads as English
 
 
 def tokens(lower: str) -> list[str]:
@@ -49,14 +52,15 @@ def judge(tokens: list[str], weights: Weights) -> tuple[float, float]:
     """The highest log-odds of any sentence: that it gives orders to a model, that it pumps."""
     best, second_best = -9.0, -9.0
     first, second = weights.biases
-    before: _Sums = (0.0, 0.0, 0)
+    before: _Sums = (0.0, 0.0, 0, False)
     for sums in _sentences(tokens, weights.of):
-        left, right, num = sums
-        if num >= _MIN_WORDS:
+        left, right, num, is_english = sums
+        if num >= _MIN_WORDS and is_english:
             norm = sqrt(2 * num)
             best, second_best = max(best, first + left / norm), max(second_best, second + right / norm)
-        if before[2] and num and min(before[2], num) < _SHORT:
-            norm = sqrt(2 * (num + before[2]))
+        num_both = num + before[2]
+        if before[2] and num and min(before[2], num) < _SHORT and (is_english or before[3]):
+            norm = sqrt(2 * num_both)
             best = max(best, first + (left + before[0]) / norm)
             second_best = max(second_best, second + (right + before[1]) / norm)
         if num:
@@ -66,26 +70,30 @@ def judge(tokens: list[str], weights: Weights) -> tuple[float, float]:
 
 def _sentences(tokens: list[str], of: dict[str, tuple[float, float]]) -> Iterator[_Sums]:
     left = right = 0.0
-    num = 0
+    num = num_words = num_known = 0
     before = _START
     found = of.get
     for token in tokens:
         if token in _ENDS or num >= _MOST_WORDS:
-            yield left, right, num
-            left, right, num, before = 0.0, 0.0, 0, _START
+            yield left, right, num, num_known >= _MIN_KNOWN * num_words and num_words > 0
+            left, right, num, num_words, num_known, before = 0.0, 0.0, 0, 0, 0, _START
             if token in _ENDS:
                 continue
         word = token if token.isalpha() else _plain(token)
-        one, two = found(word, _NOTHING)
+        known = found(word)
+        one, two = known or _NOTHING
+        if token.isalpha():
+            num_words += 1
+            num_known += known is not None
         three, four = found(f"{before} {word}", _NOTHING)
         left += one + three
         right += two + four
         num += 1
         before = word
         if word == "!" or word == "?":
-            yield left, right, num
-            left, right, num, before = 0.0, 0.0, 0, _START
-    yield left, right, num
+            yield left, right, num, num_known >= _MIN_KNOWN * num_words and num_words > 0
+            left, right, num, num_words, num_known, before = 0.0, 0.0, 0, 0, 0, _START
+    yield left, right, num, num_known >= _MIN_KNOWN * num_words and num_words > 0
 
 
 def features(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Attacks that only show in many items, or in what an item says of itself: forged sources, repetition, bursts, times.
+"""Attacks that show in many items, or in what one says of itself: forged sources, repetition, bursts, dates.
 
 Each gives the items of one attack on a headline, in order of arrival; `htfi eval sanitise` sends them among honest ones.
 """

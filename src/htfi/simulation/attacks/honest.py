@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- a line is a rule of the grammar
 """Honest words of finance, to learn what is no attack: news, central banks, filings, notes, careful and lively posts.
 
 Beside them hard cases: news about chatbots and fraud, advice to customers, questions as headlines, quotations. The

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- a line is a rule of the grammar
 """Orders to a model as an attacker would plant them in news: a grammar of kinds, in several languages.
 
 The sanitiser's weights are learned from it, and `htfi eval sanitise` hides it in headlines. Written for this project.

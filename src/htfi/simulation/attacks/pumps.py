@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- a line is a rule of the grammar
 """Messages of those who pump a price, as on boards and channels: a grammar of kinds, written for this project.
 
 The sanitiser's weights are learned from it, and `htfi eval sanitise` plants it among headlines.

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- rows of a table
 """What can be done to an honest text so that eyes and machines read different things; seeded, for tests and evaluation.
 
 Each trick takes dice and a text and gives the text as an attacker would send it. Those of `DISGUISES` and `HIDDEN` mean
@@ -156,18 +157,18 @@ def _bits(dice: Dice, order: str) -> str:
 
 HIDDEN: dict[str, Trick] = {
     "undrawn element": _element,
-    "comment": lambda dice, order: f"<!-- {order} -->",
+    "comment": lambda _, order: f"<!-- {order} -->",
     "hidden attribute": lambda dice, order: f"<{(tag := dice.pick(_TAGS))} hidden>{order}</{tag}>",
     "class": lambda dice, order: f'<span class="{dice.pick(("sr-only", "visually-hidden", "hidden", "d-none"))}">{order}</span>',
     "style sheet": lambda dice, order: f"<style>.k{dice.below(99)} {{}} .zq{{display:none}}</style><span class='zq'>{order}</span>",
-    "script": lambda dice, order: f"<script>/* {order} */</script>",
-    "alternative text": lambda dice, order: f'<img src="x.png" alt="{order.replace(chr(34), "")}">',
+    "script": lambda _, order: f"<script>/* {order} */</script>",
+    "alternative text": lambda _, order: f'<img src="x.png" alt="{order.replace(chr(34), "")}">',
     "font": lambda dice, order: f'<font {dice.pick(("color=white", "size=0", "color=#FFFFFF"))}>{order}</font>',
     "tag characters": _tags,
     "variation selectors": _selectors,
     "zero-width bits": _bits,
-    "Markdown remark": lambda dice, order: f"\n\n[//]: # ({order.replace('(', '').replace(')', '')})\n",
-    "terminal": lambda dice, order: f"\x1b[8m{order}\x1b[0m",
+    "Markdown remark": lambda _, order: f"\n\n[//]: # ({order.replace('(', '').replace(')', '')})\n",
+    "terminal": lambda _, order: f"\x1b[8m{order}\x1b[0m",
 }  # fmt: skip
 
 
