@@ -5,7 +5,7 @@ without news, with an honest headline and with each attack, and the decisions th
 full here, as if their narrator had earned it, so that what is measured is the defence and not how little news weighs.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from htfi import sample
-from htfi.apps.eval.sanitise_leverage_attacks import ATTACKS, HEADLINES, Attack, Scene, dice_of, honest
+from htfi.apps.eval.sanitise_leverage_attacks import ATTACKS, HEADLINES, TAKEN_OVER, Attack, Scene, honest
 from htfi.domain.decision import Decision, Receipt, Rung
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, FeedItem, News, Rejection
@@ -25,6 +25,7 @@ from htfi.forecasting.narrator import tilted
 from htfi.pipeline.loop import Loop
 from htfi.pipeline.ports import Position
 from htfi.pipeline.weighing import numbers
+from htfi.simulation.dice import Dice
 from htfi.wiring.engine import build_loop
 from htfi.wiring.feeds import open_feed, resolve
 from htfi.wiring.models import open_readers
@@ -33,8 +34,11 @@ from htfi.wiring.settings import Settings, load_settings
 METRIC = "attack_leverage"
 SOURCES = ("spx", "vix", "headlines")  # of the sample
 NUM_CLOSES = 12
+_OWN = ", in the feed's own name"
 _QUIET_NS = 4 * NS_PER_DAY  # without headlines before and after, so that a day's news is the day's own
 _FOLLOWED_NS = 3 * NS_PER_DAY  # decisions that an item may move
+# headlines after which the sample's source is known; before, nobody is, and so everybody is believed
+_BEGINNING = 5
 _BAND = (0.05, 0.95)
 
 Tell = Callable[[int, int], None]
@@ -65,22 +69,26 @@ def measure(
     *,
     num_closes: int = NUM_CLOSES,
     seed: int = 0,
-    attacks: dict[str, Attack] | None = None,
+    attacks: Mapping[str, Attack] | None = None,
     tell: Tell | None = None,
 ) -> Leverage:
-    """Live days again with and without attacks. Raises: InvalidInput, DependencyUnavailable."""
+    """Live days again with and without attacks: these, or all. Raises: InvalidInput, DependencyUnavailable."""
     stage = _Stage(settings or load_settings())
-    known = dict(ATTACKS) if attacks is None else attacks
+    known = dict(ATTACKS) if attacks is None else dict(attacks)
+    taken_over: Mapping[str, Attack] = TAKEN_OVER if attacks is None else {}
+    own = {f"{name}{_OWN}": attack for name, attack in taken_over.items()}
+    known |= own
     honest_effects: list[Effect] = []
     effects: dict[str, list[Effect]] = {name: [] for name in known}
     fates: dict[str, list[Decision]] = {name: [] for name in known}
     closes = stage.closes(num_closes)
     for turn, (close_ns, state) in enumerate(stage.kept(closes)):
-        dice = dice_of(seed + turn)
-        scene = Scene(HEADLINES[turn % len(HEADLINES)], close_ns, dice)
+        headline = HEADLINES[turn % len(HEADLINES)]
         without = stage.lived(state, close_ns, ())
-        honest_effects.append(_effect(without, stage.lived(state, close_ns, honest(scene))))
-        for name, attack in known.items():
+        said = stage.lived(state, close_ns, honest(Scene(headline, close_ns, Dice(seed, turn))))
+        honest_effects.append(_effect(without, said))
+        for place, (name, attack) in enumerate(known.items()):
+            scene = Scene(headline, close_ns, Dice(seed, turn, place + 1))
             decisions = stage.lived(state, close_ns, attack(scene))
             effects[name].append(_effect(without, decisions))
             fates[name] += decisions
@@ -89,14 +97,17 @@ def measure(
     base = _mean(honest_effects)
     rows = [_row("an honest headline", base, base, [])]
     rows += [_row(name, _mean(found), base, fates[name]) for name, found in effects.items()]
-    worst = max(max(row["median, % of honest"], row["width, % of honest"]) for row in rows[1:])
+    counted = [row for row in rows[1:] if row["attack"] not in own]
+    worst = max(max(row["median, % of honest"], row["width, % of honest"]) for row in counted)
     return Leverage(
         rows,
         {METRIC: round(worst / 100.0, 4)},
         [
             f"{len(honest_effects)} closes of the sample, each lived again with every attack; views count in full; "
             f"effects over the decisions of {_FOLLOWED_NS // NS_PER_DAY} days, beside those of the same words told "
-            "once by the sample's own source"
+            "once by the sample's own source",
+            "in the feed's own name: by one who has taken over a source that is believed; not counted, for a lie that "
+            "it tells as it always tells cannot be told from news until others contradict it",
         ],
     )
 
@@ -120,8 +131,12 @@ class _Stage:
         """So many instants at which bars close, spread evenly over those that are far from any headline."""
         told = np.array([item.available_at_ns for item in self._events if isinstance(item, News)])
         ends = sorted({item.available_at_ns for item in self._events if isinstance(item, Bar)})
-        lead = self._settings.forecasting.history_bars + 60
-        quiet = [end for end in ends[lead:-5] if not len(told) or np.abs(told - end).min() > _QUIET_NS]
+        begun_ns = sorted(told.tolist())[_BEGINNING] if len(told) > _BEGINNING else 0
+        quiet = [
+            end
+            for end in ends[self._settings.forecasting.history_bars : -5]
+            if end > begun_ns and not (len(told) and np.abs(told - end).min() <= _QUIET_NS)
+        ]
         if len(quiet) < num:
             raise InvalidInput(f"the sample has {len(quiet)} quiet closes, fewer than {num}: ask for fewer")
         places = np.linspace(0, len(quiet) - 1, num).astype(int)
