@@ -246,6 +246,22 @@ def test_voices_that_say_the_same_within_minutes_are_held_back_and_those_before_
     assert {trouble.rule for trouble in sanitiser.take_troubles()} == {"burst"}
 
 
+def _word(number: int) -> str:
+    return "".join(chr(ord("a") + int(digit)) for digit in f"{number:05}")
+
+
+def test_same_story_in_feeds_that_are_known_for_days_is_no_burst(tell: Tell):
+    feeds = [f"paper{n}" for n in range(8)]
+    for day in range(3):
+        for number in range(10):
+            for feed in feeds:
+                place = 1_000 * feeds.index(feed) + 100 * day + 6 * number
+                told_of = " ".join(_word(at) for at in range(place, place + 6))
+                tell(told_of, feed, 86_400 * day + 600 * number, ())
+    told = [tell("Acme to build a plant in Leeds", feed, 3 * 86_400 + 20 * n) for n, feed in enumerate(feeds)]
+    assert all(one.verdict is Screening.PASS for one in told)
+
+
 def test_story_that_a_good_source_tells_too_is_no_burst(tell: Tell):
     tell("Acme wins a large contract in Spain", "reuters")
     told = [tell("Acme wins a large contract in Spain", f"user{n}", 20 + 20 * n) for n in range(8)]

@@ -89,3 +89,12 @@ def test_state_goes_on_where_it_was():
     other.restore(sources.state())
     later = START + 7 * HOUR
     assert [other.belief(name, later) for name in "ab"] == [sources.belief(name, later) for name in "ab"]
+
+
+def test_who_has_told_much_for_days_without_trouble_is_known():
+    sources = Sources(8)
+    for hour in range(60):
+        sources.told("x", START + hour * HOUR)
+        assert sources.belief("x", START + hour * HOUR).known is (hour >= 48)
+    sources.held_back("x", 1.0, START + 60 * HOUR)
+    assert not sources.belief("x", START + 60 * HOUR).known

@@ -15,7 +15,7 @@ from htfi.narrative.sanitising.likeness import likeness
 RULE = "burst"
 _MOST_TOLD = 48  # items remembered of a symbol
 _MOST_COMPARED = 24
-_ALIKE = 0.35
+_ALIKE = 0.45
 _PATTERN = 0.5
 _ONE_SIDED = 0.85
 _SIDED_VOICES = 6
@@ -90,7 +90,7 @@ class Bursts:
             voices = {one.voice for one in alike} | {said.voice}
             if (more := len(voices) - self._config.burst_voices) >= 0:
                 detail = f"{len(voices)} voices without credit say much the same within minutes"
-                return _burst(RULE, 0.5 + 0.125 * more, detail, alike)
+                return _burst(RULE, 0.5 + 0.1 * more, detail, alike)
             if (more := len(repeated) + 1 - self._config.burst_repeats) >= 0:
                 detail = f"the same voice says it for the {_ordinal(len(repeated) + 1)} time within minutes"
                 return _burst("repetition", min(0.5 + 0.05 * more, 0.6), detail, [])

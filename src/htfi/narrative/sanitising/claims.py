@@ -20,7 +20,8 @@ _GOOD = 0.85
 _CLEARLY = 0.1  # of credibility between the one who is believed and the other
 _MOST_CLAIMS = 6  # remembered of one subject and topic
 _MOST_SUBJECTS = 4
-_OVERLAP = 0.25
+_OVERLAP = 0.25  # of the headlines' words, where subject and topic do not say enough
+_SETTLED = frozenset(EVENTS.values()) | {"approval"}  # either it is so or it is not
 _VERBATIM = 0.8
 _COPIED = 0.6  # likeness from which a text with another figure is an altered copy
 
@@ -79,7 +80,7 @@ class Claims:
             for subject in subjects:
                 stand = self._stand(subject, topic, now_ns)
                 for other in [one for one in stand if one.way != way]:
-                    if not _meet(other, claim, told.way, bool(symbols)):
+                    if not _meet(other, claim, told.way, bool(symbols) and topic in _SETTLED):
                         continue
                     if other.voice == who.voice or who.credibility >= other.credibility + _CLEARLY:
                         fallen.append((other.id, other.voice))
@@ -161,11 +162,11 @@ def _claimed(heading: list[str], way: int) -> list[tuple[str, int]]:
     return list(found.items())
 
 
-def _meet(earlier: Claim, claim: Claim, way: int, by_symbol: bool) -> bool:
+def _meet(earlier: Claim, claim: Claim, way: int, settled: bool) -> bool:
     """Whether two claims of opposite ways are about the same. What a voice says anew only a denial takes back."""
     if earlier.voice == claim.voice and not way & DENIES:
         return False
-    if by_symbol and earlier.voice != claim.voice:
+    if settled and earlier.voice != claim.voice:
         return True
     return _overlap(earlier.words, claim.words) >= _OVERLAP
 

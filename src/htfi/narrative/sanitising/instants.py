@@ -57,7 +57,10 @@ class Instants:
         if delay_ns > max(_OFTEN * usual_ns, self._config.late_ns):
             late = f"arrived {_span(delay_ns)} after its date, its source usually takes {_span(usual_ns)}"
             fresh = not FRESH.isdisjoint(words)
-            return Finding(RULE, 0.6 if fresh else 0.5, f"{late}{', and says it is new' if fresh else ''}")
+            strength = (
+                0.6 if fresh else 0.3 if item.event_time_ns % _DAY_NS == 0 else 0.5
+            )  # a date without a time
+            return Finding(RULE, strength, f"{late}{', and says it is new' if fresh else ''}")
         return None
 
     def _learn(self, source: str, usual_ns: int, delay_ns: int) -> None:

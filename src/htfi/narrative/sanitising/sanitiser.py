@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from htfi.domain.events import News
 from htfi.domain.news import Finding, Screened, Screening
+from htfi.narrative.sanitising import newcomers
 from htfi.narrative.sanitising.bursts import Bursts, Said
 from htfi.narrative.sanitising.claims import Claimant, Claims, Contradiction, altered
 from htfi.narrative.sanitising.config import SanitiserConfig
@@ -21,12 +22,14 @@ from htfi.narrative.sanitising.gist import Gist, gist
 from htfi.narrative.sanitising.impersonation import Impersonation, Provenance
 from htfi.narrative.sanitising.instants import Instants
 from htfi.narrative.sanitising.manipulation import examine
+from htfi.narrative.sanitising.newcomers import Newcomers
 from htfi.narrative.sanitising.sources import Belief, Sources
 from htfi.narrative.sanitising.undo import undo
 from htfi.narrative.sanitising.unicode import cut, one_line
 
 MAX_ID_CHARS = 128
 _MAX_URL_CHARS = 2_048
+_OPEN_KINDS = frozenset(("unknown", "social"))  # in which anybody may speak up
 _CREDIT = 0.7  # credibility from which a voice counts as one that has credit
 _GREAT_MOVE = 3.0  # standard deviations
 _SHARED = 0.2  # of a voice's blame that the feed it came through bears
@@ -49,6 +52,7 @@ class Sanitiser:
         self._duplicates, self._sources = Duplicates(config), Sources(config.max_sources)
         self._bursts, self._claims, self._instants = Bursts(config), Claims(config), Instants(config)
         self._impersonation = Impersonation(config)
+        self._newcomers = Newcomers(config.max_sources)
         self._troubles: list[Trouble] = []
         self._invalidated: list[str] = []
         self._now_ns = 0
@@ -74,6 +78,7 @@ class Sanitiser:
         if item.corrects:
             findings += self._corrected(item, who)
         verdict, trust, findings = self._verdict(item, findings, belief)
+        verdict, trust = self._on_probation(item, origin, verdict, trust, findings)
         return self._kept(item, told, alike, origin, verdict, trust, findings)
 
     def _undone(self, item: News) -> tuple[News, list[Finding]]:
@@ -119,7 +124,7 @@ class Sanitiser:
     ) -> Iterable[Finding]:
         if item.released_by:
             return ()
-        low = belief.credibility < _CREDIT
+        low = belief.credibility < _CREDIT and (origin.kind == "social" or not belief.known)
         names = tuple(sorted(told.names)) if low else ()
         said = Said(item.id, self._now_ns, origin.voice, low, told.side, alike.signature, names)
         burst = self._bursts.observe(said, item.symbols)
@@ -180,6 +185,18 @@ class Sanitiser:
             trust,
             findings,
         )
+
+    def _on_probation(
+        self, item: News, origin: Provenance, verdict: Screening, trust: float, findings: list[Finding]
+    ) -> tuple[Screening, float]:
+        """A voice that nobody has heard of before counts for little alone, however well it writes."""
+        if item.released_by or origin.proven or origin.kind not in _OPEN_KINDS:
+            return verdict, trust
+        new = self._newcomers.judge(origin.voice, self._now_ns)
+        if new is None or verdict is Screening.QUARANTINE:
+            return verdict, trust
+        findings.append(new)
+        return Screening.DISCOUNT, min(trust, newcomers.TRUST)
 
     def _combined(self, findings: Iterable[Finding]) -> float:
         """The chance that at least one finding is right, those of a rule taken for one."""
@@ -302,6 +319,7 @@ class Sanitiser:
             "sources": self._sources.state(),
             "bursts": self._bursts.state(),
             "claims": self._claims.state(),
+            "newcomers": self._newcomers.state(),
             "instants": self._instants.state(),
             "troubles": [msgspec.to_builtins(trouble) for trouble in self._troubles],
             "invalidated": list(self._invalidated),
@@ -313,6 +331,7 @@ class Sanitiser:
         self._sources.restore(state["sources"])
         self._bursts.restore(state["bursts"])
         self._claims.restore(state["claims"])
+        self._newcomers.restore(state["newcomers"])
         self._instants.restore(state["instants"])
         self._troubles = [msgspec.convert(trouble, Trouble) for trouble in state["troubles"]]
         self._invalidated = list(state["invalidated"])

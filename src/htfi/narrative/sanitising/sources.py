@@ -20,6 +20,7 @@ _HALVING_SHARE = 0.1  # of items held back that halves belief
 _FEW_WEEKS, _FEW_HOURS = 20.0, 4.0  # items as if let through: one held back among none is no share of 1
 _EVEN = 10.0  # price moves as if they had agreed, and as if not
 _MOST_LOST, _MOST_WON = 0.2, 0.1  # through prices
+_KNOWN_ITEMS, _KNOWN_HOURS, _UNTROUBLED = 20.0, 48, 0.9
 _PEERS = 8  # of those longest silent, the one with the least evidence makes room
 
 # mean and weight of what is believed before there is evidence
@@ -35,17 +36,22 @@ KINDS = frozenset(_PRIORS)
 
 
 class Belief(NamedTuple):
-    """`credibility` 0–1 over weeks, with the pieces of `evidence` behind it; `standing` 0–1 counts the last hours."""
+    """`credibility` 0–1 over weeks, with the pieces of `evidence` behind it; `standing` 0–1 counts the last hours.
+
+    `known` says that it has told much for some time, and nothing of it was held back of late: it is no newcomer.
+    """
 
     credibility: float
     evidence: float
     standing: float
+    known: bool = False
 
 
 class _Record(msgspec.Struct):
     """Counts that fade over weeks, those `of_late` over hours."""
 
     kind: str
+    since: int
     hour: int
     good: float = 0.0
     bad: float = 0.0
@@ -82,9 +88,12 @@ class Sources:
         over_weeks = _lessened(record.held, record.told, _FEW_WEEKS)
         of_late = _lessened(record.held_of_late, record.told_of_late, _FEW_HOURS)
         return Belief(
-            round(borne * over_weeks, 3),
-            round(record.evidence, 3),
-            round(borne * min(over_weeks, of_late), 3),
+            credibility=round(borne * over_weeks, 3),
+            evidence=round(record.evidence, 3),
+            standing=round(borne * min(over_weeks, of_late), 3),
+            known=record.told >= _KNOWN_ITEMS
+            and record.hour - record.since >= _KNOWN_HOURS
+            and min(over_weeks, of_late) > _UNTROUBLED,
         )
 
     def borne_out(self, name: str, weight: float, now_ns: int, kind: str = "unknown") -> None:
@@ -130,7 +139,7 @@ class Sources:
         if record is None:
             if len(self._records) >= self._most:
                 self._make_room()
-            record = self._records[name] = _Record(kind, now_ns // NS_PER_HOUR)
+            record = self._records[name] = _Record(kind, now_ns // NS_PER_HOUR, now_ns // NS_PER_HOUR)
             return record
         _fade(record, now_ns)
         self._records.move_to_end(name)
