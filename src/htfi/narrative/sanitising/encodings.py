@@ -32,6 +32,7 @@ _ONE_CODE = re.compile(r"[0-9A-Fa-f]{4,6}|[0-9A-Fa-f]{2}")
 _SIGNS = ("%", "\\", "=", "#", "U+")
 _CODED = re.compile(r"[A-Za-z0-9+/_]{16}|%[0-9A-Fa-f]{2}|=[0-9A-F]{2}|\\[xu0-7]|#x?\d|U\+[0-9A-F]")
 _LONG = 16  # letters without a blank
+_PAIR = re.compile("[0-9A-Fa-f]{2}")
 _MANY = 6  # short groups of digits, hex or dots in a row
 _MIN_CHARS = 6
 _MAX_RUNS = 16
@@ -74,7 +75,9 @@ def _may_hold_codes(text: str) -> bool:
     has_signs = max(map(len, tokens)) >= _LONG or any(sign in text for sign in _SIGNS)
     if has_signs and _CODED.search(text) is not None:
         return True
-    return sum(token[0] in "0123456789.-·−–_" or len(token) == 2 for token in tokens) >= _MANY
+    return (
+        sum(token[0] in "0123456789.-·−–_" or _PAIR.fullmatch(token) is not None for token in tokens) >= _MANY
+    )
 
 
 def _runs(text: str, depth: int) -> list[tuple[str, str]]:

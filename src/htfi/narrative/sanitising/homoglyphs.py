@@ -6,6 +6,7 @@ look-alikes alone stands in a text that is otherwise Latin.
 
 import re
 import unicodedata
+from collections import Counter
 from functools import cache
 from typing import NamedTuple
 
@@ -18,6 +19,9 @@ _EAST_ASIAN = frozenset(
 )
 _MOST_ACCENTED = 0.45  # of a text's letters: Vietnamese, the most accented spelling alive, stays below
 _LATIN_SHARE = 4  # Latin letters to one of a living script, from which a text counts as Latin throughout
+_ASCII_OR_STYLED = re.compile(
+    "[A-Za-z\uff01-\uff5e\u2100-\u214f\u2460-\u24ff\U0001d400-\U0001d7ff\U0001f100-\U0001f1ff]"
+)
 _OVERLAYS = "\u0300-\u036f\u0488\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 _MARKED = re.compile(rf"([A-Za-z\u00c0-\u024f\u1e00-\u1eff0-9])([{_OVERLAYS}]+)")
 _FLAGS = re.compile("[\U0001f1e6-\U0001f1ff]{2,}")
@@ -43,6 +47,7 @@ class _Page(NamedTuple):
     """What the whole text says of its parts: living scripts, and whether it reads as Latin despite them."""
 
     living: frozenset[str]
+    foreign: frozenset[str]  # letters that have no Latin likeness
     is_latin: bool
     is_latin_throughout: bool
     east_asian: bool
@@ -102,16 +107,18 @@ def _told(words: list[_Word]) -> list[Finding]:
 
 def _page_of(text: str) -> _Page:
     table = glyphs()
-    living: set[str] = set()
-    num_latin = num_foreign = 0
-    for char in text:
+    foreign: dict[str, int] = {}
+    num_latin = 0
+    for char, num in Counter(text).items():
         if char.isascii():
-            num_latin += char.isalpha()
-        elif char.isalpha() and char not in table and (script := script_of(char)) not in ("LATIN", ""):
-            living.add(script)
-            num_foreign += 1
+            num_latin += num if char.isalpha() else 0
+        elif char.isalpha() and char not in table and script_of(char) not in ("LATIN", ""):
+            foreign[char] = num
+    living = frozenset(map(script_of, foreign))
+    num_foreign = sum(foreign.values())
     return _Page(
-        frozenset(living),
+        living,
+        frozenset(foreign),
         num_latin > 0 and num_latin >= num_foreign,
         num_latin >= _LATIN_SHARE * num_foreign and num_latin > 0,
         bool(living & _EAST_ASIAN),
@@ -120,13 +127,12 @@ def _page_of(text: str) -> _Page:
 
 def _read(word: str, start: int, page: _Page, table: dict[str, Glyph]) -> _Word | None:
     """What a word that is not all ASCII reads as; None where it is what it seems."""
+    has_foreign = not page.foreign.isdisjoint(word)
+    if has_foreign and _ASCII_OR_STYLED.search(word) is None:
+        return None
     found = [table.get(char) for char in word]
     num_ascii = sum(char.isascii() and char.isalpha() for char in word)
-    foreign = [
-        char
-        for char, glyph in zip(word, found, strict=True)
-        if glyph is None and not char.isascii() and char.isalpha() and script_of(char) not in ("LATIN", "")
-    ]
+    foreign = [char for char in word if char in page.foreign] if has_foreign else []
     end = start + len(word)
     if foreign:
         return _among_living(word, start, found, foreign, num_ascii, page)

@@ -22,6 +22,7 @@ _LETTERED = str.maketrans("0134578@$!", "oieastbasi")
 _LETTERED_L = str.maketrans("0134578@$!", "oleastbasl")
 _ODD = re.compile(r"[A-Za-z][^A-Za-z\s][A-Za-z]|[$@0-9!][A-Za-z]{2}|[A-Za-z]{2}[$@0-9!]")
 _RUN = re.compile(r"(?:[^\W_][^\w\s]{1,3}|[^\W_]_){2}[^\W_]")
+_BROKEN = re.compile(r"[A-Za-z][._*|~^·•+=]{1,2}[A-Za-z]{2}|[A-Za-z]{2}[._*|~^·•+=]{1,2}[A-Za-z]")
 _MIXED = re.compile(r"[0-9@$!]")
 _HOT_WORDS = "buy sell pump dump hold gain loss moon"
 _HOT = frozenset(_HOT_WORDS.split())
@@ -49,7 +50,7 @@ def join(text: str) -> tuple[str, list[Finding]]:
     if num_single > 2 or any(_RUN.search(token) for token in odd):
         text = _SEPARATED.sub(lambda match: _joined(match, found), text)
         text = _THREE.sub(lambda match: _short(match, found), text)
-    if odd:
+    if any(_BROKEN.search(token) for token in odd):
         text = _INSIDE.sub(lambda match: _inside(match, found), text)
     text = _fragments(text, found)
     if found:
@@ -118,7 +119,11 @@ def _fragments(text: str, found: list[str]) -> str:
     strange = [
         at
         for at, token in enumerate(tokens)
-        if token not in known and token.islower() and (core := _core(token)) and core not in known
+        if token not in known
+        and token.islower()
+        and token.isascii()
+        and (core := _core(token))
+        and core not in known
     ]
     if not strange or len(tokens) < 2:
         return text

@@ -13,6 +13,9 @@ _UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _MAX_MARKS = 2  # stacked marks beyond this smear over neighbouring lines
 
 
+_PLAIN = frozenset(map(chr, range(0x20, 0x7F)))
+
+
 def one_line(text: str) -> str:
     """The text in NFC on one line, without what nobody sees; runs of blanks become one."""
     return " ".join((text if text.isascii() and text.isprintable() else visible(text)).split())
@@ -25,9 +28,12 @@ def cut(line: str, max_chars: int) -> str:
 
 def visible(text: str) -> str:
     """NFC, blanks as spaces, free of control, bidirectional, zero-width and unassigned characters."""
+    text = unicodedata.normalize("NFC", text)
+    if _PLAIN.issuperset(text) or not any(map(_is_odd, set(text))):
+        return text
     kept: list[str] = []
     num_marks = 0
-    for char in unicodedata.normalize("NFC", text):
+    for char in text:
         category = unicodedata.category(char)
         if category[0] == "Z" or char in "\t\n\v\f\r\x85":
             char, category = " ", "Zs"
@@ -37,3 +43,9 @@ def visible(text: str) -> str:
         if num_marks <= _MAX_MARKS:
             kept.append(char)
     return unicodedata.normalize("NFC", "".join(kept))  # again, for what now stands side by side
+
+
+def _is_odd(char: str) -> bool:
+    """Whether a character may have to go or to change: a blank, a mark, or one that nobody sees."""
+    category = unicodedata.category(char)
+    return (category[0] in "ZM" and char != " ") or category in _UNSEEN_CATEGORIES or char in _UNSEEN
