@@ -22,11 +22,12 @@ RELEASES = [
     Release("e", Kind.EARNINGS, 0, "Apple", ("AAPL",), consensus=1.0),
 ]
 WORDS = (
-    "fed", "fomc", "the", "cuts", "raises", "leaves", "holds", "rates", "rate", "target", "its", "by", "to", "at", "half a",
-    "quarter point", "25", "50", "bp", "percent", "%", "5-1/4", "5.25", "unchanged", "steady", "u.s.", "consumer prices",
-    "cpi", "rise", "fall", "more", "less", "than", "expected", "forecasts", "in line with", "not", "no", "may", "could", "will",
-    "if", ",", ";", ":", "-", "apple", "tops", "misses", "beats", "meets", "estimates", "cuts outlook", "payrolls", "adds",
-    "209,000", "jobs", "gdp", "grows", "economy", "vs", "?", "(", ")", "1/0", "0/0",
+    "fed", "fomc", "the", "cuts", "raises", "leaves", "holds", "rates", "rate", "target", "its", "by", "to",
+    "at", "half a", "quarter point", "25", "50", "bp", "percent", "%", "5-1/4", "5.25", "unchanged", "steady",
+    "u.s.", "consumer prices", "cpi", "rise", "fall", "more", "less", "than", "expected", "forecasts",
+    "in line with", "not", "no", "may", "could", "will", "if", ",", ";", ":", "-", "apple", "tops", "misses",
+    "beats", "meets", "estimates", "cuts outlook", "payrolls", "adds", "209,000", "jobs", "gdp", "grows",
+    "economy", "vs", "?", "(", ")", "1/0", "0/0",
 )  # fmt: skip
 
 

@@ -280,6 +280,7 @@ class Loop:
         rooms = self.rooms
         decision = amend(self.recorder.decision(awaiting.index), awaiting, view, rooms.forecaster, self.terms)
         self.recorder.record(decision)
+        rooms.preparing.verified(decision)
         rooms.readings.amend(awaiting.series, awaiting.question, awaiting.rung, view)
         if rooms.forecaster.age(awaiting.series) == awaiting.age:
             low, high = band(decision.forecast)

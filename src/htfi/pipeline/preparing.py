@@ -8,9 +8,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from htfi.domain.decision import Plan, Rung, View
+from htfi.domain.decision import Decision, Plan, Rung, View
 from htfi.domain.events import MacroRelease
 from htfi.domain.news import Screened
+from htfi.narrative.amended import BORNE_OUT, tells
 from htfi.narrative.calendar.config import BufferingConfig
 from htfi.narrative.calendar.release import Calendar, Release
 from htfi.narrative.desk import Desk
@@ -30,6 +31,7 @@ class Preparing:
     def __init__(self, calendar: Calendar, config: BufferingConfig, desk: Desk, readings: Readings) -> None:
         self.reader = PreparedReader(calendar, config)
         self._config, self._desk, self._readings = config, desk, readings
+        self.num_verified = self.num_borne_out = 0  # amendments of what was served; those that say the same
         self._series: OrderedDict[str, tuple[str, int]] = OrderedDict()  # symbol, bar in ns
         self.rung = next((rung for rung in (Rung.SPECULATIVE, Rung.EDGE) if rung in readings.rungs), None)
         self._is_on = bool(calendar.releases) and self.rung is not None and config.most_readings > 0
@@ -95,6 +97,12 @@ class Preparing:
             planned[place] = one._replace(plan=Plan(Rung.TEMPLATE, reason, one.plan.deadline_ms, self.rung))
         return planned, lambda place: served.get(place) or recorded(place)
 
+    def verified(self, decision: Decision) -> None:
+        """Count an amendment that takes the place of a decision which was served."""
+        if decision.plan.reason.startswith(PREPARED_FOR):
+            self.num_verified += 1
+            self.num_borne_out += tells(decision.rationale, BORNE_OUT)
+
     def _see(self, one: Asked) -> None:
         self._series[one.series] = (one.question.symbol, one.question.bar_ns)
         self._series.move_to_end(one.series)
@@ -103,12 +111,15 @@ class Preparing:
 
     def _read(self, questions: Sequence[Question]) -> list[View]:
         assert self.rung is not None
-        return self._readings.read_apart(self.rung, questions, self._config.budget_ms)
+        deadline_ms = len(questions) * self._config.reading_ms
+        return self._readings.read_apart(self.rung, questions, deadline_ms)
 
     def state(self) -> dict[str, Any]:
         series = [[name, symbol, bar_ns] for name, (symbol, bar_ns) in self._series.items()]
-        return {"series": series, "reader": self.reader.state()}
+        counts = [self.num_verified, self.num_borne_out]
+        return {"series": series, "reader": self.reader.state(), "counts": counts}
 
     def restore(self, state: dict[str, Any]) -> None:
         self._series = OrderedDict((name, (symbol, bar_ns)) for name, symbol, bar_ns in state["series"])
         self.reader.restore(state["reader"])
+        self.num_verified, self.num_borne_out = state["counts"]

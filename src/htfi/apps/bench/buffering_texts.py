@@ -6,6 +6,7 @@ central_bank/fomc_communications_1994_2024.parquet (release_date, type, text), w
 """
 
 from bisect import bisect_left
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.apps.bench.buffering_runs import rates_of_the_sample
-from htfi.apps.eval.price_sets import read_rows
-from htfi.domain.errors import InvalidInput
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.events import News
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.narrative.calendar.matching import tell
@@ -44,7 +44,7 @@ def texts_rows(folder: Path) -> tuple[list[Row], dict[str, float], list[str]]:
         file = folder / path
         if not file.is_file():
             continue
-        table = read_rows(file)
+        table = _columns(file)
         num, told, hits, wrong = judge(table, rates)
         rows.append(
             {
@@ -59,6 +59,14 @@ def texts_rows(folder: Path) -> tuple[list[Row], dict[str, float], list[str]]:
             f"{folder} holds neither {NEWS} nor {STATEMENTS}: name a folder that does with --data"
         )
     return rows, figures, ["An archive's hits: decisions that at least one of its texts tells rightly."]
+
+
+def _columns(file: Path) -> Columns:
+    try:
+        table: Any = import_module("pyarrow.parquet").read_table(file)
+    except OSError as error:
+        raise DependencyUnavailable(f"{file}: {error}: check the folder named by --data") from error
+    return {name: table[name].to_numpy() for name in table.column_names}
 
 
 def _level_before(rates: list[tuple[int, float]], at_ns: int) -> float:

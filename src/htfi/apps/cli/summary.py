@@ -14,6 +14,7 @@ from htfi.domain.decision import Regime, Rung
 from htfi.domain.writing import Spoken
 from htfi.forecasting.earned import NarratorRow
 from htfi.forecasting.scoreboard import ScoreRow
+from htfi.narrative.prepared_reader import Tally
 
 if TYPE_CHECKING:
     from htfi.wiring.engine import Run
@@ -42,6 +43,9 @@ class Totals:
     nodes: Counters | None = None
     narrators: Sequence[NarratorRow] = ()
     num_deepened: int = 0
+    prepared: Tally = field(default_factory=Tally)  # of the calendar's releases
+    num_verified: int = 0
+    num_borne_out: int = 0
     num_undeepened: int = 0
 
 
@@ -49,7 +53,7 @@ def print_summary(
     console: Console, run: "Run", outputs: Sequence[Path], elapsed_s: float, nodes: Counters | None = None
 ) -> None:
     """Print the summary of a run that has ended; `outputs` are the files worth naming, `nodes` its last counters."""
-    recorder = run.loop.recorder
+    recorder, preparing = run.loop.recorder, run.loop.rooms.preparing
     totals = Totals(
         scores=run.loop.rooms.forecaster.scores(),
         num_events=run.loop.num_events,
@@ -64,7 +68,10 @@ def print_summary(
         spoken=run.loop.rooms.readings.spoken,
         nodes=nodes,
         narrators=run.loop.rooms.forecaster.narrators(),
-        num_deepened=recorder.num_amended if nodes is None else 0,
+        num_deepened=recorder.num_amended - preparing.num_verified if nodes is None else 0,
+        prepared=preparing.reader.tally,
+        num_verified=preparing.num_verified,
+        num_borne_out=preparing.num_borne_out,
         num_undeepened=run.loop.num_undeepened,
     )
     for line in summary(totals, console.width):
@@ -158,7 +165,18 @@ def _weighed(totals: Totals) -> list[tuple[str, str]]:
         facts.append(
             ("disagreed", f"{totals.num_deepened:,} decisions read again in depth and amended{left}")
         )
+    if totals.prepared.num_opened:
+        facts.append(("prepared", _prepared(totals)))
     return facts
+
+
+def _prepared(totals: Totals) -> str:
+    """What became of the calendar's releases, and of the decisions that were served with what was read ahead."""
+    tally = totals.prepared
+    served = f"{tally.num_opened:,} releases, {tally.num_told:,} told; {tally.num_served:,} decisions served at once"
+    return (
+        f"{served}, {totals.num_verified:,} read again after, {totals.num_borne_out:,} of them the same way"
+    )
 
 
 def _facts(totals: Totals) -> list[Text]:

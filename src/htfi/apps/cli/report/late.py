@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from htfi.domain.decision import Decision, Rung, amendment_id
+from htfi.narrative.amended import BORNE_OUT, OTHERWISE, tells
 from htfi.wiring.outputs import Released, Withheld
 
 HERE = ""
@@ -33,9 +34,13 @@ class PlaceTally:
 class LateTally:
     """Provisional readings, the amendments that came, those of them that said the same; all answers by place.
 
-    `num_deepened` decisions were amended by a reading in depth, `num_overturned` of them to another direction.
+    `num_verified` decisions had a view that was prepared for a release and were amended by a reading of the news
+    itself, `num_borne_out` of them to the same direction. `num_deepened` decisions were amended by a reading in depth,
+    `num_overturned` of them to another direction.
     """
 
+    num_verified: int = 0
+    num_borne_out: int = 0
     num_deepened: int = 0
     num_overturned: int = 0
     num_provisional: int = 0
@@ -51,6 +56,10 @@ class LateTally:
         if decision.amends and decision.plan.rung is Rung.DEEP:
             self.num_deepened += 1
             self.num_overturned += _OVERTURNS in decision.rationale.template.split("+")
+            return
+        if decision.amends and tells(decision.rationale, BORNE_OUT, OTHERWISE):
+            self.num_verified += 1
+            self.num_borne_out += tells(decision.rationale, BORNE_OUT)
             return
         if decision.amends:
             self.num_amended += 1

@@ -168,9 +168,15 @@ def _weighed_html(survey: Survey) -> str:
         if late.num_deepened
         else ""
     )
+    ahead = (
+        f" {late.num_verified:,} decisions were served with a view that was prepared for a scheduled release; the news "
+        f"itself, read right after, pointed the same way for {late.num_borne_out:,} of them."
+        if late.num_verified
+        else ""
+    )
     return (
         '<h3>What they were worth</h3><p class="note">A view tilts a forecast as far as earlier views of its '
-        f"reader have earned it.{deep}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        f"reader have earned it.{deep}{ahead}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     )
 
 

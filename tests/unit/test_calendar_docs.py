@@ -1,0 +1,51 @@
+"""docs/calendar.md: its examples are calendars, its tables name what there is, its settings are the defaults."""
+
+import re
+from pathlib import Path
+
+from htfi.narrative.calendar.config import BufferingConfig
+from htfi.narrative.calendar.names import BANKS, REGIONS
+from htfi.narrative.calendar.outcomes import keys
+from htfi.narrative.calendar.release import Kind
+from htfi.narrative.calendar.rows import parse_calendar
+from htfi.pipeline.preparing import AT_ONCE
+
+TEXT = (Path(__file__).parents[2] / "docs" / "calendar.md").read_text(encoding="utf-8")
+
+
+def example(language: str, having: str) -> bytes:
+    blocks = re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
+    return next(block for block in blocks if having in block).encode()
+
+
+def test_the_examples_are_calendars() -> None:
+    found = parse_calendar(example("toml", "[[release]]"), "c.toml").releases
+    assert [release.kind for release in found] == [Kind.RATE, Kind.EARNINGS, Kind.CPI]
+    assert found[0].odds == (("hold", 0.8), ("cut 25", 0.2))
+    (row,) = parse_calendar(example("csv", "fomc"), "c.csv").releases
+    assert (row.id, row.at_ns, row.odds) == (found[0].id, found[0].at_ns, found[0].odds)
+    assert row.level == 3.75
+
+
+def test_every_kind_outcome_bank_and_region_is_named() -> None:
+    for kind in Kind:
+        line = next(line for line in TEXT.splitlines() if line.startswith("|") and f"`{kind}`" in line)
+        told = set(re.findall(r"`([\w ]+)`", line))
+        parts = {part for key in keys(kind) for part in (key.split(", ") if kind is Kind.EARNINGS else [key])}
+        assert parts <= told, kind
+    banks = re.search(r"Banks known by key: ([\w, ]+)\.", TEXT)
+    regions = re.search(r"Regions: ([\w, ]+)\.", TEXT)
+    assert banks is not None
+    assert regions is not None
+    assert banks[1].split(", ") == list(BANKS)
+    assert regions[1].split(", ") == list(REGIONS)
+
+
+def test_the_settings_told_are_the_defaults() -> None:
+    config = BufferingConfig()
+    for name in ("lead_s", "early_s", "window_s", "budget_ms", "reading_ms"):
+        told = re.search(rf"`buffering\.{name}`(?: before the hour| after it)? ?(?:\w+ )*\(([\d,]+)", TEXT)
+        assert told is not None, name
+        assert float(told[1].replace(",", "")) == getattr(config, name), name
+    assert "four at a time" in TEXT
+    assert AT_ONCE == 4
