@@ -20,8 +20,6 @@ def test_attacks_move_less_than_a_twentieth_of_what_honest_news_move() -> None:
 def test_what_says_the_same_from_the_same_source_moves_as_much_and_silence_nothing() -> None:
     chosen = {"the same": honest, "nothing": lambda _: [], "taken over": TAKEN_OVER["a lie"]}
     found = measure(num_closes=2, attacks=chosen)
-        num_closes=2, attacks={"the same": honest, "nothing": lambda _: [], "taken over": TAKEN_OVER["a lie"]}
-    )
     moved = {row["attack"]: row["median, % of honest"] for row in found.rows}
     assert moved["the same"] == 100.0
     assert moved["nothing"] == 0.0
