@@ -6,7 +6,6 @@ look-alikes alone stands in a text that is otherwise Latin.
 
 import re
 import unicodedata
-from collections import Counter
 from functools import cache
 from typing import NamedTuple
 
@@ -19,6 +18,9 @@ _EAST_ASIAN = frozenset(
 )
 _MOST_ACCENTED = 0.45  # of a text's letters: Vietnamese, the most accented spelling alive, stays below
 _LATIN_SHARE = 4  # Latin letters to one of a living script, from which a text counts as Latin throughout
+_ACCENTED = re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
+_LATIN_WORDS = re.compile("[A-Za-z]+")
+_FOREIGN_WORDS = re.compile(r"[^\W\d_a-zA-Z]{2,}")
 _ASCII_OR_STYLED = re.compile(
     "[A-Za-z\uff01-\uff5e\u2100-\u214f\u2460-\u24ff\U0001d400-\U0001d7ff\U0001f100-\U0001f1ff]"
 )
@@ -106,18 +108,25 @@ def _told(words: list[_Word]) -> list[Finding]:
 
 
 def _page_of(text: str) -> _Page:
-    table = glyphs()
-    foreign: dict[str, int] = {}
-    num_latin = 0
-    for char, num in Counter(text).items():
-        if char.isascii():
-            num_latin += num if char.isalpha() else 0
-        elif char.isalpha() and char not in table and script_of(char) not in ("LATIN", ""):
-            foreign[char] = num
-    living = frozenset(map(script_of, foreign))
-    num_foreign = sum(foreign.values())
+    """Words of a script that are more than look-alikes show that it lives here."""
+    living: set[str] = set()
+    foreign: set[str] = set()
+    num_foreign = 0
+    num_latin = sum(map(len, _LATIN_WORDS.findall(text)))
+    only_alike, table = _only_alike(), glyphs()
+    for match in _FOREIGN_WORDS.finditer(text):
+        word = match[0]
+        if only_alike.issuperset(word):
+            continue
+        unlike = {char for char in word if char not in table and script_of(char) not in ("LATIN", "")}
+        if not unlike and is_common("".join(table[char].latin if char in table else char for char in word)):
+            continue
+        foreign |= unlike
+        living.update(map(script_of, unlike or word[:1]))
+        num_foreign += len(word)
+    living.discard("LATIN")
     return _Page(
-        living,
+        frozenset(living),
         frozenset(foreign),
         num_latin > 0 and num_latin >= num_foreign,
         num_latin >= _LATIN_SHARE * num_foreign and num_latin > 0,
@@ -125,10 +134,22 @@ def _page_of(text: str) -> _Page:
     )
 
 
+@cache
+def _only_alike() -> frozenset[str]:
+    """Characters that no word of a living script need hold: close look-alikes, styled letters, accented Latin."""
+    found = {
+        char
+        for char, glyph in glyphs().items()
+        if glyph.likeness is not Likeness.LOOSE or glyph.script == "LATIN"
+    }
+    return frozenset(found) | frozenset(map(chr, (*range(0xC0, 0x250), *range(0x1E00, 0x1F00))))
+
+
 def _read(word: str, start: int, page: _Page, table: dict[str, Glyph]) -> _Word | None:
     """What a word that is not all ASCII reads as; None where it is what it seems."""
     has_foreign = not page.foreign.isdisjoint(word)
-    if has_foreign and _ASCII_OR_STYLED.search(word) is None:
+    is_pure = _ASCII_OR_STYLED.search(word) is None
+    if is_pure and (has_foreign or (not page.is_latin_throughout and script_of(word[0]) in page.living)):
         return None
     found = [table.get(char) for char in word]
     num_ascii = sum(char.isascii() and char.isalpha() for char in word)
@@ -316,11 +337,12 @@ def _without_accents(text: str, findings: list[Finding]) -> str:
     """Accents that turn English words into nonsense taken off; those of names and of other languages stay."""
     if text.isascii():
         return text
-    accented = [char for char in text if not char.isascii() and script_of(char) == "LATIN"]
-    if not accented:
+    num_accented = len(_ACCENTED.findall(text))
+    if not num_accented:
         return text
-    num_letters = sum(char.isalpha() for char in text)
-    if len(accented) > _MOST_ACCENTED * num_letters and num_letters >= 8:
+    if num_accented > _MOST_ACCENTED * len(text) / 2 and num_accented > _MOST_ACCENTED * max(
+        8, _num_letters(text)
+    ):
         findings.append(Finding("accents", 0.7, "nearly every letter carried an accent"))
         return "".join(_bare(char) for char in text)
     num = 0
