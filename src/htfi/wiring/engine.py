@@ -32,6 +32,7 @@ from htfi.pipeline.recorder import Recorder
 from htfi.pipeline.resume import Resume
 from htfi.pipeline.rooms import Rooms, Terms
 from htfi.simulation.pacing import PacedFeed
+from htfi.wiring.caching import OpenCache, open_cache
 from htfi.wiring.calendar import open_calendar
 from htfi.wiring.desk import open_desk
 from htfi.wiring.experts import open_experts
@@ -39,6 +40,7 @@ from htfi.wiring.feeds import describe, open_feed, resolve
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.models import open_readers
 from htfi.wiring.settings import SETTINGS, Settings, encode_settings, override, settings_digest
+from htfi.wiring.speculation import tell
 
 if TYPE_CHECKING:  # a run without other machines loads none of their libraries
     from htfi.wiring.edge import Edge
@@ -59,6 +61,7 @@ class Run:
     resume: Resume
     snapshot_s: float
     resumed_at: int  # decisions made before this start
+    cache: OpenCache | None = None
 
     def go(self, after_item: Callable[[], None]) -> None:
         """Run the loop to the end of its feed or to `loop.stop`, saving its state now and then and at the end."""
@@ -67,6 +70,8 @@ class Run:
         def keep() -> None:
             nonlocal next_save_s
             after_item()
+            if self.cache is not None:
+                self.cache.tiers.settle()
             if time.monotonic() >= next_save_s:
                 self.resume.save(self.loop, self.quarantine)
                 gc.collect()
@@ -113,11 +118,14 @@ def open_run(
     with ExitStack() as closing:
         ledger = open_ledger(folder, origin=ORIGIN)  # its lock keeps a second process out of the folder
         closing.push(_closing(ledger.close))
+        cache = open_cache(settings.cache, folder, tell)
+        if cache is not None:
+            closing.push(_closing(cache.tiers.close))
         if edge is not None:
             closing.enter_context(edge.log.recording(folder, edge.watch.changes()))
             readers = edge.readers
         else:
-            readers = open_readers(settings.models, settings.narrative, settings.decoding)
+            readers = open_readers(settings.models, settings.narrative, settings.decoding, cache)
             for reader in readers.values():
                 if isinstance(reader, Closable):
                     closing.push(_closing(reader.close))
@@ -148,10 +156,12 @@ def open_run(
         live = feed.progress() is None
         if live:  # nobody knows when the next item comes, so no group may wait for it
             settings = override(settings, "pipeline", group_ms=0.0)
-        loop = build_loop(settings, feed, ledger, journal, watch, readers)
+        loop = build_loop(settings, feed, ledger, journal, watch, readers, cache)
         if saved is not None:
             loop.restore(saved.loop)
-        yield Run(loop, ledger, quarantine, resume, settings.pipeline.snapshot_s, loop.recorder.num_decided)
+        yield Run(
+            loop, ledger, quarantine, resume, settings.pipeline.snapshot_s, loop.recorder.num_decided, cache
+        )
 
 
 def _closing(close: Callable[[], None]) -> Callable[[object, BaseException | None, object], None]:
@@ -165,12 +175,14 @@ def _closing(close: Callable[[], None]) -> Callable[[object, BaseException | Non
     return leave
 
 
-def build_rooms(settings: Settings, readers: Mapping[Rung, Reader] | None = None) -> Rooms:
+def build_rooms(
+    settings: Settings, readers: Mapping[Rung, Reader] | None = None, cache: OpenCache | None = None
+) -> Rooms:
     """Fresh rooms, without history. Without readers news are cited and not read."""
     readers = readers or {Rung.TEMPLATE: TemplateReader(settings.narrative)}
     readings = Readings(readers, settings.narrative.max_symbols)
     has_frontier = bool(settings.models.frontier_url) and Rung.DEEP in readers
-    desk = open_desk(settings, has_frontier=has_frontier)
+    desk = open_desk(settings, cache, has_frontier=has_frontier)
     calendar = open_calendar(settings.narrative.calendar)
     return Rooms(
         market=Market(settings.market),
@@ -191,9 +203,10 @@ def build_loop(
     outlet: Outlet,
     watch: Callable[[Decision], None] = lambda _: None,
     readers: Mapping[Rung, Reader] | None = None,
+    cache: OpenCache | None = None,
 ) -> Loop:
     """The loop over any feed, ledger and outlet, with fresh rooms."""
-    rooms = build_rooms(settings, readers)
+    rooms = build_rooms(settings, readers, cache)
     recorder = Recorder(
         ledger,
         outlet,

@@ -20,6 +20,7 @@ from htfi.narrative.deep_reader import DeepReader
 from htfi.narrative.model_reader import ModelReader
 from htfi.narrative.ports import Author, Reader
 from htfi.narrative.template_reader import TemplateReader
+from htfi.wiring.caching import OpenCache
 from htfi.wiring.following import FollowingAuthor, RememberingAuthor
 from htfi.wiring.open_folder import PRECISIONS, TORCH_PRECISIONS, OpenFolder, open_folder
 from htfi.wiring.promotion import PromotedDraft
@@ -76,7 +77,10 @@ def open_pair(config: ModelsConfig) -> tuple[OpenFolder, OpenFolder]:
 
 
 def open_readers(
-    config: ModelsConfig, narrative: NarrativeConfig, decoding: DecodingConfig
+    config: ModelsConfig,
+    narrative: NarrativeConfig,
+    decoding: DecodingConfig,
+    cache: OpenCache | None = None,
 ) -> dict[Rung, Reader]:
     """The reader of each rung that has one: none, the draft, the target, the target in full precision.
 
@@ -86,6 +90,9 @@ def open_readers(
     if not (config.target or config.draft or models.DIGESTS):
         return readers
     target, draft = open_pair(config)
+    if cache is not None:
+        prefixes = cache.prefixes(narrative)
+        target, draft = replace(target, prefixes=prefixes), replace(draft, prefixes=prefixes)
     edge = LazyAuthor(draft, lambda: draft.author(decoding))
     speculative = LazyAuthor(target, lambda: open_speculative(config, target, draft, decoding))
     readers[Rung.EDGE] = ModelReader(edge, narrative, draft.trust, meaning=draft.meaning)
@@ -97,7 +104,7 @@ def open_readers(
     readers[Rung.DEEP] = DeepReader(deep, narrative, full.trust, full.meaning)
     if config.frontier_url:
         readers[Rung.DEEP] = ModelReader(_frontier(config), narrative)
-    return readers
+    return readers if cache is None else cache.around(readers, target, draft, narrative, decoding)
 
 
 def _frontier(config: ModelsConfig) -> Author:

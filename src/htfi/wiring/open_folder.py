@@ -1,5 +1,6 @@
 """A model's folder whose files were found whole, ready to load on either engine. Models, checks and benches open it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,7 @@ from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.config import DecodingConfig
+from htfi.decoding.kept_blocks import KeptBlocks
 from htfi.decoding.ports import Network
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.narrative.answer import Trust
@@ -28,6 +30,7 @@ class OpenFolder:
     tokenizer: HuggingFaceTokenizer
     precision: str
     engine: str = "onnx"
+    prefixes: Callable[[Network], KeptBlocks] | None = None  # where prompts lie that were read elsewhere
 
     @property
     def name(self) -> str:
@@ -70,8 +73,18 @@ class OpenFolder:
 
     def _author(self, network: Network, config: DecodingConfig) -> LocalAuthor:
         return LocalAuthor(
-            network, self.tokenizer, self.name, config, self.tokenizer.opening, self.folder.digest
+            network,
+            self.tokenizer,
+            self.name,
+            config,
+            self.tokenizer.opening,
+            self.folder.digest,
+            kept=self.kept(network),
         )
+
+    def kept(self, network: Network) -> KeptBlocks | None:
+        """The prompts that a network of this folder finds already read elsewhere."""
+        return None if self.prefixes is None else self.prefixes(network)
 
 
 def load_network(folder: ModelFolder, precision: str, cache_folder: Path | None = None) -> Network:

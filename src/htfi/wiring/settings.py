@@ -33,12 +33,14 @@ from htfi.scheduling.config import FidelityConfig
 from htfi.scheduling.health.config import HealthConfig
 from htfi.scheduling.placement.config import PlacementConfig
 from htfi.scheduling.turns.config import TurnsConfig
+from htfi.wiring.caching import CacheConfig
 from htfi.wiring.cluster import ClusterConfig
 from htfi.wiring.models import ModelsConfig
 
 ENV_PREFIX = "HTFI_"
 _SHAPING_DECODING = ("block_tokens", "strategy", "lookahead", "max_draft", "plain_above", "max_batch")
 _ELSEWHERE = (
+    "cache",
     "cluster",
     "edge",
     "desk",
@@ -72,6 +74,7 @@ class Settings:
     turns: TurnsConfig = field(default_factory=TurnsConfig)
     placement: PlacementConfig = field(default_factory=PlacementConfig)
     health: HealthConfig = field(default_factory=HealthConfig)
+    cache: CacheConfig = field(default_factory=CacheConfig)
 
 
 def load_settings(

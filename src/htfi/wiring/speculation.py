@@ -44,6 +44,7 @@ def speculative_author(target: OpenFolder, draft: OpenFolder, config: DecodingCo
         build_lookahead(config),
         drafted_by="" if config.strategy in _WITHOUT_DRAFT else draft.version,
         alarm=AcceptanceAlarm(),
+        kept=target.kept(target.network),
     )
 
 
