@@ -18,6 +18,7 @@ _EAST_ASIAN = frozenset(
 )
 _MOST_ACCENTED = 0.45  # of a text's letters: Vietnamese, the most accented spelling alive, stays below
 _LATIN_SHARE = 4  # Latin letters to one of a living script, from which a text counts as Latin throughout
+_WORDS = re.compile(r"[^\W\d_]+")
 _ACCENTED = re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
 _LATIN_WORDS = re.compile("[A-Za-z]+")
 _FOREIGN_WORDS = re.compile(r"[^\W\d_a-zA-Z]{2,}")
@@ -300,14 +301,21 @@ def _word_pattern() -> re.Pattern[str]:
 
 
 @cache
+def _mark_chars() -> frozenset[str]:
+    return frozenset(char for char, glyph in glyphs().items() if is_mark(glyph) and not char.isalnum())
+
+
+@cache
 def _mark_pattern() -> re.Pattern[str]:
-    marks = "".join(char for char, g in glyphs().items() if is_mark(g) and not char.isalnum())
+    marks = "".join(sorted(_mark_chars()))
     return re.compile(rf"(?<=[A-Za-z0-9])[{re.escape(marks)}](?=[A-Za-z0-9])")
 
 
 def _unmarked(text: str, table: dict[str, Glyph]) -> str:
     """Dots, slashes and hyphens of other scripts between Latin letters as ASCII's."""
-    return text if text.isascii() else _mark_pattern().sub(lambda found: table[found[0]].latin, text)
+    if text.isascii() or _mark_chars().isdisjoint(text):
+        return text
+    return _mark_pattern().sub(lambda found: table[found[0]].latin, text)
 
 
 def _without_overlays(text: str) -> tuple[str, int]:
@@ -350,12 +358,16 @@ def _without_accents(text: str, findings: list[Finding]) -> str:
     def plain(found: re.Match[str]) -> str:
         nonlocal num
         word = found[0]
-        bare = word if word.isascii() else "".join(map(_bare, word))
+        bare = word if word.isascii() else _bared(word)
         if word.isascii() or not word.islower() or len(word) < 4 or word in _LOANED or not is_common(bare):
             return word
         num += 1
         return bare
 
+    if not any(
+        is_common(_bared(word)) for word in set(_WORDS.findall(text)) if not word.isascii() and word.islower()
+    ):
+        return text
     stripped = re.sub(r"[^\W\d_]+", plain, text)
     # In a text of another language some words happen to be English without their accents.
     if not num or num * 2 < len({word for word in re.findall(r"[^\W\d_]+", stripped) if not word.isascii()}):
@@ -374,6 +386,10 @@ _LOANED_WORDS = (
 )
 _LOANED = frozenset(_LOANED_WORDS.split())
 _FOLDED = str.maketrans("ıøłđðæœŋħĸſəɛɔØŁĐÐÆŒŊĦþÞß", "iolddaonhkseeoOLDDAONHpPs")
+
+
+def _bared(word: str) -> str:
+    return "".join(map(_bare, word))
 
 
 def _bare(char: str) -> str:

@@ -60,7 +60,7 @@ def undo(text: str, max_chars: int) -> Undone:
     for number in range(_MAX_ROUNDS + 1):
         before = text
         text = _round(text, max_chars, findings, hidden)
-        if text == before:
+        if text == before or text == " ".join(before.split()):
             break
         if number == _MAX_ROUNDS - 1 and _round(text, max_chars, [], []) != text:
             text = _NESTING.sub(" ", text)  # markup within markup within markup
