@@ -14,6 +14,7 @@ from htfi.pipeline.intake.identity import identity
 from htfi.pipeline.intake.reasons import Reason, Refusal
 from htfi.pipeline.intake.rows import RowParser
 
+_REASONS = frozenset(reason.value for reason in Reason)
 _SHORT_BYTES = 256
 csv.field_size_limit(MAX_ROW_BYTES)  # a cell may be as long as a row: its own limit is 131,072
 _SHOWN_BYTES = 1200  # enough for what a rejection keeps, whatever the characters
@@ -63,8 +64,9 @@ class WebRows(JsonRows):
 
     def cells(self, content: bytes) -> Row | None:
         row = super().cells(content)
-        if row is not None and "refused" in row:
-            raise Refusal(Reason(str(row["refused"])), str(row.get("detail", "")), str(row.get("raw", "")))
+        refused = None if row is None else row.get("refused")
+        if row is not None and isinstance(refused, str) and refused in _REASONS:
+            raise Refusal(Reason(refused), str(row.get("detail", "")), str(row.get("raw", "")))
         return row
 
 

@@ -59,7 +59,7 @@ def load_tickers(file: Path) -> Tickers:
         document: Any = msgspec.json.decode(file.read_bytes())
     except OSError as error:
         raise DependencyUnavailable(f"{where}: {error.strerror}: check the path and its rights") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"{where}: no JSON ({error}): fetch it again") from error
     found: dict[int, list[str]] = {}
     for cik, ticker in _pairs(document):

@@ -52,7 +52,7 @@ class WebMemory:
         for row in rows:
             try:
                 self._remember(cast("dict[str, Any]", decode(row)))
-            except (msgspec.DecodeError, AttributeError, ValueError):
+            except (ValueError, AttributeError, RecursionError):  # not one of ours
                 continue
         for key, (digest, num_told, last_id) in self.validators.keys.items():
             if key not in self._known:
