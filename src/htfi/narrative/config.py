@@ -1,6 +1,6 @@
 """Settings of the narrative room: how long headlines count, how many are kept, how many are cited."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_DAY
@@ -27,6 +27,7 @@ class NarrativeConfig:
     deep_temperature: float = 1.0
     usual_half_life_bars: float = 60.0
     usual_min_bars: int = 20
+    names: dict[str, str] = field(default_factory=dict[str, str])  # what symbols are called in the news
     calendar: str = ""  # a file of scheduled releases, TOML or CSV
 
     def __post_init__(self) -> None:

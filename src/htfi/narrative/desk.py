@@ -18,6 +18,7 @@ from htfi.domain.news import Heard, Hearing, Means, Route, Scores, Screened, Scr
 from htfi.narrative.caching.encoded import derived_from
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.encoder_reader import read_scores
+from htfi.narrative.encoding.linking import is_company
 from htfi.narrative.question import MAX_ITEMS, item_name
 from htfi.narrative.routing import route, worth_reading
 from htfi.narrative.routing_config import RoutingConfig
@@ -103,6 +104,7 @@ class Desk:
         self.wire, self._noted, self._aside = Wire(config), Wire(config), Wire(config)
         self._notes: OrderedDict[str, Note] = OrderedDict()
         self._pending: list[Screened] = []
+        self._asked: set[str] = set()  # symbols of the run's series
         self._awaited: OrderedDict[str, deque[tuple[str, float, int]]] = OrderedDict()
 
     @property
@@ -138,6 +140,7 @@ class Desk:
             self._shelve(one, None if one.verdict is Screening.QUARANTINE else next(scored))
 
     def _shelve(self, screened: Screened, scores: Scores | None) -> None:
+        screened = self._about(screened, scores)
         item = screened.item
         told_before = screened.cluster if screened.cluster != item.id else ""
         position = max(map(self.routing.at_stake, item.symbols), default=self.routing.position)
@@ -156,8 +159,19 @@ class Desk:
             for symbol in item.symbols:
                 self._await(symbol, (item.id, scores.sentiment, item.available_at_ns))
 
+    def _about(self, screened: Screened, scores: Scores | None) -> Screened:
+        """The item on the companies that it names, where it comes without symbols and the run has series of them all.
+
+        What else it names concerns the whole market.
+        """
+        linked = scores.symbols if scores is not None and not screened.item.symbols else ()
+        if not linked or not all(symbol in self._asked and is_company(symbol) for symbol in linked):
+            return screened
+        return replace(screened, item=replace(screened.item, symbols=linked))
+
     def gather(self, symbol: str, as_of_ns: int) -> Gathered:
         """The news on a symbol that were known at an instant."""
+        self._asked.add(symbol)
         self.settle()
         if not self._notes and self.secure.is_calm:
             return NOTHING
@@ -264,6 +278,7 @@ class Desk:
             "noted": self._noted.state(),
             "aside": self._aside.state(),
             "notes": [msgspec.to_builtins(note) for note in self._notes.values()],
+            "asked": sorted(self._asked),
             "awaited": [
                 [symbol, [list(said) for said in all_said]] for symbol, all_said in self._awaited.items()
             ],
@@ -279,6 +294,7 @@ class Desk:
         self._aside.restore(state["aside"])
         notes = [msgspec.convert(note, Note) for note in state["notes"]]
         self._notes = OrderedDict((note.screened.item.id, note) for note in notes)
+        self._asked = set(state["asked"])
         self._awaited = OrderedDict(
             (symbol, deque([(name, way, at) for name, way, at in said], maxlen=MAX_AWAITED))
             for symbol, said in state["awaited"]

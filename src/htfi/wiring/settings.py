@@ -103,6 +103,9 @@ def encode_settings(settings: Settings) -> bytes:
     shaping["narrative"]["calendar"] = ""  # nor where a calendar lies: its digest stands in the decisions
     shaping["forecasting"]["foundation"] = ""  # its version, a digest of the model, stands in the decisions
     shaping["models"] = {"engine": settings.models.engine, "precision": settings.models.precision}
+    del shaping["encoding"]["threads"]
+    if settings.encoding.model != "none":  # decisions name the encoder by its digest
+        del shaping["encoding"]["model"]
     decoding = settings.decoding
     shaping["decoding"] = {key: getattr(decoding, key) for key in _SHAPING_DECODING}
     shaping["pipeline"] = {"deadline_ms": settings.pipeline.deadline_ms}

@@ -119,6 +119,11 @@ def kind_of(symbol: str) -> str:
     return next((kind for kind in _NAMES_OF_KINDS if symbol in tables[kind]), "companies")
 
 
+def is_company(symbol: str) -> bool:
+    """Whether a symbol is that of a firm, and of no bank, index, commodity or currency."""
+    return kind_of(symbol) == "companies"
+
+
 def _told(kind: str, match: re.Match[str]) -> list[str]:
     """Symbols that a ticker stands for: BRKa is BRK.A, 7203 at T is 7203.T, a pair is both its currencies."""
     value = match[1]
