@@ -1,4 +1,5 @@
-"""Laws of `undo` on any text: it ends, it is idempotent, it leaves nothing unseen, it undoes any disguise of the table."""
+# ruff: noqa: E501 -- lists of pieces
+"""Laws of `undo`: it is idempotent, it leaves nothing unseen, it undoes any disguise of the table."""
 
 import unicodedata
 

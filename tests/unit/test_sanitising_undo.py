@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- tables of texts
 """What is undone, to the letter, and what honest texts keep."""
 
 import base64

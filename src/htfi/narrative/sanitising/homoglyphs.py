@@ -10,23 +10,19 @@ from functools import cache
 from typing import NamedTuple
 
 from htfi.domain.news import Finding
+from htfi.narrative.sanitising.accents import without_accents, without_overlays
 from htfi.narrative.sanitising.confusables import Glyph, Likeness, glyphs, is_mark, script_of
 from htfi.narrative.sanitising.lexicon import is_common
 
 _EAST_ASIAN = frozenset(
     {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "HALFWIDTH", "FULLWIDTH", "IDEOGRAPHIC"}
 )
-_MOST_ACCENTED = 0.45  # of a text's letters: Vietnamese, the most accented spelling alive, stays below
 _LATIN_SHARE = 4  # Latin letters to one of a living script, from which a text counts as Latin throughout
-_WORDS = re.compile(r"[^\W\d_]+")
-_ACCENTED = re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
 _LATIN_WORDS = re.compile("[A-Za-z]+")
 _FOREIGN_WORDS = re.compile(r"[^\W\d_a-zA-Z]{2,}")
 _ASCII_OR_STYLED = re.compile(
     "[A-Za-z\uff01-\uff5e\u2100-\u214f\u2460-\u24ff\U0001d400-\U0001d7ff\U0001f100-\U0001f1ff]"
 )
-_OVERLAYS = "\u0300-\u036f\u0488\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
-_MARKED = re.compile(rf"([A-Za-z\u00c0-\u024f\u1e00-\u1eff0-9])([{_OVERLAYS}]+)")
 _FLAGS = re.compile("[\U0001f1e6-\U0001f1ff]{2,}")
 _FLAG_A = 0x1F1E6
 _DIGITS = {"O": "0", "o": "0", "I": "1", "l": "1", "i": "1"}
@@ -71,7 +67,7 @@ def unmask(text: str) -> tuple[str, list[Finding]]:
     if text.isascii():
         return text, []
     findings: list[Finding] = []
-    text, num_smeared = _without_overlays(text)
+    text, num_smeared = without_overlays(text)
     if num_smeared > 2:
         findings.append(Finding("marks", 0.6, f"marks were stacked on {num_smeared} letters"))
     text = _FLAGS.sub(_unflagged, text)
@@ -93,7 +89,7 @@ def unmask(text: str) -> tuple[str, list[Finding]]:
         text = "".join(parts) + text[end:]
         findings += _told(taken)
     text = _unmarked(text, table)
-    return _without_accents(text, findings), findings
+    return without_accents(text, findings), findings
 
 
 def _told(words: list[_Word]) -> list[Finding]:
@@ -253,7 +249,7 @@ def _latin(word: str, found: list[Glyph | None]) -> str:
     """Letter by letter, with I and l, O and 0 as their neighbours say."""
     letters = [char if glyph is None else glyph.latin for char, glyph in zip(word, found, strict=True)]
     digits = sum(char.isascii() and char.isdigit() for char in word)
-    if digits and all(char.isdigit() or (glyph and glyph.latin in _DIGITS and glyph.likeness is Likeness.CLOSE) for char, glyph in zip(word, found, strict=True)):  # fmt: skip
+    if digits and all(map(_is_digit_like, word, found)):
         return "".join(_DIGITS.get(letter, letter) for letter in letters)
     last = len(letters) - 1
     for place, glyph in enumerate(found):
@@ -278,6 +274,12 @@ def _latin(word: str, found: list[Glyph | None]) -> str:
     ):
         letters[-1] = word[-1]
     return "".join(letters)
+
+
+def _is_digit_like(char: str, glyph: Glyph | None) -> bool:
+    return char.isdigit() or (
+        glyph is not None and glyph.latin in _DIGITS and glyph.likeness is Likeness.CLOSE
+    )
 
 
 def _is_formula(word: str, found: list[Glyph | None], num_ascii: int) -> bool:
@@ -318,83 +320,7 @@ def _unmarked(text: str, table: dict[str, Glyph]) -> str:
     return _mark_pattern().sub(lambda found: table[found[0]].latin, text)
 
 
-def _without_overlays(text: str) -> tuple[str, int]:
-    """Latin letters without marks that no spelling puts there, and how many letters had them."""
-    num = 0
-
-    def bare(found: re.Match[str]) -> str:
-        nonlocal num
-        if found[2] == "\u20e3":
-            return found[1]  # a keycap
-        composed = unicodedata.normalize("NFC", found[0])
-        if len(composed) == 1:
-            return composed
-        num += 1
-        return unicodedata.normalize("NFD", found[1])[0]
-
-    return _MARKED.sub(bare, text), num
-
-
 def _unflagged(found: re.Match[str]) -> str:
     letters = "".join(chr(ord(char) - _FLAG_A + 65) for char in found[0])
     pairs = [letters[place : place + 2] for place in range(0, len(letters), 2)]
     return found[0] if all(pair in _COUNTRIES for pair in pairs) else letters
-
-
-def _without_accents(text: str, findings: list[Finding]) -> str:
-    """Accents that turn English words into nonsense taken off; those of names and of other languages stay."""
-    if text.isascii():
-        return text
-    num_accented = len(_ACCENTED.findall(text))
-    if not num_accented:
-        return text
-    if num_accented > _MOST_ACCENTED * len(text) / 2 and num_accented > _MOST_ACCENTED * max(
-        8, _num_letters(text)
-    ):
-        findings.append(Finding("accents", 0.7, "nearly every letter carried an accent"))
-        return "".join(_bare(char) for char in text)
-    num = 0
-
-    def plain(found: re.Match[str]) -> str:
-        nonlocal num
-        word = found[0]
-        bare = word if word.isascii() else _bared(word)
-        if word.isascii() or not word.islower() or len(word) < 4 or word in _LOANED or not is_common(bare):
-            return word
-        num += 1
-        return bare
-
-    if not any(
-        is_common(_bared(word)) for word in set(_WORDS.findall(text)) if not word.isascii() and word.islower()
-    ):
-        return text
-    stripped = re.sub(r"[^\W\d_]+", plain, text)
-    # In a text of another language some words happen to be English without their accents.
-    if not num or num * 2 < len({word for word in re.findall(r"[^\W\d_]+", stripped) if not word.isascii()}):
-        return text
-    num_common = sum(is_common(word) for word in re.findall(r"[a-z]+", stripped))
-    if num_common < 2 * num or num_common < 3:
-        return text
-    findings.append(Finding("accents", 0.5, f"{num} English words carried accents that they do not have"))
-    return stripped
-
-
-_LOANED_WORDS = (
-    "café cafés résumé résumés exposé exposés naïve fiancé fiancée cliché clichés décor façade protégé "
-    "protégés communiqué communiqués élite élites rôle rôles début débuts touché coöperate coöperation reëlect "
-    "première precís précis détente entrée regime régime coup crème liberté saké maté rosé pâté attaché"
-)
-_LOANED = frozenset(_LOANED_WORDS.split())
-_FOLDED = str.maketrans("ıøłđðæœŋħĸſəɛɔØŁĐÐÆŒŊĦþÞß", "iolddaonhkseeoOLDDAONHpPs")
-
-
-def _bared(word: str) -> str:
-    return "".join(map(_bare, word))
-
-
-def _bare(char: str) -> str:
-    """A Latin letter without its accents."""
-    if char.isascii():
-        return char
-    folded = unicodedata.normalize("NFD", char)[0].translate(_FOLDED)
-    return folded if folded.isascii() else char

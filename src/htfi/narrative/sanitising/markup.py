@@ -1,4 +1,4 @@
-# ruff: noqa: E501 -- a line is a list of names or one pattern
+
 """Takes markup out of a text, and with it what the page would not have shown; `undo` calls it.
 
 One pass over HTML as a lenient browser reads it, then what Markdown, BBCode, LaTeX and terminals can hide. What was
@@ -8,6 +8,7 @@ hidden is handed back to be examined.
 import re
 
 from htfi.domain.news import Finding
+from htfi.narrative.sanitising.markdown import CLEAR, WHITE, bracketed, linked, printed
 
 _VOID_WORDS = "area base br col embed hr img input link meta param source track wbr"
 _VOID = frozenset(_VOID_WORDS.split())
@@ -44,10 +45,6 @@ _STYLE_HIDES = re.compile(
 )
 _COLOUR = re.compile(r"(?<![-\w])color\s*:\s*([^;]+)", re.I)
 _BACKGROUND = re.compile(r"background(?:-color)?\s*:\s*([^;]+)", re.I)
-_WHITE = re.compile(r"\s*(?:white|snow|ivory|ghostwhite|#f{3,4}\b|#f{6}(?:ff)?\b|#f[c-f]f[c-f]f[c-f]\b|rgba?\(\s*25[0-5]\s*,\s*25[0-5]\s*,\s*25[0-5]|hsla?\([^,]+,[^,]+,\s*(?:100|9[89])%)", re.I)  # fmt: skip
-_CLEAR = re.compile(
-    r"\s*(?:transparent|rgba\([^)]*,\s*0?(?:\.0+)?\s*\)|#[0-9a-f]{3}0\b(?!\w)|#[0-9a-f]{6}00\b)", re.I
-)
 _HIDING_CLASS = re.compile(
     r"(?:^|\s)(?:hidden|hide|d-none|is-hidden|invisible|visually-?hidden|sr-only|screen-?reader(?:-text|-only)?|"
     r"offscreen|off-screen|u-hidden|display-none|preheader)(?:\s|$)",
@@ -67,21 +64,6 @@ _ALSO_TEXT = (
 )
 _MAX_DEPTH = 256
 
-_MARKDOWN = re.compile(
-    r"!\[([^\[\]]{0,2000})\]\(([^()\s]{0,2000})(?:\s+[\"'(]([^\"')]{0,2000})[\"')])?\s*\)"
-    r"|(?<!!)\[([^\[\]]{1,500})\]\(([^()\s]{1,2000})(?:\s+[\"'(]([^\"')]{0,2000})[\"')])?\s*\)"
-    r"|^[ \t]{0,3}\[([^\[\]]{1,200})\]:[ \t]*(\S{1,2000})?[ \t]*(\([^()\n]{0,2000}\)|\"[^\"\n]{0,2000}\"|'[^'\n]{0,2000}')?[ \t]*$",
-    re.M,
-)
-_BRACKETED = re.compile(
-    r"\[(color|size|font|hide|hidden|spoiler)\s*=?\s*([^\[\]]{0,40})\]([^\[\]]{0,4000})\[/\1\]|"
-    r"\\(?:color|textcolor)\{(white)\}\s*\{([^{}]{0,4000})\}|\\(?:phantom|vphantom|hphantom|iffalse)\{([^{}]{0,4000})\}",
-    re.I,
-)
-_ESCAPE = re.compile(
-    r"\x1b\[([0-9;]{0,32})m|\x1b\[[0-9;?]{0,32}[A-Za-ln-z]|\x1b\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)"
-)
-_BACKSPACED = re.compile("[^\x08]\x08")
 _NUM_WORDS_OF_A_NOTE = 5
 
 
@@ -129,13 +111,13 @@ def unmark(text: str) -> tuple[str, list[Finding], list[str]]:
     findings: list[Finding] = []
     hidden: list[str] = []
     if "\x1b" in text or "\x08" in text:
-        text = _printed(text, findings, hidden)
+        text = printed(text, findings, hidden)
     if "<" in text:
         text = _drawn(text, findings, hidden)
     if "](" in text or "]:" in text:
-        text = _MARKDOWN.sub(lambda match: _linked(match, findings, hidden), text)
+        text = linked(text, findings, hidden)
     if "[/" in text or "\\" in text:
-        text = _BRACKETED.sub(lambda match: _bracketed(match, findings, hidden), text)
+        text = bracketed(text, findings, hidden)
     return text, findings, hidden
 
 
@@ -220,7 +202,7 @@ def _hides(name: str, attributes: dict[str, str], hiding_names: set[str]) -> boo
     if (style := attributes.get("style")) and style_hides(style):
         return True
     if name == "font" and (
-        _WHITE.match(attributes.get("color", "")) or attributes.get("size", "").strip() in ("0", "0px")
+        WHITE.match(attributes.get("color", "")) or attributes.get("size", "").strip() in ("0", "0px")
     ):
         return True
     classes = attributes.get("class", "")
@@ -239,13 +221,13 @@ def style_hides(style: str) -> bool:
     colour = _COLOUR.search(style)
     if colour is None:
         return False
-    if _CLEAR.match(colour[1]):
+    if CLEAR.match(colour[1]):
         return True
     ground = _BACKGROUND.search(style)
     if ground is None:
-        return _WHITE.match(colour[1]) is not None
+        return WHITE.match(colour[1]) is not None
     same = colour[1].strip().lower() == ground[1].strip().lower()
-    return same or (_WHITE.match(colour[1]) is not None and _WHITE.match(ground[1]) is not None)
+    return same or (WHITE.match(colour[1]) is not None and WHITE.match(ground[1]) is not None)
 
 
 def _judge(reading: _Reading, findings: list[Finding], hidden: list[str]) -> None:
@@ -261,65 +243,3 @@ def _judge(reading: _Reading, findings: list[Finding], hidden: list[str]) -> Non
         findings.append(Finding("remarks", 0.35, f"{len(long)} comments or attributes held sentences"))
     hidden += [note for note in notes if len(note) >= 8]
     hidden += [code for one in reading.code if len(code := one.strip()) >= 16]
-
-
-def _linked(match: re.Match[str], findings: list[Finding], hidden: list[str]) -> str:
-    alt, image, image_title, words, _, title, label, target, remark = match.groups()
-    if image is not None:
-        hidden += [one for one in (alt, image_title) if one]
-        if "?" in image and len(image) > 40:
-            findings.append(Finding("beacon", 0.35, "an image carries data away in its address"))
-            hidden.append(image)
-        return ""
-    if words is not None:
-        hidden += [one for one in (title,) if one]
-        return words
-    del target
-    hidden.append(f"{label} {remark or ''}".strip())
-    findings.append(Finding("remarks", 0.35, "a remark that Markdown does not show"))
-    return ""
-
-
-def _bracketed(match: re.Match[str], findings: list[Finding], hidden: list[str]) -> str:
-    name, value, inner, white, painted, phantom = match.groups()
-    if name is not None:
-        value = value.strip().lower().strip("\"'")
-        hides = name.lower() in ("hide", "hidden") or (
-            _WHITE.match(value) or _CLEAR.match(value)
-            if name.lower() == "color"
-            else value in ("0", "0px", "0pt", "1", "1px")
-        )
-        if not hides:
-            return inner
-        found = inner
-    else:
-        found = painted if white else phantom
-    if any(char.isalnum() for char in found):
-        findings.append(
-            Finding("hidden text", 0.8, f"{len(found)} characters stood where a page does not show them")
-        )
-        hidden.append(found)
-    return ""
-
-
-def _printed(text: str, findings: list[Finding], hidden: list[str]) -> str:
-    """As a terminal would show it: concealed runs out, what was struck over gone."""
-    for _ in range(8):
-        if "\x08" not in text:
-            break
-        text = _BACKSPACED.sub("", text)
-    shown: list[str] = []
-    at, is_hidden = 0, False
-    for match in _ESCAPE.finditer(text):
-        (hidden if is_hidden else shown).append(text[at : match.start()])
-        at = match.end()
-        if match[1] is not None:
-            codes = match[1].split(";")
-            if "8" in codes:
-                is_hidden = True
-            elif "0" in codes or "" in codes or "28" in codes:
-                is_hidden = False
-    (hidden if is_hidden else shown).append(text[at:])
-    if any(hidden):
-        findings.append(Finding("hidden text", 0.8, "a terminal would have concealed a part"))
-    return "".join(shown).replace("\x1b", "")

@@ -22,16 +22,17 @@ _STEPS = 300
 _RATE = 8.0
 
 
-def fit(seed: int, progress: Callable[[int, int], None] | None = None) -> bytes:
-    """The weights as a file. The same seed gives the same bytes."""
+def fit(seed: int, share: float = 1.0, progress: Callable[[int, int], None] | None = None) -> bytes:
+    """The weights as a file, from that share of the usual number of texts. The same seed gives the same bytes."""
+    num_attacks = max(int(share * _NUM_ATTACKS), 1)
     dice = Dice(seed, 0x5A)
-    texts = [injections.draw(dice) for _ in range(_NUM_ATTACKS)]
-    texts += [pumps.draw(dice) for _ in range(_NUM_ATTACKS)]
-    texts += [honest.draw(dice) for _ in range(_NUM_HONEST)]
-    texts += honest.headlines(seed, _NUM_WORLDS)
+    texts = [injections.draw(dice) for _ in range(num_attacks)]
+    texts += [pumps.draw(dice) for _ in range(num_attacks)]
+    texts += [honest.draw(dice) for _ in range(int(share * _NUM_HONEST))]
+    texts += honest.headlines(seed, int(share * _NUM_WORLDS))
     labels = np.zeros((len(texts), 2))
-    labels[:_NUM_ATTACKS, 0] = 1.0
-    labels[_NUM_ATTACKS : 2 * _NUM_ATTACKS, 1] = 1.0
+    labels[:num_attacks, 0] = 1.0
+    labels[num_attacks : 2 * num_attacks, 1] = 1.0
     found = [wording.features(text) for text in texts]
     counts = Counter(feature for one in found for feature in set(one))
     names = sorted(name for name, count in counts.items() if count >= _MIN_COUNT and "\n" not in name)
@@ -58,14 +59,19 @@ def _regress(
 ) -> tuple[Array, float]:
     """Logistic regression with a ridge, by gradient steps with momentum over all texts at once."""
     num = len(labels)
-    weights, bias = np.zeros(num_features), 0.0
-    pull, bias_pull = np.zeros(num_features), 0.0
-    balance = np.where(labels > 0, 0.5 / labels.mean(), 0.5 / (1.0 - labels.mean()))
+    weights: Array = np.zeros(num_features)
+    bias = 0.0
+    pull: Array = np.zeros(num_features)
+    bias_pull = 0.0
+    share = float(labels.mean())
+    balance: Array = np.where(labels > 0, 0.5 / share, 0.5 / (1.0 - share))
     for _ in range(_STEPS):
-        scores = np.bincount(rows, weights[columns] * entries, minlength=num) + bias
-        miss = balance * (1.0 / (1.0 + np.exp(-scores)) - labels)
-        gradient = np.bincount(columns, miss[rows] * entries, minlength=num_features) / num + _RIDGE * weights
+        scores: Array = np.bincount(rows, weights[columns] * entries, minlength=num).astype(np.float64) + bias
+        miss: Array = (balance * (1.0 / (1.0 + np.exp(-scores)) - labels)).astype(np.float64)
+        gradient: Array = (
+            np.bincount(columns, miss[rows] * entries, minlength=num_features) / num + _RIDGE * weights
+        )
         pull = 0.95 * pull - _RATE * gradient
-        bias_pull = 0.95 * bias_pull - 0.1 * _RATE * miss.mean()
+        bias_pull = 0.95 * bias_pull - 0.1 * _RATE * float(miss.mean())
         weights, bias = weights + pull, bias + bias_pull
     return weights, bias

@@ -1,6 +1,6 @@
 """Attacks that show in many items, or in what one says of itself: forged sources, repetition, bursts, dates.
 
-Each gives the items of one attack on a headline, in order of arrival; `htfi eval sanitise` sends them among honest ones.
+Each gives the items of one attack on a headline, in order of arrival; `htfi eval sanitise` sends them among honest.
 """
 
 from collections.abc import Callable
