@@ -47,6 +47,11 @@ RATES = [
     ("Fed makes no change to its target rate", None, "hold"),
     ("Fed cuts rates 25 bp, may cut again in December", None, "cut 25"),
     ("BREAKING: Fed raises rates by 0.25 percentage points", None, "raise 25"),
+    ("Federal Reserve holds interest rates at 22-year high", None, "hold"),
+    ("*FED CUTS RATES 25 BPS TO 4.25%-4.5% TARGET RANGE", 4.75, "cut 25"),
+    ("FED HOLDS BENCHMARK RATE IN 5.25%-5.5% TARGET RANGE", 5.5, "hold"),
+    ("Fed cuts rates for the first time in four years with half-point move", None, "cut 50"),
+    ("Fed signals pause after raising rates by quarter point", None, None),
     # what looks like a decision and is none, or does not tell which
     ("Fed considers cutting rates by half a point", None, None),
     ("Fed expected to cut rates by 25 basis points", None, None),
@@ -173,6 +178,10 @@ DATA = [
     (GDP, "U.S. economic growth slows to 1.6%, below estimates", "below"),
     (GDP, "U.S. second-quarter GDP growth revised to 2.1%", None),
     (GDP, "Fed sees U.S. economy growing 2.4%", None),
+    (JOBS, "U.S. economy grows slightly better than expected", None),
+    (JOBS, "US adds just 12,000 jobs in October, far fewer than expected", "far below"),
+    (JOBS, "Nonfarm payrolls increased by 254K in September, much better than expected", "above"),
+    (JOBS, "US job growth totaled 175,000 in April, much less than expected", None),
     (GDP, "U.S. economy to grow 2.4% this year", None),
 ]  # fmt: skip
 
@@ -215,6 +224,10 @@ RESULTS = [
     ("Apple 2027 results to fall short of expectations", None),
     ("Apple posts lower-than-expected revenue", None),
     ("Apple's 2027 forecast meets Street view", None),
+    ("Apple beats on top and bottom lines", "beat, kept"),
+    ("Apple misses on earnings and revenue", "miss, kept"),
+    ("Apple Q4 EPS $1.64 Beats $1.60 Estimate", "beat, kept"),
+    ("Apple stock jumps on earnings beat", None),
     ("Apple beats view, lowers 2027 earnings range", "beat, cut"),
     ("Apple profit beats Street; 2027 in line with goals", "beat, kept"),
     ("Apple profit rises, forecast beats Wall Street view", None),

@@ -45,7 +45,7 @@ _BESIDE = re.compile(
     rf"exceeded|exceeding|surpass(?:es|ed|ing)|crush(?:es|ed|ing)|smash(?:es|ed|ing)|outpac(?:es|ed|ing)|"
     rf"trounc(?:es|ed)|"
     rf"miss(?:es|ed|ing)?|lag(?:s|ged|ging)?|trail(?:s|ed|ing)?|undershoots?|undershot)"
-    rf"{_WHO} {_EXPECTED}\b"
+    rf"{_WHO}(?: [$€£]?[\d.,]+[a-z%]*)? {_EXPECTED}\b"
 )
 _EVEN = re.compile(
     rf"\b(?:in[- ]line with|match(?:es|ed|ing)?|meet(?:s|ing)?|met|on par with|right at|as){_WHO} {_EXPECTED}\b|"
@@ -75,17 +75,20 @@ class Side(NamedTuple):
     end: int
 
 
-def sides(text: str, moving: int) -> list[Side] | None:
+def sides(text: str, moving: int, better: int = 0) -> list[Side] | None:
     """Every comparison with expectations in `plain` text; None where one cannot be told for sure.
 
     `moving` says whether the figure is said to rise (1), to fall (−1) or neither (0):
-    'less than expected' turns with it.
+    'less than expected' turns with it. `better` is the side that is better, where that can be said.
     """
     if _NOT.search(text):
         return None
     found: list[Side] = []
     for match in _THAN.finditer(text):
-        way = _than(match["word"], moving)
+        word = match["word"]
+        way = (
+            (better if word == "better" else -better) if word in ("better", "worse") else _than(word, moving)
+        )
         if way == 0:
             return None
         found.append(Side(way, match["far"] is not None, match.start(), match.end()))

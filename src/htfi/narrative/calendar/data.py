@@ -123,7 +123,8 @@ def told_data(headline: str, release: Release) -> Told:
         return Told(None, "no figure of this release")
     if _OTHER_MEASURE[release.kind].search(lead) or _HEDGED.search(report):
         return Told(None, "another measure, or words of doubt")
-    told = sides(report[move.start :], move.way)
+    moving = move.way or (0 if _FLAT.search(move.verb) else 1)  # 'totaled 175,000, less than expected'
+    told = sides(report[move.start :], moving, 0 if release.kind is Kind.CPI else 1)
     if told is None or len({side.way for side in told}) > 1:
         return Told(None, "how it stands to what was expected cannot be told")
     actual = _actual(release, move)
@@ -170,7 +171,10 @@ def _forms(kind: Kind, subject: str, names: tuple[str, ...]) -> tuple[re.Pattern
     verb = rf"(?P<verb>(?P<up>{UP})|(?P<down>{DOWN})|{_BE})(?:(?<=:)|(?=[-+]?[$\d])|(?![\w]))"
     forms = [re.compile(rf"{region}{_BEFORE}{_MEASURE[kind]}{_FILL}(?: |(?=:)){verb}")]
     if kind is Kind.PAYROLLS:
-        adds = r"(?P<verb>(?P<up>adds?|added|creates?|created|gains?|gained)|(?P<down>loses?|lost|sheds?))(?= [\d,]+)"
+        adds = (
+            r"(?:economy |employers )?(?P<verb>(?P<up>adds?|added|creates?|created|gains?|gained)|"
+            r"(?P<down>loses?|lost|sheds?))(?=(?: just| only)? [\d,]+)"
+        )
         forms.append(re.compile(region + adds))
     return tuple(forms)
 

@@ -32,7 +32,7 @@ _LEVEL_OF = (
 )
 _LEVEL = re.compile(
     rf"\b(?:to|at|of|near|rate){_LEVEL_OF}(?P<one>{_BOUND})[- ]?{_PERCENT}(?! ?(?:-|to|and|-to-) ?\d)"
-    rf"|\b(?:to|at|of|between|near|range|target|rate){_LEVEL_OF}"
+    rf"|\b(?:to|at|in|within|of|between|near|range|target|rate){_LEVEL_OF}"
     rf"(?P<low>{_BOUND})(?: ?{_PERCENT})?(?: ?(?:-|to|and|-to-) ?(?P<high>{_BOUND})) ?{_PERCENT}"
     rf"|\b(?:to|at){_LEVEL_OF}(?P<bare>\d{{1,2}}\.\d\d?)(?=[ ,;.]*(?:$|from\b|vs\b))"
 )

@@ -40,8 +40,9 @@ _RATE = (
     r"short-term|"
     r"overnight|official|federal|funds|fed|interest|policy|target|lending|borrowing|cash|repo|refinancing|refi|"
     r"bank|selic|"
-    r"one-week|seven-day|7-day|leading|base|super-low|ultra-low|record-low|for|of)){0,7}"
-    r" (?:rates?|range|target|costs|fed ?funds)(?: (?:target|range|rate|for (?:the )?(?:federal|"
+    r"deposit|one-week|seven-day|7-day|leading|base|super-low|ultra-low|record-low|for|of)){0,7}"
+    r" (?:rates?|range|target|costs|fed ?funds|benchmark(?= unchanged| steady| at))(?: (?:target|range|rate|"
+    r"for (?:the )?(?:federal|"
     r"fed) funds(?: rate)?)){0,3}"
 )
 _NOT_THE_RATE = re.compile(
@@ -141,7 +142,8 @@ _OTHER = Told(None, "no decision of this bank on its rate")
 
 def _in_report(report: str, names: tuple[str, ...], level: float | None) -> Told:
     begins, active = _begins_with(names), False
-    for clause in clauses(report):
+    several = clauses(report)
+    for place, clause in enumerate(several):
         subject = begins.match(clause)
         if subject is not None:
             rest, active = clause[subject.end() :], True
@@ -154,6 +156,9 @@ def _in_report(report: str, names: tuple[str, ...], level: float | None) -> Told
         if _NOT_YET.match(rest):
             return Told(None, "no decision that has been made")
         told = _decided(rest, level)
+        if told is not None and told.why == _NO_SIZE and several[place + 1 : place + 2]:
+            after = several[place + 1]  # 'for the first time in years' | 'with a half-point move'
+            told = _decided(f"{rest} {after}", level) if after.startswith("with ") else told
         if told is not None:
             return told
     return _OTHER
@@ -214,7 +219,10 @@ def _held(after: str, level: float | None) -> Told | None:
     if (
         not at_level
         and not _UNCHANGED.search(rest)
-        and not re.match(r"^ (?:near|at|close to) (?:zero|record low)", rest)
+        and not re.match(
+            r"^ (?:near|at|close to) (?:an? )?(?:zero|record low|(?:\d\d-year|multi-year|record) (?:high|low))",
+            rest,
+        )
     ):
         return None
     return _hold(rest, level)

@@ -86,6 +86,12 @@ _WORSE = re.compile(
     r"\bworse[- ]than[- ](?:expected|forecast|estimated)\b|\bworse than (?:\w+ ){0,2}(?:estimates|expectations|"
     r"forecasts)"
 )
+# 'Beats on top and bottom lines', 'misses on earnings and revenue', 'Q2 earnings beat'.
+_LINES = re.compile(
+    r"^(?:'s)?(?: [\w-]+){0,3}? (?:(?P<beat>beats?|tops?)|"
+    r"(?P<miss>miss(?:es)?)) on (?:both )?(?:the )?(?:top and bottom lines?|"
+    r"(?:earnings|profit|eps)(?: and (?:revenue|sales))?)(?= *(?:[,;:]|$))"
+)
 _EPS = re.compile(r"\b(?:eps|earnings per share|earns|earned|profit of|earnings of)\b")
 _VS = re.compile(r"\b(?:vs\.?|versus|against|est\.?|estimates?|consensus|expected|forecast)\b")
 _HEDGED = re.compile(
@@ -129,6 +135,9 @@ def _result(rest: str, moving: int, release: Release) -> str | None:
             return None
         found.add(1 if narrower else -1)
     else:
+        lines = _LINES.search(text)
+        if lines is not None:
+            found.add(1 if lines["beat"] else -1)
         for pattern, way in ((_BETTER, 1), (_WORSE, -1)):
             if pattern.search(text):
                 found.add(way)
