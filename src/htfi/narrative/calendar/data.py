@@ -22,7 +22,7 @@ _MEASURE = {
         r"cost of living)"
     ),
     Kind.PAYROLLS: (
-        r"(?:(?:non-?farm )?payrolls?(?: employment| growth)?|nfp|jobs?(?: growth| gains| creation)?|economy|"
+        r"(?:(?:non-?farm )?payrolls?(?: employment| growth)?|nfp|jobs?(?: growth| gains| creation)?|"
         r"employers|employment|hiring)"
     ),
     Kind.GDP: r"(?:gdp(?: growth)?|gross domestic product|economy|economic (?:growth|output)|growth)",
