@@ -1,4 +1,4 @@
-"""`htfi models wording`: make the sanitiser's weights of wording anew from the project's own grammars. models.py adds it."""
+"""`htfi models wording`: make the sanitiser's weights of wording anew from our own grammars. models.py adds it."""
 
 from pathlib import Path
 
@@ -15,11 +15,10 @@ def command(out: Path, seed: int) -> None:
 
     The same seed gives the same bytes on the same machine. No labelled set is read.
     """
-    from htfi.apps.eval.progress import Progress
     from htfi.domain.errors import DependencyUnavailable
     from htfi.simulation.attacks.fitting import fit
 
-    raw = fit(seed, progress=Progress("weights of wording"))
+    raw = fit(seed)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_bytes(raw)
