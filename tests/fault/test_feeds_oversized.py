@@ -85,6 +85,7 @@ quarantine.close()
 """
 
 
+@pytest.mark.slow
 def test_a_cell_of_50_mb_that_a_parquet_file_repeats_a_thousand_times_is_held_once(tmp_path: Path) -> None:
     body = pa.DictionaryArray.from_arrays(pa.array([0] * 1000 + [1], pa.int32()), pa.array([BIG, "short"]))
     stamps = pa.array(["2024-01-01T00:00:00Z"] * 1001)

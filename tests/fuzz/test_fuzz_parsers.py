@@ -47,7 +47,7 @@ def test_no_bytes_crash_a_parser(name: str, data: st.DataObject) -> None:
     "word", [b"<a>", b"<item><title>", b'"', b"[", b"{", b"&", b"\n", b"a,", b"<!--", b"9", b"*a"]
 )
 def test_one_thing_repeated_costs_time_and_memory_in_proportion(name: str, word: bytes) -> None:
-    document = SEEDS[name][0][:200] + word * (200_000 // len(word))
+    document = SEEDS[name][0][:200] + word * (60_000 // len(word))
     tracemalloc.start()
     begun_s = time.process_time()
     TARGETS[name](document)

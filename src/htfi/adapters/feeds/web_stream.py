@@ -4,6 +4,7 @@
 headers too, is left when the time of the whole request is over, and at once when the run stops.
 """
 
+import selectors
 import socket
 import ssl
 import threading
@@ -25,6 +26,7 @@ from httpcore import (
 from htfi.adapters.feeds.web_address import may_connect
 
 _SLICE_S = 0.25
+_MOST_NUMBERS = 4  # of one host are tried
 
 
 class Deadline:
@@ -38,10 +40,10 @@ class Deadline:
     def begin(self, seconds: float) -> None:
         self._until_s = self._clock_s() + seconds
 
-    def left_s(self) -> float:
+    def left_s(self, most_s: float = _SLICE_S) -> float:
         """At most a slice, so that a stop is heard; 0 when the time is over."""
         left_s = self._until_s - self._clock_s()
-        return 0.0 if self._stopped.is_set() else max(0.0, min(left_s, _SLICE_S))
+        return 0.0 if self._stopped.is_set() else max(0.0, min(left_s, most_s))
 
 
 class GuardedBackend(NetworkBackend):
@@ -70,9 +72,9 @@ class GuardedBackend(NetworkBackend):
         if not allowed:
             raise ConnectError(f"{host} is {found[0]}, a private address: it must be written so")
         last: OSError | None = None
-        for number in allowed:
+        for number in allowed[:_MOST_NUMBERS]:
             try:
-                opened = self._connect(number, port, timeout or 10.0)
+                opened = self._connect(number, port, max(self._deadline.left_s(timeout or 10.0), 0.01))
                 opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 return _Stream(opened, self._deadline)
             except OSError as error:
@@ -138,10 +140,10 @@ class _Stream(NetworkStream):
         return self._socket if info == "socket" else None
 
     def _readable(self) -> bool:
+        """Nothing is to be read from a connection at rest but its end."""
         try:
-            self._socket.settimeout(0.0)
-            return bool(self._socket.recv(1, socket.MSG_PEEK)) or True
-        except (BlockingIOError, ssl.SSLWantReadError):
-            return False
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._socket, selectors.EVENT_READ)
+                return bool(selector.select(0.0))
         except (OSError, ValueError):
             return True
