@@ -67,6 +67,18 @@ def test_trouble_on_many_symbols_or_on_none_concerns_all() -> None:
     assert wide.suspicion("IBM", NOW)
 
 
+def test_the_false_alarms_of_a_large_stream_do_not_make_all_suspected_and_an_attack_in_it_does() -> None:
+    secure = Secure()
+    for turn in range(10_000):  # a day, one in a hundred held back by mistake
+        held = [trouble(symbols=(f"S{turn % 97}",))] if turn % 100 == 0 else []
+        secure.observe(held, NOW + turn * NS_PER_DAY // 10_000)
+        assert secure.suspicion("IBM", NOW + turn * NS_PER_DAY // 10_000) == ""
+    later = NOW + NS_PER_DAY
+    for turn in range(1_200):
+        secure.observe([trouble(symbols=(f"S{turn % 97}",))], later + turn)
+    assert secure.suspicion("IBM", later + 1_200).startswith("all news")
+
+
 def test_a_trickle_elsewhere_does_not_keep_all_suspected() -> None:
     secure = Secure()
     secure.observe([trouble(symbols=())] * 6, NOW)

@@ -21,6 +21,8 @@ from htfi.narrative.text import clean
 DIVERGENCE = "divergence"  # the rule of trouble that `divergence_trouble` finds
 ALL = ""  # the scope of what concerns every symbol
 _SYMBOL, _SOURCE = "symbol", "source"
+_ITEM = 1_000  # thousandths
+_MOST_HEARD = 1 << 40
 _MAX_RULES = 8  # told of one scope
 _MOST_TIMES = 4  # thresholds: however much trouble there was, it fades in bounded time
 _LN2 = 0.6931471805599453
@@ -78,6 +80,7 @@ class Secure:
         self._config = config or SecureConfig()
         self._levels: OrderedDict[tuple[str, str], Level] = OrderedDict()  # longest without trouble first
         self._all = _CALM
+        self._heard = _CALM  # items, counted and fading as trouble does
         self._told_of: OrderedDict[str, tuple[str, ...]] = (
             OrderedDict()
         )  # symbol → items of its last such view
@@ -87,9 +90,12 @@ class Secure:
     def config(self) -> SecureConfig:
         return self._config
 
-    def observe(self, troubles: Iterable[Trouble], now_ns: int) -> None:
-        """Take in troubles. One that names no symbol concerns all."""
+    def observe(self, troubles: Iterable[Trouble], now_ns: int, num_items: int = 1) -> None:
+        """Take in so many items with the troubles that they made. One that names no symbol concerns all."""
         config = self._config
+        if num_items:
+            heard = _faded(self._heard, now_ns, config) + _ITEM * num_items
+            self._heard = Level(min(heard, _MOST_HEARD), max(now_ns, self._heard.at_ns))
         for trouble in troubles:
             weight = (
                 config.grave_weight if trouble.rule.startswith(config.grave_rules) else config.plain_weight
@@ -99,7 +105,8 @@ class Secure:
             self._raise((_SOURCE, trouble.source), trouble, weight, now_ns)
             for_all = round(weight * config.share_for_all) if trouble.symbols else weight
             if for_all:
-                self._all = add(self._all, trouble, for_all, now_ns, config.on_at_for_all, config)
+                on_at = max(config.on_at_for_all, round(config.least_share_for_all * self._heard.trouble))
+                self._all = add(self._all, trouble, for_all, now_ns, on_at, config)
 
     def observe_once(self, trouble: Trouble, names: Sequence[str], now_ns: int) -> None:
         """Take in the trouble of a view that rests on these items, once for as long as it rests on them."""
@@ -110,7 +117,7 @@ class Secure:
         self._told_of.move_to_end(symbol)
         if len(self._told_of) > self._config.max_scopes:
             self._told_of.popitem(last=False)
-        self.observe([trouble], now_ns)
+        self.observe([trouble], now_ns, num_items=0)
 
     def _raise(self, scope: tuple[str, str], trouble: Trouble, weight: int, now_ns: int) -> None:
         level = self._levels.get(scope, _CALM)
@@ -180,6 +187,7 @@ class Secure:
     def state(self) -> dict[str, Any]:
         return {
             "all": msgspec.to_builtins(self._all),
+            "heard": msgspec.to_builtins(self._heard),
             "levels": [[*scope, msgspec.to_builtins(level)] for scope, level in self._levels.items()],
             "words_of": [msgspec.to_builtins(said) for said in self._words_of.values()],
             "told_of": [[symbol, *names] for symbol, names in self._told_of.items()],
@@ -187,6 +195,7 @@ class Secure:
 
     def restore(self, state: dict[str, Any]) -> None:
         self._all = msgspec.convert(state["all"], Level)
+        self._heard = msgspec.convert(state["heard"], Level)
         self._levels = OrderedDict(
             ((kind, name), msgspec.convert(level, Level)) for kind, name, level in state["levels"]
         )

@@ -12,13 +12,15 @@ class SecureConfig:
 
     A trouble weighs `plain_weight`, or `grave_weight` where its rule begins with one of `grave_rules`: what is made on
     purpose. SECURE is on for a symbol or a source from `on_at`, for all from `on_at_for_all`; a trouble that names
-    symbols counts for all by `share_for_all` only. It goes off when `cool_down_ns` have passed since trouble last came
-    to `off_at`. In it no view weighs more than `most_weight`. Divergence that ranks from `extreme_divergence`, of items
-    trusted less than `low_trust`, is a trouble itself.
+    symbols counts for all by `share_for_all` only, and all are suspected only where troubles are `least_share_for_all`
+    of what was heard: the few false alarms of a large stream are none. It goes off when `cool_down_ns` have passed
+    since trouble last came to `off_at`. In it no view weighs more than `most_weight`. Divergence that ranks from
+    `extreme_divergence`, of items trusted less than `low_trust`, is a trouble itself.
     """
 
     on_at: int = 3_000
     on_at_for_all: int = 6_000
+    least_share_for_all: float = 0.05
     off_at: int = 1_000
     plain_weight: int = 1_000
     grave_weight: int = 2_000
@@ -39,6 +41,12 @@ class SecureConfig:
         for name in ("half_life_ns", "cool_down_ns", "max_scopes"):
             if getattr(self, name) < 1:
                 raise InvalidInput(f"secure.{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("share_for_all", "most_weight", "extreme_divergence", "low_trust"):
+        for name in (
+            "share_for_all",
+            "least_share_for_all",
+            "most_weight",
+            "extreme_divergence",
+            "low_trust",
+        ):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise InvalidInput(f"secure.{name} must lie in 0..1, not {getattr(self, name)}")
