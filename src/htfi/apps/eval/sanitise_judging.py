@@ -56,7 +56,7 @@ class Tally:
         self.num_caught += is_caught or is_known
         self.num_held += screened.verdict is Screening.QUARANTINE
         if is_caught:
-            self.rules.update({one.rule for one in screened.findings if one.strength >= 0.25})
+            self.rules.update({one.rule for one in screened.findings if one.strength >= 0.5})
 
 
 def false_alarms(items: Sequence[News], tell: Tell) -> Tally:

@@ -208,7 +208,7 @@ def _styled(
     strength = 0.0
     if not page.east_asian:
         if styled and any(glyph.latin.isalpha() for glyph in styled):
-            strength = 0.8 if num_ascii else 0.45
+            strength = 0.8 if num_ascii else 0.5
         elif plain and num_ascii and not any(char in _LIGATURES for char in word):
             strength = 0.8
     return _Word(start, start + len(word), _latin(word, found), strength)
@@ -231,7 +231,7 @@ def _among_living(
             glyph.latin if glyph and glyph.likeness is Likeness.STYLED else char
             for char, glyph in zip(word, found, strict=True)
         )
-        return _Word(start, end, kept, 0.0 if page.east_asian else 0.45)
+        return _Word(start, end, kept, 0.0 if page.east_asian else 0.5)
     return None
 
 

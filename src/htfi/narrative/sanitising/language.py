@@ -8,9 +8,9 @@ from htfi.narrative.sanitising.lexicon import words
 _MIN_LETTERS = 3
 
 
-def reads_better_reversed(text: str) -> bool:
-    """Whether the text makes more sense from its end."""
-    return _sense(text[::-1]) > _sense(text)
+def reads_better_reversed(text: str, doubt: float) -> bool:
+    """Whether the text makes more sense from its end; `doubt` is what it may make less and still be taken so."""
+    return _sense(text[::-1]) > _sense(text) - doubt
 
 
 def _sense(text: str) -> float:

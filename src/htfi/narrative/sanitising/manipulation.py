@@ -18,7 +18,7 @@ _CERTAIN_AFTER = 1.5
 _USUAL_WORDS = 80
 _FOR_LENGTH = 0.25
 _HIDDEN_AT = -0.5
-_WEAKEST, _STRONGEST = 0.45, 0.95
+_WEAKEST, _STRONGEST = 0.5, 0.95
 _MANY_CASHTAGS = 8
 _MAX_RAW_CHARS = 4_096  # in which templates are looked for: `undo` may have taken them for markup
 _PATTERNS = (
@@ -33,7 +33,7 @@ _PATTERNS = (
         0.9,
         "orders a model to drop its instructions, in another language",
     ),
-    ("promises", "pump", orders.PROMISES, 0.45, "promises sure gains"),
+    ("promises", "pump", orders.PROMISES, 0.5, "promises sure gains"),
 )
 _LATIN = re.compile("[a-z]")
 _WORLDWIDE = ("foreign", "promises")  # tried on whatever is not ASCII

@@ -62,7 +62,7 @@ def join(text: str) -> tuple[str, list[Finding]]:
         text = _LEET.sub(lambda match: _lettered(match, leet), text)
     if leet:
         findings.append(
-            Finding("leetspeak", 0.45, f"digits and signs stood for letters: {', '.join(leet[:3])}"[:120])
+            Finding("leetspeak", 0.5, f"digits and signs stood for letters: {', '.join(leet[:3])}"[:120])
         )
     return text, findings
 

@@ -47,7 +47,7 @@ class Undone(msgspec.Struct, frozen=True):
 
 
 def undo(text: str, max_chars: int) -> Undone:
-    """Strengths of findings: from 0.8 a deceit beyond doubt, from 0.3 suspicious, below that only noted.
+    """Strengths of findings: from 0.75 a deceit beyond doubt, from 0.5 suspicious, below that only noted.
 
     Guarantees: no character that nobody sees is left; `undo` of its own text changes nothing; at most `max_chars`.
     The work is linear in the part that is looked at, a few times `max_chars`.

@@ -12,10 +12,13 @@ from htfi.narrative.sanitising.language import reads_better_reversed
 
 _BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0\ufff9-\ufffb\u061c"
 _HIDDEN = re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad{_BLANKS}\ufe00-\ufe0f\ue000-\uf8ff\U000e0000-\U000e01ef\U000f0000-\U0010ffff]+")  # fmt: skip
-_OVERRIDES = re.compile("([\u202d\u202e])([^\u202c\u202d\u202e\u2066-\u2069\r\n\u2028\u2029]*)")
+_OVERRIDES = re.compile("([\u202d\u202e])([^\u202c\u202d\u202e\u2066-\u2069\r\n\u2028\u2029]*)(\u202c?)")
 _FLAG_OF_REGION = re.compile("\U0001f3f4[\U000e0061-\U000e007a\U000e0030-\U000e0039]{1,8}\U000e007f")
 _JOINING = re.compile("[\u0590-\u109f\u1780-\u18af\ufb1d-\ufdff\ufe70-\ufeff]")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_IN_DOUBT = (
+    0.2  # names alone say little: then an override that is ended was meant, one that is not was strewn
+)
 _LONG_RUN = 8
 _MIN_MESSAGE = 4
 _SHY = "\u00ad"
@@ -84,7 +87,9 @@ def _in_order(text: str, findings: list[Finding]) -> str:
         nonlocal num
         num += 1
         run = match[2]
-        if match[1] == "\u202e" and reads_better_reversed(_HIDDEN.sub("", run)):
+        if match[1] == "\u202e" and reads_better_reversed(
+            _HIDDEN.sub("", run), _IN_DOUBT if match[3] else -_IN_DOUBT
+        ):
             return run[::-1]
         return run
 
