@@ -1,15 +1,18 @@
 """A poisoned run: what is poison is held back, SECURE stands for its symbol, a person ends it, a repetition agrees."""
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile
 from htfi.adapters.stores.releases import ReleasesFile, ask_clearing, read_releases
+from htfi.apps.cli.ledger_audit import audit_command
 from htfi.apps.cli.secure import command as secure_command
-from htfi.domain.decision import Decision, Rung, decode_decision
+from htfi.domain.decision import Decision, Rung, Wording, decode_decision
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, FeedItem, News
 from htfi.domain.news import Screening
@@ -21,8 +24,10 @@ from htfi.pipeline.recompute import Amendments, recompute
 from htfi.pipeline.releases import ReleasingFeed
 from htfi.wiring.engine import build_loop
 from htfi.wiring.ledger import open_ledger
+from htfi.wiring.models import ModelsConfig, open_pair
 from htfi.wiring.secure import clear, read_status
 from htfi.wiring.settings import load_settings, override
+from htfi.wiring.spelling import spelling
 from late_weather import START_NS, LateAuthor, ListFeed, ListOutlet
 
 NUM_DAYS = 48
@@ -194,3 +199,38 @@ def test_a_clearing_needs_a_name_and_a_reason_and_a_run(
         clear(tmp_path, "Ann Lee", "known")
     with pytest.raises(InvalidInput, match="--symbol"):
         clear(poisoned[0], "Ann Lee", "known", "A\u202eB")
+
+
+def test_the_audit_tells_the_poison_by_its_id_and_never_by_its_words(
+    poisoned: tuple[Path, list[bytes]],
+) -> None:
+    folder, entries = poisoned
+    struck = decisions(entries, "A")[POISONED_DAY]
+    told = CliRunner().invoke(audit_command, [str(folder), struck.id, "--json"])
+    assert told.exit_code == 0
+    sections = {one["title"]: "\n".join(one["lines"]) for one in json.loads(told.output)["sections"]}
+    assert "Suspected: symbol A suspected since" in sections["Suspicion"]
+    assert "“tip0” of “tips”" in sections["What was set aside"]
+    assert "in quarantine" in sections["What was set aside"]
+    assert "nine sigma" not in told.output
+    assert "target settled all" in sections["Draft and target"]
+
+
+def test_the_audit_of_a_run_sums_up_and_refuses_what_is_not_there(poisoned: tuple[Path, list[bytes]]) -> None:
+    told = CliRunner().invoke(audit_command, [str(poisoned[0])])
+    assert told.exit_code == 0
+    assert "3 in quarantine" in told.output
+    assert "decisions were made in the secure mode" in told.output
+    wrong = CliRunner().invoke(audit_command, [str(poisoned[0]), "Z/1d@never"])
+    assert isinstance(wrong.exception, InvalidInput)
+
+
+def test_tokens_are_spelt_by_a_shipped_model_and_by_none_that_is_not_at_hand(tmp_path: Path) -> None:
+    target, _ = open_pair(ModelsConfig())
+    wording = Wording(target.version, "", "", 0, 0.0, 0, (), (), ())
+    spell = spelling(wording)
+    assert spell is not None
+    assert spell(target.tokenizer.encode("rates")[0])
+    assert spelling(replace(wording, target="target@7a26")) is None
+    with pytest.raises(InvalidInput):
+        spelling(wording, tmp_path)
