@@ -87,6 +87,6 @@ def test_a_suspected_series_awaits_its_turn_until_it_is_read_under_suspicion() -
     gathered = [("A/1d", QUESTION)]
     readings.read([Asked("A/1d", QUESTION, Plan(Rung.SPECULATIVE, "", 80.0))])
     assert readings.turns(gathered) == []
-    assert readings.turns(gathered, {0}) == [0]
+    assert readings.turns(gathered, {0: 1.0}) == [0]
     readings.read([Asked("A/1d", QUESTION, Plan(Rung.SECURE, "", 80.0))])
-    assert readings.turns(gathered, {0}) == []
+    assert readings.turns(gathered, {0: 1.0}) == []

@@ -112,18 +112,20 @@ class Desk:
         """Who scores, for the record of a decision."""
         return {"encoder": self.scorer.version} if self.scorer.version else {}
 
-    def hear(self, item: News) -> Screened | None:
-        """Take in one item, in order of `available_at_ns`; None where its headline is blank, which is no news.
+    def hear(self, item: News) -> Screened:
+        """Take in one item, in order of `available_at_ns`. One whose headline is blank is no news.
 
         Raises: DependencyUnavailable.
         """
         name = clean(item.id, MAX_ID_CHARS) or f"{item.source}:{item.row}"
+        if item.released_by:  # it stands aside until now
+            self._forget(name)
         screened = self.sanitiser.screen(replace(item, id=name))
         self.secure.observe(self.sanitiser.take_troubles(), item.available_at_ns)
         for gone in self.sanitiser.invalidated():
             self._forget(gone)
         if not screened.item.headline:
-            return None
+            return screened
         self._pending.append(screened)
         if len(self._pending) >= MAX_PENDING:
             self.settle()
@@ -197,6 +199,12 @@ class Desk:
             return num_readings
         return min(num_readings, int(self.frontier_cents / self.routing.frontier_cents + 1e-9))
 
+    def doubt(self, gathered: Gathered) -> float:
+        """How far reading these news should go behind reading others', 0–1: by the least believed of their sources."""
+        if gathered.suspicion:
+            return 1.0
+        return self.sanitiser.doubt(dict.fromkeys(item.source for item in gathered.items))
+
     def worth_frontier(self, gathered: Gathered) -> bool:
         """Whether some of the news are worth a frontier model, where there is one."""
         return self._has_frontier and not gathered.suspicion and Route.FRONTIER in self.routes(gathered.items)
@@ -237,12 +245,18 @@ class Desk:
         trusts = [note.screened.trust for name in names if (note := self._notes.get(name)) is not None]
         return round(sum(trusts) / len(trusts), 3) if trusts else 1.0
 
+    @property
+    def has_heard(self) -> bool:
+        """Whether there was any news."""
+        return bool(self._notes) or bool(self._pending)
+
     def awaits(self, symbol: str) -> bool:
         """Whether some item's effect on a symbol's price is awaited."""
         return bool(self._awaited.get(symbol))
 
-    def learn(self, symbol: str, return_sigmas: float, start_ns: int) -> None:
-        """What a symbol's bar from `start_ns` on returned, in standard deviations: it judges earlier items' sources."""
+    def learn(self, symbol: str, return_sigmas: float, start_ns: int, end_ns: int) -> None:
+        """What a symbol's bar returned, in standard deviations: it judges the sources of items from before it."""
+        self.sanitiser.moved(symbol, end_ns, return_sigmas)
         awaited = self._awaited.get(symbol)
         while awaited and awaited[0][2] <= start_ns:
             name, direction, _ = awaited.popleft()

@@ -47,8 +47,8 @@ def ask_all(bars: Sequence[Bar], as_of_ns: int, rooms: Rooms, terms: Terms) -> l
     ]
     deadlines_ms = [terms.pipeline.deadline_ms] * len(bars)
     left_ms = terms.pipeline.deadline_ms
-    suspected = {place for place, known in enumerate(gathered) if known.suspicion}
-    turns = rooms.readings.turns(questions, suspected)
+    doubts = {place: rooms.desk.doubt(known) for place, known in enumerate(gathered) if known.items}
+    turns = rooms.readings.turns(questions, doubts)
     budgets_ms: dict[int, float] = {}
     plans: dict[int, Plan] = {}
     for turn, place in enumerate(turns):

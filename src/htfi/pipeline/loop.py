@@ -12,6 +12,7 @@ import msgspec
 from htfi.domain.decision import Decision, Rung, View, series_id
 from htfi.domain.errors import IntegrityError
 from htfi.domain.events import Bar, Cleared, FeedItem, MacroRelease, News, Quote, TimePassed, Trade
+from htfi.domain.news import Screening
 from htfi.domain.time import NS_PER_MS
 from htfi.domain.writing import Refusal
 from htfi.pipeline.amending import Awaited, Awaiting, amend, await_view, own_view
@@ -20,6 +21,7 @@ from htfi.pipeline.moments import Moment, split_moments
 from htfi.pipeline.ports import Feed
 from htfi.pipeline.reading import Asked
 from htfi.pipeline.recorder import Recorder
+from htfi.pipeline.releases import HeldNews, HoldNothing
 from htfi.pipeline.rooms import Rooms, Terms
 from htfi.pipeline.suspicion import most_weight
 
@@ -45,11 +47,13 @@ class Loop:
         terms: Terms,
         watch: Callable[[Decision], None] = _ignore,
         patience: Callable[[], bool] = _no_patience,
+        held: HeldNews | None = None,
     ) -> None:
         self.feed = feed
         self.rooms = rooms
         self.recorder = recorder
         self.terms = terms
+        self.held: HeldNews = held or HoldNothing()  # news in quarantine
         self.num_events = 0
         self.now_ns = 0
         self.awaited = Awaited(terms.pipeline.max_awaited)
@@ -125,6 +129,12 @@ class Loop:
             else:
                 self._amend(awaiting, view)
 
+    def _settle(self) -> None:
+        """Learn from what is decided before news are judged by it, whether or not a silence left time to."""
+        if self._taught or self._fresh:
+            self.recorder.release(now=True)
+            self.learn()
+
     def _listens(self, item: FeedItem) -> bool:
         """Whether to ask for what is late: in silence, and else now and then."""
         now_ns = self.recorder.elapsed_ns()
@@ -151,10 +161,10 @@ class Loop:
 
     def _judge_sources(self, decision: Decision) -> None:
         """Let what followed an item tell of its source."""
-        sigma = self.rooms.scaled.sigma(decision.series) if self.rooms.desk.awaits(decision.symbol) else None
+        sigma = self.rooms.scaled.sigma(decision.series) if self.rooms.desk.has_heard else None
         if sigma:
-            move = decision.features.get("return_last", 0.0) / sigma
-            self.rooms.desk.learn(decision.symbol, move, decision.circumstances.bar_start_ns)
+            move, bar = decision.features.get("return_last", 0.0) / sigma, decision.circumstances
+            self.rooms.desk.learn(decision.symbol, move, bar.bar_start_ns, bar.bar_end_ns)
 
     def ended_by(self, now_ns: int) -> list[Bar]:
         """The bars that are complete once time reaches `now_ns`."""
@@ -178,9 +188,14 @@ class Loop:
             case Bar():
                 self._fed.append(item)
             case Cleared():
+                self._settle()
                 self.rooms.desk.secure.clear(item)
             case News():
-                self.rooms.preparing.hear(self.rooms.desk.hear(item))
+                self._settle()
+                screened = self.rooms.desk.hear(item)
+                if screened.verdict is Screening.QUARANTINE:
+                    self.held.hold(item, screened)
+                self.rooms.preparing.hear(screened)
         return ()
 
     def decide(self, moment: Moment) -> Iterator[tuple[Asked, Decision]]:

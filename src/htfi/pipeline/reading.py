@@ -6,7 +6,8 @@ the run's state: what was read before a crash is not read again.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,6 +19,7 @@ from htfi.domain.writing import Refusal, Spoken
 from htfi.narrative.desk import NOTHING, Gathered
 from htfi.narrative.ports import LateReader, Reader
 from htfi.narrative.question import Question
+from htfi.scheduling.turns.doubt import Reading, reading_order
 
 # A view made at a rung serves those beneath it. What is suspected of manipulation is read by SECURE alone.
 _SERVES = {
@@ -85,23 +87,24 @@ class Readings:
         return kept is not None and _SERVES[kept.rung] >= _SERVES[rung] and kept.items == _ids(question)
 
     def turns(
-        self, gathered: Sequence[tuple[str, Question]], suspected: Collection[int] = frozenset()
+        self, gathered: Sequence[tuple[str, Question]], doubts: Mapping[int, float] = MappingProxyType({})
     ) -> list[int]:
         """The places that a model could still read for: those unread first, and those longest without a reading.
 
-        At `suspected` places only what was read under suspicion counts as read.
+        `doubts`, 0–1 by place, are how far the news come from sources in doubt: reading them goes behind the rest.
+        Where it is 1, manipulation is suspected, and only a reading in secure mode counts.
         """
-        usual = [rung for rung in self._readers if rung not in (Rung.DEEP, Rung.SECURE)]
+        usual = (rung for rung in self._readers if rung not in (Rung.DEEP, Rung.SECURE))
         best = max(usual, key=_SERVES.__getitem__)
         waiting = [
-            place
+            Reading(
+                place, self.has(series, question, Rung.EDGE), self._read_ns(series), doubts.get(place, 0.0)
+            )
             for place, (series, question) in enumerate(gathered)
-            if question.items and not self.has(series, question, Rung.SECURE if place in suspected else best)
+            if question.items
+            and not self.has(series, question, Rung.SECURE if doubts.get(place, 0.0) >= 1.0 else best)
         ]
-        return sorted(
-            waiting,
-            key=lambda place: (self.has(*gathered[place], Rung.EDGE), self._read_ns(gathered[place][0])),
-        )
+        return reading_order(waiting, gathered[0][1].as_of_ns) if waiting else []
 
     def _read_ns(self, series: str) -> int:
         kept = self._kept.get(series)

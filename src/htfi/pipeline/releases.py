@@ -77,6 +77,21 @@ class HeldNews(Protocol):
     def close(self) -> None: ...
 
 
+class HoldNothing:
+    """Implements `HeldNews` for what nobody will look at again: an evaluation, a test."""
+
+    def hold(self, item: News, screened: Screened) -> None: ...
+
+    def find(self, number: int) -> Held | None:
+        del number
+        return None
+
+    def position(self) -> Position:
+        return {}
+
+    def close(self) -> None: ...
+
+
 class Releases(Protocol):
     """People's words on items in quarantine and on suspicion, and where they took effect."""
 

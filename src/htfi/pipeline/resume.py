@@ -21,6 +21,7 @@ class Saved:
     loop: dict[str, Any]
     feed: Position
     quarantine: Position
+    held: Position
 
 
 class Resume:
@@ -42,7 +43,7 @@ class Resume:
                 raise InvalidInput(
                     f"{self._folder} holds a run with other {key}: go on with the same, or choose another --out"
                 )
-        return Saved(state["loop"], state["feed"], state["quarantine"])
+        return Saved(state["loop"], state["feed"], state["quarantine"], state["held"])
 
     def save(self, loop: Loop, quarantine: Quarantine) -> None:
         """Commit what is open and save the state after the item in hand."""
@@ -52,5 +53,6 @@ class Resume:
             "loop": loop.state(),
             "feed": loop.feed.position(),
             "quarantine": quarantine.position(),
+            "held": loop.held.position(),
         }
         self._store.save(encode_state(state))

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from htfi import __version__
 from htfi.adapters.stores.decisions import DecisionJournal
+from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile
 from htfi.adapters.stores.quarantine import QuarantineFile
+from htfi.adapters.stores.releases import ReleasesFile
 from htfi.adapters.stores.snapshot import SnapshotFile, write_whole
 from htfi.domain.decision import Decision, Rung
 from htfi.domain.errors import DependencyUnavailable
@@ -29,6 +31,7 @@ from htfi.pipeline.ports import Feed, Ledger, Outlet, Quarantine
 from htfi.pipeline.preparing import Preparing
 from htfi.pipeline.reading import Readings
 from htfi.pipeline.recorder import Recorder
+from htfi.pipeline.releases import HeldNews, ReleasingFeed
 from htfi.pipeline.resume import Resume
 from htfi.pipeline.rooms import Rooms, Terms
 from htfi.simulation.pacing import PacedFeed
@@ -106,10 +109,12 @@ def open_run(
     pace: float | None = None,
     watch: Callable[[Decision], None] = lambda _: None,
     edge: "Edge | None" = None,
+    releases: Path | None = None,
 ) -> Generator[Run]:
     """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
 
-    With an `edge` the news are read by its readers, whose targets are elsewhere.
+    With an `edge` the news are read by its readers, whose targets are elsewhere. `releases` is the released.jsonl of a
+    run that this one repeats.
 
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
@@ -143,20 +148,24 @@ def open_run(
         closing.push(_closing(quarantine.close))
         journal = DecisionJournal(folder, mirror)
         closing.push(_closing(journal.close))
+        held = HeldNewsFile(folder / HELD_NEWS, saved.held if saved else None)
+        closing.push(_closing(held.close))
         feed: Feed = open_feed(
             specs,
             inbox=folder / INBOX,
             quarantine=quarantine,
             clock=SystemClock(),
-            position=saved.feed if saved else None,
+            position=saved.feed["feed"] if saved else None,
         )
         if pace is not None:
             feed = PacedFeed(feed, pace, time.monotonic_ns, time.sleep)
+        released = ReleasesFile(folder, releases)
+        feed = ReleasingFeed(feed, held, released, time.monotonic_ns, saved.feed if saved else None)
         closing.push(_closing(feed.close))
         live = feed.progress() is None
         if live:  # nobody knows when the next item comes, so no group may wait for it
             settings = override(settings, "pipeline", group_ms=0.0)
-        loop = build_loop(settings, feed, ledger, journal, watch, readers, cache)
+        loop = build_loop(settings, feed, ledger, journal, watch, readers, cache, held)
         if saved is not None:
             loop.restore(saved.loop)
         yield Run(
@@ -204,8 +213,9 @@ def build_loop(
     watch: Callable[[Decision], None] = lambda _: None,
     readers: Mapping[Rung, Reader] | None = None,
     cache: OpenCache | None = None,
+    held: HeldNews | None = None,
 ) -> Loop:
-    """The loop over any feed, ledger and outlet, with fresh rooms."""
+    """The loop over any feed, ledger and outlet, with fresh rooms; `held` keeps the news in quarantine."""
     rooms = build_rooms(settings, readers, cache)
     recorder = Recorder(
         ledger,
@@ -230,4 +240,4 @@ def build_loop(
         },
     )
     linger = patience(settings.pipeline.linger_ms, time.monotonic, time.sleep)
-    return Loop(feed, rooms, recorder, terms, watch, linger)
+    return Loop(feed, rooms, recorder, terms, watch, linger, held)

@@ -16,6 +16,8 @@ COMMANDS = {
     "forecast": ("htfi.apps.cli.forecast:command", "One answer for one file of prices."),
     "scenario": ("htfi.apps.cli.scenario:command", "What if: headlines, shocks, stresses on a book."),
     "report": ("htfi.apps.cli.report:command", "One HTML page from a run's folder."),
+    "quarantine": ("htfi.apps.cli.quarantine:command", "News that were held back: list, look, release."),
+    "secure": ("htfi.apps.cli.secure:command", "Suspicion of manipulation: what stands, and its end."),
     "ledger": ("htfi.apps.cli.ledger:command", "Verify, prove, show, export and cosign the record."),
     "models": ("htfi.apps.cli.models:command", "Language models: list, inspect, convert, check, train."),
     "bench": ("htfi.apps.bench.main:command", "Measure ourselves, beside peers."),

@@ -36,6 +36,9 @@ A run that was stopped or killed goes on where it was: give the same command aga
 @click.option(
     "--pace", type=click.FloatRange(min=0, min_open=True), help="Replay at so many times real speed."
 )
+@click.option(
+    "--releases", type=click.Path(path_type=Path), help="The released.jsonl of a run that this one repeats."
+)
 @click.option("--stdout", "to_stdout", is_flag=True, help="Also write each decision to standard output.")
 @click.option("--plain", is_flag=True, help="Lines instead of the live view.")
 @click.option("--report/--no-report", default=True, show_default=True, help="Write report.html at the end.")
@@ -48,6 +51,7 @@ def command(
     target: str | None,
     draft: str | None,
     pace: float | None,
+    releases: Path | None,
     to_stdout: bool,
     plain: bool,
     report: bool,
@@ -67,6 +71,7 @@ def command(
         out,
         mirror=FileIO(1, "wb", closefd=False) if to_stdout else None,
         pace=pace,
+        releases=releases,
         plain=plain,
         report=report,
     )

@@ -33,6 +33,7 @@ def carry_out(
     plain: bool,
     report: bool,
     edge: "Edge | None" = None,
+    releases: Path | None = None,
 ) -> None:
     """Run to the end or until told to stop; exits with 130 then. Without files it is the embedded sample."""
     from rich.console import Console
@@ -51,7 +52,10 @@ def carry_out(
     console = Console(stderr=mirror is not None)
     desk = Desk(f"{title} → {out}")
     started_s = time.perf_counter()
-    with open_run(settings, out, files, mapping, mirror=mirror, pace=pace, watch=desk.note, edge=edge) as run:
+    opened = open_run(
+        settings, out, files, mapping, mirror=mirror, pace=pace, watch=desk.note, edge=edge, releases=releases
+    )
+    with opened as run:
         with ending_gently(run.loop.stop), open_view(console, plain) as view:
             num_items = 0
 
