@@ -8,6 +8,7 @@ import click
 from htfi import models
 from htfi.apps.cli.models_distil import command as distil_command
 from htfi.apps.cli.models_heads import command as heads_command
+from htfi.apps.cli.models_wording import command as wording_command
 
 if TYPE_CHECKING:
     from htfi.domain.decision import View
@@ -37,6 +38,7 @@ def command() -> None:
 
 command.add_command(distil_command)
 command.add_command(heads_command)
+command.add_command(wording_command)
 
 
 @command.command("list")
