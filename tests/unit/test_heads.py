@@ -10,11 +10,13 @@ import pytest
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.narrative.encoding import fitting
 from htfi.narrative.encoding import heads as files
+from htfi.narrative.encoding.cues import cue_ids
 from htfi.narrative.encoding.fitting import FittingConfig, Lessons, fit_head
 from htfi.narrative.encoding.heads import Head, Heads, save
 
 LABELS = ("good", "bad", "neutral")
 TEXTS = ["profit rose", "profit fell", "profit was flat", "loss narrowed", "loss widened", "opens office"]
+WORDS = [cue_ids(text) for text in TEXTS]
 TARGETS = np.array([0, 1, 2, 0, 1, 2])
 
 
@@ -29,18 +31,18 @@ def _encoded() -> tuple[np.ndarray, list[np.ndarray]]:
 
 def _fit(config: FittingConfig = CONFIG) -> Head:
     points, states = _encoded()
-    return fit_head("sentiment", LABELS, Lessons(points, states, TARGETS, np.ones(len(TEXTS))), config)
+    return fit_head("sentiment", LABELS, Lessons(points, states, TEXTS, TARGETS, np.ones(len(TEXTS))), config)
 
 
 def test_fitted_head_tells_its_own_lines() -> None:
     head = _fit()
-    assert head.probabilities(*_encoded()).argmax(axis=1).tolist() == TARGETS.tolist()
+    assert head.probabilities(*_encoded(), WORDS).argmax(axis=1).tolist() == TARGETS.tolist()
 
 
 def test_gradients_are_those_of_the_loss() -> None:
     points, states = _encoded()
     weights = np.linspace(0.5, 2.0, len(TEXTS))
-    fit = fitting.Fit(3, Lessons(points, states, TARGETS, weights), replace(CONFIG, smoothing=0.1), 1)
+    fit = fitting.Fit(3, Lessons(points, states, TEXTS, TARGETS, weights), replace(CONFIG, smoothing=0.1), 1)
     rows = np.arange(len(TEXTS))
     told = fit.gradients(rows)
 
@@ -48,7 +50,7 @@ def test_gradients_are_those_of_the_loss() -> None:
         head = Head("h", LABELS, fit.scale, fit.bias, fit.eyes, fit.lids)
         goal = np.full((len(TEXTS), 3), 0.1 / 3)
         goal[rows, TARGETS] += 0.9
-        rises = -(goal * np.log(head.probabilities(points, states))).sum(axis=1)
+        rises = -(goal * np.log(head.probabilities(points, states, WORDS))).sum(axis=1)
         return float((rises * weights).sum() / weights.sum())
 
     for array, gradient in (
@@ -76,16 +78,19 @@ def test_saved_heads_score_as_before(tmp_path: Path) -> None:
     head = _fit()
     digest = save(tmp_path, [head], "e", {})
     loaded = Heads.load(tmp_path, digest)
-    told = loaded.score(*_encoded())["sentiment"]
-    assert np.abs(told - head.probabilities(*_encoded())).max() < 5e-3
+    told = loaded.score(*_encoded(), TEXTS)["sentiment"]
+    assert np.abs(told - head.probabilities(*_encoded(), WORDS)).max() < 5e-3
     assert loaded.digest == digest
 
 
 def test_batches_change_no_bit() -> None:
     head = _fit()
     points, states = _encoded()
-    at_once = head.probabilities(points, states)
-    one_by_one = [head.probabilities(points[n : n + 1], states[n : n + 1])[0] for n in range(len(TEXTS))]
+    at_once = head.probabilities(points, states, WORDS)
+    one_by_one = [
+        head.probabilities(points[n : n + 1], states[n : n + 1], WORDS[n : n + 1])[0]
+        for n in range(len(TEXTS))
+    ]
     assert at_once.tobytes() == np.stack(one_by_one).tobytes()
 
 
@@ -113,8 +118,9 @@ def test_cut_or_missing_files_are_refused_in_one_line(tmp_path: Path) -> None:
 def test_any_point_and_state_give_probabilities() -> None:
     head = _fit()
     wild = np.array([[np.nan] * 16, [np.inf] * 16, [-np.inf] * 16, [3e38] * 16, [0.0] * 16], np.float32)
+    texts = ["", "?", "🚀" * 500, "\x00\ud800", "a" * 100_000]
     for states in ([wild] * 5, [row[None] for row in wild]):
-        told = head.probabilities(wild, states)
+        told = head.probabilities(wild, states, [cue_ids(text) for text in texts])
         assert np.isfinite(told).all()
         assert np.allclose(told.sum(axis=1), 1)
 
@@ -122,7 +128,7 @@ def test_any_point_and_state_give_probabilities() -> None:
 def test_parts_of_other_sizes_are_refused() -> None:
     head = _fit()
     points, states = _encoded()
-    for wrong in ((points, states[:1]), (points[:, :5], states), (points[0], states)):
+    for wrong in ((points, states[:1], TEXTS), (points[:, :5], states, TEXTS), (points, states, TEXTS[:2])):
         with pytest.raises(ShapeMismatch):
             Heads({"sentiment": head}).score(*wrong)
 

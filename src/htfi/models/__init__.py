@@ -10,5 +10,5 @@ HEADS = Path(__file__).parent / "heads"
 DIGESTS: dict[Path, str] = {
     TARGET: "d7d586dafc640338545c88ddc57156cc8783776e349445a2501c8ee863cd759e",
     DRAFT: "48d2d06d8abf45e3ba714300c3207600b9fc80ddccb8992b555adcd2b242b630",
-    HEADS: "53bcd12cba60788fd931ea9a3a576eb12a640e62b48c04a5e7b8fcb95f943ddb",
+    HEADS: "e85dce441d57739eb61da936882e1f1a720ffd60c85b08eadb7ba4dfc9e956f8",
 }

@@ -4,13 +4,13 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from htfi import models
 from htfi.domain.errors import InvalidInput
+from htfi.narrative.encoding.cues import cue_ids
 from htfi.narrative.encoding.fitting import Lessons, fit_head
 from htfi.narrative.encoding.heads import Head, Heads, save
 from htfi.narrative.ports import TextEncoder
@@ -76,7 +76,8 @@ def encode_lines(lines: Sequence[LabelledLine], corpus: Corpus, encoder: TextEnc
     targets = np.array([letters.index(line.label) for line in lines], dtype=np.int64)
     counts = np.bincount(targets, minlength=len(letters))
     points, states = encoder.read([line.text for line in lines])
-    return Lessons(points, states, targets, len(lines) / counts[targets])
+    texts = [line.text for line in lines]
+    return Lessons(points, states, texts, targets, len(lines) / counts[targets])
 
 
 def calibration_error(shares: NDArray[np.float64], targets: NDArray[np.int64], num_bins: int = 10) -> float:
@@ -105,12 +106,14 @@ def _part(lessons: Lessons, chosen: NDArray[np.bool_]) -> Lessons:
     places = np.flatnonzero(chosen)
     if not len(places):
         raise InvalidInput("too few templates: none is left on one side of the split")
-    states = [lessons.states[place] for place in cast(list[int], places.tolist())]
-    return Lessons(lessons.points[places], states, lessons.targets[places], lessons.weights[places])
+    states = [lessons.states[place] for place in places.tolist()]
+    texts = [lessons.texts[place] for place in places.tolist()]
+    return Lessons(lessons.points[places], states, texts, lessons.targets[places], lessons.weights[places])
 
 
 def _judged(head: Head, held: Lessons, num_lines: int) -> Judgement:
-    logs = np.log(np.maximum(head.probabilities(held.points, held.states), 1e-9))
+    words = [cue_ids(text) for text in held.texts]
+    logs = np.log(np.maximum(head.probabilities(held.points, held.states, words), 1e-9))
     rows = np.arange(len(logs))
 
     def at(temperature: float) -> NDArray[np.float64]:

@@ -89,7 +89,7 @@ def stages_us(settings: Settings, pairs: Pairs, encoder: TextEncoder) -> dict[st
         found["encode, together"] = _us(lambda: encoder.read(texts), len(items))
         points, states = encoder.read(texts)
         if heads is not None:
-            found["heads"] = _us(lambda: heads.score(points, states), len(items))
+            found["heads"] = _us(lambda: heads.score(points, states, texts), len(items))
         config = settings.encoding
         novelty = Novelty(encoder.size, config.max_recent, config.recent_half_life_ns)
         found["novelty"] = _us(

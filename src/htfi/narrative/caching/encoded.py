@@ -127,7 +127,7 @@ class CachedEncoder:
 
     def _judge(self, texts: Sequence[str]) -> list[_Judged]:
         points, states = self._encoder.read(texts)
-        shares: Shares = {} if self._judges is None else self._judges.score(points, states)
+        shares: Shares = {} if self._judges is None else self._judges.score(points, states, texts)
         return [
             _Judged(point, {name: rows[place] for name, rows in shares.items()})
             for place, point in enumerate(points)
@@ -161,9 +161,9 @@ class _KeptHeads(Heads):
 
     reads: CachedEncoder | None = None
 
-    def score(self, points: Floats, states: Sequence[Floats]) -> Shares:
+    def score(self, points: Floats, states: Sequence[Floats], texts: Sequence[str]) -> Shares:
         """Probabilities [n, labels] by head of the texts read last."""
-        return Heads.score(self, points, states) if self.reads is None else self.reads.last_shares()
+        return Heads.score(self, points, states, texts) if self.reads is None else self.reads.last_shares()
 
 
 class CachedScoring:

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.errors import ShapeMismatch
+from htfi.narrative.encoding.cues import cue_ids
 from htfi.narrative.encoding.heads import Floats, Head, softmax
 
 _MOMENTS = (0.9, 0.999)
+_RARITY = 1.3  # the rarest cue weighs as one; the scale of logistic regression on unit rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,30 +21,36 @@ class FittingConfig:
 
     `decay` shrinks weights at every step (AdamW); `dropout` hides that share of what is weighed; `smoothing` of
     labels is against certainty.
+    Of the sum, `cue_share` is what words say: logistic regression of cost `cue_cost`, learnt apart.
     """
 
     num_seen: int = 64
-    num_fits: int = 3
+    num_fits: int = 4
     num_epochs: int = 3
     batch: int = 32
     rate: float = 4e-3
-    decay: float = 0.01
+    decay: float = 0.5
     dropout: float = 0.2
     smoothing: float = 0.05
+    cue_share: float = 0.45
+    cue_cost: float = 4.0
+    num_cue_steps: int = 200
+    cue_rate: float = 0.2
     seed: int = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """What a head learns from: points [n, D], states n × [T, D], targets [n], and how much each counts [n]."""
+    """What a head learns from: points [n, D], states n × [T, D], texts, targets [n], and how much each counts [n]."""
 
     points: Floats
     states: Sequence[NDArray[np.floating[Any]]]
+    texts: Sequence[str]
     targets: NDArray[np.int64]
     weights: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        sizes = {len(part) for part in (self.points, self.states, self.targets, self.weights)}
+        sizes = {len(part) for part in (self.points, self.states, self.texts, self.targets, self.weights)}
         if len(sizes) != 1:
             raise ShapeMismatch(f"lessons of several lengths: {sorted(sizes)}")
 
@@ -53,12 +61,13 @@ def fit_head(name: str, labels: Sequence[str], lessons: Lessons, config: Fitting
     fits = [Fit(len(labels), lessons, config, config.seed + number) for number in range(config.num_fits)]
     for fit in fits:
         fit.learn()
-    width, share = lessons.points.shape[1], 1.0 / len(fits)
+    width, share = lessons.points.shape[1], (1.0 - config.cue_share) / len(fits)
     scales = [fit.scale * share for fit in fits]
     seen = config.num_seen
     highest = [scale[width : width + seen] for scale in scales]
     means = [scale[width + seen :] for scale in scales]
     points = np.sum([scale[:width] for scale in scales], axis=0)
+    known, cues = fit_cues(len(labels), lessons, config)
     return Head(
         name=name,
         labels=tuple(labels),
@@ -66,7 +75,46 @@ def fit_head(name: str, labels: Sequence[str], lessons: Lessons, config: Fitting
         bias=np.sum([fit.bias * share for fit in fits], axis=0).astype(np.float32),
         eyes=np.concatenate([fit.eyes for fit in fits], axis=1),
         lids=np.concatenate([fit.lids for fit in fits]),
+        known=known,
+        cues=cues * np.float32(config.cue_share),
     )
+
+
+def fit_cues(num_labels: int, lessons: Lessons, config: FittingConfig) -> tuple[NDArray[np.uint32], Floats]:
+    """The cues that lessons hold, [K], and what each says of each label, [K, labels].
+
+    Logistic regression on the words alone; a cue counts the more, the fewer texts hold it.
+    """
+    found = [cue_ids(text) for text in lessons.texts]
+    num = len(found)
+    rows = np.repeat(np.arange(num), [len(ids) for ids in found])
+    ids = np.array([one for of_text in found for one in of_text], dtype=np.int64)
+    values = np.array([len(of_text) ** -0.5 for of_text in found for _ in of_text])
+    known, places, counts = np.unique(ids, return_inverse=True, return_counts=True)
+    rarity = np.log((1 + num) / (1 + counts)) / np.log(1 + num) * _RARITY
+    values *= rarity[places]
+    cues = np.zeros((len(known), num_labels))
+    first, second = np.zeros_like(cues), np.zeros_like(cues)
+    goal = np.zeros((num, num_labels))
+    goal[np.arange(num), lessons.targets] = 1.0
+    weight = (lessons.weights / lessons.weights.sum())[:, None]
+    slow, slower = _MOMENTS
+    for step in range(1, config.num_cue_steps + 1):
+        logits = np.stack(
+            [np.bincount(rows, cues[places, label] * values, num) for label in range(num_labels)], axis=1
+        )
+        error = (softmax(logits.astype(np.float64)) - goal) * weight
+        grad = np.stack(
+            [np.bincount(places, error[rows, label] * values, len(known)) for label in range(num_labels)],
+            axis=1,
+        )
+        grad += cues / (config.cue_cost * num)
+        first += (1 - slow) * (grad - first)
+        second += (1 - slower) * (grad**2 - second)
+        rate = config.cue_rate * (1.0 - (step - 1) / config.num_cue_steps)
+        usual = np.sqrt(second / (1 - slower**step)) + 1e-12
+        cues -= rate * (first / (1 - slow**step)) / usual
+    return known.astype(np.uint32), (cues * rarity[:, None]).astype(np.float32)
 
 
 class Fit:

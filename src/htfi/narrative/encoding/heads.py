@@ -11,20 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
+from htfi.narrative.encoding.cues import cue_ids
 
 Floats = NDArray[np.float32]
 FORMAT = 1
 FACTS_FILE, WEIGHTS_FILE = "heads.json", "heads.bin"
-_MOST_LABELS, _MOST_WIDTH = 64, 4096
+_MOST_LABELS, _MOST_WIDTH, _MOST_CUES = 64, 4096, 1 << 20
 
 
 class HeadFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One head as its file tells it. `width` of a point, `num_seen` of what it sees in each token."""
+    """One head as its file tells it. `width` of a point, `num_seen` of what it sees in each token,
+    `num_cues` of the words that it knows."""
 
     name: str
     labels: tuple[str, ...]
     width: int
     num_seen: int
+    num_cues: int
     temperature: float
 
 
@@ -39,11 +42,12 @@ class HeadsFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Tells labels from a text's point and from the states of its tokens.
+    """Tells labels from a text's point, from the states of its tokens, and from its words.
 
     Shapes: eyes [D, S] and lids [S] look at each token, tanh(state · eyes + lids), of which the largest and the mean
-    over the tokens count; scale [D + 2S, labels] and bias [labels] weigh the point and these. Probabilities are
-    softmax of that over `temperature`.
+    over the tokens count; scale [D + 2S, labels] and bias [labels] weigh the point and these; cues [K, labels]
+    are what the words say whose hashes are `known` [K], rising. Probabilities are softmax of the sum over
+    `temperature`.
     """
 
     name: str
@@ -53,22 +57,36 @@ class Head:
     eyes: Floats
     lids: Floats
     temperature: float = 1.0
+    known: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+    cues: Floats = field(default_factory=lambda: np.empty((0, 0), np.float32))
 
-    def probabilities(self, points: Floats, states: Sequence[Floats]) -> NDArray[np.float64]:
-        """P [n, labels] from points [n, D] and states n × [T, D]; rows are finite and sum to 1.
+    def probabilities(
+        self, points: Floats, states: Sequence[Floats], words: Sequence[Sequence[int]]
+    ) -> NDArray[np.float64]:
+        """P [n, labels] from points [n, D], states n × [T, D] and the texts' cues; rows are finite and sum to 1.
 
         Each row is worked out by itself, so that how items come in batches changes no bit. Raises: ShapeMismatch.
         """
         width = len(self.eyes)
-        if points.ndim != 2 or points.shape[1] != width or len(states) != len(points):
+        if points.ndim != 2 or points.shape[1] != width or not (len(states) == len(words) == len(points)):
             raise ShapeMismatch(
-                f"the head {self.name} reads n points of {width} and n states, "
-                f"not {list(points.shape)} and {len(states)}"
+                f"the head {self.name} reads n points of {width}, n states and n texts, "
+                f"not {list(points.shape)}, {len(states)} and {len(words)}"
             )
         rows = np.empty((len(points), len(self.labels)))
         for place, point in enumerate(tame(points)):
             rows[place] = _weighed(point, tame(states[place]), self.eyes, self.lids, self.scale) + self.bias
+            rows[place] += self.said(words[place])
         return softmax(rows / self.temperature)
+
+    def said(self, words: Sequence[int]) -> Floats:
+        """What cues say together, [labels]; those that are not known say nothing."""
+        if not len(self.known):
+            return np.zeros(len(self.labels), np.float32)
+        hashes = np.array(words, dtype=np.uint32)
+        places = np.minimum(np.searchsorted(self.known, hashes), len(self.known) - 1)
+        places = places[self.known[places] == hashes]
+        return np.add.reduce(self.cues[places], axis=0) / np.float32(max(1, len(places)) ** 0.5)
 
 
 def _weighed(point: Floats, states: Floats, eyes: Floats, lids: Floats, scale: Floats) -> Floats:
@@ -109,13 +127,16 @@ class Heads:
             raise InvalidInput(f"{folder / FACTS_FILE}: format {facts.format}, this version reads {FORMAT}")
         return cls(_unpack(facts, weights, folder), facts.encoder, facts.card, found)
 
-    def score(self, points: Floats, states: Sequence[Floats]) -> dict[str, NDArray[np.float64]]:
+    def score(
+        self, points: Floats, states: Sequence[Floats], texts: Sequence[str]
+    ) -> dict[str, NDArray[np.float64]]:
         """Probabilities [n, labels] by head; see `Head.probabilities`. Raises: ShapeMismatch."""
+        words = [cue_ids(text) for text in texts]
         if not self.heads or any(len(head.eyes) != points.shape[-1] for head in self.heads.values()):
-            return {name: head.probabilities(points, states) for name, head in self.heads.items()}
-        if points.ndim != 2 or len(states) != len(points):
+            return {name: head.probabilities(points, states, words) for name, head in self.heads.items()}
+        if points.ndim != 2 or not (len(states) == len(words) == len(points)):
             raise ShapeMismatch(
-                f"heads read points [n, D] and n states, not {list(points.shape)}, {len(states)}"
+                f"heads read points [n, D], n states and n texts, not {list(points.shape)}, {len(states)}, {len(words)}"
             )
         eyes, lids, scale, bias = self._joined
         rows = np.empty((len(points), len(bias)))
@@ -126,7 +147,8 @@ class Heads:
         start = 0
         for name, head in self.heads.items():
             end = start + len(head.labels)
-            told[name] = softmax(rows[:, start:end] / head.temperature)
+            said = np.array([head.said(of_text) for of_text in words]).reshape(len(words), -1)
+            told[name] = softmax((rows[:, start:end] + said) / head.temperature)
             start = end
         return told
 
@@ -157,7 +179,9 @@ def save(folder: Path, heads: Sequence[Head], encoder: str, card: Mapping[str, s
     """Write heads as half floats; the digest (hex) of what was written. The same heads give the same bytes."""
     facts = HeadsFacts(FORMAT, encoder, tuple(_facts(head) for head in heads), dict(card))
     weights = b"".join(
-        np.ascontiguousarray(array, dtype="<f2").tobytes() for head in heads for array in _arrays(head)
+        b"".join(np.ascontiguousarray(array, dtype="<f2").tobytes() for array in _arrays(head))
+        + np.ascontiguousarray(head.known, dtype="<u4").tobytes()
+        for head in heads
     )
     facts_bytes = msgspec.json.format(msgspec.json.encode(facts), indent=1) + b"\n"
     folder.mkdir(parents=True, exist_ok=True)
@@ -190,11 +214,11 @@ def _digest(facts: bytes, weights: bytes) -> str:
 
 def _facts(head: Head) -> HeadFacts:
     width, num_seen = head.eyes.shape
-    return HeadFacts(head.name, head.labels, width, num_seen, round(head.temperature, 4))
+    return HeadFacts(head.name, head.labels, width, num_seen, len(head.known), round(head.temperature, 4))
 
 
 def _arrays(head: Head) -> tuple[Floats, ...]:
-    return head.scale, head.bias, head.eyes, head.lids
+    return head.scale, head.bias, head.eyes, head.lids, head.cues
 
 
 def _unpack(facts: HeadsFacts, weights: bytes, folder: Path) -> dict[str, Head]:
@@ -212,14 +236,29 @@ def _unpack(facts: HeadsFacts, weights: bytes, folder: Path) -> dict[str, Head]:
             raise InvalidInput(f"{folder / WEIGHTS_FILE}: holds numbers that are not finite")
         return array.astype(np.float32)
 
+    def take_hashes(num: int) -> NDArray[np.uint32]:
+        nonlocal offset
+        if offset + 4 * num > len(weights):
+            raise InvalidInput(f"{folder / WEIGHTS_FILE}: ends early, at {len(weights)} bytes")
+        hashes = np.frombuffer(weights, dtype="<u4", count=num, offset=offset).astype(np.uint32)
+        offset += 4 * num
+        if not (hashes[1:] > hashes[:-1]).all():
+            raise InvalidInput(f"{folder / WEIGHTS_FILE}: its words are out of order")
+        return hashes
+
     for told in facts.heads:
         num = len(told.labels)
-        sane = 2 <= num <= _MOST_LABELS and 0 < told.width <= _MOST_WIDTH and 0 < told.num_seen <= _MOST_WIDTH
+        sizes = ((told.width, _MOST_WIDTH), (told.num_seen, _MOST_WIDTH), (told.num_cues + 1, _MOST_CUES))
+        sane = 2 <= num <= _MOST_LABELS and all(0 < size <= most for size, most in sizes)
         if not sane or not 0.01 <= told.temperature <= 100.0:
             raise InvalidInput(f"{folder / FACTS_FILE}: head {told.name!r} has unusable sizes")
         scale, bias = take(told.width + 2 * told.num_seen, num), take(num)
         eyes, lids = take(told.width, told.num_seen), take(told.num_seen)
-        heads[told.name] = Head(told.name, told.labels, scale, bias, eyes, lids, told.temperature)
+        cues = take(told.num_cues, num)
+        known = take_hashes(told.num_cues)
+        heads[told.name] = Head(
+            told.name, told.labels, scale, bias, eyes, lids, told.temperature, known, cues
+        )
     if offset != len(weights):
         raise InvalidInput(f"{folder / WEIGHTS_FILE}: {len(weights) - offset} bytes too many")
     return heads

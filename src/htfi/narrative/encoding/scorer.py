@@ -39,7 +39,7 @@ class Scorer:
             return [_unencoded(item, symbols) for item, symbols in zip(items, links, strict=True)]
         texts = [shown_text(item) for item in items]
         points, states = self._encoder.read(texts)
-        told: Shares = {} if self._heads is None else self._heads.score(points, states)
+        told: Shares = {} if self._heads is None else self._heads.score(points, states, texts)
         rows: list[Scores] = []
         for place, (item, symbols) in enumerate(zip(items, links, strict=True)):
             about = (*item.item.symbols, *symbols)
