@@ -71,7 +71,8 @@ class Request(msgspec.Struct, frozen=True):
 
     `shared` says how many leading segments of the prompt other questions are likely to share. `kind` names the sort
     of question: how well a draft does is learned for each apart. `max_draft` bounds the tokens drafted at once for
-    this request: 0 opts out of speculation, None leaves it to the planner; the answer is the same.
+    this request: 0 opts out of speculation, None leaves it to the planner; the answer is the same. `doubt` 0–1 is how
+    far what it tells of is suspected: work on it goes behind other work.
     """
 
     prompt: Prompt
@@ -86,6 +87,7 @@ class Request(msgspec.Struct, frozen=True):
     top_p: float = 1.0
     id: str = ""  # the same question asked again has the same; it is not answered twice
     residency: frozenset[str] = frozenset()  # tags of data that may only go where they are admitted
+    doubt: float = 0.0
     about: tuple[str, ...] = ()  # names of what the prompt tells of, for caches that must forget it
 
 

@@ -81,6 +81,12 @@ class Case:
         return cls(key, listener.asked.request, listener.tenant, job, now_s, deadline_s, now_s)
 
     @property
+    def doubt(self) -> float:
+        """How far it is suspected, 0–1, by the most doubtful of its listeners."""
+        told = max((listener.asked.doubt for listener in self.listeners), default=0)
+        return min(max(told, 0), 1000) / 1e3
+
+    @property
     def stem(self) -> Stem:
         return self.job.stem
 
@@ -116,6 +122,16 @@ class Case:
 def tokens_left(case: Case, expected: float) -> float:
     """How many tokens are likely to come, at least one, of an answer that is expected to have so many."""
     return max(expected - len(case.stem.tokens), 1.0)
+
+
+def doubts(cases: Sequence[Case]) -> dict[str, float]:
+    """How far the work of each tenant is in doubt, 0–1: the mean over its cases; those beyond doubt are left out."""
+    if not any(case.doubt for case in cases):
+        return {}
+    told: dict[str, list[float]] = {}
+    for case in cases:
+        told.setdefault(case.tenant, []).append(case.doubt)
+    return {tenant: mean for tenant, all_of in told.items() if (mean := sum(all_of) / len(all_of)) > 0.0}
 
 
 def tenants(cases: Sequence[Case]) -> frozenset[str]:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from htfi.decoding.link.desk_cases import GUIDED, Case, tenants, tokens_left
+from htfi.decoding.link.desk_cases import GUIDED, Case, doubts, tenants, tokens_left
 from htfi.decoding.link.desk_config import DeskConfig
 from htfi.decoding.link.desk_pace import Measured, Overheard
 from htfi.decoding.link.desk_ports import Turn, Turns
@@ -78,7 +78,7 @@ class Engine:
 
     def enter(self, case: Case) -> None:
         self.waiting[case.key] = case
-        self.turns.active(self._tenants())
+        self._take_stock()
 
     def leave(self, case: Case, wipe: bool = False) -> None:
         """Let a case go, in whatever state it is."""
@@ -261,7 +261,7 @@ class Engine:
     def _forget(self, case: Case) -> None:
         self.waiting.pop(case.key, None)
         self.writing.pop(case.key, None)
-        self.turns.active(self._tenants())
+        self._take_stock()
 
     def _is_ready(self, case: Case, now_s: float) -> bool:
         """In lock-step a case waits for its window, but not for ever: a dead edge blocks nothing."""
@@ -296,5 +296,8 @@ class Engine:
         rows = max(len(self.writing) + num_more, 1)
         return self.measured.pace.pass_ms(rows, 1) / rows
 
-    def _tenants(self) -> frozenset[str]:
-        return tenants((*self.waiting.values(), *self.writing.values()))
+    def _take_stock(self) -> None:
+        """Tell the turns who has work here, and what share of each one's is in doubt."""
+        cases = (*self.waiting.values(), *self.writing.values())
+        self.turns.active(tenants(cases))
+        self.turns.suspect(doubts(cases))

@@ -60,6 +60,10 @@ class Turns(Protocol):
         """How many of the guesses offered for a row to read in a pass of so many rows."""
         ...
 
+    def suspect(self, doubts: Mapping[str, float]) -> None:
+        """How far the work of tenants is in doubt from now on, 0–1; that of others is not."""
+        ...
+
     def active(self, tenants: Set[str]) -> None:
         """Who has requests here now."""
         ...

@@ -117,6 +117,7 @@ class Open(msgspec.Struct, array_like=True, tag=5, frozen=True, gc=False):
     budget_bytes: int
     residency: tuple[str, ...]
     guesses: bytes
+    doubt: int = 0  # in thousandths, how far its stream is suspected
 
 
 class Window(msgspec.Struct, array_like=True, tag=6, frozen=True, gc=False):

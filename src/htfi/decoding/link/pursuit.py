@@ -244,6 +244,7 @@ class Pursuit:
             budget_bytes=budget_bytes,
             residency=tuple(sorted(request.residency)),
             guesses=pack(self.ahead.tokens) if known else b"",
+            doubt=round(1e3 * min(max(request.doubt, 0.0), 1.0)),
         )
 
     def next_epoch(self) -> int:
