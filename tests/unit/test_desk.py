@@ -434,3 +434,19 @@ def run_to_writing(cloud: Desk, edge: Edge) -> None:
     deliver(cloud, edge)
     cloud.step()
     assert (cloud.vitals.num_rows, cloud.vitals.num_waiting) == (1, 1)
+
+
+def test_work_under_suspicion_is_read_after_work_that_is_not() -> None:
+    cloud = desk(DeskConfig(), TurnsConfig(doubted_ms=1e6))
+    doubted, plain = Edge(cloud, "s1", "edge1"), Edge(cloud, "s2", "edge2")
+    asked = requests(2)
+    doubted.say(replace(doubted.opening(asked[0]), doubt=1000))
+    plain.say(plain.opening(asked[1]))
+    deliver(cloud, doubted, plain)
+    assert cloud.engine.turns.doubts == {"edge1": 1.0}  # type: ignore[attr-defined]
+    cloud.step()
+    assert [case.tenant for case in cloud.engine.writing.values()] == ["edge2"]
+    run(cloud, doubted, plain)
+    assert tuple(doubted.done[1]) == truth(asked[0]).tokens
+    assert tuple(plain.done[1]) == truth(asked[1]).tokens
+    assert cloud.engine.turns.doubts == {}  # type: ignore[attr-defined]

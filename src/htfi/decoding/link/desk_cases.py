@@ -73,18 +73,14 @@ class Case:
     num_read_ahead: int = 0  # of its prompt, into the cache
     hashed: int = 0  # of all settled tokens
     num_hashed: int = 0
+    doubt: float = 0.0  # 0–1, as its first listener told
 
     @classmethod
     def of(cls, key: int, listener: Listener, asked: Asked, now_s: float) -> "Case":
         job = Job(key, Stem(asked, list(asked.head), asked.state))
         deadline_s = now_s + listener.asked.deadline_ms / 1e3
-        return cls(key, listener.asked.request, listener.tenant, job, now_s, deadline_s, now_s)
-
-    @property
-    def doubt(self) -> float:
-        """How far it is suspected, 0–1, by the most doubtful of its listeners."""
-        told = max((listener.asked.doubt for listener in self.listeners), default=0)
-        return min(max(told, 0), 1000) / 1e3
+        doubt = min(max(listener.asked.doubt, 0), 1000) / 1e3
+        return cls(key, listener.asked.request, listener.tenant, job, now_s, deadline_s, now_s, doubt=doubt)
 
     @property
     def stem(self) -> Stem:
