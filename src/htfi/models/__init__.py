@@ -10,5 +10,5 @@ HEADS = Path(__file__).parent / "heads"
 DIGESTS: dict[Path, str] = {
     TARGET: "d7d586dafc640338545c88ddc57156cc8783776e349445a2501c8ee863cd759e",
     DRAFT: "48d2d06d8abf45e3ba714300c3207600b9fc80ddccb8992b555adcd2b242b630",
-    HEADS: "e85dce441d57739eb61da936882e1f1a720ffd60c85b08eadb7ba4dfc9e956f8",
+    HEADS: "d12dc952661fdc13896599c5bc28415f19904592cdb28b7b7ae80f70b15d860a",
 }

@@ -105,7 +105,7 @@ def learn_head(
     weights = len(places) / np.maximum(counts, 1)[targets[places]]
     lessons = Lessons(points, [encoded.states[text] for text in chosen], chosen, targets[places], weights)
     # Real texts teach without going stale: two fits do, where templates need several that are averaged.
-    head = fit_head("tried", labels, lessons, FittingConfig(num_fits=2, seed=seed))
+    head = fit_head("tried", labels, lessons, FittingConfig(num_fits=2, num_seen=64, seed=seed))
     return lambda unseen: head.probabilities(*encoded.of(unseen)).argmax(axis=1)
 
 

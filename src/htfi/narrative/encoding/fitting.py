@@ -17,14 +17,14 @@ _RARITY = 1.3  # the rarest cue weighs as one; the scale of logistic regression 
 
 @dataclass(frozen=True, slots=True)
 class FittingConfig:
-    """How a head learns. `num_seen` is what it sees in each token, by each of `num_eyes` fits that are averaged.
+    """How a head learns. `num_seen` is what it sees in each token, by each of `num_fits` fits that are averaged.
 
     `decay` shrinks weights at every step (AdamW); `dropout` hides that share of what is weighed; `smoothing` of
     labels is against certainty.
     Of the sum, `cue_share` is what words say: logistic regression of cost `cue_cost`, learnt apart.
     """
 
-    num_seen: int = 64
+    num_seen: int = 16
     num_fits: int = 4
     num_epochs: int = 3
     batch: int = 32
@@ -32,7 +32,7 @@ class FittingConfig:
     decay: float = 0.5
     dropout: float = 0.2
     smoothing: float = 0.05
-    cue_share: float = 0.45
+    cue_share: float = 0.5
     cue_cost: float = 4.0
     num_cue_steps: int = 200
     cue_rate: float = 0.2
