@@ -169,7 +169,7 @@ def metrics_of(all_judged: Sequence[Judged]) -> dict[str, float | None]:
 
 
 def _unseen(told: Told) -> Told:
-    """The half of the texts that no author of a template has looked at; mistakes on the other half were read."""
+    """The half of the texts by which no template and no setting was improved; mistakes on the other half were read."""
     half = np.array([crc32(text.encode()) % 2 == 1 for text in told.of.texts])
     return Told(told.of.at(half), {method: said[half] for method, said in told.by.items()})
 
