@@ -66,6 +66,9 @@ class Entered(msgspec.Struct, frozen=True):
 class HeldNews(Protocol):
     """Items in quarantine, whole."""
 
+    @property
+    def num_held(self) -> int: ...
+
     def hold(self, item: News, screened: Screened) -> None:
         """Keep an item as it came. Raises: DependencyUnavailable."""
         ...
@@ -79,6 +82,8 @@ class HeldNews(Protocol):
 
 class HoldNothing:
     """Implements `HeldNews` for what nobody will look at again: an evaluation, a test."""
+
+    num_held = 0
 
     def hold(self, item: News, screened: Screened) -> None: ...
 

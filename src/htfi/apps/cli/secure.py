@@ -75,7 +75,7 @@ def _as_text(found: Status) -> str:
 
 
 def _suspected(one: Suspected) -> str:
-    return f"{one.symbol}  {one.why}; {one.num_decisions} decisions, the newest {format_ns(one.as_of_ns)}"
+    return f"{one.symbol}  {one.why}; {one.num_decisions} decision{'s' * (one.num_decisions != 1)}, the newest {format_ns(one.as_of_ns)}"
 
 
 def _said(said: Said) -> str:

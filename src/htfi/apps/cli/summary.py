@@ -47,6 +47,7 @@ class Totals:
     num_verified: int = 0
     num_borne_out: int = 0
     num_undeepened: int = 0
+    num_held: int = 0  # news in quarantine
 
 
 def print_summary(
@@ -73,6 +74,7 @@ def print_summary(
         num_verified=preparing.num_verified,
         num_borne_out=preparing.num_borne_out,
         num_undeepened=run.loop.num_undeepened,
+        num_held=run.loop.held.num_held,
     )
     for line in summary(totals, console.width):
         console.print(line, soft_wrap=True)
@@ -200,6 +202,8 @@ def _facts(totals: Totals) -> list[Text]:
     facts.append(
         ("quarantine", f"{sum(totals.quarantine.values()):,} rows" + (f": {aside}" if aside else ""))
     )
+    if totals.num_held:
+        facts.append(("", f"{totals.num_held:,} items of news held back: `htfi quarantine list` shows them"))
     facts.append(("ledger", f"{totals.ledger_size:,} entries, root {totals.ledger_root}"))
     facts += [("" if k else "files", str(path)) for k, path in enumerate(totals.outputs)]
     lines: list[Text] = []
