@@ -59,10 +59,7 @@ def test_false_alarms_on_a_wires_headlines_are_below_one_in_a_hundred(source: st
 def test_item_checks_alone_raise_no_alarm_on_a_wire():
     own = {"burst", "repetition", "contradicted", "impersonation", "instant"}
     found = Counter(
-        finding.rule
-        for one in screened(6_000, "feed")
-        for finding in one.findings
-        if finding.strength >= 0.5
+        finding.rule for one in screened(6_000, "feed") for finding in one.findings if finding.strength >= 0.5
     )
     assert sum(found[rule] for rule in own) <= 3
 

@@ -112,7 +112,8 @@ class Summary:
         if not self.num_secure:
             return ()
         told = self._suspicions.most_common()
-        lines = [f"{self.num_secure:,} decisions were made in the secure mode."]
+        were = "decision was" if self.num_secure == 1 else "decisions were"
+        lines = [f"{self.num_secure:,} {were} made in the secure mode."]
         lines += [f"{num:,}: {clean(why, 3 * _MAX_REASON_CHARS)}." for why, num in told[:NUM_TOLD]]
         if len(told) > NUM_TOLD:
             lines.append(f"And {len(told) - NUM_TOLD} suspicions more.")

@@ -127,7 +127,9 @@ class ModelReader:
             shared=shared,
             kind="view",
             max_draft=max_draft,
-            doubt=1.0 if max_draft == 0 else 0.0,  # a reading that opts out of speculation is one under suspicion
+            doubt=1.0
+            if max_draft == 0
+            else 0.0,  # a reading that opts out of speculation is one under suspicion
             id=question_id(question),
             residency=residency(question),
             about=about(question),

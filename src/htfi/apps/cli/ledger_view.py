@@ -150,7 +150,9 @@ def _tilt(tilt: Tilt | None) -> str:
         f"{weight:.0%} of {100 * shift:+.2f}% and {stretch:.2f}x"
         for weight, shift, stretch in zip(tilt.weight, tilt.shift, tilt.stretch, strict=True)
     )
-    return f"{by_horizon} by {tilt.narrator}; divergence {tilt.divergence:.2f}, rank {tilt.divergence_rank:.2f}"
+    return (
+        f"{by_horizon} by {tilt.narrator}; divergence {tilt.divergence:.2f}, rank {tilt.divergence_rank:.2f}"
+    )
 
 
 def _quiet(_done: int, _total: int) -> None:

@@ -75,7 +75,8 @@ def _as_text(found: Status) -> str:
 
 
 def _suspected(one: Suspected) -> str:
-    return f"{one.symbol}  {one.why}; {one.num_decisions} decision{'s' * (one.num_decisions != 1)}, the newest {format_ns(one.as_of_ns)}"
+    num = f"{one.num_decisions} decision{'s' * (one.num_decisions != 1)}"
+    return f"{one.symbol}  {one.why}; {num}, the newest {format_ns(one.as_of_ns)}"
 
 
 def _said(said: Said) -> str:

@@ -1,4 +1,3 @@
-
 """Takes markup out of a text, and with it what the page would not have shown; `undo` calls it.
 
 One pass over HTML as a lenient browser reads it, then what Markdown, BBCode, LaTeX and terminals can hide. What was
