@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from htfi.narrative.merging import WITH
 from htfi.wiring.ledger import open_ledger_readonly
 from late_weather import told
 from random_pair import write_random_pair
@@ -83,7 +84,12 @@ def undisturbed_reading(
 def test_every_decision_after_news_holds_a_view_and_who_read(undisturbed_reading: Path) -> None:
     read = [decision["view"] for decision in decisions(undisturbed_reading) if decision["view"]]
     assert len(read) > NUM_DAYS
-    models = {str(view["reader"]).partition("@")[0] for view in read}  # type: ignore[index]
+    models = {
+        reader.partition("@")[0]
+        for view in read
+        for reader in str(view["reader"]).split(WITH)  # type: ignore[index]
+        if not reader.startswith("encoder ")
+    }
     assert "target-int8" in models
     assert models <= {"target-int8", "draft-int8", "template-reader/1", "16 answers of target-fp32"}
 

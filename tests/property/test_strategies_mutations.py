@@ -174,7 +174,7 @@ def one_rejected_key_kept(patch: pytest.MonkeyPatch) -> None:
 
 
 def branches_that_see_each_other(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sessions_module, "_branch", lambda *_: None)
+    patch.setattr(sessions_module, "branch", lambda *_: None)
 
 
 PLANTED: dict[str, Callable[[pytest.MonkeyPatch], None]] = {

@@ -65,8 +65,8 @@ def news(k: int, headline: str, *symbols: str, **more: Any) -> News:
 def test_every_item_stands_where_it_is_worth_to_be() -> None:
     made, _ = desk(draft_worth=0.3)
     made.hear(news(1, "Acme posts record profit for the third quarter", "A"))
-    made.hear(news(2, "A small note on opening hours of Acme's shops", "A"))
-    made.hear(news(3, "Rovers win the football cup after extra time", "A"))
+    made.hear(news(2, "A small note on opening hours of Acme's shops"))
+    made.hear(news(3, "Rovers win the football cup after extra time"))
     known = made.gather("A", 4 * HOUR_NS)
     assert [item.id for item in known.items] == ["n1"]
     assert [note.screened.item.id for note in known.noted] == ["n2"]
@@ -77,6 +77,16 @@ def test_every_item_stands_where_it_is_worth_to_be() -> None:
     assert told is not None
     assert [one.route for one in told.considered] == [Route.TARGET, Route.ENCODER]
     assert "relevance" in told.set_aside[0].why
+
+
+def test_news_that_spell_a_symbol_of_the_run_are_about_it() -> None:
+    made, _ = desk()
+    for symbol in ("ACME", "BOLT"):
+        made.gather(symbol, 0)
+    made.hear(news(1, "Why ACME wins: football and a large order"))
+    made.hear(news(2, "ALL CAPS TELL NOTHING OF BOLT, SAYS A PROFIT REPORT"))
+    assert [item.id for item in made.gather("ACME", 3 * HOUR_NS).items] == ["n2", "n1"]
+    assert [item.id for item in made.gather("BOLT", 3 * HOUR_NS).items] == ["n2"]
 
 
 def test_without_news_there_is_nothing_and_nothing_is_recorded() -> None:

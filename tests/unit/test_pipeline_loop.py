@@ -151,8 +151,8 @@ def test_series_that_close_together_share_their_moment_and_inputs() -> None:
 def test_news_known_at_the_bars_instant_is_cited_and_later_news_is_not() -> None:
     items = days("A")
     at_ns = items[30].available_at_ns
-    on_time = News(at_ns, at_ns, "wire", 1, "n1", "On time")
-    late = News(at_ns + 1, at_ns + 1, "wire", 2, "n2", "Too late")
+    on_time = News(at_ns, at_ns, "wire", 1, "n1", "Fed cuts rates by half a point", ("A",))
+    late = News(at_ns + 1, at_ns + 1, "wire", 2, "n2", "Oil jumps after a refinery fire", ("A",))
     loop, ledger, _ = loop_over(sorted([*items, on_time, late], key=lambda item: item.available_at_ns))
     run(loop)
     decided = next(decision for decision in decisions(ledger) if decision.as_of_ns == at_ns)

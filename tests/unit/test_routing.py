@@ -43,6 +43,14 @@ def test_an_item_is_worth_a_reader(
     assert why
 
 
+def test_what_names_a_symbol_is_read_whatever_a_head_makes_of_it() -> None:
+    doubted = scores(relevance=0.05)
+    assert worth_reading(Screening.PASS, "", doubted, 1.0, CONFIG)[0] is Route.TEMPLATE
+    most, why = worth_reading(Screening.PASS, "", doubted, 1.0, CONFIG, is_tagged=True)
+    assert most is Route.TARGET
+    assert "relevance 0.50" in why
+
+
 def test_a_moment_without_time_has_nobody_read_and_says_so() -> None:
     plan = Plan(Rung.TEMPLATE, "no time for a model", 1.0)
     taken, why = route(Route.TARGET, "worth 0.90", plan, MEANS, CONFIG)

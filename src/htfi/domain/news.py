@@ -100,6 +100,7 @@ class Heard(msgspec.Struct, frozen=True):
     why: str  # the route's reason
     position: float = 1.0  # at stake, 0–1: the largest among its symbols
     told_before: str = ""  # id of the first item that told the same
+    is_tagged: bool = False  # it came with symbols, or names one of the run's
 
 
 class Hearing(msgspec.Struct, frozen=True):

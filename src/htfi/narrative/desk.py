@@ -5,6 +5,7 @@ What is worth a model's time stands on one wire, what the encoder alone makes so
 is kept as well, with the reason, so that a decision can tell it.
 """
 
+import re
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -32,6 +33,7 @@ MAX_NOTES = 16_384
 MAX_NOTED = 6  # items that the encoder alone reads for a decision
 MAX_ASIDE = 6  # items set aside that a decision tells
 MAX_AWAITED = 32  # items of a symbol whose price effect is awaited
+_WORD = re.compile(r"[A-Z][A-Z0-9.]{2,11}(?<!\.)")  # long enough to be no common abbreviation
 _SAYS = 0.3  # a weaker sentiment says nothing that prices could bear out
 
 
@@ -146,7 +148,10 @@ class Desk:
         item = screened.item
         told_before = screened.cluster if screened.cluster != item.id else ""
         position = max(map(self.routing.at_stake, item.symbols), default=self.routing.position)
-        most, why = worth_reading(screened.verdict, told_before, scores, position, self.routing)
+        tagged = bool(item.symbols)
+        most, why = worth_reading(
+            screened.verdict, told_before, scores, position, self.routing, is_tagged=tagged
+        )
         note = self._notes[item.id] = Note(screened, scores, most, why, position)
         self._notes.move_to_end(item.id)
         if len(self._notes) > MAX_NOTES:
@@ -164,12 +169,20 @@ class Desk:
     def _about(self, screened: Screened, scores: Scores | None) -> Screened:
         """The item on the companies that it names, where it comes without symbols and the run has series of them all.
 
-        What else it names concerns the whole market.
+        A symbol of the run that stands in the headline is such a name. What else it names concerns the whole market.
         """
-        linked = scores.symbols if scores is not None and not screened.item.symbols else ()
+        if screened.item.symbols or scores is None:
+            return screened
+        linked = tuple(dict.fromkeys((*scores.symbols, *self._spelled(screened.item.headline))))
         if not linked or not all(symbol in self._asked and is_company(symbol) for symbol in linked):
             return screened
         return replace(screened, item=replace(screened.item, symbols=linked))
+
+    def _spelled(self, headline: str) -> list[str]:
+        """The run's symbols that stand in a headline as they are spelled; in capitals throughout they tell nothing."""
+        if headline.isupper():
+            return []
+        return [word for word in _WORD.findall(headline) if word in self._asked and word.isupper()]
 
     def gather(self, symbol: str, as_of_ns: int) -> Gathered:
         """The news on a symbol that were known at an instant."""
@@ -331,4 +344,5 @@ def _heard(note: Note, plan: Plan, means: Means, config: RoutingConfig) -> Heard
         why=why,
         position=note.position,
         told_before=note.told_before,
+        is_tagged=bool(screened.item.symbols),
     )

@@ -14,7 +14,6 @@ from htfi.domain.news import Hearing, Means, Route, Scores, Screening
 from htfi.narrative.routing_config import RoutingConfig
 
 SUSPECTED = "manipulation suspected"
-UNSCORED = 1.0  # the worth of an item that no encoder has scored: a model must look at it
 _READS = {
     Rung.TEMPLATE: Route.TEMPLATE,
     Rung.EDGE: Route.DRAFT,
@@ -24,19 +23,19 @@ _READS = {
 }
 
 
-def worth(scores: Scores | None, position: float) -> float:
-    """How much a reading of the item may be worth, 0–1: relevant, new, and about something that is held."""
-    if scores is None or not scores.encoder:
-        return UNSCORED
-    return scores.relevance * scores.novelty * (0.5 + 0.5 * position)
-
-
 def worth_reading(
-    verdict: Screening, told_before: str, scores: Scores | None, position: float, config: RoutingConfig
+    verdict: Screening,
+    told_before: str,
+    scores: Scores | None,
+    position: float,
+    config: RoutingConfig,
+    *,
+    is_tagged: bool = False,
 ) -> tuple[Route, str]:
     """The dearest reader that an item is worth, and why.
 
-    `told_before` is the id of the first item that told the same, '' where this is the first; `position` 0–1.
+    `told_before` is the id of the first item that told the same, '' where this is the first; `position` 0–1;
+    `is_tagged` where it came with symbols, or names one of the run's.
     """
     if verdict is Screening.QUARANTINE:
         return Route.TEMPLATE, "in quarantine"
@@ -51,12 +50,15 @@ def worth_reading(
         )
     if not scored or scores is None:
         return Route.TARGET, "not scored: a model must look at it"
-    if scores.relevance < config.min_relevance:
-        return Route.TEMPLATE, f"relevance {scores.relevance:.2f} is too low"
+    relevance = max(scores.relevance, config.tagged_relevance) if is_tagged else scores.relevance
+    if relevance < config.min_relevance:
+        return Route.TEMPLATE, f"relevance {relevance:.2f} is too low"
     if scores.novelty < config.min_novelty:
         return Route.TEMPLATE, f"novelty {scores.novelty:.2f} is too low"
-    value = worth(scores, position)
-    said = f"worth {value:.2f}: relevance {scores.relevance:.2f}, novelty {scores.novelty:.2f}, position {position:.2f}"
+    value = relevance * scores.novelty * (0.5 + 0.5 * position)
+    said = (
+        f"worth {value:.2f}: relevance {relevance:.2f}, novelty {scores.novelty:.2f}, position {position:.2f}"
+    )
     if value < config.draft_worth:
         return Route.ENCODER, f"{said}; the encoder is enough"
     if value < config.target_worth:
@@ -92,7 +94,9 @@ def problems(hearing: Hearing, plan: Plan, config: RoutingConfig) -> list[str]:
     """What of the items' routes does not follow from the record."""
     found: list[str] = []
     for heard in (*hearing.considered, *hearing.set_aside):
-        most, why = worth_reading(heard.verdict, heard.told_before, heard.scores, heard.position, config)
+        most, why = worth_reading(
+            heard.verdict, heard.told_before, heard.scores, heard.position, config, is_tagged=heard.is_tagged
+        )
         if (heard.route, heard.why) != route(most, why, plan, hearing.means, config):
             found.append(f"the route of {heard.id} does not follow from what is said of it")
     if hearing.suspicion and plan.rung is not Rung.SECURE and not plan.reason.startswith(SUSPECTED):

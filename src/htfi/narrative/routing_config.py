@@ -9,6 +9,7 @@ from htfi.domain.errors import InvalidInput
 class RoutingConfig:
     """Shares run 0–1; an item's worth is relevance · novelty · (½ + ½ position).
 
+    What comes with symbols, or names one of the run's, is at least `tagged_relevance` relevant, whatever a head says.
     Below `draft_worth` the encoder's scores are all that is made of an item, below `target_worth` the draft's view;
     from `frontier_worth` on a frontier model is asked after the release, where one is wired: each time is reckoned
     `frontier_cents`, as long as `frontier_budget_cents` of the run last. `positions` are the shares of what may be at
@@ -16,6 +17,7 @@ class RoutingConfig:
     """
 
     min_relevance: float = 0.2
+    tagged_relevance: float = 0.5
     min_novelty: float = 0.05
     draft_worth: float = 0.15
     target_worth: float = 0.3
@@ -26,7 +28,15 @@ class RoutingConfig:
     frontier_budget_cents: float = 100.0
 
     def __post_init__(self) -> None:
-        shares = ("min_relevance", "min_novelty", "draft_worth", "target_worth", "frontier_worth", "position")
+        shares = (
+            "min_relevance",
+            "tagged_relevance",
+            "min_novelty",
+            "draft_worth",
+            "target_worth",
+            "frontier_worth",
+            "position",
+        )
         for name in shares:
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise InvalidInput(f"routing.{name} must lie in 0..1, not {getattr(self, name)}")
