@@ -28,7 +28,7 @@ from htfi.narrative.secure import Secure
 from htfi.narrative.text import clean
 from htfi.narrative.wire import MAX_ID_CHARS, Wire
 
-MAX_PENDING = 64  # items that are scored together
+MAX_PENDING = 256  # items that are scored together
 MAX_NOTES = 16_384
 MAX_NOTED = 6  # items that the encoder alone reads for a decision
 MAX_ASIDE = 6  # items set aside that a decision tells

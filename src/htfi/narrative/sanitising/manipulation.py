@@ -13,7 +13,7 @@ from htfi.narrative.sanitising.undo import Undone
 
 # Log-odds of `wording` from which a finding begins, set so that one in some hundreds of agency headlines with their
 # leads is a false alarm, and by how much more it is beyond doubt.
-_ORDER_AT, _PUMP_AT = 0.8, 0.5
+_ORDER_AT, _PUMP_AT = 0.9, 0.65
 _CERTAIN_AFTER = 1.5
 _USUAL_WORDS = 80
 _FOR_LENGTH = 0.25
