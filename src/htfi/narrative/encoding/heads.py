@@ -140,7 +140,7 @@ class Heads:
             )
         eyes, lids, scale, bias = self._joined
         rows = np.empty((len(points), len(bias)))
-        for place, point in enumerate(tame(points)):
+        for place, point in enumerate(_tamed(points)):
             rows[place] = _weighed(point, _tamed(states[place]), eyes, lids, scale)
         rows += bias
         told: dict[str, NDArray[np.float64]] = {}
@@ -201,11 +201,11 @@ def tame(embeddings: Floats) -> Floats:
     return np.clip(np.nan_to_num(embeddings, nan=0.0, posinf=1e3, neginf=-1e3), -1e3, 1e3).astype(np.float32)
 
 
-def _tamed(states: Floats) -> Floats:
+def _tamed(embeddings: Floats) -> Floats:
     """`tame`, at once where no number can be out of bounds: each is below the length of all."""
-    flat = states.ravel()
+    flat = embeddings.ravel()
     with np.errstate(over="ignore", invalid="ignore"):
-        return states if float(flat @ flat) < 1e6 else tame(states)
+        return embeddings if float(flat @ flat) < 1e6 else tame(embeddings)
 
 
 def _digest(facts: bytes, weights: bytes) -> str:
