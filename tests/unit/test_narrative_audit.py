@@ -238,5 +238,5 @@ def test_a_summary_counts_items_once_and_tells_reasons_sources_and_suspicion() -
     assert "1 in quarantine, 0 discounted, 0 told before" in told["What was set aside"]
     assert "By reason: injection 1, burst 1" in told["What was set aside"]
     assert "By source: “tips” 1" in told["What was set aside"]
-    assert "1 decisions were made in the secure mode" in told["Suspicion"]
+    assert "1 decision was made in the secure mode" in told["Suspicion"]
     assert "12 tokens drafted, 9 stood, 75%" in told["Draft and target"]
