@@ -9,7 +9,8 @@ from htfi.domain.decision import Plan, Rung
 from htfi.domain.events import News
 from htfi.domain.news import Means, Route, Scores, Screened, Screening
 from htfi.narrative.config import NarrativeConfig
-from htfi.narrative.desk import MAX_PENDING, NOTHING, Desk
+from htfi.narrative.desk import MAX_PENDING, Desk
+from htfi.narrative.notes import NOTHING
 from htfi.narrative.routing_config import RoutingConfig
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.secure import Secure

@@ -8,20 +8,21 @@ is kept as well, with the reason, so that a decision can tell it.
 import re
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import msgspec
 from msgspec.structs import replace
 
 from htfi.domain.decision import Part, Plan
 from htfi.domain.events import News
-from htfi.domain.news import Heard, Hearing, Means, Route, Scores, Screened, Screening
+from htfi.domain.news import Hearing, Means, Route, Scores, Screened, Screening
 from htfi.narrative.caching.encoded import derived_from
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.encoder_reader import read_scores
 from htfi.narrative.encoding.linking import is_company
+from htfi.narrative.notes import NOTHING, Gathered, Note, heard_of
 from htfi.narrative.question import MAX_ITEMS, item_name
-from htfi.narrative.routing import route, worth_reading
+from htfi.narrative.routing import worth_reading
 from htfi.narrative.routing_config import RoutingConfig
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.narrative.secure import Secure
@@ -47,34 +48,6 @@ class Scoring(Protocol):
     def state(self) -> dict[str, Any]: ...
 
     def restore(self, state: dict[str, Any]) -> None: ...
-
-
-class Note(msgspec.Struct, frozen=True):
-    """What is known of an item: how it was screened, scored and what reader it is worth."""
-
-    screened: Screened
-    scores: Scores | None
-    most: Route
-    why: str
-    position: float
-
-    @property
-    def told_before(self) -> str:
-        cluster = self.screened.cluster
-        return cluster if cluster != self.screened.item.id else ""
-
-
-class Gathered(NamedTuple):
-    """The news on one symbol at an instant, newest first."""
-
-    items: tuple[News, ...]  # that a model may read
-    noted: tuple[Note, ...]  # that the encoder alone has read
-    aside: tuple[Note, ...]  # that nobody reads
-    suspicion: str
-    cleared: str = ""  # by whom suspicion was ended of late
-
-
-NOTHING = Gathered((), (), (), "")
 
 
 def forget_nothing(_: Sequence[str]) -> None:
@@ -246,8 +219,8 @@ class Desk:
             return None
         considered = (*self._known(gathered.items[:MAX_ITEMS]), *gathered.noted)
         return Hearing(
-            considered=tuple(_heard(note, plan, means, self.routing) for note in considered),
-            set_aside=tuple(_heard(note, plan, means, self.routing) for note in gathered.aside),
+            considered=tuple(heard_of(note, plan, means, self.routing) for note in considered),
+            set_aside=tuple(heard_of(note, plan, means, self.routing) for note in gathered.aside),
             means=means,
             suspicion=gathered.suspicion,
             cleared=gathered.cleared,
@@ -326,23 +299,3 @@ class Desk:
             (symbol, deque([(name, way, at) for name, way, at in said], maxlen=MAX_AWAITED))
             for symbol, said in state["awaited"]
         )
-
-
-def _heard(note: Note, plan: Plan, means: Means, config: RoutingConfig) -> Heard:
-    screened = note.screened
-    taken, why = route(note.most, note.why, plan, means, config)
-    return Heard(
-        id=screened.item.id,
-        source=screened.item.source,
-        available_at_ns=screened.item.available_at_ns,
-        verdict=screened.verdict,
-        trust=screened.trust,
-        reasons=tuple(f"{one.rule}: {one.detail}" for one in screened.findings),
-        num_alike=screened.num_alike,
-        scores=note.scores,
-        route=taken,
-        why=why,
-        position=note.position,
-        told_before=note.told_before,
-        is_tagged=bool(screened.item.symbols),
-    )

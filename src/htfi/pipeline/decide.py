@@ -19,9 +19,9 @@ from htfi.domain.news import Means
 from htfi.domain.time import NS_PER_MS, format_ns
 from htfi.forecasting.forecaster import ForecastBatch
 from htfi.governance.policy import Facts, judge
-from htfi.narrative.desk import NOTHING, Gathered
 from htfi.narrative.drivers import drivers
 from htfi.narrative.merging import merge
+from htfi.narrative.notes import NOTHING, Gathered
 from htfi.narrative.question import Question
 from htfi.narrative.rationale import write_rationale
 from htfi.narrative.routing import capped

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from htfi.domain.decision import Plan, Rung, View
 from htfi.domain.news import Means
 from htfi.domain.writing import Refusal, Spoken
-from htfi.narrative.desk import NOTHING, Gathered
+from htfi.narrative.notes import NOTHING, Gathered
 from htfi.narrative.ports import LateReader, Reader
 from htfi.narrative.question import Question
 from htfi.scheduling.turns.doubt import Reading, reading_order

@@ -62,7 +62,7 @@ def run_unrecorded(
         raise InvalidInput(f"{live} is a live source: `htfi run {live}` forecasts streams")
     if symbol:
         specs = [replace(spec, only=(symbol,)) for spec in specs]
-    tray, nowhere = _Tray(), _Nowhere()
+    tray, nowhere = Tray(), Nowhere()
     feed = _Counted(open_feed(specs, inbox=Path(), quarantine=tray, clock=SystemClock()))
     try:
         loop = build_loop(settings, feed, nowhere, nowhere, watch, readers)
@@ -72,7 +72,7 @@ def run_unrecorded(
     return Unrecorded(settings, loop, feed.num_bars, feed.num_ticks, tray.by_reason)
 
 
-class _Tray:
+class Tray:
     """A quarantine in memory."""
 
     def __init__(self) -> None:
@@ -119,8 +119,8 @@ class _Counted:
         self._feed.close()
 
 
-class _Nowhere:
-    """The ledger and the outlet of an answer that nobody keeps."""
+class Nowhere:
+    """The ledger and the outlet of what nobody keeps."""
 
     size = 0
     num_released = 0

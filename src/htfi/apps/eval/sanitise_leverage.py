@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from htfi import sample
 from htfi.apps.eval.sanitise_leverage_attacks import ATTACKS, HEADLINES, TAKEN_OVER, Attack, Scene, honest
-from htfi.domain.decision import Decision, Receipt, Rung
+from htfi.domain.decision import Decision, Rung
 from htfi.domain.errors import InvalidInput
-from htfi.domain.events import Bar, FeedItem, News, Rejection
+from htfi.domain.events import Bar, FeedItem, News
 from htfi.domain.time import NS_PER_DAY, SystemClock
 from htfi.forecasting.narrator import tilted
 from htfi.pipeline.loop import Loop
@@ -30,6 +30,7 @@ from htfi.wiring.engine import build_loop
 from htfi.wiring.feeds import open_feed, resolve
 from htfi.wiring.models import open_readers
 from htfi.wiring.settings import Settings, load_settings
+from htfi.wiring.unrecorded import Nowhere, Tray
 
 METRIC = "attack_leverage"
 SOURCES = ("spx", "vix", "headlines")  # of the sample
@@ -124,7 +125,7 @@ class _Stage:
         self._again = self._loop()
 
     def _loop(self) -> Loop:
-        nowhere = _Nowhere()
+        nowhere = Nowhere()
         return build_loop(self._settings, _NoFeed(), nowhere, nowhere, self._heard.append, self._readers)
 
     def closes(self, num: int) -> list[int]:
@@ -175,7 +176,7 @@ def _order(item: FeedItem) -> tuple[int, bool]:
 def _events() -> list[FeedItem]:
     specs = [spec for spec in resolve((), sample.MAPPING) if spec.name in SOURCES]
     with TemporaryDirectory() as inbox:
-        feed = open_feed(specs, inbox=Path(inbox), quarantine=_Tray(), clock=SystemClock())
+        feed = open_feed(specs, inbox=Path(inbox), quarantine=Tray(), clock=SystemClock())
         try:
             return list(feed)
         finally:
@@ -248,40 +249,5 @@ class _NoFeed:
         return None
 
     def stop(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class _Nowhere:
-    """The ledger and the outlet of days that were never lived."""
-
-    size = 0
-    num_released = 0
-
-    def entry(self, index: int) -> bytes:
-        raise InvalidInput(f"there is no entry {index}: nothing is recorded")
-
-    def tidy(self) -> None: ...
-
-    def append(self, entries: Sequence[bytes]) -> list[Receipt]:
-        return [Receipt(0, "")] * len(entries)
-
-    def release(self, receipt: Receipt, entry: bytes) -> None: ...
-
-    def flush(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class _Tray:
-    """A quarantine of rows that keeps none."""
-
-    def set_aside(self, rejection: Rejection) -> None: ...
-
-    def counts(self) -> dict[str, int]:
-        return {}
-
-    def position(self) -> Position:
-        return {}
 
     def close(self) -> None: ...
