@@ -91,7 +91,7 @@ def test_amending_gives_what_the_target_would_have_been_told_with(
     steady = "steady" if opening in ("widening", "narrowing") else opening
     assert amended.template == "+".join([part for part in (steady, rest) if part]) + f"+{ending}"
     claim = at_once.text[at_once.text.index("With 90%") if "With 90%" in at_once.text else 0 :]
-    assert claim.split(", a band of ")[0].split(". ")[0] in amended.text
+    assert claim.split(", a band of ")[0].split(". ")[0].removesuffix(".") in amended.text
     assert amended.text == fill(amended.template, amended.slots)
     assert (amended.slots, amended.drivers, amended.cited) == (at_once.slots, at_once.drivers, at_once.cited)
     assert tells(amended, CONFIRMS) == confirms
