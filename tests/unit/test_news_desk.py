@@ -154,3 +154,16 @@ def test_an_injected_instruction_never_reaches_a_model() -> None:
     )
     assert screened.verdict is not Screening.PASS
     assert made.gather("A", 2 * HOUR_NS).items == ()
+
+
+def test_when_a_state_is_saved_changes_nothing_of_whom_news_are_about() -> None:
+    told: list[list[str]] = []
+    for saves in (False, True):
+        made, _ = desk()
+        made.gather("BOLT", 0)
+        made.hear(news(1, "ACME posts record profit for the third quarter"))
+        if saves:
+            made.state()
+        made.gather("ACME", 2 * HOUR_NS)
+        told.append([item.id for item in made.gather("BOLT", 2 * HOUR_NS).items])
+    assert told[0] == told[1]

@@ -159,8 +159,8 @@ class Desk:
 
     def gather(self, symbol: str, as_of_ns: int) -> Gathered:
         """The news on a symbol that were known at an instant."""
+        self.settle()  # before the symbol is known of: a saved state, taken any time, settles alike
         self._asked.add(symbol)
-        self.settle()
         if not self._notes and self.secure.is_calm:
             return NOTHING
         items = self.wire.recent(symbol, as_of_ns)
