@@ -7,7 +7,7 @@ from htfi.domain.decision import View
 from htfi.domain.events import News
 from htfi.domain.time import NS_PER_DAY
 from htfi.domain.writing import Refusal
-from htfi.narrative.caching.cached_reader import CachedReader, behind_cache
+from htfi.narrative.caching.cached_reader import CachedReader, Keeping, behind_cache
 from htfi.narrative.caching.event_time import EventTime
 from htfi.narrative.caching.keys import cache_key, lifetime_ns
 from htfi.narrative.caching.memory import Memory
@@ -44,7 +44,7 @@ class Counting:
 
 
 def cached(reader: Counting, cache: Tiers, time: EventTime, **options: bool) -> CachedReader:
-    return behind_cache(reader, cache, b"who", lifetime_ns(DAY, 0.125), time, **options)
+    return behind_cache(reader, Keeping(cache, b"who", lifetime_ns(DAY, 0.125), time, **options))
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from htfi.decoding.kept_blocks import KeptBlocks
 from htfi.decoding.ports import Network
 from htfi.domain.decision import Rung
 from htfi.domain.errors import InvalidInput
-from htfi.narrative.caching.cached_reader import behind_cache
+from htfi.narrative.caching.cached_reader import Keeping, behind_cache
 from htfi.narrative.caching.encoded import CachedEncoder, CachedScoring, Scoring
 from htfi.narrative.caching.event_time import EventTime
 from htfi.narrative.caching.keys import identity, lifetime_ns
@@ -113,15 +113,8 @@ class OpenCache:
             shape = identity((rung.value, readers[rung].version, str(linked), shaped))
             # Embedded targets tell how their rounds went, and that depends on the questions beside; on torch all does.
             alone = linked or (rung is not Rung.SPECULATIVE and model.engine == "onnx")
-            cached[rung] = behind_cache(
-                readers[rung],
-                self.tiers,
-                shape,
-                life_ns,
-                self.time,
-                alone=alone,
-                deep=rung is Rung.DEEP,
-            )
+            keeping = Keeping(self.tiers, shape, life_ns, self.time, alone, deep=rung is Rung.DEEP)
+            cached[rung] = behind_cache(readers[rung], keeping)
         return cached
 
     def scoring(self, scorer: Scoring, encoder: CachedEncoder | None) -> Scoring:

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 
 import msgspec
@@ -19,8 +20,9 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(View)
 
 
-class CachedReader:
-    """Gives the views that its reader would give, bit for bit: those kept, or its own.
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Where views are kept, and by what they are found again.
 
     `identity` names all that shapes a view besides the question: model, draft, trust, meaning, settings, code and
     machine. How a target's rounds went depends on the questions beside it, and is recorded; so a view is found again
@@ -28,23 +30,19 @@ class CachedReader:
     shown all items. A provisional view and a refusal are not kept.
     """
 
-    def __init__(
-        self,
-        reader: Reader,
-        cache: ContextCache,
-        identity: bytes,
-        lifetime_ns: int,
-        time: EventTime,
-        *,
-        alone: bool = False,
-        deep: bool = False,
-    ) -> None:
-        self._reader = reader
-        self._cache = cache
-        self._identity = identity
-        self._lifetime_ns = lifetime_ns
-        self._time = time
-        self._alone, self._deep = alone, deep
+    cache: ContextCache
+    identity: bytes
+    lifetime_ns: int
+    time: EventTime
+    alone: bool = False
+    deep: bool = False
+
+
+class CachedReader:
+    """Gives the views that its reader would give, bit for bit: those kept, or its own."""
+
+    def __init__(self, reader: Reader, keeping: Keeping) -> None:
+        self._reader, self._keeping = reader, keeping
 
     @property
     def version(self) -> str:
@@ -58,12 +56,12 @@ class CachedReader:
         """One view per question, in order. Raises: DependencyUnavailable."""
         if not questions:
             return []
-        self._time.reach(max(question.as_of_ns for question in questions))
+        self._keeping.time.reach(max(question.as_of_ns for question in questions))
         asked = [self._shown(question) for question in questions]
         keys = self._keys(asked)
         views = self._find(keys, asked)
         unread = [place for place, view in enumerate(views) if view is None]
-        if unread and not self._alone:
+        if unread and not self._keeping.alone:
             unread = list(range(len(questions)))
         read = self._reader.read([questions[place] for place in unread], deadline_ms) if unread else []
         for place, view in zip(unread, read, strict=True):
@@ -80,28 +78,30 @@ class CachedReader:
 
     def _shown(self, question: Question) -> Question:
         """With all that the reader may be shown of it."""
-        if not self._deep:
+        if not self._keeping.deep:
             return question
         return replace(question, most_items=max(len(question.items), question.most_items))
 
     def _keys(self, asked: Sequence[Question]) -> list[bytes]:
         names = [f"{question_id(question)}/{question.most_items}".encode() for question in asked]
-        company = b"" if self._alone else blake2b(b"".join(names), digest_size=16).digest()
+        company = b"" if self._keeping.alone else blake2b(b"".join(names), digest_size=16).digest()
         return [
-            cache_key("view", self._identity, name, company, place.to_bytes(4, "little") if company else b"")
+            cache_key(
+                "view", self._keeping.identity, name, company, place.to_bytes(4, "little") if company else b""
+            )
             for place, name in enumerate(names)
         ]
 
     def _find(self, keys: Sequence[bytes], asked: Sequence[Question]) -> list[View | None]:
-        return [_view(value) for value in self._cache.get_many(keys, [about(one) for one in asked])]
+        return [_view(value) for value in self._keeping.cache.get_many(keys, [about(one) for one in asked])]
 
     def _keep(self, key: bytes, question: Question, view: View) -> None:
         if view.provisional or view.reader != self.version:  # a refusal is the template's view
             return
         items = shown(question)
         newest_ns = max((item.available_at_ns for item in items), default=question.as_of_ns)
-        left_ns = self._lifetime_ns - max(question.as_of_ns - newest_ns, 0)
-        self._cache.put(key, _ENCODER.encode(view), left_ns, about(question), residency(question))
+        left_ns = self._keeping.lifetime_ns - max(question.as_of_ns - newest_ns, 0)
+        self._keeping.cache.put(key, _ENCODER.encode(view), left_ns, about(question), residency(question))
 
     def _await(self, name: str, key: bytes, question: Question) -> None:
         """A provisional view was given; what follows it is heard by those who hear what is late."""
@@ -110,18 +110,8 @@ class CachedReader:
 class LateCachedReader(CachedReader):
     """The same around a reader that tells later what it could not tell in time."""
 
-    def __init__(
-        self,
-        reader: LateReader,
-        cache: ContextCache,
-        identity: bytes,
-        lifetime_ns: int,
-        time: EventTime,
-        *,
-        alone: bool = False,
-        deep: bool = False,
-    ) -> None:
-        super().__init__(reader, cache, identity, lifetime_ns, time, alone=alone, deep=deep)
+    def __init__(self, reader: LateReader, keeping: Keeping) -> None:
+        super().__init__(reader, keeping)
         self._late = reader
         self._awaited: OrderedDict[str, tuple[bytes, Question]] = OrderedDict()
         self._told: list[tuple[str, View | Refusal]] = []
@@ -155,20 +145,11 @@ class LateCachedReader(CachedReader):
             self._awaited.popitem(last=False)
 
 
-def behind_cache(
-    reader: Reader,
-    cache: ContextCache,
-    identity: bytes,
-    lifetime_ns: int,
-    time: EventTime,
-    *,
-    alone: bool = False,
-    deep: bool = False,
-) -> CachedReader:
+def behind_cache(reader: Reader, keeping: Keeping) -> CachedReader:
     """The reader behind the cache, as late as it is."""
-    if isinstance(reader, LateReader):
-        return LateCachedReader(reader, cache, identity, lifetime_ns, time, alone=alone, deep=deep)
-    return CachedReader(reader, cache, identity, lifetime_ns, time, alone=alone, deep=deep)
+    return (
+        LateCachedReader(reader, keeping) if isinstance(reader, LateReader) else CachedReader(reader, keeping)
+    )
 
 
 def _view(value: bytes | None) -> View | None:
