@@ -1,0 +1,77 @@
+"""Ledgers that earlier versions left behind verify, replay and are read by the code as it stands."""
+
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from htfi.domain.decision import Decision, Outcome, decode_decision
+from htfi.wiring.ledger import open_ledger_readonly
+
+LEDGERS = Path(__file__).parents[1] / "data" / "ledgers"
+ROOTS = {
+    "run-0.1.0": "8ff65e94d3b7be38b5fdbc552b361cc38b6eea2e2cbeee277f5a840af2f0f415",
+    "edge-0.1.0": "72951e1d40c36c0d266fb2d6916146056dec97ff6af590609a3e4ebc2632a2bb",
+}
+
+
+@pytest.fixture(scope="module", params=sorted(ROOTS))
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    parent = tmp_path_factory.mktemp("ledgers")
+    with tarfile.open(LEDGERS / f"{request.param}.tar.xz") as archive:
+        archive.extractall(parent, filter="data")
+    return parent / request.param
+
+
+def htfi(*arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "htfi", *arguments], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def decisions(folder: Path) -> list[Decision]:
+    ledger = open_ledger_readonly(folder)
+    try:
+        return [decode_decision(entry) for entry in ledger.entries()]
+    finally:
+        ledger.close()
+
+
+def test_every_archive_is_named_here() -> None:
+    assert {path.name.removesuffix(".tar.xz") for path in LEDGERS.glob("*.tar.xz")} == set(ROOTS)
+
+
+def test_the_archives_hold_what_their_page_says(folder: Path) -> None:
+    made = decisions(folder)
+    assert len(made) == 25
+    assert sum(bool(decision.amends) for decision in made) == 3
+    if folder.name.startswith("edge"):
+        assert sum(bool(decision.view and decision.view.provisional) for decision in made) >= 3
+    else:
+        assert sum(decision.verdict.outcome is Outcome.WITHHOLD for decision in made) >= 11
+        assert any(decision.hearing is not None for decision in made)
+
+
+def test_an_old_ledger_verifies_to_its_root(folder: Path) -> None:
+    assert ROOTS[folder.name] in htfi("ledger", "verify", str(folder), "--recompute")
+
+
+def test_every_reading_of_an_old_ledger_replays(folder: Path) -> None:
+    read = [decision.id for decision in decisions(folder) if decision.view and decision.view.wording]
+    assert len(read) >= 4
+    for decision in read:
+        assert "replayed" in htfi("ledger", "replay", str(folder), decision)
+
+
+def test_an_old_ledger_is_shown_audited_proved_and_reported(folder: Path, tmp_path: Path) -> None:
+    decision = decisions(folder)[-1]
+    assert decision.symbol in htfi("ledger", "show", str(folder), decision.id)
+    assert decision.symbol in htfi("ledger", "audit", str(folder), decision.id)
+    htfi("ledger", "prove", str(folder), "--index", "0", "--json", str(tmp_path / "proof.json"))
+    htfi("ledger", "check-proof", str(tmp_path / "proof.json"))
+    htfi("report", str(folder))
+    assert decision.symbol in (folder / "report.html").read_text(encoding="utf-8")
