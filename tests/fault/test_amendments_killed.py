@@ -34,7 +34,7 @@ def run_whole(folder: Path, author: LateAuthor, dice: random.Random) -> tuple[li
     """An undisturbed run, with states saved at random items."""
     ledger = open_ledger(folder, origin="test.run", durable=False)
     items = days(NUM_DAYS, SYMBOLS)
-    loop = loop_over(items, author, ledger, ListOutlet(), group_ms=dice.choice((0.0, 1e9)))
+    loop = loop_over(items, author, ledger, ListOutlet(), group_ms=dice.choice((0.0, 3.6e6)))
     snapshots: list[Snapshot] = []
     num_items = 0
 

@@ -94,7 +94,7 @@ def loop_over(
     late_share: float = 0.0,
     **buffering: float,
 ) -> tuple[Loop, LateAuthor, ListOutlet]:
-    settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, group_ms=1e9)
+    settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, group_ms=3.6e6)
     settings = override(settings, "narrative", calendar=named)
     settings = override(settings, "buffering", **{"lead_s": 3.0 * 3_600, **buffering})
     outlet = ListOutlet(entries[:released])

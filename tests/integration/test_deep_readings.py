@@ -52,7 +52,7 @@ def loop_over(
     **changed: float,
 ) -> tuple[Loop, Deep, ListOutlet]:
     """A loop whose narrator is loud; `changed` are settings of the ladder."""
-    settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, group_ms=1e9)
+    settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, group_ms=3.6e6)
     settings = override(settings, "encoding", model="none")
     settings = override(settings, "scheduling", **{"high_divergence": 0.45, **changed})
     outlet = ListOutlet(entries[:released])

@@ -42,7 +42,7 @@ def settings_for(server: ChatServer, budget_cents: float) -> Settings:
         frontier_model="big",
         frontier_key="",
     )
-    settings = override(settings, "pipeline", deadline_ms=1e5, group_ms=1e9)
+    settings = override(settings, "pipeline", deadline_ms=1e5, group_ms=3.6e6)
     settings = override(settings, "scheduling", high_divergence=1.0)
     nothing = dict.fromkeys(
         ("min_relevance", "min_novelty", "draft_worth", "target_worth", "frontier_worth"), 0.0

@@ -83,7 +83,7 @@ class Asking(ListFeed):
 
 def run(folder: Path, *, asks: bool = False, again: Path | None = None) -> list[bytes]:
     folder.mkdir()
-    settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, group_ms=1e9)
+    settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, group_ms=3.6e6)
     settings = override(settings, "secure", cool_down_ns=COOL_DOWN_DAYS * NS_PER_DAY)
     readers: dict[Rung, Reader] = {
         Rung.TEMPLATE: TemplateReader(settings.narrative),

@@ -72,3 +72,10 @@ def test_a_wrong_argument_is_one_line_that_names_it(arguments: list[str], told: 
     assert len(lines) == 1, done.stderr
     assert lines[0].startswith("htfi: ")
     assert told in lines[0]
+
+
+@pytest.mark.parametrize("pace", ["nan", "inf", "-1"])
+def test_a_pace_that_is_no_number_of_sense_is_refused(pace: str) -> None:
+    done = run("run", f"--pace={pace}")
+    assert done.returncode == 2
+    assert "Invalid value for '--pace'" in done.stderr

@@ -59,5 +59,5 @@ def test_plan_keeps_the_deadline_and_gives_its_reason_in_words() -> None:
     "wrong", [{"edge_ms": 0.0}, {"deep_ms": 1.0}, {"high_load": 1.5}, {"high_divergence": float("nan")}]
 )
 def test_senseless_limits_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(InvalidInput, match="fidelity"):
+    with pytest.raises(InvalidInput, match="scheduling"):
         FidelityConfig(**wrong)

@@ -1,7 +1,6 @@
 """The loop with hand-made ports: what is decided when, what is recorded, and in which order it leaves."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -10,81 +9,12 @@ from htfi.domain.errors import IntegrityError, LedgerUnavailable
 from htfi.domain.events import Bar, FeedItem, News, TimePassed, Trade
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.governance.config import PolicyConfig
-from htfi.governance.ledger.merkle import leaf_hash
 from htfi.pipeline.loop import Loop
 from htfi.pipeline.moments import split_moments
-from htfi.wiring.engine import build_loop
-from htfi.wiring.settings import load_settings, override
+from memory_run import MemoryLedger, loop_over
 
 START_NS = 15_000 * NS_PER_DAY
 NUM_DAYS = 40
-
-
-class ListFeed:
-    def __init__(self, items: Sequence[FeedItem]) -> None:
-        self.items = list(items)
-        self.stopped = False
-
-    def __iter__(self) -> Iterator[FeedItem]:
-        for item in self.items:
-            if self.stopped:
-                return
-            yield item
-
-    def position(self) -> dict[str, object]:
-        return {}
-
-    def progress(self) -> float | None:
-        return None
-
-    def stop(self) -> None:
-        self.stopped = True
-
-    def close(self) -> None: ...
-
-
-class MemoryLedger:
-    def __init__(self, log: list[str]) -> None:
-        self.entries: list[bytes] = []
-        self.log = log
-        self.full = False
-
-    @property
-    def size(self) -> int:
-        return len(self.entries)
-
-    def entry(self, index: int) -> bytes:
-        return self.entries[index]
-
-    def append(self, entries: Sequence[bytes]) -> list[Receipt]:
-        if self.full:
-            raise LedgerUnavailable("the disk is full")
-        start = len(self.entries)
-        self.entries += entries
-        self.log += [f"record {start + k}" for k in range(len(entries))]
-        return [Receipt(start + k, leaf_hash(entry).hex()) for k, entry in enumerate(entries)]
-
-    def tidy(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class MemoryOutlet:
-    def __init__(self, log: list[str]) -> None:
-        self.released: list[tuple[Receipt, bytes]] = []
-        self.log = log
-
-    @property
-    def num_released(self) -> int:
-        return len(self.released)
-
-    def release(self, receipt: Receipt, entry: bytes) -> None:
-        self.released.append((receipt, entry))
-        self.log.append(f"release {receipt.index}")
-
-    def flush(self) -> None: ...
-
-    def close(self) -> None: ...
 
 
 def bar(symbol: str, day: int, close: float, row: int = 1) -> Bar:
@@ -111,13 +41,6 @@ def days(*symbols: str) -> list[FeedItem]:
         for day in range(NUM_DAYS)
         for k, symbol in enumerate(symbols)
     ]
-
-
-def loop_over(items: Sequence[FeedItem], group_ms: float = 0.0) -> tuple[Loop, MemoryLedger, MemoryOutlet]:
-    log: list[str] = []
-    ledger, outlet = MemoryLedger(log), MemoryOutlet(log)
-    settings = override(load_settings(environment={}), "pipeline", group_ms=group_ms)
-    return build_loop(settings, ListFeed(items), ledger, outlet), ledger, outlet
 
 
 def run(loop: Loop) -> None:
@@ -193,14 +116,14 @@ def test_silence_of_a_live_feed_closes_bars_and_releases() -> None:
         )
         for k in range(40)
     ]
-    loop, ledger, outlet = loop_over([*items, TimePassed(START_NS + 40 * 60 * NS_PER_S)], group_ms=1e9)
+    loop, ledger, outlet = loop_over([*items, TimePassed(START_NS + 40 * 60 * NS_PER_S)], group_ms=3.6e6)
     run(loop)
     assert decisions(ledger)[-1].as_of_ns == START_NS + 40 * 60 * NS_PER_S
     assert outlet.num_released == ledger.size
 
 
 def test_a_group_waits_for_its_time_and_leaves_whole_at_the_end() -> None:
-    loop, ledger, outlet = loop_over(days("A"), group_ms=1e9)
+    loop, ledger, outlet = loop_over(days("A"), group_ms=3.6e6)
     for item in loop.feed:
         loop.step(item)
     assert ledger.size == 0

@@ -1,8 +1,12 @@
 """Settings of decoding, checked once. wiring composes them; sessions and authors read them."""
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
+from htfi.domain.settings import Bytes, CountOrNone, check_bounds
 
 STRATEGIES = ("plain", "chain", "tree", "lookup", "jacobi", "outcomes")
 LOOKAHEADS = ("nominal", "measured", "bandit", "fixed")
@@ -22,26 +26,20 @@ class DecodingConfig:
     `plain_above` requests are not speculated for. No setting of speculation changes an answer.
     """
 
-    batch_bytes: int = 512 * 2**20
-    cache_bytes: int = 256 * 2**20
-    block_tokens: int = 32
-    max_batch: int = 16
-    max_forks: int = 256
+    batch_bytes: Bytes = 512 * 2**20
+    cache_bytes: Annotated[int, Meta(ge=0, le=2**40)] = 256 * 2**20
+    block_tokens: Annotated[int, Meta(ge=1, le=4096)] = 32
+    max_batch: Annotated[int, Meta(ge=1, le=4096)] = 16
+    max_forks: Annotated[int, Meta(ge=1, le=65536)] = 256
     strategy: str = "chain"
     lookahead: str = "nominal"
-    max_draft: int = 12
-    plain_above: int | None = None
+    max_draft: Annotated[int, Meta(ge=0, le=64)] = 12
+    plain_above: CountOrNone | None = None
 
     def __post_init__(self) -> None:
-        _require(self.batch_bytes >= 1, "batch_bytes", "must be ≥ 1")
-        _require(self.cache_bytes >= 0, "cache_bytes", "must be ≥ 0; 0 keeps nothing between requests")
-        _require(1 <= self.block_tokens <= 4096, "block_tokens", "must lie between 1 and 4096")
-        _require(self.max_batch >= 1, "max_batch", "must be ≥ 1")
-        _require(self.max_forks >= 1, "max_forks", "must be ≥ 1")
+        check_bounds("decoding", self)
         _require(self.strategy in STRATEGIES, "strategy", f"must be one of {', '.join(STRATEGIES)}")
         _require(self.lookahead in LOOKAHEADS, "lookahead", f"must be one of {', '.join(LOOKAHEADS)}")
-        _require(0 <= self.max_draft <= 64, "max_draft", "must lie between 0 and 64")
-        _require(self.plain_above is None or self.plain_above >= 0, "plain_above", "must be ≥ 0")
 
 
 def _require(holds: bool, key: str, what: str) -> None:

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
+from htfi.domain.errors import IntegrityError
 from htfi.domain.news import Hearing
 from htfi.domain.writing import DraftRound
 
@@ -289,8 +290,36 @@ _DECODER = msgspec.json.Decoder(Decision)
 
 
 def encode_decision(decision: Decision) -> bytes:
-    """Canonical bytes: JSON with fields in declared order, maps in the order they were filled, shortest floats."""
-    return _ENCODER.encode(decision)
+    """Canonical bytes: JSON with fields in declared order, maps in the order they were filled, shortest floats.
+
+    Raises: IntegrityError where a number is not finite: JSON has no word for it, and nobody could read it back.
+    """
+    entry = _ENCODER.encode(decision)
+    if entry.count(b"null") > _num_absent(decision):
+        try:
+            _DECODER.decode(entry)
+        except msgspec.ValidationError as error:
+            raise IntegrityError(
+                f"{decision.id}: a number is not finite and cannot be recorded: {error}"
+            ) from error
+    return entry
+
+
+def _num_absent(decision: Decision) -> int:
+    """How many fields are None, each of which is encoded as null; a number that is not finite is as well."""
+    view, hearing = decision.view, decision.hearing
+    absent: list[object] = [
+        view,
+        hearing,
+        decision.plan.then,
+        decision.forecast.tilt,
+        decision.circumstances.quote_age_ns,
+    ]
+    if view is not None:
+        absent.append(view.wording)
+    if hearing is not None:
+        absent += [item.scores for item in (*hearing.considered, *hearing.set_aside)]
+    return sum(item is None for item in absent)  # `count` would compare by value
 
 
 def decode_decision(entry: bytes) -> Decision:

@@ -13,6 +13,8 @@ NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 NS_PER_DAY = 86_400 * NS_PER_S
 
+MAX_DURATION_NS = 36_500 * NS_PER_DAY  # a hundred years: sums of a few fit 64 bits
+
 _UNITS = {"ms": NS_PER_MS, "s": NS_PER_S, "m": 60 * NS_PER_S, "h": 3600 * NS_PER_S, "d": NS_PER_DAY}
 _FRACTION = re.compile(r"[.,](\d+)")
 
@@ -39,9 +41,12 @@ class SystemClock:
 def parse_duration(text: str) -> int:
     """Nanoseconds of '500ms', '60s', '1m', '4h' or '1d'. Raises: InvalidInput."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", text.strip())
-    if match is None or float(match[1]) <= 0:
-        raise InvalidInput(f"'{text}' is no duration: write a number and ms, s, m, h or d, such as 60s")
-    return round(float(match[1]) * _UNITS[match[2]])
+    duration_ns = float(match[1]) * _UNITS[match[2]] if match is not None else 0.0
+    if not 1 <= duration_ns <= MAX_DURATION_NS:
+        raise InvalidInput(
+            f"'{text[:40]}' is no duration: write a number and ms, s, m, h or d, such as 60s; at most 36500d"
+        )
+    return round(duration_ns)
 
 
 def format_duration(duration_ns: int) -> str:

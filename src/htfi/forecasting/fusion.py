@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain import exact
+from htfi.domain.bounds import MAX_LOG_RETURN
 from htfi.domain.decision import TICKS_PER_UNIT
 from htfi.forecasting.columns import Columns
 from htfi.forecasting.scores import integration_weights
@@ -63,8 +64,9 @@ def _by_level(weights: Array, shares: Array) -> Array:
 
 
 def on_grid(returns: Array) -> Array:
-    """The nearest whole ticks, as log returns: what a record can hold. Keeps order; NaN stays."""
-    return np.rint(returns * TICKS_PER_UNIT) / TICKS_PER_UNIT
+    """The nearest whole ticks, as log returns that prices can make: what a record can hold. Keeps order; NaN stays."""
+    possible = np.minimum(np.maximum(returns, -MAX_LOG_RETURN), MAX_LOG_RETURN)
+    return np.rint(possible * TICKS_PER_UNIT) / TICKS_PER_UNIT
 
 
 def combine(

@@ -1,8 +1,12 @@
 """Settings of policy: the limits that its rules judge by. Wiring composes them; `judge` reads them."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from htfi.domain.errors import InvalidInput
+from msgspec import Meta
+
+from htfi.domain.bounds import MAX_LOG_RETURN
+from htfi.domain.settings import Share, check_bounds
 
 ANY_SYMBOL = "*"
 
@@ -18,28 +22,14 @@ class PolicyConfig:
 
     allowed_symbols: tuple[str, ...] = (ANY_SYMBOL,)
     restricted_symbols: tuple[str, ...] = ()
-    max_quote_age_s: float = 60.0
-    max_bar_age_lengths: float = 1.0
-    min_bar_age_s: float = 5.0
-    max_bar_lead_s: float = 1.0
-    max_band_width: float = 0.50
-    max_jump_sigmas: float = 25.0
-    max_jump_return: float = 0.20
-    max_quarantine_share: float = 0.05
+    max_quote_age_s: Annotated[float, Meta(gt=0.0, le=1e9)] = 60.0
+    max_bar_age_lengths: Annotated[float, Meta(gt=0.0, le=1e6)] = 1.0
+    min_bar_age_s: Annotated[float, Meta(gt=0.0, le=1e9)] = 5.0
+    max_bar_lead_s: Annotated[float, Meta(gt=0.0, le=1e9)] = 1.0
+    max_band_width: Annotated[float, Meta(gt=0.0, le=2 * MAX_LOG_RETURN)] = 0.50
+    max_jump_sigmas: Annotated[float, Meta(gt=0.0, le=1e6)] = 25.0
+    max_jump_return: Annotated[float, Meta(gt=0.0, le=2 * MAX_LOG_RETURN)] = 0.20
+    max_quarantine_share: Share = 0.05
 
     def __post_init__(self) -> None:
-        for name in (
-            "max_quote_age_s",
-            "max_bar_age_lengths",
-            "min_bar_age_s",
-            "max_bar_lead_s",
-            "max_band_width",
-            "max_jump_sigmas",
-            "max_jump_return",
-        ):
-            if not getattr(self, name) > 0.0:
-                raise InvalidInput(f"policy.{name} must be above 0, not {getattr(self, name)}")
-        if not 0.0 <= self.max_quarantine_share <= 1.0:
-            raise InvalidInput(
-                f"policy.max_quarantine_share must lie in 0..1, not {self.max_quarantine_share}"
-            )
+        check_bounds("policy", self)

@@ -3,9 +3,14 @@
 import re
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Annotated
 
+from msgspec import Meta
+
+from htfi.domain.bounds import MAX_SIZE, is_size
 from htfi.domain.errors import InvalidInput
-from htfi.domain.time import NS_PER_DAY, parse_duration
+from htfi.domain.settings import PositiveShare, check_bounds
+from htfi.domain.time import NS_PER_DAY, NS_PER_MS, parse_duration
 
 
 class ClockKind(IntEnum):
@@ -39,38 +44,37 @@ class MarketConfig:
     """
 
     bar: str = "60s"
-    scales: tuple[str, ...] = ("1s", "10s", "60s", "300s")
+    scales: Annotated[tuple[str, ...], Meta(min_length=1, max_length=16)] = ("1s", "10s", "60s", "300s")
     base_scale: str = "10s"
-    window: int = 120
+    window: Annotated[int, Meta(ge=4, le=100_000)] = 120
     session_gap: str = "4h"
     quote_stale: str = "5m"
     cross_patience: str = "1s"
-    max_spread_fraction: float = 0.05
+    max_spread_fraction: PositiveShare = 0.05
     ofi_half_life: str = "10s"
-    max_venues: int = 64
+    max_venues: Annotated[int, Meta(ge=1, le=4096)] = 64
 
     def __post_init__(self) -> None:
+        check_bounds("market", self)
         parse_clocks(self.bar)
-        for text in (self.session_gap, self.quote_stale, self.cross_patience, self.ofi_half_life):
-            parse_duration(text)
-        if not self.scales or len({parse_duration(text) for text in self.scales}) != len(self.scales):
-            raise InvalidInput("market.scales must name at least one duration, each once, such as 1s and 60s")
+        spans = (self.session_gap, self.quote_stale, self.cross_patience, self.ofi_half_life)
+        for text in (*spans, *self.scales):
+            _check_span(text)
+        if len({parse_duration(text) for text in self.scales}) != len(self.scales):
+            raise InvalidInput("market.scales must name each duration once, such as 1s and 60s")
         if self.base_scale not in self.scales:
             raise InvalidInput(
                 f"market.base_scale '{self.base_scale}' is not among scales: {', '.join(self.scales)}"
             )
-        if not 4 <= self.window <= 100_000:
-            raise InvalidInput(f"market.window must be 4 to 100000 returns, not {self.window}")
-        if not 0.0 < self.max_spread_fraction <= 1.0:
-            raise InvalidInput(
-                f"market.max_spread_fraction must be above 0 and at most 1, not {self.max_spread_fraction}"
-            )
-        if not 1 <= self.max_venues <= 4096:
-            raise InvalidInput(f"market.max_venues must be 1 to 4096, not {self.max_venues}")
 
     @property
     def clocks(self) -> tuple[BarClock, ...]:
         return parse_clocks(self.bar)
+
+
+def _check_span(text: str) -> None:
+    if not NS_PER_MS <= parse_duration(text) <= 366 * NS_PER_DAY:
+        raise InvalidInput(f"market: a span of '{text}' must be between 1ms and 366d")
 
 
 def parse_clocks(text: str) -> tuple[BarClock, ...]:
@@ -87,10 +91,11 @@ def parse_clock(interval: str) -> BarClock:
     if match is None:
         if interval.startswith(("volume", "dollar")):
             raise InvalidInput(f"bar clock '{interval}' needs an amount: write volume:5000 or dollar:1000000")
+        _check_span(interval)
         return BarClock(interval, ClockKind.TIME, parse_duration(interval))
     size = float(match[2])
-    if size <= 0.0:
-        raise InvalidInput(f"bar clock '{interval}' needs an amount above 0")
+    if not is_size(size) or size == 0.0:
+        raise InvalidInput(f"bar clock '{interval}' needs an amount above 0 and at most {MAX_SIZE:g}")
     return BarClock(interval, ClockKind.VOLUME if match[1] == "volume" else ClockKind.DOLLAR, size)
 
 

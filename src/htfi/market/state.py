@@ -79,6 +79,8 @@ class Market:
         self._kernel.fill(symbol, self._ranks.get(interval, -1), found)
         if self._macro:
             found.update(self._macro)
+        if not math.isfinite(sum(found.values())):
+            found = {name: value for name, value in found.items() if math.isfinite(value)}
         return found
 
     def regime(self, symbol: str, interval: str) -> Regime:

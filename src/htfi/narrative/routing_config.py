@@ -1,8 +1,12 @@
 """Settings of the router: what an item must be worth for a reader to look at it, and what is at stake."""
 
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
+from htfi.domain.settings import Share, check_bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,37 +20,21 @@ class RoutingConfig:
     stake, by symbol; a symbol that is not named has `position`.
     """
 
-    min_relevance: float = 0.2
-    tagged_relevance: float = 0.5
-    min_novelty: float = 0.05
-    draft_worth: float = 0.15
-    target_worth: float = 0.3
-    frontier_worth: float = 0.9
-    position: float = 1.0
-    positions: dict[str, float] = field(default_factory=dict[str, float])
-    frontier_cents: float = 1.0
-    frontier_budget_cents: float = 100.0
+    min_relevance: Share = 0.2
+    tagged_relevance: Share = 0.5
+    min_novelty: Share = 0.05
+    draft_worth: Share = 0.15
+    target_worth: Share = 0.3
+    frontier_worth: Share = 0.9
+    position: Share = 1.0
+    positions: dict[str, Share] = field(default_factory=dict[str, float])
+    frontier_cents: Annotated[float, Meta(gt=0.0, le=1e9)] = 1.0
+    frontier_budget_cents: Annotated[float, Meta(ge=0.0, le=1e9)] = 100.0
 
     def __post_init__(self) -> None:
-        shares = (
-            "min_relevance",
-            "tagged_relevance",
-            "min_novelty",
-            "draft_worth",
-            "target_worth",
-            "frontier_worth",
-            "position",
-        )
-        for name in shares:
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise InvalidInput(f"routing.{name} must lie in 0..1, not {getattr(self, name)}")
+        check_bounds("routing", self)
         if not self.draft_worth <= self.target_worth <= self.frontier_worth:
             raise InvalidInput("routing: need draft_worth <= target_worth <= frontier_worth")
-        for symbol, position in self.positions.items():
-            if not 0.0 <= position <= 1.0:
-                raise InvalidInput(f"routing.positions: {symbol} must lie in 0..1, not {position}")
-        if not (0.0 < self.frontier_cents <= 1e9 and 0.0 <= self.frontier_budget_cents <= 1e9):
-            raise InvalidInput("routing: frontier_cents must be above 0, frontier_budget_cents at least 0")
 
     def at_stake(self, symbol: str) -> float:
         """The position in a symbol, 0–1."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from htfi.domain.errors import InvalidInput
+from htfi.domain.settings import Count, Share, SpanNs, check_bounds
 from htfi.domain.time import NS_PER_DAY
 
 
@@ -18,35 +19,24 @@ class SecureConfig:
     `extreme_divergence`, of items trusted less than `low_trust`, is a trouble itself.
     """
 
-    on_at: int = 3_000
-    on_at_for_all: int = 6_000
-    least_share_for_all: float = 0.05
-    off_at: int = 1_000
-    plain_weight: int = 1_000
-    grave_weight: int = 2_000
-    share_for_all: float = 0.25
-    half_life_ns: int = NS_PER_DAY // 4
-    cool_down_ns: int = NS_PER_DAY
-    most_weight: float = 0.25
-    extreme_divergence: float = 0.99
-    low_trust: float = 0.5
-    max_scopes: int = 4_096
+    on_at: Count = 3_000
+    on_at_for_all: Count = 6_000
+    least_share_for_all: Share = 0.05
+    off_at: Count = 1_000
+    plain_weight: Count = 1_000
+    grave_weight: Count = 2_000
+    share_for_all: Share = 0.25
+    half_life_ns: SpanNs = NS_PER_DAY // 4
+    cool_down_ns: SpanNs = NS_PER_DAY
+    most_weight: Share = 0.25
+    extreme_divergence: Share = 0.99
+    low_trust: Share = 0.5
+    max_scopes: Count = 4_096
     grave_rules: tuple[str, ...] = ("injection", "impersonation", "contradicted", "hidden")
 
     def __post_init__(self) -> None:
-        if not 0 < self.off_at <= self.on_at <= self.on_at_for_all <= 1_000_000:
-            raise InvalidInput("secure: need 0 < off_at <= on_at <= on_at_for_all <= 1000000")
-        if not 0 < self.plain_weight <= self.grave_weight <= 1_000_000:
-            raise InvalidInput("secure: need 0 < plain_weight <= grave_weight <= 1000000")
-        for name in ("half_life_ns", "cool_down_ns", "max_scopes"):
-            if getattr(self, name) < 1:
-                raise InvalidInput(f"secure.{name} must be at least 1, not {getattr(self, name)}")
-        for name in (
-            "share_for_all",
-            "least_share_for_all",
-            "most_weight",
-            "extreme_divergence",
-            "low_trust",
-        ):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise InvalidInput(f"secure.{name} must lie in 0..1, not {getattr(self, name)}")
+        check_bounds("secure", self)
+        if not self.off_at <= self.on_at <= self.on_at_for_all:
+            raise InvalidInput("secure: need off_at <= on_at <= on_at_for_all")
+        if not self.plain_weight <= self.grave_weight:
+            raise InvalidInput("secure: need plain_weight <= grave_weight")

@@ -1,8 +1,12 @@
 """Settings of the fidelity ladder: how much time each rung needs, and what counts as load or disagreement."""
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
+from htfi.domain.settings import HOUR_MS, PositiveShare, check_bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,18 +19,14 @@ class FidelityConfig:
     allowed `deep_ms`, and no bar's more than half its length.
     """
 
-    edge_ms: float = 20.0
-    speculative_ms: float = 80.0
-    deep_ms: float = 2_000.0
-    deep_budget_ms: float = 4_000.0
-    high_load: float = 0.8
-    high_divergence: float = 0.9
+    edge_ms: Annotated[float, Meta(gt=0.0, le=HOUR_MS)] = 20.0
+    speculative_ms: Annotated[float, Meta(gt=0.0, le=HOUR_MS)] = 80.0
+    deep_ms: Annotated[float, Meta(gt=0.0, le=HOUR_MS)] = 2_000.0
+    deep_budget_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = 4_000.0
+    high_load: PositiveShare = 0.8
+    high_divergence: PositiveShare = 0.9
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.edge_ms <= self.speculative_ms <= self.deep_ms:
-            raise InvalidInput("fidelity: need 0 < edge_ms <= speculative_ms <= deep_ms")
-        if not 0.0 <= self.deep_budget_ms <= 3_600_000.0:
-            raise InvalidInput("fidelity.deep_budget_ms must lie in 0..3600000 (an hour)")
-        for name in ("high_load", "high_divergence"):
-            if not 0.0 < getattr(self, name) <= 1.0:
-                raise InvalidInput(f"fidelity.{name} must lie in 0..1, above 0, not {getattr(self, name)}")
+        check_bounds("scheduling", self)
+        if not self.edge_ms <= self.speculative_ms <= self.deep_ms:
+            raise InvalidInput("scheduling: need edge_ms <= speculative_ms <= deep_ms")

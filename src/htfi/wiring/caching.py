@@ -8,6 +8,9 @@ from functools import lru_cache
 from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
 
 from htfi import __version__
 from htfi.adapters.onnx.written import Precision
@@ -16,6 +19,7 @@ from htfi.decoding.kept_blocks import KeptBlocks
 from htfi.decoding.ports import Network
 from htfi.domain.decision import Rung
 from htfi.domain.errors import InvalidInput
+from htfi.domain.settings import check_bounds
 from htfi.narrative.caching.cached_reader import Keeping, behind_cache
 from htfi.narrative.caching.encoded import CachedEncoder, CachedScoring, Scoring
 from htfi.narrative.caching.event_time import EventTime
@@ -45,23 +49,20 @@ class CacheConfig:
     small model over a network takes as long as to read again. `secret` seals what lies outside of this process.
     """
 
-    memory_mb: float = 64.0
+    memory_mb: Annotated[float, Meta(ge=0.0, le=65_536.0)] = 64.0
     folder: str = "run"
-    folder_mb: float = 256.0
+    folder_mb: Annotated[float, Meta(ge=4.0, le=1_048_576.0)] = 256.0
     redis: str = ""
     redis_prefix: str = "htfi"
-    redis_timeout_ms: float = 20.0
+    redis_timeout_ms: Annotated[float, Meta(ge=1.0, le=1_000.0)] = 20.0
     redis_ca: str = ""
     redis_admits: tuple[str, ...] = ()
-    redis_max_kb: float = 32.0
+    redis_max_kb: Annotated[float, Meta(ge=0.0, le=524_288.0)] = 32.0
     secret: str = ""
     prefixes: bool = True  # whether keys and values of read prompts are kept beyond the engine
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.memory_mb <= 65_536.0:
-            raise InvalidInput(f"cache.memory_mb must lie in 0..65536, not {self.memory_mb}")
-        if not 4.0 <= self.folder_mb <= 1_048_576.0:
-            raise InvalidInput(f"cache.folder_mb must lie in 4..1048576, not {self.folder_mb}")
+        check_bounds("cache", self)
         if not self.folder:
             raise InvalidInput("cache.folder must be 'run', 'none' or a folder")
         if self.redis and not self.redis.startswith(("redis://", "rediss://", "unix://")):
@@ -70,10 +71,6 @@ class CacheConfig:
             )
         if self.redis_ca and not self.redis.startswith("rediss://"):
             raise InvalidInput("cache.redis_ca needs a server behind TLS: cache.redis = rediss://HOST:PORT")
-        if not 1.0 <= self.redis_timeout_ms <= 1_000.0:
-            raise InvalidInput(f"cache.redis_timeout_ms must lie in 1..1000, not {self.redis_timeout_ms}")
-        if not 0.0 <= self.redis_max_kb <= 524_288.0:
-            raise InvalidInput(f"cache.redis_max_kb must lie in 0..524288, not {self.redis_max_kb}")
         if len(self.secret.encode()) > MAX_SECRET_BYTES:
             raise InvalidInput(f"cache.secret must have at most {MAX_SECRET_BYTES} bytes")
 

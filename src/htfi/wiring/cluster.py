@@ -5,8 +5,12 @@ and cloud look themselves up in it by name.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
+from htfi.domain.settings import check_bounds
 
 
 class Role(StrEnum):
@@ -38,12 +42,11 @@ class ClusterConfig:
 
     certificates: str = "certs"
     desk: str = ""
-    drain_s: float = 30.0
+    drain_s: Annotated[float, Meta(ge=0.0, le=86_400.0)] = 30.0
     nodes: dict[str, NodeConfig] = field(default_factory=dict[str, NodeConfig])
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.drain_s < 1e6:
-            raise InvalidInput(f"cluster.drain_s must be ≥ 0, not {self.drain_s}")
+        check_bounds("cluster", self)
         for name, node in self.nodes.items():
             if not name or not set(name) <= _NAMING:
                 raise InvalidInput(

@@ -19,6 +19,7 @@ from htfi.decoding.config import DecodingConfig
 from htfi.decoding.link.desk_config import DeskConfig
 from htfi.decoding.link.edge_config import EdgeConfig
 from htfi.domain.errors import InvalidInput
+from htfi.domain.settings import check_values
 from htfi.forecasting.config import ForecastConfig
 from htfi.governance.config import PolicyConfig
 from htfi.market.config import MarketConfig
@@ -159,18 +160,21 @@ def _overlay(settings: Settings, tables: dict[str, Any], origin: str) -> Setting
             raise InvalidInput(f"{origin}: unknown table '{table}': the tables are {', '.join(known)}")
         if not isinstance(values, dict):
             raise InvalidInput(f"{origin}: '{table}' must be a table, such as [{table}]")
-        room = _overlay_room(getattr(settings, table), cast("dict[str, Any]", values), f"{origin}: {table}")
+        room = _overlay_room(table, getattr(settings, table), cast("dict[str, Any]", values), origin)
         settings = replace(settings, **{table: room})
     return settings
 
 
-def _overlay_room(room: Any, values: dict[str, Any], origin: str) -> Any:
+def _overlay_room(table: str, room: Any, values: dict[str, Any], origin: str) -> Any:
     known = [item.name for item in fields(room)]
     for key in values:
         if key not in known:
-            raise InvalidInput(f"{origin}: unknown key '{key}': the keys are {', '.join(known)}")
+            raise InvalidInput(f"{origin}: {table}: unknown key '{key}': the keys are {', '.join(known)}")
     kind = cast("type[Any]", type(room))
     try:
+        check_values(table, kind, values)
         return msgspec.convert({**asdict(room), **values}, kind)
-    except (msgspec.ValidationError, InvalidInput) as error:
+    except InvalidInput as error:
         raise InvalidInput(f"{origin}: {error}") from error
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"{origin}: {table}: {error}") from error

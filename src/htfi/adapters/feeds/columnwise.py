@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.adapters.feeds.arrow import Batch, Column, Floats, NotColumnwise, instants, numbers, texts
+from htfi.domain.bounds import MAX_PRICE, MAX_SIZE, MIN_PRICE, MIN_SIZE
 from htfi.domain.events import Bar, Event, Quote, Trade
 from htfi.domain.time import parse_duration
 from htfi.pipeline.intake.cells import read_symbol
@@ -53,7 +54,7 @@ class Columnwise:
         symbols, symbols_good = self._symbols(columns, num_rows)
         price = numbers(columns["price"])
         size = numbers(columns["size"]) if "size" in columns else Floats.of(np.zeros(num_rows))
-        clean = clean & symbols_good & _positive(price) & _at_least_0(size)
+        clean = clean & symbols_good & _is_price(price) & _is_size(size)
         venue, known_as = _text(columns.get("venue"), num_rows), _text(columns.get("id"), num_rows)
         source = repeat(self._parser.source)
 
@@ -95,9 +96,9 @@ class Columnwise:
             numbers(columns[name]) if name in columns else closed for name in ("open", "high", "low")
         )
         volume = numbers(columns["volume"]) if "volume" in columns else Floats.of(np.zeros(num_rows))
-        clean = symbols_good & _at_least_0(volume)
+        clean = symbols_good & _is_size(volume)
         for price in (opened, high, low, closed):
-            clean &= _positive(price) & (low.values <= price.values) & (price.values <= high.values)
+            clean &= _is_price(price) & (low.values <= price.values) & (price.values <= high.values)
         interval, start_ns, end_ns, times_good = self._spans(columns)
         available_ns = end_ns + self._spec.delay_ns
         if "available_at" in columns:
@@ -173,11 +174,11 @@ def _one_side(columns: dict[str, Column], num_rows: int) -> tuple[list[NDArray[A
         side.where(lambda word: word.lower() in BID_SIDES),
         side.where(lambda word: word.lower() in ASK_SIDES),
     )
-    clean = _positive(price) & (is_bid | is_ask)
+    clean = _is_price(price) & (is_bid | is_ask)
     nothing = np.full(num_rows, None, object)
     sizes: NDArray[Any] = nothing
     if size is not None:
-        clean = clean & _at_least_0(size)
+        clean = clean & _is_size(size)
         sizes = size.values.astype(object)
     prices = price.values.astype(object)
     return [
@@ -195,7 +196,7 @@ def _two_sides(columns: dict[str, Column], num_rows: int) -> tuple[list[NDArray[
     )
     clean = ~(bid.null & ask.null) & ~(bid.values > ask.values)  # a null side is NaN, above nothing
     for price, size in ((bid, bid_size), (ask, ask_size)):
-        clean &= price.null | (_positive(price) & (size.null | _at_least_0(size)))
+        clean &= price.null | (_is_price(price) & (size.null | _is_size(size)))
     return [
         bid.objects(), bid_size.objects(bid.null), ask.objects(), ask_size.objects(ask.null)
     ], clean  # fmt: skip
@@ -207,12 +208,13 @@ def _text(column: Column | None, num_rows: int) -> NDArray[np.object_]:
     return texts(column).values
 
 
-def _positive(column: Floats) -> Mask:
-    return ~column.null & (column.values > 0.0) & (column.values < np.inf)
+def _is_price(column: Floats) -> Mask:
+    return ~column.null & (column.values >= MIN_PRICE) & (column.values <= MAX_PRICE)
 
 
-def _at_least_0(column: Floats) -> Mask:
-    return ~column.null & (column.values >= 0.0) & (column.values < np.inf)
+def _is_size(column: Floats) -> Mask:
+    in_bounds = (column.values >= MIN_SIZE) & (column.values <= MAX_SIZE)
+    return ~column.null & (in_bounds | (column.values == 0.0))
 
 
 def _is_symbol(text: str) -> bool:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import click
 
+from htfi.apps.cli.numbers import FiniteRange
+
 EPILOG = """\b
 Examples:
   htfi certs certs --cloud cloud1 --edge edge1
@@ -34,9 +36,7 @@ What a cloud cannot say in time is said by the edge's own draft and marked provi
     "--target", help="Folder of the model that the clouds hold: the edge checks that it is the same."
 )
 @click.option("--draft", help="Folder of the edge's own small model.")
-@click.option(
-    "--pace", type=click.FloatRange(min=0, min_open=True), help="Replay at so many times real speed."
-)
+@click.option("--pace", type=FiniteRange(min=0, min_open=True), help="Replay at so many times real speed.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Also write each decision to standard output.")
 @click.option("--plain", is_flag=True, help="Lines instead of the live view.")
 @click.option("--report/--no-report", default=True, show_default=True, help="Write report.html at the end.")

@@ -9,6 +9,7 @@ from htfi import models
 from htfi.apps.cli.models_distil import command as distil_command
 from htfi.apps.cli.models_heads import command as heads_command
 from htfi.apps.cli.models_wording import command as wording_command
+from htfi.apps.cli.numbers import FiniteRange
 
 if TYPE_CHECKING:
     from htfi.domain.decision import View
@@ -186,12 +187,22 @@ def calibrate(folder: Path, precision: str, num_stories: int) -> None:
 @click.option(
     "--key-variable", default="OPENAI_API_KEY", show_default=True, help="Environment variable of the key."
 )
-@click.option("--budget", "budget_money", type=float, default=1.0, show_default=True, help="Most to spend.")
 @click.option(
-    "--input-price", "input_price_per_million", type=float, default=0.0, help="Of a million tokens."
+    "--budget", "budget_money", type=FiniteRange(min=0), default=1.0, show_default=True, help="Most to spend."
 )
 @click.option(
-    "--output-price", "output_price_per_million", type=float, default=0.0, help="Of a million tokens."
+    "--input-price",
+    "input_price_per_million",
+    type=FiniteRange(min=0),
+    default=0.0,
+    help="Of a million tokens.",
+)
+@click.option(
+    "--output-price",
+    "output_price_per_million",
+    type=FiniteRange(min=0),
+    default=0.0,
+    help="Of a million tokens.",
 )
 @click.option("--ca-file", default="", help="Further authorities to trust, as a PEM file.")
 def ask(url: str, model: str, **said: object) -> None:
@@ -216,7 +227,7 @@ def ask(url: str, model: str, **said: object) -> None:
 @click.option(
     "--out", type=click.Path(path_type=Path), required=True, help="Folder: both models, log and checkpoint."
 )
-@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Budget of time (default: 60).")
+@click.option("--minutes", type=FiniteRange(min=0, min_open=True), help="Budget of time (default: 60).")
 @click.option("--tokens", type=click.IntRange(min=1), help="Budget of tokens instead: reproduces exactly.")
 @click.option("--seed", type=click.IntRange(min=0, max=800_000_000), default=0, show_default=True)
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, or auto.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from htfi import models
+from htfi.apps.cli.numbers import FiniteRange
 
 if TYPE_CHECKING:
     from htfi.wiring.distilling import Distilled
@@ -24,14 +25,12 @@ NOT_PROMOTED, STOPPED = 3, 130  # 130: what a shell reports for a program that C
     type=click.Path(path_type=Path),
     help="To begin with (default: the one promoted in OUT, or shipped).",
 )
-@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Budget of time (default: 10).")
+@click.option("--minutes", type=FiniteRange(min=0, min_open=True), help="Budget of time (default: 10).")
 @click.option("--tokens", type=click.IntRange(min=1), help="Budget of tokens instead: reproduces exactly.")
 @click.option("--seed", type=click.IntRange(min=0, max=800_000_000), default=0, show_default=True)
+@click.option("--rate", type=FiniteRange(min=0, min_open=True), help="Peak learning rate (default: 0.0003).")
 @click.option(
-    "--rate", type=click.FloatRange(min=0, min_open=True), help="Peak learning rate (default: 0.0003)."
-)
-@click.option(
-    "--rehearsal", type=click.FloatRange(min=0, max=1, max_open=True), help="Share of simulated stories."
+    "--rehearsal", type=FiniteRange(min=0, max=1, max_open=True), help="Share of simulated stories."
 )
 @click.option("--device", help="cpu, cuda, or auto (default: cpu).")
 @click.option(

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from htfi.apps.cli.numbers import FiniteRange
+
 if TYPE_CHECKING:
     from htfi.wiring.settings import Settings
 
@@ -33,9 +35,7 @@ A run that was stopped or killed goes on where it was: give the same command aga
 @click.option("--bar", help="Bars built from ticks: 60s, 5m, volume:5000 or dollar:1000000.")
 @click.option("--target", help="Folder of the language model that reads news when there is time.")
 @click.option("--draft", help="Folder of the small model that reads when time is short.")
-@click.option(
-    "--pace", type=click.FloatRange(min=0, min_open=True), help="Replay at so many times real speed."
-)
+@click.option("--pace", type=FiniteRange(min=0, min_open=True), help="Replay at so many times real speed.")
 @click.option(
     "--releases", type=click.Path(path_type=Path), help="The released.jsonl of a run that this one repeats."
 )

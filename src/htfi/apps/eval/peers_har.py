@@ -51,7 +51,10 @@ def _one(variance: Array, horizon: int, window: int) -> Array:
         left = float(gram[4, 4] - 2.0 * beta @ gram[:4, 4] + beta @ gram[:4, :4] @ beta)
         spread = max(left, 0.0) / max(last - first - 4, 1)
         span = slice(at, min(at + REFIT_BARS, num))
-        forecast[span] = horizon * np.exp(beta @ design[:, span] + 0.5 * spread)
+        level = (beta[:, None] * design[:, span]).sum(
+            axis=0
+        )  # a matrix product's bits depend on the span's length
+        forecast[span] = horizon * np.exp(level + 0.5 * spread)
     return forecast
 
 

@@ -1,8 +1,11 @@
 """Settings of a cloud's desk: how much of anybody's it holds, and how long it waits for anybody."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from htfi.domain.errors import InvalidInput
+from msgspec import Meta
+
+from htfi.domain.settings import Bytes, Count, CountOrNone, FactorOrNone, PositiveMilliseconds, check_bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,54 +23,30 @@ class DeskConfig:
 
     node: str = "cloud"
     residency: tuple[str, ...] = ()
-    num_in_flight: int = 8
-    max_streams: int = 1024
-    max_streams_each: int = 16  # of one edge
-    max_requests_each: int = 512  # of one stream at once
-    max_gathering_each: int = 64
-    max_listeners: int = 8  # to one answer
-    max_prompt_parts: int = 16
-    parts_bytes: int = 64 * 2**20
-    max_begun_parts: int = 64
-    parts_ms: float = 5_000.0
-    window_ms: float = 400.0
-    kept_answers: int = 4096
-    max_orphans: int = 256
-    max_strikes: int = 16
-    forgiving_ms: float = 10_000.0
-    hello_ms: float = 5_000.0
-    slow_ms: float = 10_000.0
-    resend_ms: float = 2.0
-    tell_ms: float = 2.0
-    max_unsent: int = 1024
-    budget_abuse: float = 4.0
-    drain_retry_ms: int = 500
-    prompt_share: float = 1.0
-    prompt_ms: float = 20.0
+    num_in_flight: Count = 8
+    max_streams: Count = 1024
+    max_streams_each: Count = 16  # of one edge
+    max_requests_each: Count = 512  # of one stream at once
+    max_gathering_each: Count = 64
+    max_listeners: Count = 8  # to one answer
+    max_prompt_parts: Count = 16
+    parts_bytes: Bytes = 64 * 2**20
+    max_begun_parts: Count = 64
+    parts_ms: PositiveMilliseconds = 5_000.0
+    window_ms: PositiveMilliseconds = 400.0
+    kept_answers: CountOrNone = 4096
+    max_orphans: CountOrNone = 256
+    max_strikes: Count = 16
+    forgiving_ms: PositiveMilliseconds = 10_000.0
+    hello_ms: PositiveMilliseconds = 5_000.0
+    slow_ms: PositiveMilliseconds = 10_000.0
+    resend_ms: PositiveMilliseconds = 2.0
+    tell_ms: PositiveMilliseconds = 2.0
+    max_unsent: Count = 1024
+    budget_abuse: Annotated[float, Meta(ge=1.0, le=1e6)] = 4.0
+    drain_retry_ms: Annotated[int, Meta(ge=0, le=3_600_000)] = 500
+    prompt_share: FactorOrNone = 1.0
+    prompt_ms: PositiveMilliseconds = 20.0
 
     def __post_init__(self) -> None:
-        for name in (
-            "num_in_flight", "max_streams", "max_streams_each", "max_requests_each", "max_gathering_each",
-            "max_listeners", "max_prompt_parts", "parts_bytes", "max_begun_parts", "max_strikes", "max_unsent",
-        ):  # fmt: skip
-            if getattr(self, name) < 1:
-                raise InvalidInput(f"desk.{name} must be ≥ 1")
-        for name in ("kept_answers", "max_orphans", "drain_retry_ms"):
-            if getattr(self, name) < 0:
-                raise InvalidInput(f"desk.{name} must be ≥ 0")
-        for name in (
-            "parts_ms",
-            "window_ms",
-            "forgiving_ms",
-            "hello_ms",
-            "slow_ms",
-            "resend_ms",
-            "tell_ms",
-            "prompt_ms",
-        ):
-            if not 0.0 < getattr(self, name) < 1e9:
-                raise InvalidInput(f"desk.{name} must be above 0 ms")
-        if not self.budget_abuse >= 1.0:
-            raise InvalidInput("desk.budget_abuse must be ≥ 1")
-        if not self.prompt_share >= 0.0:
-            raise InvalidInput("desk.prompt_share must be ≥ 0")
+        check_bounds("desk", self)

@@ -1,9 +1,11 @@
 """Settings of an edge's side of the link, checked once. wiring composes them; the linked author reads them."""
 
-import math
 from dataclasses import dataclass
+from typing import Annotated
 
-from htfi.domain.errors import InvalidInput
+from msgspec import Meta
+
+from htfi.domain.settings import Count, CountOrNone, Milliseconds, PositiveMilliseconds, check_bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,32 +22,18 @@ class EdgeConfig:
     `budget_bytes` is what one request may take on the wire at a cloud. Usable clouds are looked at every `look_ms`.
     """
 
-    margin_ms: float = 3.0
-    draft_ms: float = 0.1
-    patience_ms: float = 150.0
-    greeting_ms: float = 500.0
+    margin_ms: Milliseconds = 3.0
+    draft_ms: Milliseconds = 0.1
+    patience_ms: Milliseconds = 150.0
+    greeting_ms: Milliseconds = 500.0
     hedges: bool = True
-    hedge_ms: float = 0.0
-    quiet_ms: float = 1_000.0
-    late_ms: float = 60_000.0
-    max_late: int = 256
-    budget_bytes: int = 1 << 20
-    look_ms: float = 20.0
-    max_parts_known: int = 4_096  # names that are remembered as sent, for each cloud
+    hedge_ms: Milliseconds = 0.0
+    quiet_ms: PositiveMilliseconds = 1_000.0
+    late_ms: PositiveMilliseconds = 60_000.0
+    max_late: CountOrNone = 256
+    budget_bytes: Annotated[int, Meta(ge=1 << 10, le=2**40)] = 1 << 20
+    look_ms: PositiveMilliseconds = 20.0
+    max_parts_known: Count = 4_096  # names that are remembered as sent, for each cloud
 
     def __post_init__(self) -> None:
-        for name in ("margin_ms", "draft_ms", "patience_ms", "greeting_ms", "hedge_ms"):
-            value = getattr(self, name)
-            _require(math.isfinite(value) and value >= 0.0, name, "must be a number ≥ 0")
-        for name in ("late_ms", "look_ms", "quiet_ms"):
-            value = getattr(self, name)
-            _require(math.isfinite(value) and value > 0.0, name, "must be a number > 0")
-        _require(self.late_ms < 2**31, "late_ms", "must be below 2^31")
-        _require(self.max_late >= 0, "max_late", "must be ≥ 0")
-        _require(self.budget_bytes >= 1 << 10, "budget_bytes", "must be at least 1,024")
-        _require(self.max_parts_known >= 1, "max_parts_known", "must be ≥ 1")
-
-
-def _require(holds: bool, key: str, what: str) -> None:
-    if not holds:
-        raise InvalidInput(f"edge.{key} {what}")
+        check_bounds("edge", self)

@@ -1,8 +1,12 @@
 """Settings of predictive buffering: how long before a release views are made ready, and how much may be spent on it."""
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
+from htfi.domain.settings import HOUR_MS, check_bounds
 
 _DAY_S = 86_400.0
 
@@ -15,21 +19,16 @@ class BufferingConfig:
     ready, however fast its machine. An item may be `early_s` before its hour: clocks differ.
     """
 
-    lead_s: float = 300.0
-    window_s: float = 1_800.0
-    early_s: float = 1.0
-    budget_ms: float = 2_000.0
-    reading_ms: float = 80.0
+    lead_s: Annotated[float, Meta(gt=0.0, le=_DAY_S)] = 300.0
+    window_s: Annotated[float, Meta(gt=0.0, le=_DAY_S)] = 1_800.0
+    early_s: Annotated[float, Meta(ge=0.0, le=_DAY_S)] = 1.0
+    budget_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = 2_000.0
+    reading_ms: Annotated[float, Meta(ge=0.01, le=HOUR_MS)] = 80.0
 
     def __post_init__(self) -> None:
-        if not (0.0 < self.lead_s <= _DAY_S and 0.0 < self.window_s <= _DAY_S):
-            raise InvalidInput("buffering: lead_s and window_s must lie in 0..86400 (a day), above 0")
-        if not 0.0 <= self.early_s < self.lead_s:
-            raise InvalidInput("buffering: early_s must be at least 0 and less than lead_s")
-        if not (0.0 <= self.budget_ms <= 3_600_000.0 and 0.01 <= self.reading_ms <= 3_600_000.0):
-            raise InvalidInput(
-                "buffering: budget_ms must lie in 0..3600000 (an hour), reading_ms in 0.01..3600000"
-            )
+        check_bounds("buffering", self)
+        if not self.early_s < self.lead_s:
+            raise InvalidInput("buffering: early_s must be less than lead_s")
 
     @property
     def most_readings(self) -> int:

@@ -1,8 +1,12 @@
 """Settings of the sanitiser: how long things are remembered, what counts as much, what a verdict takes."""
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
+from htfi.domain.settings import Count, PositiveShare, SpanNs, check_bounds
 from htfi.domain.time import NS_PER_DAY
 from htfi.narrative.sanitising.publishers import Publisher
 from htfi.narrative.sanitising.sources import KINDS
@@ -21,45 +25,30 @@ class SanitiserConfig:
     `publishers` add to those that are known.
     """
 
-    discount_at: float = 0.5
-    quarantine_at: float = 0.75
-    noted_below: float = 0.5
-    max_headline_chars: int = 500
-    max_body_chars: int = 8_000
-    window_ns: int = 3 * NS_PER_DAY
-    max_items: int = 8_192
-    near_alike: float = 0.5
-    good_standing: float = 0.5
-    max_sources: int = 4_096
-    max_symbols: int = 4_096
-    burst_ns: int = 15 * _NS_PER_MINUTE
-    burst_voices: int = 3  # low ones that tell alike
-    burst_repeats: int = 4  # of one low voice
-    claim_ns: int = 2 * NS_PER_DAY
-    late_ns: int = NS_PER_DAY // 4
-    early_ns: int = 5 * _NS_PER_MINUTE  # a clock may be that far off
+    discount_at: PositiveShare = 0.5
+    quarantine_at: PositiveShare = 0.75
+    noted_below: PositiveShare = 0.5
+    max_headline_chars: Annotated[int, Meta(ge=1, le=10_000)] = 500
+    max_body_chars: Annotated[int, Meta(ge=1, le=1_000_000)] = 8_000
+    window_ns: SpanNs = 3 * NS_PER_DAY
+    max_items: Count = 8_192
+    near_alike: PositiveShare = 0.5
+    good_standing: PositiveShare = 0.5
+    max_sources: Count = 4_096
+    max_symbols: Count = 4_096
+    burst_ns: SpanNs = 15 * _NS_PER_MINUTE
+    burst_voices: Annotated[int, Meta(ge=2, le=10_000)] = 3  # low ones that tell alike
+    burst_repeats: Annotated[int, Meta(ge=2, le=10_000)] = 4  # of one low voice
+    claim_ns: SpanNs = 2 * NS_PER_DAY
+    late_ns: SpanNs = NS_PER_DAY // 4
+    early_ns: SpanNs = 5 * _NS_PER_MINUTE  # a clock may be that far off
     kinds: tuple[tuple[str, str], ...] = ()
     publishers: tuple[Publisher, ...] = ()
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.discount_at < self.quarantine_at <= 1.0:
-            raise InvalidInput("sanitiser: need 0 < discount_at < quarantine_at <= 1")
-        for name in ("noted_below", "near_alike", "good_standing"):
-            if not 0.0 < getattr(self, name) <= 1.0:
-                raise InvalidInput(f"sanitiser.{name} must lie in 0..1, above 0, not {getattr(self, name)}")
-        counts = (
-            "max_headline_chars",
-            "max_body_chars",
-            "window_ns",
-            "max_items",
-            "max_sources",
-            "max_symbols",
-        )
-        for name in (*counts, "burst_ns", "claim_ns", "late_ns", "early_ns"):
-            if getattr(self, name) < 1:
-                raise InvalidInput(f"sanitiser.{name} must be at least 1, not {getattr(self, name)}")
-        if self.burst_voices < 2 or self.burst_repeats < 2:
-            raise InvalidInput("sanitiser: burst_voices and burst_repeats must be at least 2")
+        check_bounds("sanitiser", self)
+        if not self.discount_at < self.quarantine_at:
+            raise InvalidInput("sanitiser: need discount_at < quarantine_at")
         for source, kind in self.kinds:
             if kind not in KINDS:
                 raise InvalidInput(

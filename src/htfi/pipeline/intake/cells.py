@@ -4,6 +4,17 @@ import math
 from collections.abc import Mapping
 from typing import Any, cast
 
+from htfi.domain.bounds import (
+    MAX_PRICE,
+    MAX_SIZE,
+    MAX_VALUE,
+    MIN_PRICE,
+    MIN_SIZE,
+    MIN_VALUE,
+    is_price,
+    is_size,
+    is_value,
+)
 from htfi.pipeline.intake.reasons import Reason, Refusal
 from htfi.pipeline.intake.spec import TAG_RULE, is_tag
 
@@ -15,17 +26,28 @@ Row = Mapping[str, Any]
 def positive(value: Any, name: str) -> float:
     """A price. Raises: Refusal."""
     price = value if type(value) is float else number_of(value, name, Reason.BAD_PRICE)
-    if 0.0 < price < math.inf:
+    if is_price(price):
         return price
-    raise Refusal(Reason.BAD_PRICE, f"{name} {price} is not a finite number above 0")
+    raise Refusal(Reason.BAD_PRICE, f"{name} {price} is not between {MIN_PRICE:g} and {MAX_PRICE:g}")
 
 
 def amount(value: Any, name: str) -> float:
     """A size or a volume. Raises: Refusal."""
     size = value if type(value) is float else number_of(value, name, Reason.BAD_SIZE)
-    if 0.0 <= size < math.inf:
+    if is_size(size):
         return size
-    raise Refusal(Reason.BAD_SIZE, f"{name} {size} is not a finite number of at least 0")
+    raise Refusal(Reason.BAD_SIZE, f"{name} {size} is neither 0 nor between {MIN_SIZE:g} and {MAX_SIZE:g}")
+
+
+def reading(value: Any, name: str) -> float:
+    """A macro value. Raises: Refusal."""
+    number = number_of(value, name, Reason.BAD_NUMBER)
+    if is_value(number):
+        return number
+    raise Refusal(
+        Reason.BAD_NUMBER,
+        f"{name} {number} is neither 0 nor of a size between {MIN_VALUE:g} and {MAX_VALUE:g}",
+    )
 
 
 def number_of(value: Any, name: str, not_finite: Reason) -> float:

@@ -12,11 +12,11 @@ from htfi.pipeline.intake.cells import (
     Row,
     amount,
     flag,
-    number_of,
     positive,
     read_symbol,
     read_symbols,
     read_tags,
+    reading,
     show_row,
     text,
 )
@@ -218,7 +218,7 @@ class RowParser:
         if self._only and series not in self._only:
             return None
         available_ns, event_ns = self.times.of(row, layout, arrival_ns, self.times.days.known)
-        value = number_of(row.get(fields["value"]), "value", Reason.BAD_NUMBER)
+        value = reading(row.get(fields["value"]), "value")
         return MacroRelease(
             available_ns, event_ns, self.source, number, series, value, text(row, fields.get("id"))
         )

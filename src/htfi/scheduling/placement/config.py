@@ -1,9 +1,12 @@
 """Settings of placement: what energy and strain are worth in time, how far to look ahead, how to forget and explore."""
 
-import math
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
+from htfi.domain.settings import Celsius, FactorOrNone, InnerShare, Milliseconds, check_bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,40 +21,22 @@ class PlacementConfig:
     share `moved`.
     """
 
-    ms_per_joule: float = 0.02
-    edge_ms_per_ms: float = 0.05
-    strain_ms_per_ms: float = 4.0
-    frame_ms: float = 0.1
-    hot_c: float = 80.0
-    critical_c: float = 95.0
-    max_window: int = 32
-    max_in_flight: int = 32
-    num_samples: int = 64
-    half_life_s: float = 5.0
-    moved: float = 0.15
-    explore_share: float = 0.02
-    explore_first: float = 2.0
-    prior_rate: float = 0.9
+    ms_per_joule: Annotated[float, Meta(ge=0.0, le=1e6)] = 0.02
+    edge_ms_per_ms: FactorOrNone = 0.05
+    strain_ms_per_ms: Annotated[float, Meta(ge=0.0, le=1e6)] = 4.0
+    frame_ms: Milliseconds = 0.1
+    hot_c: Celsius = 80.0
+    critical_c: Celsius = 95.0
+    max_window: Annotated[int, Meta(ge=1, le=256)] = 32
+    max_in_flight: Annotated[int, Meta(ge=1, le=1024)] = 32
+    num_samples: Annotated[int, Meta(ge=8, le=4096)] = 64
+    half_life_s: Annotated[float, Meta(gt=0.0, le=1e6)] = 5.0
+    moved: FactorOrNone = 0.15
+    explore_share: FactorOrNone = 0.02
+    explore_first: FactorOrNone = 2.0
+    prior_rate: InnerShare = 0.9
 
     def __post_init__(self) -> None:
-        for name in (
-            "ms_per_joule",
-            "strain_ms_per_ms",
-            "frame_ms",
-            "moved",
-            "explore_share",
-            "explore_first",
-        ):
-            if not 0.0 <= getattr(self, name) < math.inf:
-                raise InvalidInput(f"placement.{name} must be a number from 0 on, not {getattr(self, name)}")
-        if not 0.0 < self.hot_c < self.critical_c < math.inf:
-            raise InvalidInput("placement: need 0 < hot_c < critical_c")
-        for name, most in (("max_window", 256), ("max_in_flight", 1024)):
-            if not 1 <= getattr(self, name) <= most:
-                raise InvalidInput(f"placement.{name} must lie in 1..{most}, not {getattr(self, name)}")
-        if not 8 <= self.num_samples <= 4096:
-            raise InvalidInput(f"placement.num_samples must lie in 8..4096, not {self.num_samples}")
-        if not 0.0 < self.half_life_s < math.inf:
-            raise InvalidInput(f"placement.half_life_s must be above 0, not {self.half_life_s}")
-        if not 0.0 < self.prior_rate < 1.0:
-            raise InvalidInput(f"placement.prior_rate must lie between 0 and 1, not {self.prior_rate}")
+        check_bounds("placement", self)
+        if not self.hot_c < self.critical_c:
+            raise InvalidInput("placement: need hot_c < critical_c")

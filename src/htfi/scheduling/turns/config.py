@@ -3,6 +3,14 @@
 from dataclasses import dataclass
 
 from htfi.domain.errors import InvalidInput
+from htfi.domain.settings import (
+    Count,
+    Factor,
+    Milliseconds,
+    PositiveMilliseconds,
+    PositiveShare,
+    check_bounds,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,28 +24,19 @@ class TurnsConfig:
     another's, and comes in `doubted_ms` behind.
     """
 
-    max_waiting: int = 1024
-    max_waiting_each: int = 256
-    max_rows: int = 64
-    patience_ms: float = 2_000.0
-    aging: float = 2.0
-    grace_ms: float = 5.0
-    safety: float = 1.5
-    doubted_share: float = 0.25
-    doubted_ms: float = 50.0
-    least_retry_ms: float = 10.0
-    most_retry_ms: float = 5_000.0
+    max_waiting: Count = 1024
+    max_waiting_each: Count = 256
+    max_rows: Count = 64
+    patience_ms: PositiveMilliseconds = 2_000.0
+    aging: Factor = 2.0
+    grace_ms: Milliseconds = 5.0
+    safety: Factor = 1.5
+    doubted_share: PositiveShare = 0.25
+    doubted_ms: Milliseconds = 50.0
+    least_retry_ms: Milliseconds = 10.0
+    most_retry_ms: Milliseconds = 5_000.0
 
     def __post_init__(self) -> None:
-        for name in ("max_waiting", "max_waiting_each", "max_rows"):
-            if getattr(self, name) < 1:
-                raise InvalidInput(f"turns.{name} must be ≥ 1")
-        for name in ("patience_ms", "aging", "safety"):
-            if not 0.0 < getattr(self, name) < 1e9:
-                raise InvalidInput(f"turns.{name} must be above 0")
-        if not 0.0 < self.doubted_share <= 1.0 or not 0.0 <= self.doubted_ms < 1e9:
-            raise InvalidInput("turns: doubted_share must lie in 0..1, above 0, and doubted_ms be ≥ 0")
-        if not self.grace_ms >= 0.0:
-            raise InvalidInput("turns.grace_ms must be ≥ 0")
-        if not 0.0 <= self.least_retry_ms <= self.most_retry_ms:
-            raise InvalidInput("turns: need 0 ≤ least_retry_ms ≤ most_retry_ms")
+        check_bounds("turns", self)
+        if not self.least_retry_ms <= self.most_retry_ms:
+            raise InvalidInput("turns: need least_retry_ms ≤ most_retry_ms")

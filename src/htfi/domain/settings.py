@@ -1,0 +1,93 @@
+"""Settings whose types state their bounds. Each table of settings calls `check_bounds` when it is made.
+
+A setting outside its bounds would ask for memory that no machine has, never end, or be no number at all.
+"""
+
+from functools import lru_cache
+from types import UnionType
+from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
+
+from msgspec import Meta
+
+from htfi.domain.errors import InvalidInput
+from htfi.domain.time import NS_PER_DAY
+
+HOUR_MS = 3_600_000.0
+DAY_MS = 24 * HOUR_MS
+
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+PositiveShare = Annotated[float, Meta(gt=0.0, le=1.0)]
+InnerShare = Annotated[float, Meta(gt=0.0, lt=1.0)]
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+CountOrNone = Annotated[int, Meta(ge=0, le=1_000_000)]
+Bytes = Annotated[int, Meta(ge=1, le=2**40)]
+Milliseconds = Annotated[float, Meta(ge=0.0, le=DAY_MS)]
+PositiveMilliseconds = Annotated[float, Meta(gt=0.0, le=DAY_MS)]
+Bars = Annotated[float, Meta(gt=0.0, le=1e6)]
+Celsius = Annotated[float, Meta(gt=0.0, le=200.0)]
+Factor = Annotated[float, Meta(gt=0.0, le=1e3)]
+FactorOrNone = Annotated[float, Meta(ge=0.0, le=1e3)]
+SpanNs = Annotated[int, Meta(ge=1, le=3660 * NS_PER_DAY)]
+
+
+def check_bounds(table: str, settings: Any) -> None:
+    """Hold every value of a table, a dataclass, against the bounds in its type. Raises: InvalidInput."""
+    for name, hint in _hints(cast("type[Any]", type(settings))).items():
+        check_value(f"{table}.{name}", getattr(settings, name), hint)
+
+
+def check_values(table: str, kind: type[Any], values: dict[str, Any]) -> None:
+    """The same for values that are to become a table of that kind; other types are left to whoever converts them."""
+    for name, hint in _hints(kind).items():
+        if name in values:
+            check_value(f"{table}.{name}", values[name], hint)
+
+
+def check_value(name: str, value: Any, hint: Any) -> None:
+    """Hold one value against its type. Raises: InvalidInput."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        for meta in inner[1:]:
+            if isinstance(meta, Meta) and not _holds(value, meta):
+                raise InvalidInput(f"{name} must be {_words(meta)}, not {_shown(value)}")
+        check_value(name, value, inner[0])
+    elif origin in (Union, UnionType):
+        for each in inner:
+            if value is not None and each is not type(None):
+                check_value(name, value, each)
+    elif origin is tuple and isinstance(value, tuple | list):
+        for item in cast("list[Any]", value):
+            check_value(f"each of {name}", item, inner[0])
+    elif origin is dict and isinstance(value, dict):
+        for key, item in cast("dict[str, Any]", value).items():
+            check_value(f"{name}.{key}", item, inner[1])
+
+
+@lru_cache(maxsize=64)
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
+def _holds(value: Any, meta: Meta) -> bool:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return (
+            (meta.ge is None or value >= meta.ge)
+            and (meta.gt is None or value > meta.gt)
+            and (meta.le is None or value <= meta.le)
+            and (meta.lt is None or value < meta.lt)
+        )
+    if isinstance(value, str | tuple | list):
+        size = len(cast("list[Any]", value))
+        return (meta.min_length or 0) <= size and (meta.max_length is None or size <= meta.max_length)
+    return True
+
+
+def _words(meta: Meta) -> str:
+    if meta.max_length is not None:
+        return f"{meta.min_length or 0} to {meta.max_length} long"
+    bounds = (("at least", meta.ge), ("above", meta.gt), ("at most", meta.le), ("below", meta.lt))
+    return " and ".join(f"{words} {bound:,.15g}" for words, bound in bounds if bound is not None)
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,.15g}" if isinstance(value, float) else str(value)[:60]
