@@ -14,6 +14,9 @@ from htfi.domain.decision import decode_decision, encode_decision
 from htfi.domain.errors import IntegrityError
 from htfi.domain.events import Event, Rejection
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
+from htfi.governance.ledger.tiles import MAX_ENTRY_BYTES
+from htfi.market.state import MAX_MACRO_SERIES
+from htfi.pipeline.intake.cells import LONGEST_SERIES
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.pipeline.recompute import recompute
@@ -119,6 +122,20 @@ def test_a_value_that_comes_after_ages_of_none_is_no_driver() -> None:
     assert [driver.feature for driver in drivers({"volume_ratio": 1.0}, {"volume_ratio": 0.1})] == [
         "volume_ratio"
     ]
+
+
+def test_a_calendar_of_thousands_of_series_leaves_entries_that_the_ledger_takes() -> None:
+    rows: list[dict[str, Any]] = [
+        {"kind": "macro", "series": f"{k}." + "X" * LONGEST_SERIES, "value": k / 3} for k in range(10)
+    ]
+    rows += [{"kind": "macro", "series": f"{k}.{'X' * 120}", "value": k / 3} for k in range(3_000)]
+    ledger = run_over([*rows, *usual_rows()])
+    assert ledger.size > 0
+    assert max(map(len, ledger.entries)) < MAX_ENTRY_BYTES
+    macro = [name for name in decode_decision(ledger.entries[-1]).features if name.startswith("macro_")]
+    assert len(macro) == MAX_MACRO_SERIES
+    assert macro[-1] == "macro_x"
+    assert macro[0].startswith(f"macro_{3_000 - MAX_MACRO_SERIES + 1}_x")
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])

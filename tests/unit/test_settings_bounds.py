@@ -121,6 +121,14 @@ def test_settings_that_asked_for_the_impossible_are_refused(
             load_settings(environment={f"HTFI_{table.upper()}__{name.upper()}": value})
 
 
+def test_more_quantiles_than_an_entry_holds_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    levels = [k / 100 for k in range(1, 100)]
+    file.write_text(f"[forecasting]\nhorizons = {list(range(1, 17))}\nlevels = {levels}\n")
+    with pytest.raises(InvalidInput, match="7,920 quantiles: a decision records 3,000 at most"):
+        load_settings(file, environment={})
+
+
 def test_the_defaults_lie_within_their_bounds() -> None:
     for table in fields(Settings):
         check_bounds(table.name, getattr(Settings(), table.name))

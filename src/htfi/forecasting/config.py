@@ -9,6 +9,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.settings import Bars, InnerShare, check_bounds
 
 LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+MAX_QUANTILES = 3_000  # of one decision: some 40 kB of the 64 that an entry of the ledger holds
 Horizon = Annotated[int, Meta(ge=1, le=1_000)]
 EXPERTS = ("ewma", "historical_simulation", "log_range_har", "market_har", "random_walk")
 
@@ -37,6 +38,12 @@ class ForecastConfig:
         _require(list(self.levels) == sorted(set(self.levels)), "levels", "must rise")
         _require({0.05, 0.5, 0.95} <= set(self.levels), "levels", "must hold 0.05, 0.5 and 0.95")
         _require(len(set(self.experts)) == len(self.experts), "experts", "must name each once")
+        num = len(self.horizons) * len(self.levels) * len(self.experts)
+        _require(
+            num <= MAX_QUANTILES,
+            "horizons",
+            f"times levels times experts are {num:,} quantiles: a decision records {MAX_QUANTILES:,} at most",
+        )
         _require(
             self.residual_window_bars >= self.history_bars, "residual_window_bars", "must be ≥ history_bars"
         )

@@ -21,6 +21,10 @@ from htfi.market.kernel import COMPILED, Kernel
 from htfi.market.regime import LEVELS
 from htfi.market.series import Series
 
+MAX_MACRO_SERIES = (
+    128  # those released last are features: each decision records them, and an entry has an end
+)
+
 
 class Market:
     """Every symbol's ticks and every series' bars, in constant memory each."""
@@ -40,9 +44,15 @@ class Market:
         """
         if isinstance(event, MacroRelease):
             if math.isfinite(event.value):
-                self._macro[macro_feature(event.series)] = event.value
+                self._remember(macro_feature(event.series), event.value)
             return ()
         return self._kernel.observe(event)
+
+    def _remember(self, name: str, value: float) -> None:
+        self._macro.pop(name, None)  # the newest stands last
+        self._macro[name] = value
+        if len(self._macro) > MAX_MACRO_SERIES:
+            del self._macro[next(iter(self._macro))]
 
     def advance(self, to_ns: int) -> list[Bar]:
         """The time bars with end_ns ≤ `to_ns`, by end, symbol and clock; those that saw no price do not exist."""

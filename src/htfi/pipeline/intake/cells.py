@@ -19,6 +19,7 @@ from htfi.pipeline.intake.reasons import Reason, Refusal
 from htfi.pipeline.intake.spec import TAG_RULE, is_tag
 
 LONGEST_SYMBOL = 64
+LONGEST_SERIES = 128
 
 Row = Mapping[str, Any]
 

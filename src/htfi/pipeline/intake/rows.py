@@ -9,6 +9,7 @@ from datetime import date
 
 from htfi.domain.events import Bar, Event, MacroRelease, News, Quote, Rejection, Trade
 from htfi.pipeline.intake.cells import (
+    LONGEST_SERIES,
     Row,
     amount,
     flag,
@@ -215,6 +216,8 @@ class RowParser:
         series = text(row, fields["series"])
         if not series:
             raise Refusal(Reason.MISSING_FIELD, "the series has no name")
+        if len(series) > LONGEST_SERIES or not series.isprintable():
+            raise Refusal(Reason.BAD_SYMBOL, f"a series has 1 to {LONGEST_SERIES} printable characters")
         if self._only and series not in self._only:
             return None
         available_ns, event_ns = self.times.of(row, layout, arrival_ns, self.times.days.known)
