@@ -12,7 +12,8 @@ from htfi.domain.decision import View
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
 from htfi.forecasting.scenarios.asked import Asked, Kind
-from htfi.forecasting.scenarios.effects import Effect, Likelihood, Way, change_margins, spread
+from htfi.forecasting.scenarios.chances import Chance
+from htfi.forecasting.scenarios.effects import Effect, Way, change_margins, spread
 from htfi.forecasting.scenarios.measures import (
     LEVELS,
     BookFigures,
@@ -49,7 +50,7 @@ class Answer:
     asked: Asked
     title: str
     ways: tuple[Way, ...]
-    likelihood: Likelihood | None
+    chance: Chance | None
     change: Change
     full: Change | None
     draws: dict[int, Array]
@@ -152,7 +153,7 @@ def _answer(
     shown = prominent(full or change, effect.ways, book.notionals != 0.0)[:MAX_DRAWN]
     drawn = full_effect or effect
     draws = {place: drawn.returns[:, place].copy() for place in shown}
-    return Answer(asked, title, effect.ways, effect.likelihood, change, full, draws, moves)
+    return Answer(asked, title, effect.ways, effect.chance, change, full, draws, moves)
 
 
 def _read(ground: Ground, frame: Answers, asked: Sequence[Asked], now: Now, spreads: bool) -> list[Answer]:
@@ -180,30 +181,36 @@ def _read(ground: Ground, frame: Answers, asked: Sequence[Asked], now: Now, spre
         for place, view in zip(at, views, strict=True):
             ways[place] = Way.READ if view.confidence > 0.0 else Way.SILENT
         found, h = tilting(ground, now, at, views), now.batch.horizons.index(today.horizon)
-        carried = np.zeros(len(today.series))
-        if spreads and len(at) < len(ways):
-            shift = np.zeros(len(today.series))
-            shift[at] = found.shift[:, h]
-            carried = spread(today, at, shift)
+        weights, shift = found.weight[:, h], found.shift[:, h]
+        carries = spreads and len(at) < len(ways)
+        if carries:
             ways = [Way.CARRIED if way is Way.UNTOUCHED else way for way in ways]
-        weight = float(found.weight[h])
         effect, full_effect = (
-            change_margins(today, _margins(today, at, quantiles[:, h], share * carried), ways)
-            for quantiles, share in ((found.earned, weight), (found.full, 1.0))
+            change_margins(today, _margins(today, at, quantiles[:, h], told_shift if carries else None), ways)
+            for quantiles, told_shift in ((found.earned, weights * shift), (found.full, shift))
         )
         answer = _answer(frame, one, quote(item.headline), effect, full_effect)
         told.append(
             replace(
                 answer,
                 views=dict(zip([today.series[place] for place in at], views, strict=True)),
-                weight=weight,
+                weight=_weight(views, weights),
                 notes=notes if not one.on else (),
             )
         )
     return told
 
 
-def _margins(today: Today, at: Sequence[int], quantiles: Array, carried: Array) -> Array:
-    changed = today.quantiles + carried[:, None]
+def _margins(today: Today, at: Sequence[int], quantiles: Array, carried: Array | None) -> Array:
+    """All series' quantiles, with those at `at` changed; `carried` [A] are their shifts, where these move the others."""
+    changed = today.quantiles.copy()
+    if carried is not None:
+        changed += spread(today, at, carried)[:, None]
     changed[list(at)] = quantiles
     return changed
+
+
+def _weight(views: Sequence[View], weights: Array) -> float:
+    """What the readers that had something to say have earned, 0–1, in the mean."""
+    heard = [weight for view, weight in zip(views, weights.tolist(), strict=True) if view.confidence > 0.0]
+    return sum(heard) / len(heard) if heard else 0.0

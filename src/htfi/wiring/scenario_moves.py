@@ -129,12 +129,13 @@ def stressed(ground: Ground, today: Today, text: str) -> Moved:
             move, first, last = found
             known[place] = (move, Way.OWN_HISTORY)
             lines[place] = _told(today, place, move, f"its own history, {first} to {last}")
-    for name, place in factors_of(ground.symbols).items():
-        if place not in known and name in stress.moves:
-            shock = stress.shock(factors()[name], days)
-            move = _log_return(today, shock, place)
-            known[place] = (move, Way.FACTOR)
-            lines[place] = _told(today, place, move, f"as {shock.text} then")
+    for name, standing in factors_of(ground.symbols).items():
+        for place in standing if name in stress.moves else ():
+            if place not in known:
+                shock = stress.shock(factors()[name], days)
+                move = _log_return(today, shock, place)
+                known[place] = (move, Way.FACTOR)
+                lines[place] = _told(today, place, move, f"as {shock.text} then")
     if not known:
         raise InvalidInput(
             f"--stress {stress.id}: no series of {ground.origin} reaches back to {stress.before} or stands for one of "
@@ -142,9 +143,7 @@ def stressed(ground: Ground, today: Today, text: str) -> Moved:
         )
     places = sorted(known)
     ways = [known[place][1] for place in places]
-    leader = next(iter(factors_of(ground.symbols).values()), places[0])
-    first = places.index(leader) if leader in known else 0
-    effect = move_known(today, places, [known[place][0] for place in places], ways, first)
+    effect = move_known(today, places, [known[place][0] for place in places], ways)
     title = f"{stress.title} ({stress.before}, {days} day{'s' if days > 1 else ''})"
     return Moved(title, effect, tuple(lines[place] for place in places))
 

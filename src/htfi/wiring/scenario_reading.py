@@ -38,8 +38,8 @@ class Now:
 class Tilting:
     """What views on some series do to them, at each horizon.
 
-    Shapes: shift [A, H] of the medians in log return at full weight; weight [H], earned; quantiles at that weight and
-    at full weight [A, H, Q].
+    Shapes: shift [A, H] of the medians in log return at full weight; weight [A, H], what each view's reader has earned;
+    quantiles at that weight and at full weight [A, H, Q].
     """
 
     shift: Array
@@ -101,12 +101,13 @@ def tilting(ground: Ground, now: Now, places: Sequence[int], views: Sequence[Vie
     plain, batch = now.plain[list(places)], now.batch
     opinions = [_opinion(ground, place, view) for place, view in zip(places, views, strict=True)]
     found = derive_tilts(opinions, plain, batch.horizons, batch.levels)
-    weight = np.array(ground.rooms.forecaster.earned(views[0].reader), np.float64)
+    earned = {view.reader: ground.rooms.forecaster.earned(view.reader) for view in views}
+    weight = np.array([earned[view.reader] for view in views], np.float64)
     median, everyone = batch.levels.index(0.5), np.ones_like(found.shift)
     return Tilting(
         shift=found.shift,
         weight=weight,
-        earned=apply(plain, found.shift, found.stretch, weight * everyone, median),
+        earned=apply(plain, found.shift, found.stretch, weight, median),
         full=apply(plain, found.shift, found.stretch, everyone, median),
     )
 

@@ -1,6 +1,7 @@
 """`htfi scenario`: what if this headline came, this series moved, that crisis came back; nothing is recorded."""
 
 import json
+import os
 from pathlib import Path
 
 import click
@@ -21,7 +22,7 @@ files of prices are read to their end instead. Over how many bars: --horizon.
 """
 
 
-_WIDTH = 132  # columns of what goes to a file
+_WIDTH = 132  # columns of what goes to a file, unless COLUMNS says
 
 
 @click.command("scenario", epilog=EPILOG)
@@ -108,7 +109,7 @@ def command(
     from htfi.wiring.settings import load_settings
 
     console = Console(highlight=False)
-    if not console.is_terminal:
+    if not console.is_terminal and "COLUMNS" not in os.environ:
         console = Console(highlight=False, width=_WIDTH)
     if "list" in stresses:
         console.print(told_library(horizon or 1))

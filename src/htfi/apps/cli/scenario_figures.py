@@ -4,8 +4,9 @@ from typing import Any
 
 import msgspec
 
-from htfi.apps.cli.scenario_words import rationale
+from htfi.apps.cli.scenario_words import chance_words, known_moves, rationale
 from htfi.domain.time import format_ns
+from htfi.forecasting.scenarios.chances import Chance
 from htfi.forecasting.scenarios.measures import ES_LEVEL, LEVELS, VAR_LEVEL, BookFigures, Change
 from htfi.wiring.scenario import Ground
 from htfi.wiring.scenario_answers import Answer, Answers
@@ -24,7 +25,11 @@ def figures(ground: Ground, answers: Answers, seed: int) -> dict[str, Any]:
         "instants": today.num_instants,
         "levels": list(LEVELS),
         "unit": "money" if answers.positions.in_money else "share of the book",
-        "book": _book(answers.book_before),
+        "book": {
+            "gross": answers.positions.gross,
+            "net": answers.positions.net,
+            **_book(answers.book_before),
+        },
         "positions": [
             {
                 "series": series,
@@ -45,16 +50,15 @@ def figures(ground: Ground, answers: Answers, seed: int) -> dict[str, Any]:
 
 def _scenario(ground: Ground, answers: Answers, answer: Answer) -> dict[str, Any]:
     told = rationale(ground, answers, answer)
-    likelihood = answer.likelihood
     found: dict[str, Any] = {
         "kind": answer.asked.kind.value,
         "name": answer.asked.name or answer.title,
         "asked": answer.asked.text,
         "on": list(answer.asked.on),
         "moves": list(answer.moves),
-        "probability": likelihood.probability if likelihood else None,
-        "probability_of": likelihood.of if likelihood else "",
-        "scores": list(likelihood.scores) if likelihood else None,
+        "chance_of_moves": _chance(
+            answer.chance, [answers.today.series[place] for place in known_moves(answer.ways)]
+        ),
         "rationale": {
             "text": told.text,
             "template": told.template,
@@ -82,7 +86,8 @@ def _scenario(ground: Ground, answers: Answers, answer: Answer) -> dict[str, Any
 
 def _change(answers: Answers, answer: Answer, change: Change) -> dict[str, Any]:
     return {
-        "book": {**_book(change.book_after), "chance_today": change.chance},
+        "book": _book(change.book_after),
+        "chance": _chance(change.chance, "the book"),
         "positions": [
             {
                 "series": series,
@@ -93,6 +98,20 @@ def _change(answers: Answers, answer: Answer, change: Change) -> dict[str, Any]:
             }
             for place, series in enumerate(answers.today.series)
         ],
+    }
+
+
+def _chance(chance: Chance | None, of: str | list[str]) -> dict[str, Any] | None:
+    """`probability` is null where no scenario went so far: then it is below `at_most`."""
+    if chance is None:
+        return None
+    return {
+        "of": of,
+        "probability": chance.share,
+        "at_most": 1.0 / chance.num_draws if chance.share is None else chance.share,
+        "scenarios": [chance.num, chance.num_draws],
+        "past_bars": [chance.num_past, chance.num_instants],
+        "text": chance_words(chance),
     }
 
 

@@ -95,9 +95,9 @@ def _glance(answers: Answers, answer: Answer) -> str:
         ("", money(after.var99, answers), f"VaR 99%, today {money(before.var99, answers)}"),
         ("", money(after.es975, answers), f"ES 97.5%, today {money(before.es975, answers)}"),
     ]
-    if answer.likelihood is not None:
-        of = answer.likelihood.of
-        found.append(("", chance(answer), f"chance of a move so far{f' of {of}' if of else ''}, today"))
+    if answer.chance is not None:
+        of = answer.chance.of
+        found.append(("", X
     if answer.full is not None:
         found.append(
             ("", write(answer.change.book_after.mean), f"mean at the weight earned, {percent(answer.weight)}")

@@ -3,121 +3,118 @@
 import textwrap
 from collections.abc import Sequence
 
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from htfi.apps.cli.scenario_words import chance, money, rationale, simple
+from htfi.apps.cli.scenario_words import chance_figure, money, rationale, simple
 from htfi.apps.cli.view_text import QUIET, clip, printable
-from htfi.forecasting.scenarios.measures import LEVELS, Change, prominent
+from htfi.forecasting.scenarios.measures import LEVELS, BookFigures, Change, prominent
 from htfi.wiring.scenario import Ground
 from htfi.wiring.scenario_answers import Answer, Answers
 
 MAX_POSITIONS = 12
+MAX_NAME = 24
 _UP, _DOWN = "#46b17b", "#ef5350"
 _LOW, _MIDDLE, _HIGH = LEVELS.index(0.05), LEVELS.index(0.5), LEVELS.index(0.95)
 
 
 def answer_lines(ground: Ground, answers: Answers, width: int) -> list[RenderableType]:
     """What to print, in order."""
-    lines: list[RenderableType] = [Text(), _head(ground, answers), *_notes(answers.notes, width)]
+    lines: list[RenderableType] = [Text(), *_head(ground, answers, width), *_notes(answers.notes, width)]
     for answer in answers.answers:
         lines += [Text(), *_scenario(ground, answers, answer, width)]
     if len(answers.answers) > 1:
-        lines += [Text(), _compared(answers, width)]
+        lines += [Text(), *_compared(answers, width)]
     return lines
 
 
-def _head(ground: Ground, answers: Answers) -> Text:
-    told = rationale(ground, answers, None).text
-    return Text(f" {printable(told)}", QUIET)
+def _head(ground: Ground, answers: Answers, width: int) -> list[Text]:
+    return _quiet(rationale(ground, answers, None).text, width)
 
 
 def _notes(notes: Sequence[str], width: int) -> list[Text]:
-    return [Text(line, QUIET) for note in notes for line in textwrap.wrap(f" note: {printable(note)}", width)]
+    return [line for note in notes for line in _quiet(f"note: {note}", width)]
 
 
 def _scenario(ground: Ground, answers: Answers, answer: Answer, width: int) -> list[RenderableType]:
-    lines: list[RenderableType] = [
-        Text(f" {answer.asked.kind.value} ", "reverse").append(
-            f" {printable(answer.title)}", "bold not reverse"
-        )
-    ]
+    kind = f" {answer.asked.kind.value} "
+    title = textwrap.wrap(printable(answer.title), max(width - len(kind) - 2, 20))
+    lines: list[RenderableType] = [Text(kind, "reverse").append(f" {title[0]}", "bold not reverse")]
+    lines += [Text(f" {line}", "bold") for line in title[1:]]
     why = rationale(ground, answers, answer).text
     lines += [Text(f" {line}") for line in textwrap.wrap(printable(why), width - 2)]
-    lines.append(_positions(answers, answer))
+    lines += _positions(answers, answer, width)
     return [*lines, *_notes(answer.notes, width)]
 
 
-def _positions(answers: Answers, answer: Answer) -> Table:
-    """Each position and the book: today's band and the scenario's; a reader's at full weight as well."""
-    table = Table(box=None, pad_edge=False, header_style=QUIET, padding=(0, 2, 0, 1))
-    for name, side in (
-        ("position", "left"),
-        ("holding", "right"),
-        ("today 5% … 95%", "right"),
-        ("then 5% … 95%", "right"),
-        ("median", "right"),
-        ("profit", "right"),
-        ("reached", "left"),
-    ):
-        table.add_column(name, justify=side, no_wrap=True)  # pyright: ignore[reportArgumentType]
+def _positions(answers: Answers, answer: Answer, width: int) -> list[RenderableType]:
+    """Each position and the book: today's band and the scenario's; a reader's at full weight as well.
+
+    Where the columns do not fit side by side, a row has two lines: how a series was reached stands under its name,
+    today's band under the scenario's.
+    """
     told = answer.full or answer.change
-    holdings = answers.positions.book.notionals
     order = shown_places(answers, answer)
-    for place in order[:MAX_POSITIONS]:
-        before, after = told.before[place], told.after[place]
-        gain = told.book_after.means[place] - told.book_before.means[place]
-        table.add_row(
-            clip(answers.today.series[place], 24),
-            money(holdings[place], answers),
-            _band(before),
-            _band(after),
-            _signed(simple(after[_MIDDLE]), after[_MIDDLE]),
-            _signed(money(gain, answers, signed=True), gain),
-            answer.ways[place].value,
-        )
+    rows = [_position_row(answers, answer, told, place) for place in order[:MAX_POSITIONS]]
+    rows += [_book_row(name, change, answers) for name, change in _books(answer)]
+    names = ("position", "holding", "today 5% … 95%", "then 5% … 95%", "median", "profit", "reached")
+    table = _table(names, ("position", "reached"), rows)
+    if _too_wide(table, width):
+        stacked = [(_over(name, reached), holding, _over(then, today), median, gain)
+                   for name, holding, today, then, median, gain, reached in rows]  # fmt: skip
+        heads = ("position", "holding", "5% … 95% then, today", "median", "profit")
+        table = _table(heads, ("position",), stacked)
+    lines: list[RenderableType] = [table]
     if len(order) > MAX_POSITIONS:
-        table.add_row(Text(f"{len(order) - MAX_POSITIONS} more in --json", QUIET))
+        lines += _quiet(f"{len(order) - MAX_POSITIONS} more positions are in --json", width)
     for name, change in _books(answer):
-        table.add_row(*_book_row(name, change, answers))
-    return table
+        before, after = change.book_before, change.book_after
+        var, es = (f"{money(was, answers)} → {money(now, answers)}"
+                   for was, now in ((before.var99, after.var99), (before.es975, after.es975)))  # fmt: skip
+        lines += _quiet(f"{name}: VaR 99% {var}, ES 97.5% {es}", width)
+    gross, net = (money(value, answers) for value in (answers.positions.gross, answers.positions.net))
+    return [*lines, *_quiet(f"holdings: gross {gross}, net {net}; profit: the change of the mean", width)]
+
+
+def _position_row(answers: Answers, answer: Answer, told: Change, place: int) -> tuple[Text, ...]:
+    after = told.after[place]
+    gain = told.book_after.means[place] - told.book_before.means[place]
+    return (
+        Text(clip(answers.today.series[place], MAX_NAME)),
+        Text(money(answers.positions.book.notionals[place], answers)),
+        Text(_band(told.before[place])),
+        Text(_band(after)),
+        _signed(simple(after[_MIDDLE]), after[_MIDDLE]),
+        _signed(money(gain, answers, signed=True), gain),
+        Text(answer.ways[place].value),
+    )
 
 
 def _books(answer: Answer) -> list[tuple[str, Change]]:
     if answer.full is None:
         return [("book", answer.change)]
-    return [("book, if the reader is right", answer.full), ("book, at earned weight", answer.change)]
+    return [("book, reader right", answer.full), ("book, earned weight", answer.change)]
 
 
-def _book_row(name: str, change: Change, answers: Answers) -> list[RenderableType]:
+def _book_row(name: str, change: Change, answers: Answers) -> tuple[Text, ...]:
     before, after = change.book_before, change.book_after
     gain = after.mean - before.mean
-    risk = f"VaR 99% {money(before.var99, answers)} → {money(after.var99, answers)}"
-    return [
+    return (
         Text(name, "bold"),
-        money(answers.positions.net, answers),
-        _amounts(before.quantiles, answers),
-        _amounts(after.quantiles, answers),
+        Text(f"net {money(answers.positions.net, answers)}"),
+        Text(_amounts(before.quantiles, answers)),
+        Text(_amounts(after.quantiles, answers)),
         _signed(money(after.quantiles[_MIDDLE], answers, signed=True), after.quantiles[_MIDDLE]),
         _signed(money(gain, answers, signed=True), gain),
-        risk,
-    ]
+        Text(),
+    )
 
 
-def _compared(answers: Answers, width: int) -> Table:
+def _compared(answers: Answers, width: int) -> list[RenderableType]:
     """The batch: one row a scenario, worst for the book first."""
-    table = Table(
-        title=" the batch, worst for the book first", title_justify="left", box=None, header_style=QUIET
-    )
-    for name in ("scenario", "chance", "book", "5% … 95%", "VaR 99%", "ES 97.5%", "hit hardest"):
-        table.add_column(
-            name, justify="left" if name in ("scenario", "hit hardest") else "right", no_wrap=True
-        )
     today = answers.book_before
-    table.add_row(
-        *_batch_row("today", "", today.mean, today.quantiles, today.var99, today.es975, "", answers)
-    )
+    rows = [_batch_row("today", None, today, "", answers)]
     for answer in sorted(answers.answers, key=lambda answer: (answer.full or answer.change).book_after.mean):
         change = answer.full or answer.change
         after = change.book_after
@@ -128,34 +125,73 @@ def _compared(answers: Answers, width: int) -> Table:
             if gains[worst] < 0.0
             else "–"
         )
-        name = clip(answer.asked.name or answer.title, max(20, width - 96))
-        table.add_row(
-            *_batch_row(
-                name, chance(answer), after.mean, after.quantiles, after.var99, after.es975, hit, answers
-            )
-        )
-    return table
+        rows.append(_batch_row(answer.asked.name or answer.title, change, after, hit, answers))
+    title = " the batch, worst for the book first"
+    names = ("scenario", "chance", "book", "5% … 95%", "VaR 99%", "ES 97.5%", "hit hardest")
+    left = ("scenario", "hit hardest")
+    room = max(20, width - 100)
+    table = _table(names, left, [(_clipped(row[0], room), *row[1:]) for row in rows], title)
+    if _too_wide(table, width):
+        stacked = [(_over(_clipped(name, 30), hit), likely, _over(book, band), _over(var, es))
+                   for name, likely, book, band, var, es, hit in rows]  # fmt: skip
+        heads = ("scenario, hit hardest", "chance", "book, 5% … 95%", "VaR 99%, ES 97.5%")
+        table = _table(heads, (heads[0],), stacked, title)
+    note = (
+        f"chance: of the book ending at least so far, counted in {len(answers.today.returns):,} scenarios of today's "
+        "forecast"
+    )
+    return [table, *_quiet(note, width)]
 
 
 def _batch_row(
-    name: str,
-    likely: str,
-    mean: float,
-    quantiles: Sequence[float],
-    var99: float,
-    es975: float,
-    hit: str,
-    answers: Answers,
-) -> list[RenderableType]:
-    return [
-        name,
-        Text(likely, QUIET),
-        _signed(money(mean, answers, signed=True), mean),
-        _amounts(quantiles, answers),
-        money(var99, answers),
-        money(es975, answers),
-        clip(hit, 30),
-    ]
+    name: str, change: Change | None, book: BookFigures, hit: str, answers: Answers
+) -> tuple[Text, ...]:
+    return (
+        Text(printable(name)),
+        Text(chance_figure(change.chance) if change else "", QUIET),
+        _signed(money(book.mean, answers, signed=True), book.mean),
+        Text(_amounts(book.quantiles, answers)),
+        Text(money(book.var99, answers)),
+        Text(money(book.es975, answers)),
+        Text(clip(hit, 30)),
+    )
+
+
+def _table(
+    names: Sequence[str], left: Sequence[str], rows: Sequence[Sequence[Text]], title: str = ""
+) -> Table:
+    table = Table(
+        title=title or None,
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+        header_style=QUIET,
+        padding=(0, 2, 0, 1),
+    )
+    for name in names:
+        table.add_column(name, justify="left" if name in left else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _too_wide(table: Table, width: int) -> bool:
+    """Whether a table's columns at their own widths are wider than there is room."""
+    console = Console(width=1_000)
+    return console.measure(table).maximum > width
+
+
+def _over(upper: Text, lower: Text) -> Text:
+    """Two cells as the lines of one."""
+    return Text("\n").join([upper, Text.assemble(lower, style=QUIET)]) if lower.plain else upper
+
+
+def _clipped(text: Text, width: int) -> Text:
+    return Text(clip(text.plain, width), text.style)
+
+
+def _quiet(text: str, width: int) -> list[Text]:
+    return [Text(f" {line}", QUIET) for line in textwrap.wrap(printable(text), width - 2)]
 
 
 def shown_places(answers: Answers, answer: Answer) -> list[int]:

@@ -3,11 +3,12 @@
 The sentences hold no digit, as those of the rationale of a decision: every figure in the text is a slot's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, log10
 
 from htfi.domain.time import format_ns
+from htfi.forecasting.scenarios.chances import Chance
 from htfi.forecasting.scenarios.effects import Way
 from htfi.forecasting.scenarios.measures import LEVELS, Change, prominent
 from htfi.narrative.rationale import tell_view
@@ -20,7 +21,7 @@ from htfi.wiring.scenario_answers import Answer, Answers
 SENTENCES = {
     "today": (
         "{origin}, as of {as_of}: {count} series of {interval}, {bars} ahead; dependence from {instants} instants. "
-        "Unchanged, the book of {gross} ends between {low} and {high} with {coverage} probability; "
+        "Unchanged, the book of {gross} gross and {net} net ends between {low} and {high} with {coverage} probability; "
         "VaR {var_level} {var}, ES {es_level} {es}."
     ),
     "moves": "Known to move: {moves}.",
@@ -33,9 +34,8 @@ SENTENCES = {
     "silent": "On {num_silent} of {num_read} series the reader says nothing.",
     "spread": "Carried on to {carried} series that it was not asked about, by how they have moved with these.",
     "unread": "No model has read it: {why}.",
-    "chance": "Today's forecast gives a move at least so far a chance of {chance}.",
-    "chance_first": "Today's forecast gives {first} a move at least so far with a chance of {chance}.",
-    "book_chance": "Today's forecast has the book end {way} with a chance of {chance}.",
+    "chance": "The chance of the book ending at {end} or {way}, in today's forecast: {chance}.",
+    "chance_moves": "That of {moved} moving at least so far{together}: {chance}.",
     "book": (
         "The book's mean goes from {mean_before} to {mean_after}; VaR {var_level} from {var_before} to {var_after}, "
         "ES {es_level} from {es_before} to {es_after}."
@@ -82,6 +82,7 @@ def _today(ground: Ground, answers: Answers) -> list[tuple[str, dict[str, str]]]
         "bars": bars(today.horizon, ground.interval),
         "instants": f"{today.num_instants:,}",
         "gross": money(answers.positions.gross, answers),
+        "net": money(answers.positions.net, answers),
         "low": money(before.quantiles[LEVELS.index(0.05)], answers, signed=True),
         "high": money(before.quantiles[LEVELS.index(0.95)], answers, signed=True),
         "coverage": "90%",
@@ -109,10 +110,6 @@ def _scenario(answers: Answers, answer: Answer) -> list[tuple[str, dict[str, str
     num_carried = sum(way is Way.CARRIED for way in ways)
     if num_carried:
         parts.append(("spread" if answer.views is not None else "carried", {"carried": str(num_carried)}))
-    likelihood = answer.likelihood
-    if likelihood is not None:
-        told = {"chance": probability(likelihood.probability), "first": likelihood.of}
-        parts.append(("chance_first" if likelihood.of else "chance", told))
     return parts + _book(answers, answer, answer.full or answer.change)
 
 
@@ -169,10 +166,7 @@ def _book(answers: Answers, answer: Answer, change: Change) -> list[tuple[str, d
     parts: list[tuple[str, dict[str, str]]] = [
         ("book" if not certain else "certain" if lost else "certain_gain", slots)
     ]
-    if change.before is not change.after:
-        rises = after.mean > before.mean
-        slots = {"way": "as high" if rises else "as low", "chance": book_chance(change)}
-        parts.append(("book_chance", slots))
+    parts += _chances(answers, answer, change)
     gains = [b - a for a, b in zip(before.means, after.means, strict=True)]
     order = sorted(range(len(gains)), key=lambda place: -abs(gains[place]))[:3]
     told = [
@@ -188,6 +182,30 @@ def _book(answers: Answers, answer: Answer, change: Change) -> list[tuple[str, d
             ("earned", {"weight": percent(answer.weight), "mean_earned": money(earned, answers, signed=True)})
         )
     return parts
+
+
+def _chances(answers: Answers, answer: Answer, change: Change) -> list[tuple[str, dict[str, str]]]:
+    """Of the book ending so, and of the moves that the scenario knows, each with what it is the chance of."""
+    parts: list[tuple[str, dict[str, str]]] = []
+    if change.chance is not None:
+        end = change.book_after.mean
+        slots = {
+            "end": money(end, answers, signed=True),
+            "way": "more" if end > change.book_before.mean else "less",
+        }
+        parts.append(("chance", {**slots, "chance": chance_words(change.chance)}))
+    if answer.chance is not None:
+        moved = known_moves(answer.ways)
+        which = answers.today.series[moved[0]] if len(moved) == 1 else f"the {len(moved)} series"
+        together = " together" if len(moved) > 1 else ""
+        slots = {"moved": which, "together": together, "chance": chance_words(answer.chance)}
+        parts.append(("chance_moves", slots))
+    return parts
+
+
+def known_moves(ways: Sequence[Way]) -> list[int]:
+    """The places of the series that a scenario says the move of."""
+    return [place for place, way in enumerate(ways) if way in (Way.SHOCKED, Way.FACTOR, Way.OWN_HISTORY)]
 
 
 def money(value: float, answers: Answers, *, signed: bool = False) -> str:
@@ -218,27 +236,32 @@ def minus(text: str) -> str:
     return text.replace("-", "−")
 
 
-def probability(p: float) -> str:
-    """'12%', '0.4%', 'about 1 in 70,000'; below 1 in 10 million nothing is told apart."""
-    if p >= 0.001:
-        return f"{100.0 * p:.2g}%"
-    if p < 1e-7:
-        return "less than 1 in 10,000,000"
-    odds = 1.0 / p
-    digit = 10.0 ** floor(log10(odds))
-    return f"about 1 in {round(odds / digit) * digit:,.0f}"
+def chance_words(chance: Chance) -> str:
+    """'0.7% (29 of 4,000 scenarios, 3 of 500 past bars)', 'rarer than 1 in 4,000 (never in 4,000 scenarios, …)'."""
+    draws = f"{chance.num_draws:,} scenarios"
+    past = f"{chance.num_instants:,} past bars" if chance.num_instants else ""
+    if chance.num:
+        counted = f"{chance.num:,} of {draws}" + (f", {chance.num_past:,} of {past}" if past else "")
+    elif chance.num_past:
+        counted = f"never in {draws}, but {chance.num_past:,} of {past} went so far"
+    else:
+        counted = f"never in {draws}" + (f", nor in {past}" if past else "")
+    return f"{chance_figure(chance)} ({counted})"
 
 
-def chance(answer: Answer) -> str:
-    """As `probability`; a dash where a scenario says of no series how far it moves."""
-    likelihood = answer.likelihood
-    return probability(likelihood.probability).removeprefix("about ") if likelihood else "–"
+def chance_figure(chance: Chance | None) -> str:
+    """'12%', '0.4%', 'about 1 in 2,000', 'rarer than 1 in 4,000': no digit that the count does not support.
 
-
-def book_chance(change: Change) -> str:
-    """As `probability`; where no draw goes so far, only that."""
-    num = len(change.book_before.profits)
-    return probability(change.chance) if change.chance * num >= 1.0 else f"less than 1 in {num:,}"
+    A dash where there is nothing to count.
+    """
+    if chance is None:
+        return "–"
+    if chance.share is None:
+        return f"rarer than 1 in {chance.num_draws:,}"
+    if chance.share >= 0.001:
+        digits = 2 if chance.num >= 100 else 1
+        return f"{float(f'{100.0 * chance.share:.{digits}g}'):g}%"
+    return f"about 1 in {float(f'{1.0 / chance.share:.1g}'):,.0f}"
 
 
 def bars(horizon: int, interval: str) -> str:

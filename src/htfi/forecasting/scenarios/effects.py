@@ -1,19 +1,19 @@
 """What a scenario does to the draws of today's forecast: known moves carried on by dependence, or tilted margins."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.forecasting.joint.scenarios import Shock, condition
+from htfi.forecasting.joint.transmission import regression, transmit
+from htfi.forecasting.scenarios.chances import Chance, chance_of_moves
 from htfi.forecasting.scenarios.today import Today
 
 Array = NDArray[np.float64]
 
-MOST_TOGETHER = 4
 _NORMAL = NormalDist()
 
 
@@ -31,45 +31,39 @@ class Way(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Likelihood:
-    """How likely moves at least as far are under today's forecast, over the horizon.
-
-    `scores` [A] are the moves as normal scores. Where too many moved to ask of all together, `of` is whose move it is.
-    """
-
-    probability: float
-    scores: tuple[float, ...]
-    of: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Effect:
-    """The draws of a scenario, log returns [S, n], and the way it reached each series [n]."""
+    """The draws of a scenario, log returns [S, n], and the way it reached each series [n].
+
+    `chance` is that of the moves that the scenario knows, all together; None where it knows of none.
+    """
 
     returns: Array
     ways: tuple[Way, ...]
-    likelihood: Likelihood | None = None
+    chance: Chance | None = None
 
 
-def move_known(
-    today: Today, places: Sequence[int], moves: Sequence[float], ways: Sequence[Way], first: int = 0
-) -> Effect:
+def move_known(today: Today, places: Sequence[int], moves: Sequence[float], ways: Sequence[Way]) -> Effect:
     """Series at `places` move by `moves` (log return over the horizon); all others as they go with them.
 
-    The likelihood is of all moves together, or, of more than `MOST_TOGETHER`, of the one at `places[first]`.
+    What the shock leaves open of another series has the shape of its own forecast, narrower for what goes with the
+    shock closely, wider after a large one; beyond the outermost quantile its tail is not widened again, for the tail
+    and the widening are of the same cause.
     """
     at, told = np.array(places, np.intp), np.array(moves, np.float64)
-    targets = today.to_scores(at, told)
-    given = condition(today.dependence, today.scores, _of_series(today, at, targets), today.freedom)[0]
-    returns = today.to_returns(given)
-    returns[:, at] = told  # a move beyond all scores is still the move that was named
+    median, sigma = today.median, np.maximum(today.sigma, 1e-12)
+    found = transmit(today.dependence.factors, today.standardised, at, (told - median[at]) / sigma[at])
+    rest = today.scores - today.scores[:, at] @ found.gain
+    rest /= np.maximum(rest.std(axis=0), 1e-12)
+    edge = abs(_NORMAL.inv_cdf(today.levels[0]))
+    within = today.to_returns(np.clip(rest, -edge, edge)) - median
+    beyond = today.to_returns(rest) - median - within
+    returns = median + today.sigma * found.shift
+    returns = returns + np.sqrt(1.0 - found.explained) * (found.scale * within + beyond)
+    returns[:, at] = told
     reached = [Way.CARRIED] * len(today.series)
     for place, way in zip(places, ways, strict=True):
         reached[place] = way
-    if len(at) > MOST_TOGETHER:
-        alone = likelihood(today, at[[first]], targets[[first]])
-        return Effect(returns, tuple(reached), replace(alone, of=today.series[places[first]]))
-    return Effect(returns, tuple(reached), likelihood(today, at, targets))
+    return Effect(returns, tuple(reached), chance_of_moves(today, places, moves))
 
 
 def change_margins(today: Today, quantiles: Array, ways: Sequence[Way]) -> Effect:
@@ -84,31 +78,7 @@ def spread(today: Today, places: Sequence[int], shift: Array) -> Array:
     these says, as a view on part of a market does in Black and Litterman (1992).
     """
     at = np.array(places, np.intp)
-    factors = today.dependence.factors
-    directions = np.zeros((len(today.series), len(at)))
-    directions[at, np.arange(len(at))] = 1.0
-    cross = factors.times(directions)  # [n, A]
-    carried = cross @ np.linalg.solve(cross[at], shift[at] / today.sigma[at])
-    found = carried * today.sigma
+    gain, _ = regression(today.dependence.factors, today.num_instants, at)
+    found = (shift[at] / np.maximum(today.sigma[at], 1e-12)) @ gain * today.sigma
     found[at] = shift[at]
     return found
-
-
-def likelihood(today: Today, places: NDArray[np.intp], targets: Array) -> Likelihood:
-    """P(every one of these series moves at least as far, its own way), furthest first, each given those before it."""
-    order = np.argsort(-np.abs(targets), kind="stable")
-    probability = _NORMAL.cdf(-abs(float(targets[order[0]])))
-    for done in range(1, len(order)):
-        known, next_one = order[:done], order[done]
-        shock = _of_series(today, places[known], targets[known])
-        given = condition(today.dependence, today.scores, shock, today.freedom)[0][:, places[next_one]]
-        sign = 1.0 if targets[next_one] >= 0.0 else -1.0
-        share = float((sign * given >= abs(float(targets[next_one]))).mean())
-        probability *= max(share, 0.5 / len(given))
-    return Likelihood(probability, tuple(float(target) for target in targets))
-
-
-def _of_series(today: Today, places: NDArray[np.intp], targets: Array) -> Shock:
-    directions = np.zeros((len(places), len(today.series)))
-    directions[np.arange(len(places)), places] = 1.0
-    return Shock(directions, targets[None])

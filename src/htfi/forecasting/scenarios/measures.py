@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.forecasting.joint.book import Book, Risk, profits, risk
+from htfi.forecasting.scenarios.chances import Chance, chance_of_profit
 from htfi.forecasting.scenarios.effects import Effect, Way
 from htfi.forecasting.scenarios.today import Today
 
@@ -40,16 +41,7 @@ class Change:
     after: Array
     book_before: BookFigures
     book_after: BookFigures
-
-    @property
-    def chance(self) -> float:
-        """How likely today's forecast holds it that the book ends at least as far as the scenario's mean, 0–1.
-
-        Counted among the draws: half a draw stands for none.
-        """
-        profits, mean = self.book_before.profits, self.book_after.mean
-        beyond = profits <= mean if mean <= self.book_before.mean else profits >= mean
-        return max(float(beyond.mean()), 0.5 / len(profits))
+    chance: Chance | None  # of the book ending as far as the scenario's mean; None where nothing changes
 
 
 def book_figures(book: Book, returns: Array) -> BookFigures:
@@ -78,8 +70,17 @@ def simple_quantiles(returns: Array) -> Array:
 def compare(today: Today, effect: Effect, book: Book, before: Array, book_before: BookFigures) -> Change:
     """`before` and `book_before` are today's, worked out once for all scenarios."""
     if effect.returns is today.returns:
-        return Change(before, before, book_before, book_before)
-    return Change(before, simple_quantiles(effect.returns), book_before, book_figures(book, effect.returns))
+        return Change(before, before, book_before, book_before, None)
+    book_after = book_figures(book, effect.returns)
+    same = np.isclose(
+        book_after.mean, book_before.mean, rtol=0.0, atol=1e-9 * float(np.abs(book.notionals).sum())
+    )
+    chance = (
+        None
+        if same
+        else chance_of_profit(book_before.profits, profits(book, today.replayed), book_after.mean)
+    )
+    return Change(before, simple_quantiles(effect.returns), book_before, book_after, chance)
 
 
 def prominent(change: Change, ways: Sequence[Way], held: NDArray[np.bool_]) -> list[int]:

@@ -82,14 +82,13 @@ def window_days(horizon_days: float) -> int:
     return min(WINDOWS_DAYS, key=lambda days: (max(days / horizon_days, horizon_days / days), days))
 
 
-def factors_of(symbols: Sequence[str]) -> dict[str, int]:
-    """The place of the first symbol that stands for each factor, in the order in which a factor names them."""
-    places: dict[str, int] = {}
-    for factor in factors().values():
-        for place, symbol in enumerate(symbols):
-            if symbol.upper() in factor.symbols:
-                places.setdefault(factor.id, place)
-    return places
+def factors_of(symbols: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """The places of the symbols that stand for each factor; those that none stands for are left out."""
+    found = {
+        factor.id: tuple(place for place, symbol in enumerate(symbols) if symbol.upper() in factor.symbols)
+        for factor in factors().values()
+    }
+    return {name: places for name, places in found.items() if places}
 
 
 def can_hold(symbol: str) -> bool:

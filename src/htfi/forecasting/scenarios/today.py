@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from htfi.forecasting.batch import BAND_SIGMAS
 from htfi.forecasting.joint.factors import FactorModel
-from htfi.forecasting.joint.marginals import FURTHEST, Marginals
 from htfi.forecasting.joint.scenarios import (
     Dependence,
     draw_scores,
@@ -21,16 +21,17 @@ Array = NDArray[np.float64]
 
 NUM_DRAWS = 4_000
 _MATCHED_SERIES = 64  # so many tell how often all is extreme at once
-_STEP = 1 / 64
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: what only known moves need is worked out at the first of them
 class Today:
     """The unchanged forecast over `horizon` bars of n series that share an interval.
 
     Shapes: prices [n], newest; quantiles [n, Q] of the log return; scores and returns [S, n], the draws: every
     scenario changes the same ones, so that a difference is never the dice's. `freedom` is of the Student-t copula that
-    they are drawn from, None for a Gaussian; `num_instants` is how many past instants the dependence was learnt from.
+    they are drawn from, None for a Gaussian. `surprises` [T, n] are the scores of the past instants that the dependence
+    was learnt from, NaN where there was none; `replayed` [T, n] the log returns that they would be today, what is
+    missing drawn from the factor model.
     """
 
     series: tuple[str, ...]
@@ -42,7 +43,12 @@ class Today:
     scores: Array
     returns: Array
     freedom: float | None
-    num_instants: int
+    surprises: NDArray[np.floating]
+    replayed: Array
+
+    @property
+    def num_instants(self) -> int:
+        return len(self.surprises)
 
     @property
     def median(self) -> Array:
@@ -54,24 +60,15 @@ class Today:
         band = self.quantiles[:, self.levels.index(0.95)] - self.quantiles[:, self.levels.index(0.05)]
         return band / BAND_SIGMAS
 
-    def to_scores(self, places: NDArray[np.intp], moves: Array) -> Array:
-        """The normal scores [A] of log returns [A] of some series under their forecasts, beyond ±8 in a line."""
-        quantiles = self.quantiles[places]
-        scores = Marginals(self.levels).scores(quantiles, moves)
-        edge, slope = _edges(quantiles, self.levels, np.where(moves < self.median[places], -1.0, 1.0))
-        return np.where(
-            np.abs(scores) < FURTHEST, scores, np.sign(scores) * FURTHEST + (moves - edge) / slope
-        )
+    @cached_property
+    def standardised(self) -> Array:
+        """The past surprises as returns under today's forecast, in its sigmas from its median [T, n]; NaN as there."""
+        returns = to_returns(np.asarray(self.surprises, np.float64), self.quantiles, self.levels)
+        return (returns - self.median) / np.maximum(self.sigma, 1e-12)
 
     def to_returns(self, scores: Array, quantiles: Array | None = None) -> Array:
         """Log returns [S, n] of scores [S, n] under the unchanged quantiles, or others."""
-        told = self.quantiles if quantiles is None else quantiles
-        returns = to_returns(scores, told, self.levels)
-        beyond = scores - np.clip(scores, -FURTHEST, FURTHEST)
-        if beyond.any():  # a great shock takes series with it further than a forecast's own scores go
-            for side, away in ((-1.0, np.minimum(beyond, 0.0)), (1.0, np.maximum(beyond, 0.0))):
-                returns += away * _edges(told, self.levels, np.full(len(told), side))[1]
-        return returns
+        return to_returns(scores, self.quantiles if quantiles is None else quantiles, self.levels)
 
 
 def _some(dependence: Dependence) -> Dependence:
@@ -81,14 +78,6 @@ def _some(dependence: Dependence) -> Dependence:
     return Dependence(
         dependence.scores[:, ::step], FactorModel(factors.loadings[::step], factors.specific[::step])
     )
-
-
-def _edges(quantiles: Array, levels: Sequence[float], side: Array) -> tuple[Array, Array]:
-    """Log return [n] at ±8 scores, and what one more score adds there."""
-    outer, inner = (
-        to_returns((side * at)[None], quantiles, levels)[0] for at in (FURTHEST, FURTHEST - _STEP)
-    )
-    return outer, np.maximum((outer - inner) * side / _STEP, 1e-12)
 
 
 def make_today(
@@ -107,6 +96,8 @@ def make_today(
     dependence = learn_dependence(history, rng)
     freedom = fit_freedom(_some(dependence), rng)
     scores = draw_scores(dependence, num_draws, rng, freedom)
+    known = np.asarray(history, np.float64)
+    past = np.where(np.isfinite(known), known, dependence.scores[: len(known)])
     return Today(
         series=tuple(series),
         prices=prices,
@@ -117,5 +108,6 @@ def make_today(
         scores=scores,
         returns=to_returns(scores, quantiles, levels),
         freedom=freedom,
-        num_instants=len(history),
+        surprises=history,
+        replayed=to_returns(past, quantiles, levels),
     )
