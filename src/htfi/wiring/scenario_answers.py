@@ -202,7 +202,7 @@ def _read(ground: Ground, frame: Answers, asked: Sequence[Asked], now: Now, spre
 
 
 def _margins(today: Today, at: Sequence[int], quantiles: Array, carried: Array | None) -> Array:
-    """All series' quantiles, with those at `at` changed; `carried` [A] are their shifts, where these move the others."""
+    """All series' quantiles, those at `at` changed; `carried` [A] are their shifts, where these move the others."""
     changed = today.quantiles.copy()
     if carried is not None:
         changed += spread(today, at, carried)[:, None]

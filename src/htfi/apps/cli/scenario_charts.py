@@ -1,10 +1,14 @@
-"""The plots of `htfi scenario --html` as inline SVG: densities, strips, bars, and the batch compared."""
+"""The plots of `htfi scenario --html`: densities, strips, bars, and the batch compared.
 
-import re
+Shapes are SVG stretched to the width there is; every word and figure stands beside them as text of the page, so that
+it is as legible on a telephone as on a wide screen. Places are shares of the width in percent.
+"""
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from math import floor, log10
+from itertools import pairwise
+from math import ceil, floor, log10
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,163 +20,181 @@ Write = Callable[[float], str]
 
 _Q01, _Q05, _Q25, _Q50, _Q75, _Q95, _Q99 = range(len(LEVELS))
 _CERTAIN = 1e-6  # of the plot's width: narrower than this a distribution is drawn as a line
-_TRAILING = re.compile(r"(?<=\d)\.0+(?=%|$)|(?<=\.\d)0+(?=%|$)")  # '+2.00%' → '+2%', '0.50%' → '0.5%'
 _PEAK = 3.0  # how much taller than today's peak another may stand before it is cut
+_NUM_TICKS, _FEW_TICKS = 6, 4  # steps whose labels stand side by side on 340 and on 240 pixels
+_MARGIN = 7.0  # percent on either side, for half a label
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A plot's inner box, and the values that its left and right edges stand for."""
+    """The values at the left and right edges of a plot."""
 
-    left: float
-    right: float
-    top: float
-    bottom: float
     low: float
     high: float
 
     def x(self, value: float) -> float:
+        """0–100."""
         held = min(max(value, self.low), self.high)
-        return self.left + (held - self.low) / (self.high - self.low) * (self.right - self.left)
+        return _MARGIN + (held - self.low) / (self.high - self.low) * (100.0 - 2.0 * _MARGIN)
 
 
-def book_svg(
-    before: BookFigures, after: BookFigures, write: Write, width: int = 640, height: int = 270
-) -> str:
+def book_plot(before: BookFigures, after: BookFigures, write: Write) -> str:
     """The book's profit today and then, with VaR and shortfall of each; losses to the left."""
-    low, high = spans(
-        np.quantile(before.profits, [0.002, 0.998]).tolist(),
-        np.quantile(after.profits, [0.002, 0.998]).tolist(),
-        [-before.es975, 0.0],
+    frame = Frame(
+        *spans(
+            np.quantile(before.profits, [0.002, 0.998]).tolist(),
+            np.quantile(after.profits, [0.002, 0.998]).tolist(),
+            [-before.es975, 0.0],
+        )
     )
-    frame = Frame(16.0, width - 16.0, 46.0, height - 30.0, low, high)
     today, then = (_curve(figures.profits, frame) for figures in (before, after))
-    peak = max(max(today or then or [1.0]), min(max(then or [0.0]), _PEAK * max(today or [1.0])))
-    parts = [_open(width, height, "profit of the book, today and in the scenario"), *_axis(frame, write)]
-    parts += _hill(
+    peak = _peak(today, then)
+    shapes = _grid(frame)
+    shapes += _hill(
         frame, today, peak, before.quantiles[_Q50], "today", f"today: {write(before.mean)} in the mean"
     )
-    parts += _hill(frame, then, peak, after.quantiles[_Q50], "then", f"then: {write(after.mean)} in the mean")
-    parts += _mark(frame, -before.var99, f"VaR 99% {write(-before.var99)}", "today", 12.0)
-    parts += _mark(frame, -before.es975, "", "today soft", 12.0)
-    parts += _mark(frame, -after.var99, f"VaR 99% {write(-after.var99)}", "then", 28.0)
-    parts += _mark(frame, -after.es975, "", "then soft", 28.0)
-    return "".join([*parts, "</svg>"])
-
-
-def position_svg(before: Array, after: Array, write: Write, width: int = 300, height: int = 120) -> str:
-    """Densities of one position's simple return today and then, from draws [S]."""
-    low, high = spans(
-        np.quantile(before, [0.003, 0.997]).tolist(), np.quantile(after, [0.003, 0.997]).tolist()
+    shapes += _hill(
+        frame, then, peak, after.quantiles[_Q50], "then", f"then: {write(after.mean)} in the mean"
     )
-    frame = Frame(8.0, width - 8.0, 8.0, height - 22.0, low, high)
+    labels: list[str] = []
+    for figures, style in ((before, "today"), (after, "then")):
+        for value, extra in ((-figures.var99, ""), (-figures.es975, " soft")):
+            if frame.low < value < frame.high:
+                shapes.append(_line(f"{style} mark{extra}", frame.x(value), 0.0, frame.x(value), 100.0))
+        labels.append(_beside(frame, -figures.var99, f"VaR 99% {write(-figures.var99)}", style))
+    return _plot(
+        "profit of the book, today and in the scenario", shapes, frame, write, "tall", "".join(labels)
+    )
+
+
+def position_plot(before: Array, after: Array, write: Write) -> str:
+    """Densities of one position's simple return today and then, from draws [S]."""
+    frame = Frame(
+        *spans(np.quantile(before, [0.003, 0.997]).tolist(), np.quantile(after, [0.003, 0.997]).tolist())
+    )
     today, then = _curve(before, frame), _curve(after, frame)
-    peak = max(max(today or then or [1.0]), min(max(then or [0.0]), _PEAK * max(today or [1.0])))
-    middle, moved = float(np.median(before)), float(np.median(after))
-    parts = [
-        _open(width, height, "return of the position, today and in the scenario"),
-        *_axis(frame, write, 4),
-    ]
-    parts += _hill(frame, today, peak, middle, "today", f"today: median {write(middle)}")
-    parts += _hill(frame, then, peak, moved, "then", f"then: median {write(moved)}")
-    return "".join([*parts, "</svg>"])
+    peak, middle, moved = _peak(today, then), float(np.median(before)), float(np.median(after))
+    shapes = _grid(frame, _FEW_TICKS)
+    shapes += _hill(frame, today, peak, middle, "today", f"today: median {write(middle)}")
+    shapes += _hill(frame, then, peak, moved, "then", f"then: median {write(moved)}")
+    return _plot(
+        "return of the position, today and in the scenario", shapes, frame, write, "low", num=_FEW_TICKS
+    )
 
 
-def bars_svg(rows: Sequence[tuple[str, float]], write: Write, width: int = 460) -> str:
+def bars(rows: Sequence[tuple[str, float]], write: Write) -> str:
     """A bar for each name about zero: what each position adds to the change of the book's mean."""
-    if not rows:
-        return ""
     down, up = max(0.0, *(-value for _, value in rows)), max(0.0, *(value for _, value in rows))
-    height, row_height, left, room = 26 * len(rows) + 8, 26.0, 130.0, 66.0  # room for a figure at either end
-    unit = (width - left - 2.0 * room) / max(down + up, 1e-300)
-    zero = left + room + down * unit
-    parts = [_open(width, height, "what each position adds"), _line("grid", zero, 2.0, zero, height - 4.0)]
-    for place, (name, value) in enumerate(rows):
-        y, size = 4.0 + row_height * place, abs(value) * unit
-        x = zero if value >= 0.0 else zero - size
+    unit = 100.0 / max(down + up, 1e-300)
+    lines: list[str] = []
+    for name, value in rows:
+        left = (down + min(value, 0.0)) * unit
         style = "up" if value >= 0.0 else "down"
-        told = write(value)
-        parts.append(
-            f'<rect class="{style}" x="{x:.1f}" y="{y + 3:.1f}" width="{max(size, 0.8):.1f}" height="16" rx="2">'
-            f"<title>{escape(name)}: {escape(told)}</title></rect>"
+        bar = f'<i class="{style}" style="left:{left:.2f}%;width:{abs(value) * unit:.2f}%"></i>'
+        zero = f'<i class="zero" style="left:{down * unit:.2f}%"></i>'
+        lines.append(
+            f'<div><span class="name">{escape(name)}</span><span class="track">{zero}{bar}</span>'
+            f"<b>{escape(write(value))}</b></div>"
         )
-        parts.append(_text(left - 12.0, y + 15.0, _short(name), "end"))
-        at, anchor = (x + size + 6.0, "start") if value >= 0.0 else (x - 6.0, "end")
-        parts.append(_text(at, y + 15.0, told, anchor, "figure"))
-    return "".join([*parts, "</svg>"])
+    return f'<div class="bars" role="img" aria-label="what each position adds">{"".join(lines)}</div>'
 
 
-def strip_svg(before: Sequence[float], after: Sequence[float], low: float, high: float) -> str:
+def strip(before: Sequence[float], after: Sequence[float], low: float, high: float) -> str:
     """One position's 90% and 50% bands today above those then, on the scale of all rows."""
-    width, height = 200, 26
-    frame = Frame(2.0, width - 2.0, 0.0, height, low, high)
-    parts = [f'<svg class="strip" viewBox="0 0 {width} {height}" aria-hidden="true">']
-    parts.append(_line("grid", frame.x(0.0), 0.0, frame.x(0.0), height))
-    for row, y, style in ((before, 4.0, "today"), (after, 14.0, "then")):
-        if frame.x(row[_Q95]) - frame.x(row[_Q05]) > 1.5:
-            parts.append(_rect(f"{style} outer", frame.x(row[_Q05]), y, frame.x(row[_Q95]), 8.0))
-            parts.append(_rect(f"{style} inner", frame.x(row[_Q25]), y, frame.x(row[_Q75]), 8.0))
-        middle = frame.x(row[_Q50])
-        parts.append(_rect(f"{style} middle", middle - 1.2, y - 1.0, middle + 1.2, 10.0))
-    return "".join([*parts, "</svg>"])
+    frame = Frame(low, high)
+    shapes = [_line("grid", frame.x(0.0), 0.0, frame.x(0.0), 100.0)]
+    for row, y, style in ((before, 12.0, "today"), (after, 54.0, "then")):
+        shapes += _bands(frame, row, style, y, 34.0)
+        shapes.append(_line(f"{style} middle", frame.x(row[_Q50]), y - 4.0, frame.x(row[_Q50]), y + 38.0))
+    return f'<div class="strip" aria-hidden="true">{_svg(shapes)}</div>'
 
 
-def batch_svg(
-    rows: Sequence[tuple[str, BookFigures]], today: BookFigures, write: Write, width: int = 1180
-) -> str:
+def batch_rows(rows: Sequence[tuple[str, BookFigures]], today: BookFigures, write: Write) -> str:
     """The book in every scenario as bands, the first row today's; its VaR as a line across all."""
-    left, row_height, top = 330.0, 26.0, 26.0
-    height = int(top + row_height * (len(rows) + 1) + 28.0)
     everyone = [("today", today), *rows]
-    low, high = spans(*[figures.quantiles for _, figures in everyone], [-today.var99, 0.0])
-    frame = Frame(left, width - 90.0, top, height - 26.0, low, high)
-    parts = [_open(width, height, "the book in every scenario"), *_axis(frame, write)]
-    at = frame.x(-today.var99)
-    parts += [
-        _line("limit", at, top - 6.0, at, frame.bottom),
-        _text(at, top - 10.0, "today's VaR 99%", "middle", "axis"),
-    ]
+    frame = Frame(*spans(*[figures.quantiles for _, figures in everyone], [-today.var99, 0.0]))
+    lines: list[str] = []
     for place, (name, figures) in enumerate(everyone):
-        y, row = top + row_height * place, figures.quantiles
+        row = figures.quantiles
         style = "today" if place == 0 else "down" if figures.mean < today.mean else "up"
-        parts.append(f"<g><title>{escape(name)}: mean {escape(write(figures.mean))}</title>")
-        parts.append(_text(left - 14.0, y + 17.0, _short(name, 46), "end", "" if place else "axis"))
-        if frame.x(row[_Q99]) - frame.x(row[_Q01]) > 2.0:
-            parts.append(
-                _line(f"{style} whisker", frame.x(row[_Q01]), y + 13.0, frame.x(row[_Q99]), y + 13.0)
-            )
-            parts.append(_rect(f"{style} outer", frame.x(row[_Q05]), y + 6.0, frame.x(row[_Q95]), 14.0))
-            parts.append(_rect(f"{style} inner", frame.x(row[_Q25]), y + 6.0, frame.x(row[_Q75]), 14.0))
-        parts.append(
-            f'<circle class="{style} dot" cx="{frame.x(figures.mean):.1f}" cy="{y + 13:.1f}" r="4"/>'
+        at = frame.x(-today.var99)
+        shapes = [*_grid(frame), _line("limit", at, 0.0, at, 100.0)]
+        shapes.append(_line(f"{style} whisker", frame.x(row[_Q01]), 50.0, frame.x(row[_Q99]), 50.0))
+        shapes += _bands(frame, row, style, 20.0, 60.0)
+        shapes.append(_line(f"{style} middle", frame.x(figures.mean), 8.0, frame.x(figures.mean), 92.0))
+        mean = escape(write(figures.mean))
+        lines.append(
+            f'<div><span class="name">{escape(name)}</span><span class="track">{_svg(shapes)}</span>'
+            f"<b>{mean}</b></div>"
         )
-        parts.append(_text(width - 80.0, y + 17.0, write(figures.mean), "start", "figure"))
-        parts.append("</g>")
-    return "".join([*parts, "</svg>"])
+    scale = f'<div class="scale"><span></span><span class="axis">{_ticked(frame, write)}</span><b></b></div>'
+    return f'<div class="bars batch" role="img" aria-label="the book in every scenario">{"".join(lines)}{scale}</div>'
 
 
 def heat_table(
     names: Sequence[str], columns: Sequence[str], values: Array, scales: Array, write: Write
 ) -> str:
     """Medians [rows, columns] as a table, coloured by their size in today's standard deviations [columns]."""
-    head = "".join(f"<th>{escape(_short(column, 14))}</th>" for column in columns)
+    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
     lines: list[str] = []
     for name, row in zip(names, values.tolist(), strict=True):
         cells: list[str] = []
-        for value, scale in zip(row, scales.tolist(), strict=True):
+        for column, value, scale in zip(columns, row, scales.tolist(), strict=True):
             strength = min(abs(value) / (4.0 * scale), 1.0) if scale > 0.0 else 0.0
             style = ("up" if value > 0.0 else "down") + (" strong" if strength > 0.7 else "")
             cells.append(
-                f'<td class="{style}" style="--s:{100.0 * strength:.0f}%">{escape(write(value))}</td>'
+                f'<td class="{style}" data-label="{escape(column)}" style="--s:{100.0 * strength:.0f}%">'
+                f"{escape(write(value))}</td>"
             )
-        lines.append(f"<tr><th>{escape(_short(name, 46))}</th>{''.join(cells)}</tr>")
-    return f'<table class="heat"><tr><th></th>{head}</tr>{"".join(lines)}</table>'
+        lines.append(f"<tr><th>{escape(name)}</th>{''.join(cells)}</tr>")
+    return f'<table class="heat cards"><tr><th></th>{head}</tr>{"".join(lines)}</table>'
+
+
+def _plot(
+    label: str,
+    shapes: Sequence[str],
+    frame: Frame,
+    write: Write,
+    style: str,
+    words: str = "",
+    num: int = _NUM_TICKS,
+) -> str:
+    return (
+        f'<div class="plot" role="img" aria-label="{escape(label)}"><div class="words">{words}</div>'
+        f'<div class="shapes {style}">{_svg(shapes)}</div>'
+        f'<div class="axis">{_ticked(frame, write, num)}</div></div>'
+    )
+
+
+def _svg(shapes: Sequence[str]) -> str:
+    return f'<svg viewBox="0 0 100 100" preserveAspectRatio="none">{"".join(shapes)}</svg>'
+
+
+def _beside(frame: Frame, value: float, label: str, style: str) -> str:
+    """A label in a line of its own above the plot, on the side of its mark on which there is room."""
+    x = frame.x(value)
+    side = f"margin-left:{x:.2f}%" if x < 50.0 else f"margin-right:{100.0 - x:.2f}%;text-align:right"
+    return f'<div class="{style}" style="{side}">{escape(label)}</div>'
+
+
+def _bands(frame: Frame, row: Sequence[float], style: str, y: float, height: float) -> list[str]:
+    """The 90% and the 50% band of quantiles at LEVELS; nothing for an outcome that is certain."""
+    if frame.x(row[_Q95]) - frame.x(row[_Q05]) <= 0.5:
+        return []
+    return [
+        _rect(f"{style} outer", frame.x(row[_Q05]), y, frame.x(row[_Q95]), height),
+        _rect(f"{style} inner", frame.x(row[_Q25]), y, frame.x(row[_Q75]), height),
+    ]
+
+
+def _peak(today: list[float] | None, then: list[float] | None) -> float:
+    return max(max(today or then or [1.0]), min(max(then or [0.0]), _PEAK * max(today or [1.0])))
 
 
 def _curve(values: Array, frame: Frame) -> list[float] | None:
     """Density along the frame; None where there is no width to draw."""
-    spread = float(np.quantile(values, 0.95) - np.quantile(values, 0.05))
-    if spread <= _CERTAIN * (frame.high - frame.low):
+    width = float(np.quantile(values, 0.95) - np.quantile(values, 0.05))
+    if width <= _CERTAIN * (frame.high - frame.low):
         return None
     return density(values, frame.low, frame.high)
 
@@ -180,78 +202,67 @@ def _curve(values: Array, frame: Frame) -> list[float] | None:
 def _hill(
     frame: Frame, curve: list[float] | None, peak: float, at: float, style: str, title: str
 ) -> list[str]:
-    """A filled density, or an arrow where the outcome is certain."""
+    """A filled density, or a line where the outcome is certain."""
+    name = f"<title>{escape(title)}</title>"
     if curve is None:
-        x = frame.x(at)
-        tip = f"M{x - 5:.1f},{frame.top + 9:.1f} L{x:.1f},{frame.top:.1f} L{x + 5:.1f},{frame.top + 9:.1f} Z"
-        return [
-            f"<g><title>{escape(title)}</title>",
-            _line(f"{style} certain", x, frame.bottom, x, frame.top + 6.0),
-            f'<path class="{style} tip" d="{tip}"/></g>',
-        ]
-    step = (frame.right - frame.left) / (len(curve) - 1)
-    tall = frame.bottom - frame.top
+        return [f"<g>{name}{_line(f'{style} certain', frame.x(at), 0.0, frame.x(at), 100.0)}</g>"]
+    xs = np.linspace(frame.x(frame.low), frame.x(frame.high), len(curve)).tolist()
     points = [
-        f"{frame.left + k * step:.1f},{frame.bottom - min(value / peak, 1.0) * tall:.1f}"
-        for k, value in enumerate(curve)
+        f"{x:.2f},{100.0 - 100.0 * min(value / peak, 1.0):.2f}" for x, value in zip(xs, curve, strict=True)
     ]
     outline = " L".join(points)
-    area = f"M{frame.left:.1f},{frame.bottom:.1f} L{outline} L{frame.right:.1f},{frame.bottom:.1f} Z"
+    area = f"M{xs[0]:.2f},100 L{outline} L{xs[-1]:.2f},100 Z"
     return [
-        f'<path class="{style} hill" d="{area}"><title>{escape(title)}</title></path>',
+        f'<path class="{style} hill" d="{area}">{name}</path>',
         f'<path class="{style} edge" d="M{outline}"/>',
     ]
 
 
-def _mark(frame: Frame, value: float, label: str, style: str, y: float) -> list[str]:
-    if not frame.low < value < frame.high:
-        return []
-    x = frame.x(value)
-    is_left = x < frame.left + 0.5 * (frame.right - frame.left)
-    parts = [_line(f"{style} mark", x, y + 4.0 if label else y + 10.0, x, frame.bottom)]
-    if label:
-        at, anchor = (x + 4.0, "start") if is_left else (x - 4.0, "end")
-        parts.append(_text(at, y + 6.0, label, anchor, f"{style} label"))
-    return parts
+def _grid(frame: Frame, num: int = _NUM_TICKS) -> list[str]:
+    return [
+        _line("base" if value == 0.0 else "grid", frame.x(value), 0.0, frame.x(value), 100.0)
+        for value in _ticks(frame.low, frame.high, num)
+    ]
 
 
-def _axis(frame: Frame, write: Write, num: int = 7) -> list[str]:
-    parts = [_line("grid", frame.left, frame.bottom, frame.right, frame.bottom)]
-    for value in _ticks(frame.low, frame.high, num):
-        x = frame.x(value)
-        parts.append(_line("base" if value == 0.0 else "grid", x, frame.top, x, frame.bottom))
-        parts.append(_text(x, frame.bottom + 16.0, _TRAILING.sub("", write(value)), "middle", "axis"))
-    return parts
-
-
-def _ticks(low: float, high: float, num: int) -> list[float]:
-    """Round values within the range, about `num` of them, zero among them where it is inside."""
-    raw = (high - low) / num
-    digit = 10.0 ** floor(log10(raw))
-    step = digit * next(factor for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if factor * digit >= raw)
-    first = int(np.ceil(low / step))
-    last = int(np.floor(high / step))
-    return [place * step for place in range(first, last + 1)]
-
-
-def _short(name: str, most: int = 18) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"
-
-
-def _open(width: int, height: float, label: str) -> str:
-    return f'<svg viewBox="0 0 {width} {height:.0f}" role="img" aria-label="{escape(label)}">'
-
-
-def _line(style: str, x1: float, y1: float, x2: float, y2: float) -> str:
-    return f'<line class="{style}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
-
-
-def _rect(style: str, x1: float, y: float, x2: float, height: float) -> str:
-    width = max(x2 - x1, 0.6)
-    return (
-        f'<rect class="{style}" x="{x1:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="1.5"/>'
+def _ticked(frame: Frame, write: Write, num: int = _NUM_TICKS) -> str:
+    values = _ticks(frame.low, frame.high, num)
+    return "".join(
+        f'<span style="left:{frame.x(value):.2f}%">{escape(label)}</span>'
+        for value, label in zip(values, tick_labels(values, write), strict=True)
     )
 
 
-def _text(x: float, y: float, text: str, anchor: str, style: str = "") -> str:
-    return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+def tick_labels(values: Sequence[float], write: Write) -> list[str]:
+    """Labels that tell ticks apart: as `write` has them, with more decimals where two would be alike."""
+    labels = [write(value) for value in values]
+    if len(set(labels)) < len(labels) and labels[0].endswith("%"):
+        step = 100.0 * min(b - a for a, b in pairwise(values))
+        decimals = max(2, ceil(-log10(step)) + 1)
+        labels = [f"{100.0 * value:+.{decimals}f}%".replace("-", "−") for value in values]
+    return [_without_zeros(label) for label in labels]
+
+
+def _without_zeros(label: str) -> str:
+    """'+2.00%' → '+2%', '0.50%' → '0.5%'."""
+    mark = "%" if label.endswith("%") else ""
+    figure = label.removesuffix(mark)
+    return (figure.rstrip("0").rstrip(".") if mark and "." in figure else figure) + mark
+
+
+def _ticks(low: float, high: float, num: int) -> list[float]:
+    """Round values within the range, at most `num` + 1 of them, zero among them where it is inside."""
+    raw = (high - low) / num
+    digit = 10.0 ** floor(log10(raw))
+    step = digit * next(factor for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if factor * digit >= raw)
+    first, last = ceil(low / step), floor(high / step)
+    return [place * step for place in range(first, last + 1)]
+
+
+def _line(style: str, x1: float, y1: float, x2: float, y2: float) -> str:
+    return f'<line class="{style}" x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}"/>'
+
+
+def _rect(style: str, x1: float, y: float, x2: float, height: float) -> str:
+    width = max(x2 - x1, 0.3)
+    return f'<rect class="{style}" x="{x1:.2f}" y="{y:.1f}" width="{width:.2f}" height="{height:.1f}"/>'

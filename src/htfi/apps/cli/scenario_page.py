@@ -6,9 +6,17 @@ from importlib.resources import files
 
 import numpy as np
 
-from htfi.apps.cli.scenario_charts import bars_svg, batch_svg, book_svg, heat_table, position_svg, strip_svg
+from htfi.apps.cli.scenario_charts import bars, batch_rows, book_plot, heat_table, position_plot, strip
 from htfi.apps.cli.scenario_text import shown_places
-from htfi.apps.cli.scenario_words import bars, chance, money, percent, rationale, simple
+from htfi.apps.cli.scenario_words import bars as bars_ahead
+from htfi.apps.cli.scenario_words import (
+    chance_figure,
+    known_moves,
+    money,
+    percent,
+    rationale,
+    simple,
+)
 from htfi.domain.time import format_ns
 from htfi.forecasting.scenarios.measures import LEVELS, Change, spans
 from htfi.wiring.scenario import Ground
@@ -16,18 +24,17 @@ from htfi.wiring.scenario_answers import Answer, Answers
 
 MAX_ROWS = 40  # positions in a scenario's table; all are in the JSON
 MAX_BARS = 10
-MAX_COLUMNS = 24
+MAX_COLUMNS = 12
 _Q05, _Q50, _Q95 = LEVELS.index(0.05), LEVELS.index(0.5), LEVELS.index(0.95)
 
 
 def page(ground: Ground, answers: Answers) -> str:
     """The whole page."""
     folder = files("htfi.apps.cli")
+    ahead = bars_ahead(answers.today.horizon, ground.interval)
     pieces = {
         "style": folder.joinpath("scenario_page.css").read_text(encoding="utf-8"),
-        "frame": escape(
-            f"{ground.origin} · {format_ns(ground.as_of_ns)} · {bars(answers.today.horizon, ground.interval)} ahead"
-        ),
+        "frame": escape(f"{ground.origin} · {format_ns(ground.as_of_ns)} · {ahead} ahead"),
         "today": escape(rationale(ground, answers, None).text),
         "notes": "".join(f'<p class="note">{escape(note)}</p>' for note in answers.notes),
         "batch": _batch(answers) if len(answers.answers) > 1 else "",
@@ -46,15 +53,16 @@ def _batch(answers: Answers) -> str:
     held = [int(place) for place in np.argsort(-sizes, kind="stable") if sizes[place] > 0.0]
     places = held[:MAX_COLUMNS]
     medians = np.array([_told(answer).after[places, _Q50] for answer in ranked])
-    names = [answers.today.series[place] for place in places]
+    names = [answers.today.series[place].rpartition("/")[0] for place in places]  # of one interval all
     more = f" The {len(places)} largest positions of {len(held)}." if len(held) > len(places) else ""
     return (
         "<section><h2>All scenarios</h2>"
-        '<p class="note">Profit of the book: 98% line, 90% and 50% bands, mean; worst first.</p>'
-        f"{batch_svg(rows, answers.book_before, _writer(answers))}"
-        '<h3 style="margin-top:26px">Where each position goes</h3>'
+        '<p class="note">Profit of the book: 98% line, 90% and 50% bands, mean; worst first. '
+        "Dashed: today’s VaR 99%.</p>"
+        f"{batch_rows(rows, answers.book_before, _writer(answers))}"
+        "<h3>Where each position goes</h3>"
         f'<p class="note">Median return, coloured by its size in today’s standard deviations.{more}</p>'
-        f'<div class="scroll">{heat_table(_names(ranked), names, medians, answers.today.sigma[places], simple)}</div>'
+        f"{heat_table(_names(ranked), names, medians, answers.today.sigma[places], simple)}"
         "</section>"
     )
 
@@ -71,7 +79,7 @@ def _scenario(ground: Ground, answers: Answers, answer: Answer) -> str:
     at_full = '<p class="note">Drawn as if the reader is right: at full weight.</p>' if answer.full else ""
     contributions = (
         "<h3>What each position adds</h3>"
-        '<p class="note">To the change of the book’s mean profit.</p>' + bars_svg(bars_told, write)
+        '<p class="note">To the change of the book’s mean profit.</p>' + bars(bars_told, write)
         if bars_told
         else ""
     )
@@ -81,7 +89,7 @@ def _scenario(ground: Ground, answers: Answers, answer: Answer) -> str:
         f"{_glance(answers, answer)}"
         '<div class="two"><div><h3>Profit of the book</h3>'
         '<p class="key"><b class="today">today</b><b class="then">then</b>dashed: VaR 99%, dotted: ES 97.5%</p>'
-        f"{book_svg(before, after, write)}</div><div>{contributions}</div></div>"
+        f"{book_plot(before, after, write)}</div><div>{contributions}</div></div>"
         f"{_densities(answers, answer, order)}{_views(answer)}{_positions(answers, answer, order)}</section>"
     )
 
@@ -92,12 +100,21 @@ def _glance(answers: Answers, answer: Answer) -> str:
     moved = after.mean - before.mean
     found = [
         ("down" if moved < 0.0 else "up", write(after.mean), f"mean of the book, today {write(before.mean)}"),
+        (
+            "",
+            money(answers.positions.gross, answers),
+            f"the book, gross; net {money(answers.positions.net, answers)}",
+        ),
         ("", money(after.var99, answers), f"VaR 99%, today {money(before.var99, answers)}"),
         ("", money(after.es975, answers), f"ES 97.5%, today {money(before.es975, answers)}"),
     ]
+    if told.chance is not None:
+        side = "more" if moved > 0.0 else "less"
+        found.append(("", chance_figure(told.chance), f"chance of the book at {write(after.mean)} or {side}"))
     if answer.chance is not None:
-        of = answer.chance.of
-        found.append(("", X
+        num = len(known_moves(answer.ways))
+        what = "that move" if num == 1 else f"those {num} moves together"
+        found.append(("", chance_figure(answer.chance), f"chance of {what}, or further"))
     if answer.full is not None:
         found.append(
             ("", write(answer.change.book_after.mean), f"mean at the weight earned, {percent(answer.weight)}")
@@ -115,7 +132,7 @@ def _densities(answers: Answers, answer: Answer, order: Sequence[int]) -> str:
         today, then = np.expm1(answers.today.returns[:, place]), np.expm1(answer.draws[place])
         way = answer.ways[place].value
         caption = f"<figcaption>{escape(answers.today.series[place])}<span>{escape(way)}</span></figcaption>"
-        figures.append(f"<figure>{caption}{position_svg(today, then, simple)}</figure>")
+        figures.append(f"<figure>{caption}{position_plot(today, then, simple)}</figure>")
     return f'<div class="many">{"".join(figures)}</div>'
 
 
@@ -123,17 +140,19 @@ def _views(answer: Answer) -> str:
     heard = {series: view for series, view in (answer.views or {}).items() if view.confidence > 0.0}
     if not heard:
         return ""
-    rows = "".join(
-        f"<tr><td>{escape(series)}</td><td>{escape(_way(view.direction))}</td><td>{view.size_sigmas:g}</td>"
-        f"<td>{view.volatility_multiplier:g}×</td><td>{100.0 * view.confidence:.0f}%</td>"
-        f'<td class="words">{escape(view.cause.replace("_", " "))}</td></tr>'
+    names = ("series", "direction", "size, sigmas of one bar", "volatility", "confidence", "cause")
+    rows = [
+        (
+            escape(series),
+            _way(view.direction),
+            f"{view.size_sigmas:g}",
+            f"{view.volatility_multiplier:g}×",
+            f"{100.0 * view.confidence:.0f}%",
+            escape(view.cause.replace("_", " ")),
+        )
         for series, view in list(heard.items())[:MAX_ROWS]
-    )
-    return (
-        '<h3 style="margin-top:18px">What the reader says</h3><div class="scroll"><table><tr><th>series</th>'
-        "<th>direction</th><th>size, sigmas of one bar</th><th>volatility</th><th>confidence</th><th>cause</th></tr>"
-        f"{rows}</table></div>"
-    )
+    ]
+    return f"<h3>What the reader says</h3>{_table(names, rows)}"
 
 
 def _positions(answers: Answers, answer: Answer, order: Sequence[int]) -> str:
@@ -142,37 +161,49 @@ def _positions(answers: Answers, answer: Answer, order: Sequence[int]) -> str:
     low, high = spans(*(told.before[k, [_Q05, _Q95]].tolist() for k in shown), *(
         told.after[k, [_Q05, _Q95]].tolist() for k in shown
     ), [0.0])  # fmt: skip
-    rows: list[str] = []
+    rows: list[tuple[str, ...]] = []
     for k in shown:
         before, after = told.before[k].tolist(), told.after[k].tolist()
         gain = told.book_after.means[k] - told.book_before.means[k]
-        cells = (
-            escape(answers.today.series[k]),
-            money(answers.positions.book.notionals[k], answers),
-            f"{simple(before[_Q05])} … {simple(before[_Q95])}",
-            f"{simple(after[_Q05])} … {simple(after[_Q95])}",
-            simple(after[_Q50]),
-            strip_svg(before, after, low, high),
-            f'<b class="{_side(gain)}">{write(gain)}</b>',
-            money(told.book_after.shares_of_es[k], answers),
-            escape(answer.ways[k].value),
-            *_next(answer, k),
+        rows.append(
+            (
+                escape(answers.today.series[k]),
+                money(answers.positions.book.notionals[k], answers),
+                f"{simple(before[_Q05])} … {simple(before[_Q95])}",
+                f"{simple(after[_Q05])} … {simple(after[_Q95])}",
+                simple(after[_Q50]),
+                strip(before, after, low, high),
+                f'<b class="{_side(gain)}">{write(gain)}</b>',
+                money(told.book_after.shares_of_es[k], answers),
+                escape(answer.ways[k].value),
+                *_next(answer, k),
+            )
         )
-        rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     after = told.book_after
-    net, gain = money(answers.positions.net, answers), after.mean - told.book_before.mean
-    cells = ("book", net, "", "", "", "", write(gain), money(after.es975, answers), "")
-    cells = (*cells, *[""] * len(_next(answer, 0)))
-    total = f'<tr class="total">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+    gross, net = money(answers.positions.gross, answers), money(answers.positions.net, answers)
+    gain = write(after.mean - told.book_before.mean)
+    total = (f"book, gross {gross}", f"net {net}", "", "", "", "", gain, money(after.es975, answers), "")
     hidden = len(order) - len(shown)
     more = f'<p class="note">{hidden} more positions are in the JSON.</p>' if hidden > 0 else ""
-    return (
-        '<h3 style="margin-top:18px">Positions</h3><div class="scroll"><table><tr><th>series</th><th>holding</th>'
-        "<th>today 5% … 95%</th><th>then 5% … 95%</th><th>median</th><th>today above, then below</th>"
-        "<th>profit</th><th>share of ES</th><th>reached</th>"
-        f"{'<th>the bar after, 5% … 95%</th><th>regime</th>' if answer.after else ''}</tr>"
-        f"{''.join(rows)}{total}</table></div>{more}"
-    )
+    names = (
+        "series", "holding", "today 5% … 95%", "then 5% … 95%", "median", "today above, then below", "profit",
+        "share of ES", "reached", *(("the bar after, 5% … 95%", "regime") if answer.after else ()),
+    )  # fmt: skip
+    return f"<h3>Positions</h3>{_table(names, rows, (*total, *[''] * len(_next(answer, 0))))}{more}"
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]], total: Sequence[str] = ()) -> str:
+    """Cells are HTML. On a narrow screen a row becomes a card, each cell with the name of its column."""
+
+    def line(cells: Sequence[str], style: str = "") -> str:
+        told = [
+            f'<td data-label="{escape(name)}">{cell}</td>' for name, cell in zip(names, cells, strict=True)
+        ]
+        return f"<tr{style}>{''.join(told)}</tr>"
+
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    last = line(total, ' class="total"') if total else ""
+    return f'<table class="cards"><tr>{head}</tr>{"".join(line(row) for row in rows)}{last}</table>'
 
 
 def _next(answer: Answer, place: int) -> tuple[str, ...]:

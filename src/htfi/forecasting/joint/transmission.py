@@ -92,7 +92,7 @@ def regression(model: FactorModel, num_instants: int, places: NDArray[np.intp]) 
     cross *= t2 / (t2 + 1.0)
     among = (1.0 - _RIDGE) * 0.5 * (cross[places] + cross[places].T)
     among[np.diag_indices(len(places))] = 1.0
-    gain = np.linalg.solve(among, cross.T)
+    gain = np.asarray(np.linalg.solve(among, cross.T), np.float64)
     gain[:, places] = np.eye(len(places))
     return gain, among
 
