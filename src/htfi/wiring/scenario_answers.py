@@ -1,16 +1,15 @@
 """Answers scenarios on a ground: each kind turned into an effect on the draws of today's forecast. The CLI asks."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.decision import View
 from htfi.domain.errors import InvalidInput
-from htfi.domain.events import News
 from htfi.forecasting.scenarios.asked import Asked, Kind
 from htfi.forecasting.scenarios.chances import Chance
 from htfi.forecasting.scenarios.effects import Effect, Way, change_margins, spread
@@ -26,17 +25,25 @@ from htfi.forecasting.scenarios.measures import (
 from htfi.forecasting.scenarios.positions import Positions
 from htfi.forecasting.scenarios.shocks import parse_shocks, require_series
 from htfi.forecasting.scenarios.today import NUM_DRAWS, Today, make_today
+from htfi.narrative.roles import Role
 from htfi.narrative.text import quote
 from htfi.wiring.scenario import Ground
 from htfi.wiring.scenario_after import After, forecast_after
 from htfi.wiring.scenario_moves import shocked, stressed, surprised
-from htfi.wiring.scenario_reading import Now, ask_reader, hypothetical, tilting
+from htfi.wiring.scenario_reading import (
+    Concerned,
+    Now,
+    as_role,
+    ask_reader,
+    hypothetical,
+    tilting,
+    whom_it_concerns,
+)
 
 Array = NDArray[np.float64]
 
 MAX_DRAWN = 8  # series whose draws an answer keeps
 MAX_THREADS = 8
-MAX_READ = 200  # series put to the reader for one headline: those with the largest positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +51,8 @@ class Answer:
     """One scenario answered. `moves` say what is known to move and how, one line each.
 
     `draws` are the log returns [S] of its most prominent series. `views` are the reader's, by series, where it was
-    asked: then `change` is at the weight 0–1 that it has earned, `full` and `draws` as if it were right.
+    asked, as far as they are of the series' part in the headline; `roles` are the parts of those that are not its
+    subject. Then `change` is at the weight 0–1 that it has earned, `full` and `draws` as if it were right.
     """
 
     asked: Asked
@@ -56,6 +64,7 @@ class Answer:
     draws: dict[int, Array]
     moves: tuple[str, ...] = ()
     views: dict[str, View] | None = None
+    roles: Mapping[str, Role] = field(default_factory=dict[str, Role])
     weight: float = 0.0
     after: After | None = None
     notes: tuple[str, ...] = ()
@@ -162,21 +171,19 @@ def _read(ground: Ground, frame: Answers, asked: Sequence[Asked], now: Now, spre
     most = ground.settings.narrative.max_headline_chars
     sizes = np.abs(frame.positions.book.notionals)
     held = [int(place) for place in np.argsort(-sizes, kind="stable") if sizes[place] > 0.0]
-    notes = (
-        (f"read for the {MAX_READ} largest positions of {len(held)}: name --on",)
-        if len(held) > MAX_READ
-        else ()
-    )
-    items: list[News] = []
-    places: list[list[int]] = []
-    for number, one in enumerate(asked, 1):
+    concerned: list[Concerned] = []
+    for one in asked:
         on = [require_series(symbol, today.series, f"--on for '{one.text[:40]}'") for symbol in one.on]
-        symbols = [ground.symbols[place] for place in on]
-        items.append(hypothetical(one.text, symbols, ground.as_of_ns, number, most))
-        places.append(list(dict.fromkeys(on)) or held[:MAX_READ])
-    all_views = ask_reader(ground, items, places)
+        concerned.append(whom_it_concerns(ground, one.text, on, held))
+    items = [
+        hypothetical(one.text, about.symbols, ground.as_of_ns, number, most)
+        for number, (one, about) in enumerate(zip(asked, concerned, strict=True), 1)
+    ]
+    all_views = ask_reader(ground, items, [about.places for about in concerned])
     told: list[Answer] = []
-    for one, item, at, views in zip(asked, items, places, all_views, strict=True):
+    for one, item, about, read in zip(asked, items, concerned, all_views, strict=True):
+        at, parts = about.places, about.roles
+        views = [as_role(view, role) for view, role in zip(read, parts, strict=True)]
         ways = [Way.UNTOUCHED] * len(today.series)
         for place, view in zip(at, views, strict=True):
             ways[place] = Way.READ if view.confidence > 0.0 else Way.SILENT
@@ -194,8 +201,13 @@ def _read(ground: Ground, frame: Answers, asked: Sequence[Asked], now: Now, spre
             replace(
                 answer,
                 views=dict(zip([today.series[place] for place in at], views, strict=True)),
+                roles={
+                    today.series[place]: role
+                    for place, role in zip(at, parts, strict=True)
+                    if role is not Role.SUBJECT
+                },
                 weight=_weight(views, weights),
-                notes=notes if not one.on else (),
+                notes=about.notes,
             )
         )
     return told

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from htfi.domain.decision import View
@@ -13,7 +14,9 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
 from htfi.forecasting.batch import ForecastBatch
 from htfi.forecasting.narrator import Opinion, apply, derive_tilts
+from htfi.narrative.encoding.linking import Linker, is_company
 from htfi.narrative.question import Question
+from htfi.narrative.roles import Role, roles
 from htfi.narrative.text import clean
 from htfi.narrative.wire import Wire
 from htfi.pipeline.weighing import opinion_of
@@ -24,6 +27,8 @@ Array = NDArray[np.float64]
 
 READING_MS = 120_000.0  # nobody waits for a market here
 MAX_HEADLINE_CHARS = 1_000
+MAX_READ = 200  # series put to the reader for one headline: those with the largest positions
+UNCLEAR_SHARE = 0.5  # of a view's confidence, where the part of its series in the headline is unclear
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,16 @@ class Tilting:
     weight: Array
     earned: Array
     full: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Concerned:
+    """The series that a headline is read for, their roles in it, and the symbols that it is marked with."""
+
+    places: list[int]
+    roles: list[Role]
+    symbols: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def forecast_now(ground: Ground) -> Now:
@@ -94,6 +109,46 @@ def ask_reader(ground: Ground, items: Sequence[News], places: Sequence[Sequence[
         questions += [_question(ground, wire, place) for place in asked]
     views = iter(ground.reader.read(questions, READING_MS)) if questions else iter(())
     return [[next(views) for _ in asked] for asked in places]
+
+
+def whom_it_concerns(ground: Ground, headline: str, on: Sequence[int], held: Sequence[int]) -> Concerned:
+    """The series that a headline is read for: those at `on`, else those of the run that it names as companies.
+
+    One that names none of them is news on the market, read for the positions at `held`, the largest first.
+    """
+    linker = Linker({symbol: [name] for symbol, name in ground.settings.narrative.names.items()})
+    found = roles(ground.symbols, headline, linker)
+    all_roles = [found[symbol] for symbol in ground.symbols]
+    named = {_bare(symbol) for symbol in linker.link(headline) if is_company(symbol)}
+    places = list(dict.fromkeys(on)) or [
+        place for place, symbol in enumerate(ground.symbols) if _bare(symbol) in named
+    ]
+    if not places:
+        market = list(held[:MAX_READ])
+        more = f"read for the {MAX_READ} largest positions of {len(held)}: name --on"
+        return Concerned(market, [Role.SUBJECT] * len(market), (), (more,) if len(held) > MAX_READ else ())
+    parts = [all_roles[place] for place in places]
+    symbols = [ground.symbols[place] for place in places]
+    judged = [symbol for symbol, role in zip(symbols, parts, strict=True) if role.is_judged]
+    notes = () if on else ("read for the companies that it names; --on names others",)
+    return Concerned(places, parts, tuple(judged or symbols), notes)
+
+
+def _bare(symbol: str) -> str:
+    """GS for GS.N."""
+    return symbol.upper().partition(".")[0]
+
+
+def as_role(view: View, role: Role) -> View:
+    """A view as far as it is one on a company in this role: halved where the role is unclear, none for another party.
+
+    A reader judges what befalls the one that news are about; of the buyer, the plaintiff, the analyst it says nothing.
+    """
+    if role.is_judged or view.confidence <= 0.0:
+        return view
+    if not role.is_clear:
+        return replace(view, confidence=UNCLEAR_SHARE * view.confidence, meant=())
+    return replace(view, direction=0.0, size_sigmas=0.0, volatility_multiplier=1.0, confidence=0.0, meant=())
 
 
 def tilting(ground: Ground, now: Now, places: Sequence[int], views: Sequence[View]) -> Tilting:

@@ -76,6 +76,7 @@ def _scenario(ground: Ground, answers: Answers, answer: Answer) -> dict[str, Any
         ]
     if answer.full is not None:
         found["weight"] = answer.weight
+        found["roles"] = {series: role.name.lower() for series, role in answer.roles.items()}
         found["at_full_weight"] = _change(answers, answer, answer.full)
         found["views"] = {
             series: msgspec.to_builtins(msgspec.structs.replace(view, wording=None))

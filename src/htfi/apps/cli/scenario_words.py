@@ -31,6 +31,11 @@ SENTENCES = {
     "reader": "{reader} reads {headline}.",
     "view_moving": "On {series}: {direction} by {size}, volatility {volatility}, confidence {confidence}: {words}.",
     "view_flat": "On {series}: no direction, volatility {volatility}, confidence {confidence}: {words}.",
+    "other_role": (
+        "In this headline {series} is {role}; a reader judges it for another company, so no view on {series} is used."
+    ),
+    "unclear_role": "In this headline {series} is {role}: a view on it counts half.",
+    "more_roles": "{num_more} more series have such a part; they are in the JSON.",
     "silent": "On {num_silent} of {num_read} series the reader says nothing.",
     "spread": "Carried on to {carried} series that it was not asked about, by how they have moved with these.",
     "unread": "No model has read it: {why}.",
@@ -133,9 +138,13 @@ def _after(ground: Ground, answers: Answers, answer: Answer, after: After) -> di
 def _read(answer: Answer) -> list[tuple[str, dict[str, str]]]:
     views = answer.views or {}
     heard = {series: view for series, view in views.items() if view.confidence > 0.0}
+    apart = _roles(answer)
+    left_out = [series for series, role in answer.roles.items() if role.is_clear and not role.is_judged]
+    if not heard and len(left_out) == len(views):
+        return apart
     if not heard:
         why = next((view.words for view in views.values() if view.words), "") or "it sees nothing of weight"
-        return [("unread", {"why": why})]
+        return [("unread", {"why": why}), *apart]
     first = next(iter(heard.values()))
     reader = tell_view(first, "")["reader"]
     parts: list[tuple[str, dict[str, str]]] = [("reader", {"reader": reader, "headline": answer.title})]
@@ -143,9 +152,21 @@ def _read(answer: Answer) -> list[tuple[str, dict[str, str]]]:
     for series in largest[:MAX_VIEWS]:
         told = tell_view(heard[series], series.rpartition("/")[0])
         parts.append(("view_moving" if "size" in told else "view_flat", {"series": series, **told}))
-    if len(heard) < len(views):
-        silent = {"num_silent": str(len(views) - len(heard)), "num_read": str(len(views))}
-        parts.append(("silent", silent))
+    num_silent = len(views) - len(heard) - sum(series not in heard for series in left_out)
+    if num_silent:
+        parts.append(("silent", {"num_silent": str(num_silent), "num_read": str(len(views))}))
+    return parts + apart
+
+
+def _roles(answer: Answer) -> list[tuple[str, dict[str, str]]]:
+    """Of the series whose part in the headline keeps a view from them, or halves it."""
+    apart = [(series, role) for series, role in answer.roles.items() if not role.is_judged]
+    parts = [
+        ("other_role" if role.is_clear else "unclear_role", {"series": series, "role": role.value})
+        for series, role in apart[:MAX_VIEWS]
+    ]
+    if len(apart) > MAX_VIEWS:
+        parts.append(("more_roles", {"num_more": str(len(apart) - MAX_VIEWS)}))
     return parts
 
 

@@ -6,7 +6,7 @@ counts only beside a sign that the firm is meant. One pass over the words, howev
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
@@ -48,6 +48,14 @@ class _Name(NamedTuple):
     capitals: str  # 'all', 'first', or 'any' as the name itself is written
 
 
+class Mention(NamedTuple):
+    """Where a text names a symbol: from `start` to before `end`, a possessive's ending left out."""
+
+    start: int
+    end: int
+    symbol: str
+
+
 class Linker:
     """Names by symbol: those of the run, then the built-in ones. The same text gives the same symbols."""
 
@@ -62,48 +70,65 @@ class Linker:
             if made.words and made.words not in known:
                 known.add(made.words)
                 self._by_word.setdefault(made.words[0], []).append(made)
+        self._symbols = frozenset(name.symbol for called in self._by_word.values() for name in called)
         for called in self._by_word.values():
             called.sort(key=lambda name: -len(name.words))
 
     def link(self, text: str) -> tuple[str, ...]:
         """Symbols that the text names, in the order of their first mention."""
+        return tuple(dict.fromkeys(mention.symbol for mention in self.mentions(text)))[:MAX_SYMBOLS]
+
+    def mentions(self, text: str, expected: Collection[str] = ()) -> list[Mention]:
+        """Every place in which the text names a symbol, in order; a name of an `expected` one needs no sign."""
         text = text[:MAX_CHARS]
-        found: list[tuple[int, str]] = []
+        found: list[Mention] = []
         for kind, sign, pattern in _TICKERS:
             if sign in text:
                 found += [
-                    (match.start(), symbol)
+                    Mention(match.start(), match.end(), symbol)
                     for match in pattern.finditer(text)
                     for symbol in _told(kind, match)
                 ]
-        found += self._named(text)
-        found.sort(key=lambda mention: mention[0])
-        return tuple(dict.fromkeys(symbol for _, symbol in found))[:MAX_SYMBOLS]
+        found += self._named(text, expected)
+        found.sort(key=lambda mention: mention.start)
+        return found
 
-    def _named(self, text: str) -> list[tuple[int, str]]:
+    def knows(self, symbol: str) -> bool:
+        """Whether a symbol has a name of its own."""
+        return symbol in self._symbols
+
+    def _named(self, text: str, expected: Collection[str]) -> list[Mention]:
         matches = list(_WORD.finditer(text))
         words = [match[0] for match in matches]
         if "'" in text or "’" in text:
             words = [_bare(word) for word in words]
         folded = [word.casefold() for word in words]
-        found: list[tuple[int, str]] = []
+        found: list[Mention] = []
         by_word, after = self._by_word, 0
         for place, word in enumerate(folded):
             if place >= after and word in by_word:
-                name = self._match(text, matches, words, folded, place)
+                name = self._match(text, matches, words, folded, place, expected)
                 if name is not None:
-                    found.append((matches[place].start(), name.symbol))
                     after = place + len(name.words)
+                    end = matches[after - 1].start() + len(words[after - 1])
+                    found.append(Mention(matches[place].start(), end, name.symbol))
         return found
 
     def _match(
-        self, text: str, matches: list[re.Match[str]], words: list[str], folded: list[str], place: int
+        self,
+        text: str,
+        matches: list[re.Match[str]],
+        words: list[str],
+        folded: list[str],
+        place: int,
+        expected: Collection[str],
     ) -> _Name | None:
         for name in self._by_word[folded[place]]:
             end = place + len(name.words)
             if tuple(folded[place:end]) != name.words or not _is_written_so(words[place], name):
                 continue
-            if not name.is_wary or _is_meant(text, matches, words, folded, place, end):
+            is_sure = not name.is_wary or name.symbol in expected
+            if is_sure or _is_meant(text, matches, words, folded, place, end):
                 return name
         return None
 
