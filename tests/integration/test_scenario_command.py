@@ -3,7 +3,11 @@
 import json
 import math
 import os
+import re
+import shutil
+import subprocess
 from datetime import date, timedelta
+from html import escape, unescape
 
 import numpy as np
 import pytest
@@ -92,7 +96,9 @@ def test_a_shock_changes_every_position_and_the_book_beside_the_unchanged(market
     assert before["VIX/1d"]["holding"] == 0.0  # nobody holds an index of volatility
     assert before["AAA/1d"]["holding"] == pytest.approx(1 / 3)
     assert scenario["book"]["mean"] < -0.02 < told["book"]["mean"]
-    assert 0.0 < scenario["probability"] < 3e-3
+    assert scenario["chance"]["of"] == "the book"
+    assert scenario["chance_of_moves"]["of"] == ["SPX/1d"]
+    assert scenario["chance_of_moves"]["at_most"] < 3e-3
 
 
 def test_today_is_what_the_newest_decisions_say(market):
@@ -154,7 +160,8 @@ def test_a_macro_surprise_moves_a_series_of_the_run_or_answers_as_before(market)
         by_name["SPX/1d"]["quantiles"][3] < -0.02
     )  # it has answered each surprise by two percent the other way
     assert abs(by_name["BBB/1d"]["quantiles"][3]) < 0.01
-    assert cpi["probability"] is None
+    assert cpi["chance_of_moves"] is None
+    assert 0.0 < cpi["chance"]["probability"] < 0.5
 
 
 def test_a_headline_is_read_for_whom_it_is_about_and_spreads_when_asked(market):
@@ -236,6 +243,166 @@ def test_a_batch_prints_a_comparison_and_writes_a_page_without_network_or_script
     for foreign in ("<script", "http://", "https://", "@@", "nan", "NaN"):
         assert foreign not in text.replace("http-equiv", "")
     assert text.count("<section>") == 4
+
+
+def chances_of(text: str) -> list[str]:
+    return re.findall(r"rarer than 1 in [\d,]+|about 1 in [\d,]+|[\d.]+%(?= \([\d,]+ of)", text)
+
+
+def test_a_stress_on_what_is_not_held_has_the_chance_of_the_books_own_loss(market, tmp_path):
+    """Words, table, JSON and page have one chance, whatever symbol comes first in the alphabet."""
+    book, page = tmp_path / "book.csv", tmp_path / "page.html"
+    book.write_text("symbol,notional\nSPX,1700000\nBBB,-300000\n")
+    asked = ("--stress", "covid_2020", "--horizon", "22", "--positions", book, "--shock", "AAA -0.5%")
+    told = figures(market / "run", *asked)
+    shock, covid = told["scenarios"]
+    assert covid["book"]["mean"] < -told["book"]["var_0.99"]
+    assert covid["chance"]["of"] == "the book"
+    assert covid["chance"]["at_most"] <= 0.01
+    assert covid["chance_of_moves"]["of"] == ["SPX/1d", "VIX/1d"]
+    assert shock["chance"]["probability"] > 0.2  # the book holds no AAA, and ends near where it was
+    output = ask(market / "run", *asked, "--html", page).output
+    text = page.read_text()
+    for scenario in (shock, covid):
+        whole = scenario["chance"]["text"]
+        figure = chances_of(whole)[0]
+        assert whole in scenario["rationale"]["text"]
+        assert whole in " ".join(output.split())
+        assert figure in output.partition("the batch")[2]
+        assert f"<b>{figure}</b>" in text
+
+
+def test_a_chance_beyond_the_draws_names_how_many_there_were(market):
+    (far,) = figures(market / "run", "--shock", "SPX -40%", "--draws", "700")["scenarios"]
+    assert far["chance_of_moves"]["probability"] is None
+    assert far["chance_of_moves"]["at_most"] == pytest.approx(1 / 700)
+    assert far["chance_of_moves"]["scenarios"] == [0, 700]
+    assert far["chance_of_moves"]["text"].startswith("rarer than 1 in 700 (never in 700 scenarios, nor in ")
+
+
+def test_gross_and_net_are_both_named_wherever_the_book_is(market, tmp_path):
+    book, page = tmp_path / "book.csv", tmp_path / "page.html"
+    book.write_text("symbol,notional\nSPX,1700000\nAAA,-300000\n")
+    told = figures(market / "run", "--shock", "SPX -5%", "--positions", book)
+    assert (told["book"]["gross"], told["book"]["net"]) == (2e6, 1.4e6)
+    result = ask(market / "run", "--shock", "SPX -5%", "--positions", book, "--html", page)
+    output = " ".join(result.output.split())
+    for place in ("the book of 2M gross and 1.4M net", "net 1.4M", "holdings: gross 2M, net 1.4M"):
+        assert place in output
+    assert "gross 2M" in page.read_text()
+    assert "net 1.4M" in page.read_text()
+
+
+def test_all_stresses_are_those_that_the_run_can_answer(market, tmp_path):
+    rows = (market / "prices.csv").read_text().splitlines()
+    only = [rows[0], *(row for row in rows[1:] if ",BBB," in row)]
+    (tmp_path / "b.csv").write_text("\n".join(only) + "\n")
+    told = figures(tmp_path / "b.csv", "--stress", "all")
+    assert {scenario["asked"] for scenario in told["scenarios"]} == {"lehman_2008", "crash_2008"}
+    assert "crash_1987" in told["notes"][-1]
+    assert "reaches back" in refusal(tmp_path / "b.csv", "--stress", "crash_1987")
+
+
+def test_a_headline_says_nothing_of_the_buyer_and_is_read_for_those_it_names(market, tmp_path):
+    text = (market / "prices.csv").read_text()
+    (tmp_path / "firms.csv").write_text(text.replace(",AAA,", ",GS,").replace(",BBB,", ",AIG,"))
+    headline = "Goldman Sachs to buy AIG for 40 billion dollars"
+    (buyer,) = figures(tmp_path / "firms.csv", "--headline", headline, "--on", "GS")["scenarios"]
+    assert buyer["roles"] == {"GS/1d": "acquirer"}
+    assert buyer["views"]["GS/1d"]["confidence"] == 0.0
+    assert "GS/1d is the buyer" in buyer["rationale"]["text"]
+    assert "target" not in buyer["rationale"]["text"]
+    assert buyer["chance"] is None
+    (both,) = figures(tmp_path / "firms.csv", "--headline", headline)["scenarios"]
+    assert set(both["views"]) == {"GS/1d", "AIG/1d"}
+    assert both["views"]["AIG/1d"]["direction"] > 0.0
+    assert both["views"]["GS/1d"]["confidence"] == 0.0
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_text_keeps_to_the_columns_that_there_are_and_cuts_nothing(market, tmp_path, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    book = tmp_path / "book.csv"
+    book.write_text("symbol,notional\nSPX,1700000.25\nAAA,-3123456.5\nBBB,45678.9\n")
+    name = "a name of nearly sixty characters that says what is supposed"
+    (tmp_path / "s.toml").write_text(f'[[scenario]]\nshock = "SPX -5%, VIX +5"\nname = "{name}"\n')
+    asked = ("--file", tmp_path / "s.toml", "--headline", MISS, "--on", "AAA", "--stress", "lehman_2008")
+    output = ask(market / "run", *asked, "--positions", book).output
+    lines = output.splitlines()
+    assert len(lines) > 40
+    assert max(map(len, lines)) <= width
+    assert name in " ".join(output.split())
+    for cut in ("Va…", "ES…", "…%", "then…", "prof…"):
+        assert cut not in output
+    for row in ("book: VaR 99%", "holdings: gross"):
+        assert any(line.startswith(f" {row}") for line in lines)  # lines under a table, not rows of it
+    library = ask("--stress", "list").output
+    assert max(map(len, library.splitlines())) <= width
+    assert "carry_2024" in library
+    assert "yield -8 bp" in library or "-8" in library
+
+
+_MEASURE = """
+const told = [];
+for (const frame of document.querySelectorAll("iframe")) {
+  const page = frame.contentDocument, view = frame.contentWindow;
+  let small = 99, right = 0;
+  for (const one of page.querySelectorAll("body *")) {
+    if (one.tagName === "title" || !one.getClientRects().length) continue;
+    if (![...one.childNodes].some(node => node.nodeType === 3 && node.textContent.trim())) continue;
+    let size = parseFloat(view.getComputedStyle(one).fontSize);
+    const svg = one.ownerSVGElement;
+    if (svg) size *= svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+    small = Math.min(small, size);
+    right = Math.max(right, one.getBoundingClientRect().right);
+  }
+  const axes = [...page.querySelectorAll(".axis")].map(axis => {
+    const ticks = [...axis.querySelectorAll("span")].map(tick => tick.getBoundingClientRect());
+    return ticks.every((tick, place) => !place || ticks[place - 1].right <= tick.left + 1);
+  });
+  told.push({wide: page.documentElement.scrollWidth, room: page.documentElement.clientWidth, small, right,
+             apart: axes.every(Boolean), axes: axes.length});
+}
+document.body.innerHTML = "<pre>" + JSON.stringify(told) + "</pre>";
+"""
+
+
+def test_the_page_is_legible_on_a_telephone_and_on_wide_screens(market, tmp_path):
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium here to lay the page out")
+    page, widths = tmp_path / "page.html", (420, 1280, 1920)
+    asked = (
+        "--shock",
+        "SPX -5%, VIX +5",
+        "--stress",
+        "lehman_2008",
+        "--headline",
+        MISS,
+        "--on",
+        "AAA",
+        "--after",
+    )
+    assert ask(market / "run", *asked, "--html", page).exit_code == 0
+    inner = escape(page.read_text())
+    frames = "".join(f'<iframe width="{width}" height="900" srcdoc="{inner}"></iframe>' for width in widths)
+    outer = tmp_path / "outer.html"
+    outer.write_text(f"<body>{frames}<script>onload = () => {{{_MEASURE}}}</script></body>")
+    done = subprocess.run(
+        [chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
+         "--window-size=2400,1200", "--virtual-time-budget=4000", "--dump-dom", outer.as_uri()],
+        capture_output=True, text=True, timeout=90, check=False,
+    )  # fmt: skip
+    found = re.search(r"<pre>(.*)</pre>", done.stdout)
+    assert found is not None, done.stderr[-2_000:]
+    measured = json.loads(unescape(found[1]))
+    assert len(measured) == len(widths)
+    for one, width in zip(measured, widths, strict=True):
+        assert one["wide"] <= one["room"] <= width, (width, one)
+        assert one["right"] <= one["room"] + 1, (width, one)
+        assert one["small"] >= 13.0, (width, one)
+        assert one["axes"] > 8
+        assert one["apart"], (width, one)
 
 
 def test_every_figure_of_a_rationale_is_a_slot(market):

@@ -164,7 +164,7 @@ def test_a_stress_is_found_by_name_and_its_window_by_the_horizon():
     assert "lehman_2008" in told(find_stress, "lehmann2008")
     assert "--stress list" in told(find_stress, "x" * 500)
     assert [window_days(days) for days in (0.1, 1, 2, 3, 5, 9, 15, 22, 250)] == [1, 1, 1, 5, 5, 5, 22, 22, 22]
-    assert factors_of(["AAPL", "spx", "^VIX", "SPY"]) == {"sp500": 1, "vix": 2}
+    assert factors_of(["AAPL", "spx", "^VIX", "SPY"]) == {"sp500": (1, 3), "vix": (2,)}
 
 
 def test_the_library_agrees_with_the_closes_in_the_sample():

@@ -9,7 +9,8 @@ import pytest
 
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import LEVELS
-from htfi.forecasting.scenarios.effects import Way, change_margins, likelihood, move_known, spread
+from htfi.forecasting.scenarios.chances import chance_of_moves
+from htfi.forecasting.scenarios.effects import Way, change_margins, move_known, spread
 from htfi.forecasting.scenarios.measures import LEVELS as TOLD
 from htfi.forecasting.scenarios.measures import book_figures, compare, density, simple_quantiles
 from htfi.forecasting.scenarios.past import Past, find_macro, macro_response, window_return
@@ -55,26 +56,36 @@ def test_a_known_move_is_exact_and_carries_the_others_by_how_they_go_with_it():
     assert usual.returns[:, 1].std() < 0.9 * TODAY.returns[:, 1].std()
 
 
-def test_a_move_says_how_likely_it_is():
-    alone = likelihood(TODAY, np.array([0]), TODAY.to_scores(np.array([0]), np.array([-0.02])))
-    assert alone.probability == pytest.approx(NORMAL.cdf(-2.0), rel=0.05)
-    both = move_known(TODAY, [0, 1], [-0.02, -0.04], [Way.SHOCKED] * 2).likelihood
+def test_the_chance_of_moves_is_counted_among_the_draws():
+    alone = chance_of_moves(TODAY, [0], [-0.02])
+    assert alone.share == pytest.approx(NORMAL.cdf(-2.0), rel=0.05)
+    assert (alone.num_draws, alone.num_instants) == (4_000, 500)
+    assert alone.num_past == pytest.approx(500 * NORMAL.cdf(-2.0), abs=9)
+    both = move_known(TODAY, [0, 1], [-0.02, -0.04], [Way.SHOCKED] * 2).chance
     assert both is not None
-    assert NORMAL.cdf(-2.0) ** 2 < both.probability < NORMAL.cdf(-2.0)
-    against = move_known(TODAY, [0, 2], [-0.02, -0.10], [Way.SHOCKED] * 2).likelihood
+    assert both.share is not None
+    assert NORMAL.cdf(-2.0) ** 2 < both.share < NORMAL.cdf(-2.0)
+    against = move_known(TODAY, [0, 2], [-0.02, -0.10], [Way.SHOCKED] * 2).chance
     assert against is not None
-    assert against.probability < both.probability / 3.0  # the third rises when the first falls
+    assert against.num < both.num / 3.0  # the third rises when the first falls
 
 
-def test_of_many_moves_the_first_ones_likelihood_is_told():
+def test_what_no_draw_reached_has_no_figure():
+    far = chance_of_moves(TODAY, [0], [-0.2])
+    assert (far.num, far.num_past, far.share) == (0, 0, None)
+
+
+def test_of_many_moves_the_chance_is_of_all_together_in_any_order():
     rng = np.random.default_rng(3)
     names = tuple(f"S{k}/1d" for k in range(6))
     quantiles = np.tile(TODAY.quantiles[0], (6, 1))
-    today = make_today(names, np.ones(6), quantiles, LEVELS, 1, rng.standard_normal((200, 6)), seed=0)
-    found = move_known(today, list(range(6)), [-0.02] * 6, [Way.FACTOR] * 6, first=2).likelihood
+    history = 0.8 * rng.standard_normal((200, 1)) + 0.6 * rng.standard_normal((200, 6))
+    today = make_today(names, np.ones(6), quantiles, LEVELS, 1, history, seed=0)
+    moves = [-0.004, -0.008, -0.002, -0.01, -0.006, -0.003]
+    found = move_known(today, list(range(6)), moves, [Way.FACTOR] * 6).chance
     assert found is not None
-    assert found.of == "S2/1d"
-    assert found.probability == pytest.approx(NORMAL.cdf(-2.0), rel=0.05)
+    assert 0 < found.num < chance_of_moves(today, [3], [-0.01]).num
+    assert found == chance_of_moves(today, [5, 3, 1, 0, 2, 4], [moves[k] for k in (5, 3, 1, 0, 2, 4)])
 
 
 def test_a_move_beyond_all_scores_stays_what_it_is_and_bunches_nobody():
@@ -84,14 +95,8 @@ def test_a_move_beyond_all_scores_stays_what_it_is_and_bunches_nobody():
     carried = np.sort(effect.returns[:, 1])
     assert len(np.unique(carried)) == len(carried)
     assert np.median(carried) < -0.1
-    assert effect.likelihood is not None
-    assert effect.likelihood.probability < 1e-12
-    scores = TODAY.to_scores(np.array([0, 0]), np.array([-0.5, 0.5]))
-    assert scores == pytest.approx([-scores[1], scores[1]])
-    assert scores[1] > 8.0
-    row = np.zeros((1, 4))
-    row[0, 0] = scores[1]
-    assert TODAY.to_returns(row)[0, 0] == pytest.approx(0.5, rel=1e-6)
+    assert effect.chance is not None
+    assert effect.chance.num == 0
 
 
 def test_other_margins_keep_dependence_and_the_dice():
@@ -154,11 +159,20 @@ def test_figures_of_a_book_add_up():
 def test_a_comparison_tells_how_likely_the_books_own_result_is_today():
     positions = Positions(even_positions(NAMES, [True, False, False, False]).book, in_money=False)
     before, figures = simple_quantiles(TODAY.returns), book_figures(positions.book, TODAY.returns)
-    for move, chance in ((-0.02, NORMAL.cdf(-2.0)), (0.01, NORMAL.cdf(-1.0)), (-0.2, 0.5 / 4_000)):
+    for move, share in ((-0.02, NORMAL.cdf(-2.0)), (0.01, NORMAL.cdf(-1.0)), (-0.2, None)):
         effect = move_known(TODAY, [0], [move], [Way.SHOCKED])
-        assert compare(TODAY, effect, positions.book, before, figures).chance == pytest.approx(
-            chance, rel=0.06
-        )
+        found = compare(TODAY, effect, positions.book, before, figures).chance
+        assert found is not None
+        assert found.share == (share if share is None else pytest.approx(share, rel=0.06))
+
+
+def test_a_scenario_that_leaves_the_book_where_it_is_has_no_chance():
+    positions = Positions(even_positions(NAMES, [False, False, False, True]).book, in_money=False)
+    before, figures = simple_quantiles(TODAY.returns), book_figures(positions.book, TODAY.returns)
+    changed = TODAY.quantiles.copy()
+    changed[0] += 0.01
+    effect = change_margins(TODAY, changed, [Way.READ, *[Way.UNTOUCHED] * 3])
+    assert compare(TODAY, effect, positions.book, before, figures).chance is None
 
 
 def test_a_density_holds_all_of_the_draws():

@@ -29,7 +29,7 @@ from htfi.narrative.roles import Role
 from htfi.narrative.text import quote
 from htfi.wiring.scenario import Ground
 from htfi.wiring.scenario_after import After, forecast_after
-from htfi.wiring.scenario_moves import shocked, stressed, surprised
+from htfi.wiring.scenario_moves import no_stress, shocked, stressed, surprised
 from htfi.wiring.scenario_reading import (
     Concerned,
     Now,
@@ -123,7 +123,7 @@ def answer_all(
     if any(one.kind is Kind.STRESS for one in asked):
         _ = ground.memory  # read once, before threads ask for it
 
-    def answer(one: Asked) -> Answer:
+    def answer(one: Asked) -> Answer | None:
         match one.kind:
             case Kind.SHOCK:
                 moved = shocked(today, parse_shocks(one.text))
@@ -131,6 +131,10 @@ def answer_all(
                 moved = surprised(ground, today, one.text)
             case Kind.STRESS:
                 moved = stressed(ground, today, one.text)
+                if moved is None and one.is_of_all:
+                    return None
+                if moved is None:
+                    raise InvalidInput(no_stress(ground, one.text))
             case Kind.HEADLINE:
                 raise AssertionError("headlines are read together")
         return _answer(frame, one, moved.title, moved.effect, moves=moved.moves)
@@ -140,7 +144,16 @@ def answer_all(
         min(MAX_THREADS, os.cpu_count() or 1)
     ) as pool:  # numpy lets go of the interpreter
         rest = iter(list(pool.map(answer, others)))
-    told = [next(read if one.kind is Kind.HEADLINE else rest) for one in asked]
+    found = [next(read if one.kind is Kind.HEADLINE else rest) for one in asked]
+    told = [answer for answer in found if answer is not None]
+    gone = [one.text for one, answer in zip(asked, found, strict=True) if answer is None]
+    if not told:
+        raise InvalidInput(no_stress(ground, gone[0]))
+    if gone:
+        left = (
+            f"stresses left out, for no series reaches back to them or stands for a factor: {', '.join(gone)}"
+        )
+        frame = replace(frame, notes=(*frame.notes, left))
     if follows:
         moves = [np.log1p((one.full or one.change).after[:, LEVELS.index(0.5)]) for one in told]
         afters = forecast_after(ground, today, moves)
@@ -193,8 +206,8 @@ def _read(ground: Ground, frame: Answers, asked: Sequence[Asked], now: Now, spre
         if carries:
             ways = [Way.CARRIED if way is Way.UNTOUCHED else way for way in ways]
         effect, full_effect = (
-            change_margins(today, _margins(today, at, quantiles[:, h], told_shift if carries else None), ways)
-            for quantiles, told_shift in ((found.earned, weights * shift), (found.full, shift))
+            change_margins(today, _margins(today, at, quantiles[:, h], moved if carries else None), ways)
+            for quantiles, moved in ((found.earned, weights * shift), (found.full, shift))
         )
         answer = _answer(frame, one, quote(item.headline), effect, full_effect)
         told.append(
@@ -217,7 +230,9 @@ def _margins(today: Today, at: Sequence[int], quantiles: Array, carried: Array |
     """All series' quantiles, those at `at` changed; `carried` [A] are their shifts, where these move the others."""
     changed = today.quantiles.copy()
     if carried is not None:
-        changed += spread(today, at, carried)[:, None]
+        shift = np.zeros(len(today.series))
+        shift[list(at)] = carried
+        changed += spread(today, at, shift)[:, None]
     changed[list(at)] = quantiles
     return changed
 

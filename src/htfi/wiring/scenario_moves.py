@@ -114,10 +114,19 @@ def _trailing_deviation(moves: Array) -> Array:
     return np.sqrt(np.maximum(before, 1e-16))
 
 
-def stressed(ground: Ground, today: Today, text: str) -> Moved:
+def no_stress(ground: Ground, text: str) -> str:
+    """Why a named stress does not apply. Raises: InvalidInput for one that is not in the library."""
+    stress = find_stress(text)
+    return (
+        f"--stress {stress.id}: no series of {ground.origin} reaches back to {stress.before} or stands for one of "
+        f"its factors ({', '.join(factors()[name].name for name in stress.moves)}): name the shock with --shock"
+    )
+
+
+def stressed(ground: Ground, today: Today, text: str) -> Moved | None:
     """A named stress: by a series' own history, else as a factor, else carried by those that are known.
 
-    Raises: InvalidInput.
+    None where no series is known to move. Raises: InvalidInput for a name that is not in the library.
     """
     stress = find_stress(text)
     days = window_days(max(_horizon_days(ground, today.horizon), 1.0))
@@ -137,10 +146,7 @@ def stressed(ground: Ground, today: Today, text: str) -> Moved:
                 known[place] = (move, Way.FACTOR)
                 lines[place] = _told(today, place, move, f"as {shock.text} then")
     if not known:
-        raise InvalidInput(
-            f"--stress {stress.id}: no series of {ground.origin} reaches back to {stress.before} or stands for one of "
-            f"its factors ({', '.join(factors()[name].name for name in stress.moves)}): name the shock with --shock"
-        )
+        return None
     places = sorted(known)
     ways = [known[place][1] for place in places]
     effect = move_known(today, places, [known[place][0] for place in places], ways)

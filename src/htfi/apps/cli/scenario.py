@@ -112,7 +112,7 @@ def command(
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console = Console(highlight=False, width=_WIDTH)
     if "list" in stresses:
-        console.print(told_library(horizon or 1))
+        console.print(told_library(horizon or 1, console.width))
         return
     asked = gather(shocks, headlines, on, macros, stresses, files)
     if not source:
@@ -147,7 +147,7 @@ def command(
         from htfi.apps.cli.scenario_page import page
 
         write_text(html_file, page(ground, answers))
-    for line in answer_lines(ground, answers, min(console.width, 140)):
+    for line in answer_lines(ground, answers, min(console.width, 160)):
         console.print(line, soft_wrap=True)
     for file in (json_file, html_file):
         if file is not None:

@@ -1,9 +1,12 @@
 """What a command line of `htfi scenario` asks, as scenarios; and the library of stresses as a table."""
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from htfi.apps.cli.view_text import QUIET
 from htfi.domain.errors import InvalidInput
@@ -28,37 +31,50 @@ def gather(
     asked = [Asked(Kind.HEADLINE, text, tuple(on)) for text in headlines]
     asked += [Asked(Kind.MACRO, text) for text in macros]
     asked += [Asked(Kind.SHOCK, text) for text in shocks]
-    names = list(library()) if "all" in stresses else list(stresses)
-    asked += [Asked(Kind.STRESS, name) for name in names]
+    if "all" in stresses:
+        asked += [Asked(Kind.STRESS, name, is_of_all=True) for name in library()]
+    else:
+        asked += [Asked(Kind.STRESS, name) for name in stresses]
     for file in files:
         asked += read_asked(_read(file), str(file))
     check_asked(asked)
     return asked
 
 
-def told_library(horizon_days: int) -> Table:
-    """Every named stress with its factors' moves over the window nearest to a horizon."""
+def told_library(horizon_days: int, width: int) -> Table | Text:
+    """Every named stress with its factors' moves over the window nearest to a horizon; as lines where columns do not
+    fit."""
     days = window_days(horizon_days)
     others = ", ".join(str(other) for other in WINDOWS_DAYS if other != days)
-    table = Table(
-        title=f" what factors did over {days} trading day{'s' if days > 1 else ''} (with --horizon: {others})",
-        title_justify="left",
-        box=None,
-        header_style=QUIET,
-    )
+    title = f" what factors did over {days} trading day{'s' if days > 1 else ''} (with --horizon: {others})"
+    table = Table(title=title, title_justify="left", box=None, header_style=QUIET)
     for name in ("--stress", "what", "from the close of"):
         table.add_column(name, no_wrap=True, style="bold" if name == "--stress" else "")
     for factor in factors().values():
         table.add_column(f"{factor.name}, {factor.unit.value}", justify="right")
     for stress in library().values():
-        cells = [_move(stress, factor, days) for factor in factors().values()]
+        cells = [_move(stress, factor, days) or "–" for factor in factors().values()]
         table.add_row(stress.id, stress.title, str(stress.before), *cells)
-    return table
+    is_narrow = Console(width=1_000).measure(table).minimum > width  # even with heads of several lines
+    return _lines(title, days, width) if is_narrow else table
+
+
+def _lines(title: str, days: int, width: int) -> Text:
+    lines = [Text(title, "italic")]
+    for stress in library().values():
+        about = textwrap.wrap(
+            f"{stress.title}, from the close of {stress.before}", width - len(stress.id) - 4
+        )
+        lines.append(Text.assemble(" ", (stress.id, "bold"), f"  {about[0]}"))
+        moves = [(factor, _move(stress, factor, days)) for factor in factors().values()]
+        figures = ", ".join(f"{factor.name} {move} {factor.unit.value}" for factor, move in moves if move)
+        lines += [Text(f"   {line}") for line in (*about[1:], *textwrap.wrap(figures, width - 4))]
+    return Text("\n").join(lines)
 
 
 def _move(stress: Stress, factor: Factor, days: int) -> str:
     if factor.id not in stress.moves:
-        return "–"
+        return ""
     move = stress.shock(factor, days).amount
     return f"{move:+.0f}" if factor.unit is Unit.BASIS_POINTS else f"{move:+.1f}"
 

@@ -196,10 +196,10 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[str]], total: Sequence[
     """Cells are HTML. On a narrow screen a row becomes a card, each cell with the name of its column."""
 
     def line(cells: Sequence[str], style: str = "") -> str:
-        told = [
+        named = [
             f'<td data-label="{escape(name)}">{cell}</td>' for name, cell in zip(names, cells, strict=True)
         ]
-        return f"<tr{style}>{''.join(told)}</tr>"
+        return f"<tr{style}>{''.join(named)}</tr>"
 
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     last = line(total, ' class="total"') if total else ""

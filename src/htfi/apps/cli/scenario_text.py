@@ -60,7 +60,7 @@ def _positions(answers: Answers, answer: Answer, width: int) -> list[RenderableT
     rows += [_book_row(name, change, answers) for name, change in _books(answer)]
     names = ("position", "holding", "today 5% … 95%", "then 5% … 95%", "median", "profit", "reached")
     table = _table(names, ("position", "reached"), rows)
-    if _too_wide(table, width):
+    if _is_wider(table, width):
         stacked = [(_over(name, reached), holding, _over(then, today), median, gain)
                    for name, holding, today, then, median, gain, reached in rows]  # fmt: skip
         heads = ("position", "holding", "5% … 95% then, today", "median", "profit")
@@ -128,19 +128,27 @@ def _compared(answers: Answers, width: int) -> list[RenderableType]:
         rows.append(_batch_row(answer.asked.name or answer.title, change, after, hit, answers))
     title = " the batch, worst for the book first"
     names = ("scenario", "chance", "book", "5% … 95%", "VaR 99%", "ES 97.5%", "hit hardest")
-    left = ("scenario", "hit hardest")
     room = max(20, width - 100)
-    table = _table(names, left, [(_clipped(row[0], room), *row[1:]) for row in rows], title)
-    if _too_wide(table, width):
-        stacked = [(_over(_clipped(name, 30), hit), likely, _over(book, band), _over(var, es))
-                   for name, likely, book, band, var, es, hit in rows]  # fmt: skip
-        heads = ("scenario, hit hardest", "chance", "book, 5% … 95%", "VaR 99%, ES 97.5%")
-        table = _table(heads, (heads[0],), stacked, title)
+    folded = [(Text("\n".join(textwrap.wrap(row[0].plain, room))), *row[1:]) for row in rows]
+    table = _table(names, ("scenario", "hit hardest"), folded, title)
+    lines: list[RenderableType] = [table]
+    if _is_wider(table, width):
+        lines = [Text(title, "italic"), *(line for row in rows for line in _batch_lines(row, width))]
     note = (
         f"chance: of the book ending at least so far, counted in {len(answers.today.returns):,} scenarios of today's "
         "forecast"
     )
-    return [table, *_quiet(note, width)]
+    return [*lines, *_quiet(note, width)]
+
+
+def _batch_lines(row: Sequence[Text], width: int) -> list[Text]:
+    """A row of the batch where its columns do not fit: the scenario, and what it does in a paragraph under it."""
+    name, likely, book, band, var, es, hit = (cell.plain for cell in row)
+    figures = f"book {book} ({band}), VaR 99% {var}, ES 97.5% {es}"
+    figures += f"; chance {likely}" if likely else ""
+    figures += f"; hit hardest: {hit}" if hit else ""
+    head = [Text(f" {line}", "bold") for line in textwrap.wrap(name, width - 2)]
+    return [*head, *(Text(f"   {line}") for line in textwrap.wrap(figures, width - 4))]
 
 
 def _batch_row(
@@ -175,8 +183,8 @@ def _table(
     return table
 
 
-def _too_wide(table: Table, width: int) -> bool:
-    """Whether a table's columns at their own widths are wider than there is room."""
+def _is_wider(table: Table, width: int) -> bool:
+    """Whether a table's columns, uncut, take more than `width`."""
     console = Console(width=1_000)
     return console.measure(table).maximum > width
 
@@ -184,10 +192,6 @@ def _too_wide(table: Table, width: int) -> bool:
 def _over(upper: Text, lower: Text) -> Text:
     """Two cells as the lines of one."""
     return Text("\n").join([upper, Text.assemble(lower, style=QUIET)]) if lower.plain else upper
-
-
-def _clipped(text: Text, width: int) -> Text:
-    return Text(clip(text.plain, width), text.style)
 
 
 def _quiet(text: str, width: int) -> list[Text]:

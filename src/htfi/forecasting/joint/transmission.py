@@ -44,13 +44,13 @@ class Transmission:
 class _Moves:
     """Large moves of the past: what they were to bring to the others, and what these did.
 
-    Shapes: size and weight [E]; told, the regression's shifts, explained, moved and known [E, n], the last without
+    Shapes: size and weight [E]; predicted, the regression's shifts, explained, moved and known [E, n], the last without
     the series that moved first.
     """
 
     size: Array
     weight: Array
-    told: Array
+    predicted: Array
     explained: Array
     moved: Array
     known: NDArray[np.bool_]
@@ -167,15 +167,15 @@ def _closeness(model: FactorModel) -> Array:
 
 
 def _slopes(past: _Moves) -> Array:
-    """How much of what the regression told came, by least squares over the others, for each move [E]."""
-    told = np.where(past.known, past.told, 0.0)
-    slopes = (told * past.moved).sum(axis=1) / np.maximum((told * told).sum(axis=1), 1e-9)
+    """How much of what the regression predicted came, by least squares over the others, for each move [E]."""
+    predicted = np.where(past.known, past.predicted, 0.0)
+    slopes = (predicted * past.moved).sum(axis=1) / np.maximum((predicted * predicted).sum(axis=1), 1e-9)
     return np.clip(slopes, -1.0, 2.0)
 
 
 def _widenings(past: _Moves, share: float, usual: Array) -> Array:
     """κ by the mean size of what the shift left open, for each move [E]."""
-    left = np.abs(past.moved - share * past.told) / (usual * np.sqrt(1.0 - share * share * past.explained))
+    left = np.abs(past.moved - share * past.predicted) / (usual * np.sqrt(1.0 - share * share * past.explained))
     num = np.maximum(past.known.sum(axis=1), 1)
     scale = np.where(past.known, left, 0.0).sum(axis=1) / num
     return np.clip((scale * scale - 1.0) / (past.size * past.size - 1.0), -1.0, 1.0)

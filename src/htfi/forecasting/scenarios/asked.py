@@ -21,12 +21,16 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One scenario: its kind, the text that says it, the symbols that a headline is on, and what a person calls it."""
+    """One scenario: its kind, the text that says it, the symbols that a headline is on, and what a person calls it.
+
+    One of `all` stresses is left out where nothing of the run stands for it; one that is named must apply.
+    """
 
     kind: Kind
     text: str
     on: tuple[str, ...] = ()
     name: str = ""
+    is_of_all: bool = False
 
 
 def read_asked(text: str, origin: str) -> list[Asked]:

@@ -35,11 +35,11 @@ def chance_of_moves(today: Today, places: Sequence[int], moves: Sequence[float])
 
     `moves` are log returns over the horizon.
     """
-    at, told = list(places), np.array(moves, np.float64)
-    side = np.where(told < today.median[at], -1.0, 1.0)
+    at, ends = list(places), np.array(moves, np.float64)
+    side = np.where(ends < today.median[at], -1.0, 1.0)
 
     def count(returns: Array) -> int:
-        return int((side * (returns[:, at] - told) >= 0.0).all(axis=1).sum())
+        return int((side * (returns[:, at] - ends) >= 0.0).all(axis=1).sum())
 
     return Chance(count(today.returns), len(today.returns), count(today.replayed), len(today.replayed))
 

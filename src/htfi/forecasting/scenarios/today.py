@@ -93,10 +93,13 @@ def make_today(
 ) -> Today:
     """From quantiles [n, Q] and the scores [T, n] of past one-bar forecasts, NaN where there was none."""
     rng = np.random.Generator(np.random.PCG64(seed))
-    dependence = learn_dependence(history, rng)
-    freedom = fit_freedom(_some(dependence), rng)
-    scores = draw_scores(dependence, num_draws, rng, freedom)
     known = np.asarray(history, np.float64)
+    order, back = _orders(quantiles, known)
+    learnt = learn_dependence(known[:, order], rng)
+    freedom = fit_freedom(_some(learnt), rng)
+    scores = draw_scores(learnt, num_draws, rng, freedom)[:, back]
+    factors = FactorModel(learnt.factors.loadings[back], learnt.factors.specific[back])
+    dependence = Dependence(learnt.scores[:, back], factors)
     past = np.where(np.isfinite(known), known, dependence.scores[: len(known)])
     return Today(
         series=tuple(series),
@@ -111,3 +114,9 @@ def make_today(
         surprises=history,
         replayed=to_returns(past, quantiles, levels),
     )
+
+
+def _orders(quantiles: Array, history: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """An order of the series by their own figures, and the way back: what they are called moves no draw."""
+    order = np.lexsort((np.nan_to_num(history).sum(axis=0), *quantiles.T))
+    return order, np.argsort(order, kind="stable")
