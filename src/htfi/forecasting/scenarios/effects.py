@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,6 @@ from htfi.forecasting.scenarios.chances import Chance, chance_of_moves
 from htfi.forecasting.scenarios.today import Today
 
 Array = NDArray[np.float64]
-
-_NORMAL = NormalDist()
 
 
 class Way(StrEnum):
@@ -54,11 +51,11 @@ def move_known(today: Today, places: Sequence[int], moves: Sequence[float], ways
     found = transmit(today.dependence.factors, today.standardised, at, (told - median[at]) / sigma[at])
     rest = today.scores - today.scores[:, at] @ found.gain
     rest /= np.maximum(rest.std(axis=0), 1e-12)
-    edge = abs(_NORMAL.inv_cdf(today.levels[0]))
-    within = today.to_returns(np.clip(rest, -edge, edge)) - median
-    beyond = today.to_returns(rest) - median - within
+    own = today.to_returns(rest)
+    outermost = today.quantiles[:, 0], today.quantiles[:, -1]
+    within = np.clip(own, *outermost)
     returns = median + today.sigma * found.shift
-    returns = returns + np.sqrt(1.0 - found.explained) * (found.scale * within + beyond)
+    returns = returns + np.sqrt(1.0 - found.explained) * (found.scale * (within - median) + own - within)
     returns[:, at] = told
     reached = [Way.CARRIED] * len(today.series)
     for place, way in zip(places, ways, strict=True):
