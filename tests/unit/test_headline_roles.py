@@ -3,7 +3,8 @@
 import pytest
 
 from htfi.narrative.encoding.linking import Linker
-from htfi.narrative.roles import MAX_CHARS, Role, roles
+from htfi.narrative.role_rules import Role
+from htfi.narrative.roles import MAX_CHARS, roles
 
 LINKER = Linker({})
 
@@ -18,6 +19,11 @@ CASES = [
     ("Pfizer makes $100 bln offer for Merck", {"PFE": Role.ACQUIRER, "MRK": Role.TARGET}),
     ("Microsoft in talks to buy Yahoo, source says", {"MSFT": Role.ACQUIRER, "YHOO": Role.TARGET}),
     ("Intel being courted by Qualcomm", {"QCOM": Role.ACQUIRER, "INTC": Role.TARGET}),
+    ("Pfizer is said to be in talks to take over AstraZeneca", {"PFE": Role.ACQUIRER, "AZN": Role.TARGET}),
+    ("Intel soars after Oracle bid", {"ORCL": Role.ACQUIRER, "INTC": Role.SUBJECT}),
+    ("Oracle scraps Intel takeover", {"ORCL": Role.ACQUIRER, "INTC": Role.TARGET}),
+    ("Goldman Sachs would pay $40 billion for AIG", {"GS": Role.ACQUIRER, "AIG": Role.TARGET}),
+    ("AIG to sell its Asian life unit to MetLife", {"AIG": Role.SELLER, "MET": Role.ACQUIRER}),
     ("Garmin bid for a maker of maps falls through", {"GRMN": Role.ACQUIRER}),
     ("Caterpillar to buy back $10 bln of its stock", {"CAT": Role.SUBJECT}),
     ("Verizon to acquire Yahoo's internet business", {"VZ": Role.ACQUIRER, "YHOO": Role.SELLER}),
@@ -29,6 +35,8 @@ CASES = [
     ("Morgan Stanley lowers Apple's price target", {"MS": Role.ANALYST, "AAPL": Role.RATED}),
     ("U.S. could face $2 trillion lending shock: Goldman", {"GS": Role.ANALYST}),
     ("Goldman Sachs raises dividend", {"GS": Role.SUBJECT}),
+    ("Goldman sees AIG losing $2 a share", {"GS": Role.ANALYST, "AIG": Role.RATED}),
+    ("Tesla falls after JPMorgan downgrade", {"JPM": Role.ANALYST, "TSLA": Role.SUBJECT}),
     # suits
     ("Microsoft sues Google over patents", {"MSFT": Role.PLAINTIFF, "GOOG": Role.DEFENDANT}),
     ("Google sued by Microsoft over patents", {"MSFT": Role.PLAINTIFF, "GOOG": Role.DEFENDANT}),
@@ -40,7 +48,7 @@ CASES = [
     ("Intel rival AMD warns on sales", {"INTC": Role.COMPARED, "AMD": Role.SUBJECT}),
     ("Microsoft falls after Apple warns on sales", {"MSFT": Role.SUBJECT, "AAPL": Role.SUBJECT}),
     ("Goldman Sachs, Morgan Stanley fall as AIG rescue fails", {"GS": Role.SUBJECT, "MS": Role.SUBJECT}),
-    ("Goldman sees AIG losing $2 a share", {"GS": Role.SUBJECT, "AIG": Role.UNCLEAR}),
+    ("Nvidia takes aim at Intel with new chip", {"NVDA": Role.SUBJECT, "INTC": Role.UNCLEAR}),
     ("Microsoft to buy Yahoo", {"AAPL": Role.NOT_NAMED, "HOMEMADE": Role.UNCLEAR}),
     # nobody is named, or what is asked about is no company
     ("Fed cuts rates by 100 bp in emergency move", {"GS": Role.SUBJECT, "SPX": Role.SUBJECT}),

@@ -99,6 +99,23 @@ def test_a_move_beyond_all_scores_stays_what_it_is_and_bunches_nobody():
     assert effect.chance.num == 0
 
 
+def test_a_series_that_never_moves_carries_nothing_when_it_does():
+    rng = np.random.default_rng(2)
+    quantiles = TODAY.quantiles.copy()
+    quantiles[3] = 0.0
+    history = rng.standard_normal((300, 1)) * LOADINGS + 0.5 * rng.standard_normal((300, 4))
+    history[:, 3] = 0.0
+    today = make_today(NAMES, np.ones(4), quantiles, LEVELS, 1, history, seed=1)
+    effect = move_known(today, [3], [-0.1], [Way.SHOCKED])
+    assert (effect.returns[:, 3] == -0.1).all()
+    assert np.median(effect.returns[:, :3], axis=0) == pytest.approx(np.zeros(3), abs=0.2 * SIGMAS[:3].max())
+    narrow = quantiles.copy()
+    narrow[3] = 1e-7 * TODAY.quantiles[3]
+    today = make_today(NAMES, np.ones(4), narrow, LEVELS, 1, history, seed=1)
+    far = move_known(today, [3], [-0.1], [Way.SHOCKED]).returns[:, :3]
+    assert np.abs(np.median(far, axis=0)).max() < 100.0 * SIGMAS.max()
+
+
 def test_other_margins_keep_dependence_and_the_dice():
     changed = TODAY.quantiles.copy()
     changed[0] += 0.01

@@ -25,7 +25,7 @@ from htfi.forecasting.scenarios.measures import (
 from htfi.forecasting.scenarios.positions import Positions
 from htfi.forecasting.scenarios.shocks import parse_shocks, require_series
 from htfi.forecasting.scenarios.today import NUM_DRAWS, Today, make_today
-from htfi.narrative.roles import Role
+from htfi.narrative.role_rules import Role
 from htfi.narrative.text import quote
 from htfi.wiring.scenario import Ground
 from htfi.wiring.scenario_after import After, forecast_after

@@ -16,7 +16,8 @@ from htfi.forecasting.batch import ForecastBatch
 from htfi.forecasting.narrator import Opinion, apply, derive_tilts
 from htfi.narrative.encoding.linking import Linker, is_company
 from htfi.narrative.question import Question
-from htfi.narrative.roles import Role, roles
+from htfi.narrative.role_rules import Role
+from htfi.narrative.roles import roles
 from htfi.narrative.text import clean
 from htfi.narrative.wire import Wire
 from htfi.pipeline.weighing import opinion_of

@@ -175,7 +175,9 @@ def _slopes(past: _Moves) -> Array:
 
 def _widenings(past: _Moves, share: float, usual: Array) -> Array:
     """κ by the mean size of what the shift left open, for each move [E]."""
-    left = np.abs(past.moved - share * past.predicted) / (usual * np.sqrt(1.0 - share * share * past.explained))
+    left = np.abs(past.moved - share * past.predicted) / (
+        usual * np.sqrt(1.0 - share * share * past.explained)
+    )
     num = np.maximum(past.known.sum(axis=1), 1)
     scale = np.where(past.known, left, 0.0).sum(axis=1) / num
     return np.clip((scale * scale - 1.0) / (past.size * past.size - 1.0), -1.0, 1.0)

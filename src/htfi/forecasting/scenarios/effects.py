@@ -9,9 +9,12 @@ from numpy.typing import NDArray
 
 from htfi.forecasting.joint.transmission import regression, transmit
 from htfi.forecasting.scenarios.chances import Chance, chance_of_moves
+from htfi.forecasting.scenarios.shocks import MAX_SIGMAS
 from htfi.forecasting.scenarios.today import Today
 
 Array = NDArray[np.float64]
+
+_STILL = 1e-9  # a log return; a forecast no wider is of a series that does not move
 
 
 class Way(StrEnum):
@@ -47,8 +50,10 @@ def move_known(today: Today, places: Sequence[int], moves: Sequence[float], ways
     and the widening are of the same cause.
     """
     at, told = np.array(places, np.intp), np.array(moves, np.float64)
-    median, sigma = today.median, np.maximum(today.sigma, 1e-12)
-    found = transmit(today.dependence.factors, today.standardised, at, (told - median[at]) / sigma[at])
+    median, sigma = today.median, today.sigma
+    away = np.where(sigma[at] > _STILL, (told - median[at]) / np.maximum(sigma[at], _STILL), 0.0)
+    targets = np.clip(away, -MAX_SIGMAS, MAX_SIGMAS)
+    found = transmit(today.dependence.factors, today.standardised, at, targets)
     rest = today.scores - today.scores[:, at] @ found.gain
     rest /= np.maximum(rest.std(axis=0), 1e-12)
     own = today.to_returns(rest)
@@ -76,6 +81,6 @@ def spread(today: Today, places: Sequence[int], shift: Array) -> Array:
     """
     at = np.array(places, np.intp)
     gain, _ = regression(today.dependence.factors, today.num_instants, at)
-    found = (shift[at] / np.maximum(today.sigma[at], 1e-12)) @ gain * today.sigma
+    found = (shift[at] / np.maximum(today.sigma[at], _STILL)) @ gain * today.sigma
     found[at] = shift[at]
     return found
