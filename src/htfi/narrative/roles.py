@@ -1,7 +1,7 @@
 """The part that a company has in a headline: who buys and who is bought, who sues, who is rated. Rules on its words.
 
-A reader judges news by whom they befall; asked about the other party it answers for the wrong one. `htfi scenario` and
-the news desk ask before a reader does.
+A reader judges news by whom they befall; asked about the other party it answers for the wrong one. `htfi scenario` asks
+before a reader does.
 """
 
 import re
@@ -29,7 +29,7 @@ def roles(symbols: Sequence[str], headline: str, linker: Linker) -> dict[str, Ro
     if not headline.isupper():
         known = {_root(one.symbol) for one in mentions}
         for symbol in symbols:
-            if _root(symbol) not in known and symbol.isupper():
+            if _root(symbol) not in known and symbol.isupper() and len(symbol) > 1:
                 found = re.finditer(rf"(?<![\w.]){re.escape(symbol)}(?!\w)", headline)
                 mentions += [Mention(one.start(), one.end(), symbol) for one in found]
     mentions.sort(key=lambda one: one.start)

@@ -88,7 +88,7 @@ def _scenario(ground: Ground, answers: Answers, answer: Answer) -> dict[str, Any
 def _change(answers: Answers, answer: Answer, change: Change) -> dict[str, Any]:
     return {
         "book": _book(change.book_after),
-        "chance": _chance(change.chance, "the book"),
+        "chance": _chance(change.chance, _whose(answer, change)),
         "positions": [
             {
                 "series": series,
@@ -100,6 +100,12 @@ def _change(answers: Answers, answer: Answer, change: Change) -> dict[str, Any]:
             for place, series in enumerate(answers.today.series)
         ],
     }
+
+
+def _whose(answer: Answer, change: Change) -> str:
+    if answer.full is None:
+        return "the book"
+    return "the book, if the reader is right" if change is answer.full else "the book, at earned weight"
 
 
 def _chance(chance: Chance | None, of: str | list[str]) -> dict[str, Any] | None:

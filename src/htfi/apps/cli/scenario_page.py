@@ -16,6 +16,7 @@ from htfi.apps.cli.scenario_words import (
     percent,
     rationale,
     simple,
+    size,
 )
 from htfi.domain.time import format_ns
 from htfi.forecasting.scenarios.measures import LEVELS, Change, spans
@@ -102,8 +103,8 @@ def _glance(answers: Answers, answer: Answer) -> str:
         ("down" if moved < 0.0 else "up", write(after.mean), f"mean of the book, today {write(before.mean)}"),
         (
             "",
-            money(answers.positions.gross, answers),
-            f"the book, gross; net {money(answers.positions.net, answers)}",
+            size(answers.positions.gross, answers),
+            f"the book, gross; net {size(answers.positions.net, answers)}",
         ),
         ("", money(after.var99, answers), f"VaR 99%, today {money(before.var99, answers)}"),
         ("", money(after.es975, answers), f"ES 97.5%, today {money(before.es975, answers)}"),
@@ -180,7 +181,7 @@ def _positions(answers: Answers, answer: Answer, order: Sequence[int]) -> str:
             )
         )
     after = told.book_after
-    gross, net = money(answers.positions.gross, answers), money(answers.positions.net, answers)
+    gross, net = size(answers.positions.gross, answers), size(answers.positions.net, answers)
     gain = write(after.mean - told.book_before.mean)
     total = (f"book, gross {gross}", f"net {net}", "", "", "", "", gain, money(after.es975, answers), "")
     hidden = len(order) - len(shown)

@@ -7,7 +7,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from htfi.apps.cli.scenario_words import chance_figure, money, rationale, simple
+from htfi.apps.cli.scenario_words import chance_figure, money, rationale, simple, size
 from htfi.apps.cli.view_text import QUIET, clip, printable
 from htfi.forecasting.scenarios.measures import LEVELS, BookFigures, Change, prominent
 from htfi.wiring.scenario import Ground
@@ -73,7 +73,7 @@ def _positions(answers: Answers, answer: Answer, width: int) -> list[RenderableT
         var, es = (f"{money(was, answers)} → {money(now, answers)}"
                    for was, now in ((before.var99, after.var99), (before.es975, after.es975)))  # fmt: skip
         lines += _quiet(f"{name}: VaR 99% {var}, ES 97.5% {es}", width)
-    gross, net = (money(value, answers) for value in (answers.positions.gross, answers.positions.net))
+    gross, net = (size(value, answers) for value in (answers.positions.gross, answers.positions.net))
     return [*lines, *_quiet(f"holdings: gross {gross}, net {net}; profit: the change of the mean", width)]
 
 
@@ -102,7 +102,7 @@ def _book_row(name: str, change: Change, answers: Answers) -> tuple[Text, ...]:
     gain = after.mean - before.mean
     return (
         Text(name, "bold"),
-        Text(f"net {money(answers.positions.net, answers)}"),
+        Text(f"net {size(answers.positions.net, answers)}"),
         Text(_amounts(before.quantiles, answers)),
         Text(_amounts(after.quantiles, answers)),
         _signed(money(after.quantiles[_MIDDLE], answers, signed=True), after.quantiles[_MIDDLE]),
@@ -120,11 +120,9 @@ def _compared(answers: Answers, width: int) -> list[RenderableType]:
         after = change.book_after
         gains = [b - a for a, b in zip(change.book_before.means, after.means, strict=True)]
         worst = min(range(len(gains)), key=gains.__getitem__)
-        hit = (
-            f"{answers.today.series[worst]} {money(gains[worst], answers, signed=True)}"
-            if gains[worst] < 0.0
-            else "–"
-        )
+        hit = "–"
+        if gains[worst] < 0.0:
+            hit = f"{clip(answers.today.series[worst], MAX_NAME)} {money(gains[worst], answers, signed=True)}"
         rows.append(_batch_row(answer.asked.name or answer.title, change, after, hit, answers))
     title = " the batch, worst for the book first"
     names = ("scenario", "chance", "book", "5% … 95%", "VaR 99%", "ES 97.5%", "hit hardest")
@@ -161,7 +159,7 @@ def _batch_row(
         Text(_amounts(book.quantiles, answers)),
         Text(money(book.var99, answers)),
         Text(money(book.es975, answers)),
-        Text(clip(hit, 30)),
+        Text(hit),
     )
 
 

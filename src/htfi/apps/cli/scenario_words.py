@@ -86,8 +86,8 @@ def _today(ground: Ground, answers: Answers) -> list[tuple[str, dict[str, str]]]
         "interval": ground.interval,
         "bars": bars(today.horizon, ground.interval),
         "instants": f"{today.num_instants:,}",
-        "gross": money(answers.positions.gross, answers),
-        "net": money(answers.positions.net, answers),
+        "gross": size(answers.positions.gross, answers),
+        "net": size(answers.positions.net, answers),
         "low": money(before.quantiles[LEVELS.index(0.05)], answers, signed=True),
         "high": money(before.quantiles[LEVELS.index(0.95)], answers, signed=True),
         "coverage": "90%",
@@ -240,6 +240,13 @@ def money(value: float, answers: Answers, *, signed: bool = False) -> str:
     text = text.rstrip("0").rstrip(".") if "." in text else text
     text = "0" if text in ("+0", "-0") else text
     return minus((text if signed else text.removeprefix("+")) + mark)
+
+
+def size(value: float, answers: Answers) -> str:
+    """Gross or net: an amount of money, or a share of the book without zeros at its end."""
+    if answers.positions.in_money:
+        return money(value, answers)
+    return minus(f"{100.0 * value:.2f}".rstrip("0").rstrip(".") + "%")
 
 
 def simple(value: float) -> str:
