@@ -1,4 +1,4 @@
-"""What large moves bring to others: measured on histories in which they are shared, in which they are one series' own."""
+"""What large moves bring to others: of histories in which they are shared, and in which they are one series' own."""
 
 import numpy as np
 import pytest

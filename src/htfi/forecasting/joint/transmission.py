@@ -14,7 +14,8 @@ from htfi.forecasting.joint.factors import FactorModel
 Array = NDArray[np.float64]
 
 MIN_SIZE = 1.5  # standard deviations: smaller moves say nothing of large ones
-MAX_MOVES = 2_000  # of the history that are looked at, those that count most
+MAX_MOVES = 2_000  # of other series that are looked at, those that count most
+MAX_CELLS = 4_000_000  # of these moves times all series: 32 MB an array
 _SIZE_POWER = 6.0  # a move of half the size counts a sixty-fourth
 _CLOSENESS = 0.08  # series whose mean correlation with the others differs by more are unlike
 _OWN_WEIGHT = 3.0  # of the shocked series' own moves, beside those of series like it
@@ -150,7 +151,7 @@ def _moves_alike(
     like[place] = 0.0
     weight = like * np.minimum(np.abs(moves) / asked, 1.0) ** _SIZE_POWER
     weight[np.abs(moves) < MIN_SIZE] = 0.0
-    num = min(MAX_MOVES, int((weight > 0.0).sum()))
+    num = min(MAX_MOVES, MAX_CELLS // model.num_series, int((weight > 0.0).sum()))
     at, who = np.unravel_index(np.argsort(-weight, axis=None, kind="stable")[:num], weight.shape)
     correlation = model.loadings[who] @ model.loadings.T  # [E, n]
     size, seen = moves[at, who], known[at]
