@@ -58,6 +58,17 @@ def test_without_evidence_a_shift_is_small_and_bounded_by_the_shock():
     assert np.isfinite(against.scale)
 
 
+def test_many_shocks_at_once_leave_the_rest_bounded():
+    rng = np.random.default_rng(8)
+    history = 0.6 * rng.standard_normal((120, 1)) + 0.8 * rng.standard_normal((120, 60))
+    targets = rng.standard_normal(55)
+    found = transmit(fit_factors(history), history, np.arange(55), targets)
+    assert np.abs(found.shift[55:]).max() < 1.5
+    assert (found.explained >= 0.0).all()
+    assert (found.explained < 1.0).all()
+    assert 0.7 < found.scale < 1.5
+
+
 def test_gaps_in_the_history_break_nothing():
     history = shared()
     history[np.random.default_rng(4).random(history.shape) < 0.4] = np.nan

@@ -84,15 +84,16 @@ def transmit(
 def regression(model: FactorModel, num_instants: int, places: NDArray[np.intp]) -> tuple[Array, Array]:
     """The gain [A, n] of all series on those at `places`, and the correlations [A, A] of these.
 
-    A correlation with t-statistic t counts t²/(t² + 1).
+    A correlation with t-statistic t counts t²/(t² + 1); those among the places stay whole, so that their matrix has
+    no negative eigenvalue.
     """
     directions = np.zeros((model.num_series, len(places)))
     directions[places, np.arange(len(places))] = 1.0
     cross = model.times(directions)  # [n, A]
-    t2 = cross * cross * num_instants / np.maximum(1.0 - cross * cross, 1e-9)
-    cross *= t2 / (t2 + 1.0)
     among = (1.0 - _RIDGE) * 0.5 * (cross[places] + cross[places].T)
     among[np.diag_indices(len(places))] = 1.0
+    t2 = cross * cross * num_instants / np.maximum(1.0 - cross * cross, 1e-9)
+    cross *= t2 / (t2 + 1.0)
     gain = np.asarray(np.linalg.solve(among, cross.T), np.float64)
     gain[:, places] = np.eye(len(places))
     return gain, among
