@@ -12,6 +12,7 @@ import numpy as np
 
 from htfi.decoding.sampling import Sampling
 from htfi.domain.errors import InvalidInput
+from htfi.domain.line_sums import sum_holds, with_sum
 from htfi.domain.writing import Choice, Fixed, Form, Mark, Prompt, Request, Segment, Sigmas, Text, Words
 
 HELD_BACK_ONE_IN = 5
@@ -55,11 +56,13 @@ _Fields = dict[str, Any]
 
 def to_line(exchange: Exchange) -> bytes:
     """The exchange as one line, its end included."""
-    return msgspec.json.encode(exchange) + b"\n"
+    return with_sum(msgspec.json.encode(exchange), 0) + b"\n"
 
 
 def from_line(line: bytes) -> Exchange:
-    """The inverse of `to_line`. Raises: InvalidInput for a line that is cut short or of no known kind."""
+    """The inverse of `to_line`. Raises: InvalidInput for a line that is cut short, damaged or of no known kind."""
+    if not sum_holds(line, 0):
+        raise InvalidInput("an exchange of a replay buffer is not as it was written")
     try:
         found = _decoder.decode(line)
         if isinstance(found, Drawn):

@@ -1,23 +1,30 @@
 """Stop anywhere, go on as if nothing had happened: saves a run's state between two items and finds it again.
 
-A saved state is never a source of truth: what was decided after it is decided again and must equal the ledger.
+A saved state is never a source of truth: what was decided after it is decided again and must equal the ledger. One that
+is not as it was saved is rebuilt: the run begins again with its inputs, and all that it decides must equal the ledger.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from htfi.domain.errors import InvalidInput
+from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.pipeline.loop import Loop
 from htfi.pipeline.ports import Position, Quarantine, SnapshotStore
 from htfi.pipeline.snapshot import decode_state, encode_state
 
 
+class LedgerCut(IntegrityError):
+    """Entries are gone from the ledger: to decide again would hide it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """One saved state: the loop's, and where its feed and its quarantine stood."""
+    """One saved state: the loop's, where its feed and its quarantine stood, and how many entries were let out."""
 
+    num_released: int
     loop: dict[str, Any]
     feed: Position
     quarantine: Position
@@ -25,31 +32,51 @@ class Saved:
 
 
 class Resume:
-    """Keeps the newest state of one run; `identity` (plain values) tells runs apart."""
+    """Keeps the newest state of one run; `identity` (plain values) tells runs apart.
 
-    def __init__(self, store: SnapshotStore, identity: dict[str, Any], folder: str) -> None:
+    `root` gives the ledger's root (hex) over its first entries: a state belongs to the ledger that it was saved with.
+    """
+
+    def __init__(
+        self, store: SnapshotStore, identity: dict[str, Any], folder: str, root: Callable[[int], str]
+    ) -> None:
         self._store = store
         self._identity: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(identity))
         self._folder = folder
+        self._root = root
 
-    def load(self) -> Saved | None:
-        """The newest saved state, if any. Raises: InvalidInput where it belongs to another run."""
+    def load(self, ledger_size: int) -> Saved | None:
+        """The newest saved state, if any.
+
+        Raises: InvalidInput where it belongs to another run, IntegrityError where it is not what was saved, or the
+        ledger has lost entries since.
+        """
         data = self._store.load()
         if data is None:
             return None
         state = decode_state(data)
+        num_recorded = state["ledger"]["size"]
+        if num_recorded > ledger_size:
+            raise LedgerCut(
+                f"{self._folder}: the ledger holds {ledger_size} entries, and held {num_recorded} when the state was "
+                "saved: it was replaced or cut; restore it, or use a new folder"
+            )
+        if self._root(num_recorded) != state["ledger"]["root"]:
+            raise IntegrityError("the saved state was saved beside another ledger")
         for key, value in self._identity.items():
             if state["identity"].get(key) != value:
                 raise InvalidInput(
                     f"{self._folder} holds a run with other {key}: go on with the same, or choose another --out"
                 )
-        return Saved(state["loop"], state["feed"], state["quarantine"], state["held"])
+        return Saved(num_recorded, state["loop"], state["feed"], state["quarantine"], state["held"])
 
     def save(self, loop: Loop, quarantine: Quarantine) -> None:
         """Commit what is open and save the state after the item in hand."""
         loop.recorder.release(now=True)
+        num_recorded = loop.recorder.num_recorded
         state = {
             "identity": self._identity,
+            "ledger": {"size": num_recorded, "root": self._root(num_recorded)},
             "loop": loop.state(),
             "feed": loop.feed.position(),
             "quarantine": quarantine.position(),

@@ -1,9 +1,11 @@
 """The state of a run at one event boundary, as bytes. The loop takes and restores it; a store keeps it.
 
 A snapshot is an optimisation of replay and never a source of truth: decisions made after it are made again
-after a crash and must equal what the ledger holds.
+after a crash and must equal what the ledger holds. So that it cannot be a false one either, its bytes stand behind
+their SHA-256: what is not what was saved is no state at all.
 """
 
+from hashlib import sha256
 from typing import Any, cast
 
 import msgspec
@@ -12,7 +14,9 @@ from numpy.typing import NDArray
 
 from htfi.domain.errors import IntegrityError
 
-FORMAT = 2
+FORMAT = 3
+_MARK = b"htfi state %d\n" % FORMAT
+_DIGEST_BYTES = 32
 _ARRAY = 1  # MessagePack extension code: dtype, shape and raw bytes of an array
 
 
@@ -23,24 +27,22 @@ class _Array(msgspec.Struct, array_like=True):
 
 
 def encode_state(state: dict[str, Any]) -> bytes:
-    """MessagePack of nested plain values and numpy arrays, headed by the format's number."""
-    return _ENCODER.encode({"format": FORMAT, "state": state})
+    """The format's mark, the SHA-256 of mark and content, then MessagePack of nested plain values and numpy arrays."""
+    content = _ENCODER.encode(state)
+    return b"".join((_MARK, sha256(_MARK + content).digest(), content))
 
 
 def decode_state(data: bytes) -> dict[str, Any]:
-    """The inverse of `encode_state`; arrays come back writable. Raises: IntegrityError."""
-    try:
-        body: dict[str, Any] = _DECODER.decode(data)
-        known = body["format"] == FORMAT
-    except (msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
-        raise IntegrityError(
-            f"the saved state cannot be read ({error}): delete state.bin to replay from the start"
-        ) from error
-    if not known:
-        raise IntegrityError(
-            "the saved state is of another version: delete state.bin to replay from the start"
-        )
-    return body["state"]
+    """The inverse of `encode_state`; arrays come back writable.
+
+    Raises: IntegrityError where it is not what was saved, or was saved in another format.
+    """
+    if not data.startswith(_MARK):
+        raise IntegrityError("the saved state is damaged, or of another version")
+    content = data[len(_MARK) + _DIGEST_BYTES :]
+    if data[len(_MARK) : len(_MARK) + _DIGEST_BYTES] != sha256(_MARK + content).digest():
+        raise IntegrityError("the saved state is not what was saved: its digest does not match")
+    return _DECODER.decode(content)
 
 
 def _to_ext(value: object) -> object:

@@ -24,7 +24,8 @@ from htfi.decoding.acceptance_alarm import AcceptanceAlarm
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.link.linked_author import Expected, LinkedAuthor
 from htfi.domain.decision import Rung
-from htfi.domain.errors import InvalidInput
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.files import open_private
 from htfi.domain.peers import PeerChange, PeerState
 from htfi.narrative.model_reader import ModelReader
 from htfi.narrative.ports import Reader
@@ -77,7 +78,11 @@ class PeerLog:
     @contextmanager
     def recording(self, folder: Path, before: Iterable[PeerChange]) -> Generator[None]:
         """Append to the folder's file; `before` are the changes that came before the run."""
-        with FileIO(folder / CHANGES, "ab") as file:
+        try:
+            descriptor = open_private(folder / CHANGES, os.O_WRONLY | os.O_APPEND)
+        except OSError as error:
+            raise DependencyUnavailable(f"{folder / CHANGES}: cannot be opened: {error.strerror}") from error
+        with FileIO(descriptor, "ab") as file:
             self._file = file
             for change in before:
                 self.note(change)

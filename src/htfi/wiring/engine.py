@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from htfi import __version__
-from htfi.adapters.stores.decisions import DecisionJournal
+from htfi.adapters.stores.decisions import JOURNAL, DecisionJournal
 from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile
 from htfi.adapters.stores.quarantine import QuarantineFile
 from htfi.adapters.stores.releases import ReleasesFile
 from htfi.adapters.stores.snapshot import SnapshotFile, write_whole
 from htfi.domain.decision import Decision, Rung
-from htfi.domain.errors import DependencyUnavailable
+from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.time import SystemClock
 from htfi.forecasting.forecaster import Forecaster
 from htfi.governance import policy
@@ -32,7 +32,7 @@ from htfi.pipeline.preparing import Preparing
 from htfi.pipeline.reading import Readings
 from htfi.pipeline.recorder import Recorder
 from htfi.pipeline.releases import HeldNews, ReleasingFeed
-from htfi.pipeline.resume import Resume
+from htfi.pipeline.resume import LedgerCut, Resume, Saved
 from htfi.pipeline.rooms import Rooms, Terms
 from htfi.simulation.pacing import PacedFeed
 from htfi.wiring.caching import OpenCache, open_cache
@@ -42,6 +42,8 @@ from htfi.wiring.experts import open_experts
 from htfi.wiring.feeds import describe, open_feed, resolve
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.models import open_readers
+from htfi.wiring.outputs import mend_journal, recorded
+from htfi.wiring.run_folder import INBOX, QUARANTINE, STATE, take_up, written_as_saved
 from htfi.wiring.settings import SETTINGS, Settings, encode_settings, override, settings_digest
 from htfi.wiring.speculation import tell
 
@@ -49,9 +51,6 @@ if TYPE_CHECKING:  # a run without other machines loads none of their libraries
     from htfi.wiring.edge import Edge
 
 ORIGIN = "htfi.run"
-STATE = "state.bin"
-QUARANTINE = "quarantine.jsonl"
-INBOX = "inbox"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +81,12 @@ class Run:
 
         with collecting_at_leisure():
             self.loop.run(keep)
+        recorder = self.loop.recorder
+        if recorder.is_redeciding and not self.loop.stopped:
+            raise IntegrityError(
+                f"the inputs end before what the ledger holds: {recorder.num_recorded} of {self.ledger.size} decisions "
+                "could be made again; give the same inputs, or use a new folder"
+            )
         self.resume.save(self.loop, self.quarantine)
 
 
@@ -123,6 +128,7 @@ def open_run(
     with ExitStack() as closing:
         ledger = open_ledger(folder, origin=ORIGIN)  # its lock keeps a second process out of the folder
         closing.push(_closing(ledger.close))
+        take_up(folder, tell)
         cache = open_cache(settings.cache, folder, tell)
         if cache is not None:
             closing.push(_closing(cache.tiers.close))
@@ -141,11 +147,16 @@ def open_run(
             "readers": read_by,
             "calendar": open_calendar(settings.narrative.calendar).digest,
         }
-        resume = Resume(SnapshotFile(folder / STATE), identity, str(folder))
-        saved = resume.load()
+        resume = Resume(
+            SnapshotFile(folder / STATE), identity, str(folder), lambda size: ledger.root(size).hex()
+        )
+        saved = _load(resume, folder, ledger)
         write_whole(folder / SETTINGS, encode_settings(settings))
         quarantine = QuarantineFile(folder / QUARANTINE, saved.quarantine if saved else None)
         closing.push(_closing(quarantine.close))
+        mended = mend_journal(folder, recorded(ledger).entries, saved.num_released if saved else 0)
+        if mended:
+            tell(f"{folder / JOURNAL} was not as the ledger has it ({mended}): it is written again")
         journal = DecisionJournal(folder, mirror)
         closing.push(_closing(journal.close))
         held = HeldNewsFile(folder / HELD_NEWS, saved.held if saved else None)
@@ -171,6 +182,23 @@ def open_run(
         yield Run(
             loop, ledger, quarantine, resume, settings.pipeline.snapshot_s, loop.recorder.num_decided, cache
         )
+
+
+def _load(resume: Resume, folder: Path, ledger: Log) -> Saved | None:
+    """The saved state; None where there is none, or it or a file that it goes with is not as it was saved."""
+    try:
+        saved = resume.load(ledger.size)
+        problem = written_as_saved(folder, saved.quarantine, saved.held) if saved is not None else ""
+    except LedgerCut:
+        raise
+    except IntegrityError as error:
+        saved, problem = None, str(error)
+    if problem:
+        tell(
+            f"{folder}: {problem}: the run begins again with its inputs, and what it decides must equal its ledger"
+        )
+        return None
+    return saved
 
 
 def _closing(close: Callable[[], None]) -> Callable[[object, BaseException | None, object], None]:

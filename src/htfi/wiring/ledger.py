@@ -6,7 +6,7 @@ from pathlib import Path
 
 from htfi.adapters.keys.ed25519 import create_key, load_key, verify_signature
 from htfi.adapters.keys.witness_memory import FileMemory
-from htfi.adapters.stores.owner_lock import OwnerLock
+from htfi.adapters.stores.owner_lock import OwnerLock, is_held
 from htfi.adapters.stores.sqlite_log import (
     create_store,
     open_store,
@@ -14,6 +14,7 @@ from htfi.adapters.stores.sqlite_log import (
     open_store_readonly,
 )
 from htfi.domain.errors import InvalidInput, LedgerUnavailable
+from htfi.domain.files import make_private
 from htfi.governance.ledger.checkpoint import Checkpoint, log_key, sign_checkpoint
 from htfi.governance.ledger.log import Log, LogView
 from htfi.governance.ledger.merkle import EMPTY_ROOT
@@ -34,7 +35,7 @@ def open_ledger(folder: Path, *, origin: str, durable: bool = True) -> Log:
     """
     check_key_name(origin)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
     except OSError as error:
         raise LedgerUnavailable(f"cannot write to {folder}: {error.strerror}") from error
     path, key_path = folder / DATABASE, folder / SIGNING_KEY
@@ -77,6 +78,11 @@ def open_ledger_for_cosigning(folder: Path) -> LogView:
     Raises: InvalidInput, IntegrityError, LedgerUnavailable.
     """
     return LogView(open_store_for_cosigning(folder / DATABASE), verify_signature)
+
+
+def is_going_on(folder: Path) -> bool:
+    """Whether a process holds the run's ledger."""
+    return is_held(folder / DATABASE)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.files import write_whole
 from htfi.narrative.answer import AS_STATED, Trust
 from htfi.narrative.meaning import Meaning
 
@@ -28,10 +29,9 @@ def write_trust(folder: Path, trust: Trust, meaning: Meaning | None = None) -> N
     config = {**_config(folder), KEY: msgspec.to_builtins(trust)}
     if meaning is not None:
         config[MEANING_KEY] = msgspec.to_builtins(meaning)
-    file, new = folder / "config.json", folder / "config.json.new"
+    file = folder / "config.json"
     try:
-        new.write_bytes(msgspec.json.format(msgspec.json.encode(config), indent=2) + b"\n")
-        new.replace(file)
+        write_whole(file, msgspec.json.format(msgspec.json.encode(config), indent=2) + b"\n", private=False)
     except OSError as error:
         raise DependencyUnavailable(f"{file} cannot be written: {error.strerror}") from error
 

@@ -4,12 +4,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from htfi.adapters.stores.held_news import HELD_NEWS, read_held
-from htfi.adapters.stores.owner_lock import OwnerLock
 from htfi.adapters.stores.releases import ask_release, read_releases
-from htfi.domain.errors import InvalidInput, LedgerUnavailable
+from htfi.domain.errors import InvalidInput
 from htfi.narrative.text import clean
 from htfi.pipeline.releases import MAX_WORDS, Entered, Held, Release
-from htfi.wiring.ledger import DATABASE
+from htfi.wiring.ledger import DATABASE, is_going_on
 
 
 class Kept(NamedTuple):
@@ -85,18 +84,6 @@ def demand_run(folder: Path) -> None:
     """Raises: InvalidInput where the folder is not that of a run."""
     if not (folder / DATABASE).is_file() and not (folder / HELD_NEWS).is_file():
         raise InvalidInput(f"{folder} is no folder of a run: name one that `htfi run --out` made")
-
-
-def is_going_on(folder: Path) -> bool:
-    """Whether a process holds the run's ledger."""
-    path = folder / DATABASE
-    if not path.with_name(path.name + ".lock").exists():
-        return False
-    try:
-        OwnerLock(path).release()
-    except LedgerUnavailable:
-        return True
-    return False
 
 
 def _words(text: str, what: str) -> str:

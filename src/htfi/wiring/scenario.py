@@ -19,8 +19,9 @@ from htfi.domain.time import NS_PER_DAY
 from htfi.narrative.ports import Reader
 from htfi.pipeline.rooms import Rooms
 from htfi.pipeline.snapshot import decode_state
-from htfi.wiring.engine import STATE, build_rooms
+from htfi.wiring.engine import build_rooms
 from htfi.wiring.models import open_readers
+from htfi.wiring.run_folder import STATE
 from htfi.wiring.scenario_past import Memory, bar_ns, read_memory
 from htfi.wiring.settings import SETTINGS, Settings, decode_settings, override, settings_digest
 from htfi.wiring.unrecorded import run_unrecorded
@@ -107,7 +108,12 @@ def _saved(folder: Path, settings: Settings, interval: str | None) -> Ground:
     saved = decode_settings(told)
     models = {"target": settings.models.target, "draft": settings.models.draft}
     saved = override(saved, "models", **models)
-    state = decode_state(data)
+    try:
+        state = decode_state(data)
+    except IntegrityError as error:
+        raise IntegrityError(
+            f"{folder / STATE}: {error}: give the run's command again, which rebuilds it"
+        ) from error
     try:
         if state["identity"]["settings"] != settings_digest(saved):
             raise InvalidInput(

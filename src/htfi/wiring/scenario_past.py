@@ -1,6 +1,5 @@
 """What a run or a file holds of its own past, for what-if: closes, forecasts that were met, macro values."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,15 +7,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.adapters.stores.decisions import JOURNAL, is_withheld, whole_lines
+from htfi.adapters.stores.decisions import is_withheld
 from htfi.domain.decision import Decision, series_id
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.domain.time import NS_PER_DAY, parse_duration
 from htfi.forecasting.scenarios.past import Past
+from htfi.wiring.ledger import DATABASE
+from htfi.wiring.outputs import open_recorded
 
 Array = NDArray[np.float64]
 
-MAX_JOURNAL_BYTES = 2 << 30
+MAX_LEDGER_BYTES = 2 << 30
 _MACRO = "macro_"
 
 
@@ -76,26 +77,23 @@ def bar_ns(interval: str) -> int:
 
 
 def read_memory(folder: Path, until_ns: int) -> Memory:
-    """From a run's journal, as far as its saved state goes. Raises: DependencyUnavailable, IntegrityError."""
-    memory, path = Memory(), folder / JOURNAL
-    try:
-        if path.stat().st_size > MAX_JOURNAL_BYTES:
-            raise DependencyUnavailable(
-                f"{path} is larger than 2 GB: its past is not read; shocks do without it"
-            )
-        for told in _subjects(path):
+    """From a run's ledger, as far as its saved state goes.
+
+    Raises: InvalidInput, DependencyUnavailable, IntegrityError.
+    """
+    memory, path = Memory(), folder / DATABASE
+    if path.is_file() and path.stat().st_size > MAX_LEDGER_BYTES:
+        raise DependencyUnavailable(f"{path} is larger than 2 GB: its past is not read; shocks do without it")
+    with open_recorded(folder) as recorded:
+        for index, line in enumerate(recorded.entries.lines()):
+            told = _subject(line, f"{path}, entry {index}")
             if told.as_of_ns <= until_ns:
                 memory.note(told)
-    except OSError as error:
-        raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror}") from error
     return memory
 
 
-def _subjects(path: Path) -> Iterator[_Subject]:
-    for number, line in enumerate(whole_lines(path), 1):
-        try:
-            yield _WITHHELD.decode(line) if is_withheld(line) else _RELEASED.decode(line).decision
-        except msgspec.DecodeError as error:
-            raise IntegrityError(
-                f"{path}, line {number}: is no decision ({error}): run again in a new folder"
-            ) from error
+def _subject(line: bytes, where: str) -> _Subject:
+    try:
+        return _WITHHELD.decode(line) if is_withheld(line) else _RELEASED.decode(line).decision
+    except msgspec.DecodeError as error:
+        raise IntegrityError(f"{where}: is no decision ({error}): run again in a new folder") from error

@@ -9,8 +9,8 @@ from htfi.domain.decision import find_decision
 from htfi.domain.errors import InvalidInput
 from htfi.narrative.text import clean
 from htfi.pipeline.releases import MAX_WORDS, Clearing
-from htfi.wiring.ledger import open_ledger_readonly
-from htfi.wiring.quarantine import demand_run, is_going_on
+from htfi.wiring.ledger import is_going_on, open_ledger_readonly
+from htfi.wiring.quarantine import demand_run
 
 MAX_SYMBOL_CHARS = 64
 

@@ -1,7 +1,5 @@
 """Certificate and key files: read whole or refused, written whole or not at all. The authority calls it."""
 
-import os
-import secrets
 from pathlib import Path
 
 from cryptography import x509
@@ -14,8 +12,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-
-_PRIVATE, _PUBLIC = 0o600, 0o644
+from htfi.domain.files import make_private, replacing
 
 
 def load_certificate(path: Path) -> x509.Certificate:
@@ -41,50 +38,30 @@ def new_key(path: Path) -> ec.EllipticCurvePrivateKey:
     """A P-256 key in a file that only its owner may read. Raises: DependencyUnavailable."""
     key = ec.generate_private_key(ec.SECP256R1())
     content = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    write_whole(path, content, over=False, mode=_PRIVATE)
+    write_whole(path, content, over=False, private=True)
     return key
 
 
 def make_folder(folder: Path) -> None:
     """Raises: DependencyUnavailable."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(folder)
     except OSError as error:
         raise DependencyUnavailable(f"cannot make folder {folder}: {error.strerror}") from error
 
 
-def write_whole(path: Path, content: bytes, over: bool, mode: int = _PUBLIC) -> None:
+def write_whole(path: Path, content: bytes, over: bool, private: bool = False) -> None:
     """A file that appears whole or not at all, durable when this returns; `over` an existing one or never.
 
     Raises: InvalidInput where it exists and may not be replaced, DependencyUnavailable.
     """
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
     try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            if over:
-                draft.replace(path)
-            else:
-                os.link(draft, path)
-        finally:
-            draft.unlink(missing_ok=True)
-        _sync_folder(path.parent)
+        with replacing(path, private=private, over=over) as file:
+            file.write(content)
     except FileExistsError:
         raise InvalidInput(f"{path} was made by somebody else just now: try again") from None
     except OSError as error:
         raise DependencyUnavailable(f"cannot write {path}: {error.strerror}") from error
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _read(path: Path) -> bytes:

@@ -1,6 +1,6 @@
 """The journal of a live source: what arrives is written down before it is used, and read back as a file is.
 
-`DIR/inbox/NAME.jsonl` holds one line for each row: `{"at":arrival in ns,"row":"the row as it came"}`. So a
+`DIR/inbox/NAME.jsonl` holds one line for each row: `{"at":arrival in ns,"row":"the row as it came","sum":"…"}`. So a
 run that is killed goes on from its saved place in this file, without a row lost or taken twice. A thread
 (standard input, WebSocket) appends; the merge reads.
 """
@@ -13,7 +13,9 @@ from pathlib import Path
 import msgspec
 
 from htfi.adapters.feeds.framing import Lines
-from htfi.domain.errors import DependencyUnavailable, HtfiError
+from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError
+from htfi.domain.files import make_private, open_private
+from htfi.domain.line_sums import sum_holds, with_sum
 from htfi.domain.time import Clock
 
 MAX_LINE_BYTES = 8_000_000  # a row of the longest kind, with every character escaped
@@ -42,13 +44,12 @@ class Inbox:
         self._clock = clock
         self._lock = threading.Lock()
         self._encode = msgspec.json.Encoder().encode
+        self._decode = msgspec.json.Decoder(Arrival).decode
         self._ended = False
         self._error: HtfiError | None = None
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(
-                path, os.O_CREAT | os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644
-            )
+            make_private(path.parent)
+            self._file = open_private(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0))
             self.num_bytes = self._cut_torn_line()
         except OSError as error:
             raise self._unavailable(error) from error
@@ -59,7 +60,10 @@ class Inbox:
         """Write rows down, each with its content and its true length. Raises: DependencyUnavailable."""
         with self._lock:
             at = self._now_ns()
-            lines = b"".join(self._line(at, content, num_bytes) + b"\n" for content, num_bytes in rows)
+            whole = bytearray()
+            for content, num_bytes in rows:
+                whole += with_sum(self._line(at, content, num_bytes), self.num_bytes + len(whole)) + b"\n"
+            lines = bytes(whole)
             try:
                 while lines:
                     num_written = os.write(self._file, lines)
@@ -87,7 +91,6 @@ class Inbox:
 
     def arrivals(self, last_only: bool = False) -> Iterator[Arrival]:
         """The rows written so far, oldest first."""
-        decode = msgspec.json.Decoder(Arrival).decode
         at = max(self.num_bytes - MAX_LINE_BYTES, 0) if last_only else 0
         end, first_may_be_cut = self.num_bytes, at > 0
 
@@ -98,17 +101,30 @@ class Inbox:
             return chunk
 
         lines = Lines(read, at, MAX_LINE_BYTES)
-        newest: bytes | None = None
+        newest: tuple[bytes, int] | None = None
         while (batch := lines.next(_BLOCK_BYTES)) is not None:
-            for _, content, _ in batch:
+            for place, content, _ in batch:
                 if first_may_be_cut:
                     first_may_be_cut = False
                 elif last_only:
-                    newest = content
+                    newest = content, place
                 else:
-                    yield decode(content)
+                    yield self.arrival(content, place)
         if newest is not None:
-            yield decode(newest)
+            yield self.arrival(*newest)
+
+    def arrival(self, line: bytes, place: int) -> Arrival:
+        """The row of a line that begins at that byte. Raises: IntegrityError where it is not as it was written."""
+        try:
+            arrival = self._decode(line) if sum_holds(line, place) else None
+            if arrival is not None:
+                _ = arrival.content  # raises where its figures are none
+                return arrival
+        except (msgspec.DecodeError, ValueError):
+            pass
+        raise IntegrityError(
+            f"inbox {self.path}, byte {place}: a row is not as it was written: restore the file, or use a new folder"
+        )
 
     def finish(self, error: HtfiError | None = None) -> None:
         """The writer's last word: the source has ended, or why it gave up."""

@@ -2,8 +2,6 @@
 
 from typing import Protocol
 
-import msgspec
-
 from htfi.adapters.feeds.decode import JsonRows, Parsed, parse_record
 from htfi.adapters.feeds.framing import CHUNK_BYTES, Lines
 from htfi.adapters.feeds.inbox import MAX_LINE_BYTES, Arrival, Inbox
@@ -36,7 +34,6 @@ class LiveReader:
         self._inbox = inbox
         self._pump = pump
         self._rows = rows or JsonRows()
-        self._decode = msgspec.json.Decoder(Arrival).decode
         self._parser: RowParser | None = None
         self._num_rows = self._offset = self._end = 0
         self._lines = Lines(self._more, 0, MAX_LINE_BYTES)
@@ -64,7 +61,7 @@ class LiveReader:
             batch = self._lines.next(CHUNK_BYTES)
             read_on = batch is not None
             for offset, line, num_bytes in batch or []:
-                self._take(line, parsed, self._parser)
+                self._take(self._inbox.arrival(line, offset), parsed, self._parser)
                 self._offset = offset + num_bytes + 1
         if parsed.items:
             return Block(mark, parsed.items, parsed.identities)
@@ -79,13 +76,7 @@ class LiveReader:
         self._pump.stop()
         self._inbox.close()
 
-    def _take(self, line: bytes, parsed: Parsed, parser: RowParser) -> None:
-        try:
-            arrival = self._decode(line)
-        except msgspec.DecodeError as error:
-            raise IntegrityError(
-                f"inbox {self._inbox.path} was changed ({error}): restore it, or use a new folder"
-            ) from error
+    def _take(self, arrival: Arrival, parsed: Parsed, parser: RowParser) -> None:
         content = arrival.content
         record = (0, content, arrival.num_bytes or len(content))
         item = parse_record(self._rows, parser, record, self._num_rows + 1, arrival.at)

@@ -1,27 +1,30 @@
 """Files whose rows are not in order of time: sorted once into a spool in the run's folder, read from there.
 
 An external merge sort: memory stays bounded however long the file. Rows are counted in their new order, so a
-rejection says where in the file its row stands. Wiring puts it around a file's reader.
+rejection says where in the file its row stands. The spool ends in the SHA-256 of its rows: one that is not as it was
+written is sorted again. Wiring puts it around a file's reader.
 """
 
 import heapq
-import os
 import struct
-from collections.abc import Hashable, Iterator
-from contextlib import ExitStack
-from hashlib import blake2b
+from collections.abc import Generator, Hashable, Iterator
+from contextlib import ExitStack, contextmanager
+from hashlib import blake2b, sha256
 from pathlib import Path
-from typing import Any, BinaryIO
+from tempfile import TemporaryFile
+from typing import IO, Any, BinaryIO
 
 import msgspec
 
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.events import Bar, Event, MacroRelease, News, Quote, Rejection, Trade
+from htfi.domain.files import make_private, replacing
 from htfi.pipeline.intake.source import Block, Mark, Reader
 
 _RUN_ROWS = 50_000
 _HEAD = struct.Struct("<qqI")  # instant, row, bytes of the entry
 _BUFFER_BYTES = 1 << 17
+_DIGEST_BYTES = 32
 _BEFORE_ALL_NS = -(1 << 63)
 _KINDS = (Trade, Quote, Bar, News, MacroRelease, Rejection)
 _PLACE = {kind: place for place, kind in enumerate(_KINDS)}
@@ -55,11 +58,11 @@ class SpoolReader:
 
     def start(self, mark: Mark | None) -> None:
         try:
-            if mark is None or not self._path.exists():
+            if mark is None or not _is_whole(self._path):
                 self._sort()
             self._num_rows, self._offset = (0, 0) if mark is None else (mark[0], mark[1])
             self._file = self._path.open("rb", _BUFFER_BYTES)
-            self._num_bytes = self._path.stat().st_size
+            self._num_bytes = self._path.stat().st_size - _DIGEST_BYTES
             self._file.seek(self._offset)
         except OSError as error:
             raise self._unavailable(error) from error
@@ -70,7 +73,7 @@ class SpoolReader:
         items: list[Event | Rejection] = []
         identities: list[Hashable] = []
         try:
-            for _, row, packed in _entries(self._file, self._block_rows):
+            for _, row, packed in _entries(self._file, self._num_bytes - self._offset, self._block_rows):
                 self._offset += _HEAD.size + len(packed)
                 self._num_rows += 1
                 entry = self._decode(packed)
@@ -102,28 +105,28 @@ class SpoolReader:
         return _KINDS[entry.kind](*fields)
 
     def _sort(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_private(self._path.parent)
         self._reader.start(None)
-        part = self._path.with_suffix(".part")
+        digest = sha256()
         with ExitStack() as closing:
-            runs = [closing.enter_context(self._run(rows, place)) for place, rows in enumerate(self._rows())]
-            with part.open("wb", _BUFFER_BYTES) as out:
-                for instant, row, packed in heapq.merge(*(_entries(run) for run in runs)):
-                    out.write(_HEAD.pack(instant, row, len(packed)) + packed)
-                out.flush()
-                os.fsync(out.fileno())
-        part.replace(self._path)
+            runs = [closing.enter_context(part) for part in map(self._run, self._rows())]
+            out = closing.enter_context(replacing(self._path))
+            for instant, row, packed in heapq.merge(*(_entries(run, num) for run, num in runs)):
+                entry = _HEAD.pack(instant, row, len(packed)) + packed
+                digest.update(entry)
+                out.write(entry)
+            out.write(digest.digest())
 
-    def _run(self, rows: list[_Packed], place: int) -> BinaryIO:
-        """A sorted part of the file, on disk only as long as it is open."""
+    @contextmanager
+    def _run(self, rows: list[_Packed]) -> Generator[tuple[IO[bytes], int]]:
+        """A sorted part of the file and its bytes, on disk only as long as it is open."""
         rows.sort()
-        path = self._path.with_suffix(f".run{place}")
-        run = path.open("w+b", _BUFFER_BYTES)
-        path.unlink()
-        for instant, row, packed in rows:
-            run.write(_HEAD.pack(instant, row, len(packed)) + packed)
-        run.seek(0)
-        return run
+        with TemporaryFile(buffering=_BUFFER_BYTES, dir=self._path.parent) as run:
+            for instant, row, packed in rows:
+                run.write(_HEAD.pack(instant, row, len(packed)) + packed)
+            num_bytes = run.tell()
+            run.seek(0)
+            yield run, num_bytes
 
     def _rows(self) -> Iterator[list[_Packed]]:
         """The file's rows, packed, in parts that fit into memory; a rejection stays beside the row before."""
@@ -150,8 +153,23 @@ class SpoolReader:
         return DependencyUnavailable(f"spool {self._path}: {why}: free the disk or choose another folder")
 
 
-def _entries(file: BinaryIO, num_rows: int = -1) -> Iterator[_Packed]:
-    while num_rows and (head := file.read(_HEAD.size)):
-        instant, row, num_bytes = _HEAD.unpack(head)
+def _entries(file: IO[bytes], size: int, num_rows: int = -1) -> Iterator[_Packed]:
+    """Of the next `size` bytes, at most so many."""
+    while num_rows and size > 0:
+        instant, row, num_bytes = _HEAD.unpack(file.read(_HEAD.size))
         yield instant, row, file.read(num_bytes)
+        size -= _HEAD.size + num_bytes
         num_rows -= 1
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a spool is there, as it was written. Raises: OSError."""
+    if not path.exists():
+        return False
+    left = path.stat().st_size - _DIGEST_BYTES
+    digest = sha256()
+    with path.open("rb") as file:
+        while left > 0 and (part := file.read(min(left, 1 << 20))):
+            digest.update(part)
+            left -= len(part)
+        return file.read() == digest.digest()

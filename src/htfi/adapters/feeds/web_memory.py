@@ -14,6 +14,8 @@ import msgspec
 
 from htfi.adapters.feeds.web_entries import Entry
 from htfi.domain.errors import DependencyUnavailable
+from htfi.domain.files import write_whole
+from htfi.domain.line_sums import sum_holds, with_sum
 
 _MOST_KEYS = 65_536  # six times the entries of the longest document
 _MOST_REVISIONS = 16
@@ -117,10 +119,8 @@ class WebMemory:
         }
         self.validators = Validators(url, etag, modified, num_bytes)
         content = msgspec.json.encode(Validators(url, etag, modified, num_bytes, keys))
-        part = self._path.with_name(self._path.name + ".part")
         try:
-            part.write_bytes(content)
-            part.replace(self._path)
+            write_whole(self._path, with_sum(content, 0))
         except OSError as error:
             why = error.strerror or str(error)
             raise DependencyUnavailable(
@@ -147,6 +147,8 @@ class WebMemory:
     def _load(self, num_bytes: int, url: str) -> Validators:
         try:
             content = self._path.read_bytes() if self._path.stat().st_size <= _MOST_STATE_BYTES else b""
+            if not sum_holds(content, 0):
+                return Validators()
             found = msgspec.json.decode(content, type=Validators)
             [bytes.fromhex(digest) for digest, _, _ in found.keys.values()]
         except (OSError, ValueError):

@@ -4,7 +4,6 @@ A key file is one line in the form of golang.org/x/mod/sumdb/note: PRIVATE+KEY+n
 """
 
 import base64
-import os
 import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,8 +12,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from htfi.adapters.keys.durable import sync_folder
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
+from htfi.domain.files import replacing
 from htfi.governance.ledger.note import ED25519, VerifierKey, check_key_name, decode_base64
 
 SEED_BYTES = 32
@@ -52,19 +51,9 @@ def create_key(path: Path, name: str) -> SigningKey:
     check_key_name(name)
     seed = secrets.token_bytes(SEED_BYTES)
     key = signing_key(name, seed)
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
     try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(descriptor, "w") as file:
-                file.write(key_line(key.verifier_key, seed))
-                file.flush()
-                os.fsync(file.fileno())
-            # A link appears whole or not at all, and never over an existing key.
-            os.link(draft, path)
-        finally:
-            draft.unlink(missing_ok=True)
-        sync_folder(path.parent)
+        with replacing(path, over=False) as file:
+            file.write(key_line(key.verifier_key, seed).encode())
     except FileExistsError:
         raise InvalidInput(
             f"{path} exists already: a key is never overwritten, choose another file"

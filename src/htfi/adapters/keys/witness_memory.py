@@ -1,18 +1,20 @@
-"""A witness's memory in one JSON file: the key and the newest checkpoint of every log it vouched for.
+"""A witness's memory in one file: the key and the newest checkpoint of every log it vouched for, and their digest.
 
 Wiring opens it for `htfi ledger cosign`. Implements governance's WitnessMemory.
 """
 
 import fcntl
 import os
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 
-from htfi.adapters.keys.durable import sync_folder
 from htfi.domain.errors import IntegrityError, LedgerUnavailable
+from htfi.domain.files import make_private, open_private, write_whole
 from htfi.governance.ports import Seen
 
+_SEAL = b"sha256 "
 _DECODER = msgspec.json.Decoder(dict[str, Seen])
 
 
@@ -23,17 +25,15 @@ class FileMemory:
         """Raises: LedgerUnavailable, IntegrityError."""
         self._path = path
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(
-                path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644
-            )
+            make_private(path.parent)
+            self._lock = open_private(path.with_name(path.name + ".lock"), os.O_RDWR)
             fcntl.flock(self._lock, fcntl.LOCK_EX)
             content = path.read_bytes() if path.exists() else b"{}"
         except OSError as error:
             raise LedgerUnavailable(f"cannot use the witness's memory {path}: {error.strerror}") from error
         try:
-            self._seen = _DECODER.decode(content)
-        except msgspec.DecodeError as error:
+            self._seen = _DECODER.decode(_unsealed(content))
+        except (msgspec.DecodeError, ValueError) as error:
             self.close()
             raise IntegrityError(f"the witness's memory {path} is damaged ({error}): restore it") from error
 
@@ -42,14 +42,9 @@ class FileMemory:
 
     def remember(self, origin: str, seen: Seen) -> None:
         self._seen[origin] = seen
-        draft = self._path.with_name(self._path.name + ".new")
+        content = msgspec.json.format(msgspec.json.encode(self._seen)) + b"\n"
         try:
-            with draft.open("wb") as file:
-                file.write(msgspec.json.format(msgspec.json.encode(self._seen)) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(self._path)
-            sync_folder(self._path.parent)
+            write_whole(self._path, content + _SEAL + sha256(content).hexdigest().encode() + b"\n")
         except OSError as error:
             raise LedgerUnavailable(
                 f"cannot write the witness's memory {self._path}: {error.strerror}"
@@ -57,3 +52,13 @@ class FileMemory:
 
     def close(self) -> None:
         os.close(self._lock)
+
+
+def _unsealed(content: bytes) -> bytes:
+    """What stands before the digest. A memory from before there was one has none. Raises: ValueError."""
+    body, found, digest = content.rpartition(_SEAL)
+    if not found:
+        return content
+    if digest.strip() != sha256(body).hexdigest().encode():
+        raise ValueError("its digest does not match")
+    return body

@@ -5,6 +5,7 @@ Values are not synced to the disk: what the kernel of an earlier start wrote las
 thrown away too, unless it was closed.
 """
 
+import errno
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 import lmdb
 
 from htfi.adapters.lmdb.layout import Layout
+from htfi.domain.files import make_private, open_private, write_whole
 from htfi.narrative.caching.tier import Entry
 
 _ENV: Any = lmdb  # which ships no types
@@ -154,7 +156,10 @@ class LmdbTier:
         if self._layout is not None or self._is_given_up:
             return self._layout
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_private(self._folder)
+            for name in (_DATA, _LOCK):
+                if (self._folder / name).is_symlink():
+                    raise OSError(errno.ELOOP, f"{name} is a link")
             self._check()
             self._environment = _ENV.open(
                 str(self._folder),
@@ -166,8 +171,8 @@ class LmdbTier:
             )
             self._environment.reader_check()  # those of processes that were killed
             self._layout = Layout(self._environment, int(_VALUES_SHARE * self._max_bytes))
-            (self._folder / _OPENED).write_text(_boot())
-            self._counter = os.open(self._folder / _COUNTER, os.O_RDWR | os.O_CREAT, 0o600)
+            write_whole(self._folder / _OPENED, _boot().encode())
+            self._counter = open_private(self._folder / _COUNTER, os.O_RDWR)
             with self._environment.begin() as txn:
                 self._heard = self._layout.last_forgotten(txn)
             if not os.pread(self._counter, _NUMBER, 0):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from htfi.adapters.onnx.written import WrittenGraph
 from htfi.decoding.checkpoint.weights import open_safetensors, write_safetensors
 from htfi.domain.errors import HtfiError
+from htfi.domain.files import make_private
 
 _GRAPH = "graph"
 _WRITERS = ("graph.py", "linear.py", "causal.py", "encoder_graph.py", "sentence_graph.py", "saturation.py")
@@ -36,7 +37,7 @@ def cached(key: str, folder: Path, write: Callable[[], WrittenGraph]) -> Written
         return found
     written = write()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         _keep(file, written)
     except (OSError, HtfiError):  # read-only or full: the graph in memory serves as well
         return written

@@ -1,4 +1,4 @@
-"""decisions.parquet: the journal as one typed table, for people who query; made when a run ends.
+"""decisions.parquet: the ledger's decisions as one typed table, for people who query; made when a run ends.
 
 One row for each ledger entry. Quantile columns hold natural-log returns: `h5_q95` is the 95% quantile of the
 return over the next 5 bars. A decision that policy kept back has its outcome, its reasons and no forecast.
@@ -6,7 +6,7 @@ return over the next 5 bars. A decision that policy kept back has its outcome, i
 them. Where forecasts are counted, one of the two is left out.
 """
 
-import os
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,12 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 
-from htfi.adapters.stores.decisions import JOURNAL, is_withheld, whole_lines
+from htfi.adapters.stores.decisions import is_withheld
+from htfi.adapters.stores.differences import Differences, Expected, compare
+from htfi.adapters.stores.journal_check import Entries
 from htfi.domain.decision import Outcome, Plan, Verdict, amendment_id
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
+from htfi.domain.files import replacing
 
 pa: Any = pyarrow  # ships no types
 pq: Any = pyarrow.parquet
@@ -89,35 +92,95 @@ _WITHHELD = msgspec.json.Decoder(_Withheld)
 Cell = tuple[int, float]  # horizon, level
 
 
-def write_parquet(folder: Path) -> Path:
-    """Make decisions.parquet from the journal in constant memory; the old one stays until it is whole.
+def write_parquet(folder: Path, entries: Entries) -> Path:
+    """Make decisions.parquet from the ledger in constant memory; the old one stays until it is whole.
 
-    Raises: DependencyUnavailable where the folder cannot be written, IntegrityError at a broken line.
+    Raises: DependencyUnavailable where the folder cannot be written, IntegrityError where an entry is no decision.
     """
-    journal, target, unfinished = folder / JOURNAL, folder / TABLE, folder / f".{TABLE}.tmp"
+    target = folder / TABLE
     try:
-        cells = _cells(journal)
+        cells = _cells(entries)
         schema = _schema(cells)
-        lines = whole_lines(journal)
-        with pq.ParquetWriter(unfinished, schema, compression="zstd") as writer:
-            while group := list(islice(lines, _ROWS_PER_GROUP)):
-                writer.write_table(_table(group, cells, schema))
-        with unfinished.open("rb") as file:
-            os.fsync(file.fileno())
-        unfinished.replace(target)
+        with replacing(target) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            for table in _tables(entries, cells, schema):
+                writer.write_table(table)
     except OSError as error:
         raise DependencyUnavailable(f"{target}: cannot be written: {error.strerror or error}") from error
     except msgspec.DecodeError as error:
-        raise IntegrityError(f"{journal}: a line is no decision: {error}") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
+        raise IntegrityError(f"{target}: an entry is no decision: {error}") from error
     return target
 
 
-def _cells(journal: Path) -> list[Cell]:
+def check_parquet(folder: Path, entries: Entries) -> Differences | None:
+    """How the table differs from the ledger; None where there is none.
+
+    Raises: DependencyUnavailable, IntegrityError where it is no table of decisions.
+    """
+    path = folder / TABLE
+    try:
+        if not path.exists():
+            return None
+        file = pq.ParquetFile(path)
+        cells = _cells(entries)
+        schema = _schema(cells)
+        if file.schema_arrow.names != schema.names:
+            raise IntegrityError(f"{path}: its columns are not those of the decisions")
+        alike = all(
+            found.equals(made)
+            for found, made in zip(
+                _plain_tables(_read(file)), _plain_tables(_tables(entries, cells, schema)), strict=False
+            )
+        )
+        if alike and file.metadata.num_rows <= entries.size:
+            return Differences(num_rows=file.metadata.num_rows, num_accounted=file.metadata.num_rows)
+
+        def row(index: int) -> tuple[Any, ...]:
+            return next(_rows([_table([entries.line(index)], cells, schema)]))
+
+        made = _rows(_tables(entries, cells, schema))
+        return compare(_rows(_read(file)), Expected(entries.size, made, row, lambda told: told[0], _never))
+    except OSError as error:
+        raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (pa.ArrowException, msgspec.DecodeError) as error:
+        raise IntegrityError(f"{path}: is no table of decisions: {error}") from error
+
+
+def _never(_: tuple[Any, ...]) -> bool:
+    return False
+
+
+def _read(file: Any) -> Iterator[Any]:
+    """The file's rows in groups as they are made, however it is cut itself."""
+    for batch in file.iter_batches(batch_size=_ROWS_PER_GROUP):
+        yield pa.Table.from_batches([batch])
+
+
+def _plain_tables(tables: Iterable[Any]) -> Iterator[Any]:
+    """Without dictionaries: the same names may be numbered otherwise."""
+    for table in tables:
+        columns = [
+            column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+            for column in table.columns
+        ]
+        yield pa.table(dict(zip(table.column_names, columns, strict=True)))
+
+
+def _rows(tables: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+    for table in tables:
+        for row in table.to_pylist():
+            yield tuple(row.values())
+
+
+def _tables(entries: Entries, cells: list[Cell], schema: Any) -> Iterator[Any]:
+    lines = entries.lines()
+    while group := list(islice(lines, _ROWS_PER_GROUP)):
+        yield _table(group, cells, schema)
+
+
+def _cells(entries: Entries) -> list[Cell]:
     """Every horizon and level that any decision has, in order."""
     axes: set[tuple[tuple[int, ...], tuple[float, ...]]] = set()
-    for line in whole_lines(journal):
+    for line in entries.lines():
         if (decision := _AXES.decode(line).decision) is not None:
             axes.add((decision.forecast.horizons, decision.forecast.levels))
     return sorted({(horizon, level) for horizons, levels in axes for horizon in horizons for level in levels})

@@ -1,6 +1,7 @@
-"""decisions.jsonl, the released decisions as lines: written by the loop's outlet, read back by the report.
+"""decisions.jsonl, the released decisions as lines, written by the loop's outlet; and the same lines made from entries.
 
-One line for every ledger entry, in the ledger's order, so that the last line is the release cursor:
+One line for every ledger entry, in the ledger's order, so that the last line is the release cursor. Nobody takes what
+the file says for a decision: who needs one makes its line from the ledger's entry.
 
   released   {"index":N,"leaf_hash":"…","decision":{the entry's exact bytes}}
   kept back  {"index":N,"leaf_hash":"…","withheld":true,"id":…,"last_price":…,"reasons":[…]}: no forecast
@@ -8,6 +9,7 @@ One line for every ledger entry, in the ledger's order, so that the last line is
 
 import errno
 import os
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -17,6 +19,7 @@ import msgspec
 
 from htfi.domain.decision import Decision, Outcome, Receipt, Regime, Verdict
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
+from htfi.domain.files import open_private
 
 JOURNAL = "decisions.jsonl"
 
@@ -24,6 +27,7 @@ JOURNAL = "decisions.jsonl"
 _VERDICT = b'"verdict":{"outcome":"'
 _KEPT_BACK = b'"withheld":true'
 _KEPT_BACK_BY = 160  # bytes: index and leaf hash end well before
+_INDEX = re.compile(rb'\{"index":(\d{1,18}),')
 _BUFFER_BYTES = 1 << 20
 _TAIL_BYTES = 1 << 16
 
@@ -85,7 +89,7 @@ class DecisionJournal:
         self._pending_bytes = 0
         self._open = False
         try:
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._file = open_private(self._path, os.O_RDWR | os.O_APPEND)
             self._open = True
             self._num_released = _recover(self._file, self._path)
         except OSError as error:
@@ -106,7 +110,7 @@ class DecisionJournal:
                 f"{self._path}: entry {receipt.index} cannot follow {self._num_released - 1}: "
                 "the journal and the ledger are of different runs"
             )
-        line = _line(receipt, entry)
+        line = journal_line(receipt, entry)
         self._pending.append(line)
         self._pending_bytes += len(line)
         self._num_released += 1
@@ -155,19 +159,6 @@ class DecisionJournal:
             os.close(self._file)
 
 
-def read_decisions(folder: Path) -> Iterator[Released | Withheld]:
-    """Every whole line of the journal, in order; a last line that is not finished yet is left out.
-
-    Raises: DependencyUnavailable where there is none, IntegrityError at a broken line.
-    """
-    path = folder / JOURNAL
-    try:
-        for number, line in enumerate(whole_lines(path), 1):
-            yield _parse(line, f"{path}, line {number}")
-    except OSError as error:
-        raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror}") from error
-
-
 def whole_lines(journal: Path) -> Iterator[bytes]:
     """The journal's lines as they stand, without an unfinished last one. Raises: OSError."""
     with journal.open("rb") as file:
@@ -181,14 +172,20 @@ def is_withheld(line: bytes) -> bool:
     return _KEPT_BACK in line[:_KEPT_BACK_BY]
 
 
-def journal_size(folder: Path) -> int:
-    """How many whole lines the journal has. Raises: as `read_decisions`."""
-    path = folder / JOURNAL
+def line_index(line: bytes) -> int | None:
+    """The index that a line says it has; None where it says none."""
+    found = _INDEX.match(line)
+    return int(found[1]) if found else None
+
+
+def parse_line(line: bytes, where: str) -> Released | Withheld:
+    """Raises: IntegrityError where it is no decision of this version."""
     try:
-        with path.open("rb") as file:
-            return _next_index(file.fileno(), _after_last_newline(file.fileno(), path.stat().st_size), path)
-    except OSError as error:
-        raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror}") from error
+        if is_withheld(line):
+            return _WITHHELD.decode(line)
+        return _RELEASED.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise IntegrityError(f"{where}: is no decision of this version ({error})") from error
 
 
 def subject(line: Released | Withheld) -> Decision | Withheld:
@@ -196,7 +193,8 @@ def subject(line: Released | Withheld) -> Decision | Withheld:
     return line.decision if isinstance(line, Released) else line
 
 
-def _line(receipt: Receipt, entry: bytes) -> bytes:
+def journal_line(receipt: Receipt, entry: bytes) -> bytes:
+    """The line of an entry, its end included."""
     head = b'{"index":%d,"leaf_hash":"%s",' % (receipt.index, receipt.leaf_hash.encode())
     verdict = entry.rfind(_VERDICT) + len(_VERDICT)
     if not entry.startswith(Outcome.WITHHOLD.encode(), verdict):
@@ -214,17 +212,6 @@ def _line(receipt: Receipt, entry: bytes) -> bytes:
     return b"%s%s,%s\n" % (head, _KEPT_BACK, msgspec.json.encode(fields)[1:])
 
 
-def _parse(line: bytes, where: str) -> Released | Withheld:
-    try:
-        if is_withheld(line):
-            return _WITHHELD.decode(line)
-        return _RELEASED.decode(line)
-    except msgspec.DecodeError as error:
-        raise IntegrityError(
-            f"{where}: is no decision ({error}); move it away: `htfi run` writes it again"
-        ) from error
-
-
 def _recover(file: int, path: Path) -> int:
     """Cut off a last line that has no end, and return the index after the last whole line."""
     size = os.fstat(file).st_size
@@ -239,7 +226,10 @@ def _next_index(file: int, end: int, path: Path) -> int:
     if end == 0:
         return 0
     start = _after_last_newline(file, end - 1)
-    return _parse(os.pread(file, end - start, start), f"{path}, last line").index + 1
+    index = line_index(os.pread(file, min(end - start, _KEPT_BACK_BY), start))
+    if index is None:
+        raise IntegrityError(f"{path}, last line: is no decision; move it away: `htfi run` writes it again")
+    return index + 1
 
 
 def _after_last_newline(file: int, end: int) -> int:

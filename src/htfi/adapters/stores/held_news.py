@@ -13,6 +13,8 @@ from msgspec.structs import replace
 
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.domain.events import News
+from htfi.domain.files import open_private
+from htfi.domain.line_sums import sum_holds, with_sum
 from htfi.domain.news import Screened
 from htfi.pipeline.ports import Position
 from htfi.pipeline.releases import Held
@@ -34,7 +36,7 @@ class HeldNewsFile:
         self._num_bytes: int = saved["num_bytes"]
         self._num_held: int = saved["num_held"]
         try:
-            self._file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o644)
+            self._file = open_private(path, os.O_RDWR | os.O_APPEND)
             if os.fstat(self._file).st_size < self._num_bytes:
                 raise InvalidInput(
                     f"{path} is shorter than when the run stopped: restore it, or use a new folder"
@@ -50,7 +52,7 @@ class HeldNewsFile:
     def hold(self, item: News, screened: Screened) -> None:
         """Keep an item as it came, under the next number."""
         self._num_held += 1
-        line = _encoded(Held(self._num_held, item, screened)) + b"\n"
+        line = with_sum(_encoded(Held(self._num_held, item, screened)), self._num_bytes) + b"\n"
         try:
             rest = memoryview(line)
             while rest:
@@ -90,11 +92,18 @@ def read_held(path: Path) -> Iterator[Held]:
     Raises: DependencyUnavailable, IntegrityError at a broken line.
     """
     try:
+        place = 0
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if not line.endswith(b"\n"):
                     return
+                if not sum_holds(line, place):
+                    raise IntegrityError(
+                        f"{path}, line {number}: is not as the run wrote it: give the run's command again, which makes "
+                        "the file from its inputs"
+                    )
                 yield _decoded(line, number, path)
+                place += len(line)
     except FileNotFoundError:
         return
     except OSError as error:

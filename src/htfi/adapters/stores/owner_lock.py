@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from htfi.domain.errors import LedgerUnavailable
+from htfi.domain.files import open_private
 
 
 class OwnerLock:
@@ -12,9 +13,9 @@ class OwnerLock:
 
     def __init__(self, path: Path) -> None:
         """Raises: LedgerUnavailable where another process holds it, or the file cannot be written."""
-        self._lock_path = path.with_name(path.name + ".lock")
+        self._lock_path = _lock_path(path)
         try:
-            self._descriptor = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._descriptor = open_private(self._lock_path, os.O_RDWR)
         except OSError as error:
             raise LedgerUnavailable(f"cannot write to {path.parent}: {error.strerror}") from error
         try:
@@ -33,3 +34,24 @@ class OwnerLock:
 
     def release(self) -> None:
         os.close(self._descriptor)
+
+
+def is_held(path: Path) -> bool:
+    """Whether some process owns the ledger; without writing anything."""
+    try:
+        descriptor = os.open(_lock_path(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _lock_path(path: Path) -> Path:
+    return path.with_name(path.name + ".lock")

@@ -10,6 +10,8 @@ import msgspec
 
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.events import Rejection
+from htfi.domain.files import open_private
+from htfi.domain.line_sums import with_sum
 from htfi.pipeline.ports import Position
 
 _BUFFER_BYTES = 1 << 16
@@ -26,9 +28,7 @@ class QuarantineFile:
         self._num_bytes: int = saved["num_bytes"]
         self._counts: dict[str, dict[str, int]] = {source: dict(by) for source, by in saved["counts"].items()}
         try:
-            self._file = os.open(
-                path, os.O_CREAT | os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644
-            )
+            self._file = open_private(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
             if os.fstat(self._file).st_size < self._num_bytes:
                 raise InvalidInput(
                     f"{path} is shorter than when the run stopped: restore it, or use a new folder"
@@ -40,7 +40,8 @@ class QuarantineFile:
     def set_aside(self, rejection: Rejection) -> None:
         by_reason = self._counts.setdefault(rejection.source, {})
         by_reason[rejection.reason] = by_reason.get(rejection.reason, 0) + 1
-        self._pending += self._encoder.encode(rejection) + b"\n"
+        place = self._num_bytes + len(self._pending)
+        self._pending += with_sum(self._encoder.encode(rejection), place) + b"\n"
         if len(self._pending) >= _BUFFER_BYTES:
             self._flush()
 

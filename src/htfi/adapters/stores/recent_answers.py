@@ -10,6 +10,7 @@ from pathlib import Path
 
 from htfi.decoding.replay_buffer import Exchange, from_line, to_line
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.files import make_private, open_private
 
 YOUNGER, OLDER = "recent.jsonl", "recent.old.jsonl"
 DEFAULT_MAX_BYTES = 64 * 2**20
@@ -25,7 +26,7 @@ class RecentAnswers:
         self._folder = folder
         self._half_bytes = max(max_bytes // 2, 1)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder)
             self._open()
         except OSError as error:
             raise DependencyUnavailable(
@@ -55,7 +56,7 @@ class RecentAnswers:
 
     def _open(self) -> None:
         path = self._folder / YOUNGER
-        self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)  # what clients asked
+        self._file = open_private(path, os.O_RDWR | os.O_APPEND)
         self._size = os.fstat(self._file).st_size
         if self._size and os.pread(self._file, 1, self._size - 1) != b"\n":
             self._size += os.write(self._file, b"\n")  # ends a line that a crash cut short

@@ -15,6 +15,8 @@ from typing import TypeVar, cast
 import msgspec
 
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
+from htfi.domain.files import open_private, sync_folder
+from htfi.domain.line_sums import sum_holds, with_sum
 from htfi.pipeline.releases import Clearing, Entered, Release, Word
 
 ASKED = "releases.jsonl"
@@ -61,7 +63,7 @@ class ReleasesFile:
         return waiting
 
     def enter(self, entered: Entered) -> None:
-        _append(self._path, _ENCODER.encode(entered))
+        _append(self._path, with_sum(_ENCODER.encode(entered), len(self._entered)))
         self._entered.append(entered)
 
 
@@ -78,35 +80,38 @@ def read_releases(folder: Path) -> tuple[list[Word], list[Entered]]:
 
 def ask_release(folder: Path, release: Release) -> None:
     """Write a person's word down for good. Raises: InvalidInput where the item is released already."""
-    with _asking(folder) as said:
+    with _asking(folder) as (said, place):
         earlier = next((one for one in said if one.number == release.number), None)
         if earlier is not None:
             raise InvalidInput(f"item {release.number} ({release.id}) was released by {earlier.by} already")
-        _append(folder / ASKED, _ENCODER.encode(release))
+        _append(folder / ASKED, with_sum(_ENCODER.encode(release), place))
 
 
 def ask_clearing(folder: Path, by: str, why: str, symbol: str) -> Clearing:
     """Write down for good a person's word that suspicion is to end; it is given a number of its own."""
-    with _asking(folder) as said:
+    with _asking(folder) as (said, place):
         clearing = Clearing(
             min((one.number for one in said if one.number < 0), default=0) - 1, by, why, symbol
         )
-        _append(folder / ASKED, _ENCODER.encode(clearing))
+        _append(folder / ASKED, with_sum(_ENCODER.encode(clearing), place))
     return clearing
 
 
 @contextmanager
-def _asking(folder: Path) -> Generator[list[Word]]:
-    """All that was said so far, while nobody else says anything. Raises: DependencyUnavailable."""
+def _asking(folder: Path) -> Generator[tuple[list[Word], int]]:
+    """All that was said so far and the next line's place, while nobody else says anything.
+
+    Raises: DependencyUnavailable.
+    """
     path = folder / ASKED
     try:
-        lock = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
+        lock = open_private(path, os.O_RDWR)
     except OSError as error:
         raise _unavailable(path, error) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)  # held for one append: nobody waits long
         asked = _words(path, mend=True)
-        yield [*(one.release for one in _read(folder / ENTERED, Entered)), *asked]
+        yield [*(one.release for one in _read(folder / ENTERED, Entered)), *asked], len(asked)
     finally:
         os.close(lock)
 
@@ -133,6 +138,10 @@ def _read(path: Path, kind: type[_Line], *, mend: bool = False) -> list[_Line]:
     lines: list[_Line] = []
     for number, line in enumerate(content[:end].splitlines(), 1):
         try:
+            if not sum_holds(line, number - 1):
+                raise IntegrityError(
+                    f"{path}, line {number}: is not as it was written: restore it from a copy"
+                )
             lines.append(decode(line))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise IntegrityError(f"{path}, line {number}: is no release: restore it from a copy") from error
@@ -142,7 +151,7 @@ def _read(path: Path, kind: type[_Line], *, mend: bool = False) -> list[_Line]:
 def _append(path: Path, line: bytes) -> None:
     try:
         is_new = not path.exists()
-        file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o644)
+        file = open_private(path, os.O_WRONLY | os.O_APPEND)
         try:
             rest = memoryview(line + b"\n")
             while rest:
@@ -151,11 +160,7 @@ def _append(path: Path, line: bytes) -> None:
         finally:
             os.close(file)
         if is_new:
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            sync_folder(path.parent)
     except OSError as error:
         raise _unavailable(path, error) from error
 

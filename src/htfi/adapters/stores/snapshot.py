@@ -1,8 +1,8 @@
 """Small files that are replaced as a whole: the saved state of a run, its settings. Wiring and the loop use them."""
 
-import os
 from pathlib import Path
 
+from htfi.domain import files
 from htfi.domain.errors import DependencyUnavailable
 
 
@@ -32,14 +32,9 @@ def read_whole(path: Path) -> bytes | None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Replace the file atomically and durably. Raises: DependencyUnavailable."""
-    fresh = path.with_name(path.name + ".new")
+    """Replace the file atomically and durably, for its owner alone. Raises: DependencyUnavailable."""
     try:
-        with fresh.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
+        files.write_whole(path, data)
     except OSError as error:
         raise DependencyUnavailable(
             f"{path}: cannot be written: {error.strerror}; what is recorded is safe, make room and run again"

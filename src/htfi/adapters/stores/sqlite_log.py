@@ -7,6 +7,7 @@ translated here.
 
 import contextlib
 import os
+import secrets
 import sqlite3
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from urllib.parse import quote
 
 from htfi.adapters.stores.owner_lock import OwnerLock
 from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput, LedgerUnavailable
+from htfi.domain.files import open_new, sync_folder, write_whole
 from htfi.governance.ports import Group
 
 APPLICATION_ID = 0x48544649  # 'HTFI', in the SQLite header
@@ -115,10 +117,8 @@ class SqliteLog:
 
     def publish(self, checkpoint: str) -> None:
         published = Path(self.name).with_name(PUBLISHED)
-        draft = published.with_name(f"{PUBLISHED}.{os.getpid()}.new")
         try:
-            draft.write_text(checkpoint, encoding="utf-8")
-            draft.replace(published)
+            write_whole(published, checkpoint.encode())
         except OSError as error:
             raise LedgerUnavailable(f"cannot write {published}: {error.strerror}") from error
 
@@ -175,9 +175,9 @@ def create_store(path: Path, *, verifier_key: str, checkpoint: str) -> None:
 
     `checkpoint` is the signed note of size 0. Raises: LedgerUnavailable.
     """
-    draft = path.with_name(path.name + ".new")
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
     try:
-        draft.unlink(missing_ok=True)  # left by a start that was killed
+        os.close(open_new(draft))  # its journals get its rights
         with _translated(str(path), "create"), contextlib.closing(sqlite3.connect(draft)) as connection:
             connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -188,11 +188,7 @@ def create_store(path: Path, *, verifier_key: str, checkpoint: str) -> None:
             connection.commit()
             connection.execute("PRAGMA journal_mode = WAL")
         draft.rename(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(path.parent)
     except OSError as error:
         raise LedgerUnavailable(f"cannot create {path}: {error.strerror}") from error
 

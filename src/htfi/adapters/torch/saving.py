@@ -1,7 +1,6 @@
 """What a training run leaves on disk: checkpoint, log, model folders with their cards. The training loop calls it."""
 
 import io
-import os
 import pickle
 import platform
 import shutil
@@ -21,6 +20,7 @@ from htfi.adapters.torch.llama import Llama
 from htfi.decoding.checkpoint.architecture import config_json
 from htfi.decoding.checkpoint.weights import write_safetensors
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.files import write_whole
 
 TARGET_FOLDER, DRAFT_FOLDER = "mini-target", "mini-draft"
 CHECKPOINT, LOG = "checkpoint.pt", "training.jsonl"
@@ -183,13 +183,8 @@ def _rounding(network: Llama, half: Mapping[str, Tensor], sample: Tensor) -> flo
 
 
 def _write(path: Path, data: bytes | memoryview) -> None:
-    fresh = path.with_name(path.name + ".new")
     try:
-        with fresh.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
+        write_whole(path, data, private=False)
     except OSError as error:
         raise _unwritable(path, error) from error
 

@@ -13,9 +13,10 @@ from htfi.apps.cli.ledger_audit import audit_command
 from htfi.apps.cli.ledger_evidence import check_proof_command, cosign_command, keygen_command, prove_command
 from htfi.apps.cli.ledger_options import FOLDER, KEY, NEED, WITNESS, demand_key, demand_witnesses, write_file
 from htfi.apps.cli.ledger_replay import replay_command
-from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.governance.ledger.static import json_line, static_files
 from htfi.wiring.ledger import open_ledger_readonly
+from htfi.wiring.outputs import check_outputs
 
 
 @click.group("ledger", short_help="Verify, prove, show, export and cosign the record.")
@@ -43,9 +44,10 @@ def command() -> None:
 def verify(
     folder: Path, key_text: str | None, witnesses: tuple[str, ...], need: int | None, recompute: bool
 ) -> None:
-    """Recompute the whole ledger from its entries and check every signature.
+    """Recompute the whole ledger from its entries, check every signature, and hold the files beside it against it.
 
-    Exit status 1, and one line that names the first bad entry, where anything does not hold.
+    Exit status 1, and one line that names the first bad entry, where anything does not hold; and a line for each of
+    decisions.jsonl, decisions.parquet, settings.json and checkpoint that is not as the ledger has it.
 
     \b
     Examples:
@@ -65,6 +67,7 @@ def verify(
 
             with view.progress(f"recomputing {folder}", audit.size) as advance:
                 recompute_all(folder, log, audit.size, advance)
+        held, wrong = check_outputs(folder, log)
     finally:
         log.close()
     found = demand_witnesses(note, witnesses, need)
@@ -76,6 +79,10 @@ def verify(
     if audit.num_cosignatures or witnesses:
         by = f", the newest by {', '.join(found)}" if found else ""
         click.echo(f"{audit.num_cosignatures} cosignatures{by}")
+    for line in held:
+        click.echo(line)
+    if wrong:
+        raise IntegrityError("\n".join(wrong))
 
 
 @command.command(short_help="One decision for people, or the head.")

@@ -81,13 +81,13 @@ def carry_out(
 
 
 def finish(run: "Run", folder: Path, *, with_report: bool) -> list[Path]:
-    """Make the table and the page from the journal; the files worth naming."""
+    """Make the table and the page from the ledger; the files worth naming."""
     from htfi.apps.cli.report.command import write_report
     from htfi.wiring.outputs import JOURNAL, write_parquet
 
     outputs = [folder / JOURNAL]
     if run.loop.recorder.num_decided:
-        outputs.append(write_parquet(folder))
+        outputs.append(write_parquet(folder, run.ledger))
         if with_report:
             outputs.insert(0, write_report(folder))
     return outputs

@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.errors import DependencyUnavailable, InvalidInput, ShapeMismatch
+from htfi.domain.files import replacing
 
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -158,17 +158,12 @@ def write_safetensors(
         offset += array.nbytes
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # the format's alignment
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        with part.open("wb") as file:
+        with replacing(path, private=False) as file:
             file.write(struct.pack("<Q", len(text)) + text)
             for name in sorted(arrays):
                 file.write(np.ascontiguousarray(arrays[name]).data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise DependencyUnavailable(f"{path} cannot be written: {error}") from error
 
 

@@ -18,10 +18,12 @@ from htfi.governance.ledger.checkpoint import (
     sign_checkpoint,
 )
 from htfi.governance.ledger.merkle import (
+    HASH_BYTES,
     Frontier,
     consistency_proof,
     frontier_at,
     inclusion_proof,
+    leaf_hash,
     range_hash,
 )
 from htfi.governance.ledger.note import (
@@ -31,7 +33,7 @@ from htfi.governance.ledger.note import (
     parse_signature_line,
     parse_verifier_key,
 )
-from htfi.governance.ledger.tiles import MAX_ENTRY_BYTES, TileEdge, edge_at, subtrees
+from htfi.governance.ledger.tiles import MAX_ENTRY_BYTES, TILE_WIDTH, TileEdge, edge_at, subtrees
 from htfi.governance.ports import Group, LeafStore, Signer, VerifySignature
 
 
@@ -55,21 +57,50 @@ class LogView:
         return self._store.extent()[1]
 
     def entry(self, index: int) -> bytes:
-        """Raises: InvalidInput where there is no such entry, IntegrityError where it is lost."""
+        """Raises: InvalidInput where there is no such entry, IntegrityError where it is lost or was altered."""
         if not 0 <= index < self.size:
             raise InvalidInput(
                 f"{self._store.name} has no entry {index}: it holds {self.size}, counted from 0"
             )
-        for entry in self._store.entries(index, index + 1):
-            return entry
-        raise IntegrityError(f"{self._store.name}: entry {index} is missing")
+        return next(self.entries(index, index + 1))
 
     def entries(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-        """Entries of [start, stop) in order. Raises: IntegrityError at the first that is missing."""
-        stop = self.size if stop is None else min(stop, self.size)
-        for entry in self._store.entries(start, stop):
+        """Entries of [start, stop) in order, each with the leaf hash that is kept for it.
+
+        Raises: IntegrityError at the first that is missing or was altered.
+        """
+        for entry, _ in self._with_leaves(start, self.size if stop is None else min(stop, self.size)):
             yield entry
-            start += 1
+
+    def signed_entries(self, size: int | None = None) -> Iterator[tuple[bytes, bytes]]:
+        """The first `size` entries from the first on, with their leaf hashes, held against the root signed then.
+
+        Raises: IntegrityError at the first that is missing or was altered, or at the end where the root is another.
+        """
+        checkpoint, _ = self.checkpoint(size)
+        frontier = Frontier()
+        for entry, leaf in self._with_leaves(0, checkpoint.size):
+            frontier.extend((leaf,))
+            yield entry, leaf
+        if frontier.root() != checkpoint.root:
+            raise IntegrityError(
+                f"{self._store.name}: the entries do not have the root signed at size {checkpoint.size}: "
+                "`htfi ledger verify` names the first that was altered"
+            )
+
+    def _with_leaves(self, start: int, stop: int) -> Iterator[tuple[bytes, bytes]]:
+        tile, hashes = -1, b""
+        for index, entry in enumerate(self._store.entries(start, stop), start):
+            if index // TILE_WIDTH != tile:
+                tile = index // TILE_WIDTH
+                hashes = self._store.tile(0, tile)
+            leaf, at = leaf_hash(entry), index % TILE_WIDTH * HASH_BYTES
+            if hashes[at : at + HASH_BYTES] != leaf:
+                raise IntegrityError(
+                    f"{self._store.name}: entry {index} or the hash kept for it was altered: restore it from a copy"
+                )
+            yield entry, leaf
+            start = index + 1
         if start < stop:
             raise IntegrityError(f"{self._store.name}: entry {start} is missing")
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
+from htfi.domain.files import write_whole
 from htfi.narrative.encoding.cues import cue_ids
 
 Floats = NDArray[np.float32]
@@ -185,8 +186,8 @@ def save(folder: Path, heads: Sequence[Head], encoder: str, card: Mapping[str, s
     )
     facts_bytes = msgspec.json.format(msgspec.json.encode(facts), indent=1) + b"\n"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / FACTS_FILE).write_bytes(facts_bytes)
-    (folder / WEIGHTS_FILE).write_bytes(weights)
+    write_whole(folder / FACTS_FILE, facts_bytes, private=False)
+    write_whole(folder / WEIGHTS_FILE, weights, private=False)
     return _digest(facts_bytes, weights)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.files import write_whole
 
 REPORT = "report.html"
 
@@ -25,7 +26,7 @@ Examples:
 def command(folder: Path, out: Path | None, show: bool) -> None:
     """One HTML page from a run's folder DIR: forecasts against what came, scores, weights, the quarantine.
 
-    The page needs no network. Every score in it is recomputed from DIR/decisions.jsonl.
+    The page needs no network. Every decision in it is taken from DIR's ledger, and every score recomputed.
     """
     page = write_report(folder, out)
     click.echo(f"{page}  {page.stat().st_size / 1e6:.1f} MB")
@@ -42,18 +43,19 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
     from htfi.apps.cli.report.page import render
     from htfi.apps.cli.report.survey import take_survey
     from htfi.apps.cli.report.tracks import choose, collect
-    from htfi.wiring.outputs import journal_size, read_decisions
+    from htfi.wiring.outputs import open_recorded
 
-    survey = take_survey(read_decisions(folder), journal_size(folder))
-    if survey is None:
-        raise InvalidInput(f"{folder} holds no released decision yet: run `htfi run … --out {folder}` first")
-    tracks = collect(read_decisions(folder), survey, choose(survey))
-    html = render(read_facts(folder), survey, tracks)
+    with open_recorded(folder) as recorded:
+        survey = take_survey(recorded.lines(), recorded.size)
+        if survey is None:
+            raise InvalidInput(
+                f"{folder} holds no released decision yet: run `htfi run … --out {folder}` first"
+            )
+        tracks = collect(recorded.lines(), survey, choose(survey))
+        html = render(read_facts(folder, recorded.log, recorded.size), survey, tracks)
     page = out or folder / REPORT
-    unfinished = page.with_name(f".{page.name}.tmp")
     try:
-        unfinished.write_text(html, encoding="utf-8")
-        unfinished.replace(page)
+        write_whole(page, html.encode(), private=out is None)
     except OSError as error:
         raise DependencyUnavailable(f"{page}: cannot be written: {error.strerror}") from error
     return page

@@ -6,9 +6,8 @@ from pathlib import Path
 import msgspec
 
 from htfi.apps.cli.report.peers import PeerFacts, read_peers
-from htfi.domain.errors import HtfiError
 from htfi.domain.events import Rejection
-from htfi.wiring.ledger import open_ledger_readonly
+from htfi.governance.ledger.log import LogView
 
 QUARANTINE = "quarantine.jsonl"
 EXAMPLES_PER_REASON = 3
@@ -25,29 +24,20 @@ class Reason:
 
 @dataclass(slots=True)
 class Facts:
-    """`note` is the ledger's newest signed checkpoint, or '' with `no_ledger` saying why there is none."""
+    """`note` is the checkpoint that the ledger signed at this size."""
 
     folder: str
-    note: str = ""
-    root: str = ""
-    size: int = 0
-    no_ledger: str = ""
+    note: str
+    root: str
+    size: int
     quarantine: dict[str, Reason] = field(default_factory=dict[str, Reason])
     peers: PeerFacts = field(default_factory=PeerFacts)
 
 
-def read_facts(folder: Path) -> Facts:
-    """Read what is there; what is missing is said on the page, not raised."""
-    facts = Facts(str(folder))
-    try:
-        ledger = open_ledger_readonly(folder)
-        try:
-            checkpoint, note = ledger.checkpoint()
-            facts.note, facts.root, facts.size = str(note), checkpoint.root.hex(), checkpoint.size
-        finally:
-            ledger.close()
-    except HtfiError as error:
-        facts.no_ledger = str(error)
+def read_facts(folder: Path, ledger: LogView, size: int) -> Facts:
+    """Read what is there of the rest; what is missing is left out."""
+    checkpoint, note = ledger.checkpoint(size)
+    facts = Facts(str(folder), str(note), checkpoint.root.hex(), checkpoint.size)
     facts.quarantine = _read_quarantine(folder / QUARANTINE)
     facts.peers = read_peers(folder)
     return facts

@@ -40,14 +40,9 @@ def facts_html(facts: Facts, survey: Survey) -> str:
         ("models", models),
         ("settings digest", " ".join(f"<code>{escape(digest)}</code>" for digest in survey.digests)),
     ]
-    if facts.note:
-        rows.append(("ledger root", f"<code>{facts.root}</code> over {facts.size:,} entries"))
-        note = escape(facts.note)
-        rows.append(
-            ("signed checkpoint", f"<details><summary>C2SP note</summary><pre>{note}</pre></details>")
-        )
-    else:
-        rows.append(("ledger", escape(facts.no_ledger)))
+    rows.append(("ledger root", f"<code>{facts.root}</code> over {facts.size:,} entries"))
+    note = escape(facts.note)
+    rows.append(("signed checkpoint", f"<details><summary>C2SP note</summary><pre>{note}</pre></details>"))
     if num_withheld:
         reasons = "; ".join(f"{escape(reason)} ({count:,})" for reason, count in survey.withheld.items())
         rows.append(("kept back because", reasons))

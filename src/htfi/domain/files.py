@@ -1,0 +1,126 @@
+"""Files that only their owner may read, made without following links; whoever writes a run's files calls it.
+
+A draft beside the file takes its place, so a reader finds the old content or the new one, whole. Drafts have names that
+nobody can guess and are made exclusively: a link that somebody planted is neither followed nor overwritten. Modes are
+set on the open file and do not depend on the umask.
+
+Every function raises OSError; callers translate it.
+"""
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
+_OTHERS = 0o077  # what a group and everybody else may do
+_DRAFT = ".new"
+
+
+def write_whole(path: Path, data: bytes | memoryview, *, private: bool = True) -> None:
+    """Replace the file atomically and durably. Where it is not `private` it gets the rights that the umask leaves."""
+    with replacing(path, private=private) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(path: Path, *, private: bool = True, over: bool = True) -> Generator[BinaryIO]:
+    """A file to write; it takes the place of `path` at the end of the block, and is gone where the block fails.
+
+    Unless `over`, a file that is there stays, and FileExistsError is raised.
+    """
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}{_DRAFT}")
+    descriptor = open_new(draft, private=private)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if over:
+            draft.replace(path)
+        else:
+            os.link(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def open_new(path: Path, *, private: bool = True) -> int:
+    """A descriptor to write a file that did not exist. Raises: FileExistsError, also for a link."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path, flags, PRIVATE_FILE if private else 0o666)
+    if private:
+        os.fchmod(descriptor, PRIVATE_FILE)
+    return descriptor
+
+
+def open_private(path: Path, flags: int) -> int:
+    """A descriptor of a plain file that only its owner may read, made where it is missing.
+
+    Raises: OSError where the name is a link or no plain file.
+    """
+    try:
+        # Not waiting: to open somebody's pipe for writing would hang.
+        descriptor = os.open(
+            path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, PRIVATE_FILE
+        )
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "is a link to another place: take it away", str(path)) from error
+        raise
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "is no plain file: take it away", str(path))
+    if found.st_mode & _OTHERS and found.st_uid == os.geteuid():
+        os.fchmod(descriptor, PRIVATE_FILE)
+    return descriptor
+
+
+def make_private(folder: Path) -> None:
+    """Make the folder, and those above it that are missing, for their owner alone; one that exists stays as it is."""
+    missing: list[Path] = []
+    place = folder
+    while not place.exists() and not place.is_symlink():
+        missing.append(place)
+        place = place.parent
+    for place in reversed(missing):
+        try:
+            place.mkdir(PRIVATE_FOLDER)
+            place.chmod(PRIVATE_FOLDER)
+        except FileExistsError:
+            continue
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+
+
+def tighten(place: Path) -> bool:
+    """Take a file or folder from everybody but its owner; whether that was needed. A link is left alone.
+
+    Raises: OSError, also where it belongs to somebody else.
+    """
+    found = place.lstat()
+    if stat.S_ISLNK(found.st_mode) or not found.st_mode & _OTHERS:
+        return False
+    place.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS)
+    return True
+
+
+def discard_drafts(folder: Path, names: Iterable[str]) -> None:
+    """Take away what a process that was killed had begun to write; only where nobody else writes these files."""
+    for name in names:
+        for draft in folder.glob(f"{name}.*{_DRAFT}"):
+            draft.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Let new and renamed files in it survive the loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,89 @@
+"""A run's folder as it is taken up: private to its owner, without what a killed run had begun, its files as written."""
+
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from htfi.adapters.stores.decision_table import TABLE
+from htfi.adapters.stores.decisions import JOURNAL
+from htfi.adapters.stores.held_news import HELD_NEWS
+from htfi.adapters.stores.releases import ASKED, ENTERED
+from htfi.adapters.stores.sqlite_log import PUBLISHED
+from htfi.domain.errors import DependencyUnavailable
+from htfi.domain.files import discard_drafts, tighten
+from htfi.domain.line_sums import changed_lines
+from htfi.pipeline.ports import Position
+from htfi.wiring.caching import FOLDER
+from htfi.wiring.ledger import DATABASE, SIGNING_KEY
+from htfi.wiring.settings import SETTINGS
+
+STATE = "state.bin"
+QUARANTINE = "quarantine.jsonl"
+INBOX = "inbox"
+PEERS = "peers.jsonl"
+REPORT = "report.html"
+
+_FILES = frozenset(
+    {
+        DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}.lock", SIGNING_KEY, PUBLISHED, SETTINGS, STATE,
+        JOURNAL, TABLE, REPORT, QUARANTINE, HELD_NEWS, ASKED, ENTERED, PEERS,
+    }
+)  # fmt: skip
+_FOLDERS = (INBOX, FOLDER)
+_OF_THE_RUN_ALONE = (STATE, SETTINGS, JOURNAL, TABLE, DATABASE)  # nobody else replaces these
+
+Tell = Callable[[str], None]
+
+
+def take_up(folder: Path, tell: Tell) -> None:
+    """Take what is a run's from everybody but its owner, and drafts away; only the folder's one owner calls it.
+
+    A folder that holds other things too stays as open as it is, and `tell` hears of it.
+    """
+    try:
+        discard_drafts(folder, _OF_THE_RUN_ALONE)
+        names = sorted(one.name for one in folder.iterdir())
+    except OSError as error:
+        raise DependencyUnavailable(f"cannot write to {folder}: {error.strerror}") from error
+    num_open = sum(_tightened(folder / name, tell) for name in names if name in _FILES)
+    for name in _FOLDERS:
+        if (folder / name).is_symlink():
+            raise DependencyUnavailable(f"{folder / name} is a link to another place: take it away")
+        if name in names:
+            num_open += _tightened(folder / name, tell)
+            num_open += sum(_tightened(one, tell) for one in sorted((folder / name).iterdir()))
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    if mode & 0o077 and {*names} - _FILES - {*_FOLDERS}:
+        tell(
+            f"{folder} holds other things too and stays open to others (mode {mode:o}); a run's files in it are its "
+            "owner's alone"
+        )
+    else:
+        num_open += _tightened(folder, tell)
+    if num_open:
+        tell(f"{folder} was open to others (files and folders: {num_open}): it is its owner's alone now")
+
+
+def written_as_saved(folder: Path, quarantine: Position, held: Position) -> str:
+    """What is not as it was when the state was saved, in words; empty where all is. Raises: DependencyUnavailable."""
+    for name, position in ((QUARANTINE, quarantine), (HELD_NEWS, held)):
+        path, num_bytes = folder / name, int(position["num_bytes"])
+        try:
+            number = next(changed_lines(path, num_bytes), None) if num_bytes else None
+        except FileNotFoundError:
+            return f"{name} is missing"
+        except OSError as error:
+            raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror}") from error
+        if number is not None:
+            return f"{name} was changed in line {number}"
+    return ""
+
+
+def _tightened(place: Path, tell: Tell) -> bool:
+    try:
+        return tighten(place)
+    except OSError as error:
+        tell(
+            f"{place} is open to others and stays so: {error.strerror}; its owner can close it with chmod go-rwx"
+        )
+        return False
