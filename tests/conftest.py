@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,6 @@ from htfi.domain.decision import (
     Outcome,
     Plan,
     Rationale,
-    Receipt,
     Regime,
     Rung,
     Verdict,
@@ -66,18 +66,37 @@ def make_decisions() -> MakeDecisions:
 
 @pytest.fixture
 def write_journal() -> Callable[[Path, Sequence[Decision]], None]:
-    """Writes decisions as a run leaves them in its folder."""
+    """Records decisions and releases them, as a run leaves them in its folder: a ledger and a journal."""
 
     def write(folder: Path, decisions: Sequence[Decision]) -> None:
         from htfi.adapters.stores.decisions import DecisionJournal
+        from htfi.wiring.ledger import open_ledger
 
-        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("ledger.db", "signing.key", "decisions.jsonl"):
+            (folder / name).unlink(missing_ok=True)
+        ledger = open_ledger(folder, origin="htfi.example/run", durable=False)
         journal = DecisionJournal(folder)
-        for index, decision in enumerate(decisions):
-            journal.release(Receipt(index, f"{index:064x}"), encode_decision(decision))
+        entries = [encode_decision(decision) for decision in decisions]
+        for start in range(0, len(entries), 512):
+            group = entries[start : start + 512]
+            for receipt, entry in zip(ledger.append(group), group, strict=True):
+                journal.release(receipt, entry)
         journal.close()
+        ledger.close()
 
     return write
+
+
+@pytest.fixture
+def read_journal() -> Callable[[Path], list[Any]]:
+    """The whole lines of a folder's decisions.jsonl, as what they say they are."""
+
+    def read(folder: Path) -> list[Any]:
+        from htfi.adapters.stores.decisions import JOURNAL, parse_line, whole_lines
+
+        return [parse_line(line, "the journal") for line in whole_lines(folder / JOURNAL)]
+
+    return read
 
 
 def _ticks(quantiles: list[list[float]]) -> list[list[int]]:

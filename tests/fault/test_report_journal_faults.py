@@ -1,5 +1,6 @@
 """The journal on a full disk, and its mirror when the reader leaves."""
 
+import errno
 import os
 import resource
 import signal
@@ -8,7 +9,7 @@ import sys
 
 import pytest
 
-from htfi.adapters.stores.decisions import DecisionJournal, read_decisions
+from htfi.adapters.stores.decisions import DecisionJournal
 from htfi.domain.decision import Receipt, encode_decision
 from htfi.domain.errors import DependencyUnavailable
 
@@ -18,10 +19,13 @@ def release(journal, decisions, start=0):
         journal.release(Receipt(index, f"{index:064x}"), encode_decision(decisions[index]))
 
 
-def test_a_full_disk_stops_releasing_with_one_line(tmp_path, make_decisions):
-    (tmp_path / "decisions.jsonl").symlink_to("/dev/full")
+def test_a_full_disk_stops_releasing_with_one_line(tmp_path, make_decisions, monkeypatch):
+    def full(_file, _data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     journal = DecisionJournal(tmp_path)
     release(journal, make_decisions(2))
+    monkeypatch.setattr(os, "write", full)
     with pytest.raises(
         DependencyUnavailable, match="No space left on device; what is recorded is safe"
     ) as caught:
@@ -30,7 +34,7 @@ def test_a_full_disk_stops_releasing_with_one_line(tmp_path, make_decisions):
     journal.close()
 
 
-def test_a_line_cut_by_a_full_disk_is_written_whole_by_the_next_run(tmp_path, make_decisions):
+def test_a_line_cut_by_a_full_disk_is_written_whole_by_the_next_run(tmp_path, make_decisions, read_journal):
     decisions = make_decisions(5)
     size = len(encode_decision(decisions[0]))
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -51,10 +55,10 @@ def test_a_line_cut_by_a_full_disk_is_written_whole_by_the_next_run(tmp_path, ma
     assert journal.num_released == 2
     release(journal, decisions, start=2)
     journal.close()
-    assert [line.decision for line in read_decisions(tmp_path)] == decisions
+    assert [line.decision for line in read_journal(tmp_path)] == decisions
 
 
-def test_a_reader_who_leaves_ends_the_run_after_the_file_has_the_line(tmp_path, make_decisions):
+def test_a_reader_who_leaves_ends_the_run_after_the_file_has_the_line(tmp_path, make_decisions, read_journal):
     read_end, write_end = os.pipe()
     os.close(read_end)
     with os.fdopen(write_end, "wb", buffering=0) as mirror:
@@ -63,7 +67,7 @@ def test_a_reader_who_leaves_ends_the_run_after_the_file_has_the_line(tmp_path, 
         with pytest.raises(BrokenPipeError):
             journal.flush()
         journal.close()
-    assert len(list(read_decisions(tmp_path))) == 3
+    assert len(read_journal(tmp_path)) == 3
 
 
 SCRIPT = """

@@ -181,9 +181,11 @@ def test_reader_cannot_append(tmp_path: Path) -> None:
 
 
 def test_half_made_ledger_of_a_killed_start_is_made_anew(tmp_path: Path) -> None:
-    (tmp_path / "ledger.db.new").write_bytes(b"half a database")
+    drafts = [tmp_path / f"ledger.db.0123abcd.new{ending}" for ending in ("", "-journal")]
+    for draft in drafts:
+        draft.write_bytes(b"half a database")
     make_ledger(tmp_path)
-    assert not (tmp_path / "ledger.db.new").exists()
+    assert not any(draft.exists() for draft in drafts)
 
 
 def execute(path: Path, statement: str) -> None:

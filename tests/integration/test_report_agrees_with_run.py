@@ -7,7 +7,7 @@ import pytest
 
 from htfi.apps.cli.report.survey import take_survey
 from htfi.wiring.engine import open_run
-from htfi.wiring.outputs import journal_size, read_decisions
+from htfi.wiring.outputs import open_recorded
 from htfi.wiring.settings import Settings
 
 
@@ -32,7 +32,8 @@ def test_the_reports_scores_equal_the_runs(tmp_path, prices):
     with open_run(Settings(), folder, [str(prices)]) as run:
         run.go(lambda: None)
         kept = {(row.name, row.horizon): row for row in run.loop.rooms.forecaster.scores()}
-    survey = take_survey(read_decisions(folder), journal_size(folder))
+    with open_recorded(folder) as recorded:
+        survey = take_survey(recorded.lines(), recorded.size)
     assert survey is not None
     low, high = survey.axes.levels.index(0.05), survey.axes.levels.index(0.95)
     assert len(kept) == len(survey.axes.names) * len(survey.axes.horizons)

@@ -8,15 +8,24 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from htfi.adapters.stores.decision_table import write_parquet
-from htfi.adapters.stores.decisions import DecisionJournal, Released, Withheld, journal_size, read_decisions
+from htfi.adapters.stores.decisions import DecisionJournal, Released, Withheld
 from htfi.domain.decision import Receipt, encode_decision
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
+from htfi.wiring import outputs
+from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 
 
 def release_all(journal, decisions, start=0):
     for index in range(start, len(decisions)):
         journal.release(Receipt(index, f"{index:064x}"), encode_decision(decisions[index]))
+
+
+def write_parquet(folder):
+    log = open_ledger_readonly(folder)
+    try:
+        return outputs.write_parquet(folder, log)
+    finally:
+        log.close()
 
 
 def test_a_line_holds_the_entry_byte_for_byte(tmp_path, make_decisions):
@@ -28,10 +37,10 @@ def test_a_line_holds_the_entry_byte_for_byte(tmp_path, make_decisions):
     assert (tmp_path / "decisions.jsonl").read_bytes() == expected
 
 
-def test_reading_gives_back_what_was_released(tmp_path, make_decisions, write_journal):
+def test_reading_gives_back_what_was_released(tmp_path, make_decisions, write_journal, read_journal):
     decisions = make_decisions(20, ("SPX", "VIX"), withhold_every=7)
     write_journal(tmp_path, decisions)
-    lines = list(read_decisions(tmp_path))
+    lines = read_journal(tmp_path)
     assert [line.index for line in lines] == list(range(40))
     for line, decision in zip(lines, decisions, strict=True):
         if isinstance(line, Released):
@@ -52,27 +61,31 @@ def test_a_withheld_decision_leaves_its_reasons_but_nothing_of_its_forecast(
 
 
 def test_text_that_looks_like_a_verdict_does_not_keep_a_decision_back(
-    tmp_path, make_decisions, write_journal
+    tmp_path, make_decisions, write_journal, read_journal
 ):
     write_journal(tmp_path, make_decisions(1, headline='"verdict":{"outcome":"withhold","reasons":[]}}'))
-    (line,) = read_decisions(tmp_path)
+    (line,) = read_journal(tmp_path)
     assert isinstance(line, Released)
 
 
-def test_a_symbol_that_looks_like_a_mark_is_read_as_released(tmp_path, make_decisions, write_journal):
+def test_a_symbol_that_looks_like_a_mark_is_read_as_released(
+    tmp_path, make_decisions, write_journal, read_journal
+):
     write_journal(tmp_path, make_decisions(1, symbols=('"withheld":true',)))
-    (line,) = read_decisions(tmp_path)
+    (line,) = read_journal(tmp_path)
     assert isinstance(line, Released)
 
 
-def test_the_cursor_is_found_again_behind_withheld_lines(tmp_path, make_decisions, write_journal):
+def test_the_cursor_is_found_again_behind_withheld_lines(
+    tmp_path, make_decisions, write_journal, read_journal
+):
     decisions = make_decisions(10, withhold_every=5)
     write_journal(tmp_path, decisions[:5])
     journal = DecisionJournal(tmp_path)
     assert journal.num_released == 5
     release_all(journal, decisions, start=5)
     journal.close()
-    assert [line.index for line in read_decisions(tmp_path)] == list(range(10))
+    assert [line.index for line in read_journal(tmp_path)] == list(range(10))
 
 
 @pytest.mark.parametrize("index", [0, 3])
@@ -94,34 +107,12 @@ def test_the_mirror_gets_each_line_once_over_two_runs(tmp_path, make_decisions):
     assert seen.getvalue() == (tmp_path / "decisions.jsonl").read_bytes()
 
 
-def test_lines_reach_the_file_with_the_group(tmp_path, make_decisions):
+def test_lines_reach_the_file_with_the_group(tmp_path, make_decisions, read_journal):
     journal = DecisionJournal(tmp_path)
     release_all(journal, make_decisions(3))
     journal.flush()
-    assert len(list(read_decisions(tmp_path))) == 3
+    assert len(read_journal(tmp_path)) == 3
     journal.close()
-
-
-@pytest.mark.parametrize("num", [0, 1, 9])
-def test_the_size_counts_whole_lines(tmp_path, make_decisions, write_journal, num):
-    write_journal(tmp_path, make_decisions(num, withhold_every=3))
-    with (tmp_path / "decisions.jsonl").open("ab") as file:
-        file.write(b'{"index":')
-    assert journal_size(tmp_path) == num
-
-
-def test_a_broken_line_is_named(tmp_path, make_decisions, write_journal):
-    write_journal(tmp_path, make_decisions(3))
-    path = tmp_path / "decisions.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(lines[0] + lines[1].replace(b'"symbol"', b'"cymbal"') + lines[2])
-    with pytest.raises(IntegrityError, match=r"decisions\.jsonl, line 2: is no decision"):
-        list(read_decisions(tmp_path))
-
-
-def test_a_missing_journal_is_said_in_one_line(tmp_path):
-    with pytest.raises(DependencyUnavailable, match=r"decisions\.jsonl: cannot be read: No such file"):
-        list(read_decisions(tmp_path))
 
 
 def test_the_table_has_the_journals_values_and_nulls_for_what_was_kept_back(
@@ -148,12 +139,14 @@ def test_a_table_that_cannot_be_finished_leaves_the_old_one(tmp_path, make_decis
     decisions = make_decisions(5)
     write_journal(tmp_path, decisions)
     before = write_parquet(tmp_path).read_bytes()
-    with (tmp_path / "decisions.jsonl").open("ab") as file:
-        file.write(b"{}\n")
-    with pytest.raises(IntegrityError, match="a line is no decision"):
+    names = sorted(path.name for path in tmp_path.iterdir())
+    ledger = open_ledger(tmp_path, origin="htfi.example/run")
+    ledger.append([b"{}"])
+    ledger.close()
+    with pytest.raises(IntegrityError, match="an entry is no decision"):
         write_parquet(tmp_path)
     assert (tmp_path / "decisions.parquet").read_bytes() == before
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["decisions.jsonl", "decisions.parquet"]
+    assert sorted({*names, "checkpoint"}) == sorted(path.name for path in tmp_path.iterdir())
 
 
 def test_a_folder_in_the_journals_place_is_said_in_one_line(tmp_path: Path):

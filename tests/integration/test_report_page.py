@@ -104,7 +104,10 @@ def test_a_hundred_thousand_decisions_make_a_page_of_bounded_size(tmp_path, make
 
 
 def test_a_folder_without_decisions_is_refused_in_one_line(tmp_path, write_journal):
-    with pytest.raises(DependencyUnavailable, match="No such file"):
+    with pytest.raises(InvalidInput, match="there is no ledger"):
+        write_report(tmp_path)
+    (tmp_path / "decisions.jsonl").write_text("{}\n")
+    with pytest.raises(InvalidInput, match=r"has decisions\.jsonl but no ledger\.db"):
         write_report(tmp_path)
     write_journal(tmp_path, [])
     with pytest.raises(InvalidInput, match="holds no released decision yet"):

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from htfi.adapters.stores.decisions import DecisionJournal
 from htfi.domain.decision import Receipt, encode_decision
+from htfi.governance.ledger.merkle import leaf_hash
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -23,6 +24,7 @@ def test_a_journal_cut_anywhere_is_completed_to_the_same_bytes(
     journal = DecisionJournal(tmp_path)
     assert journal.num_released == cut.count(b"\n")
     for index in range(journal.num_released, len(decisions)):
-        journal.release(Receipt(index, f"{index:064x}"), encode_decision(decisions[index]))
+        entry = encode_decision(decisions[index])
+        journal.release(Receipt(index, leaf_hash(entry).hex()), entry)
     journal.close()
     assert path.read_bytes() == whole

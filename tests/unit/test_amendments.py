@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from htfi.adapters.stores.decision_table import write_parquet
-from htfi.adapters.stores.decisions import DecisionJournal, read_decisions
+from htfi.adapters.stores.journal_check import Entries
 from htfi.domain.decision import (
     Decision,
     Outcome,
@@ -444,11 +444,7 @@ def test_files_tell_which_lines_amend_which(tmp_path: Path) -> None:
     amended = decisions(ledger)[place]
     back = Verdict(Outcome.WITHHOLD, ["too wide"])
     told = [*ledger.entries[: place + 1], encode_decision(replace(amended, verdict=back))]
-    journal = DecisionJournal(tmp_path)
-    for index, entry in enumerate(told):
-        journal.release(Receipt(index, leaf_hash(entry).hex()), entry)
-    journal.close()
-    assert len(list(read_decisions(tmp_path))) == len(told)
-    rows = pq.read_table(write_parquet(tmp_path)).to_pylist()
+    entries = Entries(len(told), lambda: ((entry, leaf_hash(entry)) for entry in told), told.__getitem__)
+    rows = pq.read_table(write_parquet(tmp_path, entries)).to_pylist()
     assert [row["amends"] for row in rows[-2:]] == [amended.amends, amended.amends]
     assert {row["amends"] for row in rows[:place] if not row["id"].endswith("/amended")} == {None}

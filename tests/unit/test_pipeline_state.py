@@ -87,9 +87,20 @@ def test_arrays_survive_their_encoding_bit_for_bit_and_stay_writable() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00", b"nonsense", encode_state({})[:-1], b"\x81\xa6format\x63"])
-def test_a_damaged_snapshot_is_refused_with_what_to_do(data: bytes) -> None:
-    with pytest.raises(IntegrityError, match=r"delete state\.bin"):
+def test_a_damaged_snapshot_is_no_state(data: bytes) -> None:
+    with pytest.raises(IntegrityError, match="the saved state is"):
         decode_state(data)
+
+
+def test_a_snapshot_with_any_bit_flipped_is_no_state() -> None:
+    whole = encode_state({"numbers": [1, 2.5], "array": np.arange(3.0)})
+    assert len(whole) > 60
+    for at in range(len(whole)):
+        for bit in range(8):
+            flipped = bytearray(whole)
+            flipped[at] ^= 1 << bit
+            with pytest.raises(IntegrityError, match="the saved state is"):
+                decode_state(bytes(flipped))
 
 
 def test_settings_come_from_defaults_then_file_then_environment(tmp_path: Path) -> None:

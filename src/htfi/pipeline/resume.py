@@ -16,6 +16,22 @@ from htfi.pipeline.ports import Position, Quarantine, SnapshotStore
 from htfi.pipeline.snapshot import decode_state, encode_state
 
 
+def check_ledger(state: dict[str, Any], folder: str, size: int, root: Callable[[int], str]) -> int:
+    """How many entries the ledger held when the state was saved.
+
+    Raises: LedgerCut where it holds fewer, IntegrityError where it is another.
+    """
+    num_recorded: int = state["ledger"]["size"]
+    if num_recorded > size:
+        raise LedgerCut(
+            f"{folder}: the ledger holds {size} entries, and held {num_recorded} when the state was saved: it was "
+            "replaced or cut; restore it, or use a new folder"
+        )
+    if root(num_recorded) != state["ledger"]["root"]:
+        raise IntegrityError("the saved state was saved beside another ledger")
+    return num_recorded
+
+
 class LedgerCut(IntegrityError):
     """Entries are gone from the ledger: to decide again would hide it."""
 
@@ -55,14 +71,7 @@ class Resume:
         if data is None:
             return None
         state = decode_state(data)
-        num_recorded = state["ledger"]["size"]
-        if num_recorded > ledger_size:
-            raise LedgerCut(
-                f"{self._folder}: the ledger holds {ledger_size} entries, and held {num_recorded} when the state was "
-                "saved: it was replaced or cut; restore it, or use a new folder"
-            )
-        if self._root(num_recorded) != state["ledger"]["root"]:
-            raise IntegrityError("the saved state was saved beside another ledger")
+        num_recorded = check_ledger(state, self._folder, ledger_size, self._root)
         for key, value in self._identity.items():
             if state["identity"].get(key) != value:
                 raise InvalidInput(

@@ -168,11 +168,11 @@ def open_run(
             clock=SystemClock(),
             position=saved.feed["feed"] if saved else None,
         )
+        closing.push(_closing(feed.close))
         if pace is not None:
             feed = PacedFeed(feed, pace, time.monotonic_ns, time.sleep)
         released = ReleasesFile(folder, releases)
         feed = ReleasingFeed(feed, held, released, time.monotonic_ns, saved.feed if saved else None)
-        closing.push(_closing(feed.close))
         live = feed.progress() is None
         if live:  # nobody knows when the next item comes, so no group may wait for it
             settings = override(settings, "pipeline", group_ms=0.0)

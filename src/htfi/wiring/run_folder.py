@@ -30,7 +30,7 @@ _FILES = frozenset(
     }
 )  # fmt: skip
 _FOLDERS = (INBOX, FOLDER)
-_OF_THE_RUN_ALONE = (STATE, SETTINGS, JOURNAL, TABLE, DATABASE)  # nobody else replaces these
+_OF_THE_RUN_ALONE = (STATE, SETTINGS, JOURNAL, TABLE)  # nobody else replaces these
 
 Tell = Callable[[str], None]
 

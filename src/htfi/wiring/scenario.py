@@ -17,10 +17,12 @@ from htfi.domain.decision import Decision, Regime, Rung
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.time import NS_PER_DAY
 from htfi.narrative.ports import Reader
+from htfi.pipeline.resume import check_ledger
 from htfi.pipeline.rooms import Rooms
 from htfi.pipeline.snapshot import decode_state
 from htfi.wiring.engine import build_rooms
 from htfi.wiring.models import open_readers
+from htfi.wiring.outputs import open_recorded
 from htfi.wiring.run_folder import STATE
 from htfi.wiring.scenario_past import Memory, bar_ns, read_memory
 from htfi.wiring.settings import SETTINGS, Settings, decode_settings, override, settings_digest
@@ -120,6 +122,9 @@ def _saved(folder: Path, settings: Settings, interval: str | None) -> Ground:
                 f"{folder}: its state was saved under other settings than {SETTINGS} tells, or by another version: "
                 "give the run's command with a new --out"
             )
+        with open_recorded(folder) as recorded:
+            log = recorded.log
+            check_ledger(state, str(folder), recorded.size, lambda size: log.root(size).hex())
         rooms = build_rooms(saved)
         rooms.restore(state["loop"]["rooms"])
         panel = state["loop"]["rooms"]["forecaster"]["panel"]

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from htfi.adapters.stores.owner_lock import OwnerLock
 from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput, LedgerUnavailable
-from htfi.domain.files import open_new, sync_folder, write_whole
+from htfi.domain.files import discard_drafts, open_new, sync_folder, write_whole
 from htfi.governance.ports import Group
 
 APPLICATION_ID = 0x48544649  # 'HTFI', in the SQLite header
@@ -177,6 +177,7 @@ def create_store(path: Path, *, verifier_key: str, checkpoint: str) -> None:
     """
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
     try:
+        discard_drafts(path.parent, [path.name])  # of a start that was killed
         os.close(open_new(draft))  # its journals get its rights
         with _translated(str(path), "create"), contextlib.closing(sqlite3.connect(draft)) as connection:
             connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")

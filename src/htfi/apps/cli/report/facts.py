@@ -7,6 +7,7 @@ import msgspec
 
 from htfi.apps.cli.report.peers import PeerFacts, read_peers
 from htfi.domain.events import Rejection
+from htfi.domain.line_sums import sum_holds
 from htfi.governance.ledger.log import LogView
 
 QUARANTINE = "quarantine.jsonl"
@@ -30,6 +31,7 @@ class Facts:
     note: str
     root: str
     size: int
+    num_changed: int = 0  # lines of the quarantine that are not as the run wrote them
     quarantine: dict[str, Reason] = field(default_factory=dict[str, Reason])
     peers: PeerFacts = field(default_factory=PeerFacts)
 
@@ -38,25 +40,31 @@ def read_facts(folder: Path, ledger: LogView, size: int) -> Facts:
     """Read what is there of the rest; what is missing is left out."""
     checkpoint, note = ledger.checkpoint(size)
     facts = Facts(str(folder), str(note), checkpoint.root.hex(), checkpoint.size)
-    facts.quarantine = _read_quarantine(folder / QUARANTINE)
+    _read_quarantine(folder / QUARANTINE, facts)
     facts.peers = read_peers(folder)
     return facts
 
 
-def _read_quarantine(path: Path) -> dict[str, Reason]:
+def _read_quarantine(path: Path, facts: Facts) -> None:
     decoder = msgspec.json.Decoder(Rejection)
     reasons: dict[str, Reason] = {}
     if not path.exists():
-        return reasons
+        return
+    place = 0
     with path.open("rb") as file:
         for line in file:
+            is_held, place = sum_holds(line, place), place + len(line)
             try:
                 rejection = decoder.decode(line)
-            except msgspec.DecodeError:
-                continue  # the last line of a run that was cut short
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                facts.num_changed += line.endswith(b"\n")  # else the last line of a run that was cut short
+                continue
+            if not is_held:
+                facts.num_changed += 1
+                continue
             reason = reasons.setdefault(rejection.reason, Reason())
             reason.count += 1
             reason.sources[rejection.source] = reason.sources.get(rejection.source, 0) + 1
             if len(reason.examples) < EXAMPLES_PER_REASON:
                 reason.examples.append(rejection)
-    return dict(sorted(reasons.items(), key=lambda item: -item[1].count))
+    facts.quarantine = dict(sorted(reasons.items(), key=lambda item: -item[1].count))

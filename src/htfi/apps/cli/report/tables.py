@@ -217,8 +217,14 @@ def series_html(survey: Survey, drawn: Sequence[str]) -> str:
 
 
 def quarantine_html(facts: Facts) -> str:
+    changed = (
+        f'<p class="note">Lines of quarantine.jsonl that are not as the run wrote them, and are left out: '
+        f"{facts.num_changed:,}. To give the run's command again mends the file.</p>"
+        if facts.num_changed
+        else ""
+    )
     if not facts.quarantine:
-        return '<p class="note">Every row that was read became an event.</p>'
+        return changed or '<p class="note">Every row that was read became an event.</p>'
     rows: list[str] = []
     for name, reason in facts.quarantine.items():
         sources = ", ".join(f"{escape(source)} ({count:,})" for source, count in reason.sources.items())
@@ -231,7 +237,9 @@ def quarantine_html(facts: Facts) -> str:
             f"<tr><th>{escape(name)}</th><td>{reason.count:,}</td><td>{sources}</td><td><ul>{examples}</ul></td></tr>"
         )
     head = "<th>reason</th><th>rows</th><th>sources</th><th>examples</th>"
-    return f'<table class="words"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    return (
+        f'{changed}<table class="words"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    )
 
 
 def baseline_of(survey: Survey) -> int:
