@@ -33,7 +33,7 @@ def replacing(path: Path, *, private: bool = True, over: bool = True) -> Generat
 
     Unless `over`, a file that is there stays, and FileExistsError is raised.
     """
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}{_DRAFT}")
+    draft = draft_of(path)
     descriptor = open_new(draft, private=private)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -47,6 +47,11 @@ def replacing(path: Path, *, private: bool = True, over: bool = True) -> Generat
     finally:
         draft.unlink(missing_ok=True)
     sync_folder(path.parent)
+
+
+def draft_of(path: Path) -> Path:
+    """A name beside the file that nobody can guess."""
+    return path.with_name(f"{path.name}.{secrets.token_hex(4)}{_DRAFT}")
 
 
 def open_new(path: Path, *, private: bool = True) -> int:

@@ -7,7 +7,6 @@ translated here.
 
 import contextlib
 import os
-import secrets
 import sqlite3
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from urllib.parse import quote
 
 from htfi.adapters.stores.owner_lock import OwnerLock
 from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput, LedgerUnavailable
-from htfi.domain.files import discard_drafts, open_new, sync_folder, write_whole
+from htfi.domain.files import discard_drafts, draft_of, open_new, sync_folder, write_whole
 from htfi.governance.ports import Group
 
 APPLICATION_ID = 0x48544649  # 'HTFI', in the SQLite header
@@ -175,7 +174,7 @@ def create_store(path: Path, *, verifier_key: str, checkpoint: str) -> None:
 
     `checkpoint` is the signed note of size 0. Raises: LedgerUnavailable.
     """
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
+    draft = draft_of(path)
     try:
         discard_drafts(path.parent, [path.name])  # of a start that was killed
         os.close(open_new(draft))  # its journals get its rights

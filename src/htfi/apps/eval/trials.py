@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.errors import DependencyUnavailable, InvalidInput, LedgerUnavailable
+from htfi.domain.files import write_whole
 
 if TYPE_CHECKING:
     from htfi.governance.ledger.log import Log
@@ -170,9 +171,7 @@ def _leave(folder: Path, trials: Sequence[Trial]) -> Path:
     late = folder / f"late-{time.time_ns()}-{os.getpid()}.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        half = late.with_suffix(".part")
-        half.write_bytes(b"\n".join(_encoded(trials)))
-        half.rename(late)
+        write_whole(late, b"\n".join(_encoded(trials)), private=False)
     except OSError as error:
         raise DependencyUnavailable(
             f"cannot write trials to {folder}: {error.strerror}: name a folder by --trials"
