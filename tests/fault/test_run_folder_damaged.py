@@ -5,7 +5,6 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Iterator
 from contextlib import redirect_stderr
 from pathlib import Path
 
@@ -79,7 +78,7 @@ def go(sources: Path, folder: Path, cache: bool = False, stop_after: int | None 
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path, Root]]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Root]:
     """The sources, a folder that a run over a part of them left, and the root that it comes to with all of them."""
     sources = tmp_path_factory.mktemp("sources")
     write_sources(sources, NUM_DAYS)
@@ -96,7 +95,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path,
     shutil.copytree(folder, whole)
     root = go(sources, whole)
     assert root[0] > 100
-    yield sources, folder, root
+    return sources, folder, root
 
 
 def flipped(source: Path, target: Path, name: str, rng: random.Random) -> str:

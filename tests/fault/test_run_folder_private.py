@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from htfi.domain.errors import HtfiError
+from htfi.domain.errors import HtfiError, LedgerUnavailable
 from htfi.domain.files import PRIVATE_FILE, open_private, write_whole
 from htfi.wiring.engine import open_run
 from htfi.wiring.model_trust import write_trust
@@ -109,11 +109,11 @@ def test_a_planted_link_is_neither_followed_nor_overwritten(tmp_path: Path, name
     victim.write_text("precious")
     folder.mkdir()
     (folder / name).symlink_to(victim)
-    try:
+    if name in ("ledger.db-wal", "ledger.db-shm"):
+        with pytest.raises(LedgerUnavailable, match=r"ledger\.db"):
+            go(folder, prices)
+    else:
         go(folder, prices)
-    except HtfiError as error:
-        assert "\n" not in str(error)
-        assert name in ("ledger.db-wal", "ledger.db-shm"), error
     assert victim.read_text() == "precious"
 
 
@@ -143,7 +143,7 @@ def go(folder: Path, prices: Path) -> None:
 def test_a_pipe_in_a_files_place_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for flags in (os.O_WRONLY | os.O_APPEND, os.O_RDWR):
-        with pytest.raises(OSError, match="no plain file|No such device"):
+        with pytest.raises(OSError, match=r"no plain file|No such device"):
             open_private(tmp_path / "pipe", flags)
 
 

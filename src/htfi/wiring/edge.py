@@ -39,9 +39,9 @@ from htfi.wiring.leading import LeadingMirror
 from htfi.wiring.models import LazyAuthor, open_pair
 from htfi.wiring.node import NodeWatch, giving_way
 from htfi.wiring.placing import PlannedPlaces
+from htfi.wiring.run_folder import PEERS
 from htfi.wiring.settings import Settings
 
-CHANGES = "peers.jsonl"  # in a run's folder: what happened to other nodes while it ran
 _GIVEN_UP = (PeerState.SUSPECT, PeerState.DEAD)
 
 
@@ -79,9 +79,9 @@ class PeerLog:
     def recording(self, folder: Path, before: Iterable[PeerChange]) -> Generator[None]:
         """Append to the folder's file; `before` are the changes that came before the run."""
         try:
-            descriptor = open_private(folder / CHANGES, os.O_WRONLY | os.O_APPEND)
+            descriptor = open_private(folder / PEERS, os.O_WRONLY | os.O_APPEND)
         except OSError as error:
-            raise DependencyUnavailable(f"{folder / CHANGES}: cannot be opened: {error.strerror}") from error
+            raise DependencyUnavailable(f"{folder / PEERS}: cannot be opened: {error.strerror}") from error
         with FileIO(descriptor, "ab") as file:
             self._file = file
             for change in before:

@@ -8,8 +8,6 @@ import click
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.files import write_whole
 
-REPORT = "report.html"
-
 
 @click.command(
     "report",
@@ -44,6 +42,7 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
     from htfi.apps.cli.report.survey import take_survey
     from htfi.apps.cli.report.tracks import choose, collect
     from htfi.wiring.outputs import open_recorded
+    from htfi.wiring.run_folder import REPORT
 
     with open_recorded(folder) as recorded:
         survey = take_survey(recorded.lines(), recorded.size)

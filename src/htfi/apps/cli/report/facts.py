@@ -9,8 +9,8 @@ from htfi.apps.cli.report.peers import PeerFacts, read_peers
 from htfi.domain.events import Rejection
 from htfi.domain.line_sums import sum_holds
 from htfi.governance.ledger.log import LogView
+from htfi.wiring.run_folder import QUARANTINE
 
-QUARANTINE = "quarantine.jsonl"
 EXAMPLES_PER_REASON = 3
 
 

@@ -9,8 +9,8 @@ import msgspec
 
 from htfi.domain.peers import PeerChange
 from htfi.domain.time import NS_PER_S, format_ns
+from htfi.wiring.run_folder import PEERS
 
-PEERS = "peers.jsonl"
 NUM_LATEST = 40
 PEERS_LISTED = 64
 _OTHERS = "others"
