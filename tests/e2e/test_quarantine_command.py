@@ -159,3 +159,22 @@ def test_text_in_another_script_is_shown_as_it_is_and_tricks_in_latin_text_are_n
     assert visible("Gаzprom buys") == "G\\u0430zprom buys"
     assert visible("ﬁne \\ ｂuy") == "\\ufb01ne \\\\ \\uff42uy"
     assert visible("x" * 5_000).endswith("and 1000 characters more")
+
+
+def test_an_edited_item_is_not_shown_and_not_released(folder: Path, ask: Ask):
+    file = folder / HELD_NEWS
+    file.write_bytes(file.read_bytes().replace(b"Acme to buy Beta", b"Acme to buy Zeta"))
+    for words in (
+        ("list", folder),
+        ("show", folder, "2"),
+        ("release", folder, "2", "--by", "A", "--why", "b"),
+    ):
+        assert "line 2: is not as the run wrote it: give the run's command again" in refused(ask(*words))
+    assert not (folder / ASKED).exists()
+
+
+def test_an_edited_word_is_not_believed(folder: Path, ask: Ask):
+    assert ask("release", folder, "2", "--by", "Ann Lee", "--why", "confirmed").exit_code == 0
+    file = folder / ASKED
+    file.write_bytes(file.read_bytes().replace(b"Ann Lee", b"Ann Law"))
+    assert "releases.jsonl, line 1: is not as it was written" in refused(ask("list", folder))

@@ -4,6 +4,8 @@ import io
 import os
 import random
 import shutil
+import subprocess
+import sys
 import time
 from contextlib import redirect_stderr
 from pathlib import Path
@@ -161,3 +163,49 @@ def test_bits_flipped_all_over_every_file(made: tuple[Path, Path, Root], tmp_pat
         found = outcome(sources, folder, cache=True)
         assert found == root or (isinstance(found, str) and found and "\n" not in found), (where, found)
         shutil.rmtree(folder)
+
+
+def pipe(folder: Path, lines: bytes) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "htfi", "run", "-", "--out", str(folder), "--plain", "--no-report"],
+        input=lines,
+        capture_output=True,
+        timeout=120,
+        env={**os.environ, "HTFI_CACHE__MEMORY_MB": "0"},
+    )
+
+
+def test_what_was_piped_in_is_decided_again_from_the_inbox(tmp_path: Path) -> None:
+    rows = [
+        f'{{"ts":"2024-{1 + day // 28:02}-{1 + day % 28:02}T21:00:00Z","symbol":"AAA","interval":"1d",'
+        f'"close":{100 + day * 7 % 11}}}\n'
+        for day in range(80)
+    ]
+    first, rest = "".join(rows[:60]).encode(), "".join(rows[60:]).encode()
+    for name in ("whole", "state", "row", "gone"):
+        assert pipe(tmp_path / name, first).returncode == 0
+    assert pipe(tmp_path / "whole", rest).returncode == 0
+    state = tmp_path / "state" / "state.bin"
+    state.write_bytes(state.read_bytes()[:-1] + b"?")
+    done = pipe(tmp_path / "state", rest)
+    assert done.returncode == 0
+    (said,) = [line for line in done.stderr.decode().splitlines() if "saved state" in line]
+    assert "the run begins again with its inputs" in said
+    assert (tmp_path / "state" / "decisions.jsonl").read_bytes() == (
+        tmp_path / "whole" / "decisions.jsonl"
+    ).read_bytes()
+
+    inbox = tmp_path / "row" / "inbox" / "stdin.jsonl"
+    inbox.write_bytes(inbox.read_bytes().replace(b'\\"close\\":103', b'\\"close\\":104', 1))
+    (tmp_path / "row" / "state.bin").unlink()
+    (tmp_path / "gone" / "inbox" / "stdin.jsonl").unlink()
+    (tmp_path / "gone" / "state.bin").write_bytes(b"damaged")
+    for name, words in (
+        ("row", "a row is not as it was written: restore the file"),
+        ("gone", "the inputs end before what the ledger holds: 0 of"),
+    ):
+        done = pipe(tmp_path / name, b"")
+        assert done.returncode == 1
+        last = done.stderr.decode().splitlines()[-1]
+        assert words in last, last
+        assert b"Traceback" not in done.stderr

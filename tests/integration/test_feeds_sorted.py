@@ -79,3 +79,30 @@ def test_a_stated_order_sorts_anything_through_runs_on_disk(
     (line,) = refused
     assert "(row 11 of the file)" in line
     assert list((tmp_path / "inbox").iterdir()) == []  # nothing is left once it is read
+
+
+@pytest.mark.parametrize("place", [0.0, 0.3, 0.9, 0.999])
+def test_a_spool_with_a_bit_flipped_is_sorted_again(tmp_path: Path, place: float) -> None:
+    numbers = random.Random(9).sample(range(9000), 9000)
+    path = tmp_path / "t.jsonl"
+    path.write_text(
+        "".join(f'{{"ts":"{format_ns(T0_NS + n * NS_PER_S)}","price":{n + 1}}}\n' for n in numbers),
+        encoding="utf-8",
+    )
+    specs = resolve([str(path)], order="sort")
+    quarantine = QuarantineFile(tmp_path / "q.jsonl")
+    feed = open_feed(specs, inbox=tmp_path / "inbox", quarantine=quarantine, clock=SystemClock())
+    first = [item for _, item in zip(range(5000), feed, strict=False)]
+    position = feed.position()
+    feed.close()
+    sorted_rows = tmp_path / "inbox" / "t.sorted"
+    content = bytearray(sorted_rows.read_bytes())
+    content[int(place * len(content))] ^= 4
+    sorted_rows.write_bytes(content)
+    feed = open_feed(
+        specs, inbox=tmp_path / "inbox", quarantine=quarantine, clock=SystemClock(), position=position
+    )
+    items = [*first, *feed]
+    feed.close()
+    quarantine.close()
+    assert [item.price for item in items if isinstance(item, Trade)] == [float(n + 1) for n in range(9000)]
