@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -78,7 +79,7 @@ def replay(decision: Decision, run: Path, target: Path | None, draft: Path | Non
     view = decision.view
     if view is None or view.wording is None:
         raise InvalidInput(f"{decision.id} holds no wording")
-    wording, settings = view.wording, _settings(run)
+    wording, settings = view.wording, _settings(run, decision)
     opened = _who_wrote(wording.target, target, settings.models, "--target")
     vocabulary = Vocabulary(opened.tokenizer)
     request = Request(
@@ -240,9 +241,11 @@ def _who_wrote(version: str, named: Path | None, config: ModelsConfig, option: s
     )
 
 
-def _settings(run: Path) -> Settings:
+def _settings(run: Path, decision: Decision) -> Settings:
     file = run / SETTINGS
     data = read_whole(file)
     if data is None:
         raise IntegrityError(f"{file} is missing: it tells the precision that the model ran in")
+    if sha256(data).hexdigest() != decision.settings_digest:
+        raise IntegrityError(f"{file} is not what {decision.id} was made under: give the run's command again")
     return decode_settings(data)

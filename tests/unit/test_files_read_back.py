@@ -1,0 +1,93 @@
+"""Small files that are read back to go on: with any bit flipped they are what was written, or not believed."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from htfi.adapters.feeds.web_memory import Validators, WebMemory
+from htfi.adapters.keys.witness_memory import FileMemory
+from htfi.decoding.replay_buffer import Drawn, from_line, to_line
+from htfi.decoding.sampling import Sampling
+from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.domain.line_sums import changed_lines, sum_holds, with_sum
+from htfi.governance.ports import Seen
+
+SEEN = Seen("log.example+00000000+AQ==", "log.example\n3\nAAAA\n")
+
+
+def flips(content: bytes, step: int = 1) -> Iterator[bytes]:
+    num = 0
+    for at in range(0, len(content), step):
+        flipped = bytearray(content)
+        flipped[at] ^= 1 << at % 8
+        yield bytes(flipped)
+        num += 1
+    assert num > 10
+
+
+def test_a_witness_remembers_what_it_saw_or_says_that_its_memory_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "w.state"
+    memory = FileMemory(path)
+    memory.remember("log.example", SEEN)
+    memory.close()
+    for content in flips(path.read_bytes()):
+        path.write_bytes(content)
+        try:
+            memory = FileMemory(path)
+        except IntegrityError:
+            continue
+        memory.close()
+        assert memory.recall("log.example") == SEEN
+    path.write_bytes(b'{"log.example":{"log_key":"k","checkpoint":"c"}}\n')  # from before there was a digest
+    memory = FileMemory(path)
+    assert memory.recall("log.example") == Seen("k", "c")
+    memory.close()
+
+
+def test_an_exchange_is_learnt_from_as_it_was_said_or_not_at_all() -> None:
+    said = Drawn((1, 2), ((3, 4), (5, 6)), 7, Sampling(), 0, "target@1", "tokenizer")
+    line = to_line(said)
+    assert from_line(line) == said
+    for changed in flips(line):
+        try:
+            assert from_line(changed) == said
+        except InvalidInput:
+            continue
+
+
+def test_what_a_web_source_knows_of_its_server_is_as_it_was_or_forgotten(tmp_path: Path) -> None:
+    path = tmp_path / "x.web.json"
+    memory = WebMemory(path, [], 100, "http://x/")
+    memory.save('"etag"', "Mon", "http://x/", 90, [])
+    whole = WebMemory(path, [], 100, "http://x/").validators
+    assert whole.etag == '"etag"'
+    for content in flips(path.read_bytes()):
+        path.write_bytes(content)
+        found = WebMemory(path, [], 100, "http://x/").validators
+        assert found in (whole, Validators())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda told: [told[0], told[2]],
+        lambda told: [told[1], told[0], told[2]],
+        lambda told: [told[0], told[0], *told[1:]],
+        lambda told: [told[0].replace(b"a0", b"b0"), *told[1:]],
+        lambda told: [told[0][:-1], *told[1:]],
+    ],
+)
+def test_lines_lost_repeated_swapped_changed_or_joined_are_found(
+    tmp_path: Path, change: Callable[[list[bytes]], list[bytes]]
+) -> None:
+    lines: list[bytes] = []
+    for number in range(3):
+        lines.append(with_sum(b'{"row":"a%d"}' % number, sum(map(len, lines))) + b"\n")
+    path = tmp_path / "lines"
+    path.write_bytes(b"".join(lines))
+    num_bytes = path.stat().st_size
+    assert list(changed_lines(path, num_bytes)) == []
+    path.write_bytes(b"".join(change(lines)))
+    assert next(changed_lines(path, num_bytes)) in (1, 2, 3)
+    assert sum_holds(b'{"row":"from before there were sums"}', 5)
