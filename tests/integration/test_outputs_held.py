@@ -12,15 +12,18 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from htfi.adapters.stores.decisions import JOURNAL
+from htfi.adapters.stores.decisions import JOURNAL, DecisionJournal
 from htfi.adapters.stores.journal_check import mend_journal
 from htfi.apps.cli.main import cli
 from htfi.apps.cli.report.command import write_report
+from htfi.domain.decision import encode_decision
 from htfi.domain.errors import IntegrityError
+from htfi.governance.ledger.log import LogView
 from htfi.governance.ledger.merkle import leaf_hash
+from htfi.wiring import outputs
 from htfi.wiring.engine import open_run
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
-from htfi.wiring.outputs import check_outputs, recorded, write_parquet
+from htfi.wiring.outputs import Recorded, check_outputs, recorded, write_parquet
 from htfi.wiring.settings import Settings, override
 
 NUM = 40
@@ -167,6 +170,30 @@ def test_lines_of_a_ledger_that_was_cut_are_kept(folder: Path, make_decisions, w
     assert "the ledger does not hold: it was replaced or cut" in wrong(folder)[0]
     assert mend(folder) == ""
     assert (folder / JOURNAL).read_bytes() == whole
+
+
+def test_a_run_that_goes_on_is_verified_beside(folder: Path, make_decisions, monkeypatch) -> None:
+    """Entries that have no line yet, and lines that were released while somebody looked."""
+    ledger = open_ledger(folder, origin="htfi.example/run")
+    journal = DecisionJournal(folder)
+    more = [encode_decision(decision) for decision in make_decisions(NUM + 6)[NUM:]]
+    receipts = ledger.append(more)
+    assert wrong(folder) == []
+
+    def released(view: LogView) -> Recorded:
+        found = recorded(view)
+        for receipt, entry in zip(receipts, more, strict=True):
+            journal.release(receipt, entry)
+        journal.flush()
+        ledger.append([more[0]])
+        return found
+
+    monkeypatch.setattr(outputs, "recorded", released)
+    assert wrong(folder) == []
+    journal.close()
+    monkeypatch.undo()
+    ledger.close()
+    assert "the last 1 of 47 entries have no line" in wrong(folder)[0]
 
 
 def test_an_edited_table_is_named_by_line(folder: Path) -> None:

@@ -91,13 +91,16 @@ def check_outputs(folder: Path, log: LogView) -> tuple[list[str], list[str]]:
     going_on = is_going_on(folder)
     held: list[str] = []
     wrong: list[str] = []
+    num_bytes = _journal_bytes(
+        folder
+    )  # before the ledger's size is asked: what is released by now is recorded by then
     entries = recorded(log).entries
-    for name, check in (
-        (JOURNAL, check_journal),
-        (decision_table.TABLE, decision_table.check_parquet),
-    ):
+    for name in (JOURNAL, decision_table.TABLE):
         try:
-            found = check(folder, entries)
+            if name == JOURNAL:
+                found = check_journal(folder, entries, num_bytes)
+            else:
+                found = decision_table.check_parquet(folder, entries)
         except IntegrityError as error:
             wrong.append(f"{error}: {AGAIN}")
             continue
@@ -121,6 +124,14 @@ def check_outputs(folder: Path, log: LogView) -> tuple[list[str], list[str]]:
         if problem:
             wrong.append(f"{folder / name}: {problem}; {AGAIN}")
     return held, wrong
+
+
+def _journal_bytes(folder: Path) -> int:
+    """How long the journal is; 0 where there is none."""
+    try:
+        return (folder / JOURNAL).stat().st_size
+    except OSError:
+        return 0
 
 
 def _behind(found: Differences, size: int) -> str:

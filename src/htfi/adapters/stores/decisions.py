@@ -159,12 +159,15 @@ class DecisionJournal:
             os.close(self._file)
 
 
-def whole_lines(journal: Path) -> Iterator[bytes]:
-    """The journal's lines as they stand, without an unfinished last one. Raises: OSError."""
+def whole_lines(journal: Path, num_bytes: int | None = None) -> Iterator[bytes]:
+    """The journal's lines as they stand, of its first bytes only, without an unfinished last one. Raises: OSError."""
+    left = journal.stat().st_size if num_bytes is None else num_bytes
     with journal.open("rb") as file:
         for line in file:
-            if line.endswith(b"\n"):
-                yield line
+            left -= len(line)
+            if left < 0 or not line.endswith(b"\n"):
+                return
+            yield line
 
 
 def is_withheld(line: bytes) -> bool:
