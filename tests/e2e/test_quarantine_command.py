@@ -16,7 +16,8 @@ from htfi.domain.events import News
 from htfi.domain.news import Screening
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.pipeline.releases import Entered
-from htfi.wiring.ledger import open_ledger
+from htfi.wiring.ledger import open_ledger, open_ledger_readonly
+from htfi.wiring.outputs import check_outputs
 
 START = 1_700_000_000 * 10**9
 Ask = Callable[..., Result]
@@ -178,3 +179,7 @@ def test_an_edited_word_is_not_believed(folder: Path, ask: Ask):
     file = folder / ASKED
     file.write_bytes(file.read_bytes().replace(b"Ann Lee", b"Ann Law"))
     assert "releases.jsonl, line 1: is not as it was written" in refused(ask("list", folder))
+    ledger = open_ledger_readonly(folder)
+    _, wrong = check_outputs(folder, ledger)
+    ledger.close()
+    assert [line.partition(": ")[0].rpartition("/")[2] for line in wrong] == ["releases.jsonl, line 1"]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from htfi.apps.cli.report.command import write_report
 from htfi.domain.errors import HtfiError, LedgerUnavailable
 from htfi.domain.files import PRIVATE_FILE, open_private, write_whole
 from htfi.wiring.engine import open_run
@@ -138,6 +139,22 @@ def go(folder: Path, prices: Path) -> None:
     with open_run(override(Settings(), "cache", memory_mb=0.0), folder, [str(prices)]) as opened:
         opened.go(lambda: None)
         finish(opened, folder, with_report=False)
+
+
+def test_a_page_that_is_named_has_the_umasks_rights_and_follows_no_planted_draft(tmp_path: Path) -> None:
+    prices, folder, victim = write_prices(tmp_path), tmp_path / "run", tmp_path / "victim"
+    go(folder, prices)
+    victim.write_text("precious")
+    for draft in (".page.html.tmp", "page.html.new"):
+        (tmp_path / draft).symlink_to(victim)
+    before = os.umask(0o022)
+    try:
+        page = write_report(folder, tmp_path / "page.html")
+        own = write_report(folder)
+    finally:
+        os.umask(before)
+    assert victim.read_text() == "precious"
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (page, own)] == [0o644, PRIVATE_FILE]
 
 
 def test_a_pipe_in_a_files_place_does_not_hang(tmp_path: Path) -> None:

@@ -11,12 +11,16 @@ import msgspec
 from htfi.adapters.stores import decision_table
 from htfi.adapters.stores.decisions import JOURNAL, DecisionJournal, Released, Withheld, parse_line, subject
 from htfi.adapters.stores.differences import Differences
+from htfi.adapters.stores.held_news import HELD_NEWS
 from htfi.adapters.stores.journal_check import Entries, check_journal, mend_journal
+from htfi.adapters.stores.releases import read_releases
 from htfi.adapters.stores.snapshot import read_whole
 from htfi.adapters.stores.sqlite_log import PUBLISHED
 from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.domain.line_sums import changed_lines
 from htfi.governance.ledger.log import LogView
 from htfi.wiring.ledger import DATABASE, is_going_on, open_ledger_readonly
+from htfi.wiring.run_folder import QUARANTINE
 from htfi.wiring.settings import SETTINGS
 
 __all__ = [
@@ -123,7 +127,27 @@ def check_outputs(folder: Path, log: LogView) -> tuple[list[str], list[str]]:
     ):
         if problem:
             wrong.append(f"{folder / name}: {problem}; {AGAIN}")
-    return held, wrong
+    return held, wrong + ([] if going_on else _unwritten(folder))
+
+
+def _unwritten(folder: Path) -> list[str]:
+    """What in the files that a run appends to is not as it was written, a line each."""
+    wrong: list[str] = []
+    for name in (QUARANTINE, HELD_NEWS):
+        try:
+            number = next(changed_lines(folder / name, (folder / name).stat().st_size), None)
+        except OSError:  # not there, or not ours to read: nothing to hold
+            continue
+        if number is not None:
+            wrong.append(
+                f"{folder / name}: line {number} is not as it was written; give the run's command again: it makes the "
+                "file from its inputs"
+            )
+    try:
+        read_releases(folder)
+    except IntegrityError as error:
+        wrong.append(str(error))
+    return wrong
 
 
 def _journal_bytes(folder: Path) -> int:

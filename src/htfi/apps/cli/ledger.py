@@ -47,7 +47,8 @@ def verify(
     """Recompute the whole ledger from its entries, check every signature, and hold the files beside it against it.
 
     Exit status 1, and one line that names the first bad entry, where anything does not hold; and a line for each of
-    decisions.jsonl, decisions.parquet, settings.json and checkpoint that is not as the ledger has it.
+    decisions.jsonl, decisions.parquet, settings.json and checkpoint that is not as the ledger has it, and of the files
+    that a run appends to where one is not as it was written.
 
     \b
     Examples:
@@ -82,7 +83,7 @@ def verify(
     for line in held:
         click.echo(line)
     if wrong:
-        raise IntegrityError("\n".join(wrong))
+        raise IntegrityError("\nhtfi: ".join(wrong))
 
 
 @command.command(short_help="One decision for people, or the head.")
