@@ -33,7 +33,7 @@ Root = tuple[int, str]
 
 
 def settings(cache: bool) -> Settings:
-    found = override(load_settings(environment={}), "pipeline", snapshot_s=1e9)
+    found = override(load_settings(environment={}), "pipeline", snapshot_s=1e6)
     return found if cache else override(found, "cache", memory_mb=0.0)
 
 
