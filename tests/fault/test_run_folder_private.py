@@ -1,14 +1,18 @@
 """A run's folder is its owner's alone whatever the umask, and links that somebody planted there are not followed."""
 
+import io
 import os
 import re
 import stat
 import subprocess
 import sys
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from htfi.apps.cli.main import cli
 from htfi.apps.cli.report.command import write_report
 from htfi.domain.errors import HtfiError, LedgerUnavailable
 from htfi.domain.files import PRIVATE_FILE, open_private, write_whole
@@ -36,18 +40,16 @@ def write_prices(folder: Path, num_days: int = 60) -> Path:
     return file
 
 
-def run(folder: Path, *sources: object, umask: str = "000", stdin: bytes = b"", **environment: str) -> str:
-    """`htfi run` from a shell with this umask; what it said on standard error."""
+def run(folder: Path, *sources: object, stdin: bytes) -> None:
+    """`htfi run` from a shell where everything is open."""
     words = " ".join(map(str, (sys.executable, "-m", "htfi", "run", *sources, "--out", folder, "--plain")))
     done = subprocess.run(
-        ["sh", "-c", f"umask {umask}; exec {words}"],
+        ["sh", "-c", f"umask 000; exec {words}"],
         input=stdin,
         capture_output=True,
         timeout=120,
-        env={**os.environ, **environment},
     )
     assert done.returncode == 0, done.stderr.decode()
-    return done.stderr.decode()
 
 
 def open_to_others(folder: Path) -> list[str]:
@@ -73,13 +75,13 @@ def test_a_runs_folder_is_private_whatever_the_umask(tmp_path: Path) -> None:
     )
     line = b'{"ts":"2024-03-04T21:00:00Z","symbol":"AAA","price":101.5}\n'
     run(folder, "--map", mapping, stdin=line)
-    for command in (
-        ["quarantine", "release", folder, "1", "--by", "Ann", "--why", "test"],
-        ["secure", "clear", folder, "--by", "Ann", "--why", "test"],
-    ):
-        words = " ".join(map(str, (sys.executable, "-m", "htfi", *command)))
-        done = subprocess.run(["sh", "-c", f"umask 000; {words}"], capture_output=True, timeout=60)
-        assert done.returncode == 0, done.stderr
+    before = os.umask(0)
+    try:
+        for command in (["quarantine", "release", str(folder), "1"], ["secure", "clear", str(folder)]):
+            done = CliRunner().invoke(cli, [*command, "--by", "Ann", "--why", "a test"])
+            assert done.exit_code == 0, done.output
+    finally:
+        os.umask(before)
     run(folder, "--map", mapping, stdin=line)
     names = {place.name for place in folder.rglob("*")}
     assert {
@@ -91,16 +93,19 @@ def test_a_runs_folder_is_private_whatever_the_umask(tmp_path: Path) -> None:
 
 
 def test_an_open_folder_of_a_run_is_closed_when_it_is_taken_up(tmp_path: Path) -> None:
-    prices, folder = write_prices(tmp_path), tmp_path / "run"
-    run(folder, prices, HTFI_CACHE__MEMORY_MB="0")
+    prices, folder, said = write_prices(tmp_path), tmp_path / "run", io.StringIO()
+    go(folder, prices)
     for place in [folder, *folder.rglob("*")]:
         place.chmod(0o777 if place.is_dir() else 0o666)
-    said = run(folder, prices, HTFI_CACHE__MEMORY_MB="0")
-    assert open_to_others(folder) == []
-    assert re.search(r"was open to others \(files and folders: \d+\): it is its owner's alone now", said)
-    (folder / "notes.txt").write_text("mine")
-    folder.chmod(0o755)
-    assert "holds other things too and stays open" in run(folder, prices, HTFI_CACHE__MEMORY_MB="0")
+    with redirect_stderr(said):
+        go(folder, prices)
+        assert open_to_others(folder) == []
+        (folder / "notes.txt").write_text("mine")
+        folder.chmod(0o755)
+        go(folder, prices)
+    closed, stays = said.getvalue().splitlines()
+    assert re.search(r"was open to others \(files and folders: \d+\): it is its owner's alone now", closed)
+    assert "holds other things too and stays open" in stays
     assert stat.S_IMODE(folder.stat().st_mode) == 0o755
 
 

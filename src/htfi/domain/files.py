@@ -118,7 +118,10 @@ def tighten(place: Path) -> bool:
 def discard_drafts(folder: Path, names: Iterable[str]) -> None:
     """Take away what a process that was killed had begun to write; only where nobody else writes these files."""
     for name in names:
-        for draft in folder.glob(f"{name}.*{_DRAFT}*"):
+        for draft in (
+            folder / f"{name}{_DRAFT}",
+            *folder.glob(f"{name}.*{_DRAFT}*"),
+        ):  # the first of earlier versions
             draft.unlink(missing_ok=True)
 
 
