@@ -12,7 +12,7 @@ from htfi.domain.decision import Decision, Part, View
 from htfi.domain.news import Heard, Route, Scores, Screening
 from htfi.narrative.audit_wording import Spell, overturned, told_wording
 from htfi.narrative.merging import contradictions, part_weight
-from htfi.narrative.rationale import MAX_READER_CHARS, MAX_WORDS_CHARS, THEN, tell_view
+from htfi.narrative.rationale import MAX_WORDS_CHARS, reader_name, tell_view
 from htfi.narrative.text import clean, quote
 from htfi.narrative.words import move, move_unit, span
 
@@ -226,8 +226,7 @@ def _share(weight: float, total: float) -> str:
 
 def reader_in_words(reader: str) -> str:
     """Who read, without digests."""
-    names = (clean(model.partition("@")[0], MAX_READER_CHARS) for model in reader.split(THEN))
-    return THEN.join(name for name in names if name) or "a reader"
+    return reader_name(reader) or "a reader"
 
 
 def name_in_words(name: str) -> str:

@@ -26,6 +26,7 @@ EQUAL_WITHIN = 0.01  # weights closer together than this name no leader
 
 MAX_WORDS_CHARS = 200
 MAX_READER_CHARS = 40
+_MAX_FULL_NAME_CHARS = 200
 THEN = ", then "  # where one model went on with what another began
 _CONSISTENCIES = {
     "unmoved": "prices unmoved so far",
@@ -151,6 +152,12 @@ def tell_news(
     return parts
 
 
+def headlines_told(rationale: Rationale) -> dict[str, str]:
+    """The headlines that a rationale tells, quoted, by the id of their item."""
+    slots = (rationale.slots.get(name, "") for name, _ in _HEADLINESLOTS)
+    return {item: headline for item, headline in zip(rationale.cited, slots, strict=False) if headline}
+
+
 def tell_band(last_price: float, low: float, high: float, unit: str) -> dict[str, str]:
     """The slots of the claim: the ends of the band as prices and as returns."""
     return {
@@ -212,7 +219,7 @@ def tell_view(view: View, symbol: str) -> dict[str, str]:
     if view.confidence <= 0.0:
         return {}
     told = {
-        "reader": _short(view.reader) or "a model",
+        "reader": reader_name(view.reader) or "a model",
         "volatility": f"{view.volatility_multiplier:g}x",
         "confidence": f"{100.0 * view.confidence:.0f}%",
         "consistency": _CONSISTENCIES.get(view.consistency, "prices not considered"),
@@ -233,7 +240,7 @@ def tell_view(view: View, symbol: str) -> dict[str, str]:
     return told
 
 
-def _short(reader: str) -> str:
+def reader_name(reader: str) -> str:
     """Who read, without digests."""
     return WITH.join(
         THEN.join(
@@ -241,6 +248,16 @@ def _short(reader: str) -> str:
         )
         for one in reader.split(WITH)
     )
+
+
+def reader_names(readers: Sequence[str]) -> dict[str, str]:
+    """A name for each reader, without digests; with them where two would have the same."""
+    short = {reader: reader_name(reader) or "a model" for reader in readers}
+    shared = {name for name in short.values() if sum(other == name for other in short.values()) > 1}
+    return {
+        reader: clean(reader, _MAX_FULL_NAME_CHARS) if name in shared else name
+        for reader, name in short.items()
+    }
 
 
 def _situation(regime: Regime, width: float, previous_width: float, last_sigmas: float | None) -> str:

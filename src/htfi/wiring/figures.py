@@ -13,9 +13,9 @@ import msgspec
 import numpy as np
 
 from htfi.domain.errors import DependencyUnavailable
+from htfi.wiring.terminal import print_table
 
 Row = Mapping[str, Any]
-WIDTH = 150  # columns of a table that goes to a file
 
 
 def report(
@@ -34,25 +34,14 @@ def report(
 ) -> None:
     """Print `rows` of `htfi KIND NAME` as a table, `notes` and `metrics` beneath it; all go to `json_file` if given.
 
-    There too, for pages: a title, a lead sentence, the figures to show large and the charts.
+    A row that says nothing but its name is a note, and goes where notes go. For pages the JSON also holds a title, a
+    lead sentence, the figures to show large and the charts.
     """
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=WIDTH)
-    table = Table(title=f"htfi {kind} {name}", title_justify="left")
+    rows, notes = split_notes(rows, notes)
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    for column in columns:
-        table.add_column(column, justify="left" if column == columns[0] else "right")
-    for row in rows:
-        table.add_row(*(_shown(row.get(column, "")) for column in columns))
-    console.print(table)
-    for note in notes:
-        console.print(note, highlight=False)
-    for key, value in metrics.items():
-        console.print(f"{key} = {value:.4g}", highlight=False)
+    cells = [[_shown(row.get(column, "")) for column in columns] for row in rows]
+    told = [*notes, *(f"{key} = {value:.4g}" for key, value in metrics.items())]
+    print_table(columns, cells, title=f"htfi {kind} {name}", notes=told)
     if json_file is not None:
         body = {
             "name": name,
@@ -74,6 +63,13 @@ def report(
         except OSError as error:
             raise DependencyUnavailable(f"{json_file}: cannot be written: {error.strerror}") from error
         click.echo(f"figures written to {json_file}", err=True)
+
+
+def split_notes(rows: Sequence[Row], notes: Sequence[str] = ()) -> tuple[list[Row], list[str]]:
+    """Rows with something to say in two columns or more, and as sentences those with one, before `notes`."""
+    said = [[value for value in row.values() if value not in ("", None)] for row in rows]
+    kept = [row for row, values in zip(rows, said, strict=True) if len(values) > 1]
+    return kept, [*(str(values[0]) for values in said if len(values) == 1), *notes]
 
 
 def _builtin(told: Any) -> Any:

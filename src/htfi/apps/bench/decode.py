@@ -29,7 +29,7 @@ from htfi.apps.bench.decode_ways import (
     open_pair,
 )
 from htfi.apps.bench.heavy_target import COST_60M, COST_200M, Cost, write_heavy_target
-from htfi.wiring.figures import WIDTH, report
+from htfi.wiring.figures import report
 
 SHIPPED = "shipped"
 HEAVY_WAYS = (PLAIN, CHAIN, TREE, OUTCOMES)
@@ -86,25 +86,23 @@ def command(explain: bool, quick: bool, html_file: Path | None, json_file: Path 
     finally:
         shutil.rmtree(scratch)
     rows = [row for of in runs for row in _rows(of)] + _beside_rows(beside)
-    rows += [{"what": f"{name}: {reason}"} for name, reason in (missing | absent_peers()).items()]
+    notes = [f"{of.label}: {of.num_unlike()} of {of.num_answers} answers are unlike plain" for of in runs]
+    notes += [f"{name}: {reason}" for name, reason in (missing | absent_peers()).items()]
     metrics = _metrics(runs, beside)
-    report("decode", metrics, rows, seed=SEED, json_file=json_file)
+    report("decode", metrics, rows, seed=SEED, json_file=json_file, notes=notes)
     if html_file is not None:
         by_kind = [figures.row(of, kind, way) for of in runs for kind in of.kinds for way in of.ways]
-        write_page(html_file, runs, figures.best_way(runs[0]), CHAIN_OF_8, rows + by_kind, metrics)
+        write_page(html_file, runs, figures.best_way(runs[0]), CHAIN_OF_8, rows + by_kind, metrics, notes)
         click.echo(f"page written to {html_file}", err=True)
 
 
 def _explain() -> None:
-    from rich.console import Console
-
     from htfi.apps.bench.decode_explain import explain
+    from htfi.wiring.terminal import console
 
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=WIDTH)
+    to = console()
     for line in explain(open_pair(models.TARGET, models.DRAFT)):
-        console.print(line, highlight=False)
+        to.print(line)
 
 
 def _measured(
@@ -151,7 +149,6 @@ def _rows(runs: figures.Runs) -> list[Row]:
         *(figures.row(runs, kind, way) for way in (CHAIN, TREE) for kind in runs.kinds),
         figures.row(runs, figures.ON_LAW, way),
         {"what": f"{runs.label} · {way} · worst kind: {kind}", "× plain": worst},
-        {"what": f"{runs.label} · unlike plain", "tokens/s": f"{runs.num_unlike()} of {runs.num_answers}"},
     ]
 
 

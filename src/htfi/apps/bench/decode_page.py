@@ -16,6 +16,7 @@ def write_page(
     drafted: str,
     rows: Sequence[Row],
     metrics: Mapping[str, float],
+    notes: Sequence[str],
 ) -> None:
     """`all_runs`: the shipped pair's first; `planned` is the way of the first chart, `drafted` of the second.
 
@@ -32,4 +33,4 @@ def write_page(
         "kinds": legend(shipped.kinds),
         "survival": survival_svg(shipped, drafted),
     }
-    fill_page(file, "decode_page.html", pieces, rows, metrics)
+    fill_page(file, "decode_page.html", pieces, rows, metrics, notes)

@@ -21,12 +21,8 @@ def write_page(
         f"<section><h2>{escape(target)} target</h2>{time_svg(by_rtt)}</section>"
         for target, by_rtt in runs.items()
     )
-    pieces = {"ways": legend([manner.value for manner in FORCED]), "charts": charts, "notes": _notes(notes)}
-    fill_page(file, "link_page.html", pieces, rows, metrics)
-
-
-def _notes(notes: Sequence[str]) -> str:
-    return "".join(f"<li>{escape(note)}</li>" for note in notes)
+    pieces = {"ways": legend([manner.value for manner in FORCED]), "charts": charts}
+    fill_page(file, "link_page.html", pieces, rows, metrics, notes)
 
 
 def time_svg(by_rtt: Mapping[float, AtRtt]) -> str:

@@ -84,8 +84,8 @@ def command(trades: Path | None, quotes: Path | None, num_runs: int, json_file: 
         "replay_peak_mb": peak_mb,
         "bar_to_release_p99_ms": release_p99_ms,
     }
-    rows = [_data_row(ticks, num_runs), *event_rows, *batch_rows, *memory_rows, decision_row]
-    report("ticks", metrics, rows, seed=SEED, json_file=json_file)
+    rows = [*event_rows, *batch_rows, *memory_rows, decision_row]
+    report("ticks", metrics, rows, seed=SEED, json_file=json_file, notes=[_data_note(ticks, num_runs)])
 
 
 def choose(trades: Path | None, quotes: Path | None, staged: Path = STAGED) -> Ticks:
@@ -101,10 +101,10 @@ def choose(trades: Path | None, quotes: Path | None, staged: Path = STAGED) -> T
     return Ticks(morning["ibm_trades"], morning["ibm_quotes"], "embedded sample")
 
 
-def _data_row(ticks: Ticks, num_runs: int) -> Row:
+def _data_note(ticks: Ticks, num_runs: int) -> str:
     kernel = "compiled" if COMPILED else "INTERPRETED"
     num_rows = sum(count_rows(file) for file in ticks.files)
-    return {"what": f"{ticks.label}; {kernel}; {num_runs} runs", "rows": num_rows}
+    return f"{ticks.label}, {num_rows:,} rows; kernel {kernel}; {num_runs} runs"
 
 
 def _event_rows(ticks: Ticks, num_runs: int) -> tuple[list[Row], float, float]:

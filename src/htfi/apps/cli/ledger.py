@@ -72,16 +72,18 @@ def verify(
     finally:
         log.close()
     found = demand_witnesses(note, witnesses, need)
-    click.echo(f"{audit.size} entries, every one as recorded")
+    from htfi.wiring.terminal import print_line
+
+    print_line(f"{audit.size} entries, every one as recorded")
     if recompute:
-        click.echo("quantiles, rationale and verdict of each follow from its record and settings.json")
-    click.echo(f"root {audit.root.hex()}")
-    click.echo(f"{audit.num_checkpoints} checkpoints signed by {log.key}")
+        print_line("quantiles, rationale and verdict of each follow from its record and settings.json")
+    print_line(f"root {audit.root.hex()}")
+    print_line(f"{audit.num_checkpoints} checkpoints signed by {log.key}")
     if audit.num_cosignatures or witnesses:
         by = f", the newest by {', '.join(found)}" if found else ""
-        click.echo(f"{audit.num_cosignatures} cosignatures{by}")
+        print_line(f"{audit.num_cosignatures} cosignatures{by}")
     for line in held:
-        click.echo(line)
+        print_line(line)
     if wrong:
         raise IntegrityError("\nhtfi: ".join(wrong))
 

@@ -80,7 +80,9 @@ def prove_command(
         log.close()
     if json_file is not None:
         write_file(json_file, encode_proof(proof))
-        click.echo(
+        from htfi.wiring.terminal import print_line
+
+        print_line(
             f"proof written to {json_file}: check it by `htfi ledger check-proof {json_file} --key {log.key}`"
         )
     elif isinstance(proof, InclusionProof):
@@ -113,20 +115,22 @@ def check_proof_command(
     key = parse_verifier_key(named)
     checkpoint, note = check_proof(proof, key, signature_check())
     found = demand_witnesses(note, witnesses, need)
+    from htfi.wiring.terminal import print_line
+
     if isinstance(proof, InclusionProof):
-        click.echo(f"entry {proof.index} is among the {checkpoint.size} that {checkpoint.origin} signed")
-        click.echo(f"entry {proof.index} begins: {view.first_words(proof.entry)}")
+        print_line(f"entry {proof.index} is among the {checkpoint.size} that {checkpoint.origin} signed")
+        print_line(f"entry {proof.index} begins: {view.first_words(proof.entry)}")
     else:
-        click.echo(
+        print_line(
             f"the {checkpoint.size} entries that {checkpoint.origin} signed extend the first {proof.old_size}"
         )
-        click.echo(f"root of the first {proof.old_size}: {proof.old_root.hex()}")
-    click.echo(f"root {checkpoint.root.hex()}")
-    click.echo(
+        print_line(f"root of the first {proof.old_size}: {proof.old_root.hex()}")
+    print_line(f"root {checkpoint.root.hex()}")
+    print_line(
         f"signed by {key}" + ("" if key_text else "  (named by the proof itself: compare it with the log's)")
     )
     if found:
-        click.echo(f"cosigned by {', '.join(found)}")
+        print_line(f"cosigned by {', '.join(found)}")
 
 
 @click.command("cosign", short_help="Act as a witness.")

@@ -64,32 +64,31 @@ def replay_command(folder: Path, which: str | None, target: Path | None, draft: 
 
 
 def _show(asked: str, read_for: str, done: "Replay") -> None:
-    from rich.console import Console
-
+    from htfi.wiring.terminal import console, print_line
     from htfi.wiring.told_rounds import legend, told_rounds
 
     wording = done.wording
     if read_for != asked:
-        click.echo(f"{asked} keeps the view that was read for {read_for}")
+        print_line(f"{asked} keeps the view that was read for {read_for}")
     num_drafted = sum(len(one.drafted) for one in wording.rounds)
     num_stood = sum(len(one.accepted) for one in wording.rounds)
     guessed = (
         f"{wording.draft} guessed ahead ({wording.strategy})" if wording.draft else "nobody guessed ahead"
     )
-    click.echo(f"{wording.target} wrote, {guessed}; seed {wording.seed}, temperature {wording.temperature:g}")
-    click.echo(
+    print_line(f"{wording.target} wrote, {guessed}; seed {wording.seed}, temperature {wording.temperature:g}")
+    print_line(
         f"{len(wording.tokens)} tokens after {len(wording.prompt)} of the prompt, in {len(wording.rounds)} passes; "
         f"{num_stood} of {num_drafted} drafted tokens stood"
     )
     if wording.place:
-        click.echo(
+        print_line(
             f"written in {wording.place}" if wording.num_settled < 0 else f"written by the {wording.place}"
         )
     if wording.num_settled >= 0:
-        click.echo(f"provisional: {wording.num_settled} tokens are the target's, the others the draft's")
-    console = Console()
-    console.print(legend())
+        print_line(f"provisional: {wording.num_settled} tokens are the target's, the others the draft's")
+    to = console()
+    to.print(legend())
     for line in told_rounds(wording.tokens, wording.rounds, done.vocabulary):
-        console.print(line)
+        to.print(line)
     if not done.problems:
         click.echo("replayed: the same tokens, the same fate of each draft, the same view")

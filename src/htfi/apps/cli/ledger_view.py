@@ -67,64 +67,62 @@ def first_words(entry: bytes) -> str:
 
 def show_head(log: LogView) -> None:
     """Origin, size, root and key, and the newest entries as a table."""
-    from rich.console import Console
-    from rich.table import Table
+    from rich.text import Text
+
+    from htfi.wiring.terminal import print_facts, print_table
 
     checkpoint, note = log.checkpoint()
     size = checkpoint.size
-    click.echo(f"log    {checkpoint.origin}\nsize   {size}\nroot   {checkpoint.root.hex()}\nkey    {log.key}")
+    facts = {"log": checkpoint.origin, "size": str(size), "root": checkpoint.root.hex(), "key": str(log.key)}
     witnesses = sorted({s.name for s in note.signatures} - {checkpoint.origin})
-    if witnesses:
-        click.echo(f"cosigned by {', '.join(witnesses)}")
+    print_facts({**facts, "cosigned by": ", ".join(witnesses)} if witnesses else facts)
     if size == 0:
         return
-    table = Table(title=f"newest {min(NUM_NEWEST, size)} of {size}", title_justify="left")
-    for column in ("entry", "series", "as of", "regime", "verdict"):
-        table.add_column(column, justify="right" if column == "entry" else "left", no_wrap=True)
+    columns = ("entry", "series", "as of", "regime", "verdict")
+    rows: list[list[str | Text]] = []
     start = max(0, size - NUM_NEWEST)
     for index, entry in enumerate(log.entries(start, size), start):
         decision = find_decision(entry)
         if decision is None:
-            table.add_row(str(index), repr(entry[:40]))
+            rows.append([str(index), repr(entry[:40]), "", "", ""])
             continue
-        regime = f"[{_STYLES[decision.regime]}]{decision.regime}[/]"
-        row = (decision.series, format_ns(decision.as_of_ns), regime, decision.verdict.outcome)
-        table.add_row(str(index), *row)
-    Console().print(table)
+        regime = Text(decision.regime, _STYLES[decision.regime])
+        rows.append(
+            [str(index), decision.series, format_ns(decision.as_of_ns), regime, decision.verdict.outcome]
+        )
+    print_table(columns, rows, title=f"newest {min(NUM_NEWEST, size)} of {size}")
 
 
 def show_entry(index: int, entry: bytes) -> None:
     """One decision: what was forecast, why, what policy said, and from what."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.panel import Panel
-    from rich.table import Table
+    from rich.text import Text
+
+    from htfi.wiring.terminal import console, print_facts, print_line, print_table
 
     decision = find_decision(entry)
     if decision is None:
         click.echo(f"entry {index}, {len(entry)} bytes, is no decision of this version:")
         click.echo(entry)
         return
-    console = Console()
-    style = _STYLES[decision.regime]
-    head = f"[bold]{escape(decision.series)}[/]  {format_ns(decision.as_of_ns)}  last {decision.last_price:g}"
-    console.print(Panel(f"{head}  [{style}]{decision.regime}[/]", title=f"entry {index}", title_align="left"))
+    head = Text(f"entry {index}  ").append(decision.series, "bold")
+    head.append(f"  {format_ns(decision.as_of_ns)}  last {decision.last_price:g}  ")
+    console().print(head.append(decision.regime, _STYLES[decision.regime]), soft_wrap=True)
     forecast = decision.forecast
     columns = [q for q, level in enumerate(forecast.levels) if level in SHOWN_LEVELS]
-    table = Table(title="log return, %", title_justify="left")
-    table.add_column("bars ahead", justify="right")
-    for q in columns:
-        table.add_column(f"{forecast.levels[q]:.0%}", justify="right")
-    for horizon, quantiles in zip(forecast.horizons, forecast.quantiles, strict=True):
-        table.add_row(str(horizon), *(f"{100 * quantiles[q]:+.2f}" for q in columns))
-    console.print(table)
-    console.print(escape(decision.rationale.text))
-    facts = Table.grid(padding=(0, 2))
+    print_table(
+        ["bars ahead", *(f"{forecast.levels[q]:.0%}" for q in columns)],
+        [
+            [str(horizon), *(f"{100 * quantiles[q]:+.2f}" for q in columns)]
+            for horizon, quantiles in zip(forecast.horizons, forecast.quantiles, strict=True)
+        ],
+        title="log return, %",
+    )
+    print_line(decision.rationale.text)
     verdict = decision.verdict
     rows = ", ".join(f"{source} {first}–{last}" for source, (first, last) in decision.inputs.rows.items())
     then = decision.plan.then
     weights = "; ".join(f"{name} {shares[0]:.0%}" for name, shares in forecast.shares.items() if shares)
-    for name, text in (
+    facts = (
         ("verdict", f"{verdict.outcome}" + (f": {'; '.join(verdict.reasons)}" if verdict.reasons else "")),
         ("rung", f"{decision.plan.rung}, {decision.plan.reason}" + (f"; then {then}" if then else "")),
         ("weights", weights),
@@ -135,11 +133,8 @@ def show_entry(index: int, entry: bytes) -> None:
         ("models", ", ".join(f"{name} {version}" for name, version in decision.models.items())),
         ("id", decision.id),
         ("amends", decision.amends),
-    ):
-        if not text:
-            continue
-        facts.add_row(f"[bold]{name}[/]", escape(text))
-    console.print(facts)
+    )
+    print_facts({name: text for name, text in facts if text})
 
 
 def _tilt(tilt: Tilt | None) -> str:

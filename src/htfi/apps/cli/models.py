@@ -1,7 +1,7 @@
 """`htfi models`: what models there are, what a folder holds, whether it works, and how ours are made."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -45,19 +45,16 @@ command.add_command(wording_command)
 @command.command("list")
 def list_models() -> None:
     """The models that ship with the package."""
-    from rich.console import Console
-    from rich.table import Table
-
     from htfi.wiring.model_check import card, facts
     from htfi.wiring.open_folder import open_folder
+    from htfi.wiring.terminal import print_table
 
-    table = Table(title="Shipped models", title_justify="left")
-    for column in ("name", "parameters", "sizes", "vocabulary", "on disk", "trained on", "digest"):
-        table.add_column(column)
+    columns = ("name", "parameters", "sizes", "vocabulary", "on disk", "trained on", "digest")
+    rows: list[tuple[str, ...]] = []
     for path in (models.TARGET, models.DRAFT):
         known = facts(open_folder(path, "int8"))
         tokens = card(path).get("tokens")
-        table.add_row(
+        rows.append((
             path.name,
             _count(known.num_parameters),
             known.sizes,
@@ -65,8 +62,8 @@ def list_models() -> None:
             f"{known.weight_bytes / 1e6:.1f} MB",
             f"{_count(tokens)} tokens" if isinstance(tokens, int) else "",
             known.digest[:12],
-        )
-    Console().print(table)
+        ))  # fmt: skip
+    print_table(columns, rows, title="Shipped models", notes=(f"in {models.TARGET.parent}",))
 
 
 @command.command()
@@ -86,7 +83,7 @@ def inspect(folder: Path) -> None:
         "positions": f"{known.max_positions:,}",
         "weights": f"{known.weight_bytes / 1e6:.1f} MB",
         "digest": known.digest + (" (shipped, unchanged)" if known.shipped else ""),
-        **{f"card: {name}": str(value) for name, value in card(folder).items()},
+        **{f"card: {name}": _told_card(value) for name, value in card(folder).items()},
     }
     _print(rows)
 
@@ -264,9 +261,19 @@ def _told(view: "View") -> dict[str, str]:
 
 
 def _print(rows: dict[str, str]) -> None:
-    width = max(map(len, rows))
-    for name, value in rows.items():
-        click.echo(f"{name:<{width}}  {value}")
+    from htfi.wiring.terminal import print_facts
+
+    print_facts(rows)
+
+
+def _told_card(value: object) -> str:
+    """What a model's card says under one name; a dictionary as 'name value, name value'."""
+    if not isinstance(value, dict):
+        return str(value)
+    told = cast("dict[str, object]", value)
+    return ", ".join(
+        f"{name} {f'({said})' if ' ' in (said := _told_card(one)) else said}" for name, one in told.items()
+    )
 
 
 def _count(number: int) -> str:

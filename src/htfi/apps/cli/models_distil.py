@@ -76,19 +76,12 @@ def command(
 
 
 def _show(done: "Distilled") -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from htfi.wiring.terminal import print_table
 
-    table = Table(
-        title="Says what the target says, same noise: share of places left open", title_justify="left"
-    )
-    for column in ("questions", "what"):
-        table.add_column(column)
-    for column in ("places", "before", "after", "change", "± error"):
-        table.add_column(column, justify="right")
+    rows: list[tuple[str, ...]] = []
     for row in done.rows:
         found = row.change
-        table.add_row(
+        rows.append((
             row.questions,
             row.field or "all",
             f"{found.num_places:,}",
@@ -96,7 +89,9 @@ def _show(done: "Distilled") -> None:
             f"{found.after:.4f}",
             f"{found.gain:+.4f}",
             f"{found.error:.4f}",
-            style="bold" if not row.field else None,
-            end_section=False,
-        )
-    Console().print(table)
+        ))  # fmt: skip
+    print_table(
+        ("questions", "what", "places", "before", "after", "change", "± error"),
+        rows,
+        title="Says what the target says, same noise: share of places left open",
+    )

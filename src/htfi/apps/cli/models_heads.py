@@ -28,24 +28,20 @@ def command(out: Path, corpora: Path) -> None:
     Lines, encoder and dice are fixed, so the same corpora give the same bytes on the same machine; an equal digest
     shows it. A fifth of the templates is held back first, to calibrate the probabilities and to judge.
     """
-    from rich.console import Console
-    from rich.table import Table
-
     from htfi.domain.errors import DependencyUnavailable
     from htfi.narrative.encoding.config import EncodingConfig
     from htfi.wiring.encoder import missing_line, open_encoder
     from htfi.wiring.heads import make_heads, read_corpora
+    from htfi.wiring.terminal import print_table
 
     found = read_corpora(corpora)
     encoder = open_encoder(EncodingConfig())
     if encoder is None:
         raise DependencyUnavailable(missing_line())
     digest, judged = make_heads(found, encoder, out, lambda line: click.echo(line, err=True))
-    table = Table(title="Heads, on templates held back", title_justify="left")
-    for column in ("head", "lines", "held back", "macro-F1", "calibration error", "temperature"):
-        table.add_column(column, justify="left" if column == "head" else "right")
-    for one in judged:
-        table.add_row(
+    columns = ("head", "lines", "held back", "macro-F1", "calibration error", "temperature")
+    rows = [
+        (
             one.head,
             f"{one.num_lines:,}",
             f"{one.num_held_back:,}",
@@ -53,6 +49,7 @@ def command(out: Path, corpora: Path) -> None:
             f"{one.calibration_error:.3f}",
             f"{one.temperature:.2f}",
         )
-    console = Console()
-    console.print(table)
-    console.print(f"{out}: digest {digest}", highlight=False)
+        for one in judged
+    ]
+    title = "Heads, on templates held back"
+    print_table(columns, rows, title=title, notes=(f"{out}: digest {digest}",))

@@ -30,20 +30,13 @@ def as_json(kept: Kept) -> str:
 
 def show_list(kept: Sequence[Kept], folder: Path) -> None:
     """A table of items, with the finding that weighs most."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
+    from htfi.wiring.terminal import print_table
 
     if not kept:
         click.echo(f"nothing is held back in {folder}")
         return
-    table = Table()
-    for column in ("no.", "arrived", "source", "why", "status", "headline"):
-        table.add_column(
-            column,
-            justify="right" if column == "no." else "left",
-            no_wrap=column not in ("source", "headline"),
-        )
+    columns = ("no.", "arrived", "source", "why", "status", "headline")
+    rows: list[tuple[str, ...]] = []
     for one in kept:
         item, screened = one.held.item, one.held.screened
         worst = max(screened.findings, key=lambda found: found.strength, default=None)
@@ -56,40 +49,44 @@ def show_list(kept: Sequence[Kept], folder: Path) -> None:
             one.status,
             clean(f"{on}{screened.item.headline}", _HEADLINE_CHARS),
         )
-        table.add_row(*map(escape, cells))
-    Console().print(table)
+        rows.append(cells)
+    print_table(columns, rows)
 
 
 def show_item(kept: Kept) -> None:
     """One item in full."""
+    from htfi.wiring.terminal import print_facts, print_line
+
     item, screened = kept.held.item, kept.held.screened
-    click.echo(f"item {kept.held.number}, {clean(item.id, 80)}: {kept.status}")
-    for name, text in (
-        ("arrived", format_ns(item.available_at_ns)),
-        ("dated", format_ns(item.event_time_ns) if item.event_time_ns > 0 else ""),
-        ("source", clean(item.source, 80)),
-        ("publisher", visible(item.publisher)),
-        ("link", visible(item.url)),
-        ("on", clean(", ".join(item.symbols), 200)),
-        ("corrects", visible(item.corrects)),
-    ):
-        if text:
-            click.echo(f"{name:<10} {text}")
+    print_line(f"item {kept.held.number}, {clean(item.id, 80)}: {kept.status}")
+    facts = {
+        "arrived": format_ns(item.available_at_ns),
+        "dated": format_ns(item.event_time_ns) if item.event_time_ns > 0 else "",
+        "source": clean(item.source, 80),
+        "publisher": visible(item.publisher),
+        "link": visible(item.url),
+        "on": clean(", ".join(item.symbols), 200),
+        "corrects": visible(item.corrects),
+    }
+    print_facts({name: text for name, text in facts.items() if text})
     click.echo("\nfindings")
     for found in screened.findings:
-        click.echo(f"  {found.strength:4.2f}  {found.rule}: {found.detail}")
-    click.echo(f"\ncleaned\n  {screened.item.headline}")
-    if screened.item.body:
-        click.echo(f"  {screened.item.body}")
-    click.echo(f"\nas it came\n  {visible(item.headline)}")
-    if item.body:
-        click.echo(f"  {visible(item.body)}")
+        print_facts({f"  {found.strength:4.2f}": f"{found.rule}: {found.detail}"})
+    click.echo("\ncleaned")
+    print_facts(_texts(screened.item.headline, screened.item.body))
+    click.echo("\nas it came")
+    print_facts(_texts(visible(item.headline), visible(item.body)))
     if kept.release is not None:
-        click.echo(f"\nreleased by {kept.release.words}")
+        click.echo()
+        print_line(f"released by {kept.release.words}")
         if kept.entered is not None:
-            click.echo(
+            print_line(
                 f"entered the run at {format_ns(kept.entered.at_ns)}, after event {kept.entered.after}"
             )
+
+
+def _texts(headline: str, body: str) -> dict[str, str]:
+    return {"  headline": headline, "  body": body} if body else {"  headline": headline}
 
 
 def told_release(kept: Kept, goes_on: bool, folder: Path) -> str:

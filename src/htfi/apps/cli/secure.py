@@ -39,7 +39,13 @@ def status(folder: Path, as_json: bool) -> None:
     """
     with progress(f"reading {folder}", 0) as advance:
         found = read_status(folder, advance)
-    click.echo(_as_json(found) if as_json else _as_text(found))
+    if as_json:
+        click.echo(_as_json(found))
+        return
+    from htfi.wiring.terminal import print_line
+
+    for line in _as_text(found):
+        print_line(line)
 
 
 @command.command("clear", short_help="End suspicion, on a named person's word.")
@@ -68,10 +74,10 @@ def clear_command(folder: Path, by: str, why: str, symbol: str) -> None:
     click.echo(f"{whom} cleared by {clearing.by}: {clearing.why}; {when}")
 
 
-def _as_text(found: Status) -> str:
+def _as_text(found: Status) -> list[str]:
     lines = [_suspected(one) for one in found.now] or ["nothing is suspected"]
     lines += [f"no more: {_suspected(one)}" for one in found.before]
-    return "\n".join([*lines, *map(_said, found.said)])
+    return [*lines, *map(_said, found.said)]
 
 
 def _suspected(one: Suspected) -> str:

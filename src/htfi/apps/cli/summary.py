@@ -15,11 +15,14 @@ from htfi.domain.writing import Spoken
 from htfi.forecasting.earned import NarratorRow
 from htfi.forecasting.scoreboard import ScoreRow
 from htfi.narrative.prepared_reader import Tally
+from htfi.narrative.rationale import reader_names
+from htfi.wiring.terminal import hanging, has_width
 
 if TYPE_CHECKING:
     from htfi.wiring.engine import Run
 
 BASELINE = "random_walk"
+_INDENT = 12
 _GROUP_WIDTH, _NARROW_GROUP_WIDTH = 28, 17
 _COVERAGE = (0.88, 0.92)  # what an honest 90% band is expected to hold
 _BETTER, _WORSE = REGIME_STYLE[Regime.NORMAL], REGIME_STYLE[Regime.STRESSED]
@@ -76,13 +79,17 @@ def print_summary(
         num_undeepened=run.loop.num_undeepened,
         num_held=run.loop.held.num_held,
     )
-    for line in summary(totals, console.width):
+    for line in summary(totals, console.width, wraps=console.is_terminal or has_width()):
         console.print(line, soft_wrap=True)
 
 
-def summary(totals: Totals, width: int) -> list[Text]:
-    """The lines to print on a terminal of `width` columns."""
-    return [Text(), *score_table(totals.scores, width), Text(), *_facts(totals)]
+def summary(totals: Totals, width: int, *, wraps: bool = True) -> list[Text]:
+    """The lines to print on a terminal of `width` columns; in a file facts need not wrap."""
+    lines = [Text(), *score_table(totals.scores, width), Text()]
+    for name, value in _facts(totals):
+        told = hanging(name, value, width - 1 if wraps else len(value) + _INDENT, _INDENT)
+        lines += [Text(f" {line[:_INDENT]}", QUIET).append(line[_INDENT:], "") for line in told]
+    return lines
 
 
 def score_table(scores: Sequence[ScoreRow], width: int) -> list[Text]:
@@ -152,15 +159,16 @@ def _placed(nodes: Counters) -> list[tuple[str, str]]:
 def _weighed(totals: Totals) -> list[tuple[str, str]]:
     """What views were worth at the first horizon, and how many were read again in depth."""
     first = min((row.horizon for row in totals.narrators), default=0)
+    rows = [row for row in totals.narrators if row.horizon == first]
+    names = reader_names([row.narrator for row in rows])
     facts = [
         (
             "weighed",
-            f"{row.num:,} views by {clip(row.narrator.partition('@')[0], 40)}: CRPS "
+            f"{row.num:,} views by {names[row.narrator]}: CRPS "
             f"{row.told_crps / row.plain_crps - 1 if row.plain_crps else 0.0:+.2%} against the "
             f"numbers alone (less is better), weight now {row.weight:.0%}",
         )
-        for row in totals.narrators
-        if row.horizon == first
+        for row in rows
     ]
     if totals.num_deepened or totals.num_undeepened:
         left = f"; {totals.num_undeepened:,} more for want of time not" if totals.num_undeepened else ""
@@ -181,7 +189,7 @@ def _prepared(totals: Totals) -> str:
     )
 
 
-def _facts(totals: Totals) -> list[Text]:
+def _facts(totals: Totals) -> list[tuple[str, str]]:
     num_here = totals.num_decisions - totals.num_before
     rate = num_here / totals.elapsed_s if totals.elapsed_s > 0 else 0.0
     done = f"{totals.num_events:,} events, {totals.num_decisions:,} decisions"
@@ -205,8 +213,4 @@ def _facts(totals: Totals) -> list[Text]:
     if totals.num_held:
         facts.append(("", f"{totals.num_held:,} items of news held back: `htfi quarantine list` shows them"))
     facts.append(("ledger", f"{totals.ledger_size:,} entries, root {totals.ledger_root}"))
-    facts += [("" if k else "files", str(path)) for k, path in enumerate(totals.outputs)]
-    lines: list[Text] = []
-    for name, value in facts:
-        lines.append(Text(f" {name:<12}", QUIET).append(value, ""))
-    return lines
+    return facts + [("" if k else "files", str(path)) for k, path in enumerate(totals.outputs)]

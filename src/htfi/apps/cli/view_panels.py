@@ -1,7 +1,8 @@
 """Lays one frame of the terminal view out for a width and height. Pure: `LiveView` prints what it returns."""
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from rich.text import Text
 
@@ -13,6 +14,7 @@ from htfi.apps.cli.view_text import (
     REGIME_STYLE,
     band,
     clip,
+    clip_middle,
     expert_styles,
     fan_chart,
     format_percent,
@@ -31,23 +33,29 @@ _TABLE_EXTRA = 4  # a blank line, the head, the count of the rest, the legend
 _ROWS_BEFORE_CHART = 8  # a chart must leave room for so many series
 _WHY_LINES = 3
 _NODES_LEAST, _NODES_SOON = 5, 14  # lines: always, and where nothing else needs them
+_COUNTER_LINES, _GAP = 2, "   "
 _STANDING = {Standing.FINAL: " ", Standing.PROVISIONAL: "~", Standing.AMENDED: "✓"}
 _BAR_DONE, _BAR_LEFT = "━", "─"
 
 
 def frame(state: ViewState, width: int, height: int) -> list[Text]:
     """The whole view, at most `height` lines of at most `width` columns."""
-    top = [_title_line(state, width), _counter_line(state, width)]
+    top = [_title_line(state, width), *_counter_lines(state, width)]
     bottom = _footer(state, width)
     spare = height - len(top) - len(bottom) - _TABLE_EXTRA - min(_ROWS_BEFORE_CHART, len(state.series))
     bottom = [*_nodes(state, width, max(_NODES_LEAST, height // 3, min(_NODES_SOON, spare))), *bottom]
     room = height - len(top) - len(bottom)
     middle: list[Text] = []
     if state.series:
-        table_rows = _TABLE_EXTRA + min(_ROWS_BEFORE_CHART, len(state.series))
-        chart_rows = min(_CHART_ROWS, room - 2 - table_rows)
+        rows_first = _TABLE_EXTRA + min(_ROWS_BEFORE_CHART, len(state.series))
+        rows_all = _TABLE_EXTRA + len(state.series)  # what the table does not need the chart may have
+        chart_rows = max(min(_CHART_ROWS, room - 2 - rows_first), min(width // 3, room - 2 - rows_all))
         if chart_rows >= _CHART_ROWS_LEAST:
-            middle += [Text(), _chart_title(state.series[0]), *_chart(state.series[0], width, chart_rows)]
+            middle += [
+                Text(),
+                _chart_title(state.series[0], width),
+                *_chart(state.series[0], width, chart_rows),
+            ]
         middle += _table(state, width, room - len(middle))
     lines = [*top, *middle, *bottom][:height]
     for line in lines:
@@ -106,7 +114,7 @@ def format_seconds(seconds: float) -> str:
 def _title_line(state: ViewState, width: int) -> Text:
     text = Text(_LEFT)
     text.append("HTFI", "bold")
-    text.append(f"  {clip(state.title, width // 3)}  ", QUIET)
+    text.append(f"  {clip_middle(state.title, width // 3)}  ", QUIET)
     text.append(_clock(state), "bold")
     done = state.counters.fraction_done
     if done is None:
@@ -125,9 +133,9 @@ def _title_line(state: ViewState, width: int) -> Text:
     return text
 
 
-def _counter_line(state: ViewState, width: int) -> Text:
+def _counter_lines(state: ViewState, width: int) -> list[Text]:
+    """One line or two, every figure whole; what stands beside figures is left out before a third line is begun."""
     counters = state.counters
-    text = Text(_LEFT)
     facts = [
         (
             "events",
@@ -145,32 +153,44 @@ def _counter_line(state: ViewState, width: int) -> Text:
         facts.append(("withheld", f"{counters.num_withheld:,}", ""))
     if not counters.peers:  # their panel tells
         facts += [(name, f"{num:,}", "") for name, num in _late(state) if num]
-    for name, value, aside in facts:
-        text.append(f"{name} ", QUIET)
-        text.append(value)
-        text.append(f" {aside}   " if aside else "   ", QUIET)
     num_aside = sum(counters.quarantine.values())
-    text.append("quarantine ", QUIET)
-    text.append(f"{num_aside:,}", REGIME_STYLE[Regime.STRESSED] if num_aside else "")
+    facts.append(("quarantine", f"{num_aside:,}", ""))
+    lines = _flow(facts, width)
+    if len(lines) > _COUNTER_LINES:
+        lines = _flow([(name, value, "") for name, value, _ in facts], width)
+    if num_aside:
+        lines[-1].stylize(REGIME_STYLE[Regime.STRESSED], len(lines[-1]) - len(f"{num_aside:,}"))
     reasons = sorted(counters.quarantine.items(), key=lambda item: -item[1])
     for reason, count in reasons:
         note = f"  {clip(reason, 28)} {count:,}"
-        if len(text) + len(note) > width:
+        if len(lines[-1]) + len(note) > width:
             break
-        text.append(note, QUIET)
-    return text
+        lines[-1].append(note, QUIET)
+    return lines
 
 
-def _chart_title(series: SeriesView) -> Text:
+def _flow(facts: Sequence[tuple[str, str, str]], width: int) -> list[Text]:
+    """Facts beside each other, on as many lines as they need; none is broken."""
+    lines: list[Text] = []
+    for name, value, aside in facts:
+        fact = Text(f"{name} ", QUIET).append(value, "").append(f" {aside}" if aside else "", QUIET)
+        if lines and len(lines[-1]) + len(_GAP) + len(fact) <= width:
+            lines[-1].append(_GAP).append_text(fact)
+        else:
+            lines.append(Text(_LEFT).append_text(fact))
+    return lines
+
+
+def _chart_title(series: SeriesView, width: int) -> Text:
     text = Text(_LEFT)
-    text.append(clip(series.name, 30), "bold")
+    text.append(clip_middle(series.name, 40), "bold")
     text.append(f"  {format_price(series.last_price)}  ")
     text.append(format_percent(series.change), _move_style(series.change))
     text.append(f"  ■ {series.regime.value}", REGIME_STYLE[series.regime])
     if series.standing is not Standing.FINAL:
         text.append(f"  {_STANDING[series.standing]} {series.standing.value}", "bold")
-    text.append(f"   next {series.horizons[-1]} bars: outer band 90%, inner 50%", QUIET)
-    return text
+    tail = f"   next {series.horizons[-1]} bars: outer band 90%, inner 50%"
+    return text.append(tail, QUIET) if len(text) + len(tail) <= width else text
 
 
 def _chart(series: SeriesView, width: int, rows: int) -> list[Text]:
@@ -178,47 +198,82 @@ def _chart(series: SeriesView, width: int, rows: int) -> list[Text]:
 
 
 def _table(state: ViewState, width: int, room: int) -> list[Text]:
-    """One row a series under a head, and a last line for what is not shown."""
+    """One row a series under a head, and a last line for what is not shown. Names come first: what else there is gives
+    way to them.
+    """
     wide = width >= _WIDE
-    name_width = min(22 if wide else 16, max(6, *(len(s.name) for s in state.series)))
-    spark_width = 20 if wide else 0
-    weights_width = 14 if wide else 0
-    fixed = 1 + name_width + 2 + 11 + 2 + 8 + 2 + 12 + 17 + (spark_width + 2 if wide else 0)
-    band_width = max(11, min(41, width - fixed - (weights_width + 2 if wide else 0) - 1))
-    band_width -= 1 - band_width % 2  # an odd width has a middle
-    styles = expert_styles(sorted({name for s in state.series for name in s.weights}))
     num_rows = min(len(state.series), max(1, room - _TABLE_EXTRA))
     shown = state.series[:num_rows]
+    look = _fit(max(6, *(len(s.name) for s in shown)), width)
+    styles = expert_styles(sorted({name for s in state.series for name in s.weights}))
     reach = max((max(abs(s.bands[0][0]), abs(s.bands[0][-1])) for s in shown), default=0.0)
-    head = f"{_LEFT}{'series':<{name_width}}  {'last':>11}  {'change':>8}  {'regime':<12}"
-    head += f"{'recent':<{spark_width + 2}}" if wide else ""
+    head = f"{_LEFT}{'series':<{look.name}}  {'last':>11}  {'change':>8}  "
+    head += f"{'regime' if look.says_regime else '':<{look.regime}}"
+    head += f"{'recent':<{look.spark + 2}}" if look.spark else ""
     horizon = shown[0].horizons[0]
     ahead = f"next {horizon} bars: 90%, 50%" if horizon > 1 else "next bar: 90%, 50%"
-    head += f"{clip(ahead, band_width):<{band_width}}{'90% band':>17}"
+    head += f"{clip(ahead, look.band) if look.band else '':<{look.band}}{'90% band':>17}"
     lines = [Text(), Text(head, QUIET)]
     for series in shown:
         row = Text(
-            f"{_LEFT}{clip(series.name, name_width):<{name_width}} {_STANDING[series.standing]}"
+            f"{_LEFT}{clip_middle(series.name, look.name):<{look.name}} {_STANDING[series.standing]}"
             f"{format_price(series.last_price):>11}  "
         )
         row.append(f"{format_percent(series.change):>8}  ", _move_style(series.change))
-        row.append(f"■ {series.regime.value:<10}", REGIME_STYLE[series.regime])
-        if wide:
-            row.append(f"{sparkline(series.history, spark_width):<{spark_width}}  ", QUIET)
-        row.append_text(band(series.bands[0], reach, band_width))
+        regime = f"■ {series.regime.value}" if look.says_regime else "■"
+        row.append(f"{regime:<{look.regime}}", REGIME_STYLE[series.regime])
+        if look.spark:
+            row.append(f"{sparkline(series.history, look.spark):<{look.spark}}  ", QUIET)
+        if look.band:
+            row.append_text(band(series.bands[0], reach, look.band))
         row.append(f"{format_percent(series.bands[0][0]):>8} {format_percent(series.bands[0][-1]):>8}")
-        if wide:
-            row.append("  ").append_text(stacked_bar(series.weights, styles, weights_width))
+        if look.weights:
+            row.append("  ").append_text(stacked_bar(series.weights, styles, look.weights))
         lines.append(row)
     rest = state.num_series - num_rows
     if rest > 0:
         lines.append(Text(f"{_LEFT}and {rest:,} more, calmer", QUIET))
     marks = _marks({series.standing for series in shown})
     if wide:
-        lines.append(_legend(styles, shown[0].weights, marks))
+        lines.append(_legend(styles, shown[0].weights if look.weights else {}, marks))
     elif marks:
         lines.append(Text(f"{_LEFT}{marks}", QUIET))
     return lines
+
+
+class _Fit(NamedTuple):
+    """Columns of the table's parts; 0 where there is no room for one."""
+
+    name: int
+    regime: int
+    spark: int
+    band: int
+    weights: int
+
+    @property
+    def says_regime(self) -> bool:
+        return self.regime > 2
+
+
+def _fit(longest: int, width: int) -> _Fit:
+    """What fits beside names of `longest` characters: drawings go first, then the regime's word, then the name."""
+    figures = len(_LEFT) + 2 + 11 + 2 + 8 + 2 + 17
+    for regime, spark, least_band, weights in (
+        (12, 20, 11, 14),
+        (12, 20, 11, 0),
+        (12, 0, 11, 0),
+        (12, 0, 0, 0),
+    ):
+        if (spark or weights) and width < _WIDE:
+            continue
+        beside = figures + regime + (spark + 2 if spark else 0) + (weights + 2 if weights else 0)
+        if longest + beside + least_band < width:
+            spare = width - longest - beside - 1
+            drawn = min(41, spare) if least_band else 0
+            return _Fit(
+                longest, regime, spark, drawn - (1 - drawn % 2 if drawn else 0), weights
+            )  # odd: has a middle
+    return _Fit(max(6, min(longest, width - figures - 2)), 2, 0, 0, 0)
 
 
 def _marks(standings: set[Standing]) -> str:
@@ -229,6 +284,8 @@ def _marks(standings: set[Standing]) -> str:
 
 def _legend(styles: Mapping[str, str], weights: Mapping[str, float], marks: str) -> Text:
     text = Text(f"{_LEFT}{marks}   " if marks else _LEFT, QUIET)
+    if not weights:
+        return text
     text.append("weights of the first row  ", QUIET)
     for name, style in styles.items():
         text.append("━━ ", style).append(f"{clip(name, 20)} {weights.get(name, 0.0):.0%}  ", QUIET)
@@ -238,7 +295,7 @@ def _legend(styles: Mapping[str, str], weights: Mapping[str, float], marks: str)
 def _footer(state: ViewState, width: int) -> list[Text]:
     lines: list[Text] = []
     told = (
-        ("news", state.counters.headline, 1),
+        ("news", state.news, 1),
         ("read", state.reading, 2),
         ("why", state.rationale, _WHY_LINES),
     )

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from htfi.domain.decision import Decision, Regime
 from htfi.domain.peers import PeerChange, PeerState
-from htfi.narrative.rationale import band_unit, tell_tilt, tell_view
+from htfi.narrative.rationale import band_unit, headlines_told, tell_tilt, tell_view
 
 HISTORY_BARS = 240
 SHOWN_SERIES = 60
@@ -97,7 +97,8 @@ class ViewState:
     series: tuple[SeriesView, ...] = ()
     num_series: int = 0
     rationale: str = ""
-    reading: str = ""  # what a model made of the news, for the first series that has a view
+    news: str = ""  # what `reading` was made of; the newest of the whole market where nothing was read
+    reading: str = ""  # the newest view of the news among all series
     events_per_s: float = 0.0
     decisions_per_s: float = 0.0
     eta_s: float | None = None
@@ -147,18 +148,35 @@ class Desk:
         since_s, events, decisions = self._marks[0]
         span_s = max(now_s - since_s, 1e-9)
         names = sorted(self._latest, key=self._rank)
+        headline, reading = self._newest_reading(names)
         return ViewState(
             title=self._title,
             counters=counters,
             series=tuple(self._series_view(name) for name in names[:SHOWN_SERIES]),
             num_series=len(names),
             rationale=self._latest[names[0]].rationale.text if names else "",
-            reading=next((told for name in names if (told := self._reading(name))), ""),
+            news=headline if reading else counters.headline,
+            reading=reading,
             events_per_s=(counters.num_events - events) / span_s,
             decisions_per_s=(counters.num_decisions - decisions) / span_s,
             eta_s=self._eta_s(counters.fraction_done, now_s),
             utc_ns=self._utc_ns(),
         )
+
+    def _newest_reading(self, names: list[str]) -> tuple[str, str]:
+        """The headline that the newest view is of, where its rationale tells it, and the view in words."""
+        read = [name for name in names if self._latest[name].view is not None and self._reading(name)]
+        if not read:
+            return "", ""
+        name = max(read, key=self._read_at_ns)
+        decision = self._latest[name]
+        told = headlines_told(decision.rationale)
+        cited = decision.view.cited if decision.view is not None else ()
+        return next((told[item] for item in cited if item in told), ""), self._reading(name)
+
+    def _read_at_ns(self, name: str) -> int:
+        view = self._latest[name].view
+        return view.as_of_ns if view is not None else 0
 
     def _reading(self, name: str) -> str:
         decision = self._latest[name]

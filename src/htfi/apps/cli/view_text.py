@@ -16,6 +16,7 @@ REGIME_STYLE = {
 }
 EXPERT_STYLES = ("#6ea8fe", "#63c7b2", "#f2b84b", "#c792ea", "#f2777a", "#9aa5b1")
 QUIET = "grey50"
+LOG_FROM = 4.0  # highest over lowest price from which a scale is logarithmic
 OUTER, INNER, MIDDLE, PRICE = "#2f5a86", "#5b93cc", "#e8f1fb", "#d7dee6"
 _BRAILLE = 0x2800
 # Dots of a braille cell from the top down, left column and right
@@ -31,6 +32,16 @@ def clip(text: str, width: int) -> str:
     """One line of at most `width` characters, with an ellipsis where something is missing."""
     text = " ".join(printable(text).split())
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"
+
+
+def clip_middle(text: str, width: int) -> str:
+    """One line of at most `width` characters that keeps both ends: names and paths that begin alike stay apart."""
+    text = " ".join(printable(text).split())
+    if len(text) <= width:
+        return text
+    head = max(0, width - 1) // 2
+    tail = max(0, width - 1) - head
+    return text[:head] + "…" + text[len(text) - tail :]
 
 
 def format_price(price: float) -> str:
@@ -97,7 +108,8 @@ def expert_styles(names: Sequence[str]) -> dict[str, str]:
 def fan_chart(series: SeriesView, width: int, height: int) -> list[Text]:
     """Price so far and the forecast's fan, one column a bar, on one scale; labels stand at the right.
 
-    Shading: outer 90%, inner 50%, line median. Between horizons the fan widens with the square root of time.
+    Shading: outer 90%, inner 50%, line median. Between horizons the fan widens with the square root of time. The scale
+    is logarithmic where prices differ by more than LOG_FROM times.
     """
     label_width = 18
     horizon = series.horizons[-1]
@@ -110,11 +122,19 @@ def fan_chart(series: SeriesView, width: int, height: int) -> list[Text]:
     high = max(max(history), max(levels[-1] for levels in fan))
     if high <= low:
         low, high = low * 0.999, high * 1.001
+    ends = fan[-1]
+    rises = 0 < low * LOG_FROM < high
+    if rises:
+        low, high = math.log(low), math.log(high)
+        history = tuple(math.log(price) for price in history)
+        fan = [[math.log(price) for price in levels] for levels in fan]
     lines = _price_line(history, columns, height, low, high)
     for levels in fan:
         for row, cell in enumerate(_fan_cells(levels, height, low, high)):
             lines[row].append(*cell)
-    _label(lines, fan[-1], low, high)
+    _label(lines, ends, fan[-1], low, high)
+    if rises:
+        lines[-1].append(" log scale", QUIET)
     return lines
 
 
@@ -170,14 +190,18 @@ def _half_blocks(upper: str, lower: str) -> tuple[str, str]:
     return "▀", f"{upper} on {lower}" if lower else upper
 
 
-def _label(lines: list[Text], levels: Sequence[float], low: float, high: float) -> None:
-    """Write the outer and middle prices beside the fan's end, where they do not collide."""
+def _label(
+    lines: list[Text], prices: Sequence[float], places: Sequence[float], low: float, high: float
+) -> None:
+    """Write the outer and middle prices beside the fan's end, at their places between `low` and `high`, where they do
+    not collide.
+    """
     height = len(lines)
     taken: set[int] = set()
-    for price, name in ((levels[2], "median"), (levels[-1], "95%"), (levels[0], "5%")):
-        row = min(height - 1, max(0, int((high - price) / (high - low) * height)))
+    for k, name in ((2, "median"), (len(prices) - 1, "95%"), (0, "5%")):
+        row = min(height - 1, max(0, int((high - places[k]) / (high - low) * height)))
         if row in taken:
             continue
         taken.add(row)
-        lines[row].append(f" {format_price(price)} ", MIDDLE if name == "median" else INNER)
+        lines[row].append(f" {format_price(prices[k])} ", MIDDLE if name == "median" else INNER)
         lines[row].append(name, QUIET)

@@ -109,7 +109,8 @@ def _head(evaluation: Evaluation, level: int) -> str:
 
 def _body(evaluation: Evaluation) -> str:
     charts = "".join(chart_html(chart) for chart in evaluation.charts)
-    notes = "".join(f"<li>{escape(note)}</li>" for note in evaluation.notes)
+    rows, told = figures.split_notes(evaluation.rows, evaluation.notes)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in told)
     origin = " · ".join(
         escape(told)
         for told in (
@@ -122,7 +123,7 @@ def _body(evaluation: Evaluation) -> str:
         _cards(evaluation)
         + (f'<div class="charts">{charts}</div>' if charts else "")
         + (f'<ul class="notes">{notes}</ul>' if notes else "")
-        + _table(evaluation.rows)
+        + _table(rows)
         + f'<p class="origin">{origin}</p>'
     )
 

@@ -237,7 +237,7 @@ def command(trials: Path, every: bool, json_file: Path | None) -> None:
             audit = log.verify()
         finally:
             log.close()
-        notes = [f"the ledger at {trials} holds: {audit.size:,} entries, root {audit.root.hex()[:16]}…"]
+        notes = [f"the ledger at {trials} holds: {audit.size:,} entries, root {audit.root.hex()}"]
     rows = _each(told) if every else _by_command(told)
     metrics = {"num_trials": len(told), "num_configurations": num_configurations(told)}
     report("trials", metrics, rows, seed=0, json_file=json_file, kind="eval", notes=notes)
