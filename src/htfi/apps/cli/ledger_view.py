@@ -69,13 +69,16 @@ def show_head(log: LogView) -> None:
     """Origin, size, root and key, and the newest entries as a table."""
     from rich.text import Text
 
-    from htfi.wiring.terminal import print_facts, print_table
+    from htfi.wiring.terminal import print_facts, print_line, print_table
 
     checkpoint, note = log.checkpoint()
     size = checkpoint.size
-    facts = {"log": checkpoint.origin, "size": str(size), "root": checkpoint.root.hex(), "key": str(log.key)}
+    print_facts({
+        "log ": checkpoint.origin, "size ": str(size), "root ": checkpoint.root.hex(), "key ": str(log.key)
+    })  # fmt: skip
     witnesses = sorted({s.name for s in note.signatures} - {checkpoint.origin})
-    print_facts({**facts, "cosigned by": ", ".join(witnesses)} if witnesses else facts)
+    if witnesses:
+        print_line(f"cosigned by {', '.join(witnesses)}")
     if size == 0:
         return
     columns = ("entry", "series", "as of", "regime", "verdict")

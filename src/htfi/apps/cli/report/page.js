@@ -28,14 +28,14 @@
   };
 
   function layout(extra) {
-    const axis = { gridcolor: color("line"), zeroline: false, linecolor: color("line"), tickcolor: color("line"), fixedrange: true };
+    const lines = { gridcolor: color("line"), zeroline: false, linecolor: color("line"), tickcolor: color("line"), fixedrange: true };
     const { xaxis, yaxis, ...rest } = extra;
     return {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false,
-      font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: color("quiet") },
+      font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: color("quiet") },
       margin: { l: 56, r: 96, t: 8, b: 30 }, hovermode: false,
       hoverlabel: { bgcolor: color("panel"), bordercolor: color("line"), font: { color: color("ink") }, align: "left" },
-      xaxis: { ...axis, showgrid: false, ...xaxis }, yaxis: { ...axis, ...yaxis }, ...rest,
+      xaxis: { ...lines, showgrid: false, ...xaxis }, yaxis: { ...lines, ...yaxis }, ...rest,
     };
   }
 
@@ -47,33 +47,21 @@
   };
   const stamp = (ms) => new Date(ms).toISOString().replace("T", " ").slice(0, 16);
 
-  // up to 8 places and their times, for an axis that counts bars or stretches; both lists rise
-  function ticks(places, times, from, to) {
-    const first = Math.max(0, places.findIndex((place) => place >= from));
-    let last = places.findLastIndex((place) => place <= to);
-    if (last <= first) last = Math.min(first + 1, places.length - 1);
-    const span = times[last] - times[first], day = 864e5;
-    const part = span > 500 * day ? [0, 7] : span > 3 * day ? [0, 10] : span > day ? [5, 16] : [11, 16];
-    const values = [], texts = [];
-    for (let n = 0; n < 8; n++) {
-      const k = Math.round(first + (n + 0.5) * (last - first) / 8);
-      if (values.at(-1) === places[k]) continue;
-      values.push(places[k]);
-      texts.push(stamp(times[k]).slice(...part));
-    }
-    return { tickvals: values, ticktext: texts };
-  }
+  // pixels between a chart's margins
+  const inner = (element, margin) => Math.max(120, element.clientWidth - margin.l - margin.r);
 
-  function extent(track, h, from, to) {
-    let low = Infinity, high = -Infinity;
+  // the scale of what is drawn between two bars: prices, and the bands that had been forecast for them
+  function scale(track, h, from, to) {
+    let low = Infinity, high = -Infinity, least = Infinity, most = -Infinity;
     track.bars.forEach((bar, k) => {
       if (bar < from || bar > to) return;
-      const reach = [track.prices[k]];
-      if (bar + data.horizons[h] <= to) reach.push(q(track, h, LOW90, k), q(track, h, HIGH90, k));
-      for (const y of reach) if (y !== null) { low = Math.min(low, y); high = Math.max(high, y); }
+      least = Math.min(least, track.prices[k]); most = Math.max(most, track.prices[k]);
+      if (bar + data.horizons[h] > to) return;
+      for (const y of [q(track, h, LOW90, k), q(track, h, HIGH90, k)]) {
+        if (y !== null) { low = Math.min(low, y); high = Math.max(high, y); }
+      }
     });
-    const pad = (high - low) * 0.06 || high * 0.01;
-    return [low - pad, high + pad];
+    return axis.prices(Math.min(low, least), Math.max(high, most), least, most, (value) => String(Number(value.toPrecision(2))));
   }
 
   function fan(track, k) {
@@ -123,11 +111,12 @@
 
   function drawFan() {
     const { track, h } = state, range = state.range ?? [0, track.num_bars + data.horizons.at(-1)];
-    const element = byId("fan");
+    const element = byId("fan"), margin = { l: 64, r: 20, t: 8, b: 30 }, prices = scale(track, h, ...range);
+    byId("scale").textContent = prices.type === "log" ? "Prices on a logarithmic scale. " : "";
     Plotly.react(element, fanTraces(), layout({
-      hovermode: "closest", hoverdistance: 24, dragmode: "zoom", margin: { l: 64, r: 20, t: 8, b: 30 },
-      xaxis: { range, ...ticks(track.bars, track.times_ms, ...range), anchor: "y2", ticks: "", fixedrange: false, showspikes: true, spikemode: "across", spikethickness: 1, spikedash: "solid", spikecolor: color("quiet"), spikesnap: "data" },
-      yaxis: { range: extent(track, h, ...range), domain: [0.05, 1] },
+      hovermode: "closest", hoverdistance: 24, dragmode: "zoom", margin,
+      xaxis: { range, ...axis.times(track.bars, track.times_ms, ...range, inner(element, margin)), anchor: "y2", ticks: "", fixedrange: false, showspikes: true, spikemode: "across", spikethickness: 1, spikedash: "solid", spikecolor: color("quiet"), spikesnap: "data" },
+      yaxis: { ...prices, domain: [0.05, 1] },
       yaxis2: { domain: [0, 0.022], fixedrange: true, showticklabels: false, ticks: "", showgrid: false, zeroline: false, showline: false },
     }), CONFIG);
     if (!element.dataset.wired) {
@@ -139,21 +128,17 @@
         drawFan();
       });
       element.addEventListener("mousemove", (event) => {
-        const axis = element._fullLayout.xaxis, box = element.getBoundingClientRect();
-        const bar = axis.p2d(event.clientX - box.left - axis._offset);
-        if (event.clientX - box.left >= axis._offset) point(nearest(state.track.bars, bar));
+        const across = element._fullLayout.xaxis, box = element.getBoundingClientRect();
+        const bar = across.p2d(event.clientX - box.left - across._offset);
+        if (event.clientX - box.left >= across._offset) point(nearest(state.track.bars, bar));
       });
     }
     readout();
   }
 
   function nearest(sorted, value) {
-    let low = 0, high = sorted.length - 1;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (sorted[middle] < value) low = middle + 1; else high = middle;
-    }
-    return low > 0 && value - sorted[low - 1] < sorted[low] - value ? low - 1 : low;
+    const k = Math.min(axis.firstAt(sorted, value), sorted.length - 1);
+    return k > 0 && value - sorted[k - 1] < sorted[k] - value ? k - 1 : k;
   }
 
   let frame = 0;
@@ -188,16 +173,26 @@
 
   // ---- the others
 
-  function endLabels(series, x) {
-    // names at the lines' right ends, pushed apart where they would touch
-    const ends = series.map((s) => ({ ...s, y: s.values.findLast((v) => v !== null) })).filter((s) => s.y !== undefined);
-    ends.sort((a, b) => a.y - b.y);
-    return ends.map((s) => ({ x: 1, xref: "paper", xanchor: "left", y: s.y, text: " " + escaped(words(s.name)), showarrow: false, font: { color: s.color, size: 12 } }));
-  }
-
-  function spread(labels, gap) {
-    for (let n = 1; n < labels.length; n++) labels[n].y = Math.max(labels[n].y, labels[n - 1].y + gap);
-    return labels;
+  // Names beside the lines' right ends, pushed apart where they would touch; under the chart where there is no room.
+  // `ends`: name, colour of its mark, y of the line's end, what else to say.
+  function named(element, ends, gap) {
+    const said = (end) => `${words(end.name)}${end.more ?? ""}`;
+    const room = Math.max(...ends.map((end) => said(end).length)) * 7.6 + 34;
+    const beneath = element.clientWidth < 640 || room > 230;
+    const legend = element.nextElementSibling;
+    legend.replaceChildren(...(beneath ? ends : []).map((end) => {
+      const entry = Object.assign(document.createElement("span"), { textContent: said(end) });
+      entry.style.setProperty("--mark", end.color);
+      return entry;
+    }));
+    if (beneath) return { margin: { l: 56, r: 12, t: 8, b: 30 }, annotations: [] };
+    const placed = [...ends].sort((a, b) => a.y - b.y).map((end) => ({ ...end }));
+    for (let n = 1; n < placed.length; n++) placed[n].y = Math.max(placed[n].y, placed[n - 1].y + gap);
+    const annotations = placed.map((end) => ({
+      x: 1, xref: "paper", xanchor: "left", y: end.y, showarrow: false, font: { color: color("ink"), size: 13 },
+      text: ` <span style="color:${end.color}">■</span> ${escaped(said(end))}`,
+    }));
+    return { margin: { l: 56, r: room, t: 8, b: 30 }, annotations };
   }
 
   const x = data.times_ms.map((_, t) => t); // stretches of equally many decisions
@@ -207,22 +202,24 @@
     const flat = lines.flat().filter((v) => v !== null);
     if (!flat.length) return void byId("relative").replaceChildren("Too few outcomes to score yet.");
     const low = Math.min(...flat, 1), high = Math.max(...flat, 1), pad = (high - low) * 0.08 || 0.02;
-    const series = lines.map((values, k) => ({ name: data.names[k], values, color: nameColor(k) }));
-    Plotly.react(byId("relative"), series.map((s, k) => ({ x, y: s.values, mode: "lines", line: { color: s.color, width: k === 0 ? 2.6 : 1.2 } })).reverse(),
-      layout({ xaxis: { range: [0, x.length - 1], ...ticks(x, data.times_ms, 0, x.length - 1) }, yaxis: { range: [low - pad, high + pad], tickformat: ".2f" }, margin: { l: 56, r: 150, t: 8, b: 30 },
-        annotations: spread(endLabels(series), (high - low + 2 * pad) * 0.075) }), CONFIG);
+    const element = byId("relative"), range = [0, x.length - 1];
+    const ends = lines.map((values, k) => ({ name: data.names[k], color: nameColor(k), y: values.findLast((v) => v !== null) }));
+    const { margin, annotations } = named(element, ends.filter((end) => end.y !== undefined), (high - low + 2 * pad) * 0.085);
+    Plotly.react(element, lines.map((values, k) => ({ x, y: values, mode: "lines", line: { color: nameColor(k), width: k === 0 ? 2.6 : 1.2 } })).reverse(),
+      layout({ xaxis: { range, ...axis.times(x, data.times_ms, ...range, inner(element, margin)) }, yaxis: { range: [low - pad, high + pad], tickformat: ".2f" }, margin, annotations }), CONFIG);
   }
 
   function drawWeights() {
-    const layers = data.weights[state.h];
+    const layers = data.weights[state.h], element = byId("weights"), range = [0, x.length - 1];
     let floor = 0;
-    const labels = layers.map((values, k) => {
+    const ends = layers.map((values, k) => {
       const end = values.findLast((v) => v !== null) ?? 0, y = floor + end / 2;
       floor += end;
-      return { x: 1, xref: "paper", xanchor: "left", y, text: ` ${escaped(words(data.names[k + 1]))} ${Math.round(end * 100)}%`, showarrow: false, font: { color: nameColor(k + 1), size: 12 } };
+      return { name: data.names[k + 1], more: ` ${Math.round(end * 100)}%`, color: nameColor(k + 1), y };
     });
-    Plotly.react(byId("weights"), layers.map((values, k) => ({ x, y: values, stackgroup: "all", mode: "lines", line: { width: 0.6, color: color("paper") }, fillcolor: nameColor(k + 1) })),
-      layout({ xaxis: { range: [0, x.length - 1], ...ticks(x, data.times_ms, 0, x.length - 1) }, yaxis: { range: [0, 1], tickformat: ".0%", showgrid: false }, margin: { l: 56, r: 190, t: 8, b: 30 }, annotations: spread(labels, 0.075) }), CONFIG);
+    const { margin, annotations } = named(element, ends, 0.085);
+    Plotly.react(element, layers.map((values, k) => ({ x, y: values, stackgroup: "all", mode: "lines", line: { width: 0.6, color: color("paper") }, fillcolor: nameColor(k + 1) })),
+      layout({ xaxis: { range, ...axis.times(x, data.times_ms, ...range, inner(element, margin)) }, yaxis: { range: [0, 1], tickformat: ".0%", showgrid: false }, margin, annotations }), CONFIG);
   }
 
   const panels = (n) => data.horizons.map((_, h) => [(h + (h ? 0.08 : 0)) / n, (h + 0.96) / n]);
@@ -246,7 +243,7 @@
     data.horizons.forEach((_, h) => {
       const suffix = h ? h + 1 : "";
       traces.push({ x: tenths, y: data.pit[h], type: "bar", width: 0.088, marker: { color: color("band50") }, xaxis: "x" + suffix, yaxis: "y" });
-      extra["xaxis" + suffix] = { domain: panels(n)[h], range: [0, 1], tickvals: [0, 0.5, 1], fixedrange: true, showgrid: false, zeroline: false, tickcolor: color("line") };
+      extra["xaxis" + suffix] = { domain: panels(n)[h], range: [0, 1], tickvals: [0.1, 0.5, 0.9], fixedrange: true, showgrid: false, zeroline: false, tickcolor: color("line") };
       extra.annotations.push(titled(h, 1.01));
     });
     shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: 1, y1: 1, line: { color: color("quiet"), width: 1, dash: "dot" } });
@@ -286,6 +283,8 @@
   });
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const setTheme = (name) => { document.documentElement.dataset.theme = name; drawAll(); };
+  let width = innerWidth;
+  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; drawAll(); } });
   dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
   byId("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
   state.k = state.track.bars.length - 1;

@@ -48,6 +48,7 @@ def render(facts: Facts, survey: Survey, tracks: list[dict[str, Any]]) -> str:
         "version": escape(__version__),
         "data": _embed(_data(survey, tracks)),
         "plotly": get_plotlyjs(),
+        "axis": _resource("axis.js"),
         "js": _resource("page.js"),
     }
     # one pass by hand: the parts hold braces and dollar signs of their own

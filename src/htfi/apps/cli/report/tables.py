@@ -1,7 +1,7 @@
 """The page's tables, as HTML that reads without scripts. Every text from outside is escaped here."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from htfi.apps.cli.report.audit import account_html, summary_html
@@ -13,6 +13,7 @@ from htfi.apps.cli.summary import BASELINE
 from htfi.apps.cli.view_text import format_percent, format_price
 from htfi.domain.decision import Regime
 from htfi.domain.time import format_ns
+from htfi.narrative.rationale import reader_names
 
 SERIES_LISTED = 500
 _TEXT_CHARS = 420
@@ -61,7 +62,7 @@ def scores_html(survey: Survey) -> str:
         f'<th colspan="3" class="group">{_bars(h)} ahead <i>n = {int(n):,}</i></th>'
         for h, n in zip(axes.horizons, num, strict=True)
     )
-    second = "<th>CRPS</th><th>vs walk</th><th>90% cover</th>" * len(axes.horizons)
+    second = "<th>vs walk</th><th>90% cover</th><th>CRPS</th>" * len(axes.horizons)
     rows: list[str] = []
     for k, name in enumerate(axes.names):
         cells: list[str] = []
@@ -74,10 +75,9 @@ def scores_html(survey: Survey) -> str:
             if 0.05 in places and 0.95 in places:
                 share = (survey.below[h, k, places[0.95]] - survey.below[h, k, places[0.05]]) / num[h]
                 cover = f"{share:.1%}"
-            better = ' class="better"' if ratio < 0.995 else ""
+            better = " better" if ratio < 0.995 else ""
             cells.append(
-                f'<td class="group">{crps[h, k] / num[h]:.5f}</td><td{better}>{ratio:.3f}</td>'
-                f"<td>{cover}</td>"
+                f'<td class="group{better}">{ratio:.3f}</td><td>{cover}</td><td>{crps[h, k] / num[h]:.5f}</td>'
             )
         strong = ' class="strong"' if k == 0 else ""
         rows.append(f"<tr{strong}><th>{escape(words(name))}</th>{''.join(cells)}</tr>")
@@ -111,22 +111,25 @@ def readings_html(survey: Survey) -> str:
     late = _late_html(survey.late) if survey.late.is_worth_telling else ""
     if not readers:
         return late + summary_html(survey.news) or '<p class="note">No model read news in this run.</p>'
+    names = reader_names(list(readers))
     counts: list[str] = []
     for name, tally in sorted(readers.items()):
         right = f"{tally.num_right / tally.num_called:.0%}" if tally.num_called else "–"
         counts.append(
-            f"<tr><th>{escape(name)}</th><td>{tally.num_views:,}</td><td>{tally.num_called:,}</td><td>{right}</td></tr>"
+            f"<tr>{_reader(name, names)}<td>{right}</td><td>{tally.num_called:,}</td><td>{tally.num_views:,}</td></tr>"
         )
-    head = "<th>reader</th><th>views</th><th>with a direction</th><th>right</th>"
-    html = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(counts)}</tbody></table>"
+    head = "<th>reader</th><th>right</th><th>with a direction</th><th>views</th>"
+    html = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(counts)}</tbody></table></div>'
     html += _weighed_html(survey)
     rows: list[str] = []
     for read in survey.readings.strongest():
         way = "up" if read.direction > 0 else "down"
         rows.append(
             f"<tr><th>{format_ns(read.as_of_ns)[:16].replace('T', ' ')}</th><td>{escape(read.series)}</td>"
-            f"<td>{way} {read.size_sigmas:g} σ</td><td>{read.volatility_multiplier:g}×</td>"
-            f"<td>{read.confidence:.0%}</td><td>{format_percent(math.expm1(read.outcome))}</td>"
+            f"<td>{way} {read.size_sigmas:g} σ</td>"
+            f'<td data-name="volatility">{read.volatility_multiplier:g}×</td>'
+            f'<td data-name="confidence">{read.confidence:.0%}</td>'
+            f'<td data-name="came">{format_percent(math.expm1(read.outcome))}</td>'
             f'<td class="text">{escape(_cut(_about_news(read.rationale), _TEXT_CHARS))}'
             f"{account_html(read.account)}</td></tr>"
         )
@@ -137,24 +140,24 @@ def readings_html(survey: Survey) -> str:
         "<th>as of (UTC)</th><th>series</th><th>view</th><th>volatility</th><th>confidence</th><th>came</th>"
         '<th class="text">news and reason</th>'
     )
-    table = f'<table class="words"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-    return f"{html}{late}<h3>Strongest views</h3>{table}"
+    return f"{html}{late}<h3>Strongest views</h3>{_words_table(head, rows)}"
 
 
 def _weighed_html(survey: Survey) -> str:
     """What views were worth: forecasts that they have changed, beside the numbers alone."""
     weighed = survey.readings.weighed
+    names = reader_names(list(dict.fromkeys(narrator for narrator, _ in weighed)))
     rows = "".join(
-        f"<tr><th>{escape(narrator)}</th><td>{_bars(horizon)}</td><td>{tally.num:,}</td>"
-        f"<td>{tally.numbers / tally.num:.5f}</td><td>{tally.released / tally.num:.5f}</td>"
-        f"<td>{tally.released / tally.numbers - 1 if tally.numbers else 0.0:+.2%}</td><td>{tally.weight:.0%}</td></tr>"
+        f"<tr>{_reader(narrator, names)}<td>{_bars(horizon)}</td>"
+        f"<td>{tally.released / tally.numbers - 1 if tally.numbers else 0.0:+.2%}</td><td>{tally.weight:.0%}</td>"
+        f"<td>{tally.num:,}</td><td>{tally.numbers / tally.num:.5f}</td><td>{tally.released / tally.num:.5f}</td></tr>"
         for (narrator, horizon), tally in sorted(weighed.items())
     )
     if not rows:
         return ""
     head = (
-        "<th>whose views</th><th>ahead</th><th>forecasts</th><th>CRPS, numbers alone</th><th>as released</th>"
-        "<th>change</th><th>weight at the end</th>"
+        "<th>whose views</th><th>ahead</th><th>change</th><th>weight at the end</th><th>forecasts</th>"
+        "<th>CRPS, numbers alone</th><th>as released</th>"
     )
     late = survey.late
     deep = (
@@ -171,7 +174,8 @@ def _weighed_html(survey: Survey) -> str:
     )
     return (
         '<h3>What they were worth</h3><p class="note">A view tilts a forecast as far as earlier views of its '
-        f"reader have earned it.{deep}{ahead}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        f'reader have earned it; change is of the CRPS, less is better.{deep}{ahead}</p><div class="scroll"><table>'
+        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
 
@@ -183,7 +187,11 @@ def _late_html(late: LateTally) -> str:
         for place, tally in sorted(late.places.items())
     )
     head = "<th>where</th><th>readings</th><th>provisional</th><th>amendments</th>"
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
+    table = (
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+        if rows
+        else ""
+    )
     told = "Every reading was the target's own, in time."
     if late.num_provisional:
         same = f", {late.num_confirmed:,} of them to the same words" if late.num_amended else ""
@@ -194,6 +202,10 @@ def _late_html(late: LateTally) -> str:
             f"the target amended {late.num_amended:,}{same}{left}. Scores above count each forecast once."
         )
     return f'<h3>Where they were written</h3><p class="note">{told}</p>{table}'
+
+
+def _reader(name: str, names: Mapping[str, str]) -> str:
+    return f'<th class="name" title="{escape(name)}">{escape(names[name])}</th>'
 
 
 def _about_news(rationale: str) -> str:
@@ -208,8 +220,8 @@ def series_html(survey: Survey, drawn: Sequence[str]) -> str:
     name_of_baseline = survey.axes.names[baseline_of(survey)]
     rows = [_series_row(tally, name_of_baseline, drawn) for tally in tallies[:SERIES_LISTED]]
     head = (
-        "<th>series</th><th>decisions</th><th>kept back</th><th>last price</th><th>regime now</th>"
-        "<th>in shock</th><th>CRPS vs walk</th><th>90% cover</th>"
+        "<th>series</th><th>last price</th><th>regime now</th><th>CRPS vs walk</th><th>90% cover</th>"
+        "<th>in shock</th><th>decisions</th><th>kept back</th>"
     )
     more = len(tallies) - SERIES_LISTED
     note = f'<p class="note">and {more:,} more</p>' if more > 0 else ""
@@ -234,12 +246,11 @@ def quarantine_html(facts: Facts) -> str:
             for example in reason.examples
         )
         rows.append(
-            f"<tr><th>{escape(name)}</th><td>{reason.count:,}</td><td>{sources}</td><td><ul>{examples}</ul></td></tr>"
+            f'<tr><th>{escape(name)}</th><td data-name="rows">{reason.count:,}</td>'
+            f'<td class="name">{sources}</td><td class="text"><ul>{examples}</ul></td></tr>'
         )
     head = "<th>reason</th><th>rows</th><th>sources</th><th>examples</th>"
-    return (
-        f'{changed}<table class="words"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-    )
+    return changed + _words_table(head, rows)
 
 
 def baseline_of(survey: Survey) -> int:
@@ -260,9 +271,9 @@ def _series_row(tally: SeriesTally, baseline: str, drawn: Sequence[str]) -> str:
     name = escape(tally.name)
     label = f'<button data-series="{name}">{name}</button>' if tally.name in drawn else name
     return (
-        f"<tr><th>{label}</th><td>{tally.num:,}</td><td>{tally.num_withheld:,}</td>"
-        f"<td>{format_price(tally.last_price)}</td><td>{_regime(tally.regime.value)}</td>"
-        f"<td>{tally.num_shock / tally.num:.1%}</td><td>{ratio}</td><td>{cover}</td></tr>"
+        f'<tr><th class="name">{label}</th><td>{format_price(tally.last_price)}</td>'
+        f"<td>{_regime(tally.regime.value)}</td><td>{ratio}</td><td>{cover}</td>"
+        f"<td>{tally.num_shock / tally.num:.1%}</td><td>{tally.num:,}</td><td>{tally.num_withheld:,}</td></tr>"
     )
 
 
@@ -273,15 +284,21 @@ def _noted_rows(noted: Iterable[Noted], unit: str) -> str:
         low, high = format_percent(math.expm1(note.low)), format_percent(math.expm1(note.high))
         rows.append(
             f"<tr><th>{format_ns(note.as_of_ns)[:16].replace('T', ' ')}</th><td>{escape(note.series)}</td>"
-            f"<td>{_regime(note.regime)}</td><td>{note.measure:.1f}</td>"
-            f"<td>{low} … {high}</td><td>{came}</td>"
+            f'<td>{_regime(note.regime)}</td><td data-name="{unit}">{note.measure:.1f}</td>'
+            f'<td data-name="90% band">{low} … {high}</td><td data-name="came">{came}</td>'
             f'<td class="text">{escape(_cut(note.rationale, _TEXT_CHARS))}</td></tr>'
         )
     head = (
         f"<th>as of (UTC)</th><th>series</th><th>regime</th><th>{unit}</th><th>90% band, next bar</th>"
         '<th>came</th><th class="text">rationale</th>'
     )
-    return f'<table class="words"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    return _words_table(head, rows)
+
+
+def _words_table(head: str, rows: Sequence[str]) -> str:
+    """A table with prose in it: on a narrow screen each row is a block of its own."""
+    table = f'<table class="words"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    return f'<div class="scroll">{table}</div>'
 
 
 def _regime(name: str) -> str:
