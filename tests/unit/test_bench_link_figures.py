@@ -51,7 +51,7 @@ def test_a_row_for_each_manner_and_a_chart_of_all() -> None:
     assert len(told) == 2 * len(PLACED)
     assert told[0]["tokens/s"] == pytest.approx(30.0)
     assert told[0]["chosen"] == "1 plain"
-    assert time_svg(runs["shipped"]).count("<polyline") == len(PLACED) - 1
+    assert time_svg(runs["shipped"], 560, "wide").count("<polyline") == len(PLACED) - 1
 
 
 def test_steps_are_compared_with_the_best_way_of_each_step() -> None:

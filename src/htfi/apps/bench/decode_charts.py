@@ -1,18 +1,25 @@
 """Three charts of `htfi bench decode` as inline SVG: gain by kind and cost, acceptance by depth, where time goes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
 from htfi.apps.bench.decode_figures import ALL, Runs, ratio, shares, survival, total
 from htfi.apps.bench.decode_ways import PLAIN
 
-_WIDTH, _LEFT, _RIGHT, _TOP, _ROW, _FOOT = 560, 170, 20, 12, 34, 30
-_SIDE, _MARGIN = 330, 44
+WIDTHS = {"wide": 560, "narrow": 390}  # of a chart's own units: type keeps its size on a screen of each kind
+_LEFT, _RIGHT, _TOP, _ROW, _FOOT = 170, 20, 12, 34, 30
+_SIDE, _MARGIN = 302, 44
 _DEPTHS = 8
+_LEAST_GAP = 34  # between ticks
 
 
-def gain_svg(all_runs: Sequence[Runs], way: str) -> str:
+def for_screens(draw: Callable[[int, str], str]) -> str:
+    """A chart for wide screens and one for narrow ones, by `draw(width, style)`; the page shows one of them."""
+    return "".join(draw(width, style) for style, width in WIDTHS.items())
+
+
+def gain_svg(all_runs: Sequence[Runs], way: str, size: int, style: str) -> str:
     """Tokens a second over plain decoding, by kind: a dot for each target, on a logarithmic scale."""
     groups = [ALL, *all_runs[0].kinds]
     gains = {(group, of.label): ratio(of, group, way, PLAIN) for group in groups for of in all_runs}
@@ -22,16 +29,17 @@ def gain_svg(all_runs: Sequence[Runs], way: str) -> str:
     span = math.log(most / least)
 
     def x(gain: float) -> float:
-        return _LEFT + math.log(gain / least) / span * (_WIDTH - _LEFT - _RIGHT)
+        return _LEFT + math.log(gain / least) / span * (size - _LEFT - _RIGHT)
 
-    parts = [_open(_WIDTH, bottom + _FOOT, "gain by kind of prompt and cost of the target")]
-    for gain in (0.5, 1, 1.5, 2, 3, 4, 6, 8, 12):
-        if least <= gain <= most:
-            style = "base" if gain == 1 else "grid"
-            parts.append(
-                f'<line class="{style}" x1="{x(gain):.1f}" y1="{_TOP}" x2="{x(gain):.1f}" y2="{bottom}"/>'
-            )
-            parts.append(_label(x(gain), bottom + 18, f"{gain:g}×", "middle", "axis"))
+    parts = [_open(size, bottom + _FOOT, "gain by kind of prompt and cost of the target", style)]
+    ticks = [gain for gain in (0.5, 1, 1.5, 2, 3, 4, 6, 8, 12) if least <= gain <= most]
+    told = -math.inf
+    for gain in ticks:
+        if x(gain) - told >= _LEAST_GAP or gain == 1:
+            told = x(gain)
+            line = "base" if gain == 1 else "grid"
+            parts.append(f'<line class="{line}" x1="{told:.1f}" y1="{_TOP}" x2="{told:.1f}" y2="{bottom}"/>')
+            parts.append(_label(told, bottom + 18, f"{gain:g}×", "middle", "axis"))
     for row, group in enumerate(groups):
         y = _TOP + _ROW * (row + 0.5)
         parts.append(_label(_LEFT - 14, y + 4, group, "end"))
@@ -42,10 +50,10 @@ def gain_svg(all_runs: Sequence[Runs], way: str) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def survival_svg(runs: Runs, way: str) -> str:
+def survival_svg(runs: Runs, way: str, style: str = "") -> str:
     """The share of drafts that stand to a depth, by kind."""
     edge = _MARGIN + _SIDE
-    parts = [_open(edge + _MARGIN, edge + _MARGIN, "drafts that stand, by depth")]
+    parts = [_open(edge + _MARGIN, edge + _MARGIN, "drafts that stand, by depth", style)]
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         y = edge - share * _SIDE
         parts.append(f'<line class="grid" x1="{_MARGIN}" y1="{y:.1f}" x2="{edge}" y2="{y:.1f}"/>')
@@ -65,20 +73,20 @@ def survival_svg(runs: Runs, way: str) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def time_svg(runs: Runs) -> str:
+def time_svg(runs: Runs, size: int, style: str) -> str:
     """A bar a way: its time for a token over all kinds, in parts."""
     answers = {way: [answer for run in runs.of(ALL, way) for answer in run] for way in runs.ways}
     token_ms = {way: total(of, "write_ms") / total(of, "num_tokens") for way, of in answers.items()}
     longest = max(token_ms.values())
     bottom = _TOP + _ROW * len(answers)
-    parts = [_open(_WIDTH, bottom + _FOOT, "where the time goes")]
+    parts = [_open(size, bottom + _FOOT, "where the time goes", style)]
     for place, (way, of) in enumerate(answers.items()):
         y, x = _TOP + _ROW * place + 6, float(_LEFT)
         parts.append(_label(_LEFT - 14, y + 16, way, "end"))
         spent = shares(of)
         spent["rest"] = max(100.0 - sum(spent.values()), 0.0)
         for colour, (name, share) in enumerate(spent.items()):
-            width = share / 100 * token_ms[way] / longest * (_WIDTH - _LEFT - _RIGHT - 60)
+            width = share / 100 * token_ms[way] / longest * (size - _LEFT - _RIGHT - 60)
             parts.append(
                 f'<rect class="r{colour}" x="{x:.1f}" y="{y}" width="{width:.1f}" height="22">'
                 f"<title>{name}: {share:.0f}%</title></rect>"
@@ -108,5 +116,5 @@ def _label(x: float, y: float, text: str, anchor: str, style: str = "") -> str:
     return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
-def _open(width: int, height: int, label: str) -> str:
-    return f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{label}">'
+def _open(width: int, height: int, label: str, style: str) -> str:
+    return f'<svg class="{style}" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">'

@@ -1,10 +1,11 @@
 """The page of `htfi bench decode`: the metrics at a glance, three charts, the whole table; no script, no network."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from html import escape
 from pathlib import Path
 
-from htfi.apps.bench.decode_charts import gain_svg, legend, survival_svg, time_svg
+from htfi.apps.bench.decode_charts import for_screens, gain_svg, legend, survival_svg, time_svg
 from htfi.apps.bench.decode_figures import Row, Runs
 from htfi.apps.bench.page import fill_page
 
@@ -26,9 +27,9 @@ def write_page(
     pieces = {
         "planned": escape(planned),
         "targets": legend([of.label for of in all_runs]),
-        "gain": gain_svg(all_runs, planned),
+        "gain": for_screens(partial(gain_svg, all_runs, planned)),
         "parts": legend(["draft", "wait", "verify", "rest"]),
-        "times": time_svg(shipped),
+        "times": for_screens(partial(time_svg, shipped)),
         "drafted": escape(drafted),
         "kinds": legend(shipped.kinds),
         "survival": survival_svg(shipped, drafted),

@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from html import escape
 from pathlib import Path
 
-from htfi.apps.bench.decode_charts import legend
+from htfi.apps.bench.decode_charts import for_screens, legend
 from htfi.apps.bench.link_figures import AtRtt, Row, Runs, typical_ms
 from htfi.apps.bench.link_runs import FORCED, Manner
 from htfi.apps.bench.page import fill_page
 
-_WIDTH, _HEIGHT, _MARGIN, _FOOT = 560, 380, 56, 40
+_HEIGHT, _MARGIN, _FOOT = 380, 56, 40
 
 
 def write_page(
@@ -18,14 +19,14 @@ def write_page(
 ) -> None:
     """Raises DependencyUnavailable where `file` cannot be written."""
     charts = "".join(
-        f"<section><h2>{escape(target)} target</h2>{time_svg(by_rtt)}</section>"
+        f"<section><h2>{escape(target)} target</h2>{for_screens(partial(time_svg, by_rtt))}</section>"
         for target, by_rtt in runs.items()
     )
     pieces = {"ways": legend([manner.value for manner in FORCED]), "charts": charts}
     fill_page(file, "link_page.html", pieces, rows, metrics, notes)
 
 
-def time_svg(by_rtt: Mapping[float, AtRtt]) -> str:
+def time_svg(by_rtt: Mapping[float, AtRtt], size: int, style: str) -> str:
     """A line a way, and a ring where the plan came out."""
     rtts = sorted(by_rtt)
     times = {
@@ -33,7 +34,7 @@ def time_svg(by_rtt: Mapping[float, AtRtt]) -> str:
     }
     least = min(min(of) for of in times.values())
     most = max(max(of) for of in times.values()) * 1.1
-    right, bottom = _WIDTH - 20, _HEIGHT - _FOOT
+    right, bottom = size - 20, _HEIGHT - _FOOT
 
     def x(rtt_ms: float) -> float:
         whole = math.log1p(max(rtts[-1], 1.0))
@@ -42,7 +43,9 @@ def time_svg(by_rtt: Mapping[float, AtRtt]) -> str:
     def y(ms: float) -> float:
         return bottom - math.log(ms / least) / math.log(most / least) * (bottom - 12)
 
-    parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="time by round trip">']
+    parts = [
+        f'<svg class="{style}" viewBox="0 0 {size} {_HEIGHT}" role="img" aria-label="time by round trip">'
+    ]
     for tick in (5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000):
         if least <= tick <= most:
             parts.append(

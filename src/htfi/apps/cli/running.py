@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from htfi.wiring.settings import Settings
 
 INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
-ITEMS_PER_LOOK = 64  # how often the view's clock is looked at
 
 
 def carry_out(
@@ -57,14 +56,12 @@ def carry_out(
     )
     with opened as run:
         with ending_gently(run.loop.stop), open_view(console, plain) as view:
-            num_items = 0
 
             def look() -> None:
-                nonlocal num_items
-                num_items += 1
-                if num_items % ITEMS_PER_LOOK == 0 and view.due():
+                if view.due():
                     view.update(desk.snapshot(count(run, edge)))
 
+            look()  # a slow stream shows what it waits for
             try:
                 run.go(look)
             except BrokenPipeError:

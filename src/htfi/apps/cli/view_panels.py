@@ -48,7 +48,9 @@ def frame(state: ViewState, width: int, height: int) -> list[Text]:
     middle: list[Text] = []
     if state.series:
         rows_first = _TABLE_EXTRA + min(_ROWS_BEFORE_CHART, len(state.series))
-        rows_all = _TABLE_EXTRA + len(state.series)  # what the table does not need the chart may have
+        rows_all = len(state.series) + (
+            _TABLE_EXTRA if width >= _WIDE or state.num_series > len(state.series) else 3
+        )
         chart_rows = max(min(_CHART_ROWS, room - 2 - rows_first), min(width // 3, room - 2 - rows_all))
         if chart_rows >= _CHART_ROWS_LEAST:
             middle += [
@@ -207,19 +209,24 @@ def _table(state: ViewState, width: int, room: int) -> list[Text]:
     look = _fit(max(6, *(len(s.name) for s in shown)), width)
     styles = expert_styles(sorted({name for s in state.series for name in s.weights}))
     reach = max((max(abs(s.bands[0][0]), abs(s.bands[0][-1])) for s in shown), default=0.0)
-    head = f"{_LEFT}{'series':<{look.name}}  {'last':>11}  {'change':>8}  "
+    head = f"{_LEFT}{'series':<{look.name}}  {'last':>11}  " + (f"{'change':>8}  " if look.change else "")
     head += f"{'regime' if look.says_regime else '':<{look.regime}}"
     head += f"{'recent':<{look.spark + 2}}" if look.spark else ""
     horizon = shown[0].horizons[0]
     ahead = f"next {horizon} bars: 90%, 50%" if horizon > 1 else "next bar: 90%, 50%"
-    head += f"{clip(ahead, look.band) if look.band else '':<{look.band}}{'90% band':>17}"
+    if look.band:
+        head += (
+            f"{ahead if len(ahead) < look.band else clip(ahead.partition(':')[0], look.band):<{look.band}}"
+        )
+    head += f"{'90% band':>17}"
     lines = [Text(), Text(head, QUIET)]
     for series in shown:
         row = Text(
             f"{_LEFT}{clip_middle(series.name, look.name):<{look.name}} {_STANDING[series.standing]}"
             f"{format_price(series.last_price):>11}  "
         )
-        row.append(f"{format_percent(series.change):>8}  ", _move_style(series.change))
+        if look.change:
+            row.append(f"{format_percent(series.change):>8}  ", _move_style(series.change))
         regime = f"■ {series.regime.value}" if look.says_regime else "■"
         row.append(f"{regime:<{look.regime}}", REGIME_STYLE[series.regime])
         if look.spark:
@@ -245,10 +252,11 @@ class _Fit(NamedTuple):
     """Columns of the table's parts; 0 where there is no room for one."""
 
     name: int
-    regime: int
-    spark: int
-    band: int
-    weights: int
+    change: int = 0
+    regime: int = 2
+    spark: int = 0
+    band: int = 0
+    weights: int = 0
 
     @property
     def says_regime(self) -> bool:
@@ -256,24 +264,24 @@ class _Fit(NamedTuple):
 
 
 def _fit(longest: int, width: int) -> _Fit:
-    """What fits beside names of `longest` characters: drawings go first, then the regime's word, then the name."""
-    figures = len(_LEFT) + 2 + 11 + 2 + 8 + 2 + 17
-    for regime, spark, least_band, weights in (
-        (12, 20, 11, 14),
-        (12, 20, 11, 0),
-        (12, 0, 11, 0),
-        (12, 0, 0, 0),
-    ):
-        if (spark or weights) and width < _WIDE:
-            continue
-        beside = figures + regime + (spark + 2 if spark else 0) + (weights + 2 if weights else 0)
-        if longest + beside + least_band < width:
-            spare = width - longest - beside - 1
-            drawn = min(41, spare) if least_band else 0
-            return _Fit(
-                longest, regime, spark, drawn - (1 - drawn % 2 if drawn else 0), weights
-            )  # odd: has a middle
-    return _Fit(max(6, min(longest, width - figures - 2)), 2, 0, 0, 0)
+    """What fits beside names of `longest` characters: drawings give way first, then words, then figures, then names."""
+    figures = len(_LEFT) + 2 + 11 + 2 + 17
+    looks = [
+        _Fit(longest, 10, 12, 20, 11, 14),
+        _Fit(longest, 10, 12, 20, 11),
+        _Fit(longest, 10, 12, 0, 11),
+        _Fit(longest, 10, 12),
+        _Fit(longest, 10),
+        _Fit(longest),
+    ]
+    for look in looks if width >= _WIDE else looks[2:]:
+        beside = look.change + look.regime + (look.spark + 2 if look.spark else 0)
+        beside += look.weights + 2 if look.weights else 0
+        spare = width - 1 - figures - longest - beside
+        if spare >= look.band:
+            drawn = min(41, spare) if look.band else 0
+            return look._replace(band=drawn - (1 - drawn % 2) if drawn else 0)  # an odd width has a middle
+    return _Fit(max(6, width - 1 - figures - 2))
 
 
 def _marks(standings: set[Standing]) -> str:

@@ -182,6 +182,9 @@ def _month_ticks(first: date, last: date, months: int, low: float, high: float) 
         start = date(year, month + 1, 1)
         names.append((start, str(year) if month == 0 else start.strftime("%b")))
     told = _within(names, low, high)
+    if told and not told[0].label.isdigit():  # the year of the first is said, the others follow
+        year = (_EPOCH + timedelta(days=told[0].at)).year
+        told[0] = Tick(told[0].at, f"{told[0].label} {year}")
     years = sum(tick.label.isdigit() for tick in told)
     return [Tick(tick.at, tick.label, years > 1 and not tick.label.isdigit()) for tick in told]
 
