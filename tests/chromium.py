@@ -10,13 +10,15 @@ import json
 import shutil
 import subprocess
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import connect
 
-CHROMIUM = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), "")
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next((found for name in _NAMES if (found := shutil.which(name))), "")
 _START_S, _REPLY_S, _SETTLE_S = 30.0, 60.0, 30.0
 _FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-extensions",
@@ -34,22 +36,27 @@ class Chromium:
 
     def __enter__(self) -> Self:
         command = [CHROMIUM, *_FLAGS, f"--user-data-dir={self._folder}", "about:blank"]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self._socket: ClientConnection = connect(
-            self._tab_url(), max_size=None, open_timeout=_START_S, proxy=None
-        )
-        self._ask("Page.enable")
-        self._ask("Runtime.enable")
+        with ExitStack() as closing:
+            self._process = closing.enter_context(
+                subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            )
+            closing.callback(self._process.terminate)
+            self._socket = closing.enter_context(
+                connect(self._tab_url(), max_size=None, open_timeout=_START_S, proxy=None)
+            )
+            self._ask("Page.enable")
+            self._ask("Runtime.enable")
+            self._closing = closing.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._socket.close()
-        self._process.terminate()
-        self._process.wait(_START_S)
+        self._closing.close()
 
-    def open(self, page: Path, width: int, height: int = 900, *, dark: bool = False, scale: float = 1.0) -> None:
+    def open(
+        self, page: Path, width: int, height: int = 900, *, dark: bool = False, scale: float = 1.0
+    ) -> None:
         """Load a page at a window of so many CSS pixels; returns when it is drawn."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._ask("Emulation.setEmulatedMedia", features=[scheme])
@@ -76,11 +83,10 @@ class Chromium:
         """PNG of the window, of the `whole` page, or of what `selector` finds first."""
         how: dict[str, Any] = {}
         if selector or whole:
+            of = f"document.querySelector({json.dumps(selector or 'html')})"
             box = self.run(
-                "(() => {"
-                f"const e = {f'document.querySelector({json.dumps(selector)})' if selector else 'document.documentElement'};"
-                "const b = e.getBoundingClientRect();"
-                "return [b.left + scrollX, b.top + scrollY, b.width, b.height] })()"
+                f"(() => {{ const b = {of}.getBoundingClientRect();"
+                " return [b.left + scrollX, b.top + scrollY, b.width, b.height]; })()"
             )
             how = {"clip": dict(zip(("x", "y", "width", "height"), box, strict=True)) | {"scale": 1}}
         reply = self._ask("Page.captureScreenshot", format="png", captureBeyondViewport=True, **how)
@@ -95,7 +101,9 @@ class Chromium:
                 raise RuntimeError("Chromium does not start")
             time.sleep(0.05)
         port = port_file.read_text().splitlines()[0]
-        with build_opener(ProxyHandler({})).open(f"http://127.0.0.1:{port}/json/list", timeout=_START_S) as reply:
+        with build_opener(ProxyHandler({})).open(
+            f"http://127.0.0.1:{port}/json/list", timeout=_START_S
+        ) as reply:
             tabs = json.loads(reply.read())
         return next(tab["webSocketDebuggerUrl"] for tab in tabs if tab["type"] == "page")
 

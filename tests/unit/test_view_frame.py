@@ -1,6 +1,7 @@
 """One frame of the terminal view, at any size and with any content."""
 
 import io
+import re
 
 import pytest
 from rich.cells import cell_len
@@ -193,3 +194,76 @@ def test_what_a_model_read_is_told_in_a_line_of_its_own(make_decisions) -> None:
     assert desk.snapshot(Counters()).reading == (
         "SPX/1d by mini-target-int8: down by 2 sigma, volatility 1.5x, confidence 51%: “2 sigma lower”"
     )
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_every_figure_above_the_table_is_whole(make_decisions, width):
+    state = state_of(
+        make_decisions(30),
+        num_events=123_456_789,
+        ledger_size=1_234_567,
+        ledger_root="abcdef0123",
+        num_withheld=4_321,
+        num_amended=987,
+        quarantine={"price is negative, which no price can be": 81},
+    )
+    lines = [line.plain for line in frame(state, width, 40)]
+    above = " ".join(lines[: lines.index("")])
+    for figure in (
+        "events 123,456,789 ",
+        "decisions 30 ",
+        "ledger 1,234,567 ",
+        "withheld 4,321 ",
+        "amended 987 ",
+    ):
+        assert figure in above
+    assert re.search(r"quarantine 81(  |$)", above)
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (80, 50), (160, 50)])
+def test_one_series_takes_the_rows_that_no_other_needs(make_decisions, width, height):
+    lines = frame(state_of(make_decisions(200)), width, height)
+    spare = height - len(lines)
+    assert spare == 0 or sum("⠀" in line.plain or "█" in line.plain for line in lines) >= width // 3
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_names_that_begin_alike_are_told_apart(make_decisions, width):
+    symbols = tuple(f"{name}.US.PRIMARY.COMPOSITE_LISTING" for name in ("GILD", "GILT"))
+    text = text_of(frame(state_of(make_decisions(30, symbols)), width, 40))
+    for symbol in symbols:
+        assert f"\n {symbol}/1d " in text
+
+
+def test_a_name_longer_than_the_terminal_keeps_both_ends(make_decisions):
+    text = text_of(frame(state_of(make_decisions(30, ("A" * 90 + "-first", "A" * 90 + "-second"))), 80, 40))
+    assert "-first/1d " in text
+    assert "-second/1d " in text
+
+
+def test_the_news_and_what_was_read_are_of_the_same_item(make_decisions):
+    import msgspec
+
+    from htfi.domain.decision import View
+
+    read, other = make_decisions(1, ("SPX", "VIX"))
+    item = read.rationale.cited[0]
+    view = View(-1.0, 2.0, 1.5, 0.5, ("elsewhere", item), read.as_of_ns, 1, words="lower", reader="mini@ab")
+    state = state_of([msgspec.structs.replace(read, view=view), other], headline="Oil falls")
+    assert "by mini" in state.reading
+    assert state.news == read.rationale.slots["headline_a"]
+    assert state_of([read, other], headline="Oil falls").news == "Oil falls"
+
+
+def test_of_several_views_the_newest_is_told(make_decisions):
+    import msgspec
+
+    from htfi.domain.decision import View
+
+    old, new = make_decisions(1, ("AAA", "BBB"))
+    views = [
+        View(-1.0, 2.0, 1.5, 0.5, (), old.as_of_ns + later, 1, words="lower", reader="mini@ab")
+        for later in (0, 5)
+    ]
+    decisions = [msgspec.structs.replace(one, view=view) for one, view in zip((old, new), views, strict=True)]
+    assert state_of(decisions).reading.startswith("BBB/1d by mini")

@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from htfi.apps.cli.summary import Totals, score_table, summary
 from htfi.apps.cli.view_state import Counters, PeerLine
 from htfi.domain.peers import PeerState
+from htfi.forecasting.earned import NarratorRow
 from htfi.forecasting.scoreboard import ScoreRow
 
 
@@ -77,3 +80,33 @@ def test_the_summary_tells_where_answers_were_written_and_that_none_was_lost():
     assert "3 provisional, 2 amended, 1 without the target's answer; 0 lost" in words
     assert "placed" not in text(summary(totals(nodes=Counters()), 120))
     assert "placed" not in text(summary(totals(), 120))
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_summary_keeps_to_the_width_and_cuts_nothing(width):
+    told = totals(
+        quarantine={"price is negative": 81, "time stamp without a zone": 5}, outputs=[Path("a" * 40)]
+    )
+    lines = summary(told, width)
+    assert max(len(line.plain) for line in lines) <= width
+    words = " ".join(text(lines).split())
+    assert "86 rows: 81 price is negative; 5 time stamp without a zone" in words
+    assert "ab" * 32 in words
+    assert "a" * 40 in words
+    assert "…" not in words
+
+
+def test_readers_with_one_short_name_are_told_apart():
+    rows = [
+        NarratorRow("mini@d7d586dafc64", 1, 285, 0.01, 0.011, 0.11),
+        NarratorRow("draft@48d2d06d8abf", 1, 2, 0.01, 0.02, 0.16),
+        NarratorRow("draft@48d2d06d8abf, then mini@d7d586dafc64", 1, 7, 0.01, 0.01, 0.1),
+        NarratorRow("mini@0123456789ab", 1, 9, 0.01, 0.009, 0.2),
+        NarratorRow("mini@d7d586dafc64, with draft@48d2d06d8abf", 1, 3, 0.01, 0.01, 0.3),
+    ]
+    words = " ".join(text(summary(totals(narrators=rows), 160)).split())
+    assert "285 views by mini@d7d586dafc64:" in words
+    assert "9 views by mini@0123456789ab:" in words
+    assert "2 views by draft:" in words
+    assert "7 views by draft, then mini:" in words
+    assert "3 views by mini, with draft:" in words

@@ -82,3 +82,15 @@ def test_a_quantile_between_levels_lies_on_the_line(level, value):
     assert quantile_at(level, (0.05, 0.2, 0.3, 0.5, 0.95), [-2.0, -1.2, -0.8, 0.0, 2.0]) == pytest.approx(
         value
     )
+
+
+def test_a_fall_of_99_percent_is_drawn_on_a_logarithmic_scale():
+    level = (0.0, 0.0, 0.0, 0.0, 0.0)
+    history = tuple(100.0 * 0.01 ** (k / 60) for k in range(61))
+    fallen = [line.plain for line in fan_chart(series((level, level), history), 90, 20)]
+    steady = [line.plain for line in fan_chart(series((level, level)), 90, 20)]
+    assert "log scale" in fallen[-1]
+    assert "log scale" not in "".join(steady)
+    drawn = [k for k, line in enumerate(fallen) if any("\u2801" <= char <= "\u28ff" for char in line)]
+    assert drawn == list(range(20))  # an even fall crosses every row
+    assert "1.0000 median" in "".join(fallen)

@@ -48,9 +48,7 @@ def frame(state: ViewState, width: int, height: int) -> list[Text]:
     middle: list[Text] = []
     if state.series:
         rows_first = _TABLE_EXTRA + min(_ROWS_BEFORE_CHART, len(state.series))
-        rows_all = len(state.series) + (
-            _TABLE_EXTRA if width >= _WIDE or state.num_series > len(state.series) else 3
-        )
+        rows_all = _table_rows(state, width)  # what the table does not need the chart may have
         chart_rows = max(min(_CHART_ROWS, room - 2 - rows_first), min(width // 3, room - 2 - rows_all))
         if chart_rows >= _CHART_ROWS_LEAST:
             middle += [
@@ -204,7 +202,8 @@ def _table(state: ViewState, width: int, room: int) -> list[Text]:
     way to them.
     """
     wide = width >= _WIDE
-    num_rows = min(len(state.series), max(1, room - _TABLE_EXTRA))
+    all_fit = _table_rows(state, width) <= room
+    num_rows = len(state.series) if all_fit else min(len(state.series), max(1, room - _TABLE_EXTRA))
     shown = state.series[:num_rows]
     look = _fit(max(6, *(len(s.name) for s in shown)), width)
     styles = expert_styles(sorted({name for s in state.series for name in s.weights}))
@@ -242,10 +241,16 @@ def _table(state: ViewState, width: int, room: int) -> list[Text]:
         lines.append(Text(f"{_LEFT}and {rest:,} more, calmer", QUIET))
     marks = _marks({series.standing for series in shown})
     if wide:
-        lines.append(_legend(styles, shown[0].weights if look.weights else {}, marks))
+        lines.append(_legend(styles, shown[0].weights if look.weights else {}, marks, width))
     elif marks:
         lines.append(Text(f"{_LEFT}{marks}", QUIET))
     return lines
+
+
+def _table_rows(state: ViewState, width: int) -> int:
+    """Lines of a table that leaves no series out."""
+    foot = width >= _WIDE or any(one.standing is not Standing.FINAL for one in state.series)
+    return 2 + len(state.series) + (state.num_series > len(state.series)) + foot
 
 
 class _Fit(NamedTuple):
@@ -290,13 +295,17 @@ def _marks(standings: set[Standing]) -> str:
     return "  ".join(f"{_STANDING[mark]} {words}" for mark, words in told.items() if mark in standings)
 
 
-def _legend(styles: Mapping[str, str], weights: Mapping[str, float], marks: str) -> Text:
+def _legend(styles: Mapping[str, str], weights: Mapping[str, float], marks: str, width: int) -> Text:
+    """The greatest weights first, as many as fit; no name is cut."""
     text = Text(f"{_LEFT}{marks}   " if marks else _LEFT, QUIET)
     if not weights:
         return text
     text.append("weights of the first row  ", QUIET)
-    for name, style in styles.items():
-        text.append("━━ ", style).append(f"{clip(name, 20)} {weights.get(name, 0.0):.0%}  ", QUIET)
+    for name in sorted(styles, key=lambda name: -weights.get(name, 0.0)):
+        entry = Text("━━ ", styles[name]).append(f"{printable(name)} {weights.get(name, 0.0):.0%}  ", QUIET)
+        if len(text) + len(entry) > width:
+            break
+        text.append_text(entry)
     return text
 
 
