@@ -19,6 +19,7 @@ from websockets.sync.client import connect
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next((found for name in _NAMES if (found := shutil.which(name))), "")
+_MARGIN = 16  # px around what a picture shows
 _START_S, _REPLY_S, _SETTLE_S = 30.0, 60.0, 30.0
 _FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-extensions",
@@ -79,17 +80,18 @@ class Chromium:
             raise RuntimeError(f"{script}: {reply['exceptionDetails']}")
         return reply["result"].get("value")
 
-    def picture(self, file: Path, selector: str = "", *, whole: bool = False) -> None:
-        """PNG of the window, of the `whole` page, or of what `selector` finds first."""
+    def picture(self, file: Path, first: str = "", last: str = "") -> None:
+        """PNG of the window, or of the page's whole width from what selector `first` finds to what `last` does."""
         how: dict[str, Any] = {}
-        if selector or whole:
-            of = f"document.querySelector({json.dumps(selector or 'html')})"
-            box = self.run(
-                f"(() => {{ const b = {of}.getBoundingClientRect();"
-                " return [b.left + scrollX, b.top + scrollY, b.width, b.height]; })()"
-            )
-            how = {"clip": dict(zip(("x", "y", "width", "height"), box, strict=True)) | {"scale": 1}}
-        reply = self._ask("Page.captureScreenshot", format="png", captureBeyondViewport=True, **how)
+        if first:
+            script = f"""(() => {{ const box = (of) => document.querySelector(of).getBoundingClientRect();
+              return [box({json.dumps(first)}).top, box({json.dumps(last or first)}).bottom].map((y) => y + scrollY);
+            }})()"""
+            top, bottom = self.run(script)
+            top, width = max(0.0, top - _MARGIN), self.run("innerWidth")
+            clip = {"x": 0, "y": top, "width": width, "height": bottom + _MARGIN - top, "scale": 1}
+            how = {"clip": clip, "captureBeyondViewport": True}
+        reply = self._ask("Page.captureScreenshot", format="png", **how)
         file.write_bytes(base64.b64decode(reply["data"]))
 
     def _tab_url(self) -> str:

@@ -93,5 +93,7 @@ def test_a_row_that_says_only_its_name_is_a_note_under_the_table(columns, capsys
     assert split_notes(rows, ["five runs"]) == ([rows[0]], ["river: is not installed", "five runs"])
     report("decode", {"gain": 1.5}, rows, seed=0, json_file=None, notes=["five runs"])
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-3:] == ["river: is not installed", "five runs", "gain = 1.5"]
-    assert lines[-4].startswith("└")
+    assert lines[-4:-2] == ["river: is not installed", "five runs"]
+    assert lines[-2].endswith("; seed 0")
+    assert lines[-1] == "gain = 1.5"
+    assert lines[-5].startswith("└")

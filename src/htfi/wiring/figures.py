@@ -40,7 +40,7 @@ def report(
     rows, notes = split_notes(rows, notes)
     columns = list(dict.fromkeys(key for row in rows for key in row))
     cells = [[_shown(row.get(column, "")) for column in columns] for row in rows]
-    told = [*notes, *(f"{key} = {value:.4g}" for key, value in metrics.items())]
+    told = [*notes, f"{device()}; seed {seed}", *(f"{key} = {value:.4g}" for key, value in metrics.items())]
     print_table(columns, cells, title=f"htfi {kind} {name}", notes=told)
     if json_file is not None:
         body = {
