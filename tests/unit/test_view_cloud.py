@@ -1,5 +1,6 @@
 """What a cloud shows of itself."""
 
+import dataclasses
 import io
 
 import pytest
@@ -111,3 +112,31 @@ def test_without_a_terminal_it_prints_changes_and_a_line():
     assert line == cloud_line(state_of())
     for part in ("2 streams", "7 of 32 rows", "1 queued", "2,600 tokens", "3 refused", "1 suspect"):
         assert part in line
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_every_figure_of_a_busy_cloud_is_whole(width):
+    name = "edge-of-the-frankfurt-desk-02"
+    busy = dataclasses.replace(
+        BUSY,
+        num_requests=123_456_789,
+        num_answers=123_456_700,
+        num_tokens=9_876_543_210,
+        temperature_c=65.0,
+        refused={"more than a tenant may have": 1_234, "busy": 567},
+        tenants=(TenantLine(name, 2, 1_234_567, 123_456_789, 1_234, 21.5),),
+    )
+    lines = cloud_frame(CloudDesk("cloud1 → 127.0.0.1:7401", Seconds(), lambda: 0).snapshot(busy), width, 40)
+    text = text_of(lines)
+    assert max(cell_len(line.plain) for line in lines) <= width
+    for figure in (
+        "model mini-target-int8",
+        "answers 123,456,700 of 123,456,789",
+        "tokens 9,876,543,210",
+        "stood 96%",
+        "temp 65°",
+        "more than a tenant may have 1,234",
+        "busy 567",
+        f"{name}      2 ",
+    ):
+        assert figure in text

@@ -110,3 +110,13 @@ def test_readers_with_one_short_name_are_told_apart():
     assert "2 views by draft:" in words
     assert "7 views by draft, then mini:" in words
     assert "3 views by mini, with draft:" in words
+
+
+def test_scores_of_many_horizons_go_on_beneath_themselves():
+    scores = [
+        ScoreRow(name, h, 400, 0.01, 0.9) for name in ("fused", "random_walk") for h in (1, 2, 3, 5, 10, 22)
+    ]
+    lines = [line.plain for line in score_table(scores, 80)]
+    assert max(map(len, lines)) <= 80
+    assert sum("fused" in line for line in lines) == 2
+    assert all(f"{horizon} ahead" in " ".join(lines) for horizon in (1, 2, 3, 5, 10, 22))

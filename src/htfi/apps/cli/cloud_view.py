@@ -21,13 +21,13 @@ from htfi.apps.cli.view import Look, View, open_look
 from htfi.apps.cli.view_nodes import count_states, nodes
 from htfi.apps.cli.view_panels import format_seconds
 from htfi.apps.cli.view_state import PeerLine
-from htfi.apps.cli.view_text import INNER, QUIET, REGIME_STYLE, clip
+from htfi.apps.cli.view_text import INNER, QUIET, REGIME_STYLE, clip, clip_middle, flow
 from htfi.domain.decision import Regime
 from htfi.domain.peers import PeerChange
 
 _LEFT = " "
 _RATE_SPAN_S = 3.0
-_NAME_LEAST, _NAME_MOST = 8, 24
+_NAME_LEAST, _BESIDE_NAMES = 8, 52
 _TENANTS_FIRST = 8  # that have room before all peers have
 
 
@@ -129,13 +129,11 @@ def open_cloud_view(
 def cloud_frame(state: CloudState, width: int, height: int) -> list[Text]:
     """The whole view, at most `height` lines of at most `width` columns."""
     counters = state.counters
-    lines = [_title(state, width), _work(state), _done(state)]
+    lines = [*_title(state, width), *_work(state, width), *_done(state, width)]
     if counters.refused:
-        told = ", ".join(
-            f"{clip(why, 30)} {num:,}"
-            for why, num in sorted(counters.refused.items(), key=lambda item: -item[1])
-        )
-        lines.append(Text(f"{_LEFT}refused ", QUIET).append(told, REGIME_STYLE[Regime.STRESSED]))
+        told = sorted(counters.refused.items(), key=lambda item: -item[1])
+        before = Text(f"{_LEFT}refused", REGIME_STYLE[Regime.STRESSED])
+        lines += flow([(clip(why, 30), f"{num:,}", "") for why, num in told], width, before)
     half = height // 2 - len(lines)
     spare = height - len(lines) - 2 - min(_TENANTS_FIRST, len(counters.tenants))
     panel = nodes(counters.peers, counters.changes, (), state.utc_ns, width, max(5, half, spare))
@@ -164,47 +162,41 @@ def cloud_line(state: CloudState) -> str:
     return "  ".join(part for part in parts if part)
 
 
-def _title(state: CloudState, width: int) -> Text:
+def _title(state: CloudState, width: int) -> list[Text]:
     text = Text(_LEFT)
     text.append("HTFI cloud", "bold")
-    text.append(f"  {clip(state.title, max(8, width // 2))}  ", QUIET)
+    text.append(f"  {clip_middle(state.title, max(8, width // 2))}  ", QUIET)
     text.append(f"up {format_seconds(state.up_s)}", "bold")
     if state.counters.is_draining:
         text.append("  ◔ draining", f"bold {INNER}")
-    return text.append(f"  {clip(state.counters.model, 60)}", QUIET)
+    return flow([("model", clip_middle(state.counters.model, width - 8), "")], width, text)
 
 
-def _work(state: CloudState) -> Text:
+def _work(state: CloudState, width: int) -> list[Text]:
     counters = state.counters
     text = Text(f"{_LEFT}rows ", QUIET).append(f"{counters.num_rows:,}")
     cells = 12
     reached = round(cells * min(1.0, counters.num_rows / max(1, counters.num_rows_most)))
     text.append(f" of {counters.num_rows_most:,} ", QUIET)
     text.append("━" * reached, INNER).append("─" * (cells - reached), QUIET)
-    facts = [("queue", f"{counters.num_queued:,}"), ("streams", f"{counters.num_streams:,}")]
+    facts = [("queue", f"{counters.num_queued:,}", ""), ("streams", f"{counters.num_streams:,}", "")]
     if counters.step_ms is not None:
-        facts.append(("step", f"{counters.step_ms:.1f} ms"))
+        facts.append(("step", f"{counters.step_ms:.1f} ms", ""))
     if counters.temperature_c is not None:
-        facts.append(("temp", f"{counters.temperature_c:.0f}°"))
-    return _append(text, facts)
+        facts.append(("temp", f"{counters.temperature_c:.0f}°", ""))
+    return flow(facts, width, text)
 
 
-def _done(state: CloudState) -> Text:
+def _done(state: CloudState, width: int) -> list[Text]:
     counters = state.counters
     facts = [
-        ("verified", f"{state.tokens_per_s:,.0f} tokens/s"),
-        ("answers", f"{counters.num_answers:,} of {counters.num_requests:,}"),
-        ("tokens", f"{counters.num_tokens:,}"),
+        ("verified", f"{state.tokens_per_s:,.0f} tokens/s", ""),
+        ("answers", f"{counters.num_answers:,} of {counters.num_requests:,}", ""),
+        ("tokens", f"{counters.num_tokens:,}", ""),
     ]
     if counters.num_drafted:
-        facts.append(("stood", f"{counters.num_stood / counters.num_drafted:.0%}"))
-    return _append(Text(_LEFT.rstrip()), facts)
-
-
-def _append(text: Text, facts: list[tuple[str, str]]) -> Text:
-    for name, value in facts:
-        text.append(f"{'   ' if text.plain else _LEFT}{name} ", QUIET).append(value)
-    return text
+        facts.append(("stood", f"{counters.num_stood / counters.num_drafted:.0%}", ""))
+    return flow(facts, width)
 
 
 def _tenants(tenants: tuple[TenantLine, ...], width: int, room: int) -> list[Text]:
@@ -213,7 +205,8 @@ def _tenants(tenants: tuple[TenantLine, ...], width: int, room: int) -> list[Tex
         return []
     ranked = sorted(tenants, key=lambda tenant: (-tenant.num_open, -tenant.num_tokens, tenant.name))
     shown = ranked if len(ranked) <= room - 2 else ranked[: max(1, room - 3)]
-    name_width = min(_NAME_MOST, max(_NAME_LEAST, *(len(tenant.name) for tenant in shown)))
+    longest = max(_NAME_LEAST, *(len(tenant.name) for tenant in shown))
+    name_width = min(longest, max(_NAME_LEAST, width - _BESIDE_NAMES))
     most = max(tenant.num_tokens for tenant in ranked)
     bar_width = max(0, min(30, width - name_width - 54))
     head = (
@@ -222,7 +215,7 @@ def _tenants(tenants: tuple[TenantLine, ...], width: int, room: int) -> list[Tex
     lines = [Text(), Text(head, QUIET)]
     for tenant in shown:
         late = f"{tenant.p95_ms:,.1f} ms" if tenant.p95_ms is not None else "–"
-        line = Text(f"{_LEFT}{clip(tenant.name, name_width):<{name_width}}{tenant.num_open:>7,}")
+        line = Text(f"{_LEFT}{clip_middle(tenant.name, name_width):<{name_width}}{tenant.num_open:>7,}")
         line.append(f"{tenant.num_requests:>10,}{tenant.num_tokens:>12,}")
         line.append(
             f"{tenant.num_refused:>9,}", REGIME_STYLE[Regime.STRESSED] if tenant.num_refused else QUIET

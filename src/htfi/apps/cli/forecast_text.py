@@ -1,7 +1,6 @@
 """How `htfi forecast` puts its answer on a terminal: where the price is, where it may go, why."""
 
 import math
-import textwrap
 
 from rich.text import Text
 
@@ -21,6 +20,7 @@ from htfi.apps.cli.view_text import (
 )
 from htfi.domain.decision import Forecast
 from htfi.domain.time import format_ns
+from htfi.wiring.terminal import wrapped
 
 _CHART_ROWS = 12
 _OTHERS_NAMED = 12
@@ -28,7 +28,7 @@ _OTHERS_NAMED = 12
 
 def answer_lines(answer: Answer, width: int) -> list[Text]:
     """The lines to print, at most `width` columns each where words allow."""
-    lines = [Text(), _head(answer), Text()]
+    lines = [Text(), *_head(answer, width), Text()]
     if answer.withheld:
         reasons = "; ".join(answer.decision.verdict.reasons)
         lines.append(Text(f" Policy keeps this forecast back: {printable(reasons)}."))
@@ -57,7 +57,7 @@ def _told(answer: Answer, width: int) -> list[Text]:
         weights={},
     )
     chart = [Text(" ").append_text(line) for line in fan_chart(series, width - 2, _CHART_ROWS)]
-    why = textwrap.wrap(printable(decision.rationale.text), width - 8)
+    why = wrapped(printable(decision.rationale.text), width - 8)
     words = [Text(f" {'' if k else 'why':<5}", QUIET).append(line, "") for k, line in enumerate(why)]
     caution = [
         Text(f" caution: {printable('; '.join(decision.verdict.reasons))}", REGIME_STYLE[decision.regime])
@@ -69,12 +69,14 @@ def _levels(forecast: Forecast, h: int) -> list[float]:
     return [quantile_at(level, forecast.levels, forecast.quantiles[h]) for level in BAND_LEVELS]
 
 
-def _head(answer: Answer) -> Text:
+def _head(answer: Answer, width: int) -> list[Text]:
+    """One line, or a second for what does not stand beside a long name."""
     decision = answer.decision
-    text = Text(" ").append(clip(decision.series, 40), "bold")
-    text.append(f"  {format_ns(decision.as_of_ns).replace('T', ' ').replace('Z', ' UTC')}  ", QUIET)
+    name, text = Text(" ").append(printable(decision.series), "bold"), Text(" ")
+    text.append(f" {format_ns(decision.as_of_ns).replace('T', ' ').replace('Z', ' UTC')}  ", QUIET)
     text.append(format_price(decision.last_price), "bold")
-    return text.append(f"  ■ {decision.regime.value}", REGIME_STYLE[decision.regime])
+    text.append(f"  ■ {decision.regime.value}", REGIME_STYLE[decision.regime])
+    return [name.append_text(text)] if len(name) + len(text) <= width else [name, text]
 
 
 def _table(series: SeriesView) -> list[Text]:
@@ -104,6 +106,6 @@ def _read(answer: Answer, width: int) -> list[Text]:
         more = (
             f" and {len(answer.others) - _OTHERS_NAMED:,} more" if len(answer.others) > _OTHERS_NAMED else ""
         )
-        for k, words in enumerate(textwrap.wrap(f"{named}{more}; choose with --symbol", width - 12)):
+        for k, words in enumerate(wrapped(f"{named}{more}; choose with --symbol", width - 12)):
             lines.append(Text(f" {'' if k else 'also here':<10}", QUIET).append(words, ""))
     return lines

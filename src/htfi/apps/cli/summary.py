@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from htfi.apps.cli.view_state import Counters
-from htfi.apps.cli.view_text import QUIET, REGIME_STYLE, clip
+from htfi.apps.cli.view_text import QUIET, REGIME_STYLE, clip_middle, printable
 from htfi.domain.decision import Regime, Rung
 from htfi.domain.writing import Spoken
 from htfi.forecasting.earned import NarratorRow
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from htfi.wiring.engine import Run
 
 BASELINE = "random_walk"
-_INDENT = 12
+_INDENT, _LEAST_NAME = 12, 20
 _GROUP_WIDTH, _NARROW_GROUP_WIDTH = 28, 17
 _COVERAGE = (0.88, 0.92)  # what an honest 90% band is expected to hold
 _BETTER, _WORSE = REGIME_STYLE[Regime.NORMAL], REGIME_STYLE[Regime.STRESSED]
@@ -97,10 +97,20 @@ def score_table(scores: Sequence[ScoreRow], width: int) -> list[Text]:
     if not scores:
         return [Text(" No forecast has met its outcome yet: there is nothing to score.", QUIET)]
     horizons = sorted({row.horizon for row in scores})
-    cells = {(row.name, row.horizon): row for row in scores}
     names = list(dict.fromkeys(row.name for row in scores))
-    name_width = max(len(name) for name in names) + 1
+    name_width = min(max(len(name) for name in names), max(_LEAST_NAME, width - 2 - _NARROW_GROUP_WIDTH)) + 1
     wide = 1 + name_width + len(horizons) * _GROUP_WIDTH <= width
+    beside = len(horizons) if wide else max(1, (width - 1 - name_width) // _NARROW_GROUP_WIDTH)
+    lines: list[Text] = []
+    for first in range(0, len(horizons), beside):
+        lines += _score_part(scores, names, horizons[first : first + beside], name_width, wide)
+    return lines
+
+
+def _score_part(
+    scores: Sequence[ScoreRow], names: Sequence[str], horizons: Sequence[int], name_width: int, wide: bool
+) -> list[Text]:
+    cells = {(row.name, row.horizon): row for row in scores}
     first, second = Text(f" {'':<{name_width}}"), Text(f" {'':<{name_width}}", QUIET)
     for horizon in horizons:
         num = max(row.num for row in scores if row.horizon == horizon)
@@ -109,7 +119,8 @@ def score_table(scores: Sequence[ScoreRow], width: int) -> list[Text]:
         second.append((f"{'CRPS':>11}" if wide else "") + f"{'vs walk':>9}{'90% in':>8}")
     lines = [first, second]
     for name in names:
-        line = Text(f" {name.replace('_', ' '):<{name_width}}", "bold" if name == names[0] else "")
+        told = clip_middle(name.replace("_", " "), name_width - 1)
+        line = Text(f" {told:<{name_width}}", "bold" if name == names[0] else "")
         for horizon in horizons:
             _append_score(line, cells.get((name, horizon)), cells.get((BASELINE, horizon)), wide)
         lines.append(line)
@@ -145,9 +156,9 @@ def _placed(nodes: Counters) -> list[tuple[str, str]]:
     """Where answers were written, and what became of those that the target did not write in time."""
     places: list[str] = []
     for peer in nodes.peers:
-        ways = ", ".join(f"{num:,} {clip(way, 20)}" for way, num in peer.ways.items() if num)
+        ways = ", ".join(f"{num:,} {printable(way)}" for way, num in peer.ways.items() if num)
         if peer.num_placed:
-            places.append(f"{clip(peer.name, 40)} {peer.num_placed:,}" + (f" ({ways})" if ways else ""))
+            places.append(f"{printable(peer.name)} {peer.num_placed:,}" + (f" ({ways})" if ways else ""))
     if nodes.num_alone:
         places.append(f"here alone {nodes.num_alone:,}")
     late = f"{nodes.num_provisional:,} provisional, {nodes.num_amended:,} amended"
@@ -206,7 +217,7 @@ def _facts(totals: Totals) -> list[tuple[str, str]]:
     if totals.nodes is not None and totals.nodes.peers:
         facts += _placed(totals.nodes)
     reasons = sorted(totals.quarantine.items(), key=lambda item: -item[1])
-    aside = "; ".join(f"{count:,} {clip(reason, 40)}" for reason, count in reasons)
+    aside = "; ".join(f"{count:,} {printable(reason)}" for reason, count in reasons)
     facts.append(
         ("quarantine", f"{sum(totals.quarantine.values()):,} rows" + (f": {aside}" if aside else ""))
     )

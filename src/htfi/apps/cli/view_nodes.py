@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from rich.text import Text
 
 from htfi.apps.cli.view_state import PeerLine
-from htfi.apps.cli.view_text import INNER, QUIET, REGIME_STYLE, clip
+from htfi.apps.cli.view_text import INNER, QUIET, REGIME_STYLE, clip, clip_middle
 from htfi.domain.decision import Regime
 from htfi.domain.peers import PeerChange, PeerState
 from htfi.domain.time import NS_PER_S, format_ns
@@ -35,8 +35,7 @@ _CHANGE_STYLE = {
     "reconnect": _GOOD,
 }
 _NUM_CHANGES = 4
-_NAME_LEAST, _NAME_NARROW, _NAME_MOST = 8, 13, 24
-_WIDE = 100
+_NAME_LEAST, _BESIDE_NAMES = 8, 54
 
 
 def nodes(
@@ -89,7 +88,7 @@ def _rows(peers: Sequence[PeerLine], width: int) -> list[Text]:
     """A head and a row a peer. What no peer has takes no room: a cloud places nothing, few know their temperature."""
     has_heat = any(peer.temperature_c is not None for peer in peers)
     has_placed = any(peer.num_placed for peer in peers)
-    most = _NAME_MOST if width >= _WIDE else _NAME_NARROW
+    most = max(_NAME_LEAST, width - _BESIDE_NAMES)
     name_width = min(most, max(_NAME_LEAST, *(len(peer.name) for peer in peers)))
     head = f"{_LEFT}{'nodes':<{name_width}}  {'state':<10}{'RTT p50/95':>12}{'queue':>6}{'step':>8}"
     head += f"{'temp':>5}" if has_heat else ""
@@ -97,7 +96,7 @@ def _rows(peers: Sequence[PeerLine], width: int) -> list[Text]:
     lines = [Text(head, QUIET)]
     for peer in peers:
         mark, style = _LOOK[peer.state]
-        line = Text(f"{_LEFT}{clip(peer.name, name_width):<{name_width}}  ")
+        line = Text(f"{_LEFT}{clip_middle(peer.name, name_width):<{name_width}}  ")
         line.append(f"{mark} {peer.state.value:<8}", style)
         line.append(f"{_rtt(peer):>12}{_or_dash(peer.num_queued):>6}{_ms(peer.step_ms):>8}")
         if has_heat:
@@ -144,7 +143,7 @@ def _ways(ways: Mapping[str, int], width: int) -> str:
 def _change_line(change: PeerChange, utc_ns: int, width: int) -> Text:
     line = Text(f"{_LEFT}{_age(utc_ns - change.at_ns):>8}  ", QUIET)
     line.append(f"{clip(change.what, 10):<10}", _CHANGE_STYLE.get(change.what, ""))
-    line.append(f" {clip(change.peer, 20)}  ")
+    line.append(f" {clip_middle(change.peer, 40)}  ")
     line.append(clip(change.words, max(0, width - len(line.plain))), QUIET)
     return line
 

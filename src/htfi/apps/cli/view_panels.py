@@ -1,7 +1,7 @@
 """Lays one frame of the terminal view out for a width and height. Pure: `LiveView` prints what it returns."""
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from rich.text import Text
@@ -17,6 +17,7 @@ from htfi.apps.cli.view_text import (
     clip_middle,
     expert_styles,
     fan_chart,
+    flow,
     format_percent,
     format_price,
     printable,
@@ -33,7 +34,7 @@ _TABLE_EXTRA = 4  # a blank line, the head, the count of the rest, the legend
 _ROWS_BEFORE_CHART = 8  # a chart must leave room for so many series
 _WHY_LINES = 3
 _NODES_LEAST, _NODES_SOON = 5, 14  # lines: always, and where nothing else needs them
-_COUNTER_LINES, _GAP = 2, "   "
+_COUNTER_LINES = 2
 _STANDING = {Standing.FINAL: " ", Standing.PROVISIONAL: "~", Standing.AMENDED: "✓"}
 _BAR_DONE, _BAR_LEFT = "━", "─"
 
@@ -155,9 +156,9 @@ def _counter_lines(state: ViewState, width: int) -> list[Text]:
         facts += [(name, f"{num:,}", "") for name, num in _late(state) if num]
     num_aside = sum(counters.quarantine.values())
     facts.append(("quarantine", f"{num_aside:,}", ""))
-    lines = _flow(facts, width)
+    lines = flow(facts, width)
     if len(lines) > _COUNTER_LINES:
-        lines = _flow([(name, value, "") for name, value, _ in facts], width)
+        lines = flow([(name, value, "") for name, value, _ in facts], width)
     if num_aside:
         lines[-1].stylize(REGIME_STYLE[Regime.STRESSED], len(lines[-1]) - len(f"{num_aside:,}"))
     reasons = sorted(counters.quarantine.items(), key=lambda item: -item[1])
@@ -166,18 +167,6 @@ def _counter_lines(state: ViewState, width: int) -> list[Text]:
         if len(lines[-1]) + len(note) > width:
             break
         lines[-1].append(note, QUIET)
-    return lines
-
-
-def _flow(facts: Sequence[tuple[str, str, str]], width: int) -> list[Text]:
-    """Facts beside each other, on as many lines as they need; none is broken."""
-    lines: list[Text] = []
-    for name, value, aside in facts:
-        fact = Text(f"{name} ", QUIET).append(value, "").append(f" {aside}" if aside else "", QUIET)
-        if lines and len(lines[-1]) + len(_GAP) + len(fact) <= width:
-            lines[-1].append(_GAP).append_text(fact)
-        else:
-            lines.append(Text(_LEFT).append_text(fact))
     return lines
 
 
@@ -317,7 +306,9 @@ def _footer(state: ViewState, width: int) -> list[Text]:
         ("why", state.rationale, _WHY_LINES),
     )
     for label, words, most in told:
-        wrapped = textwrap.wrap(printable(words), width - 8, max_lines=most, placeholder=" …")
+        wrapped = textwrap.wrap(
+            printable(words), width - 8, max_lines=most, placeholder=" …", break_on_hyphens=False
+        )
         for k, line in enumerate(wrapped):
             lines.append(Text(f"{_LEFT}{'' if k else label:<5}", QUIET).append(line, ""))
     return [Text(), *lines] if lines else []

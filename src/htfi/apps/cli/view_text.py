@@ -18,6 +18,7 @@ EXPERT_STYLES = ("#6ea8fe", "#63c7b2", "#f2b84b", "#c792ea", "#f2777a", "#9aa5b1
 QUIET = "grey50"
 LOG_FROM = 4.0  # highest over lowest price from which a scale is logarithmic
 OUTER, INNER, MIDDLE, PRICE = "#2f5a86", "#5b93cc", "#e8f1fb", "#d7dee6"
+_GAP = "   "  # between facts
 _BRAILLE = 0x2800
 # Dots of a braille cell from the top down, left column and right
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
@@ -42,6 +43,21 @@ def clip_middle(text: str, width: int) -> str:
     head = max(0, width - 1) // 2
     tail = max(0, width - 1) - head
     return text[:head] + "…" + text[len(text) - tail :]
+
+
+def flow(facts: Sequence[tuple[str, str, str]], width: int, before: Text | None = None) -> list[Text]:
+    """Facts (name, value, what stands beside it) after each other on as many lines as they need; none is broken.
+
+    `before` stands at the first line's beginning.
+    """
+    lines = [before] if before is not None else []
+    for name, value, aside in facts:
+        fact = Text(f"{name} ", QUIET).append(value, "").append(f" {aside}" if aside else "", QUIET)
+        if lines and len(lines[-1]) + len(_GAP) + len(fact) <= width:
+            lines[-1].append(_GAP).append_text(fact)
+        else:
+            lines.append(Text(" ").append_text(fact))
+    return lines
 
 
 def format_price(price: float) -> str:
