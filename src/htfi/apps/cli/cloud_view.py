@@ -27,7 +27,7 @@ from htfi.domain.peers import PeerChange
 
 _LEFT = " "
 _RATE_SPAN_S = 3.0
-_NAME_LEAST, _BESIDE_NAMES = 8, 52
+_NAME_LEAST, _BESIDE_NAMES = 8, 50
 _TENANTS_FIRST = 8  # that have room before all peers have
 
 
