@@ -23,7 +23,7 @@ from htfi.domain.decision import (
 )
 from htfi.domain.news import Heard, Hearing, Means, Route, Scores, Screening
 from htfi.domain.writing import DraftRound
-from htfi.narrative.audit import MAX_ITEMS, account
+from htfi.narrative.audit import MAX_ITEMS, account, reader_in_words
 from htfi.narrative.audit_summary import Summary
 from htfi.narrative.audit_wording import overturned, told_wording
 
@@ -240,3 +240,16 @@ def test_a_summary_counts_items_once_and_tells_reasons_sources_and_suspicion() -
     assert "By source: “tips” 1" in told["What was set aside"]
     assert "1 decision was made in the secure mode" in told["Suspicion"]
     assert "12 tokens drafted, 9 stood, 75%" in told["Draft and target"]
+
+
+@pytest.mark.parametrize(
+    ("reader", "words"),
+    [
+        ("mini@d7d586dafc64", "mini"),
+        ("mini@d7d586dafc64, then draft@48d2d06d8abf", "mini, then draft"),
+        ("mini@d7d586dafc64, with 16 answers of mini@d7d586dafc64", "mini, with 16 answers of mini"),
+        ("", "a reader"),
+    ],
+)
+def test_every_reader_of_a_merged_view_is_named_without_digests(reader, words):
+    assert reader_in_words(reader) == words

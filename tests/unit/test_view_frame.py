@@ -267,3 +267,16 @@ def test_of_several_views_the_newest_is_told(make_decisions):
     ]
     decisions = [msgspec.structs.replace(one, view=view) for one, view in zip((old, new), views, strict=True)]
     assert state_of(decisions).reading.startswith("BBB/1d by mini")
+
+
+def test_plain_lines_on_a_terminal_break_no_figure(make_decisions):
+    seconds, console = Seconds(), terminal(width=80)
+    with LineView(RUN, console, seconds) as view:
+        view.update(
+            state_of(make_decisions(3), num_events=123_456_789, ledger_size=1_234_567, num_withheld=4_321)
+        )
+    lines = console.file.getvalue().splitlines()
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= 80
+    for figure in ("123,456,789", "1,234,567", "4,321"):
+        assert figure in console.file.getvalue()

@@ -19,11 +19,13 @@ from htfi.apps.cli.view_nodes import told
 from htfi.apps.cli.view_panels import frame, one_line
 from htfi.apps.cli.view_state import ViewState
 from htfi.domain.peers import PeerChange
+from htfi.wiring.terminal import has_width, wrapped
 
 _FRAME_S = 1 / 8
 _LINE_S = 2.0
 _SHARE_OF_TIME = 0.05  # drawing may take this much of the one core that the loop runs on
 _COLUMNS_MAX = 160
+_INDENT = "    "
 
 
 class Shown(Protocol):
@@ -141,6 +143,9 @@ class LineView(Generic[State]):
         self._next_s = self._now_s() + _LINE_S
 
     def _say(self, line: str) -> None:
+        """One line in a file; on a terminal it goes on beneath itself, no figure broken."""
+        if self._console.is_terminal or has_width():
+            line = f"\n{_INDENT}".join(wrapped(line, self._console.width - len(_INDENT)))
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
