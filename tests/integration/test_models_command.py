@@ -9,6 +9,7 @@ import pytest
 from chat_server import Call, chat_server
 from click.testing import CliRunner, Result
 
+from htfi import models as shipped
 from htfi.apps.cli.main import cli
 from htfi.domain.errors import HtfiError, IntegrityError
 from random_pair import write_random_pair
@@ -122,3 +123,15 @@ def test_an_engine_or_precision_that_does_not_exist_is_refused() -> None:
     for wrong in ({"engine": "vllm"}, {"precision": "int3"}, {"engine": "torch", "precision": "int8"}):
         with pytest.raises(HtfiError, match=r"models\."):
             ModelsConfig(**wrong)
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+def test_the_names_one_must_type_are_whole(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    listed, inspected = models("list").output, models("inspect", shipped.TARGET).output
+    for name in ("mini-target", "mini-draft", str(shipped.TARGET.parent)):
+        assert name in listed
+    assert max(len(line) for line in listed.splitlines() if "/" not in line) <= columns
+    assert str(shipped.TARGET) in inspected
+    assert max(len(line) for line in inspected.splitlines() if "/" not in line) <= columns
+    assert "…" not in listed + inspected
