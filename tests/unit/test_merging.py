@@ -118,10 +118,20 @@ def test_what_was_read_is_found_again_in_what_was_merged() -> None:
 
 def test_an_amendment_keeps_the_other_readings_and_the_trust() -> None:
     first = merge(view(), 0.5, [part()], NOW)
-    later = again(view(direction=-1.0), first)
+    later = again(view(direction=-1.0), 0.5, first, NOW)
     assert [one.direction for one in later.parts] == [-1.0, 1.0]
     assert later.parts[0].trust == 0.5
-    assert again(view(), None) == view()
+    assert again(view(), 1.0, None, NOW) == view()
+
+
+def test_a_provisional_reading_stays_provisional_whatever_it_is_merged_with_and_when() -> None:
+    read = replace(view(), provisional=True)
+    for as_of_ns in (NOW, NOW + read.half_life_ns // 2):
+        merged = merge(read, 0.5, [part()], as_of_ns)
+        assert merged is not None
+        assert merged.provisional
+        assert merged.read_ns == read.as_of_ns
+        assert own(merged) == read
 
 
 def test_numbers_that_do_not_follow_from_the_parts_are_found() -> None:

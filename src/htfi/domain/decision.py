@@ -198,6 +198,11 @@ class View(msgspec.Struct, frozen=True, gc=False):
         ""  # release and outcome that it was read ahead for, where it was: '{id}, {outcome in words}'
     )
 
+    @property
+    def read_ns(self) -> int:
+        """The instant that a model read for, which merging with other readings leaves as it was."""
+        return next((part.as_of_ns for part in self.parts if part.is_worded), self.as_of_ns)
+
 
 class Driver(msgspec.Struct, frozen=True):
     """A feature that moved the forecast: its value, what is usual for it, and their ratio."""
@@ -262,10 +267,14 @@ class Decision(msgspec.Struct, frozen=True):
 
     @property
     def awaits(self) -> bool:
-        """Whether an amendment may follow: its view was read for it and is provisional, or a deeper one was asked."""
-        view = self.view
-        late = view is not None and view.provisional and view.as_of_ns == self.as_of_ns
+        """Whether an amendment may follow: its view is provisional, or a deeper one was asked."""
+        late = self.view is not None and self.view.provisional
         return (late or self.plan.then is not None) and not self.amends
+
+    @property
+    def is_read_for(self) -> bool:
+        """Whether its view was read for it, and not kept from an earlier decision of the series."""
+        return self.view is not None and self.view.read_ns == self.as_of_ns
 
 
 class Receipt(msgspec.Struct, frozen=True, gc=False):

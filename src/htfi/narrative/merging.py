@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from htfi.domain import exact
 from htfi.domain.decision import Meant, Part, View
+from htfi.domain.news import Hearing
 
 WITH = ", with "  # between the readers of a merged view
 STALE_HALF_LIVES = 3.0  # an older reading counts for nothing
@@ -76,12 +77,21 @@ def own(view: View) -> View | None:
     )
 
 
-def again(read: View, first: View | None) -> View:
-    """A view that takes the place of the one that was read for `first`, merged with all else that went into that."""
+def again(read: View, trust: float, first: View | None, as_of_ns: int) -> View:
+    """A view that takes the place of the one in `first`, merged at an instant with all else that went into that.
+
+    `trust` is that of the items it rests on.
+    """
     parts = first.parts if first is not None else ()
-    trust = next((part.trust for part in parts if part.is_worded), 1.0)
-    merged = merge(read, trust, [part for part in parts if not part.is_worded], read.as_of_ns)
+    merged = merge(read, trust, [part for part in parts if not part.is_worded], as_of_ns)
     return read if merged is None else merged
+
+
+def trust_in(hearing: Hearing | None, names: Sequence[str]) -> float:
+    """The mean trust, 0–1, in items that a view rests on, as a decision knew them; 1 where it knew none."""
+    known = {item.id: item.trust for item in hearing.considered} if hearing is not None else {}
+    trusts = [known[name] for name in names if name in known]
+    return round(sum(trusts) / len(trusts), 3) if trusts else 1.0
 
 
 def derived(view: View) -> View:
@@ -125,7 +135,7 @@ def _joined(parts: Sequence[Part], read: View | None, as_of_ns: int) -> View:
         consistency=read.consistency,
         words=read.words,
         wording=read.wording,
-        provisional=read.provisional and parts[0].as_of_ns == as_of_ns,
+        provisional=read.provisional,
         prepared=read.prepared,
     )
 

@@ -144,7 +144,7 @@ def tell_news(
     if view is not None and contradictions(view.parts, view.as_of_ns):
         parts.append("contested")
     if view is not None and view.provisional:
-        if view.prepared and view.as_of_ns == as_of_ns:
+        if view.prepared and view.read_ns == as_of_ns:
             slots["prepared"] = tell_prepared(view)
             parts.append("prepared")
         else:

@@ -13,15 +13,15 @@ class PipelineConfig:
     """`deadline_ms` is for the reading of one moment's news; within it as many series are read as have time.
 
     `group_ms` 0 commits at every moment: least delay; more amortises the disk's sync over a fast replay. At most
-    `max_awaited` provisional decisions wait for the target, which is asked every `listen_ms` while events come; a run
-    that ends waits `linger_ms` for it.
+    `max_awaited` decisions that carry a provisional view wait for the target, which is asked every `listen_ms` while
+    events come; a run that ends waits `linger_ms` for it.
     """
 
     deadline_ms: Annotated[float, Meta(gt=0.0, le=HOUR_MS)] = 250.0
     group_entries: Count = 256
     group_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = 25.0
     snapshot_s: Annotated[float, Meta(gt=0.0, le=1e6)] = 5.0
-    max_awaited: Count = 1024
+    max_awaited: Count = 8192
     listen_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = 5.0
     linger_ms: Annotated[float, Meta(ge=0.0, le=HOUR_MS)] = 5_000.0
 

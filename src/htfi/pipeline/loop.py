@@ -15,7 +15,8 @@ from htfi.domain.events import Bar, Cleared, FeedItem, MacroRelease, News, Quote
 from htfi.domain.news import Screening
 from htfi.domain.time import NS_PER_MS
 from htfi.domain.writing import Refusal
-from htfi.pipeline.amending import Awaited, Awaiting, amend, await_view, own_view
+from htfi.narrative.question import briefly
+from htfi.pipeline.amending import Awaited, Awaiting, Carrier, amend, ending_of, own_view
 from htfi.pipeline.decide import ask_all, band, decide_series, deepen_all, merge_all, weigh_all
 from htfi.pipeline.moments import Moment, split_moments
 from htfi.pipeline.ports import Feed
@@ -121,12 +122,11 @@ class Loop:
                 self.rooms.readings.pursue(rung, questions)
         self.awaited.trim()
         for name, view in self.rooms.readings.later():
-            awaiting = self.awaited.take(name)
-            if awaiting is None:
-                continue
+            several = self.awaited.take(name)
             if isinstance(view, Refusal):
-                self.awaited.num_given_up += 1
-            else:
+                self.awaited.give_up(several)
+                continue
+            for awaiting in several:
                 self._amend(awaiting, view)
 
     def _settle(self) -> None:
@@ -241,22 +241,34 @@ class Loop:
             for asked, decision in self.decide(moment):
                 index = self.recorder.record(decision)
                 self._fresh.append(decision)
-                if decision.awaits:
-                    awaiting = self._awaiting(index, asked, decision)
-                    if decision.plan.then is not None:
-                        again.append(awaiting)
-                    else:
-                        self.awaited.add(awaiting)
+                if decision.plan.then is not None:
+                    again.append(self._awaiting(index, asked, decision))
+                elif decision.awaits and decision.is_read_for:
+                    self.awaited.add(self._awaiting(index, asked, decision))
+                elif decision.awaits:
+                    self._carry(index, asked, decision)
             if again:
                 self._read_again(again)
 
     def _awaiting(self, index: int, asked: Asked, decision: Decision) -> Awaiting:
         rung = decision.plan.then or decision.plan.rung
+        carrier = self._carrier(index, asked, decision, rung)
+        return Awaiting(decision.series, rung, briefly(asked.question), [carrier])
+
+    def _carrier(self, index: int, asked: Asked, decision: Decision, rung: Rung) -> Carrier:
         forecaster = self.rooms.forecaster
         most = most_weight(asked, self.rooms.desk.secure.config)
         weight = [min(share, most) for share in forecaster.earned(self.rooms.readings.version(rung))]
-        age = forecaster.age(decision.series)
-        return await_view(index, rung, asked.question, decision, weight, age)
+        return Carrier(index, decision.id, forecaster.age(decision.series), weight, decision.is_read_for)
+
+    def _carry(self, index: int, asked: Asked, decision: Decision) -> None:
+        """Await the answer for a decision that keeps a provisional view as well, unless that was given up."""
+        assert decision.view is not None
+        awaiting = self.awaited.carried(decision.series, decision.view.read_ns)
+        if awaiting is None:
+            self.awaited.num_given_up += 1
+        else:
+            self.awaited.carry(awaiting, self._carrier(index, asked, decision, awaiting.rung))
 
     def _read_again(self, waiting: list[Awaiting]) -> None:
         """Release what is recorded, then read again and amend; what the ledger holds is not read again."""
@@ -281,7 +293,7 @@ class Loop:
             elif view is not None and view.confidence > 0.0 and not view.provisional:
                 self._amend(awaiting, view)
             else:
-                self.awaited.num_given_up += 1
+                self.awaited.give_up([awaiting])
 
     def _amend_again(self) -> None:
         """Make the amendments that stand next in the ledger again, from what it tells of them."""
@@ -292,15 +304,21 @@ class Loop:
             self._amend(self.awaited.take_first(found), read)
 
     def _amend(self, awaiting: Awaiting, view: View) -> None:
-        rooms = self.rooms
-        decision = amend(self.recorder.decision(awaiting.index), awaiting, view, rooms.forecaster, self.terms)
-        self.recorder.record(decision)
-        rooms.preparing.verified(decision)
+        """Amend all that carry what stood in for this view: without anything between, so that a crash leaves a part of
+        them that the next start finds in the ledger and completes.
+        """
+        rooms, told = self.rooms, ""
         rooms.readings.amend(awaiting.series, awaiting.question, awaiting.rung, view)
-        if rooms.forecaster.age(awaiting.series) == awaiting.age:
-            low, high = band(decision.forecast)
-            rooms.widths[awaiting.series] = high - low
-        self._fresh.append(decision)
+        for carrier in awaiting.carriers:
+            first = self.recorder.decision(carrier.index)
+            decision = amend(first, carrier, awaiting.question, view, told, rooms.forecaster, self.terms)
+            told = ending_of(decision)
+            self.recorder.record(decision)
+            rooms.preparing.verified(decision)
+            if rooms.forecaster.age(awaiting.series) == carrier.age:
+                low, high = band(decision.forecast)
+                rooms.widths[awaiting.series] = high - low
+            self._fresh.append(decision)
 
     def _take_fed(self) -> list[Bar]:
         fed, self._fed = self._fed, []

@@ -21,6 +21,7 @@ from htfi.narrative.ports import LateReader, Reader
 from htfi.narrative.question import Question
 from htfi.scheduling.turns.doubt import Reading, reading_order
 
+VERSION = "readings/2"  # how views are kept, amended and recorded; 1 left those that kept a provisional view unamended
 # A view made at a rung serves those beneath it. What is suspected of manipulation is read by SECURE alone.
 _SERVES = {
     Rung.TEMPLATE: 0,

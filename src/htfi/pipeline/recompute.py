@@ -4,13 +4,16 @@ What needs the inputs themselves (features, expert quantiles, weights) is recomp
 into a fresh folder: the roots must be equal, where no reading depended on a link's weather.
 """
 
+from collections import deque
 from collections.abc import Callable
 
-from htfi.domain.decision import Decision, Plan, Rung, amendment_id, decode_decision, encode_decision
+from msgspec.structs import replace
+
+from htfi.domain.decision import Decision, Plan, Rung, View, amendment_id, decode_decision, encode_decision
 from htfi.governance.config import PolicyConfig
 from htfi.governance.policy import judge
 from htfi.narrative.amended import PREPARED, PROVISIONAL, same_but_for_news, tells
-from htfi.narrative.merging import contradictions
+from htfi.narrative.merging import again, contradictions, own, trust_in
 from htfi.narrative.rationale import (
     band_unit,
     fill,
@@ -24,7 +27,7 @@ from htfi.narrative.routing import problems as routing_problems
 from htfi.narrative.routing_config import RoutingConfig
 from htfi.narrative.secure_config import SecureConfig
 from htfi.narrative.words import move_unit
-from htfi.pipeline.amending import ending
+from htfi.pipeline.amending import ending, ending_of
 from htfi.pipeline.decide import band, facts
 from htfi.pipeline.preparing import PREPARED_FOR
 from htfi.pipeline.ranks import Ranks
@@ -38,33 +41,66 @@ _OWN = frozenset({"id", "plan", "forecast", "view", "rationale", "verdict", "ame
 
 
 class Amendments:
-    """Which provisional decisions of a run await theirs, and how opinions diverged, told in the ledger's order."""
+    """Which decisions of a run await an amendment, and how opinions diverged, told in the ledger's order."""
 
     def __init__(self, entry: Callable[[int], bytes]) -> None:
         """`entry` gives the bytes of one that was told before."""
         self._entry = entry
         self._awaiting: dict[str, int] = {}
+        self._carriers: dict[tuple[str, int], list[str]] = {}  # by series and instant of the view that they keep
+        self._lead: Decision | None = None  # the amendment whose view those that are due carry
+        self._due: deque[str] = deque()  # what is amended next
         self._num = 0
         self._ranks = Ranks()
+
+    @property
+    def num_awaiting(self) -> int:
+        """Decisions that await an amendment which the ledger does not hold."""
+        return len(self._awaiting)
 
     def problems(self, decision: Decision) -> list[str]:
         """What does not hold between this decision and those before it; empty where all does."""
         index, self._num = self._num, self._num + 1
-        misranked = self._ranks.problems(decision)
+        found = self._ranks.problems(decision) + self._missed(decision)
         if not decision.amends:
-            if decision.awaits:
-                self._awaiting.setdefault(decision.id, index)
-            return misranked
-        first = self._awaiting.pop(decision.amends, None)
-        if first is None:
+            self._note(decision, index)
+            return found
+        first_index = self._awaiting.pop(decision.amends, None)
+        if first_index is None:
             return [
-                *misranked,
+                *found,
                 f"it amends {decision.amends}, which is no earlier provisional decision, or is amended already",
             ]
-        return misranked + _amended(decode_decision(self._entry(first)), decision)
+        first = decode_decision(self._entry(first_index))
+        if self._due:
+            self._due.popleft()
+            return found + _amended(first, decision, self._lead)
+        self._lead = decision
+        if first.view is not None:
+            self._due.extend(self._carriers.pop((first.series, first.view.read_ns), ()))
+        return found + _amended(first, decision)
+
+    def _missed(self, decision: Decision) -> list[str]:
+        """What should stand here: all that carried a view are amended right after the one that it was read for."""
+        if not self._due or decision.amends == self._due[0]:
+            return []
+        missing = self._due[0]
+        self._due.clear()
+        lead = self._lead.amends if self._lead is not None else ""
+        return [f"the amendment of {missing} is missing before it: that carries the view of {lead} as well"]
+
+    def _note(self, decision: Decision, index: int) -> None:
+        if not decision.awaits or decision.view is None:
+            return
+        if decision.is_read_for:
+            self._awaiting.setdefault(decision.id, index)
+        elif "readings" in decision.models:  # before that, what kept a provisional view was not amended
+            self._awaiting[decision.id] = index
+            self._carriers.setdefault((decision.series, decision.view.read_ns), []).append(decision.id)
 
 
-def _amended(first: Decision, decision: Decision) -> list[str]:
+def _amended(first: Decision, decision: Decision, lead: Decision | None = None) -> list[str]:
+    """`lead` is the amendment of the decision whose view the first one kept; None where it was read for it."""
     problems: list[str] = []
     changed = [
         name
@@ -89,11 +125,25 @@ def _amended(first: Decision, decision: Decision) -> list[str]:
         problems.append(f"it is not named after {first.id}")
     if not same_but_for_news(first.rationale, decision.rationale):
         problems.append(f"its rationale is not that of {first.id} but for the news")
-    if decision.view is None or decision.view.provisional or decision.view.as_of_ns != first.as_of_ns:
+    if lead is not None and lead.view is not None:
+        if decision.view != _kept_in(first, lead.view):
+            problems.append(f"its view is not the one of {lead.id}")
+        if ending_of(decision) != ending_of(lead):
+            problems.append("whether it confirms the provisional view is told wrongly")
+    elif decision.view is None or decision.view.provisional or decision.view.read_ns != first.as_of_ns:
         problems.append("it has no view of the target's own on that instant")
     elif not tells(decision.rationale, ending(first, decision.view)):
         problems.append("whether it confirms the provisional view is told wrongly")
     return problems
+
+
+def _kept_in(first: Decision, amended: View) -> View | None:
+    """The view of an amendment in the place of the one that a decision kept."""
+    read = own(amended)
+    if read is None:
+        return None
+    trust = trust_in(first.hearing, read.cited)
+    return again(replace(read, wording=None), trust, first.view, first.as_of_ns)
 
 
 def _follows(first: Plan, plan: Plan) -> bool:

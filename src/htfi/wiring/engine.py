@@ -29,6 +29,7 @@ from htfi.pipeline.amending import patience
 from htfi.pipeline.loop import Loop
 from htfi.pipeline.ports import Feed, Ledger, Outlet, Quarantine
 from htfi.pipeline.preparing import Preparing
+from htfi.pipeline.reading import VERSION as READINGS
 from htfi.pipeline.reading import Readings
 from htfi.pipeline.recorder import Recorder
 from htfi.pipeline.releases import HeldNews, ReleasingFeed
@@ -261,6 +262,7 @@ def build_loop(
             "htfi": __version__,
             "policy": policy.VERSION,
             "rationale": rationale.VERSION,
+            "readings": READINGS,
             **rooms.desk.models,
             **rooms.readings.models,
             **rooms.preparing.models,

@@ -31,9 +31,9 @@ def with_nodes(counters: Counters, run: "Run", edge: "Edge") -> Counters:
         peers=tuple(_line(edge.watch, name, placed.get(name, Counter())) for name in edge.watch.peers()),
         changes=edge.watch.changes()[-_CHANGES_SHOWN:],
         num_alone=alone.total(),
-        num_provisional=loop.recorder.num_amended + len(loop.awaited.waiting) + loop.awaited.num_given_up,
+        num_provisional=loop.recorder.num_amended + loop.awaited.num_decisions + loop.awaited.num_given_up,
         num_amended=loop.recorder.num_amended,
-        num_awaited=len(loop.awaited.waiting),
+        num_awaited=loop.awaited.num_decisions,
         num_lost=loop.awaited.num_given_up,
     )
 

@@ -49,8 +49,10 @@ class LateTally:
     places: dict[str, PlaceTally] = field(default_factory=dict[str, PlaceTally])
 
     def take(self, decision: Decision) -> None:
-        """Count the reading that was written for this very decision, where there is one."""
+        """Count the reading that was made for this very decision, where there is one."""
         view = decision.view
+        if view is not None and not decision.is_read_for:  # it keeps another decision's
+            return
         late = decision.awaits and decision.plan.then is None
         self.num_provisional += late
         if decision.amends and decision.plan.rung is Rung.DEEP:
@@ -64,8 +66,6 @@ class LateTally:
         if decision.amends:
             self.num_amended += 1
             self.num_confirmed += _CONFIRMS in decision.rationale.template.split("+")
-        elif view is None or view.as_of_ns != decision.as_of_ns:
-            return
         if view is None or view.wording is None:
             return
         place = self._at(view.wording.place)
