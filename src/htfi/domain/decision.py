@@ -113,6 +113,15 @@ class Forecast(msgspec.Struct, frozen=True):
         }
 
 
+class Shown(msgspec.Struct, frozen=True, gc=False):
+    """An item of the news as a model was shown it."""
+
+    id: str
+    available_at_ns: int
+    symbols: tuple[str, ...]
+    headline: str
+
+
 class Wording(msgspec.Struct, frozen=True, gc=False):
     """How a model came to a view, so that its tokens can be written again: `htfi ledger replay`.
 
@@ -135,6 +144,9 @@ class Wording(msgspec.Struct, frozen=True, gc=False):
     paths: tuple[
         tuple[int, ...], ...
     ] = ()  # of several answers, all their tokens; path k has the seed `path_seed`
+    # Fields below are left out of an entry where they are UNSET: entries of version 0.1.0 have none of them.
+    shown: tuple[Shown, ...] | msgspec.UnsetType = msgspec.UNSET  # the items that the prompt tells, in its order
+    asked_ns: int | msgspec.UnsetType = msgspec.UNSET  # the instant asked about, where it is not the decision's
 
 
 class Meant(msgspec.Struct, frozen=True, gc=False):

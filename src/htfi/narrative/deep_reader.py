@@ -15,7 +15,17 @@ from htfi.narrative.answer import AS_STATED, MAX_CITED, Trust, Understanding, to
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.meaning import Meaning
 from htfi.narrative.ports import Author
-from htfi.narrative.question import MAX_ITEMS, Question, about, put, question_id, residency, shown
+from htfi.narrative.question import (
+    MAX_ITEMS,
+    Question,
+    about,
+    as_shown,
+    put,
+    question_id,
+    residency,
+    seed_of,
+    shown,
+)
 from htfi.narrative.template_reader import TemplateReader
 
 STRATEGY = "paths"
@@ -119,6 +129,7 @@ class DeepReader:
             tokens=written[nearest].tokens,
             rounds=(),
             paths=tuple(answer.tokens for answer in written),
+            shown=as_shown(question),
         )
         return replace(view, wording=wording)
 
@@ -133,7 +144,7 @@ def deep_version(author: str, num_paths: int) -> str:
 
 
 def first_seed(question: Question) -> int:
-    return zlib.crc32(f"{question.symbol}@{question.as_of_ns}/deep".encode())
+    return seed_of(question.symbol, question.as_of_ns, in_depth=True)
 
 
 def path_seed(seed: int, path: int) -> int:

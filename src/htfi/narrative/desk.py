@@ -163,7 +163,7 @@ class Desk:
         self._asked.add(symbol)
         if not self._notes and self.secure.is_calm:
             return NOTHING
-        items = self.wire.recent(symbol, as_of_ns)
+        items = [item for item in self.wire.recent(symbol, as_of_ns) if item.id in self._notes]
         noted = self._noted.recent(symbol, as_of_ns, MAX_NOTED)
         aside = self._aside.recent(symbol, as_of_ns, MAX_ASIDE)
         suspicion = self.secure.suspicion(symbol, as_of_ns)
@@ -208,7 +208,13 @@ class Desk:
     def noted_parts(self, gathered: Gathered) -> list[Part]:
         """The encoder's own readings, of the items that no model reads."""
         return [
-            read_scores(note.screened, note.scores, self._config)
+            read_scores(
+                note.screened.item.id,
+                note.screened.item.available_at_ns,
+                note.screened.trust,
+                note.scores,
+                self._config,
+            )
             for note in gathered.noted
             if note.scores is not None and note.scores.relevance * note.scores.novelty > 0.0
         ]

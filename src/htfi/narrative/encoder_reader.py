@@ -1,7 +1,7 @@
 """The encoder's reading of one item, from its scores alone: no model is run. The desk makes it of what none reads."""
 
 from htfi.domain.decision import Part
-from htfi.domain.news import Scores, Screened
+from htfi.domain.news import Scores
 from htfi.narrative.config import NarrativeConfig
 
 LEAST_SENTIMENT = 0.2  # below it an item has no direction
@@ -10,9 +10,13 @@ WIDENING = 0.25  # of the band, by news that is wholly relevant and new
 _DECIMALS = 4
 
 
-def read_scores(screened: Screened, scores: Scores | None, config: NarrativeConfig) -> Part:
-    """A direction where the item is good or bad for what it is about; a wider band where it is relevant and new."""
-    item = screened.item
+def read_scores(
+    name: str, available_at_ns: int, trust: float, scores: Scores | None, config: NarrativeConfig
+) -> Part:
+    """A direction where an item is good or bad for what it is about; a wider band where it is relevant and new.
+
+    `name` is the item's id; `trust` 0–1 is how much of its effect counts.
+    """
     sentiment = scores.sentiment if scores is not None and abs(scores.sentiment) >= LEAST_SENTIMENT else 0.0
     relevance = scores.relevance if scores is not None else 0.0
     novelty = scores.novelty if scores is not None else 0.0
@@ -22,9 +26,9 @@ def read_scores(screened: Screened, scores: Scores | None, config: NarrativeConf
         size_sigmas=round(abs(sentiment), _DECIMALS),
         volatility_multiplier=round(1.0 + WIDENING * relevance * novelty, _DECIMALS),
         confidence=round(MOST_CONFIDENCE * relevance * novelty, _DECIMALS),
-        cited=(item.id,),
-        as_of_ns=item.available_at_ns,
+        cited=(name,),
+        as_of_ns=available_at_ns,
         half_life_ns=config.half_life_ns,
-        trust=screened.trust,
+        trust=trust,
         cause=scores.event if scores is not None else "",
     )

@@ -3,7 +3,6 @@
 Where its author keeps deadlines (`LateAuthor`), a view may be provisional, and the target's own comes `later`.
 """
 
-import zlib
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -14,7 +13,17 @@ from htfi.narrative.answer import AS_STATED, Trust, to_view, understand, view_fo
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.meaning import Meaning
 from htfi.narrative.ports import Author, Closable, LateAuthor
-from htfi.narrative.question import Question, about, briefly, put, question_id, residency, shown
+from htfi.narrative.question import (
+    Question,
+    about,
+    as_shown,
+    briefly,
+    put,
+    question_id,
+    residency,
+    seed_of,
+    shown,
+)
 from htfi.narrative.rationale import THEN
 from htfi.narrative.template_reader import TemplateReader
 
@@ -109,7 +118,7 @@ class ModelReader:
         if answer.is_provisional:
             self._await(request.id, question)
         trust = self._draft_trust if answer.is_provisional else self._trust
-        reader = _reader(self.version, answer)
+        reader = who_read(self.version, answer.draft, answer.num_settled)
         view = to_view(understand(answer.fields, trust), question, self._config.half_life_ns, reader)
         wording = _wording(question, request, answer, self.version)
         meaning = self._draft_meaning if answer.is_provisional else self._meaning
@@ -121,7 +130,7 @@ class ModelReader:
         return Request(
             prompt=prompt,
             form=view_form(self._author.dialect, len(shown(question))),
-            seed=zlib.crc32(f"{question.symbol}@{question.as_of_ns}".encode()),
+            seed=seed_of(question.symbol, question.as_of_ns),
             temperature=self._config.temperature,
             deadline_ms=deadline_ms,
             shared=shared,
@@ -140,11 +149,11 @@ class ModelReader:
         return replace(view, words=f"not read: {refusal.reason}")
 
 
-def _reader(target: str, answer: Writing) -> str:
+def who_read(target: str, draft: str, num_settled: int) -> str:
     """Who wrote, in the order of their words: the target has begun a provisional answer where it settled any of it."""
-    if not answer.is_provisional:
+    if num_settled < 0:
         return target
-    return f"{target}{THEN}{answer.draft}" if answer.num_settled else answer.draft
+    return f"{target}{THEN}{draft}" if num_settled else draft
 
 
 def _wording(question: Question, request: Request, answer: Writing, target: str) -> Wording | None:
@@ -163,4 +172,5 @@ def _wording(question: Question, request: Request, answer: Writing, target: str)
         rounds=answer.rounds,
         place=answer.place,
         num_settled=answer.num_settled,
+        shown=as_shown(question),
     )

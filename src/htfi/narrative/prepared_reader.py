@@ -231,4 +231,5 @@ def _as_told(view: View, ahead: Ahead, teller: News, question: Question) -> View
         as_of_ns=question.as_of_ns,
         provisional=True,
         prepared=prepared_for(ahead.release, ahead.told),
+        wording=None if view.wording is None else replace(view.wording, asked_ns=ahead.release.at_ns),
     )

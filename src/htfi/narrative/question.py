@@ -4,12 +4,14 @@ News come first because many questions share them: one about each symbol of a mo
 Training asks with the same function, so that a model is asked as it was taught.
 """
 
+import zlib
 from collections.abc import Sequence
 from hashlib import blake2b
 
 import msgspec
 from msgspec.structs import replace
 
+from htfi.domain.decision import Shown
 from htfi.domain.events import News
 from htfi.domain.writing import Dialect, Mark, Prompt, Segment, Sigmas, Text
 
@@ -48,6 +50,18 @@ class Question(msgspec.Struct, frozen=True):
 def shown(question: Question) -> tuple[News, ...]:
     """The items that a model is shown; their places are the numbers it cites."""
     return question.items[: question.most_items]
+
+
+def as_shown(question: Question) -> tuple[Shown, ...]:
+    """The same for the record of the answer."""
+    return tuple(
+        Shown(item.id, item.available_at_ns, item.symbols, item.headline) for item in shown(question)
+    )
+
+
+def seed_of(symbol: str, as_of_ns: int, *, in_depth: bool = False) -> int:
+    """What an answer is drawn with: the first of several answers' seeds where it is read in depth."""
+    return zlib.crc32(f"{symbol}@{as_of_ns}{'/deep' if in_depth else ''}".encode())
 
 
 def question_id(question: Question) -> str:

@@ -28,6 +28,7 @@ from htfi.narrative.routing_config import RoutingConfig
 from htfi.narrative.secure_config import SecureConfig
 from htfi.narrative.words import move_unit
 from htfi.pipeline.amending import ending, ending_of
+from htfi.pipeline.bound_readings import BoundReadings
 from htfi.pipeline.decide import band, facts
 from htfi.pipeline.preparing import PREPARED_FOR
 from htfi.pipeline.ranks import Ranks
@@ -47,7 +48,9 @@ class Amendments:
         """`entry` gives the bytes of one that was told before."""
         self._entry = entry
         self._awaiting: dict[str, int] = {}
-        self._carriers: dict[tuple[str, int], list[str]] = {}  # by series and instant of the view that they keep
+        self._carriers: dict[
+            tuple[str, int], list[str]
+        ] = {}  # by series and instant of the view that they keep
         self._lead: Decision | None = None  # the amendment whose view those that are due carry
         self._due: deque[str] = deque()  # what is amended next
         self._num = 0
@@ -161,11 +164,13 @@ def recompute(
     amendments: Amendments | None = None,
     routing: RoutingConfig | None = None,
     secure: SecureConfig | None = None,
+    readings: BoundReadings | None = None,
 ) -> list[str]:
     """What does not come out as recorded, in words; empty when all does.
 
     `amendments` knows the entries before this one; without it what amends another is not held against that. Without
-    `routing` the routes of news items are not taken again, without `secure` a weight is not held against suspicion.
+    `routing` the routes of news items are not taken again, without `secure` a weight is not held against suspicion;
+    `readings`, which knows the earlier entries too, holds a reading against its decision.
     Raises: msgspec.ValidationError where the entry is no decision.
     """
     decision = decode_decision(entry)
@@ -189,6 +194,8 @@ def recompute(
         forecast,
         decision.circumstances,
     )
+    if readings is not None:
+        problems += readings.problems(decision)
     if judge(known, policy) != decision.verdict:
         problems.append("the verdict does not follow from the policy")
     return problems + (amendments.problems(decision) if amendments is not None else [])

@@ -3,19 +3,31 @@
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from htfi.adapters.stores.snapshot import read_whole
 from htfi.domain.errors import IntegrityError
 from htfi.governance.ledger.log import LogView
+from htfi.pipeline.bound_readings import BoundReadings
 from htfi.pipeline.recompute import Amendments, recompute
+from htfi.wiring.recorded_models import RecordedModels, reading_terms
 from htfi.wiring.settings import SETTINGS, decode_settings
 
 
-def recompute_all(folder: Path, log: LogView, size: int, progress: Callable[[int, int], None]) -> None:
-    """Check that quantiles, rationale and verdict of the first `size` entries follow from what they record, and that
-    what amends an earlier one changes its view alone.
+class Recomputed(NamedTuple):
+    """What was found well: readings that were held against their decisions, how many of them lacked what for that, and
+    decisions whose view no amendment has taken the place of."""
+
+    num_read: int
+    num_undone: dict[str, int]
+    num_awaiting: int
+
+
+def recompute_all(folder: Path, log: LogView, size: int, progress: Callable[[int, int], None]) -> Recomputed:
+    """Check that quantiles, rationale and verdict of the first `size` entries follow from what they record, that each
+    reading is that of its decision, and that what amends an earlier one changes its view alone. No model is loaded.
 
     Raises: IntegrityError, naming the first entry that does not; DependencyUnavailable.
     """
@@ -25,13 +37,15 @@ def recompute_all(folder: Path, log: LogView, size: int, progress: Callable[[int
         raise IntegrityError(f"{file} is missing: without the settings no verdict can be reached again")
     digest, settings = sha256(data).hexdigest(), decode_settings(data)
     amendments = Amendments(log.entry)
+    readings = BoundReadings(reading_terms(settings), RecordedModels(settings.models).model)
     for index, entry in enumerate(log.entries(0, size)):
         try:
             problems = recompute(
-                entry, digest, settings.policy, amendments, settings.routing, settings.secure
+                entry, digest, settings.policy, amendments, settings.routing, settings.secure, readings
             )
         except (msgspec.DecodeError, ValueError, KeyError, IndexError) as error:
             problems = [f"it is no decision: {error}"]
         if problems:
             raise IntegrityError(f"entry {index} cannot be derived again: {'; '.join(problems)}")
         progress(index + 1, size)
+    return Recomputed(readings.num_read, dict(readings.num_undone), amendments.num_awaiting)

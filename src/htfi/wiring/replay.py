@@ -1,6 +1,6 @@
 """Writes a recorded reading again: the same tokens from the same seed and target. `htfi ledger replay` asks for it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -13,14 +13,19 @@ from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.strategies.recorded import Recorded
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.decision import Decision, View, Wording, find_decision
+from htfi.domain.decision import Decision, View, Wording, encode_decision, find_decision
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.writing import Refusal, Request, Writing
 from htfi.narrative.answer import Understanding, understand, view_form
 from htfi.narrative.deep_reader import meant_together, path_seed, together
+from htfi.narrative.merging import own
+from htfi.pipeline.bound_readings import BoundReadings, first_difference
+from htfi.pipeline.recompute import Amendments
 from htfi.wiring.models import ModelsConfig, in_full
 from htfi.wiring.open_folder import OpenFolder, open_folder
+from htfi.wiring.recorded_models import RecordedModels, reading_terms
 from htfi.wiring.settings import SETTINGS, Settings, decode_settings
+from htfi.wiring.told_rounds import Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +62,18 @@ def reading_of(decision: Decision, entries: Iterable[bytes]) -> Decision:
         raise InvalidInput(f"{decision.id}: no news was read for it, so there are no words to write again")
     if view.wording is not None:
         return decision
-    if view.as_of_ns != decision.as_of_ns:
+    read = own(view)
+    if read is not None:
         for entry in entries:
             found = find_decision(entry)
-            if found is None or found.series != decision.series or found.as_of_ns != view.as_of_ns:
+            if found is None or found.series != decision.series or found.as_of_ns != read.as_of_ns:
                 continue
-            if found.view is not None and found.view.wording is not None and _kept(found.view) == view:
+            kept = own(found.view) if found.view is not None else None
+            if kept is None or kept.wording is None:
+                continue
+            if "readings" not in decision.models:  # a merged view did not tell whether it is provisional
+                kept = replace(kept, provisional=read.provisional)
+            if _kept(kept) == _kept(read):
                 return found
     raise InvalidInput(
         f"{decision.id}: its view ({view.reader or 'no reader'}) was not worded by a model of ours: nothing to replay"
@@ -79,7 +90,7 @@ def replay(decision: Decision, run: Path, target: Path | None, draft: Path | Non
     view = decision.view
     if view is None or view.wording is None:
         raise InvalidInput(f"{decision.id} holds no wording")
-    wording, settings = view.wording, _settings(run, decision)
+    wording, settings = view.wording, run_settings(run, decision)
     opened = _who_wrote(wording.target, target, settings.models, "--target")
     vocabulary = Vocabulary(opened.tokenizer)
     request = Request(
@@ -91,15 +102,16 @@ def replay(decision: Decision, run: Path, target: Path | None, draft: Path | Non
     )
     if wording.paths:
         return _replay_paths(opened, settings, view, wording, request, vocabulary)
+    spell = Words.of(vocabulary)
     plain = _written(opened.author(settings.decoding), wording, request)
-    problems = _settled_by(plain, wording)
+    problems = _settled_by(plain, wording, spell)
     problems += _verified(opened, settings, wording, request, plain)
     writing, finisher = plain, opened
     if wording.num_settled >= 0:
         finisher = _who_wrote(wording.draft, draft, settings.models, "--draft")
         writing = _finished(finisher, settings, wording, request) or plain
-        if writing.tokens != wording.tokens:
-            problems.append("the draft, going on from what the target settled, writes other tokens")
+        if told := first_difference(wording.tokens, writing.tokens, spell):
+            problems.append(f"the draft, going on from what the target settled, writes other tokens: {told}")
     if (view.provisional and not view.prepared) != (wording.num_settled >= 0):
         problems.append("whether the view is provisional does not follow from who wrote it")
     if not problems and _said(writing, finisher, view) != _kept(view):
@@ -121,12 +133,12 @@ def _replay_paths(
         _written(author, wording, replace(request, seed=path_seed(wording.seed, path)))
         for path in range(len(wording.paths))
     ]
-    differing = [
-        str(path)
+    spell = Words.of(vocabulary)
+    problems = [
+        f"the target writes other tokens in answer {path}: {differing}"
         for path, (told, tokens) in enumerate(zip(written, wording.paths, strict=True))
-        if told.tokens != tokens
+        if (differing := first_difference(tokens, told.tokens, spell))
     ]
-    problems = [f"the target writes other tokens in answer {', '.join(differing)}"] if differing else []
     said, nearest = together([understand(told.fields, opened.trust) for told in written])
     if written[nearest].tokens != wording.tokens:
         problems.append("the answer that stands for all is another")
@@ -139,20 +151,41 @@ def _replay_paths(
     return Replay(wording, written[nearest], vocabulary, problems)
 
 
-def _settled_by(plain: Writing, wording: Wording) -> list[str]:
+def unbound(
+    entries: Iterable[bytes], asked: Sequence[Decision], settings: Settings, named: Sequence[Path] = ()
+) -> tuple[list[str], list[str]]:
+    """What of these decisions' views does not follow from their news and from the entries before them, and what could
+    not be held against them. `entries` are the ledger's from the first on; `named` folders of models.
+    """
+    told: list[bytes] = []
+    amendments = Amendments(told.__getitem__)
+    readings = BoundReadings(reading_terms(settings), RecordedModels(settings.models, named).model)
+    found: list[str] = []
+    wanted = {encode_decision(decision): decision.id for decision in asked}
+    for entry in entries:
+        told.append(entry)
+        decision = find_decision(entry)
+        if decision is None:
+            continue
+        changed = amendments.problems(decision)
+        if entry in wanted:
+            found += [f"{wanted[entry]}: {problem}" for problem in readings.problems(decision) + changed]
+        else:
+            readings.trail.take(decision)
+    return found, list(readings.num_undone)
+
+
+def _settled_by(plain: Writing, wording: Wording, spell: Callable[[int], str]) -> list[str]:
     """Whether the target, decoding alone, writes the tokens that are said to be its own."""
     if wording.num_settled < 0:
-        same = plain.tokens == wording.tokens
-        return [] if same else ["the target, decoding alone, writes other tokens"]
+        told = first_difference(wording.tokens, plain.tokens, spell)
+        return [f"the target, decoding alone, writes other tokens: {told}"] if told else []
     num = wording.num_settled
     if num >= len(wording.tokens):
         return [f"{num} of {len(wording.tokens)} tokens are said to be settled: nothing is left to the draft"]
-    same = plain.tokens[:num] == wording.tokens[:num]
-    return (
-        []
-        if same
-        else [f"the target, decoding alone, does not begin with the {num} tokens said to be its own"]
-    )
+    told = first_difference(wording.tokens[:num], plain.tokens[:num], spell)
+    words = f"the target, decoding alone, does not begin with the {num} tokens said to be its own: {told}"
+    return [words] if told else []
 
 
 def _verified(
@@ -173,10 +206,11 @@ def _verified(
 
 
 def _finished(opened: OpenFolder, settings: Settings, wording: Wording, request: Request) -> Writing | None:
-    """The recorded tokens written again by the draft from the last that the target settled; None where neither of
-    its engines, the general one and the one for drafting ahead, writes them: their logits may differ in the last bits.
+    """The recorded tokens written again by the draft from the last that the target settled, by one of its engines: the
+    general one and the one for drafting ahead, whose logits may differ in the last bits. What the second writes where
+    neither writes them, None where they do not hold to the form.
     """
-    of = opened
+    of, answer = opened, None
     settled = wording.tokens[: wording.num_settled]
     for network in (of.network, of.drafting):
         author = LocalAuthor(
@@ -188,7 +222,7 @@ def _finished(opened: OpenFolder, settings: Settings, wording: Wording, request:
             return None
         if isinstance(answer, Writing) and answer.tokens == wording.tokens:
             return answer
-    return None
+    return answer if isinstance(answer, Writing) else None
 
 
 def _said(writing: Writing, opened: OpenFolder, view: View) -> View:
@@ -241,7 +275,8 @@ def _who_wrote(version: str, named: Path | None, config: ModelsConfig, option: s
     )
 
 
-def _settings(run: Path, decision: Decision) -> Settings:
+def run_settings(run: Path, decision: Decision) -> Settings:
+    """The settings of a run, which a decision was made under. Raises: IntegrityError, InvalidInput."""
     file = run / SETTINGS
     data = read_whole(file)
     if data is None:

@@ -63,11 +63,12 @@ def verify(
         with view.progress(f"verifying {folder}", log.size) as advance:
             audit = log.verify(advance)
         _, note = log.checkpoint(audit.size)
+        done = None
         if recompute:
             from htfi.wiring.audit import recompute_all  # brings the forecasting rooms along
 
             with view.progress(f"recomputing {folder}", audit.size) as advance:
-                recompute_all(folder, log, audit.size, advance)
+                done = recompute_all(folder, log, audit.size, advance)
         held, wrong = check_outputs(folder, log)
     finally:
         log.close()
@@ -75,8 +76,16 @@ def verify(
     from htfi.wiring.terminal import print_line
 
     print_line(f"{audit.size} entries, every one as recorded")
-    if recompute:
+    if done is not None:
         print_line("quantiles, rationale and verdict of each follow from its record and settings.json")
+        if done.num_read:
+            print_line(f"{done.num_read:,} readings are of their decisions' news, prices and symbols")
+        for what, num in done.num_undone.items():
+            print_line(f"not held against the decision in {num:,} readings: {what}")
+        if done.num_awaiting:
+            print_line(
+                f"{done.num_awaiting:,} decisions carry a view that no amendment has taken the place of"
+            )
     print_line(f"root {audit.root.hex()}")
     print_line(f"{audit.num_checkpoints} checkpoints signed by {log.key}")
     if audit.num_cosignatures or witnesses:

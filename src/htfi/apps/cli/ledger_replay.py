@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 def replay_command(folder: Path, which: str | None, target: Path | None, draft: Path | None) -> None:
     """Write what a model said for a decision again, from the record and the model alone; without N or ID, the newest.
 
+    The seed is derived from symbol and instant, the prompt rebuilt from the decision's news and from the returns that
+    its series had by then, and both compared with what is recorded; so is who read, of how many items, and what is
+    cited. A token that differs is named by its place.
     The target decodes once plainly and once along the recorded drafts; both must give the recorded tokens, each
     draft must fare as recorded, and the view must follow. Of a provisional reading the target must begin with what it
     had settled, and the draft must write the rest. Where the view was read for an earlier decision, that
@@ -42,12 +45,14 @@ def replay_command(folder: Path, which: str | None, target: Path | None, draft: 
       htfi ledger replay DIR SPX/1d@2013-10-09T20:00:00Z
       htfi ledger replay DIR 1204 --target ~/models/my-target
     """
-    from htfi.wiring.replay import newest_reading, reading_of, replay
+    from htfi.wiring.replay import newest_reading, reading_of, replay, run_settings, unbound
+    from htfi.wiring.terminal import print_line
 
     log = open_ledger_readonly(folder)
     try:
         if which is None:
             decision = read_for = newest_reading(log.entries())
+            index = log.size - 1
         else:
             index, entry = find(log, which)
             try:
@@ -55,12 +60,28 @@ def replay_command(folder: Path, which: str | None, target: Path | None, draft: 
             except ValueError as error:
                 raise InvalidInput(f"entry {index} is no decision of this version: {error}") from error
             read_for = reading_of(decision, log.entries(0, index))
+        named = [path for path in (target, draft) if path is not None]
+        problems, undone = unbound(
+            log.entries(0, index + 1), [decision, read_for], run_settings(folder, decision), named
+        )
     finally:
         log.close()
-    done = replay(read_for, folder, target, draft)
+    try:
+        done = replay(read_for, folder, target, draft)
+    except (IntegrityError, InvalidInput) as error:
+        if not problems:
+            raise
+        raise IntegrityError("; ".join([*problems, str(error)])) from error
+    problems += [f"{read_for.id}: {problem}" for problem in done.problems]
     _show(decision.id, read_for.id, done)
-    if done.problems:
-        raise IntegrityError(f"{read_for.id}: {'; '.join(done.problems)}")
+    for what in undone:
+        print_line(f"not held against the decision: {what}")
+    if problems:
+        raise IntegrityError("; ".join(problems))
+    print_line(
+        "replayed: the same tokens, the same fate of each draft, the same view; seed, prompt, items and citations "
+        "are those of the decision's news, prices and symbol"
+    )
 
 
 def _show(asked: str, read_for: str, done: "Replay") -> None:
@@ -90,5 +111,3 @@ def _show(asked: str, read_for: str, done: "Replay") -> None:
     to.print(legend())
     for line in told_rounds(wording.tokens, wording.rounds, done.vocabulary):
         to.print(line)
-    if not done.problems:
-        click.echo("replayed: the same tokens, the same fate of each draft, the same view")
