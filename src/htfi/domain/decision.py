@@ -145,8 +145,12 @@ class Wording(msgspec.Struct, frozen=True, gc=False):
         tuple[int, ...], ...
     ] = ()  # of several answers, all their tokens; path k has the seed `path_seed`
     # Fields below are left out of an entry where they are UNSET: entries of version 0.1.0 have none of them.
-    shown: tuple[Shown, ...] | msgspec.UnsetType = msgspec.UNSET  # the items that the prompt tells, in its order
-    asked_ns: int | msgspec.UnsetType = msgspec.UNSET  # the instant asked about, where it is not the decision's
+    shown: tuple[Shown, ...] | msgspec.UnsetType = (
+        msgspec.UNSET
+    )  # the items that the prompt tells, in its order
+    asked_ns: int | msgspec.UnsetType = (
+        msgspec.UNSET
+    )  # the instant asked about, where it is not the decision's
 
 
 class Meant(msgspec.Struct, frozen=True, gc=False):

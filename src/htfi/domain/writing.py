@@ -88,6 +88,9 @@ class Request(msgspec.Struct, frozen=True):
     id: str = ""  # the same question asked again has the same; it is not answered twice
     residency: frozenset[str] = frozenset()  # tags of data that may only go where they are admitted
     doubt: float = 0.0
+    in_full: bool = (
+        False  # by the target in full precision, where there are clouds: elsewhere the author is that
+    )
     about: tuple[str, ...] = ()  # names of what the prompt tells of, for caches that must forget it
 
 

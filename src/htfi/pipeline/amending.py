@@ -28,6 +28,7 @@ from htfi.narrative.amended import (
 from htfi.narrative.merging import again, own, trust_in
 from htfi.narrative.question import Question, question_id
 from htfi.pipeline.decide import band, facts
+from htfi.pipeline.reading import awaited_name
 from htfi.pipeline.rooms import Terms
 from htfi.pipeline.weighing import opinion_in
 from htfi.scheduling.fidelity import deep_plan, verifying_plan
@@ -67,7 +68,7 @@ class Awaiting(msgspec.Struct, frozen=True):
 
 
 class Awaited:
-    """What is awaited, by the id of its question, oldest first: one for each series that asked it.
+    """What is awaited, by the name of its question (`awaited_name`), oldest first: one for each series that asked it.
 
     At most `most` decisions are kept once the ledger has been caught up with; the oldest are given up with all that
     carry their views, and counted.
@@ -94,7 +95,7 @@ class Awaited:
         if key not in self._carried:
             self._carried[key] = awaiting
             self.num_decisions += len(awaiting.carriers)
-            self.waiting.setdefault(question_id(awaiting.question), []).append(awaiting)
+            self.waiting.setdefault(_name(awaiting), []).append(awaiting)
 
     def carried(self, series: str, read_ns: int) -> Awaiting | None:
         """What is awaited of a view that was read for a series at an instant."""
@@ -152,6 +153,10 @@ class Awaited:
         for one in state["waiting"]:
             self.add(msgspec.convert(one, Awaiting))
         self.num_given_up = state["num_given_up"]
+
+
+def _name(awaiting: Awaiting) -> str:
+    return awaited_name(awaiting.rung, question_id(awaiting.question))
 
 
 def _key(awaiting: Awaiting) -> tuple[str, int]:

@@ -39,11 +39,14 @@ class Model(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What a run's settings say of readings. `has_promoted`: its draft may change while it runs."""
+    """What a run's settings say of readings. `has_promoted`: its draft may change while it runs; `has_frontier`: one
+    who reads in depth does not tell its tokens.
+    """
 
     narrative: NarrativeConfig
     lead_ns: int
     has_promoted: bool = False
+    has_frontier: bool = False
 
 
 class BoundReadings:
@@ -113,7 +116,8 @@ class BoundReadings:
         if kept is not None and _same(kept.view, read, decision):
             return []
         if read.as_of_ns == decision.as_of_ns:
-            ours = {decision.models[name] for name in _OURS if name in decision.models}
+            names = _OURS if self._terms.has_frontier else (*_OURS, "reader.deep")
+            ours = {decision.models[name] for name in names if name in decision.models}
             return ["how its view was worded is not recorded"] if read.reader in ours else []
         if kept is None:
             return ["it keeps a view, and none was read for its series before"]

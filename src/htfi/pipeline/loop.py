@@ -259,7 +259,8 @@ class Loop:
         forecaster = self.rooms.forecaster
         most = most_weight(asked, self.rooms.desk.secure.config)
         weight = [min(share, most) for share in forecaster.earned(self.rooms.readings.version(rung))]
-        return Carrier(index, decision.id, forecaster.age(decision.series), weight, decision.is_read_for)
+        is_read_for = decision.is_read_for or decision.plan.then is not None
+        return Carrier(index, decision.id, forecaster.age(decision.series), weight, is_read_for)
 
     def _carry(self, index: int, asked: Asked, decision: Decision) -> None:
         """Await the answer for a decision that keeps a provisional view as well, unless that was given up."""

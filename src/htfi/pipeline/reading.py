@@ -161,8 +161,12 @@ class Readings:
             self._kept.popitem(last=False)
 
     def later(self) -> list[tuple[str, View | Refusal]]:
-        """What readers have told late since the last call, by the id of the question; a refusal: nothing will come."""
-        return [told for reader in self._late.values() for told in reader.later()]
+        """What readers have told late since the last call, by the question's name; a refusal: nothing will come."""
+        return [
+            (awaited_name(rung, name), view)
+            for rung, reader in self._late.items()
+            for name, view in reader.later()
+        ]
 
     def pursue(self, rung: Rung, questions: Sequence[Question]) -> None:
         """Ask again for what was awaited before a crash."""
@@ -171,10 +175,11 @@ class Readings:
 
     def amend(self, series: str, question: Question, rung: Rung, view: View) -> None:
         """Keep what was said late: in depth, or by the target if the provisional view of its instant still stands."""
-        if rung is Rung.DEEP:
-            self._keep(series, _ids(question), rung, view)
-            return
         kept = self._kept.get(series)
+        if rung is Rung.DEEP:
+            if kept is None or kept.view.as_of_ns <= view.as_of_ns:
+                self._keep(series, _ids(question), rung, view)
+            return
         if kept is not None and kept.view.provisional and kept.view.as_of_ns == view.as_of_ns:
             self._kept[series] = replace(kept, rung=rung, view=replace(view, wording=None))
 
@@ -183,6 +188,11 @@ class Readings:
 
     def restore(self, state: dict[str, Any]) -> None:
         self._kept = OrderedDict((series, msgspec.convert(kept, _Kept)) for series, kept in state["kept"])
+
+
+def awaited_name(rung: Rung, question: str) -> str:
+    """A question, by its id, as it is awaited: in depth it is another than at the rungs that share an author."""
+    return f"{question}/deep" if rung is Rung.DEEP else question
 
 
 def _ids(question: Question) -> tuple[str, ...]:

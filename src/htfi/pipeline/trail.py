@@ -88,9 +88,13 @@ class Trail:
 
     def _amended(self, decision: Decision, read: View) -> None:
         kept = self.kept.get(decision.series)
-        if kept is None or not decision.is_read_for:
+        if not decision.is_read_for:
             return
-        if decision.plan.rung is Rung.DEEP or (kept.view.provisional and kept.view.as_of_ns == read.as_of_ns):
+        if decision.plan.rung is Rung.DEEP:
+            is_kept = kept is None or kept.view.as_of_ns <= read.as_of_ns
+        else:
+            is_kept = kept is not None and kept.view.provisional and kept.view.as_of_ns == read.as_of_ns
+        if is_kept:
             self.kept[decision.series] = Kept(replace(read, wording=None), decision.id)
 
 

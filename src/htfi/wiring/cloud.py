@@ -26,7 +26,7 @@ from htfi.scheduling.health.messages import Vitals
 from htfi.scheduling.turns.fair import FairTurns
 from htfi.wiring.cluster import Role, split_address
 from htfi.wiring.edge import health_config, own_vitals, tls_files
-from htfi.wiring.models import open_pair
+from htfi.wiring.models import in_full, open_pair
 from htfi.wiring.node import NodeWatch, giving_way
 from htfi.wiring.settings import Settings
 from htfi.wiring.speculation import build_lookahead
@@ -134,10 +134,24 @@ def open_cloud(
         routed,
         build_lookahead(replace(settings.decoding, lookahead="measured")),
     )
+
+    def full() -> tuple[Rounds, Routed, FairTurns]:
+        """The target in full precision, with which nobody drafts."""
+        of, alone = in_full(target), Routed()
+        tokenizer = of.tokenizer
+        rounds = Rounds(of.network, tokenizer, of.name, decoding, tokenizer.opening, of.folder.digest, alone)
+        return rounds, alone, FairTurns(settings.turns)
+
     dice = Dice(PCG64(int.from_bytes(os.urandom(8), "little")))
     config = replace(settings.desk, node=name, residency=node.residency)
     desk = Desk(
-        rounds, routed, FairTurns(settings.turns), time.monotonic, config, int(dice.integers(1, 1 << 31))
+        rounds,
+        routed,
+        FairTurns(settings.turns),
+        time.monotonic,
+        config,
+        int(dice.integers(1, 1 << 31)),
+        full,
     )
     stands = _Standing()
     watch = NodeWatch(name, health_config(settings.health, cluster), stands.tell)

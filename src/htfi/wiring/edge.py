@@ -22,11 +22,13 @@ from htfi.adapters.grpc.transport import GrpcTransport
 from htfi.adapters.probes.server import Condition, Probes
 from htfi.decoding.acceptance_alarm import AcceptanceAlarm
 from htfi.decoding.author import LocalAuthor
+from htfi.decoding.link.in_full import InFullAuthor
 from htfi.decoding.link.linked_author import Expected, LinkedAuthor
 from htfi.domain.decision import Rung
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.files import open_private
 from htfi.domain.peers import PeerChange, PeerState
+from htfi.narrative.late_deep_reader import LateDeepReader
 from htfi.narrative.model_reader import ModelReader
 from htfi.narrative.ports import Reader
 from htfi.narrative.secure_reader import SecureReader
@@ -36,7 +38,7 @@ from htfi.scheduling.health.messages import Vitals
 from htfi.scheduling.placement.planner import Planner
 from htfi.wiring.cluster import ClusterConfig, Role
 from htfi.wiring.leading import LeadingMirror
-from htfi.wiring.models import LazyAuthor, open_pair
+from htfi.wiring.models import LazyAuthor, frontier_reader, in_full, open_pair
 from htfi.wiring.node import NodeWatch, giving_way
 from htfi.wiring.placing import PlannedPlaces
 from htfi.wiring.run_folder import PEERS
@@ -145,6 +147,7 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
             AcceptanceAlarm(),
         )
         closing.callback(author.close)
+        full = in_full(target)
         edge_author = LazyAuthor(draft, lambda: draft.author(settings.decoding))
         linked = ModelReader(
             author, settings.narrative, target.trust, draft.trust, target.meaning, draft.meaning
@@ -154,7 +157,12 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
             Rung.EDGE: ModelReader(edge_author, settings.narrative, draft.trust, meaning=draft.meaning),
             Rung.SPECULATIVE: linked,
             Rung.SECURE: SecureReader(linked, settings.narrative),
+            Rung.DEEP: LateDeepReader(
+                InFullAuthor(author, full.version), settings.narrative, full.trust, full.meaning
+            ),
         }
+        if settings.models.frontier_url:
+            readers[Rung.DEEP] = frontier_reader(settings.models, settings.narrative)
         edge = Edge(
             name, cluster.clouds, cluster.desk, readers, author, alone, places, watch, transport,
             health.lease_ms / 1e3, log,

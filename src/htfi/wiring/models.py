@@ -103,17 +103,18 @@ def open_readers(
     deep = LazyAuthor(full, lambda: full.author(decoding))
     readers[Rung.DEEP] = DeepReader(deep, narrative, full.trust, full.meaning)
     if config.frontier_url:
-        readers[Rung.DEEP] = ModelReader(_frontier(config), narrative)
+        readers[Rung.DEEP] = frontier_reader(config, narrative)
     return readers if cache is None else cache.around(readers, target, draft, narrative, decoding)
 
 
-def _frontier(config: ModelsConfig) -> Author:
-    """Raises: InvalidInput, MissingExtra."""
+def frontier_reader(config: ModelsConfig, narrative: NarrativeConfig) -> Reader:
+    """The model that reads in depth behind an address. Raises: InvalidInput, MissingExtra."""
     from htfi.wiring.frontier import open_frontier
 
-    return open_frontier(
+    author = open_frontier(
         base_url=config.frontier_url, model=config.frontier_model, key_variable=config.frontier_key
     )
+    return ModelReader(author, narrative)
 
 
 def in_full(opened: OpenFolder) -> OpenFolder:

@@ -52,4 +52,6 @@ class RecordedModels:
 def reading_terms(settings: Settings) -> Terms:
     """What a run's settings say of its readings."""
     lead_ns = round(settings.buffering.lead_s * 1e9)
-    return Terms(settings.narrative, lead_ns, has_promoted=bool(settings.models.drafts))
+    return Terms(
+        settings.narrative, lead_ns, bool(settings.models.drafts), bool(settings.models.frontier_url)
+    )

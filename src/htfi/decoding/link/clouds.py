@@ -140,6 +140,11 @@ class Clouds:
         cloud = self.named(node)
         return cloud is not None and cloud.welcome is not None and tags <= set(cloud.welcome.residency)
 
+    def has_full(self, node: str) -> bool:
+        """Whether a node answers with the target in full precision too."""
+        cloud = self.named(node)
+        return cloud is not None and cloud.welcome is not None and cloud.welcome.in_full
+
     def up(self, stream: str, node: str, now_s: float) -> Cloud:
         cloud = self._streams[stream] = Cloud(node, stream, now_s)
         self.send(cloud, Hello(PROTOCOL, self._node, self._target, self._tokenizer))

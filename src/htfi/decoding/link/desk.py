@@ -22,6 +22,7 @@ from htfi.decoding.rounds import Rounds
 
 _EXPIRY_S = 0.02  # how often what waits for an edge is looked through
 _BROKEN_RETRY_MS = 1_000
+_FULL_EVERY = 8  # passes
 
 
 class Vitals(NamedTuple):
@@ -60,11 +61,14 @@ class Desk:
         clock: Callable[[], float],
         config: DeskConfig | None = None,
         life: int = 0,
+        full: Callable[[], tuple[Rounds, Routed, Turns]] | None = None,
     ) -> None:
+        """`full` loads the target in full precision, for what is asked of it, with turns of its own."""
         self.config = config or DeskConfig()
         self.engine = Engine(rounds, routed, turns, self.config, clock)
         self._clock = clock
-        self._docket = Docket(self.engine, self.config, clock)
+        self._load_full, self._full, self._num_since_full = full, None, 0
+        self._docket = Docket(self.engine, self.config, clock, self._in_full if full else None)
         self._streams = Streams(self.config, clock)
         welcome = Welcome(
             PROTOCOL,
@@ -75,6 +79,7 @@ class Desk:
             routed.draft is not None,
             self.config.residency,
             self.config.num_in_flight,
+            full is not None,
         )
         self._counter = Counter(welcome, self._streams, self._docket, self.config, clock)
         self._expiry_s = clock()
@@ -98,11 +103,30 @@ class Desk:
         if (now_s := self._clock()) >= self._expiry_s:
             self._expiry_s = now_s + _EXPIRY_S
             self._counter.expire()
-        progress = self.engine.step()
+        progress = self._pass()
         for done in progress or ():
             for listener in self._docket.progressed(done):
                 self._tell(listener, done)
         return progress is not None
+
+    def _pass(self) -> list[Progress] | None:
+        """What nobody waits for, answers of the target in full precision, takes the passes that are left over, and one
+        in `_FULL_EVERY`.
+        """
+        if self._full is None:
+            return self.engine.step()
+        self._num_since_full += 1
+        is_due = self._num_since_full >= _FULL_EVERY
+        first, then = (self._full, self.engine) if is_due else (self.engine, self._full)
+        self._num_since_full = 0 if is_due else self._num_since_full
+        progress = first.step()
+        return then.step() if progress is None else progress
+
+    def _in_full(self) -> Engine:
+        if self._full is None:
+            assert self._load_full is not None
+            self._full = Engine(*self._load_full(), self.config, self._clock)
+        return self._full
 
     def outgoing(self) -> list[tuple[str, bytes]]:
         """Sealed frames to be sent now, in order, each with its stream.

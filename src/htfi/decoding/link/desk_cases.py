@@ -87,6 +87,11 @@ class Case:
         return self.job.stem
 
     @property
+    def in_full(self) -> bool:
+        """Whether the target answers it in full precision."""
+        return self.stem.asked.request.in_full
+
+    @property
     def kind(self) -> str:
         return self.stem.asked.request.kind
 

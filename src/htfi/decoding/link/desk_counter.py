@@ -127,7 +127,7 @@ class Counter:
         if known is not None:
             known.changed(asked, self._clock())
         listener.num_bytes += num_bytes
-        if (refusal := open_refusal(asked, self._config)) is not None:
+        if (refusal := open_refusal(asked, self._config, has_full=self._welcome.in_full)) is not None:
             self._deny(stream, listener, Denied(*refusal))
         elif known is not None:
             if known.case is not None:

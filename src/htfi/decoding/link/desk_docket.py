@@ -13,8 +13,8 @@ from htfi.decoding.link.desk_config import DeskConfig
 from htfi.decoding.link.desk_engine import Engine, Progress
 from htfi.decoding.link.desk_opening import guesses, question
 from htfi.decoding.link.forms import decode_form
-from htfi.decoding.link.frames import Why, Window
-from htfi.domain.errors import InvalidInput
+from htfi.decoding.link.frames import Open, Why, Window
+from htfi.domain.errors import HtfiError, InvalidInput
 from htfi.domain.writing import Form, Refusal
 
 _KEPT_FORMS = 64
@@ -37,10 +37,18 @@ class Told(NamedTuple):
 
 
 class Docket:
-    """Owns the cases; the engine works on them."""
+    """Owns the cases; the engines work on them: `engine`, and that of the target in full precision, which `full` gives
+    when it is first asked for.
+    """
 
-    def __init__(self, engine: Engine, config: DeskConfig, clock: Callable[[], float]) -> None:
-        self._engine = engine
+    def __init__(
+        self,
+        engine: Engine,
+        config: DeskConfig,
+        clock: Callable[[], float],
+        full: Callable[[], Engine] | None = None,
+    ) -> None:
+        self._engine, self._full = engine, full
         self._config = config
         self._clock = clock
         self._cases: dict[bytes, Case] = {}
@@ -65,18 +73,22 @@ class Docket:
             request, ids, num_shared = question(listener.asked, form, parts)
         except InvalidInput as error:
             return Denied(Why.MALFORMED, str(error))
-        asked = self._engine.rounds.ask(request, ids, num_shared)
+        try:
+            engine = self._engine_for(listener.asked)
+        except HtfiError as error:
+            return Denied(Why.CANNOT, str(error))
+        asked = engine.rounds.ask(request, ids, num_shared)
         if isinstance(asked, Refusal):
             return Denied(Why.CANNOT, asked.reason)
         now_s = self._clock()
         left_ms = listener.asked.deadline_ms - 1e3 * (now_s - listener.since_s)
-        retry_ms = self._engine.retry_ms(asked, listener.tenant, left_ms)
+        retry_ms = engine.retry_ms(asked, listener.tenant, left_ms)
         if retry_ms is not None:
             words = f"{self._config.node} is busy: the answer would not come within {left_ms:.0f} ms"
             return Denied(Why.BUSY, words, max(int(retry_ms), 1))
         case = Case.of(next(self._keys), listener, asked, now_s)
         self._cases[case.name] = case
-        self._engine.enter(case)
+        engine.enter(case)
         return None
 
     def joined(self, listener: Listener) -> Denied | None:
@@ -98,7 +110,7 @@ class Docket:
             first = guesses(asked.guesses, 0, case.stem, self._vocab_size)
         except InvalidInput as error:
             return Denied(Why.MALFORMED, str(error))
-        posted = self._engine.routed.posted
+        posted = self._engine_for(asked).routed.posted
         posted.clear(case.stem)
         if first:
             posted.post(case.stem, 0, 0, first)
@@ -116,7 +128,7 @@ class Docket:
         if listener.is_spent or listener.asked.lead not in GUIDED:
             self._lead(case)
             return
-        self._engine.routed.posted.post(case.stem, window.at, window.prefix, ids)
+        self._engine_for(listener.asked).routed.posted.post(case.stem, window.at, window.prefix, ids)
 
     def left(self, listener: Listener, is_kept: bool) -> None:
         """A listener is gone. Where it was the last, its case goes on for its return, or is given up."""
@@ -176,13 +188,18 @@ class Docket:
         return form
 
     def _lead(self, case: Case) -> None:
-        lead = case.wanted_lead(self._engine.routed.draft is not None)
+        engine = self._engine_for(case)
+        lead = case.wanted_lead(engine.routed.draft is not None)
         if lead is not case.lead or not case.stem.tokens:
-            self._engine.lead(case, lead)
+            engine.lead(case, lead)
 
     def _give_up(self, case: Case) -> None:
         self._cases.pop(case.name, None)
-        self._engine.leave(case)
+        self._engine_for(case).leave(case)
+
+    def _engine_for(self, what: Open | Case) -> Engine:
+        """Who answers. Raises: DependencyUnavailable, InvalidInput where the target in full cannot be loaded."""
+        return self._full() if what.in_full and self._full is not None else self._engine
 
     @property
     def _vocab_size(self) -> int:

@@ -39,8 +39,13 @@ def greeting_refusal(hello: Hello, welcome: Welcome, node: str) -> tuple[Why, st
     return None
 
 
-def open_refusal(asked: Open, config: DeskConfig) -> tuple[Why, str] | None:
-    """Why a request cannot be what it says, or may not come here; None where it can and may."""
+def open_refusal(asked: Open, config: DeskConfig, *, has_full: bool) -> tuple[Why, str] | None:
+    """Why a request cannot be what it says, or may not come here; None where it can and may.
+
+    `has_full`: the target is here in full precision too.
+    """
+    if asked.in_full and not has_full:
+        return Why.CANNOT, f"{config.node} does not have the target in full precision"
     if not 0 <= asked.handle < _MAX_HANDLE or asked.epoch < 0:
         return Why.MALFORMED, "a handle and an epoch are counts"
     names = (asked.request, asked.form, *asked.prompt)
@@ -61,7 +66,8 @@ def open_refusal(asked: Open, config: DeskConfig) -> tuple[Why, str] | None:
         check_sampling(sampling)
     except InvalidInput as error:
         return Why.CANNOT, str(error)
-    if asked.request != request_name(asked.prompt, asked.form, asked.seed, sampling):
+    named = request_name(asked.prompt, asked.form, asked.seed, sampling, in_full=asked.in_full)
+    if asked.request != named:
         return Why.MALFORMED, "the request is not named after what it asks"
     if foreign := set(asked.residency) - set(config.residency):
         told = ", ".join(sorted(foreign))[:200]
@@ -81,6 +87,7 @@ def question(asked: Open, form: Form, parts: dict[bytes, bytes]) -> tuple[Reques
         kind=asked.kind,
         top_k=asked.top_k,
         top_p=asked.top_p,
+        in_full=asked.in_full,
     )
     return request, [token for part in ids for token in part], len(ids[0]) if len(ids) > 1 else 0
 

@@ -76,6 +76,7 @@ class Welcome(msgspec.Struct, array_like=True, tag=2, frozen=True, gc=False):
     has_draft: bool
     residency: tuple[str, ...]
     num_in_flight: int
+    in_full: bool = False  # whether it answers with the target in full precision too
 
 
 class Part(msgspec.Struct, array_like=True, tag=3, frozen=True, gc=False):
@@ -118,6 +119,7 @@ class Open(msgspec.Struct, array_like=True, tag=5, frozen=True, gc=False):
     residency: tuple[str, ...]
     guesses: bytes
     doubt: int = 0  # in thousandths, how far its stream is suspected
+    in_full: bool = False  # to be answered by the target in full precision
 
 
 class Window(msgspec.Struct, array_like=True, tag=6, frozen=True, gc=False):

@@ -67,7 +67,7 @@ class LinkedAuthor:
         self._ways = Ways(self._clouds, placer, clock, report, self.config, alarm)
         self._writing: dict[int, Pursuit] = {}  # by place
         self._answers: dict[int, Writing | Refusal] = {}
-        self._late = Late(self.config.max_late)
+        self._late, self._late_in_full = Late(self.config.max_late), Late(self.config.max_late)
         self._forms: WeakKeyDictionary[CompiledForm, tuple[bytes, bytes]] = WeakKeyDictionary()
 
     @property
@@ -115,6 +115,12 @@ class LinkedAuthor:
         self._steer()
         return self._late.tell()
 
+    def late_in_full(self) -> list[tuple[str, Writing | Refusal]]:
+        """The same of requests to the target in full precision."""
+        self._hear()
+        self._steer()
+        return self._late_in_full.tell()
+
     def pursue(self, requests: Sequence[Request]) -> None:
         """Ask for answers that nobody waits for: they come late. One that is under way is not asked twice.
 
@@ -123,11 +129,12 @@ class LinkedAuthor:
         for request in requests:
             if not request.id:
                 raise InvalidInput("a request without an id cannot be answered late: give it one")
-            if self._late.knows(request.id):
+            late = self._store(request)
+            if late.knows(request.id):
                 continue
             found = self._begin(request, self._clock() + self.config.late_ms / 1e3)
             if isinstance(found, Refusal):
-                self._late.refused(request.id, found)
+                late.refused(request.id, found)
             else:
                 self._put_off(found)
         self._hear()
@@ -146,9 +153,10 @@ class LinkedAuthor:
 
     def close(self) -> None:
         """Tell the clouds that nothing more is wanted; what is awaited late is not told any more."""
-        for pursuit in self._late:
-            self._abandon(pursuit)
-        self._late.clear()
+        for late in (self._late, self._late_in_full):
+            for pursuit in late:
+                self._abandon(pursuit)
+            late.clear()
 
     # --- the loop
 
@@ -166,7 +174,7 @@ class LinkedAuthor:
         now_s = self._clock()
         wait_s = min(most_s, self.config.look_ms / 1e3)
         if weather is not None:
-            pursuits = (*self._writing.values(), *self._late)
+            pursuits = (*self._writing.values(), *self._late, *self._late_in_full)
             wait_s = min([wait_s, *(wakes_s(each, weather, self.config) - now_s for each in pursuits)])
         arrival = self._transport.receive(max(wait_s, _LEAST_WAIT_S))
         if arrival is not None:
@@ -180,7 +188,7 @@ class LinkedAuthor:
                 self._answer(pursuit, place, self._whole(pursuit))
             else:
                 self._act(pursuit, course(pursuit, self._for(pursuit, weather), self.config), place)
-        for pursuit in self._late:
+        for pursuit in (*self._late, *self._late_in_full):
             if pursuit.is_whole:
                 self._answer(pursuit, -1, self._whole(pursuit))
             else:
@@ -213,11 +221,18 @@ class LinkedAuthor:
         )
 
     def _for(self, pursuit: Pursuit, weather: Weather) -> Weather:
-        """The weather for a request whose data not every cloud may have."""
-        tags = pursuit.asked.request.residency
-        if not tags:
+        """The weather for a request whose data not every cloud may have, or that not every cloud can answer."""
+        tags, in_full = pursuit.asked.request.residency, pursuit.asked.request.in_full
+        if not tags and not in_full:
             return weather
-        return weather._replace(taking=[node for node in weather.taking if self._clouds.admits(node, tags)])
+        taking = [node for node in weather.taking if self._clouds.admits(node, tags)]
+        return weather._replace(
+            taking=[node for node in taking if not in_full or self._clouds.has_full(node)]
+        )
+
+    def _store(self, request: Request) -> Late:
+        """Where a request is awaited late: those in full precision displace none of the others."""
+        return self._late_in_full if request.in_full else self._late
 
     # --- what is done for a request
 
@@ -229,7 +244,7 @@ class LinkedAuthor:
             sent = Sent.of(asked, self._form(asked))
         except InvalidInput as error:
             return Refusal(str(error))
-        known = self._late.take_back(request.id, sent.name)
+        known = self._store(request).take_back(request.id, sent.name)
         if known is not None:
             known.until_s = until_s
             return known
@@ -266,7 +281,7 @@ class LinkedAuthor:
         """Be done with a request."""
         self._abandon(pursuit)
         if pursuit.is_late:
-            self._late.answered(pursuit, answer)
+            self._store(pursuit.asked.request).answered(pursuit, answer)
         else:
             del self._writing[place]
             self._answers[place] = answer
@@ -305,7 +320,7 @@ class LinkedAuthor:
         self._ways.leave_all(pursuit)
 
     def _put_off(self, pursuit: Pursuit) -> None:
-        for given_up in self._late.put_off(pursuit):
+        for given_up in self._store(pursuit.asked.request).put_off(pursuit):
             self._abandon(given_up)
 
 

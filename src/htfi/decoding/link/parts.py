@@ -22,13 +22,16 @@ def part_name(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=NAME_BYTES).digest()
 
 
-def request_name(prompt: Sequence[bytes], form: bytes, seed: int, sampling: Sampling) -> bytes:
+def request_name(
+    prompt: Sequence[bytes], form: bytes, seed: int, sampling: Sampling, *, in_full: bool = False
+) -> bytes:
     """The name of a question that is put in parts of these names: the same question has the same answer everywhere.
 
-    Seeds are equal modulo 2^64.
+    Seeds are equal modulo 2^64; `in_full` the target is another than in the precision that the clouds agree on.
     """
     temperature, top_k, top_p = sampling
-    told = f"{seed & _SEED_MASK} {float(temperature)!r} {top_k} {float(top_p)!r} {len(prompt)} ".encode()
+    told = f"{seed & _SEED_MASK} {float(temperature)!r} {top_k} {float(top_p)!r} {len(prompt)} "
+    told = f"{told}{'in full ' if in_full else ''}".encode()
     return part_name(told + b"".join(prompt) + form)
 
 

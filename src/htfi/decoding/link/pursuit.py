@@ -51,7 +51,8 @@ class Sent(NamedTuple):
         packed = [pack(ids) for ids in (shared, rest) if ids]
         prompt = tuple(map(part_name, packed))
         parts = dict(zip(prompt, packed, strict=True)) | {form_name: form}
-        name = request_name(prompt, form_name, asked.request.seed, asked.sampling)
+        request = asked.request
+        name = request_name(prompt, form_name, request.seed, asked.sampling, in_full=request.in_full)
         return cls(name, prompt, form_name, parts)
 
 
@@ -245,6 +246,7 @@ class Pursuit:
             residency=tuple(sorted(request.residency)),
             guesses=pack(self.ahead.tokens) if known else b"",
             doubt=round(1e3 * min(max(request.doubt, 0.0), 1.0)),
+            in_full=request.in_full,
         )
 
     def next_epoch(self) -> int:
