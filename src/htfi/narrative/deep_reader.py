@@ -29,6 +29,7 @@ from htfi.narrative.question import (
 from htfi.narrative.template_reader import TemplateReader
 
 STRATEGY = "paths"
+_ANSWERS = " answers of "
 _MEANT_DECIMALS = 4
 _DECIMALS = 2  # of what several answers come to
 
@@ -140,7 +141,12 @@ class DeepReader:
 
 def deep_version(author: str, num_paths: int) -> str:
     """Who reads: a reading of many answers is another narrator than one of the likeliest."""
-    return f"{num_paths} answers of {author}"
+    return f"{num_paths}{_ANSWERS}{author}"
+
+
+def is_deep_version(reader: str) -> bool:
+    """Whether a reader is one of several answers by a model of ours."""
+    return reader.partition(_ANSWERS)[0].isdecimal() and _ANSWERS in reader
 
 
 def first_seed(question: Question) -> int:

@@ -17,7 +17,7 @@ from htfi.domain.events import News
 from htfi.domain.news import Heard
 from htfi.narrative.answer import Trust, Understanding, to_view, understand, view_form
 from htfi.narrative.config import NarrativeConfig
-from htfi.narrative.deep_reader import deep_version, meant_together, together
+from htfi.narrative.deep_reader import deep_version, is_deep_version, meant_together, together
 from htfi.narrative.encoder_reader import read_scores
 from htfi.narrative.meaning import Meaning
 from htfi.narrative.merging import own, trust_in
@@ -25,6 +25,7 @@ from htfi.narrative.model_reader import who_read
 from htfi.narrative.question import MAX_ITEMS, Question, put, seed_of
 from htfi.pipeline.trail import Known, Trail
 
+PROMOTED = "drafts"  # among a decision's models where drafts are promoted while it runs: any may have guessed
 _OURS = ("reader.edge", "reader.speculative", "reader.secure")  # who tells the tokens of every reading
 
 
@@ -39,14 +40,10 @@ class Model(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What a run's settings say of readings. `has_promoted`: its draft may change while it runs; `has_frontier`: one
-    who reads in depth does not tell its tokens.
-    """
+    """What a run's settings say of readings; what is read ahead of a release is opened `lead_ns` before it."""
 
     narrative: NarrativeConfig
     lead_ns: int
-    has_promoted: bool = False
-    has_frontier: bool = False
 
 
 class BoundReadings:
@@ -73,8 +70,6 @@ class BoundReadings:
                 pass
             elif view.wording is None:
                 found += self._carried(decision, read)
-            elif not decision.is_read_for:
-                found.append("it has words of its own for a view that it keeps")
             else:
                 found += self._read(decision, read, view.wording)
         self.trail.take(decision)
@@ -116,9 +111,9 @@ class BoundReadings:
         if kept is not None and _same(kept.view, read, decision):
             return []
         if read.as_of_ns == decision.as_of_ns:
-            names = _OURS if self._terms.has_frontier else (*_OURS, "reader.deep")
-            ours = {decision.models[name] for name in names if name in decision.models}
-            return ["how its view was worded is not recorded"] if read.reader in ours else []
+            readers = {decision.models.get(name) for name in _OURS}
+            is_ours = read.reader in readers or is_deep_version(read.reader)
+            return ["how its view was worded is not recorded"] if is_ours else []
         if kept is None:
             return ["it keeps a view, and none was read for its series before"]
         if kept.view.as_of_ns != read.as_of_ns:
@@ -275,7 +270,10 @@ def _identity(decision: Decision, read: View, wording: Wording, terms: Terms) ->
     if wording.temperature != temperature:
         found.append(f"its temperature is {wording.temperature:g}; the settings say {temperature:g}")
     drafts = decision.models.get("reader.edge", wording.draft)
-    if wording.draft not in ("", drafts) and not terms.has_promoted:
+    may_change = wording.num_settled < 0 and (
+        PROMOTED in decision.models or "readings" not in decision.models
+    )
+    if wording.draft not in ("", drafts) and not may_change:
         found.append(f"{wording.draft} drafted, where the draft is {drafts}")
     if (read.provisional and not read.prepared) != (wording.num_settled >= 0):
         found.append("whether the view is provisional does not follow from who wrote it")

@@ -95,7 +95,7 @@ class Amendments:
     def _note(self, decision: Decision, index: int) -> None:
         if not decision.awaits or decision.view is None:
             return
-        if decision.is_read_for:
+        if decision.is_read_for or decision.plan.then is not None:
             self._awaiting.setdefault(decision.id, index)
         elif "readings" in decision.models:  # before that, what kept a provisional view was not amended
             self._awaiting[decision.id] = index

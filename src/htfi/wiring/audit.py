@@ -1,6 +1,6 @@
 """Derives every decision of a run again from its record and the run's settings. `htfi ledger verify` asks for it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -25,9 +25,16 @@ class Recomputed(NamedTuple):
     num_awaiting: int
 
 
-def recompute_all(folder: Path, log: LogView, size: int, progress: Callable[[int, int], None]) -> Recomputed:
+def recompute_all(
+    folder: Path,
+    log: LogView,
+    size: int,
+    progress: Callable[[int, int], None],
+    named: Sequence[Path] = (),
+) -> Recomputed:
     """Check that quantiles, rationale and verdict of the first `size` entries follow from what they record, that each
-    reading is that of its decision, and that what amends an earlier one changes its view alone. No model is loaded.
+    reading is that of its decision, and that what amends an earlier one changes its view alone. No model is
+    loaded; `named` are folders of models that are not shipped.
 
     Raises: IntegrityError, naming the first entry that does not; DependencyUnavailable.
     """
@@ -37,7 +44,7 @@ def recompute_all(folder: Path, log: LogView, size: int, progress: Callable[[int
         raise IntegrityError(f"{file} is missing: without the settings no verdict can be reached again")
     digest, settings = sha256(data).hexdigest(), decode_settings(data)
     amendments = Amendments(log.entry)
-    readings = BoundReadings(reading_terms(settings), RecordedModels(settings.models).model)
+    readings = BoundReadings(reading_terms(settings), RecordedModels(settings.models, named).model)
     for index, entry in enumerate(log.entries(0, size)):
         try:
             problems = recompute(

@@ -26,6 +26,7 @@ from htfi.narrative.ports import Closable, Reader
 from htfi.narrative.template_reader import TemplateReader
 from htfi.narrative.usual import Usual
 from htfi.pipeline.amending import patience
+from htfi.pipeline.bound_readings import PROMOTED
 from htfi.pipeline.loop import Loop
 from htfi.pipeline.ports import Feed, Ledger, Outlet, Quarantine
 from htfi.pipeline.preparing import Preparing
@@ -263,6 +264,7 @@ def build_loop(
             "policy": policy.VERSION,
             "rationale": rationale.VERSION,
             "readings": READINGS,
+            **({PROMOTED: "promoted while it runs"} if settings.models.drafts else {}),
             **rooms.desk.models,
             **rooms.readings.models,
             **rooms.preparing.models,

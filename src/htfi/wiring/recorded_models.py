@@ -15,7 +15,7 @@ from htfi.wiring.told_rounds import Words
 
 
 class RecordedModels:
-    """Folders that a person names, those of the run's settings, and the shipped ones; opened when they are looked for.
+    """Folders that a person names, those of settings, and the shipped ones; opened when they are looked for.
 
     None of them is loaded.
     """
@@ -52,6 +52,4 @@ class RecordedModels:
 def reading_terms(settings: Settings) -> Terms:
     """What a run's settings say of its readings."""
     lead_ns = round(settings.buffering.lead_s * 1e9)
-    return Terms(
-        settings.narrative, lead_ns, bool(settings.models.drafts), bool(settings.models.frontier_url)
-    )
+    return Terms(settings.narrative, lead_ns)

@@ -41,11 +41,29 @@ def command() -> None:
 @WITNESS
 @NEED
 @click.option("--recompute", is_flag=True, help="Also derive every decision again from its record.")
+@click.option(
+    "--target",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the model that read, where it is not a shipped one.",
+)
+@click.option(
+    "--draft",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the draft that wrote on alone, where it is not the shipped one.",
+)
 def verify(
-    folder: Path, key_text: str | None, witnesses: tuple[str, ...], need: int | None, recompute: bool
+    folder: Path,
+    key_text: str | None,
+    witnesses: tuple[str, ...],
+    need: int | None,
+    recompute: bool,
+    target: Path | None,
+    draft: Path | None,
 ) -> None:
     """Recompute the whole ledger from its entries, check every signature, and hold the files beside it against it.
 
+    With --recompute every reading is also held against its decision: seed, prompt, items, citations, who read, what is
+    kept from an earlier decision or amends one. No model is loaded; `htfi ledger replay` asks one again.
     Exit status 1, and one line that names the first bad entry, where anything does not hold; and a line for each of
     decisions.jsonl, decisions.parquet, settings.json and checkpoint that is not as the ledger has it, and of the files
     that a run appends to where one is not as it was written.
@@ -68,7 +86,8 @@ def verify(
             from htfi.wiring.audit import recompute_all  # brings the forecasting rooms along
 
             with view.progress(f"recomputing {folder}", audit.size) as advance:
-                done = recompute_all(folder, log, audit.size, advance)
+                named = [path for path in (target, draft) if path is not None]
+                done = recompute_all(folder, log, audit.size, advance, named)
         held, wrong = check_outputs(folder, log)
     finally:
         log.close()

@@ -1,0 +1,279 @@
+"""A reading is held against its decision: another's under it, and every single change, is found and named."""
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from click.testing import CliRunner
+from msgspec.structs import replace
+
+from divided_author import Divided
+from htfi.adapters.stores.snapshot import write_whole
+from htfi.apps.cli.main import cli
+from htfi.domain.decision import Decision, Rung, View, Wording, decode_decision, encode_decision
+from htfi.narrative.answer import Trust
+from htfi.narrative.deep_reader import DeepReader
+from htfi.narrative.meaning import NUM_MOVES, NUM_WIDTHS, Meaning
+from htfi.narrative.model_reader import ModelReader
+from htfi.narrative.ports import Reader
+from htfi.narrative.template_reader import TemplateReader
+from htfi.pipeline.bound_readings import BoundReadings
+from htfi.wiring.audit import recompute_all
+from htfi.wiring.engine import ORIGIN, build_loop
+from htfi.wiring.ledger import open_ledger, open_ledger_readonly
+from htfi.wiring.model_trust import write_trust
+from htfi.wiring.models import in_full
+from htfi.wiring.open_folder import open_folder
+from htfi.wiring.recorded_models import RecordedModels, reading_terms
+from htfi.wiring.replay import replay
+from htfi.wiring.settings import SETTINGS, Settings, encode_settings, load_settings, override
+from late_weather import ListFeed, ListOutlet, days
+from random_pair import write_random_pair
+
+Change = Callable[[Decision, Decision], Decision]
+MEANING = Meaning((1, 5, 22), tuple(((0.1,) * NUM_MOVES,) * 3), tuple(((0.01,) * NUM_WIDTHS,) * 3))
+
+
+class Ledger(NamedTuple):
+    """A run of late, provisional, amended and deep readings, and of decisions that keep them."""
+
+    folder: Path
+    pair: tuple[Path, Path]
+    settings: Settings
+    decisions: list[Decision]
+    models: RecordedModels
+
+    @property
+    def read(self) -> list[int]:
+        """The places of those that a model read for."""
+        return [place for place, one in enumerate(self.decisions) if one.view and one.view.wording]
+
+    def problems(self, place: int, decision: Decision) -> list[str]:
+        """What is found of a decision in the place of a recorded one."""
+        readings = BoundReadings(reading_terms(self.settings), self.models.model)
+        for before in self.decisions[:place]:
+            readings.trail.take(before)
+        return readings.problems(decision)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
+    pair = write_random_pair(tmp_path_factory.mktemp("pair"))
+    for folder in pair:
+        write_trust(folder, Trust(), MEANING)
+    folder = tmp_path_factory.mktemp("run")
+    settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, listen_ms=0.0)
+    settings = override(settings, "narrative", temperature=1.0, deep_paths=3)
+    settings = override(settings, "scheduling", high_divergence=0.5)
+    settings = override(settings, "models", target=str(pair[0]), draft=str(pair[1]))
+    write_whole(folder / SETTINGS, encode_settings(settings))
+    target, draft = (open_folder(path, settings.models.precision) for path in pair)
+    author, full = Divided(target, draft, settings, seed=3), in_full(target)
+    readers: dict[Rung, Reader] = {
+        Rung.TEMPLATE: TemplateReader(settings.narrative),
+        Rung.SPECULATIVE: ModelReader(
+            author, settings.narrative, target.trust, draft.trust, target.meaning, draft.meaning
+        ),
+        Rung.DEEP: DeepReader(full.author(settings.decoding), settings.narrative, full.trust, full.meaning),
+    }
+    ledger = open_ledger(folder, origin=ORIGIN)
+    feed = ListFeed(days(44, ("AAA", "BBB"), news_every=3))
+    build_loop(settings, feed, ledger, ListOutlet(), readers=readers).run(lambda: None)
+    decisions = [decode_decision(entry) for entry in ledger.entries()]
+    ledger.close()
+    return Ledger(folder, pair, settings, decisions, RecordedModels(settings.models))
+
+
+def parts_of(decision: Decision) -> tuple[View, Wording]:
+    view = decision.view
+    assert view is not None
+    assert view.wording is not None
+    return view, view.wording
+
+
+def worded(decision: Decision, **changes: object) -> Decision:
+    view, wording = parts_of(decision)
+    return replace(decision, view=replace(view, wording=replace(wording, **changes)))
+
+
+def viewed(decision: Decision, **changes: object) -> Decision:
+    assert decision.view is not None
+    return replace(decision, view=replace(decision.view, **changes))
+
+
+OTHERS: dict[str, Change] = {  # what is taken from another decision
+    "view": lambda one, other: replace(one, view=other.view),
+    "view as of then": lambda one, other: replace(one, view=viewed(other, as_of_ns=one.as_of_ns).view),
+    "wording": lambda one, other: viewed(one, wording=parts_of(other)[1]),
+    "wording but seed": lambda one, other: viewed(
+        one, wording=replace(parts_of(other)[1], seed=parts_of(one)[1].seed)
+    ),
+    "prompt": lambda one, other: worded(one, prompt=parts_of(other)[1].prompt),
+    "tokens": lambda one, other: worded(
+        one, tokens=parts_of(other)[1].tokens, paths=parts_of(other)[1].paths
+    ),
+    "prompt and tokens": lambda one, other: worded(
+        one, prompt=parts_of(other)[1].prompt, tokens=parts_of(other)[1].tokens
+    ),
+    "seed": lambda one, other: worded(one, seed=parts_of(other)[1].seed),
+    "items shown": lambda one, other: worded(
+        one, shown=parts_of(other)[1].shown, num_items=parts_of(other)[1].num_items
+    ),
+    "cited": lambda one, other: viewed(one, cited=parts_of(other)[0].cited),
+    "confidence": lambda one, other: viewed(one, confidence=parts_of(other)[0].confidence),
+    "meant": lambda one, other: viewed(one, meant=parts_of(other)[0].meant),
+}
+ALONE: dict[str, Callable[[Decision], Decision]] = {  # what is made up
+    "its seed is": lambda one: worded(one, seed=parts_of(one)[1].seed + 1),
+    "its temperature is": lambda one: worded(one, temperature=0.5),
+    "items": lambda one: worded(one, num_items=parts_of(one)[1].num_items + 1),
+    "other-int8@0123 wrote, where": lambda one: worded(one, target="other-int8@0123"),
+    "drafted, where": lambda one: replace(
+        worded(one, draft="other@1"), models={**one.models, "reader.edge": "draft@2"}
+    ),
+    "half-life": lambda one: viewed(one, half_life_ns=parts_of(one)[0].half_life_ns * 2),
+    "another instant|keeps": lambda one: viewed(one, as_of_ns=parts_of(one)[0].as_of_ns - 1),
+    "other reader": lambda one: viewed(one, reader="nobody@0"),
+    "other meant|from the readings": lambda one: viewed(one, meant=parts_of(one)[0].meant[:-1]),
+    "none of its news": lambda one: viewed(one, cited=("made up",)),
+    "not recorded": lambda one: viewed(one, wording=None, reader=one.models["reader.speculative"]),
+    "provisional does not follow": lambda one: viewed(one, provisional=not parts_of(one)[0].provisional),
+    "was prepared|asked about|instant": lambda one: worded(one, asked_ns=one.as_of_ns - 1),
+    "its prompt is not that of its news": lambda one: replace(one, symbol="CCC"),
+}
+
+
+def test_the_run_has_every_kind_of_reading(run: Ledger) -> None:
+    kinds = {"in time": 0, "provisional": 0, "amended": 0, "deep": 0}
+    for place in run.read:
+        one = run.decisions[place]
+        view, wording = parts_of(one)
+        told = "amended" if one.amends else "provisional" if view.provisional else "in time"
+        kinds["deep" if wording.paths else told] += 1
+    assert min(kinds.values()) >= 2, kinds
+    assert sum(one.awaits and not one.is_read_for for one in run.decisions) > 2
+
+
+def test_what_is_untouched_raises_no_alarm(run: Ledger) -> None:
+    log = open_ledger_readonly(run.folder)
+    try:
+        found = recompute_all(run.folder, log, log.size, lambda *_: None, run.pair)
+    finally:
+        log.close()
+    assert found.num_read == len(run.read) > 8
+    assert found.num_undone == {}
+    assert found.num_awaiting == 0
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_another_readings_is_found_under_every_decision(run: Ledger, what: str) -> None:
+    dice, num = random.Random(what), 0
+    for place in run.read:
+        for other in dice.sample(run.read, 5):
+            one = run.decisions[place]
+            changed = OTHERS[what](one, run.decisions[other])
+            is_same = run.decisions[other].id.split("/am")[0] == one.id.split("/am")[0]  # one question
+            if changed == one or is_same:
+                continue
+            num += 1
+            assert run.problems(place, changed), f"{what} of {other} under {place}"
+    assert num > 5
+
+
+@pytest.mark.parametrize("told", ALONE)
+def test_what_is_made_up_is_named(run: Ledger, told: str) -> None:
+    num = 0
+    for place in run.read:
+        changed = ALONE[told](run.decisions[place])
+        if changed == run.decisions[place]:
+            continue
+        num += 1
+        problems = run.problems(place, changed)
+        assert any(one in problem for problem in problems for one in told.split("|")), (told, place, problems)
+    assert num > 5
+
+
+def test_a_view_that_is_kept_is_the_newest_of_its_series(run: Ledger) -> None:
+    kept = [
+        place
+        for place, one in enumerate(run.decisions)
+        if one.view is not None and not one.amends and not one.is_read_for
+    ]
+    assert len(kept) > 5
+    for place in kept:
+        one = run.decisions[place]
+        assert run.problems(place, one) == []
+        for other in run.read:
+            view = replace(parts_of(run.decisions[other])[0], wording=None)
+            if view.as_of_ns < one.as_of_ns and replace(one, view=view) != one:
+                assert run.problems(place, replace(one, view=view)), (place, other)
+        assert run.problems(place, viewed(one, confidence=0.123))
+
+
+def test_a_changed_token_is_named_by_its_place(run: Ledger) -> None:
+    dice, num = random.Random(1), 0
+    for place in dice.sample(run.read, 6):
+        one = run.decisions[place]
+        _, wording = parts_of(one)
+        tokens = wording.paths[0] if wording.paths else wording.tokens
+        at = dice.randrange(1, len(tokens) - 1)
+        changed = (*tokens[:at], tokens[at] - 1, *tokens[at + 1 :])
+        paths = (changed, *wording.paths[1:]) if wording.paths else ()
+        told = replay(worded(one, tokens=changed, paths=paths), run.folder, *run.pair).problems
+        named = [f"token {at}: recorded '", f"({changed[at]}), expected '", f"({tokens[at]})"]
+        assert any(all(part in problem for part in named) for problem in told), (place, at, told)
+        at = dice.randrange(len(wording.prompt))
+        prompt = (*wording.prompt[:at], wording.prompt[at] + 1, *wording.prompt[at + 1 :])
+        (problem, *_) = run.problems(place, worded(one, prompt=prompt))
+        assert f"token {at}: recorded '" in problem
+        assert f"({wording.prompt[at]})" in problem
+        num += 1
+    assert num == 6
+
+
+def rewritten(run: Ledger, folder: Path, changes: dict[int, Decision | None]) -> Path:
+    """The same ledger by one who has the key, but for some entries: every hash and signature holds."""
+    folder.mkdir()
+    write_whole(folder / SETTINGS, encode_settings(run.settings))
+    ledger = open_ledger(folder, origin=ORIGIN, durable=False)
+    told = [changes.get(place, one) for place, one in enumerate(run.decisions)]
+    ledger.append([encode_decision(one) for one in told if one is not None])
+    ledger.close()
+    return folder
+
+
+def test_a_ledger_written_again_with_another_reading_is_found_by_both_commands(
+    run: Ledger, tmp_path: Path
+) -> None:
+    first, second = (place for place in run.read[:2])
+    one, other = run.decisions[first], run.decisions[second]
+    assert one.view != other.view
+    swapped = rewritten(run, tmp_path / "swapped", {first: replace(one, view=other.view)})
+    models = ["--target", str(run.pair[0]), "--draft", str(run.pair[1])]
+    verify = CliRunner().invoke(cli, ["ledger", "verify", str(swapped), "--recompute", *models])
+    assert verify.exit_code == 1
+    assert f"entry {first} cannot be derived again" in str(verify.exception)
+    done = CliRunner().invoke(cli, ["ledger", "replay", str(swapped), one.id, *models])
+    assert done.exit_code == 1
+    assert "its seed is" in str(done.exception)
+    assert CliRunner().invoke(cli, ["ledger", "verify", str(swapped)]).exit_code == 0
+
+
+def test_an_amendment_that_is_left_out_or_changed_is_found(run: Ledger, tmp_path: Path) -> None:
+    carried = [
+        place for place, one in enumerate(run.decisions) if one.amends and one.view and not one.is_read_for
+    ]
+    assert carried
+    place = carried[0]
+    one = run.decisions[place]
+    cases: Iterator[tuple[str, Decision | None]] = iter([
+        (f"the amendment of {one.amends} is missing", None),
+        ("its view is not the one of", viewed(one, volatility_multiplier=2.75)),
+    ])  # fmt: skip
+    for told, changed in cases:
+        folder = rewritten(run, tmp_path / told[:8].strip(), {place: changed})
+        verify = CliRunner().invoke(cli, ["ledger", "verify", str(folder), "--recompute"])
+        assert verify.exit_code == 1
+        assert told in str(verify.exception)
