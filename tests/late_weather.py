@@ -7,6 +7,7 @@ from htfi.domain.decision import Receipt, Rung
 from htfi.domain.events import Bar, FeedItem, News
 from htfi.domain.time import NS_PER_DAY
 from htfi.domain.writing import Dialect, DraftRound, Refusal, Request, Spoken, Writing
+from htfi.narrative.late_deep_reader import LateDeepReader
 from htfi.narrative.model_reader import ModelReader
 from htfi.narrative.ports import Reader
 from htfi.narrative.template_reader import TemplateReader
@@ -190,8 +191,10 @@ def loop_over(
     ledger: Ledger,
     outlet: ListOutlet,
     bar: str = "60s",
+    deep: LateAuthor | None = None,
     **pipeline: float,
 ) -> Loop:
+    """`deep` answers in depth, late as well."""
     settings = override(
         load_settings(environment={}), "pipeline", **{"deadline_ms": 1e5, "listen_ms": 0.0, **pipeline}
     )
@@ -201,4 +204,8 @@ def loop_over(
         Rung.TEMPLATE: TemplateReader(settings.narrative),
         Rung.SPECULATIVE: ModelReader(author, settings.narrative),
     }
+    if deep is not None:
+        settings = override(settings, "scheduling", high_divergence=0.3)
+        settings = override(settings, "narrative", deep_paths=2)
+        readers[Rung.DEEP] = LateDeepReader(deep, settings.narrative)
     return build_loop(settings, ListFeed(items), ledger, outlet, readers=readers)

@@ -30,11 +30,13 @@ def ledger_with(folder: Path, entries: list[bytes]) -> Log:
     return ledger
 
 
-def run_whole(folder: Path, author: LateAuthor, dice: random.Random) -> tuple[list[bytes], list[Snapshot]]:
+def run_whole(
+    folder: Path, author: LateAuthor, dice: random.Random, deep: LateAuthor | None = None
+) -> tuple[list[bytes], list[Snapshot]]:
     """An undisturbed run, with states saved at random items."""
     ledger = open_ledger(folder, origin="test.run", durable=False)
     items = days(NUM_DAYS, SYMBOLS)
-    loop = loop_over(items, author, ledger, ListOutlet(), group_ms=dice.choice((0.0, 3.6e6)))
+    loop = loop_over(items, author, ledger, ListOutlet(), deep=deep, group_ms=dice.choice((0.0, 3.6e6)))
     snapshots: list[Snapshot] = []
     num_items = 0
 
@@ -64,7 +66,7 @@ def check_whole(entries: list[bytes], refused: int = 0) -> list[Decision]:
         assert decision.view is not None
         assert not decision.view.provisional
         for name in Decision.__struct_fields__:
-            if name not in ("id", "view", "forecast", "rationale", "verdict", "amends"):
+            if name not in ("id", "plan", "view", "forecast", "rationale", "verdict", "amends"):
                 assert getattr(before, name) == getattr(decision, name), name
         assert untold(before.forecast) == untold(decision.forecast)
     assert len(amended) + refused == sum(decision.awaits for decision in found)
@@ -74,13 +76,15 @@ def check_whole(entries: list[bytes], refused: int = 0) -> list[Decision]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("seed", "in_depth"), [(0, False), (1, False), (2, False), (3, True), (4, True)])
 def test_killed_at_any_entry_a_run_goes_on_with_nothing_lost_and_nothing_twice(
-    tmp_path: Path, seed: int
+    tmp_path: Path, seed: int, in_depth: bool
 ) -> None:
     dice = random.Random(seed)
-    entries, snapshots = run_whole(tmp_path / "whole", LateAuthor(seed), dice)
+    deep = LateAuthor(seed) if in_depth else None
+    entries, snapshots = run_whole(tmp_path / "whole", LateAuthor(seed), dice, deep)
     whole = check_whole(entries)
+    assert sum(decision.plan.then is not None for decision in whole) >= 3 * in_depth
     assert 5 < sum(bool(decision.amends) for decision in whole) < len(whole) // 2
     items = days(NUM_DAYS, SYMBOLS)
     for cut in dice.sample(range(len(entries) + 1), 6):
@@ -90,7 +94,8 @@ def test_killed_at_any_entry_a_run_goes_on_with_nothing_lost_and_nothing_twice(
         ledger = ledger_with(tmp_path / f"cut{cut}", entries[:cut])
         outlet = ListOutlet(entries[: dice.randrange(cut + 1)])
         author = LateAuthor(1000 * seed + cut)
-        loop = loop_over(items[taken:], author, ledger, outlet)
+        deep = LateAuthor(2000 * seed + cut) if in_depth else None
+        loop = loop_over(items[taken:], author, ledger, outlet, deep=deep)
         if state:
             loop.restore(decode_state(state))
         loop.run(lambda: None)

@@ -212,6 +212,22 @@ def test_a_view_that_is_kept_is_the_newest_of_its_series(run: Ledger) -> None:
         assert run.problems(place, viewed(one, confidence=0.123))
 
 
+def test_a_reading_that_is_left_out_for_the_view_before_it_is_found(run: Ledger) -> None:
+    num = 0
+    for place in run.read:
+        one = run.decisions[place]
+        before = [
+            parts_of(run.decisions[other])[0]
+            for other in run.read
+            if other < place and run.decisions[other].series == one.series and not one.amends
+        ]
+        if before and before[-1].as_of_ns < one.as_of_ns:
+            num += 1
+            kept = replace(one, view=replace(before[-1], wording=None))
+            assert any("its news are others" in problem for problem in run.problems(place, kept))
+    assert num > 3
+
+
 def test_a_changed_token_is_named_by_its_place(run: Ledger) -> None:
     dice, num = random.Random(1), 0
     for place in dice.sample(run.read, 6):

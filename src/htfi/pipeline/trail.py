@@ -22,10 +22,14 @@ class Known(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The view that the series' next decisions carry, without its wording, and the decision that it was read for."""
+    """The view that the series' next decisions carry, without its wording, and the decision that it was read for.
+
+    `items` are the news that it is of, as far as that decision tells them; None where it does not.
+    """
 
     view: View
     read_for: str
+    items: tuple[str, ...] | None
 
 
 class _Past(NamedTuple):
@@ -74,7 +78,7 @@ class Trail:
             and decision.is_read_for
             and (read.wording is not None or not self._keeps(decision))
         ):
-            self.kept[decision.series] = Kept(replace(read, wording=None), decision.id)
+            self.kept[decision.series] = _kept(decision, read)
         before = self._scaled.sigma(decision.series)
         self._scaled.learn(decision.series, decision.features.get("return_last", 0.0))
         learnt = self._scaled.of(decision.series)[-1] if before else None
@@ -95,8 +99,15 @@ class Trail:
         else:
             is_kept = kept is not None and kept.view.provisional and kept.view.as_of_ns == read.as_of_ns
         if is_kept:
-            self.kept[decision.series] = Kept(replace(read, wording=None), decision.id)
+            self.kept[decision.series] = _kept(decision, read)
 
 
 def _bar_ns(decision: Decision) -> int:
     return decision.circumstances.bar_end_ns - decision.circumstances.bar_start_ns
+
+
+def _kept(decision: Decision, read: View) -> Kept:
+    items = None
+    if read.wording is not None and not read.prepared and decision.hearing is not None:
+        items = tuple(item.id for item in decision.hearing.considered[: read.wording.num_items])
+    return Kept(replace(read, wording=None), decision.id, items)

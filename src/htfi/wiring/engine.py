@@ -26,12 +26,12 @@ from htfi.narrative.ports import Closable, Reader
 from htfi.narrative.template_reader import TemplateReader
 from htfi.narrative.usual import Usual
 from htfi.pipeline.amending import patience
-from htfi.pipeline.bound_readings import PROMOTED
 from htfi.pipeline.loop import Loop
 from htfi.pipeline.ports import Feed, Ledger, Outlet, Quarantine
 from htfi.pipeline.preparing import Preparing
 from htfi.pipeline.reading import VERSION as READINGS
 from htfi.pipeline.reading import Readings
+from htfi.pipeline.recorded_reading import PROMOTED
 from htfi.pipeline.recorder import Recorder
 from htfi.pipeline.releases import HeldNews, ReleasingFeed
 from htfi.pipeline.resume import LedgerCut, Resume, Saved

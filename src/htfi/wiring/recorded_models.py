@@ -7,7 +7,8 @@ from pathlib import Path
 from htfi import models
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import HtfiError
-from htfi.pipeline.bound_readings import Model, Terms
+from htfi.pipeline.bound_readings import Model
+from htfi.pipeline.recorded_reading import Terms
 from htfi.wiring.models import ModelsConfig, in_full
 from htfi.wiring.open_folder import OpenFolder, open_folder
 from htfi.wiring.settings import Settings

@@ -19,8 +19,9 @@ from htfi.domain.writing import Refusal, Request, Writing
 from htfi.narrative.answer import Understanding, understand, view_form
 from htfi.narrative.deep_reader import meant_together, path_seed, together
 from htfi.narrative.merging import own
-from htfi.pipeline.bound_readings import BoundReadings, first_difference
+from htfi.pipeline.bound_readings import BoundReadings
 from htfi.pipeline.recompute import Amendments
+from htfi.pipeline.recorded_reading import first_difference
 from htfi.wiring.models import ModelsConfig, in_full
 from htfi.wiring.open_folder import OpenFolder, open_folder
 from htfi.wiring.recorded_models import RecordedModels, reading_terms
