@@ -1,6 +1,7 @@
 """An edge and clouds with desks of their own in the memory world, in virtual time: every pass takes its time there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
@@ -39,13 +40,33 @@ class TimedNetwork(TinyNetwork):
 class DeskNode:
     """A cloud in the world: its desk, and the step that drives it."""
 
-    def __init__(self, world: World, name: str, has_draft: bool, life: int = 1, target_seed: int = 0) -> None:
+    def __init__(
+        self,
+        world: World,
+        name: str,
+        has_draft: bool,
+        life: int = 1,
+        target_seed: int = 0,
+        full_seed: int | None = None,
+    ) -> None:
+        """`full_seed` is of the network that stands for the target in full precision, where there is one."""
         self.world, self.name = world, name
         network = TimedNetwork(world.spend, target_seed)
         digest = TinyNetwork(VOCAB).digest  # what it claims to be
         routed = Routed(Chain(Sessions(Blend(0.2), CONFIG)) if has_draft else None, world.clock)
         rounds = Rounds(network, TOKENIZER, "tiny", CONFIG, digest=digest, strategy=routed, clock=world.clock)
-        self.desk = Desk(rounds, routed, FairTurns(), world.clock, DeskConfig(node=name), life)
+
+        def full() -> tuple[Rounds, Routed, FairTurns]:
+            alone, other = Routed(None, world.clock), TimedNetwork(world.spend, full_seed or 0)
+            rounds = Rounds(
+                other, TOKENIZER, "full", CONFIG, digest=digest, strategy=alone, clock=world.clock
+            )
+            return rounds, alone, FairTurns()
+
+        self.desk = Desk(
+            rounds, routed, FairTurns(), world.clock, DeskConfig(node=name), life,
+            None if full_seed is None else full,
+        )  # fmt: skip
         self._transport = world.node(name)
         world.attach(name, self.step)
 
@@ -76,10 +97,14 @@ class Cluster:
         config: EdgeConfig | None = None,
         has_draft: bool = True,
         draft: LocalAuthor | None = None,
+        full_seeds: Sequence[int | None] = (),
     ) -> None:
         self.world = World(seed, weather)
         names = [f"cloud{at + 1}" for at in range(num_clouds)]
-        self.clouds = {name: DeskNode(self.world, name, has_draft) for name in names}
+        self.clouds = {
+            name: DeskNode(self.world, name, has_draft, full_seed=seed)
+            for name, seed in zip_longest(names, full_seeds)
+        }
         self.transport = self.world.node("edge1")
         for name in names:
             self.world.join("edge1", name)

@@ -16,6 +16,7 @@ from htfi.domain.decision import Decision, Rung, View, Wording, decode_decision,
 from htfi.narrative.answer import Trust
 from htfi.narrative.deep_reader import DeepReader
 from htfi.narrative.meaning import NUM_MOVES, NUM_WIDTHS, Meaning
+from htfi.narrative.merging import merge
 from htfi.narrative.model_reader import ModelReader
 from htfi.narrative.ports import Reader
 from htfi.narrative.template_reader import TemplateReader
@@ -226,6 +227,16 @@ def test_a_reading_that_is_left_out_for_the_view_before_it_is_found(run: Ledger)
             kept = replace(one, view=replace(before[-1], wording=None))
             assert any("its news are others" in problem for problem in run.problems(place, kept))
     assert num > 3
+
+
+def test_a_reading_is_written_again_whatever_it_was_merged_with(run: Ledger) -> None:
+    for place in run.read[:6]:
+        one = run.decisions[place]
+        view, _ = parts_of(one)
+        assert replay(one, run.folder, *run.pair).problems == []
+        discounted = replace(one, view=merge(view, 0.5, [], one.as_of_ns))
+        assert discounted != one or view.confidence == 0.0
+        assert replay(discounted, run.folder, *run.pair).problems == []
 
 
 def test_a_changed_token_is_named_by_its_place(run: Ledger) -> None:

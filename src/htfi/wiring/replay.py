@@ -88,7 +88,7 @@ def replay(decision: Decision, run: Path, target: Path | None, draft: Path | Non
     the model which finished a provisional one. Where the target wrote does not matter: its tokens are the same.
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
-    view = decision.view
+    view = own(decision.view) if decision.view is not None else None  # what was read, before it was merged
     if view is None or view.wording is None:
         raise InvalidInput(f"{decision.id} holds no wording")
     wording, settings = view.wording, run_settings(run, decision)
