@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from divided_author import Divided
+from htfi.adapters.stores.decisions import DecisionJournal
 from htfi.adapters.stores.snapshot import write_whole
 from htfi.apps.cli.main import cli
 from htfi.domain.decision import Decision, Rung, View, Wording, decode_decision, encode_decision
@@ -266,7 +267,10 @@ def rewritten(run: Ledger, folder: Path, changes: dict[int, Decision | None]) ->
     write_whole(folder / SETTINGS, encode_settings(run.settings))
     ledger = open_ledger(folder, origin=ORIGIN, durable=False)
     told = [changes.get(place, one) for place, one in enumerate(run.decisions)]
-    ledger.append([encode_decision(one) for one in told if one is not None])
+    journal, entries = DecisionJournal(folder), [encode_decision(one) for one in told if one is not None]
+    for receipt, entry in zip(ledger.append(entries), entries, strict=True):
+        journal.release(receipt, entry)
+    journal.close()
     ledger.close()
     return folder
 

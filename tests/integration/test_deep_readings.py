@@ -253,7 +253,7 @@ def test_within_a_moment_as_many_are_read_as_the_budget_allows_and_the_rest_coun
         assert one.forecast.tilt.divergence_rank == max(others)
 
 
-@pytest.mark.parametrize("changed", [{"deep_budget_ms": 0.0}, {"deep_ms": 3e7, "deep_budget_ms": 3e6}])
+@pytest.mark.parametrize("changed", [{"deep_budget_ms": 0.0}, {"deep_ms": 3e6, "deep_budget_ms": 3e5}])
 def test_without_a_budget_nothing_is_read_in_depth(tmp_path: Path, changed: dict[str, float]) -> None:
     loop, deep, _ = loop_over(ITEMS, tmp_path, **changed)
     loop.run(lambda: None)
