@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +140,9 @@ def test_several_zones_in_one_file_are_one_time(tmp_path: Path) -> None:
 def test_marks_carriage_returns_and_quotes_are_read_through(tmp_path: Path) -> None:
     head = b"\xef\xbb\xbf" + b'ts;symbol;price;"note"\r\n'
     rows = b'2013-10-07T14:00:00Z;A;1;"two\nlines; ""quoted"""\r\n\r\n2013-10-07T14:00:01Z;A;2;\r\n'
-    events, counts = read(file(tmp_path, "m.csv", head + rows))
+    file(tmp_path, "m.csv", head + rows)
+    mapping = file(tmp_path, "m.toml", '[[source]]\npath = "m.csv"\nmultiline = true\n')
+    events, counts = read(mapping=mapping)
     assert [(event.row, event.price) for event in events if isinstance(event, Trade)] == [(1, 1.0), (2, 2.0)]
     assert counts == {}
 
@@ -154,7 +157,13 @@ def test_every_kind_of_broken_line_is_set_aside_under_its_number(tmp_path: Path)
     assert counts == {"bad_encoding": 2, "malformed": 4, "too_long": 1}
     kept = [json.loads(line) for line in (tmp_path / "quarantine.out").read_text().splitlines()]
     assert [entry["row"] for entry in kept] == [2, 3, 4, 5, 6, 7, 8]
-    assert all(len(entry["raw"]) <= 300 and entry["detail"] for entry in kept)
+    assert all(entry["detail"] for entry in kept)
+    for entry in kept:
+        line = lines[entry["row"] - 1]
+        if "sha256" in entry:
+            assert (entry["num_bytes"], entry["sha256"]) == (len(line), sha256(line).hexdigest())
+        else:
+            assert entry["raw"].encode() == line
 
 
 def test_broken_csv_rows_are_set_aside(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from websockets.sync.server import ServerConnection, serve
 from htfi.adapters.stores.quarantine import QuarantineFile
 from htfi.domain.events import News
 from htfi.domain.time import SystemClock
+from htfi.pipeline.intake.reasons import RAW_CHARS
 from htfi.wiring.feeds import open_feed, resolve
 from web_feed import set_aside
 
@@ -56,7 +58,11 @@ def test_a_row_of_50_mb_in_a_file_is_refused_by_size(
     rows = set_aside(tmp_path)
     assert [(row["row"], row["reason"]) for row in rows] == [(2, "too_long")]
     assert rows[0]["detail"].startswith("500000")
-    assert len(rows[0]["raw"]) == 300
+    kept = (tmp_path / name).read_bytes()
+    assert rows[0]["num_bytes"] == int(rows[0]["detail"].split()[0])
+    assert 300 < len(rows[0]["raw"]) <= RAW_CHARS
+    if name != "n.parquet":  # a row of which has no bytes of its own
+        assert rows[0]["sha256"] == sha256(kept.split(b"\n")[-3]).hexdigest()
 
 
 def test_a_cell_of_half_a_megabyte_is_read_from_a_csv(tmp_path: Path) -> None:
@@ -72,9 +78,11 @@ def test_a_cell_of_half_a_megabyte_is_read_from_a_csv(tmp_path: Path) -> None:
 
 BOMB = """
 import sys, resource
+from hashlib import sha256
 from pathlib import Path
 from htfi.adapters.stores.quarantine import QuarantineFile
 from htfi.domain.time import SystemClock
+from htfi.pipeline.intake.reasons import RAW_CHARS
 from htfi.wiring.feeds import open_feed, resolve
 folder = Path(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_AS, (3_000_000_000, 3_000_000_000))

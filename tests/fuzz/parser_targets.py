@@ -22,7 +22,7 @@ from htfi.adapters.feeds.rss import parse_feed
 from htfi.adapters.feeds.web_entries import LONGEST_ID, MOST_ENTRIES, BadDocument, Entry
 from htfi.adapters.feeds.web_memory import WebMemory
 from htfi.domain.events import Rejection
-from htfi.pipeline.intake.reasons import RAW_CHARS, Reason
+from htfi.pipeline.intake.reasons import DETAIL_CHARS, RAW_CHARS, Reason
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
 from web_documents import (
@@ -150,7 +150,8 @@ def _check_rows(
         item = parse_record(rows, parser, record, number, arrival_ns)
         if isinstance(item, Rejection):
             assert item.reason in _REASONS
-            assert max(len(item.raw), len(item.detail)) <= RAW_CHARS
+            assert len(item.raw) <= RAW_CHARS
+            assert len(item.detail) <= DETAIL_CHARS
         elif item is not None:
             assert item.row == number
             msgspec.json.encode(item)

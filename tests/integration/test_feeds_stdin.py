@@ -166,15 +166,16 @@ def test_a_clock_behind_the_last_run_still_goes_on_from_it(tmp_path: Path) -> No
     assert third.available_at_ns == T0_NS
 
 
-def test_the_length_of_piped_bars_is_told_by_the_first_two(tmp_path: Path) -> None:
+def test_piped_bars_are_taken_at_their_word_and_must_give_it(tmp_path: Path) -> None:
+    """What the next row would tell of a bar's length comes after the bar was used."""
     bars = [
-        f'{{"ts":"{format_ns(T0_NS + n * 60 * NS_PER_S)}","symbol":"A","close":{n + 1}}}' for n in range(4)
+        f'{{"ts":"{format_ns(T0_NS + n * 60 * NS_PER_S)}","symbol":"A","close":{n + 1}{stated}}}'
+        for n, stated in enumerate(("", ',"interval":"M1"', ',"interval":"h4"'))
     ]
-    with feed(tmp_path, None) as (merged, say):
-        say(bars[0] + "\n")
-        threading.Timer(0.1, say, ["\n".join(bars[1:]) + "\n"]).start()
-        found = take(merged, 2)
-    assert [(item.interval, item.row) for item in found if isinstance(item, Bar)] == [("1m", 1), ("1m", 2)]
+    with feed(tmp_path, bars) as (merged, _):
+        found = list(merged)
+    assert [(item.interval, item.row) for item in found if isinstance(item, Bar)] == [("1m", 2), ("4h", 3)]
+    assert b"state `interval`" in (tmp_path / "q.jsonl").read_bytes()
 
 
 def test_a_line_that_a_crash_tore_is_taken_away(tmp_path: Path) -> None:

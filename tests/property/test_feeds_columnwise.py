@@ -55,6 +55,12 @@ TABLES: dict[str, dict[str, tuple[st.SearchStrategy[Any], Any]]] = {
         **{name: (PRICE, pa.float32()) for name in ("open", "high", "low", "close")},
         "volume": (SIZE, pa.int64()),
     },
+    "bars of stated lengths": {
+        **COMMON,
+        "close": (PRICE, pa.float64()),
+        "high": (mostly([2.0, 2.5], [20.0, 0.5]), pa.float64()),
+        "res": (mostly(["h1", "1h", ""], ["H4", "soon", None, "volume:5"]), pa.large_string()),
+    },
     "bars by day": {
         "date": (mostly([date(2013, 10, 7), date(2013, 12, 2)], [date(1800, 1, 1), None]), pa.date32()),
         "symbol": (SYMBOL, pa.large_string()),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from htfi.domain.events import Bar, Event, Quote, Rejection, Trade
 from htfi.pipeline.intake.columns import ALL_FIELDS
-from htfi.pipeline.intake.reasons import Reason
+from htfi.pipeline.intake.reasons import RAW_CHARS, Reason
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import KINDS, SourceSpec
 from htfi.pipeline.intake.stamps import EARLIEST_NS, LATEST_NS
@@ -72,7 +72,7 @@ def test_any_row_is_an_event_or_a_rejection(row: dict[str, Any], spec: SourceSpe
     msgspec.json.encode(found)  # what cannot be written down would stop the run later
     if isinstance(found, Rejection):
         assert found.reason in set(Reason)
-        assert len(found.raw) <= 300
+        assert len(found.raw) <= RAW_CHARS
     else:
         check_promises(found)
 
@@ -99,7 +99,7 @@ def test_the_sweep_reaches_events_of_every_kind() -> None:
     parser = RowParser(SourceSpec("s"), "FILE")
     rows: list[dict[str, Any]] = [
         {"ts": datetime.fromisoformat("2013-10-07T14:00:00+00:00"), "price": 1},
-        {"ts": date(2013, 10, 7), "close": 1},
+        {"ts": date(2013, 10, 7), "close": 1, "interval": "1d"},
         {"ts": 1_381_154_400, "bid": 1},
         {"ts": 1_381_154_400, "headline": "x"},
         {"ts": 1_381_154_400, "series": "x", "value": 1},

@@ -78,7 +78,7 @@ def test_a_source_without_name_takes_its_files(tmp_path: Path) -> None:
         ("[[source]]\nname='a'\npath='b'\nstdin=true", "state one of path, url and stdin"),
         ("[[source]]\nname='a'\nzone='Mars/Base'", "zone: 'Mars/Base' is no time zone"),
         ("[[source]]\nname='a'\ntolerance='fast'", "tolerance: 'fast' is no duration"),
-        ("[[source]]\nname='a'\ninterval='0s'", "interval: '0s' is no duration"),
+        ("[[source]]\nname='a'\ninterval='0s'", "interval: '0s' is no interval"),
         ("[[source]]\nname='a'\ninterval='volume:x'", "interval: 'volume:x' is no interval"),
         ("[[source]]\nname='a'\ndate_at='25:00'", "date_at: '25:00' is no time of day"),
         ("[[source]]\nname='a'\n[[source]]\nname='a'", "two sources are named 'a'"),

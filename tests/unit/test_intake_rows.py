@@ -1,11 +1,14 @@
 """Each rule on values: what becomes an event, and which reason each bad row gets."""
 
+from hashlib import sha256
 from typing import Any
 
 import pytest
 
 from htfi.domain.events import Bar, MacroRelease, News, Quote, Rejection, Trade
 from htfi.domain.time import format_ns
+from htfi.pipeline.intake.cells import show_row
+from htfi.pipeline.intake.reasons import RAW_CHARS
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
 
@@ -96,13 +99,15 @@ def test_a_row_can_name_its_kind() -> None:
         ({"ts": TS, "symbol": "A", "side": "a", "price": -1}, "bad_price"),
         ({"kind": "quote", "ts": TS, "symbol": "A", "side": "x", "price": 1}, "bad_side"),
         ({**BAR, "high": 0.5}, "bad_bar"),
-        ({**BAR, "open": 4}, "bad_bar"),
+        ({**BAR, "low": 3, "high": 1, "close": 4}, "bad_bar"),
         ({**BAR, "close": 0.9}, "bad_bar"),
-        ({**BAR, "low": None}, "missing_field"),
+        ({**BAR, "low": "n/a"}, "bad_number"),
+        ({**BAR, "close": None}, "missing_field"),
         ({**BAR, "interval": "soon"}, "bad_interval"),
         ({**BAR, "interval": "9" * 30 + "d"}, "bad_interval"),
         ({**BAR, "interval": "volume:-1"}, "bad_interval"),
         ({**BAR, "interval": None}, "bad_interval"),
+        ({"date": "2008-10-10", "close": 899.22}, "bad_interval"),
         ({**BAR, "available_at": TS}, "bad_time"),
         ({**NEWS, "headline": " "}, "missing_field"),
         ({**NEWS, "symbols": ["A" * 99]}, "bad_symbol"),
@@ -126,9 +131,14 @@ def test_a_locked_quote_stands() -> None:
     assert isinstance(parse({**QUOTE, "bid": 180.5}), Quote)
 
 
-def test_what_a_rejection_keeps_of_a_row_is_bounded() -> None:
-    found = parse({**NEWS, "headline": "", "body": "x" * 10_000})
-    assert len(found.raw) == 300
+def test_what_a_rejection_keeps_of_a_row_is_bounded_and_says_how_it_is_cut() -> None:
+    row = {**NEWS, "headline": "", "body": "x" * 10_000}
+    whole = show_row(row).encode()
+    found = parse(row)
+    assert found.raw == whole[:RAW_CHARS].decode()
+    assert (found.num_bytes, found.sha256) == (len(whole), sha256(whole).hexdigest())
+    short = parse({**NEWS, "headline": ""})
+    assert (short.raw, short.num_bytes, short.sha256) == (show_row({**NEWS, "headline": ""}), 0, "")
 
 
 def test_unwanted_symbols_are_no_rows() -> None:
@@ -152,7 +162,7 @@ def test_a_bar_is_known_at_its_end(keys: dict[str, str], start: str, end: str) -
 
 
 def test_a_bar_dated_by_day_is_a_days_bar() -> None:
-    bar = parse({"date": "2008-10-10", "close": 899.22})
+    bar = parse({"date": "2008-10-10", "close": 899.22}, interval="daily")
     assert (bar.interval, format_ns(bar.available_at_ns)) == ("1d", "2008-10-11T04:00:00Z")
     assert bar.open == bar.high == bar.low == bar.close == 899.22
 

@@ -115,11 +115,26 @@ Event = Trade | Quote | Bar | News | MacroRelease
 FeedItem = Event | Cleared | TimePassed
 
 
-class Rejection(msgspec.Struct, frozen=True, gc=False):
-    """A row that did not become an event: where it stood, why, and what it said (cut to a few hundred characters)."""
+class Repair(msgspec.Struct, frozen=True, gc=False):
+    """A field of a row that was put right: what it was (as text where that is no finite number) and what it is."""
+
+    field: str
+    was: float | str | None
+    now: float = msgspec.field(name="is")
+
+
+class Rejection(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A row that did not become an event: where it stood, why, and what it said.
+
+    `num_bytes` and `sha256` are of the whole row where `raw` is not, byte for byte, all of it. With `repairs` the row
+    did become an event, with these fields put right.
+    """
 
     source: str
     row: int
     reason: str
     detail: str
     raw: str
+    num_bytes: int = 0
+    sha256: str = ""
+    repairs: tuple[Repair, ...] = ()

@@ -54,6 +54,10 @@ class InputChain:
         """The share of the sources' latest rows that never became events: 0–1, remembered over 4,096 rows."""
         return max(self._rows_missing, 0.0) / max(self._rows_seen, MIN_ROWS)
 
+    def has_heard(self, source: str) -> bool:
+        """Whether any row of a source became an event."""
+        return source in self._newest_row
+
     def _fold(self) -> None:
         self._digest = hashlib.sha256(self._digest + self._open).digest()
         self._open.clear()

@@ -26,6 +26,7 @@ from htfi.narrative.ports import Closable, Reader
 from htfi.narrative.template_reader import TemplateReader
 from htfi.narrative.usual import Usual
 from htfi.pipeline.amending import patience
+from htfi.pipeline.intake.reasons import Reason, refused_whole
 from htfi.pipeline.loop import Loop
 from htfi.pipeline.ports import Feed, Ledger, Outlet, Quarantine
 from htfi.pipeline.preparing import Preparing
@@ -53,6 +54,7 @@ if TYPE_CHECKING:  # a run without other machines loads none of their libraries
     from htfi.wiring.edge import Edge
 
 ORIGIN = "htfi.run"
+_NO_ROWS = (Reason.UNREACHABLE, Reason.BAD_DOCUMENT, Reason.HIDDEN_TEXT)  # a source, or a part of an item
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,20 @@ class Run:
     snapshot_s: float
     resumed_at: int  # decisions made before this start
     cache: OpenCache | None = None
+
+    def refused_whole(self) -> list[str]:
+        """A line on each source whose every row was quarantined."""
+        aside = {
+            source: {reason: num for reason, num in by_reason.items() if reason not in _NO_ROWS}
+            for source, by_reason in self.quarantine.counts_by_source().items()
+            if not self.loop.rooms.inputs.has_heard(source)
+        }
+        lines: list[str] = []
+        for source, counts in aside.items():
+            if counts:
+                most = max(counts, key=counts.__getitem__)
+                lines.append(refused_whole(source, counts, self.quarantine.example(source, most)))
+        return lines
 
     def go(self, after_item: Callable[[], None]) -> None:
         """Run the loop to the end of its feed or to `loop.stop`, saving its state now and then and at the end."""

@@ -78,8 +78,9 @@ def describe(specs: Sequence[SourceSpec]) -> list[SourceInfo]:
         settings |= {key: value for key in _WEB_KEYS if (value := getattr(spec, key))}
         if spec.page:
             settings["page"] = dict(sorted(spec.page.items()))
-        if not spec.residency:
-            del settings["residency"]  # a run from before there were tags goes on
+        for key in ("residency", "multiline"):
+            if not getattr(spec, key):
+                del settings[key]  # a run from before there was such a key goes on
         origin = Path(spec.path).name if spec.path else spec.url or STDIN
         infos.append(SourceInfo(spec.name, origin, _size(Path(spec.path)) if spec.path else None, settings))
     return infos
@@ -145,7 +146,7 @@ def _open_file(spec: SourceSpec, block_rows: int, inbox: Path) -> Reader:
     reader = (ParquetReader if spec.format == "parquet" else TextReader)(
         path, spec, stem(spec.path), block_rows
     )
-    if spec.order == "sort" or (not spec.order and reader.findings.stacked):
+    if spec.order == "sort" or (not spec.order and reader.needs_sort):
         return SpoolReader(reader, inbox / f"{spec.name}.sorted", block_rows)
     return reader
 

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from htfi.domain.decision import Decision, Receipt, Rung
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, FeedItem, News, Rejection, TimePassed
 from htfi.domain.time import SystemClock
 from htfi.narrative.ports import Reader
+from htfi.pipeline.intake.reasons import refused_whole
 from htfi.pipeline.loop import Loop
 from htfi.pipeline.ports import Feed, Position
 from htfi.wiring.engine import build_loop
@@ -25,6 +27,7 @@ class Unrecorded:
     num_bars: int
     num_ticks: int
     quarantine: dict[str, list[Rejection]]
+    num_repaired: int
 
     def too_short(self, files: str, symbol: str | None = None) -> str:
         """Why there is no forecast, in one line."""
@@ -39,6 +42,10 @@ class Unrecorded:
                 f"{files} holds {self.num_ticks:,} ticks, too few bars of {self.settings.market.bar}: a forecast needs "
                 f"{needed}; name a shorter --interval{also}"
             )
+        if aside:
+            counts = {reason: len(rows) for reason, rows in self.quarantine.items()}
+            most = max(self.quarantine.values(), key=len)
+            return refused_whole(files, counts, most[0].detail)
         wanted = f" of {symbol}" if symbol else ""
         return f"{files} holds no price{wanted} that can be used: a forecast needs {needed} bars{also}"
 
@@ -63,13 +70,14 @@ def run_unrecorded(
     if symbol:
         specs = [replace(spec, only=(symbol,)) for spec in specs]
     tray, nowhere = Tray(), Nowhere()
-    feed = _Counted(open_feed(specs, inbox=Path(), quarantine=tray, clock=SystemClock()))
-    try:
-        loop = build_loop(settings, feed, nowhere, nowhere, watch, readers)
-        loop.run(lambda: None)
-    finally:
-        feed.close()
-    return Unrecorded(settings, loop, feed.num_bars, feed.num_ticks, tray.by_reason)
+    with TemporaryDirectory(prefix="htfi-") as inbox:
+        feed = _Counted(open_feed(specs, inbox=Path(inbox), quarantine=tray, clock=SystemClock()))
+        try:
+            loop = build_loop(settings, feed, nowhere, nowhere, watch, readers)
+            loop.run(lambda: None)
+        finally:
+            feed.close()
+    return Unrecorded(settings, loop, feed.num_bars, feed.num_ticks, tray.by_reason, tray.num_repaired())
 
 
 class Tray:
@@ -77,12 +85,30 @@ class Tray:
 
     def __init__(self) -> None:
         self.by_reason: dict[str, list[Rejection]] = {}
+        self._num_repaired = 0
 
     def set_aside(self, rejection: Rejection) -> None:
+        if rejection.repairs:
+            self._num_repaired += 1
+            return
         self.by_reason.setdefault(rejection.reason, []).append(rejection)
 
     def counts(self) -> dict[str, int]:
         return {reason: len(rows) for reason, rows in self.by_reason.items()}
+
+    def counts_by_source(self) -> dict[str, dict[str, int]]:
+        counts: dict[str, dict[str, int]] = {}
+        for reason, rows in self.by_reason.items():
+            for row in rows:
+                by_reason = counts.setdefault(row.source, {})
+                by_reason[reason] = by_reason.get(reason, 0) + 1
+        return counts
+
+    def example(self, source: str, reason: str) -> str:
+        return next((row.detail for row in self.by_reason.get(reason, ()) if row.source == source), "")
+
+    def num_repaired(self) -> int:
+        return self._num_repaired
 
     def position(self) -> Position:
         return {}

@@ -16,8 +16,8 @@ from htfi.pipeline.intake.rows import RowParser
 
 _REASONS = frozenset(reason.value for reason in Reason)
 _SHORT_BYTES = 256
+_HINT = ": where fields span lines, state `multiline = true` in the mapping"
 csv.field_size_limit(MAX_ROW_BYTES)  # a cell may be as long as a row: its own limit is 131,072
-_SHOWN_BYTES = 1200  # enough for what a rejection keeps, whatever the characters
 
 
 class Parsed:
@@ -101,6 +101,8 @@ def split_record(content: bytes, delimiter: str) -> list[str] | None:
     try:
         return next(csv.reader([text], delimiter=delimiter, strict=True))
     except (csv.Error, StopIteration) as error:
+        if text.count('"') % 2:
+            raise Refusal(Reason.MALFORMED, f"a quote stays open{_HINT}") from error
         raise Refusal(Reason.MALFORMED, f"no CSV record: {error}") from error
 
 
@@ -111,12 +113,12 @@ def parse_record(
     _, content, num_bytes = record
     if num_bytes > MAX_ROW_BYTES:
         detail = f"{num_bytes} bytes: a row has at most {MAX_ROW_BYTES}"
-        return parser.reject(number, Reason.TOO_LONG, detail, content)
+        return parser.reject(number, Reason.TOO_LONG, detail, content, num_bytes)
     try:
         cells = rows.cells(content)
     except Refusal as refusal:
-        return parser.reject(number, refusal.reason, refusal.detail, refusal.raw or content[:_SHOWN_BYTES])
-    return None if cells is None else parser.parse(cells, number, content[:_SHOWN_BYTES], arrival_ns)
+        return parser.reject(number, refusal.reason, refusal.detail, refusal.raw or content)
+    return None if cells is None else parser.parse(cells, number, content, arrival_ns)
 
 
 def _encoding_reason(content: bytes) -> Reason:

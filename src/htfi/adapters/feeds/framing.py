@@ -1,6 +1,9 @@
-"""Bytes into records, with bounded memory: lines for JSONL, quoted records for CSV. Text readers call it."""
+"""Bytes into records, with bounded memory: lines, and CSV records that span lines. Text readers call it."""
 
 from collections.abc import Callable, Iterator
+from hashlib import sha256
+
+from htfi.pipeline.intake.reasons import CutRow
 
 MAX_ROW_BYTES = 1_000_000
 CHUNK_BYTES = 1 << 18
@@ -12,8 +15,8 @@ Record = tuple[int, bytes, int]  # offset of its first byte, content, length in 
 class Lines:
     """Lines of a stream from `offset` on, without their line feed.
 
-    A line over `max_bytes` comes cut to a few hundred bytes with its true length, so that memory stays
-    bounded. `read` gives b'' where nothing more has come; at the end `finish` gives the last line.
+    A line over `max_bytes` comes cut to a few hundred bytes with its true length and digest (`CutRow`), so that
+    memory stays bounded. `read` gives b'' where nothing more has come; at the end `finish` gives the last line.
     """
 
     def __init__(self, read: Callable[[int], bytes], offset: int = 0, max_bytes: int = MAX_ROW_BYTES) -> None:
@@ -22,6 +25,7 @@ class Lines:
         self._offset = offset  # of the first byte of `_rest`
         self._rest = b""
         self._skipped = 0  # bytes of an over-long line after those in `_rest`
+        self._digest = sha256()  # of such a line
 
     @property
     def offset_read(self) -> int:
@@ -44,35 +48,48 @@ class Lines:
         offset = self._offset
         for part in parts:
             length = len(part)
-            records.append((offset, part if length <= self._max_bytes else part[:_KEPT_BYTES], length))
+            records.append((offset, part if length <= self._max_bytes else cut_row(part), length))
             offset += length + 1
         self._offset, self._rest = offset, rest
         if len(rest) > self._max_bytes:
+            self._digest = sha256(rest)
             self._rest = rest[:_KEPT_BYTES]
             self._skipped = len(rest) - len(self._rest)
         return records
 
     def finish(self) -> list[Record]:
         """The last line, where the stream ends without a line feed."""
-        record = (self._offset, self._rest, len(self._rest) + self._skipped)
-        self._offset += record[2]
+        length = len(self._rest) + self._skipped
+        record = (self._offset, self._last(), length)
+        self._offset += length
+        return [record] if length else []
+
+    def _last(self) -> bytes:
+        """What is held of the line in hand, which has ended."""
+        rest, skipped = self._rest, self._skipped
         self._rest, self._skipped = b"", 0
-        return [record] if record[2] else []
+        return CutRow.of(rest, self._digest.hexdigest()) if skipped else rest
 
     def _skip(self, chunk: bytes) -> list[Record]:
         end = chunk.find(b"\n")
         if end < 0:
+            self._digest.update(chunk)
             self._skipped += len(chunk)
             return []
+        self._digest.update(chunk[:end])
         length = len(self._rest) + self._skipped + end
-        record = (self._offset, self._rest, length)
+        record = (self._offset, self._last(), length)
         self._offset += length + 1
-        self._rest, self._skipped = b"", 0
         return [record, *self._split(chunk[end + 1 :])]
 
 
+def cut_row(content: bytes) -> CutRow:
+    """The beginning of a row that is too long to keep, with the digest of all of it."""
+    return CutRow.of(content[:_KEPT_BYTES], sha256(content).hexdigest())
+
+
 class CsvRecords:
-    """Joins lines whose quotes stay open (RFC 4180), up to `MAX_ROW_BYTES`.
+    """Joins lines whose quotes stay open (RFC 4180), up to `MAX_ROW_BYTES`, for a file whose fields span lines.
 
     A quote that never closes costs its own line only: the lines after it are read again on their own.
     """

@@ -17,22 +17,25 @@ from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError
 from htfi.domain.files import make_private, open_private
 from htfi.domain.line_sums import sum_holds, with_sum
 from htfi.domain.time import Clock
+from htfi.pipeline.intake.reasons import CutRow
 
 MAX_LINE_BYTES = 8_000_000  # a row of the longest kind, with every character escaped
 _BLOCK_BYTES = 1 << 18
 
 
 class Arrival(msgspec.Struct, omit_defaults=True):
-    """One row as it came: text, or hexadecimal where it is not UTF-8; `num_bytes` where it was cut."""
+    """One row as it came: text, or hexadecimal where it is not UTF-8; its length and digest where it was cut."""
 
     at: int
     row: str = ""
     hex: str = ""
     num_bytes: int = 0
+    sha256: str = ""
 
     @property
     def content(self) -> bytes:
-        return bytes.fromhex(self.hex) if self.hex else self.row.encode()
+        content = bytes.fromhex(self.hex) if self.hex else self.row.encode()
+        return CutRow.of(content, self.sha256) if self.sha256 else content
 
 
 class Inbox:
@@ -144,10 +147,11 @@ class Inbox:
 
     def _line(self, at: int, content: bytes, num_bytes: int) -> bytes:
         cut = num_bytes if num_bytes > len(content) else 0
+        digest = content.sha256 if isinstance(content, CutRow) else ""
         try:
-            return self._encode(Arrival(at, row=content.decode(), num_bytes=cut))
+            return self._encode(Arrival(at, row=content.decode(), num_bytes=cut, sha256=digest))
         except UnicodeDecodeError:
-            return self._encode(Arrival(at, hex=content.hex(), num_bytes=cut))
+            return self._encode(Arrival(at, hex=content.hex(), num_bytes=cut, sha256=digest))
 
     def _cut_torn_line(self) -> int:
         """Take away a line that a crash left half written; nothing has read it."""

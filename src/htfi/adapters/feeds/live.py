@@ -6,14 +6,9 @@ from htfi.adapters.feeds.decode import JsonRows, Parsed, parse_record
 from htfi.adapters.feeds.framing import CHUNK_BYTES, Lines
 from htfi.adapters.feeds.inbox import MAX_LINE_BYTES, Arrival, Inbox
 from htfi.domain.errors import IntegrityError
-from htfi.pipeline.intake.cells import Row
-from htfi.pipeline.intake.peek import find_out
-from htfi.pipeline.intake.reasons import Refusal
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.source import Block, Mark
 from htfi.pipeline.intake.spec import SourceSpec
-
-_INTERVAL_ROWS = 50
 
 
 class Pump(Protocol):
@@ -34,7 +29,7 @@ class LiveReader:
         self._inbox = inbox
         self._pump = pump
         self._rows = rows or JsonRows()
-        self._parser: RowParser | None = None
+        self._parser = RowParser(spec, "")
         self._num_rows = self._offset = self._end = 0
         self._lines = Lines(self._more, 0, MAX_LINE_BYTES)
 
@@ -50,10 +45,6 @@ class LiveReader:
 
     def read(self) -> Block | None:
         self._end, now_ns, ended = self._inbox.state()
-        if self._parser is None:
-            self._parser = self._settle(ended)
-            if self._parser is None:
-                return Block([self._num_rows, self._offset], [])
         mark = [self._num_rows, self._offset]
         parsed = Parsed()
         read_on = True
@@ -61,7 +52,7 @@ class LiveReader:
             batch = self._lines.next(CHUNK_BYTES)
             read_on = batch is not None
             for offset, line, num_bytes in batch or []:
-                self._take(self._inbox.arrival(line, offset), parsed, self._parser)
+                self._take(self._inbox.arrival(line, offset), parsed)
                 self._offset = offset + num_bytes + 1
         if parsed.items:
             return Block(mark, parsed.items, parsed.identities)
@@ -76,10 +67,10 @@ class LiveReader:
         self._pump.stop()
         self._inbox.close()
 
-    def _take(self, arrival: Arrival, parsed: Parsed, parser: RowParser) -> None:
+    def _take(self, arrival: Arrival, parsed: Parsed) -> None:
         content = arrival.content
         record = (0, content, arrival.num_bytes or len(content))
-        item = parse_record(self._rows, parser, record, self._num_rows + 1, arrival.at)
+        item = parse_record(self._rows, self._parser, record, self._num_rows + 1, arrival.at)
         if item is not None:
             self._num_rows += 1
             parsed.add(item, content)
@@ -87,24 +78,3 @@ class LiveReader:
     def _more(self, num_bytes: int) -> bytes:
         at = self._lines.offset_read
         return self._inbox.read(at, min(num_bytes, self._end - at))
-
-    def _settle(self, ended: bool) -> RowParser | None:
-        """The parser, once the first rows have told the length of bars that do not state it; else None.
-
-        It looks at the fewest first rows that tell, so that a run started again finds the same.
-        """
-        plain = RowParser(self._spec, "")
-        if self._spec.interval or self._spec.by_arrival:
-            return plain
-        sample: list[Row] = []
-        for seen, arrival in enumerate(self._inbox.arrivals()):
-            try:
-                row = self._rows.cells(arrival.content)
-            except Refusal:
-                row = None
-            if row is not None:
-                sample.append(row)
-            found = find_out(self._spec, "", None, sample)
-            if found.interval or found.kind not in ("", "bar") or seen >= _INTERVAL_ROWS:
-                return RowParser(self._spec, "", None, found.interval)
-        return plain if ended else None

@@ -1,6 +1,7 @@
 """Parquet files as blocks of parsed rows, in constant memory. Wiring opens them; the merge reads them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from htfi.adapters.feeds.framing import MAX_ROW_BYTES
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.events import Event, Rejection
 from htfi.pipeline.intake.cells import show_row
+from htfi.pipeline.intake.clocks import Clocks, Survey
 from htfi.pipeline.intake.columns import Layout, recognise, require_layout
 from htfi.pipeline.intake.identity import identity
 from htfi.pipeline.intake.peek import (
@@ -23,8 +25,8 @@ from htfi.pipeline.intake.peek import (
     LONG_HEAD_ROWS,
     NUM_PROBES,
     PROBE_ROWS,
-    Findings,
     find_out,
+    survey_rows,
 )
 from htfi.pipeline.intake.reasons import RAW_CHARS, Reason
 from htfi.pipeline.intake.reorder import InOrder
@@ -37,8 +39,8 @@ pc: Any = pyarrow.compute
 pq: Any = pyarrow.parquet
 
 _NEWS_ROWS = 1024  # long rows
+_SURVEYED_ROWS = 65_536
 _BLOCK_BYTES = 16_000_000
-_SHOWN_CHARS = 1200
 _KEEP_BATCHES = 32  # then freed pages go back to the system, which the pool does not do by itself
 
 
@@ -64,14 +66,16 @@ class ParquetReader:
         try:
             head = self._sample(HEAD_ROWS)
             self._layout: Layout = require_layout(names, spec, str(path), head)
-            self.findings: Findings = find_out(spec, symbol, self._layout, head)
-            if self.findings.may_be_stacked:
+            findings = find_out(spec, symbol, self._layout, head)
+            if findings.may_be_stacked:
                 head = self._sample(LONG_HEAD_ROWS)
-                self.findings = find_out(spec, symbol, self._layout, head, self._probes(len(head)))
+                findings = find_out(spec, symbol, self._layout, head, self._probes(len(head)))
+            clocks = self._survey(RowParser(spec, symbol, self._layout))
         except BaseException:
             self.close()
             raise
-        self._parser = RowParser(spec, symbol, self._layout, self.findings.interval)
+        self.needs_sort = findings.stacked or clocks.mixed
+        self._parser = RowParser(spec, symbol, self._layout, clocks)
         self._columnwise = Columnwise(self._parser, self._layout)
         if spec.duplicates == "keep":
             used = {*self._layout.fields.values(), self._layout.clock}
@@ -118,8 +122,15 @@ class ParquetReader:
         row_bytes = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=1.0)
         return max(1, int(num_bytes / max(row_bytes, 1.0)))
 
-    def _batches_from(self, first_row: int, num_rows: int) -> Iterator[Batch]:
-        """Batches of `num_rows` from a row of the file on; whole row groups before it are not read."""
+    def _batches_from(self, first_row: int, num_rows: int, fields: Sequence[str] = ()) -> Iterator[Batch]:
+        """Batches of `num_rows` from a row of the file on, of these fields where some are named.
+
+        Whole row groups before the row are not read.
+        """
+        columns = self._columns
+        if fields:
+            wanted = {self._layout.clock, *(self._layout.fields.get(name) for name in fields)}
+            columns = [name for name in columns if name in wanted]
         metadata = self._file.metadata
         group, before = 0, 0
         while group < metadata.num_row_groups and before + metadata.row_group(group).num_rows <= first_row:
@@ -129,7 +140,7 @@ class ParquetReader:
             return
         groups = list(range(group, metadata.num_row_groups))
         try:
-            batches = self._file.iter_batches(num_rows, groups, columns=self._columns, use_threads=False)
+            batches = self._file.iter_batches(num_rows, groups, columns=columns, use_threads=False)
             for num_batches, batch in enumerate(batches):
                 if num_batches % _KEEP_BATCHES == 0:
                     pa.default_memory_pool().release_unused()
@@ -150,12 +161,21 @@ class ParquetReader:
     def _probes(self, after_row: int) -> Iterator[dict[str, Any]]:
         """A few rows from each of several places after the head; only the columns that a stack shows in."""
         stride = max((self.num_rows - after_row) // NUM_PROBES, PROBE_ROWS)
-        all_columns = self._columns
-        wanted = {self._layout.fields.get(name) for name in ("ts", "available_at", "symbol", "series")}
-        self._columns = [name for name in all_columns if name in wanted or name == self._layout.clock]
-        for batch in self._batches_from(after_row, stride):
+        for batch in self._batches_from(after_row, stride, ("ts", "available_at", "symbol", "series")):
             yield from cells(batch.slice(0, PROBE_ROWS))
-        self._columns = all_columns
+
+    def _survey(self, parser: RowParser) -> Clocks:
+        """How long the bars of each symbol are, by all of the file; of a damaged one, by what can be read."""
+        survey = Survey()
+        if self._layout.kind == "bar":
+            columnwise = Columnwise(parser, self._layout)
+            with suppress(InvalidInput):  # raised again where the rows before the damage have been used
+                for batch in self._batches_from(0, _SURVEYED_ROWS, ("ts", "symbol", "interval")):
+                    if not columnwise.survey(batch, survey):
+                        survey_rows(parser, cells(batch), survey)
+                    if survey.full:
+                        break
+        return survey.clocks()
 
     def _wanted(self, batch: Batch) -> Batch:
         """Rows of the symbols or series that the mapping asks for; a row without one stays, to be refused."""
@@ -173,13 +193,15 @@ class ParquetReader:
 
     def _parse(self, batch: Batch, mark: Mark) -> Block:
         num_rows = batch.num_rows
-        long: NDArray[np.int64] | None = None
+        long: dict[int, int] = {}  # bytes of the rows that are too long
         if batch.nbytes > MAX_ROW_BYTES:
             sizes = text_bytes(batch)
-            if (sizes > MAX_ROW_BYTES).any():
-                long, batch = sizes, cut_texts(batch, MAX_ROW_BYTES, RAW_CHARS)
+            places = np.flatnonzero(sizes > MAX_ROW_BYTES).tolist()
+            if places:
+                long = {place: int(sizes[place]) for place in places}
+                batch = cut_texts(batch, MAX_ROW_BYTES, RAW_CHARS)
         hashes = None if self._spec.duplicates == "keep" else row_hashes(batch).tolist()
-        columnwise = self._columnwise.read(batch) if num_rows and long is None else None
+        columnwise = self._columnwise.read(batch) if num_rows and not long else None
         if columnwise is None:
             items, hashes = self._row_by_row(batch, mark[0], hashes, long)
             return Block(mark, items, _identities(items, hashes))
@@ -201,15 +223,17 @@ class ParquetReader:
         return items
 
     def _row_by_row(
-        self, batch: Batch, num_before: int, hashes: list[int] | None, sizes: NDArray[np.int64] | None
+        self, batch: Batch, num_before: int, hashes: list[int] | None, long: Mapping[int, int]
     ) -> tuple[list[Event | Rejection], list[int] | None]:
         items: list[Event | Rejection] = []
         kept: list[int] = []
         for place, row in enumerate(cells(batch)):
             number = num_before + len(items) + 1
-            if sizes is not None and sizes[place] > MAX_ROW_BYTES:
-                detail = f"{sizes[place]} bytes of text: a row has at most {MAX_ROW_BYTES}"
-                item = self._parser.reject(number, Reason.TOO_LONG, detail, show_row(row)[:_SHOWN_CHARS])
+            if place in long:
+                detail = f"{long[place]} bytes of text: a row has at most {MAX_ROW_BYTES}"
+                item = self._parser.reject(
+                    number, Reason.TOO_LONG, detail, show_row(row)[:RAW_CHARS], long[place]
+                )
             else:
                 item = self._parser.parse(row, number)
             if item is not None:

@@ -19,7 +19,7 @@ from htfi.adapters.feeds.web_entries import (
     one_line,
     read_published,
 )
-from htfi.pipeline.intake.reasons import RAW_CHARS, Reason
+from htfi.pipeline.intake.reasons import DETAIL_CHARS, Reason
 
 _ENTRIES = frozenset({"item", "entry"})
 _ROOTS = frozenset({"rss", "RDF", "feed"})
@@ -210,10 +210,10 @@ class _Reader:
             symbols=self._symbols[:64],
         )
         if self._num_chars > MAX_ROW_BYTES:
-            shown = f"{headline[:RAW_CHARS]} {entry.body}"[:RAW_CHARS]
+            shown = f"{headline[:DETAIL_CHARS]} {entry.body}"[:DETAIL_CHARS]
             detail = f"{self._num_chars} characters: an entry has at most {MAX_ROW_BYTES} bytes"
             entry.refused, entry.body = (Reason.TOO_LONG, detail, shown), ""
-            entry.headline = headline[:RAW_CHARS]
+            entry.headline = headline[:DETAIL_CHARS]
         self.entries.append(entry.settle())
 
     def _withdrawn(self, attributes: dict[str, str]) -> None:

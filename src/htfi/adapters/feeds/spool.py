@@ -7,7 +7,7 @@ written is sorted again. Wiring puts it around a file's reader.
 
 import heapq
 import struct
-from collections.abc import Generator, Hashable, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterator
 from contextlib import ExitStack, contextmanager
 from hashlib import blake2b, sha256
 from pathlib import Path
@@ -19,6 +19,7 @@ import msgspec
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.events import Bar, Event, MacroRelease, News, Quote, Rejection, Trade
 from htfi.domain.files import make_private, replacing
+from htfi.pipeline.intake.repairs import RepairedBar
 from htfi.pipeline.intake.source import Block, Mark, Reader
 
 _RUN_ROWS = 50_000
@@ -26,9 +27,10 @@ _HEAD = struct.Struct("<qqI")  # instant, row, bytes of the entry
 _BUFFER_BYTES = 1 << 17
 _DIGEST_BYTES = 32
 _BEFORE_ALL_NS = -(1 << 63)
-_KINDS = (Trade, Quote, Bar, News, MacroRelease, Rejection)
+_KINDS = (Trade, Quote, Bar, News, MacroRelease, Rejection, RepairedBar)
+_MAKE: tuple[Callable[..., Event | Rejection], ...] = _KINDS
 _PLACE = {kind: place for place, kind in enumerate(_KINDS)}
-_NEWS, _REJECTION = _PLACE[News], _PLACE[Rejection]
+_NEWS, _REJECTION, _REPAIRED = _PLACE[News], _PLACE[Rejection], _PLACE[RepairedBar]
 _ROW, _SYMBOLS, _REJECTED_ROW, _DETAIL = 3, 6, 1, 3  # places of fields
 
 _Packed = tuple[int, int, bytes]  # instant, row, entry
@@ -98,11 +100,17 @@ class SpoolReader:
         if entry.kind == _REJECTION:
             fields[_REJECTED_ROW] = self._num_rows
             fields[_DETAIL] += f" (row {row} of the file)"
+            fields.pop()  # repairs: a rejection has none
         else:
             fields[_ROW] = self._num_rows
             if entry.kind == _NEWS:
                 fields[_SYMBOLS] = tuple(fields[_SYMBOLS])
-        return _KINDS[entry.kind](*fields)
+            elif entry.kind == _REPAIRED:
+                note = msgspec.convert(fields.pop(), Rejection)
+                detail = f"{note.detail} (row {row} of the file)"
+                note = msgspec.structs.replace(note, row=self._num_rows, detail=detail)
+                return RepairedBar(*fields, note=note)
+        return _MAKE[entry.kind](*fields)
 
     def _sort(self) -> None:
         make_private(self._path.parent)

@@ -3,22 +3,24 @@
 import gzip
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from htfi.adapters.feeds.decode import CsvRows, JsonRows, Parsed, parse_record, split_record
-from htfi.adapters.feeds.framing import CHUNK_BYTES, CsvRecords, Lines, Record
+from htfi.adapters.feeds.framing import CHUNK_BYTES, MAX_ROW_BYTES, CsvRecords, Lines, Record
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.pipeline.intake.cells import Row
+from htfi.pipeline.intake.clocks import Clocks, Survey
 from htfi.pipeline.intake.columns import Layout, require_layout
 from htfi.pipeline.intake.peek import (
     HEAD_ROWS,
     LONG_HEAD_ROWS,
     NUM_PROBES,
     PROBE_ROWS,
-    Findings,
     find_out,
+    survey_rows,
 )
 from htfi.pipeline.intake.reasons import Refusal
 from htfi.pipeline.intake.rows import RowParser
@@ -50,13 +52,17 @@ class TextReader:
         try:
             layout = self._read_head()
             head = self._sample(HEAD_ROWS)
-            self.findings: Findings = find_out(spec, symbol, layout, head)
-            if self.findings.may_be_stacked:
-                self.findings = find_out(spec, symbol, layout, self._sample(LONG_HEAD_ROWS), self._probes())
+            findings = find_out(spec, symbol, layout, head)
+            if findings.may_be_stacked:
+                findings = find_out(spec, symbol, layout, self._sample(LONG_HEAD_ROWS), self._probes())
+            elif layout is None:
+                findings = find_out(spec, symbol, layout, head, self._probes())
+            clocks = self._survey(RowParser(spec, symbol, layout, None, head), needed=findings.has_bars)
         except BaseException:
             self.close()
             raise
-        self._parser = RowParser(spec, symbol, layout, self.findings.interval, head)
+        self.needs_sort = findings.stacked or clocks.mixed
+        self._parser = RowParser(spec, symbol, layout, clocks, head)
         self._records = self._records_from(self._begin)
         self._num_rows = 0
         self._offset = self._begin
@@ -119,6 +125,11 @@ class TextReader:
                 if not content.strip():
                     continue
                 self._begin = offset + num_bytes + 1
+                if num_bytes > MAX_ROW_BYTES or b"\r" in content.strip():
+                    raise InvalidInput(
+                        f"{self._path}: the header ends in no line feed: lines must end in LF or CR LF, "
+                        f"and a header has at most {MAX_ROW_BYTES} bytes"
+                    )
                 return self._read_header(content)
         return None
 
@@ -149,6 +160,14 @@ class TextReader:
             for row, _ in islice(self._cells(place), 1, 1 + PROBE_ROWS):  # the first may be cut
                 yield row
 
+    def _survey(self, parser: RowParser, *, needed: bool) -> Clocks:
+        """How long the bars of each symbol are, by all of the file; of a damaged one, by what can be read."""
+        survey = Survey()
+        if needed:
+            with suppress(InvalidInput):  # raised again where the rows before the damage have been used
+                survey_rows(parser, (row for row, _ in self._cells(self._begin)), survey)
+        return survey.clocks()
+
     def _cells(self, offset: int) -> Iterator[tuple[Row, int]]:
         """Rows that can be read, each with the offset after it."""
         for records, _ in self._records_from(offset):
@@ -169,7 +188,7 @@ class TextReader:
                 f"{self._path}: cannot go on at byte {offset} ({error}): was it changed?"
             ) from error
         lines = Lines(self._read, offset)
-        joiner = CsvRecords() if self._is_csv else None
+        joiner = CsvRecords() if self._is_csv and self._spec.multiline else None
         while (batch := lines.next(self._block_bytes)) is not None:
             records = batch if joiner is None else list(joiner.join(batch))
             if records:

@@ -20,7 +20,7 @@ from htfi.adapters.feeds.web_entries import BadDocument, Entry, Found, last_inst
 from htfi.adapters.feeds.web_memory import WebMemory
 from htfi.domain.errors import DependencyUnavailable, HtfiError
 from htfi.domain.time import NS_PER_S, to_ns
-from htfi.pipeline.intake.reasons import RAW_CHARS, Reason
+from htfi.pipeline.intake.reasons import DETAIL_CHARS, Reason
 
 _NUMBERS = re.compile(r"\d+")  # of lines and bytes, which change while the trouble is the same
 _GROUP_BYTES = 4_000_000
@@ -91,7 +91,7 @@ class WebPump:
         except HtfiError as error:
             self._inbox.finish(error)
         except Exception as error:  # noqa: BLE001 - a thread that dies in silence would leave the run waiting
-            why = f"{type(error).__name__}: {error}"[:RAW_CHARS]
+            why = f"{type(error).__name__}: {error}"[:DETAIL_CHARS]
             self._inbox.finish(
                 DependencyUnavailable(f"{self._address.url}: cannot be read ({why}): take it out")
             )
@@ -177,7 +177,7 @@ class WebPump:
 
     def _refused(self, row: dict[str, Any], reason: Reason, detail: str, raw: str) -> tuple[bytes, int]:
         """A row that says why its entry is refused, and is known by the entry's key."""
-        note = {"refused": reason.value, "detail": detail[:RAW_CHARS], "raw": raw[:RAW_CHARS]}
+        note = {"refused": reason.value, "detail": detail[:DETAIL_CHARS], "raw": raw[:DETAIL_CHARS]}
         content = self._encode(note | row)
         return content, len(content)
 

@@ -11,7 +11,7 @@ from websockets.frames import CloseCode
 from websockets.sync.client import connect
 from websockets.uri import parse_uri
 
-from htfi.adapters.feeds.framing import MAX_ROW_BYTES
+from htfi.adapters.feeds.framing import MAX_ROW_BYTES, cut_row
 from htfi.adapters.feeds.inbox import Inbox
 from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput
 
@@ -19,7 +19,6 @@ FIRST_CONNECT_S = 10.0
 _MAX_MESSAGE_BYTES = 16_000_000
 _RECEIVE_S = 0.25
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.1, 30.0
-_KEPT_BYTES = 400
 
 
 def check_url(url: str) -> None:
@@ -115,7 +114,5 @@ def _rows(message: str | bytes) -> list[tuple[bytes, int]]:
     else:
         parts = content.split(b"\n")
     return [
-        (part if len(part) <= MAX_ROW_BYTES else part[:_KEPT_BYTES], len(part))
-        for part in parts
-        if part.strip()
+        (part if len(part) <= MAX_ROW_BYTES else cut_row(part), len(part)) for part in parts if part.strip()
     ]

@@ -1,4 +1,4 @@
-"""The quarantine file: one JSON line for each row that could not be used, with its reason. Feeds fill it.
+"""The quarantine file: one JSON line for each row that could not be used or was repaired, and why. Feeds fill it.
 
 A run that goes on from a saved position cuts the file back to it first, so that no row stands there twice.
 """
@@ -12,6 +12,7 @@ from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.events import Rejection
 from htfi.domain.files import open_private
 from htfi.domain.line_sums import with_sum
+from htfi.pipeline.intake.reasons import Reason
 from htfi.pipeline.ports import Position
 
 _BUFFER_BYTES = 1 << 16
@@ -24,6 +25,7 @@ class QuarantineFile:
         self._path = path
         self._encoder = msgspec.json.Encoder()
         self._pending = bytearray()
+        self._examples: dict[tuple[str, str], str] = {}
         saved = position or {"num_bytes": 0, "counts": {}}
         self._num_bytes: int = saved["num_bytes"]
         self._counts: dict[str, dict[str, int]] = {source: dict(by) for source, by in saved["counts"].items()}
@@ -40,6 +42,7 @@ class QuarantineFile:
     def set_aside(self, rejection: Rejection) -> None:
         by_reason = self._counts.setdefault(rejection.source, {})
         by_reason[rejection.reason] = by_reason.get(rejection.reason, 0) + 1
+        self._examples.setdefault((rejection.source, rejection.reason), rejection.detail)
         place = self._num_bytes + len(self._pending)
         self._pending += with_sum(self._encoder.encode(rejection), place) + b"\n"
         if len(self._pending) >= _BUFFER_BYTES:
@@ -48,19 +51,30 @@ class QuarantineFile:
     def counts(self) -> dict[str, int]:
         """Rows set aside so far, by reason."""
         total: dict[str, int] = {}
-        for by_reason in self._counts.values():
+        for by_reason in self.counts_by_source().values():
             for reason, count in by_reason.items():
                 total[reason] = total.get(reason, 0) + count
         return dict(sorted(total.items()))
 
     def counts_by_source(self) -> dict[str, dict[str, int]]:
         """Rows set aside so far, by source and reason."""
-        return {source: dict(by_reason) for source, by_reason in self._counts.items()}
+        return {
+            source: {reason: count for reason, count in by_reason.items() if reason != Reason.REPAIRED}
+            for source, by_reason in self._counts.items()
+        }
+
+    def example(self, source: str, reason: str) -> str:
+        """What was said of the first such row since the start; '' where none is known."""
+        return self._examples.get((source, reason), "")
+
+    def num_repaired(self) -> int:
+        return sum(by_reason.get(Reason.REPAIRED, 0) for by_reason in self._counts.values())
 
     def position(self) -> Position:
         """The file's length with everything set aside so far in it, and the counts."""
         self._flush()
-        return {"num_bytes": self._num_bytes, "counts": self.counts_by_source()}
+        counts = {source: dict(by_reason) for source, by_reason in self._counts.items()}
+        return {"num_bytes": self._num_bytes, "counts": counts}
 
     def close(self) -> None:
         if self._file < 0:

@@ -24,6 +24,7 @@ class Answer:
     num_events: int
     quarantine: dict[str, list[Rejection]]
     others: Sequence[str]
+    num_repaired: int = 0  # rows used with a field put right
 
     @property
     def withheld(self) -> bool:
@@ -61,6 +62,7 @@ class Answer:
             ],
             "events": self.num_events,
             "quarantine": {reason: len(rows) for reason, rows in self.quarantine.items()},
+            "repaired": self.num_repaired,
         }
 
 
@@ -81,6 +83,7 @@ def ask(
         num_events=done.loop.num_events,
         quarantine=done.quarantine,
         others=names[1:],
+        num_repaired=done.num_repaired,
     )
 
 

@@ -101,6 +101,8 @@ def _read(answer: Answer, width: int) -> list[Text]:
         first = rows[0]
         lines.append(Text(" set aside ", QUIET).append(f"{len(rows):,} × {printable(reason)}", ""))
         lines.append(Text(f" {'':<10}first: row {first.row:,}, {clip(first.raw, width - 36)}", QUIET))
+    if answer.num_repaired:
+        lines.append(Text(" repaired  ", QUIET).append(f"{answer.num_repaired:,} bars, used", ""))
     if answer.others:
         named = ", ".join(printable(name) for name in answer.others[:_OTHERS_NAMED])
         more = (

@@ -10,7 +10,7 @@ import click
 
 from htfi import sample
 from htfi.apps.cli.signals import ending_gently
-from htfi.domain.errors import DependencyUnavailable
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
 
 if TYPE_CHECKING:
     from htfi.apps.cli.view_state import Counters
@@ -34,7 +34,10 @@ def carry_out(
     edge: "Edge | None" = None,
     releases: Path | None = None,
 ) -> None:
-    """Run to the end or until told to stop; exits with 130 then. Without files it is the embedded sample."""
+    """Run to the end or until told to stop; exits with 130 then. Without files it is the embedded sample.
+
+    Raises: InvalidInput where no decision was made and a source's every row was quarantined.
+    """
     from rich.console import Console
 
     from htfi.apps.cli.summary import print_summary
@@ -75,6 +78,9 @@ def carry_out(
     if run.loop.stopped:
         click.echo("htfi: stopped as asked; the same command goes on from here", err=True)
         sys.exit(INTERRUPTED)
+    refused = run.refused_whole()
+    if refused and not run.loop.recorder.num_decided:
+        raise InvalidInput(refused[0])
 
 
 def finish(run: "Run", folder: Path, *, with_report: bool) -> list[Path]:
@@ -104,6 +110,7 @@ def count(run: "Run", edge: "Edge | None" = None) -> "Counters":
         ledger_size=run.ledger.size,
         ledger_root=run.ledger.root().hex(),
         quarantine=run.quarantine.counts(),
+        num_repaired=run.quarantine.num_repaired(),
         headline=headlines[0].headline if headlines else "",
         fraction_done=loop.feed.progress(),
     )

@@ -51,6 +51,8 @@ class Totals:
     num_borne_out: int = 0
     num_undeepened: int = 0
     num_held: int = 0  # news in quarantine
+    num_repaired: int = 0  # rows used with a field put right
+    refused: Sequence[str] = ()  # a line on each source whose every row was quarantined
 
 
 def print_summary(
@@ -78,6 +80,8 @@ def print_summary(
         num_borne_out=preparing.num_borne_out,
         num_undeepened=run.loop.num_undeepened,
         num_held=run.loop.held.num_held,
+        num_repaired=run.quarantine.num_repaired(),
+        refused=run.refused_whole(),
     )
     for line in summary(totals, console.width, wraps=console.is_terminal or has_width()):
         console.print(line, soft_wrap=True)
@@ -221,6 +225,11 @@ def _facts(totals: Totals) -> list[tuple[str, str]]:
     facts.append(
         ("quarantine", f"{sum(totals.quarantine.values()):,} rows" + (f": {aside}" if aside else ""))
     )
+    facts += [("", line) for line in totals.refused]
+    if totals.num_repaired:
+        facts.append(
+            ("repaired", f"{totals.num_repaired:,} bars, used; quarantine.jsonl says what was changed")
+        )
     if totals.num_held:
         facts.append(("", f"{totals.num_held:,} items of news held back: `htfi quarantine list` shows them"))
     facts.append(("ledger", f"{totals.ledger_size:,} entries, root {totals.ledger_root}"))

@@ -77,6 +77,7 @@ def one_line(state: ViewState) -> str:
         f"{state.num_series} series" + (f", worst {worst.value}" if worst else ""),
         f"ledger {counters.ledger_size:,} {counters.ledger_root[:8]}".rstrip(),
         f"{sum(counters.quarantine.values()):,} quarantined",
+        f"{counters.num_repaired:,} repaired" if counters.num_repaired else "",
         f"{counters.num_withheld:,} withheld" if counters.num_withheld else "",
         *(f"{num:,} {name}" for name, num in _late(state) if num),
         f"nodes {count_states(counters.peers)}" if counters.peers else "",
@@ -154,6 +155,8 @@ def _counter_lines(state: ViewState, width: int) -> list[Text]:
         facts.append(("withheld", f"{counters.num_withheld:,}", ""))
     if not counters.peers:  # their panel tells
         facts += [(name, f"{num:,}", "") for name, num in _late(state) if num]
+    if counters.num_repaired:
+        facts.append(("repaired", f"{counters.num_repaired:,}", ""))
     num_aside = sum(counters.quarantine.values())
     facts.append(("quarantine", f"{num_aside:,}", ""))
     lines = flow(facts, width)

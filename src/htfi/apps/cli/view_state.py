@@ -77,6 +77,7 @@ class Counters:
     ledger_size: int = 0
     ledger_root: str = ""
     quarantine: Mapping[str, int] = field(default_factory=dict[str, int])
+    num_repaired: int = 0  # rows used with a field put right
     headline: str = ""
     fraction_done: float | None = None
     peers: tuple[PeerLine, ...] = ()

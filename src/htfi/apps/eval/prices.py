@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from htfi import sample
 from htfi.apps.eval.price_grid import FIELDS, VOLUME, Prices, on_grid
 from htfi.apps.eval.price_sets import SETS
 from htfi.domain.errors import InvalidInput
-from htfi.domain.events import Bar, Rejection
+from htfi.domain.events import Bar
 from htfi.domain.time import SystemClock
 
 if TYPE_CHECKING:
@@ -70,8 +70,9 @@ def _own_file(path: Path) -> Prices:
 def _fed(name: str, specs: "Sequence[SourceSpec]") -> Prices:
     """Bars of any file that a feed can read. Several lengths of bar: the one with most bars is taken."""
     from htfi.wiring.feeds import open_feed
+    from htfi.wiring.unrecorded import Tray
 
-    tray = _Tray()
+    tray = Tray()
     with TemporaryDirectory() as inbox:
         feed = open_feed(specs, inbox=Path(inbox), quarantine=tray, clock=SystemClock())
         try:
@@ -88,28 +89,10 @@ def _fed(name: str, specs: "Sequence[SourceSpec]") -> Prices:
     notes: list[str] = []
     if len(taken) < len(bars):
         notes.append(f"{name}: {len(bars) - len(taken):,} bars of other lengths than {interval} are left out")
-    if tray.num:
-        notes.append(f"{name}: {tray.num:,} rows were set aside as unusable")
+    if num_aside := sum(tray.counts().values()):
+        notes.append(f"{name}: {num_aside:,} rows were set aside as unusable")
     fields = {key: np.array([getattr(bar, key) for bar in taken], np.float64) for key in (*FIELDS, VOLUME)}
     ends_ns = np.array([bar.end_ns for bar in taken], np.int64)
     available_ns = np.array([bar.available_at_ns for bar in taken], np.int64)
     symbols = np.array([bar.symbol for bar in taken])
     return on_grid(name, symbols, ends_ns, available_ns, fields, tuple(notes), interval)
-
-
-class _Tray:
-    """A quarantine that only counts."""
-
-    def __init__(self) -> None:
-        self.num = 0
-
-    def set_aside(self, rejection: Rejection) -> None:
-        self.num += bool(rejection.reason)
-
-    def counts(self) -> dict[str, int]:
-        return {}
-
-    def position(self) -> dict[str, Any]:
-        return {}
-
-    def close(self) -> None: ...

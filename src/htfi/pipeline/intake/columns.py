@@ -58,7 +58,10 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType({
         "low": ("low", "l"),
         "close": ("close", "c", "adj_close", "adjclose", "adjusted_close"),
         "volume": (*("volume", "vol", "tick_volume"), *_SIZE),
-        "interval": ("interval", "timeframe"),
+        "interval": (
+            *("interval", "timeframe", "time_frame", "tf", "resolution", "res"),
+            *("granularity", "period", "bar_size", "barsize", "frequency", "freq"),
+        ),
         "id": ("id",),
     },
     "news": {

@@ -94,6 +94,7 @@ def stem(path: str) -> str:
 def _check_type(key: str, value: Any, where: str) -> None:
     shape, words = {
         "stdin": (bool, "true or false"),
+        "multiline": (bool, "true or false"),
         "only": (list[str], 'a list of texts, such as ["VIX_close"]'),
         "residency": (list[str], 'a list of texts, such as ["eu"]'),
         "columns": (dict[str, str], "a table of texts"),

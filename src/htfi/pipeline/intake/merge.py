@@ -11,6 +11,7 @@ from threading import Event as Bell
 from htfi.domain.events import FeedItem, TimePassed
 from htfi.domain.time import NS_PER_MS
 from htfi.pipeline.intake.reorder import BEFORE_ALL_NS, Item, Refused, instant
+from htfi.pipeline.intake.repairs import RepairedBar
 from htfi.pipeline.intake.source import Source
 from htfi.pipeline.ports import Position, Quarantine
 
@@ -49,6 +50,9 @@ class Merge:
                 self._num_handed += 1
                 if isinstance(item, Refused):
                     self._quarantine.set_aside(item.rejection)
+                elif isinstance(item, RepairedBar):
+                    self._quarantine.set_aside(item.note)
+                    yield item.bar
                 else:
                     yield item
             if self._chunk:

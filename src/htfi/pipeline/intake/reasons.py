@@ -1,8 +1,12 @@
 """Why a row is refused: the codes that quarantine, counts and docs/feeds.md share. Intake raises them."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from hashlib import sha256
+from types import MappingProxyType
 
-RAW_CHARS = 300  # what a rejection keeps of a row, and of the words on it
+RAW_CHARS = 4096  # what a rejection keeps of a row
+DETAIL_CHARS = 300  # and of the words on it
 
 
 class Reason(StrEnum):
@@ -19,6 +23,7 @@ class Reason(StrEnum):
     BAD_SIZE = "bad_size"
     BAD_SIDE = "bad_side"
     BAD_BAR = "bad_bar"
+    REPAIRED = "repaired"
     BAD_TAG = "bad_tag"
     BAD_INTERVAL = "bad_interval"
     CROSSED_QUOTE = "crossed_quote"
@@ -31,6 +36,68 @@ class Reason(StrEnum):
     UNREACHABLE = "unreachable"
     LATE = "late"
     AHEAD = "ahead"
+
+
+REMEDY: Mapping[Reason, str] = MappingProxyType({
+    Reason.MALFORMED: "check `format` and the columns' separator; state `multiline = true` where fields span lines",
+    Reason.BAD_ENCODING: "save the file as UTF-8",
+    Reason.TOO_LONG: "cut its rows",
+    Reason.UNKNOWN_KIND: "state `kind` and map the columns under [source.columns]",
+    Reason.MISSING_FIELD: "map the missing column under [source.columns]",
+    Reason.BAD_SYMBOL: "map `symbol` under [source.columns], or state `symbol`",
+    Reason.BAD_NUMBER: "map the right columns under [source.columns]",
+    Reason.BAD_PRICE: "map the right columns under [source.columns]",
+    Reason.BAD_SIZE: "map the right columns under [source.columns]",
+    Reason.BAD_SIDE: "map `side` under [source.columns]",
+    Reason.BAD_BAR: "map open, high, low and close under [source.columns]",
+    Reason.BAD_TAG: "map `residency` under [source.columns], or take it out",
+    Reason.BAD_INTERVAL: 'state `interval`, such as "1h", or map the column that holds it under [source.columns]',
+    Reason.CROSSED_QUOTE: "map bid and ask under [source.columns]",
+    Reason.BAD_TIME: "map `ts` under [source.columns], or state `bar_stamp`",
+    Reason.NO_ZONE: 'state `zone`, such as "America/New_York"',
+    Reason.ABSURD_TIME: "state `unit`: s, ms, us or ns",
+    Reason.DUPLICATE: 'state `duplicates = "keep"`',
+    Reason.LATE: 'state `order = "sort"`, or a longer `tolerance`',
+    Reason.AHEAD: 'state `order = "sort"`',
+})  # fmt: skip
+
+
+def refused_whole(source: str, counts: Mapping[str, int], example: str) -> str:
+    """One line on a source whose every row was refused: how many, why most of them, and what to change."""
+    reason, num = max(counts.items(), key=lambda item: item[1])
+    why = f"{reason}: {example}" if example else reason
+    if num < sum(counts.values()):
+        why = f"{num:,} of them {why}"
+    remedy = REMEDY.get(Reason(reason), "")
+    return f"every row of {source} ({sum(counts.values()):,}) was quarantined, {why}" + (
+        f"; in the mapping {remedy}" if remedy else ""
+    )
+
+
+class CutRow(bytes):
+    """The beginning of a row that was too long to hold, with the digest of all of it."""
+
+    sha256: str = ""
+
+    @classmethod
+    def of(cls, begin: bytes, digest: str) -> "CutRow":
+        cut = cls(begin)
+        cut.sha256 = digest
+        return cut
+
+
+def keep(raw: str | bytes, num_bytes: int = 0) -> tuple[str, int, str]:
+    """What a rejection keeps of a row: its text, and the length and digest of the row where that is not all of it.
+
+    `num_bytes` is the length of a row of which `raw` is the beginning only.
+    """
+    content = raw.encode("utf-8", "backslashreplace") if isinstance(raw, str) else raw
+    text = content.decode("utf-8", "backslashreplace")
+    if num_bytes > len(content):
+        return text[:RAW_CHARS], num_bytes, content.sha256 if isinstance(content, CutRow) else ""
+    if len(text) <= RAW_CHARS and text.encode() == content:
+        return text, 0, ""
+    return text[:RAW_CHARS], len(content), sha256(content).hexdigest()
 
 
 class Refusal(Exception):

@@ -12,7 +12,8 @@ import msgspec
 
 from htfi.domain.events import Bar, Event, MacroRelease, News, Quote, Rejection, Trade
 from htfi.domain.time import NS_PER_S, format_ns
-from htfi.pipeline.intake.reasons import RAW_CHARS, Reason
+from htfi.pipeline.intake.reasons import Reason, keep
+from htfi.pipeline.intake.repairs import RepairedBar
 
 BEFORE_ALL_NS = -(1 << 63)
 LEAP_NS = 60 * NS_PER_S
@@ -200,5 +201,7 @@ class Reorder:
 
 
 def _reject(event: Event, reason: Reason, detail: str) -> Rejection:
-    said = msgspec.json.encode(event).decode()[:RAW_CHARS]
-    return Rejection(event.source, event.row, reason.value, detail, said)
+    if isinstance(event, RepairedBar):
+        note = event.note
+        return msgspec.structs.replace(note, reason=reason.value, detail=detail, repairs=())
+    return Rejection(event.source, event.row, reason.value, detail, *keep(msgspec.json.encode(event)))

@@ -21,8 +21,11 @@ from htfi.pipeline.intake.cells import (
     show_row,
     text,
 )
+from htfi.pipeline.intake.clocks import Clocks
 from htfi.pipeline.intake.columns import ASK_SIDES, BID_SIDES, Layout, recognise
-from htfi.pipeline.intake.reasons import RAW_CHARS, Reason, Refusal
+from htfi.pipeline.intake.intervals import is_timed
+from htfi.pipeline.intake.reasons import DETAIL_CHARS, Reason, Refusal, keep
+from htfi.pipeline.intake.repairs import BESIDE_CLOSE, RepairedBar, hold_together, repairs, usable
 from htfi.pipeline.intake.spec import KINDS, SourceSpec
 from htfi.pipeline.intake.times import Times
 
@@ -32,7 +35,7 @@ _MAX_LAYOUTS = 256
 class RowParser:
     """Reads rows of one source. `layout` fixes the columns; without it each row's own keys are recognised.
 
-    `sample` (a few first rows) settles what one row cannot tell; `interval` was inferred for bars.
+    `sample` (a few first rows) settles what one row cannot tell; `clocks` say how long a file's bars are.
     """
 
     def __init__(
@@ -40,21 +43,20 @@ class RowParser:
         spec: SourceSpec,
         symbol: str,
         layout: Layout | None = None,
-        interval: str = "",
+        clocks: Clocks | None = None,
         sample: list[Row] | None = None,
     ) -> None:
         self.spec = spec
         self.source = spec.name
         self.layout = layout
         self.symbol = spec.symbol or symbol
-        self.times = Times(spec, interval)
+        self.times = Times(spec, clocks)
         self._sample = sample or []
         self._only = frozenset(spec.only)
         self._layouts: dict[tuple[str, ...], Layout | None] = {}
         self._build: dict[str, Callable[[Row, Layout, int, int | None], Event | None]] = {
             "trade": self._trade,
             "quote": self._quote,
-            "bar": self._bar,
             "news": self._news,
             "macro": self._macro,
         }
@@ -68,6 +70,8 @@ class RowParser:
         """
         try:
             layout = self.layout or self._layout_of(row)
+            if layout.kind == "bar":
+                return self._bar(row, layout, number, arrival_ns, raw)
             return self._build[layout.kind](row, layout, number, arrival_ns)
         except Refusal as refusal:
             return self.reject(number, refusal.reason, refusal.detail, raw or show_row(row))
@@ -85,9 +89,22 @@ class RowParser:
             return None
         return layout.kind, series, moment
 
-    def reject(self, number: int, reason: Reason, detail: str, raw: str | bytes) -> Rejection:
-        text = raw.decode("utf-8", "backslashreplace") if isinstance(raw, bytes) else raw
-        return Rejection(self.source, number, reason.value, detail[:RAW_CHARS], text[:RAW_CHARS])
+    def peek_bar(self, row: Row) -> tuple[str, str, int | date] | None:
+        """Symbol, stated interval and time of a row, if it is a bar whose interval is a span of time."""
+        seen = self.peek(row)
+        if seen is None or seen[0] != "bar":
+            return None
+        try:
+            stated = self.times.stated(row, self.layout or self._layout_of(row))
+        except Refusal:
+            return None
+        return (seen[1], stated, seen[2]) if is_timed(stated) else None
+
+    def reject(
+        self, number: int, reason: Reason, detail: str, raw: str | bytes, num_bytes: int = 0
+    ) -> Rejection:
+        """`num_bytes` is the row's length where `raw` is only its beginning."""
+        return Rejection(self.source, number, reason.value, detail[:DETAIL_CHARS], *keep(raw, num_bytes))
 
     def _layout_of(self, row: Row) -> Layout:
         stated = "" if self.spec.kind else row.get("kind", row.get("type"))
@@ -165,27 +182,36 @@ class RowParser:
             available_ns, event_ns, self.source, number, symbol, bid, bid_size, ask, ask_size, venue, known_as
         )
 
-    def _bar(self, row: Row, layout: Layout, number: int, arrival_ns: int | None) -> Bar | None:
+    def _bar(
+        self, row: Row, layout: Layout, number: int, arrival_ns: int | None, raw: str | bytes
+    ) -> Bar | None:
         fields = layout.fields
         symbol = self._symbol(row, fields.get("symbol"))
         if symbol is None:
             return None
         closed = positive(row.get(fields["close"]), "close")
-        opened, high, low = (
-            positive(row.get(fields[name]), name) if name in fields else closed
-            for name in ("open", "high", "low")
-        )
-        if high < low or not low <= opened <= high or not low <= closed <= high:
-            raise Refusal(
-                Reason.BAD_BAR,
-                f"open {opened}, high {high}, low {low}, close {closed}: not low ≤ open, close ≤ high",
-            )
+        cells = tuple(row.get(fields[name]) if name in fields else closed for name in BESIDE_CLOSE)
+        stated = usable(cells)
+        prices = hold_together(*stated, closed)
         volume = amount(row.get(fields["volume"]), "volume") if "volume" in fields else 0.0
-        interval, start_ns, end_ns, available_ns = self.times.of_bar(row, layout, arrival_ns)
-        return Bar(
+        interval, start_ns, end_ns, available_ns = self.times.of_bar(row, symbol, layout, arrival_ns)
+        bar = (
             available_ns, end_ns, self.source, number, symbol, interval, start_ns, end_ns,
-            opened, high, low, closed, volume, text(row, fields.get("id")),
+            *prices, closed, volume, text(row, fields.get("id")),
         )  # fmt: skip
+        if prices == stated:
+            return Bar(*bar)
+        changed = repairs(cells, prices)
+        detail = "; ".join(f"{one.field} was {one.was}, is {one.now}" for one in changed)
+        note = Rejection(
+            self.source,
+            number,
+            Reason.REPAIRED.value,
+            detail[:DETAIL_CHARS],
+            *keep(raw or show_row(row)),
+            changed,
+        )
+        return RepairedBar(*bar, note=note)
 
     def _news(self, row: Row, layout: Layout, number: int, arrival_ns: int | None) -> News | None:
         fields = layout.fields

@@ -6,13 +6,13 @@ from types import MappingProxyType
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.time import NS_PER_DAY, NS_PER_MS, NS_PER_S, format_duration, parse_duration
+from htfi.domain.time import NS_PER_S, parse_duration
+from htfi.pipeline.intake.intervals import read_interval
 
 KINDS = ("trade", "quote", "bar", "news", "macro")
 UNITS = {"s": NS_PER_S, "ms": 1_000_000, "us": 1_000, "ns": 1}
 LONGEST_TAG = 32
 TAG_RULE = f"a tag has 1 to {LONGEST_TAG} printable characters, no space and none of , ; |"
-_LONGEST_INTERVAL_TEXT = 24
 _CHOICES = {
     "kind": ("", *KINDS),
     "unit": ("", *UNITS),
@@ -51,6 +51,7 @@ class SourceSpec:
     date_zone: str = "America/New_York"
     delay: str = ""  # from the row's time to its publication
     tolerance: str = "1s"
+    multiline: bool = False  # fields of a CSV may span lines, in quotes
     duplicates: str = "quarantine"
     order: str = ""
     stamp: str = ""
@@ -139,25 +140,6 @@ class SourceSpec:
 def is_tag(text: str) -> bool:
     """Whether a text is a tag of residency, by `TAG_RULE`."""
     return 0 < len(text) <= LONGEST_TAG and text.isprintable() and not set(text) & set(" ,;|")
-
-
-def read_interval(text: str) -> str:
-    """The one name of a bar's clock: '60s' and '1m' are '1m'; 'volume:5000' stays. Raises: InvalidInput."""
-    head, found, amount = text.partition(":")
-    if found and head in ("volume", "dollar", "tick"):
-        try:
-            good = float(amount) > 0
-        except ValueError:
-            good = False
-        if good:
-            return text
-        raise InvalidInput(
-            f"'{text}' is no interval: write {head}: and a number above 0, such as {head}:5000"
-        )
-    length_ns = parse_duration(text) if len(text) < _LONGEST_INTERVAL_TEXT else 0
-    if not NS_PER_MS <= length_ns <= 366 * NS_PER_DAY:
-        raise InvalidInput(f"'{text[:_LONGEST_INTERVAL_TEXT]}' is no interval: from 1ms to 366d")
-    return format_duration(length_ns)
 
 
 def read_clock_time(text: str) -> tuple[int, int]:

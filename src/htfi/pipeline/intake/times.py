@@ -2,25 +2,33 @@
 
 from collections.abc import Callable
 from datetime import date
+from typing import Any
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_DAY, format_duration, parse_duration
 from htfi.pipeline.intake.cells import Row
+from htfi.pipeline.intake.clocks import Clocks, begin_ns
 from htfi.pipeline.intake.columns import Layout
+from htfi.pipeline.intake.intervals import is_timed, read_interval
 from htfi.pipeline.intake.reasons import Reason, Refusal
-from htfi.pipeline.intake.spec import SourceSpec, read_interval
+from htfi.pipeline.intake.spec import SourceSpec
 from htfi.pipeline.intake.stamps import DayRule, read_time
 
 DAY = format_duration(NS_PER_DAY)
+_NOT_STATED = "a bar of a stream must state its length, which its rows tell too late: state `interval`"
 
 
 class Times:
-    """The rules of one source. `interval` is the length of its bars, '' where nobody stated it."""
+    """The rules of one source. `interval` is the length of its bars as its mapping states it, '' where it does not.
 
-    def __init__(self, spec: SourceSpec, interval: str) -> None:
+    `clocks` are what a survey of a file found; a stream has none and is taken at its word.
+    """
+
+    def __init__(self, spec: SourceSpec, clocks: Clocks | None = None) -> None:
         self.zone = spec.zone_info
         self.days = DayRule.of(spec)
-        self.interval = read_interval(spec.interval) if spec.interval else interval
+        self.interval = read_interval(spec.interval) if spec.interval else ""
+        self.clocks = clocks
         self._spec = spec
         self._delay_ns = spec.delay_ns
         self._tolerance_ns = spec.tolerance_ns
@@ -64,18 +72,25 @@ class Times:
             raise Refusal(Reason.MISSING_FIELD, "the row has no time")
         return event_ns + self._delay_ns if known_ns is None else known_ns, event_ns
 
-    def of_bar(self, row: Row, layout: Layout, arrival_ns: int | None) -> tuple[str, int, int, int]:
+    def of_bar(
+        self, row: Row, symbol: str, layout: Layout, arrival_ns: int | None
+    ) -> tuple[str, int, int, int]:
         """Interval, start, end, and when the bar became known."""
         moment = self.moment(row, layout)
-        interval = self._interval_of(row, layout.fields.get("interval"), moment)
-        start_ns, end_ns = self._span(moment, interval, layout, arrival_ns)
+        stated = self.stated(row, layout)
+        interval, longest_ns = self._length(symbol, stated, moment, arrival_ns)
+        length_ns = parse_duration(interval) if is_timed(interval) else 0
+        start_ns, end_ns = self._span(moment, length_ns, layout, arrival_ns)
         if arrival_ns is not None and self._by_arrival:
             if arrival_ns < end_ns - self._tolerance_ns:
                 raise Refusal(Reason.BAD_TIME, "the bar arrived before its end: it is not finished")
             return interval, start_ns, end_ns, arrival_ns
         known_ns = self.available(row, layout)
         if known_ns is None:
-            known_ns = end_ns + self._delay_ns
+            sure_ns = end_ns
+            if longest_ns > length_ns and not self.stamps_end(layout):
+                _, sure_ns = self._span(moment, longest_ns, layout, arrival_ns)
+            known_ns = sure_ns + self._delay_ns
         if known_ns < end_ns:
             raise Refusal(
                 Reason.BAD_TIME, "the bar would be known before its end: check its times and bar_stamp"
@@ -86,26 +101,50 @@ class Times:
         """Whether a bar's time is its end: as stated, else by the column's name."""
         return self._spec.bar_stamp == "end" or (not self._spec.bar_stamp and layout.stamps_end)
 
-    def _interval_of(self, row: Row, column: str | None, moment: int | date | None) -> str:
-        stated = row.get(column) if column is not None else None
-        if stated is None or stated == "":
-            dated = isinstance(moment, date) and not self._spec.interval
-            found = DAY if dated else self.interval
-            if not found:
-                raise Refusal(
-                    Reason.BAD_INTERVAL, "a bar's length cannot be told from its rows: state `interval`"
-                )
-            return found
+    def stated(self, row: Row, layout: Layout) -> str:
+        """The interval that a row states, else the mapping's; '' where neither does. Raises: Refusal."""
+        column = layout.fields.get("interval")
+        return self.read_stated(row.get(column), column) if column is not None else self.interval
+
+    def read_stated(self, value: Any, column: str) -> str:
+        """The interval of a cell. One that cannot be read is passed over only where the mapping states another."""
+        if value is None or value == "" or value != value:
+            return self.interval
+        text = f"{value:g}" if isinstance(value, float) else str(value)
         try:
-            return read_interval(str(stated))
+            return read_interval(text)
         except InvalidInput as error:
-            raise Refusal(Reason.BAD_INTERVAL, str(error)) from error
+            if self.interval and "interval" not in self._spec.columns:
+                return self.interval
+            raise Refusal(Reason.BAD_INTERVAL, f"{column}: {error}") from error
+
+    def _length(
+        self, symbol: str, stated: str, moment: int | date | None, arrival_ns: int | None
+    ) -> tuple[str, int]:
+        """The interval of a bar, and the longest that it may be, which is 0 where it is the interval."""
+        dated = isinstance(moment, date)
+        if self.clocks is None or moment is None or (stated and not is_timed(stated)):
+            if not stated and dated and arrival_ns is not None and self._by_arrival:
+                return DAY, 0  # it has ended when it arrives, however long it is
+            if not stated:
+                raise Refusal(Reason.BAD_INTERVAL, _NOT_STATED)
+            return stated, 0
+        clock = self.clocks.of(symbol, stated, dated)
+        if clock is None:
+            if stated:
+                return stated, 0
+            raise Refusal(
+                Reason.BAD_INTERVAL, f"the length of bars of {symbol} cannot be told: state `interval`"
+            )
+        part, known_after_ns = clock.find_one(begin_ns(moment))
+        if clock.refusals[part]:
+            raise Refusal(Reason.BAD_INTERVAL, clock.refusals[part])
+        return clock.intervals[part], known_after_ns
 
     def _span(
-        self, moment: int | date | None, interval: str, layout: Layout, arrival_ns: int | None
+        self, moment: int | date | None, length_ns: int, layout: Layout, arrival_ns: int | None
     ) -> tuple[int, int]:
         """Start and end of a bar; one without a time ended when it arrived."""
-        length_ns = 0 if ":" in interval else parse_duration(interval)
         if moment is None:
             if arrival_ns is None:
                 raise Refusal(Reason.MISSING_FIELD, "the row has no time")

@@ -9,6 +9,7 @@ from htfi.apps.cli.report.peers import PeerFacts, read_peers
 from htfi.domain.events import Rejection
 from htfi.domain.line_sums import sum_holds
 from htfi.governance.ledger.log import LogView
+from htfi.pipeline.intake.reasons import Reason as IntakeReason
 from htfi.wiring.run_folder import QUARANTINE
 
 EXAMPLES_PER_REASON = 3
@@ -16,7 +17,7 @@ EXAMPLES_PER_REASON = 3
 
 @dataclass(slots=True)
 class Reason:
-    """Rows set aside for one reason."""
+    """Rows that share a reason in the quarantine file."""
 
     count: int = 0
     sources: dict[str, int] = field(default_factory=dict[str, int])
@@ -33,6 +34,7 @@ class Facts:
     size: int
     num_changed: int = 0  # lines of the quarantine that are not as the run wrote them
     quarantine: dict[str, Reason] = field(default_factory=dict[str, Reason])
+    repaired: Reason = field(default_factory=Reason)
     peers: PeerFacts = field(default_factory=PeerFacts)
 
 
@@ -41,6 +43,7 @@ def read_facts(folder: Path, ledger: LogView, size: int) -> Facts:
     checkpoint, note = ledger.checkpoint(size)
     facts = Facts(str(folder), str(note), checkpoint.root.hex(), checkpoint.size)
     _read_quarantine(folder / QUARANTINE, facts)
+    facts.repaired = facts.quarantine.pop(IntakeReason.REPAIRED, Reason())
     facts.peers = read_peers(folder)
     return facts
 

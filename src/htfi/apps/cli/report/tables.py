@@ -28,6 +28,7 @@ def facts_html(facts: Facts, survey: Survey) -> str:
         ("events used", f"{survey.num_events:,}"),
         ("kept back by policy", f"{num_withheld:,}"),
         ("rows set aside", f"{num_aside:,}"),
+        ("rows repaired", f"{facts.repaired.count:,}"),
     ]
     html = "".join(f"<div><b>{value}</b><span>{name}</span></div>" for name, value in figures)
     sources = ", ".join(
@@ -235,10 +236,13 @@ def quarantine_html(facts: Facts) -> str:
         if facts.num_changed
         else ""
     )
-    if not facts.quarantine:
+    reasons = dict(facts.quarantine)
+    if facts.repaired.count:
+        reasons["repaired, used"] = facts.repaired
+    if not reasons:
         return changed or '<p class="note">Every row that was read became an event.</p>'
     rows: list[str] = []
-    for name, reason in facts.quarantine.items():
+    for name, reason in reasons.items():
         sources = ", ".join(f"{escape(source)} ({count:,})" for source, count in reason.sources.items())
         examples = "".join(
             f"<li>{escape(example.source)}, row {example.row:,}: {escape(example.detail)} "
