@@ -17,6 +17,7 @@ from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.governance.ledger.tiles import MAX_ENTRY_BYTES
 from htfi.market.state import MAX_MACRO_SERIES
 from htfi.pipeline.intake.cells import LONGEST_SERIES
+from htfi.pipeline.intake.repairs import RepairedBar
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.pipeline.recompute import recompute
@@ -63,7 +64,7 @@ def events_of(rows: list[dict[str, Any]]) -> list[Event]:
         stamped = {**row, "ts": START_NS + number * NS_PER_DAY + number % 7 * NS_PER_S, "symbol": "A"}
         found = parser.parse(stamped, number)
         if found is not None and not isinstance(found, Rejection):
-            events.append(found)
+            events.append(found.bar if isinstance(found, RepairedBar) else found)
     return sorted(events, key=lambda event: event.available_at_ns)
 
 
