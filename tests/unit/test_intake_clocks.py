@@ -84,3 +84,13 @@ def test_what_is_stated_is_held_against_the_spacing(stated: str, gaps: list[floa
 def test_only_the_part_that_contradicts_the_statement_is_refused() -> None:
     found = clock([1] * 20 + [4] * 20, "1h")
     assert [bool(refusal) for refusal in found.refusals] == [False, True]
+
+
+def test_a_few_dates_of_which_two_are_neighbours_are_days() -> None:
+    survey = Survey()
+    survey.add_all(("A", "", True), np.array([0, 1, 4], np.int64) * 24 * HOUR_NS)
+    survey.add_all(("B", "", True), np.array([0, 3, 10], np.int64) * 24 * HOUR_NS)
+    days, unknown = (survey.clocks().of(symbol, "", True) for symbol in "AB")
+    assert days is not None
+    assert unknown is not None
+    assert (days.intervals, doubts(days), unknown.intervals) == (("1d",), {}, ("",))

@@ -127,10 +127,10 @@ def begin_ns(moment: int | date) -> int:
 
 
 def _clock(key: Key, seen: Instants) -> Clock:
-    symbol, stated, _ = key
+    symbol, stated, dated = key
     starts = np.unique(seen)
     gaps = np.diff(starts)
-    parts = _parts(_as_calendar(gaps), 0)
+    parts = _parts(_as_calendar(gaps), 0, NS_PER_DAY if dated else 0)
     begins = np.array([starts[first] for first, _ in parts], np.int64)
     lengths = np.array([length for _, length in parts], np.int64)
     names = tuple(map(_name, lengths.tolist()))
@@ -150,12 +150,18 @@ def _clock(key: Key, seen: Instants) -> Clock:
     return Clock(begins, lengths, names, refusals, doubtful, known_after)
 
 
-def _parts(gaps: Instants, first: int) -> list[tuple[int, int]]:
-    """Where parts of one spacing begin, counted from `first`, and the usual gap of each; 0 where none is usual."""
+def _parts(gaps: Instants, first: int, shortest_ns: int) -> list[tuple[int, int]]:
+    """Where parts of one spacing begin, counted from `first`, and the usual gap of each; 0 where none is usual.
+
+    Rows that carry dates only and of which two follow each other by `shortest_ns`, a day, are days with holes.
+    """
     values, counts = np.unique(gaps, return_counts=True)
-    if not len(gaps) or (len(values) > 1 and counts.max() < max(2.0, _MIN_SHARE * len(gaps))):
+    if not len(gaps):
         return [(first, 0)]
     usual = int(values[counts == counts.max()].max())
+    if len(values) > 1 and counts.max() < max(2.0, _MIN_SHARE * len(gaps)):
+        usual = int(values[0]) if values[0] == shortest_ns else 0
+        return [(first, usual)]
     places = np.flatnonzero(gaps == usual)
     parts: list[tuple[int, int]] = []
     resumes = 0
@@ -167,7 +173,7 @@ def _parts(gaps: Instants, first: int) -> list[tuple[int, int]]:
             continue
         if begin > resumes:
             parts.append((first + resumes, usual))
-        parts += _parts(gaps[begin:end], first + begin)
+        parts += _parts(gaps[begin:end], first + begin, shortest_ns)
         resumes = end
     if resumes < len(gaps) or not parts:
         parts.append((first + resumes, usual))
