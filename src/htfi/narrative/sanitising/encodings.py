@@ -12,7 +12,9 @@ import html
 import re
 
 from htfi.domain.news import Finding
+from htfi.narrative.sanitising.confusables import script_of
 from htfi.narrative.sanitising.language import fluency, num_known
+from htfi.narrative.sanitising.lexica import fold, has_wide, kinds_in
 from htfi.narrative.sanitising.lexicon import words
 
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{16,}={0,2}")
@@ -37,6 +39,9 @@ _MANY = 6  # short groups of digits, hex or dots in a row
 _MIN_CHARS = 6
 _MAX_RUNS = 16
 _MAX_DEPTH = 3
+_MOST_SCRIPTS = 4  # Japanese is written in three, with Latin names among them
+_TELLING = frozenset("reader machine must act command field strong value drop rules prior role system call sure".split())
+_MANY_KINDS = 3  # kinds of words that orders are made of, in whatever language
 _SHOWN_FLUENCY = -2.75  # a sentence lies near −2.4, random letters near −4
 _MORSE_SIGNS = (
     ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --.. "
@@ -45,6 +50,9 @@ _MORSE_SIGNS = (
 _MORSE_CODE: dict[str, str] = dict(
     zip(_MORSE_SIGNS.split(), "abcdefghijklmnopqrstuvwxyz0123456789", strict=True)
 )
+_LEET = re.compile(r"(?<![\w.,$])(?=\w*[^\W\d])(?=[^\W\d]*[013457@$!])[\w@$!]{3,24}")
+_LETTERED = str.maketrans("013457@$!", "oieastasi")
+_MIN_LEET = 3  # words with digits for letters
 _ATBASH = str.maketrans(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
     "zyxwvutsrqponmlkjihgfedcbaZYXWVUTSRQPONMLKJIHGFEDCBA",
@@ -110,16 +118,14 @@ def _is_language(message: str) -> bool:
     """Printable, mostly letters and blanks, with words or at least the feel of them."""
     if len(message) < _MIN_CHARS or not message.replace("\n", " ").replace("\t", " ").isprintable():
         return False
-    num_letters = sum(char.isalpha() for char in message)
+    num_letters = sum(char.isalpha() or script_of(char) != "" for char in message)
     if num_letters + message.count(" ") < 0.75 * len(message) or num_letters < _MIN_CHARS - 1:
         return False
     if not message.isascii():
-        return all(ord(char) < 0x2FA20 for char in message) and len(set(map(_block, message))) <= 4
-    return num_known(message) >= 0.4 * num_letters or (num_letters >= 8 and " " in message and fluency(message) > _SHOWN_FLUENCY)  # fmt: skip
-
-
-def _block(char: str) -> int:
-    return ord(char) >> 8
+        return len({script_of(char) for char in message if char.isalpha()}) <= _MOST_SCRIPTS
+    if num_known(message) >= 0.4 * num_letters or (num_letters >= 8 and " " in message and fluency(message) > _SHOWN_FLUENCY):  # fmt: skip
+        return True
+    return len(kinds_in(fold(message)) & _TELLING) >= _MANY_KINDS
 
 
 def _as_text(raw: bytes) -> str:
@@ -222,10 +228,14 @@ _KINDS = (
 
 
 def _ciphers(text: str) -> list[tuple[str, str]]:
-    """The whole text, or a long run of it, with letters shifted, mirrored or written backwards."""
-    if not text.isascii():
-        return []
+    """The whole text, or a long run of it, with letters shifted, mirrored, written backwards or as digits."""
     found: list[tuple[str, str]] = []
+    if has_wide(text) and (turned := text[::-1]) and _tells_more(turned, text):
+        found.append(("backwards", turned))
+    if len(_LEET.findall(text)) >= _MIN_LEET:
+        lettered = text.translate(_LETTERED)
+        if _tells_more(lettered, text):
+            found.append(("digits for letters", lettered))
     for run in _strange_runs(text):
         known = num_known(run)
         candidates = [("backwards", run[::-1]), ("Atbash", run.translate(_ATBASH))]
@@ -234,7 +244,15 @@ def _ciphers(text: str) -> list[tuple[str, str]]:
         kind, best = max(candidates, key=lambda one: num_known(one[1]))
         if num_known(best) >= max(8, 2 * known + 6) and num_known(best) >= 0.5 * sum(map(str.isalpha, best)):
             found.append((kind, best))
+            continue
+        found += [one for one in candidates if _tells_more(one[1], run)][:1]
     return found
+
+
+def _tells_more(message: str, text: str) -> bool:
+    """Whether a message holds words that orders are made of, in whatever language, and the text as it stands few."""
+    num = len(kinds_in(fold(message)) & _TELLING)
+    return num >= _MANY_KINDS and num >= len(kinds_in(fold(text)) & _TELLING) + 2
 
 
 def _strange_runs(text: str) -> list[str]:

@@ -1,7 +1,8 @@
 """Finds text that would steer a machine or the crowd: orders to a model, and pump language. The sanitiser calls it.
 
-Phrases beyond doubt are found by pattern, everything else by a small linear model of the wording, sentence by
-sentence. What was hidden from people's eyes is judged harder: nobody hides an honest sentence.
+Orders and calls to trade are found by how they are built, in many languages (`address`, `enticement`), phrases beyond
+doubt by pattern, what is left by a small linear model of English wording, sentence by sentence. What was hidden from
+people's eyes is judged harder: nobody hides an honest sentence.
 """
 
 import re
@@ -9,6 +10,8 @@ from math import log2
 
 from htfi.domain.news import Finding
 from htfi.narrative.sanitising import orders, wording
+from htfi.narrative.sanitising.address import address
+from htfi.narrative.sanitising.enticement import attributed, enticement, warns
 from htfi.narrative.sanitising.undo import Undone
 
 # Log-odds of `wording` from which a finding begins, set so that one in some hundreds of agency headlines with their
@@ -19,7 +22,8 @@ _USUAL_WORDS = 80
 _FOR_LENGTH = 0.25
 _HIDDEN_AT = -0.5
 _WEAKEST, _STRONGEST = 0.5, 0.95
-_MANY_CASHTAGS = 8
+_MANY_CASHTAGS, _FLOOD_OF_CASHTAGS = 8, 16
+_LIST, _FLOOD = 0.5, 0.8  # a list of tickers is discounted, a flood of them held back
 _MAX_RAW_CHARS = 4_096  # in which templates are looked for: `undo` may have taken them for markup
 _PATTERNS = (
     ("overrides", "injection", orders.OVERRIDES, 0.9, "orders a model to drop its instructions"),
@@ -44,39 +48,39 @@ def examine(text: str, undone: Undone) -> tuple[Finding, ...]:
     """Findings in the undone text and in what was hidden; `text` is the raw one, `undone` what `undo` made of it."""
     strongest: dict[str, Finding] = {}
     raw = text[:_MAX_RAW_CHARS]
-    lower = undone.text.lower()
-    tokens = wording.tokens(lower)
-    present = frozenset(tokens)
     has_marks = "<" in raw or "[" in raw or "#" in raw or "`" in raw or '"' in raw
-    if (has_marks or (":" in raw and not present.isdisjoint(_TEMPLATE_WORDS))) and orders.TEMPLATES.search(
-        raw
-    ):
+    if (
+        has_marks or (":" in raw and not _TEMPLATE_WORDS.isdisjoint(wording.tokens(undone.text.lower())))
+    ) and orders.TEMPLATES.search(raw):
         _take(strongest, Finding("injection", 0.9, "holds the marks of a chat template or of a tool call"))
-    _look(strongest, lower, tokens, present, _ORDER_AT, _PUMP_AT, "")
+    _look(strongest, undone.text, _ORDER_AT, _PUMP_AT, "")
     for message in undone.hidden:
-        lower = message.lower()
-        tokens = wording.tokens(lower)
-        _look(strongest, lower, tokens, frozenset(tokens), _HIDDEN_AT, _HIDDEN_AT, ", where nobody sees it")
+        _look(strongest, message, _HIDDEN_AT, _HIDDEN_AT, ", where nobody sees it")
     num_cashtags = len(set(orders.CASHTAG.findall(undone.text))) if "$" in undone.text else 0
     if num_cashtags >= _MANY_CASHTAGS:
-        _take(strongest, Finding("cashtags", 0.2, f"names {num_cashtags} tickers"))
+        strength = _FLOOD if num_cashtags >= _FLOOD_OF_CASHTAGS else _LIST
+        _take(strongest, Finding("cashtags", strength, f"names {num_cashtags} tickers"))
     return tuple(strongest.values())
 
 
-def _look(
-    strongest: dict[str, Finding],
-    lower: str,
-    tokens: list[str],
-    present: frozenset[str],
-    order_at: float,
-    pump_at: float,
-    where: str,
-) -> None:
+def _look(strongest: dict[str, Finding], text: str, order_at: float, pump_at: float, where: str) -> None:
+    addressed = address(text)
+    if addressed.strength:
+        detail = "tells the machine that reads it what to answer" + where
+        _take(strongest, Finding("injection", 0.95 if where else addressed.strength, detail))
+    plain = addressed.plain  # a report of attacks gives no order by what it quotes
+    enticed = enticement(plain)
+    if enticed:
+        detail = "calls to trade and promises or hints at a sure gain" + where
+        _take(strongest, Finding("pump", 0.95 if where else enticed, detail))
+    lower = plain.lower()
+    tokens = wording.tokens(lower)
+    present = frozenset(tokens)
     is_ascii = lower.isascii()
     for name, rule, pattern, strength, told in _PATTERNS:
         if present.isdisjoint(orders.HINTS[name]) and (is_ascii or name not in _WORLDWIDE):
             continue
-        if pattern.search(lower):
+        if pattern.search(lower) and (rule != "pump" or enticed or not warns(plain)):
             _take(strongest, Finding(rule, 0.95 if where else strength, told + where))
     if not is_ascii and 2 * len(_LATIN.findall(lower)) < len(lower) - lower.count(" "):
         return  # another script: the wording is not known
@@ -87,7 +91,7 @@ def _look(
     if order >= order_at:
         strength = 0.95 if where else _strength(order - order_at)
         _take(strongest, Finding("injection", strength, "is worded as an order to a model" + where))
-    if pump >= pump_at:
+    if pump >= pump_at and (where or enticed or not attributed(plain)):
         strength = 0.95 if where else _strength(pump - pump_at)
         _take(strongest, Finding("pump", strength, "is worded as those do who pump a price" + where))
 

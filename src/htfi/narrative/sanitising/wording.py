@@ -27,6 +27,14 @@ _MIN_KNOWN = 0.45  # of a sentence's words: what is written in another language 
 _SHORT = 8  # words of a sentence that is judged with its neighbour too
 _MOST_WORDS = 48  # what goes on longer is judged in pieces
 _MOST_TOKENS = 4_000
+# Without one of these, or a sign such as 🚀, ! or $XYZ, a sentence calls nobody: ranges of rates read like targets else.
+_CALLING_WORDS = (
+    "pump pumps pumped pumping coin coins moon mooning buy buying hold holding hodl signal signals vip join telegram "
+    "discord profit profits guaranteed targets tp insiders whales whale fomo rocket explode explodes squeeze btc usdt "
+    "boom congrats guys fam apes ape dip shill entry hurry hype gem gems countdown ready boys channel x 100x 10x "
+    "alert alerts bullish penny hot secret leaked tip tips insider results gains moonshot breakout skyrocket"
+)
+_CALLING = frozenset(_CALLING_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +46,8 @@ class Weights:
 
 
 _NOTHING = (0.0, 0.0)
-_Sums = tuple[
-    float, float, int, bool
-]  # of both classes, over how many tokens, and whether it reads as English
+# Of both classes, over how many tokens, whether it reads as English, and whether it calls anybody.
+_Sums = tuple[float, float, int, bool, bool]
 
 
 def tokens(lower: str) -> list[str]:
@@ -52,17 +59,20 @@ def judge(tokens: list[str], weights: Weights) -> tuple[float, float]:
     """The highest log-odds of any sentence: that it gives orders to a model, that it pumps."""
     best, second_best = -9.0, -9.0
     first, second = weights.biases
-    before: _Sums = (0.0, 0.0, 0, False)
+    before: _Sums = (0.0, 0.0, 0, False, False)
     for sums in _sentences(tokens, weights.of):
-        left, right, num, is_english = sums
+        left, right, num, is_english, calls = sums
         if num >= _MIN_WORDS and is_english:
             norm = sqrt(2 * num)
-            best, second_best = max(best, first + left / norm), max(second_best, second + right / norm)
+            best = max(best, first + left / norm)
+            if calls:
+                second_best = max(second_best, second + right / norm)
         num_both = num + before[2]
         if before[2] and num and min(before[2], num) < _SHORT and (is_english or before[3]):
             norm = sqrt(2 * num_both)
             best = max(best, first + (left + before[0]) / norm)
-            second_best = max(second_best, second + (right + before[1]) / norm)
+            if calls or before[4]:
+                second_best = max(second_best, second + (right + before[1]) / norm)
         if num:
             before = sums
     return round(best, 3), round(second_best, 3)
@@ -71,12 +81,13 @@ def judge(tokens: list[str], weights: Weights) -> tuple[float, float]:
 def _sentences(tokens: list[str], of: dict[str, tuple[float, float]]) -> Iterator[_Sums]:
     left = right = 0.0
     num = num_words = num_known = 0
+    calls = False
     before = _START
     found = of.get
     for token in tokens:
         if token in _ENDS or num >= _MOST_WORDS:
-            yield left, right, num, num_known >= _MIN_KNOWN * num_words and num_words > 0
-            left, right, num, num_words, num_known, before = 0.0, 0.0, 0, 0, 0, _START
+            yield left, right, num, num_known >= _MIN_KNOWN * num_words and num_words > 0, calls
+            left, right, num, num_words, num_known, before, calls = 0.0, 0.0, 0, 0, 0, _START, False
             if token in _ENDS:
                 continue
         word = token if token.isalpha() else _plain(token)
@@ -85,15 +96,18 @@ def _sentences(tokens: list[str], of: dict[str, tuple[float, float]]) -> Iterato
         if token.isalpha():
             num_words += 1
             num_known += known is not None
+            calls = calls or token in _CALLING
+        else:
+            calls = calls or token[0] in "!$#" or not token[0].isascii()
         three, four = found(f"{before} {word}", _NOTHING)
         left += one + three
         right += two + four
         num += 1
         before = word
         if word == "!" or word == "?":
-            yield left, right, num, num_known >= _MIN_KNOWN * num_words and num_words > 0
-            left, right, num, num_words, num_known, before = 0.0, 0.0, 0, 0, 0, _START
-    yield left, right, num, num_known >= _MIN_KNOWN * num_words and num_words > 0
+            yield left, right, num, num_known >= _MIN_KNOWN * num_words and num_words > 0, calls
+            left, right, num, num_words, num_known, before, calls = 0.0, 0.0, 0, 0, 0, _START, False
+    yield left, right, num, num_known >= _MIN_KNOWN * num_words and num_words > 0, calls
 
 
 def features(text: str) -> list[str]:

@@ -1,0 +1,239 @@
+"""Finds orders to the machine that reads, in many languages, by what makes an order: address, obligation, act, answer.
+
+An item that says who must do what says it of somebody; an order is said to the reader, and asks for an answer of our
+own vocabulary, or to drop what it was told. Words alone do not make one: carmakers have models, banks must respond.
+What is quoted in a report of attacks is mentioned and not used; in any other quotation it counts as it stands.
+"""
+
+import re
+from typing import NamedTuple
+
+from htfi.narrative.sanitising.lexica import Mark, Marked, fold, kinds_in, sentences
+
+_QUOTED = re.compile(
+    "\"[^\"\n]{2,240}\"|“[^“”\"]{2,240}[”\"]|„[^“”\"]{2,240}[“”\"]|«[^»]{2,240}»|»[^«]{2,240}«|‹[^›]{2,240}›|"
+    r"「[^」]{2,240}」|『[^』]{2,240}』|[‘‚](?:[^‘’]|’(?=\w)){2,240}[‘’](?!\w)|(?<!\w)'(?:[^'\n]|'(?=\w)){2,240}'(?!\w)"
+)
+_SENTENCE_END = re.compile(r"[.!?。！？…؟।\n](?=\s|$|[^\x00-\x7f])")
+_SPEAKS_TO = frozenset((",", ":", "!", "，", "：", "、", "،", "！", "—", "–"))
+_CLAUSE = frozenset((*_SPEAKS_TO, '"', "“", "”", "„", "«", "»", "「", "『", "'", "‘", "‚", "(", "[", "*", ">", "{"))
+_COLON = frozenset(":：")
+_LETTERS = 3  # that count as a word where a script has no spaces
+_KINDS_OF_ORDER = (
+    {"reader"}, {"name"}, {"machine"}, {"you"}, {"role"}, {"system"}, {"answer"}, {"drop", "rules"}, {"here", "act"},
+)  # fmt: skip
+_ANSWERS = {"strong", "value", "field", "rules", "role"}
+_KEYS = re.compile(
+    r"[\"'“]?(?:direction|confidence|sentiment|volatility(?:_multiplier)?|size(?:_sigmas)?|verdict|rating)[\"'”]?\s*:\s*"
+    r"[\"'“]?(?:[-+]?\d|up\b|down\b|bull|bear|buy\b|sell\b|strong|positive|negative)",
+    re.I,
+)
+_BRACED = re.compile(r"\{[^{}]{2,200}\}")
+CERTAIN, MENTIONED = 0.85, 0.5
+
+
+class Address(NamedTuple):
+    """`strength` 0–1 of an order to a reader, 0 where there is none; `plain` the text without what it only reports."""
+
+    strength: float
+    plain: str
+
+
+def address(text: str) -> Address:
+    """What a text says to the machine that reads it."""
+    folded = fold(text)
+    kinds = kinds_in(folded)
+    strength, plain = 0.0, text
+    if "report" in kinds:
+        plain, quoted = _unreported(text)
+        if any(_order(sentence, True) >= 2 for one in quoted for sentence in sentences(fold(one))):
+            strength = MENTIONED
+        folded = fold(plain)
+    if any(needed <= kinds for needed in _KINDS_OF_ORDER) and not kinds.isdisjoint(_ANSWERS):
+        for sentence in sentences(folded):
+            if _order(sentence, False):
+                return Address(CERTAIN, plain)
+    if any(_KEYS.search(braced) for braced in _BRACED.findall(text)) and not kinds.isdisjoint(
+        ("act", "only", "command")
+    ):
+        strength = CERTAIN
+    return Address(strength, plain)
+
+
+def _unreported(text: str) -> tuple[str, list[str]]:
+    """The text without reports of attacks and what they quote; and what they quote."""
+    spans = [(found.start(), found.end()) for found in _QUOTED.finditer(text)]
+    masked = list(text)
+    for start, end in spans:
+        masked[start:end] = " " * (end - start)
+    outside = "".join(masked)
+    kept: list[str] = []
+    quoted: list[str] = []
+    begin = 0
+    for end in [*(found.end() for found in _SENTENCE_END.finditer(outside)), len(text)]:
+        said = fold(outside[begin:end])
+        kinds = kinds_in(said)
+        if "report" not in kinds:
+            kept.append(text[begin:end])
+        else:
+            quoted += [text[a:b] for a, b in spans if begin <= a and b <= end]
+            of_machines = not kinds.isdisjoint(("reader", "name", "machine")) and "you" not in kinds
+            if not of_machines or any(_order(sentence, False) for sentence in sentences(said)):
+                kept.append(outside[begin:end])
+        begin = end
+    return " ".join("".join(kept).split()), quoted
+
+
+def _order(said: Marked, is_quoted: bool) -> int:
+    """How surely a sentence is an order to its reader: 0 not, 1 likely, 2 in our very vocabulary."""
+    kinds = {mark.kind for mark in said.marks}
+    if kinds.isdisjoint(_ANSWERS):
+        return 0
+    reported = "report" in kinds and not is_quoted
+    if "role" in kinds and not any(_opens(said, one.start, ("joining", "you")) for one in said.of("role")):
+        kinds.remove("role")  # 'could act as a deterrent'
+    to = _spoken_to(said, kinds)
+    orders = _orders(said)
+    acts = said.of("act", "drop", "command")
+    is_bound = "must" in kinds or bool(orders) or "command" in kinds or "role" in kinds
+    answer = _answer(said, kinds)
+    if to >= 2 and answer >= 1 and (acts or is_bound) and (not reported or answer >= 2):
+        return 2 if answer >= 2 else 1
+    if to >= 2 and answer >= 2:
+        return 2
+    if _dropped(said, orders, reported):
+        return 1
+    if reported:
+        return 0
+    if to == 1 and acts and is_bound and _in_order(said, answer):
+        return 2 if answer >= 2 else 1
+    here = "here" in kinds or "only" in kinds
+    if here and answer >= 1 and any(mark.kind in ("act", "command") for mark in orders):
+        return 1
+    return 0
+
+
+def _spoken_to(said: Marked, kinds: set[str]) -> int:
+    """2 where the reader is named as who is spoken to, 1 where a machine or a person is among the words, else 0."""
+    if not kinds.isdisjoint(("answer", "role")):
+        return 2
+    machines = said.of("reader", "name", "machine")
+    if any(_follows(said, mark, _COLON) and _opens(said, mark.start) for mark in said.of("system")):
+        return 2
+    near = 12 if said.is_wide else 5
+    for header in said.of("header"):
+        for mark in machines:
+            gap = mark.start - header.end
+            if -1 <= gap <= near or (said.is_wide and 0 <= header.start - mark.end <= near):
+                return 2
+    for mark in machines:
+        if mark.kind != "machine" and _follows(said, mark, _SPEAKS_TO) and _opens(said, mark.start):
+            return 2
+        if mark.kind == "reader" and "here" in kinds:
+            return 2
+    if any(mark.kind != "name" for mark in machines) or "you" in kinds:
+        return 1
+    return int(any(_is_named(said, mark) for mark in machines))
+
+
+def _is_named(said: Marked, mark: Mark) -> bool:
+    """A bare name stands for a machine where it must do something, not before the name of another thing."""
+    return any(0 <= one.start - mark.end <= 1 for one in said.of("must", "you"))
+
+
+def _follows(said: Marked, mark: Mark, signs: frozenset[str]) -> bool:
+    return mark.end < len(said.words) and said.words[mark.end] in signs
+
+
+def _opens(said: Marked, at: int, joined: tuple[str, ...] = ("joining", "only")) -> bool:
+    """Whether what begins at a place may be an order: it opens a clause, or goes on from another order."""
+    if at == 0:
+        return True
+    before = said.words[at - 1]
+    if before in _CLAUSE or (said.is_wide and before in " 　请請"):
+        return True
+    return any(mark.end == at for mark in said.of(*joined))
+
+
+def _orders(said: Marked) -> list[Mark]:
+    """Acts that stand where orders stand, and those that can be nothing else."""
+    return [
+        mark for mark in said.of("act", "drop", "command") if mark.kind == "command" or _opens(said, mark.start)
+    ]
+
+
+def _answer(said: Marked, kinds: set[str]) -> int:
+    """How far what is asked for is an answer of ours: 2 in words that no reporter uses, 1 in others, 0 not."""
+    if "strong" in kinds:
+        return 2
+    fields, values = said.of("field"), said.of("value")
+    if fields and (values or any(_has_figure(said, mark) for mark in fields)):
+        return 2
+    if values and "only" in kinds:
+        return 2
+    if len({mark.start for mark in values}) >= 2:
+        return 2
+    if "role" in kinds and (values or not kinds.isdisjoint(("rules", "act"))):
+        return 2
+    return int(bool(values))
+
+
+def _has_figure(said: Marked, field: Mark) -> bool:
+    """A figure soon after a field, as in 'confidence is to be set to 1'."""
+    near = 14 if said.is_wide else 7
+    return any(char[0].isdigit() for char in said.words[field.end : field.end + near] if char)
+
+
+def _dropped(said: Marked, orders: list[Mark], reported: bool) -> bool:
+    """Whether the reader is told to drop what it was told."""
+    near = 24 if said.is_wide else 9
+    prior = said.of("prior", "you")
+    for mark in said.of("drop"):
+        if mark not in orders and not _is_bound_reader(said, mark):
+            continue
+        if not said.is_wide and reported and mark.start and said.words[mark.start - 1] not in _CLAUSE:
+            continue
+        if said.is_wide and reported:
+            continue
+        close = [one for one in said.of("rules") if abs(one.start - mark.start) <= near]
+        if close and any(abs(one.start - mark.start) <= near for one in prior):
+            return True
+    return False
+
+
+def _is_bound_reader(said: Marked, act: Mark) -> bool:
+    """'You must ignore', 'the assistant shall forget': an act that a reader must do. Wide scripts say it at the end."""
+    if said.is_wide:
+        return bool(said.of("reader", "name", "machine", "you", "must")) or any(
+            mark.start <= act.start <= mark.end for mark in said.of("drop") if len(said.words) < 60
+        )
+    for must in said.of("must"):
+        if 0 <= act.start - must.end <= 2 and any(
+            0 <= must.start - one.end <= 3 for one in said.of("reader", "machine", "name", "you")
+        ):
+            return True
+    return False
+
+
+def _in_order(said: Marked, answer: int) -> bool:
+    """Whether a machine or 'you' is what must act, and how closely the words follow each other."""
+    if said.is_wide:
+        return answer >= 2 or bool(said.of("must") and said.of("value") and said.of("act"))
+    subjects = said.of("reader", "machine", "name", "you")
+    musts, acts = said.of("must"), said.of("act", "drop", "command")
+    for one in subjects:
+        for must in musts:
+            gap = must.start - one.end
+            if not (-1 <= gap <= 4 or -1 <= one.start - must.end <= 3):
+                continue
+            for act in acts:
+                away = act.start - max(must.end, one.end)
+                if answer >= 2 and -1 <= away <= 12:
+                    return True
+                if answer == 1 and 0 <= away <= 2 and _answers_soon(said, act):
+                    return True
+    return answer >= 2 and any(mark.kind == "command" for mark in acts) and bool(said.of("you", "reader"))
+
+
+def _answers_soon(said: Marked, act: Mark) -> bool:
+    return any(-1 <= value.start - act.end <= 4 for value in said.of("value"))
