@@ -6,6 +6,7 @@ What is quoted in a report of attacks is mentioned and not used; in any other qu
 """
 
 import re
+from collections.abc import Collection
 from typing import NamedTuple
 
 from htfi.narrative.sanitising.lexica import Mark, Marked, fold, kinds_in, sentences
@@ -19,9 +20,7 @@ _SPEAKS_TO = frozenset((",", ":", "!", "，", "：", "、", "،", "！", "—", 
 _CLAUSE = frozenset((*_SPEAKS_TO, '"', "“", "”", "„", "«", "»", "「", "『", "'", "‘", "‚", "(", "[", "*", ">", "{"))
 _COLON = frozenset(":：")
 _LETTERS = 3  # that count as a word where a script has no spaces
-_KINDS_OF_ORDER = (
-    {"reader"}, {"name"}, {"machine"}, {"you"}, {"role"}, {"system"}, {"answer"}, {"drop", "rules"}, {"here", "act"},
-)  # fmt: skip
+_MACHINES = {"reader", "name", "machine", "drop"}  # that what is told of attacks on machines speaks of
 _ANSWERS = {"strong", "value", "field", "rules", "role"}
 _KEYS = re.compile(
     r"[\"'“]?(?:direction|confidence|sentiment|volatility(?:_multiplier)?|size(?:_sigmas)?|verdict|rating)[\"'”]?\s*:\s*"
@@ -39,25 +38,37 @@ class Address(NamedTuple):
     plain: str
 
 
-def address(text: str) -> Address:
-    """What a text says to the machine that reads it."""
-    folded = fold(text)
-    kinds = kinds_in(folded)
+def address(text: str, kinds: Collection[frozenset[str]]) -> Address:
+    """What a text says to the machine that reads it; `kinds` are those of its words, by language."""
     strength, plain = 0.0, text
-    if "report" in kinds:
+    if any("report" in told and not told.isdisjoint(_MACHINES) for told in kinds):
         plain, quoted = _unreported(text)
         if any(_order(sentence, True) >= 2 for one in quoted for sentence in sentences(fold(one))):
             strength = MENTIONED
-        folded = fold(plain)
-    if any(needed <= kinds for needed in _KINDS_OF_ORDER) and not kinds.isdisjoint(_ANSWERS):
-        for sentence in sentences(folded):
+    if any(map(_may_order, kinds)):
+        for sentence in sentences(fold(plain)):
             if _order(sentence, False):
                 return Address(CERTAIN, plain)
-    if any(_KEYS.search(braced) for braced in _BRACED.findall(text)) and not kinds.isdisjoint(
-        ("act", "only", "command")
-    ):
-        strength = CERTAIN
+    if "{" in text and any(_KEYS.search(braced) for braced in _BRACED.findall(text)):
+        if any(not told.isdisjoint(("act", "only", "command")) for told in kinds):
+            strength = CERTAIN
     return Address(strength, plain)
+
+
+def _may_order(kinds: frozenset[str]) -> bool:
+    """Whether all that one of the rules asks for is among the kinds of words."""
+    if "drop" in kinds and "rules" in kinds and ("prior" in kinds or "you" in kinds):
+        return True
+    if not ("value" in kinds or "strong" in kinds or "field" in kinds or "role" in kinds):
+        return False
+    if "role" in kinds or "answer" in kinds or "system" in kinds or "reader" in kinds or "name" in kinds:
+        return True
+    acts = "act" in kinds or "command" in kinds
+    if acts and ("here" in kinds or "only" in kinds):
+        return True
+    if not ("machine" in kinds or "you" in kinds):
+        return False
+    return "header" in kinds or (acts and ("must" in kinds or "command" in kinds))
 
 
 def _unreported(text: str) -> tuple[str, list[str]]:
@@ -72,12 +83,14 @@ def _unreported(text: str) -> tuple[str, list[str]]:
     begin = 0
     for end in [*(found.end() for found in _SENTENCE_END.finditer(outside)), len(text)]:
         said = fold(outside[begin:end])
-        kinds = kinds_in(said)
-        if "report" not in kinds:
+        reports = [kinds for kinds in kinds_in(said) if "report" in kinds]
+        if not reports:
             kept.append(text[begin:end])
         else:
             quoted += [text[a:b] for a, b in spans if begin <= a and b <= end]
-            of_machines = not kinds.isdisjoint(("reader", "name", "machine")) and "you" not in kinds
+            of_machines = any(
+                "you" not in kinds and not kinds.isdisjoint(("reader", "name", "machine")) for kinds in reports
+            )
             if not of_machines or any(_order(sentence, False) for sentence in sentences(said)):
                 kept.append(outside[begin:end])
         begin = end

@@ -14,7 +14,7 @@ import re
 from htfi.domain.news import Finding
 from htfi.narrative.sanitising.confusables import script_of
 from htfi.narrative.sanitising.language import fluency, num_known
-from htfi.narrative.sanitising.lexica import fold, has_wide, kinds_in
+from htfi.narrative.sanitising.lexica import has_wide, kinds_in
 from htfi.narrative.sanitising.lexicon import words
 
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{16,}={0,2}")
@@ -51,6 +51,7 @@ _MORSE_CODE: dict[str, str] = dict(
     zip(_MORSE_SIGNS.split(), "abcdefghijklmnopqrstuvwxyz0123456789", strict=True)
 )
 _LEET = re.compile(r"(?<![\w.,$])(?=\w*[^\W\d])(?=[^\W\d]*[013457@$!])[\w@$!]{3,24}")
+_DIGIT_INSIDE = re.compile(r"[^\W\d_][013457@$!][^\W\d_]")
 _LETTERED = str.maketrans("013457@$!", "oieastasi")
 _MIN_LEET = 3  # words with digits for letters
 _ATBASH = str.maketrans(
@@ -125,7 +126,7 @@ def _is_language(message: str) -> bool:
         return len({script_of(char) for char in message if char.isalpha()}) <= _MOST_SCRIPTS
     if num_known(message) >= 0.4 * num_letters or (num_letters >= 8 and " " in message and fluency(message) > _SHOWN_FLUENCY):  # fmt: skip
         return True
-    return len(kinds_in(fold(message)) & _TELLING) >= _MANY_KINDS
+    return _num_telling(message) >= _MANY_KINDS
 
 
 def _as_text(raw: bytes) -> str:
@@ -232,7 +233,7 @@ def _ciphers(text: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     if has_wide(text) and (turned := text[::-1]) and _tells_more(turned, text):
         found.append(("backwards", turned))
-    if len(_LEET.findall(text)) >= _MIN_LEET:
+    if _DIGIT_INSIDE.search(text) and len(_LEET.findall(text)) >= _MIN_LEET:
         lettered = text.translate(_LETTERED)
         if _tells_more(lettered, text):
             found.append(("digits for letters", lettered))
@@ -245,14 +246,20 @@ def _ciphers(text: str) -> list[tuple[str, str]]:
         if num_known(best) >= max(8, 2 * known + 6) and num_known(best) >= 0.5 * sum(map(str.isalpha, best)):
             found.append((kind, best))
             continue
-        found += [one for one in candidates if _tells_more(one[1], run)][:1]
+        if 2 * sum(map(str.islower, run.split())) >= len(run.split()):  # else names, one after another
+            found += [one for one in candidates if _tells_more(one[1], run)][:1]
     return found
 
 
 def _tells_more(message: str, text: str) -> bool:
     """Whether a message holds words that orders are made of, in whatever language, and the text as it stands few."""
-    num = len(kinds_in(fold(message)) & _TELLING)
-    return num >= _MANY_KINDS and num >= len(kinds_in(fold(text)) & _TELLING) + 2
+    num = _num_telling(message)
+    return num >= _MANY_KINDS and num >= _num_telling(text) + 2
+
+
+def _num_telling(text: str) -> int:
+    """Kinds of words that orders are made of, in the language that has most."""
+    return max((len(kinds & _TELLING) for kinds in kinds_in(text.lower())), default=0)
 
 
 def _strange_runs(text: str) -> list[str]:

@@ -5,8 +5,9 @@ none. `manipulation` asks it, and lets the model of words alone hold nothing tha
 """
 
 import re
+from collections.abc import Collection
 
-from htfi.narrative.sanitising.lexica import Mark, Marked, fold, kinds_in, sentences
+from htfi.narrative.sanitising.lexica import Mark, Marked, fold, sentences
 
 CERTAIN = 0.85
 _AROUND = 3  # sentences that are judged together
@@ -22,14 +23,14 @@ _NOBODY = frozenset(
 )
 
 
-def enticement(text: str) -> float:
-    """0–1, how surely a text calls to trade as those do who pump a price."""
-    folded = fold(text)
-    kinds = kinds_in(folded)
-    if "call" not in kinds or kinds.isdisjoint(("sure", "tip", "rich")):
+def enticement(text: str, kinds: Collection[frozenset[str]]) -> float:
+    """0–1, how surely a text calls to trade as those do who pump a price; `kinds` are those of its words,
+    by language.
+    """
+    if not any("call" in told and not told.isdisjoint(("sure", "tip", "rich")) for told in kinds):
         return 0.0
     by_language: dict[bool, list[tuple[Marked, set[str]]]] = {}
-    for said in sentences(folded):
+    for said in sentences(fold(text)):
         found = {mark.kind for mark in said.marks}
         if "warning" in found or "report" in found:
             found -= {"sure", "rich", "tip"}
@@ -40,11 +41,6 @@ def enticement(text: str) -> float:
             if _calls([said for said, _ in around]) and _entices(set[str]().union(*(kinds for _, kinds in around))):
                 return CERTAIN
     return 0.0
-
-
-def warns(text: str) -> bool:
-    """Whether a text speaks of those who warn of false promises, or pursue who makes them."""
-    return "warning" in kinds_in(fold(text))
 
 
 def attributed(headline: str) -> bool:

@@ -7,7 +7,7 @@ without spaces wherever an entry stands. Case, accents, and in Arabic the articl
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -65,15 +65,20 @@ def has_wide(text: str) -> bool:
     return _ANY_WIDE.search(text) is not None
 
 
-def kinds_in(folded: str) -> set[str]:
-    """Kinds of which a text may hold an entry, by single words: what is not among them is not there."""
-    found: set[str] = set()
-    for word in set(_TOKEN.findall(folded)[:_MOST_TOKENS]):
-        found |= _kinds_of(word)
-    if has_wide(folded):
-        for language, entry in _wide_entries(folded):
-            found.update(_wide(language)[1][entry[1]])
-    return found
+def kinds_in(text: str, words: Iterable[str] | None = None) -> tuple[frozenset[str], ...]:
+    """By language, the kinds of which a text may hold an entry; what is in none is not there. `words` are its own, if
+    at hand.
+    """
+    found = 0
+    for bits in map(_bits_of, set(_TOKEN.findall(text)[:_MOST_TOKENS]) if words is None else words):
+        found |= bits
+    kinds = _kinds(found)
+    if not has_wide(text):
+        return kinds
+    wide: dict[str, set[str]] = {}
+    for language, (_, entry) in _wide_entries(fold(text)):
+        wide.setdefault(language, set()).update(_wide(language)[1][entry])
+    return (*kinds, *map(frozenset[str], wide.values()))
 
 
 def sentences(folded: str) -> Iterator[Marked]:
@@ -162,8 +167,54 @@ def _entries_of(word: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
 
 
 @lru_cache(maxsize=1 << 15)
-def _kinds_of(word: str) -> frozenset[str]:
-    return frozenset(kind for _, kind, _ in _entries_of(word))
+def _bits_of(word: str) -> int:
+    """A bit for each language and kind of the entries whose longest word is this, as it stands in a text or folded."""
+    exact, by_head = _telling_words()
+    bits = 0
+    for part in _TOKEN.findall(fold(word)):
+        for form in _forms(part):
+            bits |= exact.get(form, 0)
+            for length in range(1, _HEAD + 1):
+                for stem, bit in by_head.get(form[:length], ()):
+                    bits |= bit if form.startswith(stem) else 0
+    return bits
+
+
+@lru_cache(maxsize=1 << 12)
+def _kinds(bits: int) -> tuple[frozenset[str], ...]:
+    """Kinds by language; those of every language count in each."""
+    pairs = tuple(_places())
+    found: dict[str, set[str]] = {}
+    while bits:
+        language, kind = pairs[(bits & -bits).bit_length() - 1]
+        found.setdefault(language, set()).add(kind)
+        bits &= bits - 1
+    shared = found.pop(_EVERYWHERE, set())
+    return tuple(frozenset(kinds | shared) for kinds in found.values()) or (
+        (frozenset(shared),) if shared else ()
+    )
+
+
+@cache
+def _places() -> dict[tuple[str, str], int]:
+    pairs = [(language, kind) for language, entries in _entries().items() for kind, _ in entries]
+    return {pair: place for place, pair in enumerate(dict.fromkeys(pairs))}
+
+
+@cache
+def _telling_words() -> tuple[dict[str, int], dict[str, list[tuple[str, int]]]]:
+    """Bits by the longest word of entries, and (stem, bit) by first letters where it may end in any way."""
+    exact: dict[str, int] = {}
+    by_head: dict[str, list[tuple[str, int]]] = {}
+    for language, entries in _entries().items():
+        for kind, entry in entries if language not in _WIDE else ():
+            longest = max(re.findall(r"[^\W\d_]+\*?|\d+", entry), key=len)
+            stem, bit = _bare(longest.removesuffix("*")), 1 << _places()[language, kind]
+            if longest.endswith("*"):
+                by_head.setdefault(stem[:_HEAD], []).append((stem, bit))
+            else:
+                exact[stem] = exact.get(stem, 0) | bit
+    return exact, by_head
 
 
 @cache

@@ -11,7 +11,8 @@ from math import log2
 from htfi.domain.news import Finding
 from htfi.narrative.sanitising import orders, wording
 from htfi.narrative.sanitising.address import address
-from htfi.narrative.sanitising.enticement import attributed, enticement, warns
+from htfi.narrative.sanitising.enticement import attributed, enticement
+from htfi.narrative.sanitising.lexica import kinds_in
 from htfi.narrative.sanitising.undo import Undone
 
 # Log-odds of `wording` from which a finding begins, set so that one in some hundreds of agency headlines with their
@@ -64,23 +65,28 @@ def examine(text: str, undone: Undone) -> tuple[Finding, ...]:
 
 
 def _look(strongest: dict[str, Finding], text: str, order_at: float, pump_at: float, where: str) -> None:
-    addressed = address(text)
+    lower = text.lower()
+    tokens = wording.tokens(lower)
+    present = frozenset(tokens)
+    kinds = kinds_in(lower, present)
+    addressed = address(text, kinds)
     if addressed.strength:
         detail = "tells the machine that reads it what to answer" + where
         _take(strongest, Finding("injection", 0.95 if where else addressed.strength, detail))
     plain = addressed.plain  # a report of attacks gives no order by what it quotes
-    enticed = enticement(plain)
+    enticed = enticement(plain, kinds)
     if enticed:
         detail = "calls to trade and promises or hints at a sure gain" + where
         _take(strongest, Finding("pump", 0.95 if where else enticed, detail))
-    lower = plain.lower()
-    tokens = wording.tokens(lower)
-    present = frozenset(tokens)
+    if plain != text:
+        lower = plain.lower()
+        tokens = wording.tokens(lower)
+        present = frozenset(tokens)
     is_ascii = lower.isascii()
     for name, rule, pattern, strength, told in _PATTERNS:
         if present.isdisjoint(orders.HINTS[name]) and (is_ascii or name not in _WORLDWIDE):
             continue
-        if pattern.search(lower) and (rule != "pump" or enticed or not warns(plain)):
+        if pattern.search(lower) and (rule != "pump" or enticed or not any("warning" in told for told in kinds)):
             _take(strongest, Finding(rule, 0.95 if where else strength, told + where))
     if not is_ascii and 2 * len(_LATIN.findall(lower)) < len(lower) - lower.count(" "):
         return  # another script: the wording is not known
