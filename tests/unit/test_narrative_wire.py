@@ -57,9 +57,10 @@ def test_memory_is_bounded_by_items_and_by_symbols() -> None:
     assert ids(wire.recent("A", 103)) == ["n100"]
 
 
-def test_item_that_names_a_crowd_is_about_the_market() -> None:
+def test_item_that_names_a_crowd_moves_the_first_and_not_the_market() -> None:
     wire = filled(news(1, *(f"S{n}" for n in range(1_000))))
-    assert ids(wire.recent("ANY", 2)) == ["n1"]
+    assert ids(wire.recent("S63", 2)) == ["n1"]
+    assert ids(wire.recent("S64", 2)) == ids(wire.recent("ANY", 2)) == []
 
 
 def test_text_is_cleaned_cut_and_blank_headlines_dropped() -> None:

@@ -66,7 +66,8 @@ class Tilt(msgspec.Struct, frozen=True):
     Shapes: shift, stretch, weight [H]. Units: shift in log return; stretch multiplies distances from the median;
     weight 0–1 is what the narrator's past views have earned. `divergence` 0–1 says how far the view, taken at its
     word, lies from the numbers at the first horizon; its rank 0–1 is the share of the narrator's tilts before that
-    diverged less, so that one in twenty has 0.95 or more.
+    diverged less, so that one in twenty has 0.95 or more. At any weight the median and the ends of the 90% band move by
+    `max_moved` of that band at most: shift and stretch are cut to it (narrator version 2; before that it is unset).
     """
 
     narrator: str
@@ -75,6 +76,7 @@ class Tilt(msgspec.Struct, frozen=True):
     weight: list[float]
     divergence: float
     divergence_rank: float = 0.0
+    max_moved: float | msgspec.UnsetType = msgspec.UNSET
 
 
 class Forecast(msgspec.Struct, frozen=True):

@@ -9,21 +9,24 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import UNSET
 from numpy.typing import NDArray
 
 from htfi.domain import exact
-from htfi.domain.decision import Tilt
+from htfi.domain.decision import TICKS_PER_UNIT, Tilt
 from htfi.forecasting.batch import BAND_SIGMAS
 from htfi.forecasting.fusion import on_grid
 from htfi.forecasting.scores import integration_weights
 
 Array = NDArray[np.float64]
 
-VERSION = "1"
+VERSION = "2"
+UNBOUNDED = "1"  # the version whose tilts were bounded by MOST_SIGMAS alone
 MOST_SIGMAS = 4.0  # a median is moved no further, in standard deviations of one bar
 LEAST_STRETCH, MOST_STRETCH = 0.5, 4.0
 _LN2 = math.log(2.0)
 _UNITS = 1e6  # stretch, weight and divergence are recorded in millionths
+_ROUNDED_DOWN = 1.0 - 1e-9  # so that no rounding of a product goes beyond the bound
 _FAINTEST = 2.0**-10  # what is left of an opinion that still counts
 STALE_HALF_LIVES = 3.0  # an older opinion is refused
 
@@ -35,7 +38,8 @@ class Opinion(NamedTuple):
     0–1; `age` counts the half-lives since it was formed, `bar` those that one bar lasts; `drift` is the log return
     of the bar that just closed, 0 where it is not known. `meant`, where it was measured what such an opinion means,
     gives (horizon in bars, shift in standard deviations of one bar, stretch) by rising horizon. However much the
-    narrator has earned, this opinion weighs no more than `most_weight`, 0–1.
+    narrator has earned, this opinion weighs no more than `most_weight`, 0–1, and moves no more than `max_moved` of
+    the 90% band; None for those recorded before there was a bound, and where what news can be worth is measured.
     """
 
     narrator: str
@@ -48,6 +52,7 @@ class Opinion(NamedTuple):
     drift: float = 0.0
     meant: tuple[tuple[int, float, float], ...] = ()
     most_weight: float = 1.0
+    max_moved: float | None = None
 
 
 class Tilts(NamedTuple):
@@ -68,7 +73,8 @@ def derive_tilts(
     shifts every horizon by c·f·s·σ₁: it is made once. Volatility fades while the horizon lasts: the variance over h
     bars grows by the mean over k < h of (1 + c·(m − 1)·f·2^(−k·bar))². σ₁ comes from the 90% band of the first
     horizon. What an opinion has proved to mean takes the place of that, f times; divergence is of its word. What is
-    no number, and what is stale, counts as no opinion; shift and stretch are bounded.
+    no number, and what is stale, counts as no opinion. Shift and stretch are bounded, at last so that median and band
+    move by `max_moved` of the band at most, at any weight.
     """
     given = np.array([opinion[1:8] for opinion in opinions], np.float64).reshape(len(opinions), 7)
     usable = np.logical_and.reduce(np.isfinite(given[:, :6]), axis=1) & (given[:, 5] >= 0.0)
@@ -91,6 +97,7 @@ def derive_tilts(
         heard = fade[places, None]
         shifts[places] = _bounded_shift(heard * meant[..., 0], step[places, None])
         stretch[places] = _bounded_stretch(1.0 + heard * (meant[..., 1] - 1.0))
+    shifts, stretch = _within(opinions, shifts, stretch, plain, levels)
     counts = np.logical_or.reduce((shifts != 0.0) | (stretch != 1.0), axis=1)
     return Tilts(shifts, stretch, divergence, counts)
 
@@ -101,6 +108,32 @@ def _bounded_shift(sigmas: Array, step: Array) -> Array:
 
 def _bounded_stretch(stretch: Array) -> Array:
     return np.rint(np.minimum(np.maximum(stretch, LEAST_STRETCH), MOST_STRETCH) * _UNITS) / _UNITS
+
+
+def _within(
+    opinions: Sequence[Opinion], shift: Array, stretch: Array, plain: Array, levels: Sequence[float]
+) -> tuple[Array, Array]:
+    """Shift and stretch [n, H] cut alike, so that neither the median nor an end of the 90% band moves further than
+    the opinion may. What a weight below 1 leaves of them moves less in proportion.
+    """
+    places = [place for place, opinion in enumerate(opinions) if opinion.max_moved is not None]
+    if not places:
+        return shift, stretch
+    most = np.array([opinions[place].max_moved for place in places], np.float64)
+    low, median, high = levels.index(0.05), levels.index(0.5), levels.index(0.95)
+    ends = plain[places][:, :, [low, median, high]]  # [n, H, 3]
+    width = np.maximum(ends[..., 2] - ends[..., 0], 0.0)
+    away = shift[places, :, None] + (stretch[places, :, None] - 1.0) * (ends - ends[..., 1:2])
+    moved = np.abs(away).max(axis=2)
+    room = np.maximum(most, 0.0)[:, None] * width
+    over = moved > room
+    kept = np.where(over, _ROUNDED_DOWN * room / np.where(over, moved, 1.0), 1.0)
+    shift, stretch = shift.copy(), stretch.copy()
+    cut = np.trunc(shift[places] * kept * TICKS_PER_UNIT) / TICKS_PER_UNIT
+    shift[places] = np.where(over, cut, shift[places])
+    wider = np.trunc((stretch[places] - 1.0) * kept * _UNITS) / _UNITS
+    stretch[places] = np.where(over, np.rint((1.0 + wider) * _UNITS) / _UNITS, stretch[places])
+    return shift, stretch
 
 
 def _by_anchors(opinions: Sequence[Opinion], left: Array) -> dict[tuple[int, ...], list[int]]:
@@ -200,7 +233,15 @@ def as_tilts(
     """In the record's form; `ranks` are those of the divergences."""
     shift, stretch, divergence = found.shift.tolist(), found.stretch.tolist(), found.divergence.tolist()
     return [
-        Tilt(opinion.narrator, shift[i], stretch[i], list(weights[i]), divergence[i], ranks[i])
+        Tilt(
+            opinion.narrator,
+            shift[i],
+            stretch[i],
+            list(weights[i]),
+            divergence[i],
+            ranks[i],
+            UNSET if opinion.max_moved is None else opinion.max_moved,
+        )
         if found.counts[i]
         else None
         for i, opinion in enumerate(opinions)

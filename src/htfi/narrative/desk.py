@@ -15,11 +15,12 @@ from msgspec.structs import replace
 
 from htfi.domain.decision import Part, Plan
 from htfi.domain.events import News
-from htfi.domain.news import Hearing, Means, Route, Scores, Screened, Screening
+from htfi.domain.news import Heard, Hearing, Means, Route, Scores, Screened, Screening
 from htfi.narrative.caching.encoded import derived_from
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.encoder_reader import read_scores
 from htfi.narrative.encoding.linking import is_company
+from htfi.narrative.leverage import Shares, shares
 from htfi.narrative.notes import NOTHING, Gathered, Note, heard_of
 from htfi.narrative.question import MAX_ITEMS, item_name
 from htfi.narrative.routing import worth_reading
@@ -149,7 +150,8 @@ class Desk:
         linked = tuple(dict.fromkeys((*scores.symbols, *self._spelled(screened.item.headline))))
         if not linked or not all(symbol in self._asked and is_company(symbol) for symbol in linked):
             return screened
-        return replace(screened, item=replace(screened.item, symbols=linked))
+        most = self.sanitiser.max_symbols_moved
+        return replace(screened, item=replace(screened.item, symbols=linked[:most]))
 
     def _spelled(self, headline: str) -> list[str]:
         """The run's symbols that stand in a headline as they are spelled; in capitals throughout they tell nothing."""
@@ -225,12 +227,24 @@ class Desk:
             return None
         considered = (*self._known(gathered.items[:MAX_ITEMS]), *gathered.noted)
         return Hearing(
-            considered=tuple(heard_of(note, plan, means, self.routing) for note in considered),
-            set_aside=tuple(heard_of(note, plan, means, self.routing) for note in gathered.aside),
+            considered=tuple(self._heard(note, plan, means) for note in considered),
+            set_aside=tuple(self._heard(note, plan, means) for note in gathered.aside),
             means=means,
             suspicion=gathered.suspicion,
             cleared=gathered.cleared,
         )
+
+    def _heard(self, note: Note, plan: Plan, means: Means) -> Heard:
+        return heard_of(note, plan, means, self.routing, self.sanitiser.max_moved(note.screened))
+
+    def shares(self, gathered: Gathered) -> Shares:
+        """How far these news may move a forecast."""
+        read = self._known(gathered.items[:MAX_ITEMS])
+        by_item = {
+            note.screened.item.id: self.sanitiser.max_moved(note.screened)
+            for note in (*read, *gathered.noted)
+        }
+        return shares(by_item, [note.screened.item.id for note in read])
 
     def trust(self, names: Sequence[str]) -> float:
         """The mean trust, 0–1, in items that a view rests on; 1 where none is known."""

@@ -41,8 +41,8 @@ class Gathered(NamedTuple):
 NOTHING = Gathered((), (), (), "")
 
 
-def heard_of(note: Note, plan: Plan, means: Means, config: RoutingConfig) -> Heard:
-    """An item as a decision with this plan knew it."""
+def heard_of(note: Note, plan: Plan, means: Means, config: RoutingConfig, max_moved: float) -> Heard:
+    """An item as a decision with this plan knew it; it may move so much of the 90% band."""
     screened = note.screened
     taken, why = route(note.most, note.why, plan, means, config)
     return Heard(
@@ -59,4 +59,5 @@ def heard_of(note: Note, plan: Plan, means: Means, config: RoutingConfig) -> Hea
         position=note.position,
         told_before=note.told_before,
         is_tagged=bool(screened.item.symbols),
+        max_moved=max_moved,
     )

@@ -13,7 +13,7 @@ from htfi.narrative.text import clean
 
 _MARKET = ""  # the shelf of items that name no symbol
 MAX_ID_CHARS = 128
-_MAX_SYMBOLS_PER_ITEM = 64  # an item that names more is about the market
+_MAX_SYMBOLS_PER_ITEM = 64  # it moves no more: naming all does not make it news of all
 
 
 class Wire:
@@ -30,9 +30,7 @@ class Wire:
         headline = clean(item.headline, self._config.max_headline_chars)
         if not headline:
             return
-        symbols = tuple(symbol for symbol in item.symbols if symbol)
-        if len(symbols) > _MAX_SYMBOLS_PER_ITEM:
-            symbols = ()
+        symbols = tuple(symbol for symbol in item.symbols if symbol)[:_MAX_SYMBOLS_PER_ITEM]
         kept = msgspec.structs.replace(
             item,
             id=clean(item.id, MAX_ID_CHARS),

@@ -25,6 +25,7 @@ from htfi.narrative.amended import (
     OVERTURNED,
     amend_rationale,
 )
+from htfi.narrative.leverage import bounded, shares_in
 from htfi.narrative.merging import again, own, trust_in
 from htfi.narrative.question import Question, question_id
 from htfi.pipeline.decide import band, facts
@@ -179,7 +180,7 @@ def amend(
     that one was amended; how it was worded is recorded once, with the decision that it was read for.
     """
     read = view if carrier.is_read_for else replace(view, wording=None)
-    view = again(read, trust_in(first.hearing, read.cited), first.view, first.as_of_ns)
+    view = bounded(again(read, trust_in(first.hearing, read.cited), first.view, first.as_of_ns), shares_in(first.hearing))
     opinion = opinion_in(first, view)
     forecast = forecaster.reweigh(first.series, carrier.age, first.forecast, opinion, carrier.weight)
     low, high = band(forecast)

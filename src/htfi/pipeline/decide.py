@@ -20,6 +20,7 @@ from htfi.domain.time import NS_PER_MS, format_ns
 from htfi.forecasting.forecaster import ForecastBatch
 from htfi.governance.policy import Facts, judge
 from htfi.narrative.drivers import drivers
+from htfi.narrative.leverage import bounded, may_move
 from htfi.narrative.merging import merge
 from htfi.narrative.notes import NOTHING, Gathered
 from htfi.narrative.question import Question
@@ -93,16 +94,15 @@ def _plan(bar: Bar, deadline_ms: float, known: Gathered, rooms: Rooms, terms: Te
 def merge_all(asked: Sequence[Asked], views: Sequence[View | None], rooms: Rooms) -> list[View | None]:
     """The views as far as their items are trusted, joined by the encoder's readings of what no model reads."""
     return [
-        view
-        if one.gathered is NOTHING
-        else merge(
-            view,
-            rooms.desk.trust(view.cited) if view is not None else 1.0,
-            rooms.desk.noted_parts(one.gathered),
-            one.question.as_of_ns,
-        )
+        view if one.gathered is NOTHING else _merged(one, view, rooms)
         for one, view in zip(asked, views, strict=True)
     ]
+
+
+def _merged(one: Asked, view: View | None, rooms: Rooms) -> View | None:
+    trust = rooms.desk.trust(view.cited) if view is not None else 1.0
+    merged = merge(view, trust, rooms.desk.noted_parts(one.gathered), one.question.as_of_ns)
+    return merged if merged is None else bounded(merged, rooms.desk.shares(one.gathered))
 
 
 def _moves(series: str, rooms: Rooms, symbol: str, interval: str) -> tuple[float, ...]:
@@ -128,6 +128,7 @@ def weigh_all(
             one.question.as_of_ns,
             one.question.bar_ns,
             rooms.market.features(bars[place].symbol, bars[place].interval).get("return_last"),
+            may_move(view, rooms.desk.shares(one.gathered)),
         )._replace(most_weight=most_weight(one, rooms.desk.secure.config))
         for place, one, view in zip(places, asked, views, strict=True)
         if view is not None and view.confidence > 0.0

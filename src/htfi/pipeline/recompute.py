@@ -13,6 +13,7 @@ from htfi.domain.decision import Decision, Plan, Rung, View, amendment_id, decod
 from htfi.governance.config import PolicyConfig
 from htfi.governance.policy import judge
 from htfi.narrative.amended import PREPARED, PROVISIONAL, same_but_for_news, tells
+from htfi.narrative.leverage import bounded, share_problems, shares_in
 from htfi.narrative.merging import again, contradictions, own, trust_in
 from htfi.narrative.rationale import (
     band_unit,
@@ -25,6 +26,7 @@ from htfi.narrative.rationale import (
 )
 from htfi.narrative.routing import problems as routing_problems
 from htfi.narrative.routing_config import RoutingConfig
+from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.narrative.secure_config import SecureConfig
 from htfi.narrative.words import move_unit
 from htfi.pipeline.amending import ending, ending_of
@@ -33,6 +35,7 @@ from htfi.pipeline.decide import band, facts
 from htfi.pipeline.preparing import PREPARED_FOR
 from htfi.pipeline.ranks import Ranks
 from htfi.pipeline.suspicion import problems as suspicion_problems
+from htfi.pipeline.weighing import is_bounded
 from htfi.pipeline.weighing import problems as forecast_problems
 from htfi.pipeline.weighing import untold
 from htfi.scheduling.fidelity import THEN_ITSELF, is_for_worth
@@ -146,7 +149,8 @@ def _kept_in(first: Decision, amended: View) -> View | None:
     if read is None:
         return None
     trust = trust_in(first.hearing, read.cited)
-    return again(replace(read, wording=None), trust, first.view, first.as_of_ns)
+    merged = again(replace(read, wording=None), trust, first.view, first.as_of_ns)
+    return bounded(merged, shares_in(first.hearing)) if is_bounded(first) else merged
 
 
 def _follows(first: Plan, plan: Plan) -> bool:
@@ -165,12 +169,14 @@ def recompute(
     routing: RoutingConfig | None = None,
     secure: SecureConfig | None = None,
     readings: BoundReadings | None = None,
+    sanitiser: SanitiserConfig | None = None,
 ) -> list[str]:
     """What does not come out as recorded, in words; empty when all does.
 
     `amendments` knows the entries before this one; without it what amends another is not held against that. Without
-    `routing` the routes of news items are not taken again, without `secure` a weight is not held against suspicion;
-    `readings`, which knows the earlier entries too, holds a reading against its decision.
+    `routing` the routes of news items are not taken again, without `secure` a weight is not held against suspicion,
+    without `sanitiser` what an item may move is taken as it stands; `readings`, which knows the earlier entries too,
+    holds a reading against its decision.
     Raises: msgspec.ValidationError where the entry is no decision.
     """
     decision = decode_decision(entry)
@@ -184,6 +190,8 @@ def recompute(
     problems += _words(decision)
     if routing is not None and decision.hearing is not None and not decision.amends:
         problems += routing_problems(decision.hearing, decision.plan, routing)
+    if sanitiser is not None and decision.hearing is not None:
+        problems += share_problems(decision.hearing, sanitiser)
     if secure is not None:
         problems += suspicion_problems(decision, secure)
     known = facts(

@@ -4,12 +4,19 @@ from msgspec.structs import replace
 
 from htfi.domain.decision import Decision, Forecast, Quantiles, View
 from htfi.forecasting.fusion import combine
-from htfi.forecasting.narrator import Opinion, derive_tilt, tilted
+from htfi.forecasting.narrator import UNBOUNDED, Opinion, derive_tilt, tilted
+from htfi.narrative.leverage import may_move, shares_in
+from htfi.narrative.leverage import problems as leverage_problems
 from htfi.narrative.merging import derived
 
 
-def opinion_of(view: View, as_of_ns: int, bar_ns: int, last_return: float | None) -> Opinion:
-    """What a view says at an instant, of a series whose last bar was so long and returned so much."""
+def opinion_of(
+    view: View, as_of_ns: int, bar_ns: int, last_return: float | None, max_moved: float | None
+) -> Opinion:
+    """What a view says at an instant, of a series whose last bar was so long and returned so much.
+
+    It may move `max_moved` of the forecast's 90% band; None where nothing bounds it but `narrator.MOST_SIGMAS`.
+    """
     half_life_ns = max(view.half_life_ns, 1)
     return Opinion(
         narrator=view.reader,
@@ -21,6 +28,7 @@ def opinion_of(view: View, as_of_ns: int, bar_ns: int, last_return: float | None
         bar=max(bar_ns, 0) / half_life_ns,
         drift=last_return or 0.0,
         meant=tuple((one.horizon, one.shift_sigmas, one.stretch) for one in view.meant),
+        max_moved=max_moved,
     )
 
 
@@ -28,8 +36,17 @@ def opinion_in(decision: Decision, view: View) -> Opinion:
     """What a view says in the place of a decision's own."""
     bar = decision.circumstances
     return opinion_of(
-        view, decision.as_of_ns, bar.bar_end_ns - bar.bar_start_ns, decision.features.get("return_last")
+        view,
+        decision.as_of_ns,
+        bar.bar_end_ns - bar.bar_start_ns,
+        decision.features.get("return_last"),
+        may_move(view, shares_in(decision.hearing)) if is_bounded(decision) else None,
     )
+
+
+def is_bounded(decision: Decision) -> bool:
+    """Whether the version that made a decision bounded what its view may move."""
+    return decision.models.get("narrator") != UNBOUNDED
 
 
 def numbers(forecast: Forecast) -> Quantiles:
@@ -52,6 +69,7 @@ def problems(decision: Decision) -> list[str]:
         found.append("the view does not follow from the readings that went into it")
     if decision.view is not None:
         opinion = opinion_in(decision, decision.view)
+        found += leverage_problems(decision.view, decision.hearing) if is_bounded(decision) else []
         expected = derive_tilt(opinion, plain, forecast.horizons, forecast.levels, weight, rank)
     if tilt != expected:
         found.append("what the view changes in the forecast does not follow from it")

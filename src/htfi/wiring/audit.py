@@ -48,7 +48,14 @@ def recompute_all(
     for index, entry in enumerate(log.entries(0, size)):
         try:
             problems = recompute(
-                entry, digest, settings.policy, amendments, settings.routing, settings.secure, readings
+                entry,
+                digest,
+                settings.policy,
+                amendments,
+                settings.routing,
+                settings.secure,
+                readings,
+                settings.sanitiser,
             )
         except (msgspec.DecodeError, ValueError, KeyError, IndexError) as error:
             problems = [f"it is no decision: {error}"]

@@ -15,6 +15,7 @@ from htfi.domain.events import News
 from htfi.forecasting.batch import ForecastBatch
 from htfi.forecasting.narrator import Opinion, apply, derive_tilts
 from htfi.narrative.encoding.linking import Linker, is_company
+from htfi.narrative.leverage import may_move
 from htfi.narrative.question import Question
 from htfi.narrative.role_rules import Role
 from htfi.narrative.roles import roles
@@ -73,7 +74,9 @@ def forecast_now(ground: Ground) -> Now:
     opinions: dict[int, Opinion] = {}
     for place, series in enumerate(ground.series):
         if series in kept and ground.rooms.desk.wire.recent(ground.symbols[place], ground.as_of_ns, 1):
-            opinions[place] = _opinion(ground, place, msgspec.convert(kept[series], View))
+            view = msgspec.convert(kept[series], View)
+            known = ground.rooms.desk.shares(ground.rooms.desk.gather(ground.symbols[place], ground.as_of_ns))
+            opinions[place] = _opinion(ground, place, view, may_move(view, known))
     forecaster.weigh(batch, opinions)
     return Now(plain, batch)
 
@@ -155,7 +158,8 @@ def as_role(view: View, role: Role) -> View:
 def tilting(ground: Ground, now: Now, places: Sequence[int], views: Sequence[View]) -> Tilting:
     """What views on the series at `places` change, in the place of what was read of them before."""
     plain, batch = now.plain[list(places)], now.batch
-    opinions = [_opinion(ground, place, view) for place, view in zip(places, views, strict=True)]
+    alone = ground.settings.sanitiser.max_moved_alone  # as if one source had published it
+    opinions = [_opinion(ground, place, view, alone) for place, view in zip(places, views, strict=True)]
     found = derive_tilts(opinions, plain, batch.horizons, batch.levels)
     earned = {view.reader: ground.rooms.forecaster.earned(view.reader) for view in views}
     weight = np.array([earned[view.reader] for view in views], np.float64)
@@ -187,6 +191,6 @@ def _question(ground: Ground, wire: Wire, place: int) -> Question:
     )
 
 
-def _opinion(ground: Ground, place: int, view: View) -> Opinion:
+def _opinion(ground: Ground, place: int, view: View, max_moved: float) -> Opinion:
     features = ground.rooms.market.features(ground.symbols[place], ground.interval)
-    return opinion_of(view, ground.as_of_ns, bar_ns(ground.interval), features.get("return_last"))
+    return opinion_of(view, ground.as_of_ns, bar_ns(ground.interval), features.get("return_last"), max_moved)

@@ -43,7 +43,7 @@ class Ranked:
 def rank_all(views: Sequence[View], moments: Moments, config: ForecastConfig) -> Ranked:
     """The divergences of views and their ranks, moment by moment."""
     opinions = [
-        opinion_of(view, question.as_of_ns, question.bar_ns, None)
+        opinion_of(view, question.as_of_ns, question.bar_ns, None, None)
         for view, question in zip(views, moments.questions, strict=True)
     ]
     found = derive_tilts(opinions, moments.quantiles, config.horizons, config.levels)

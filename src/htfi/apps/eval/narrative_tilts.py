@@ -17,6 +17,7 @@ from htfi.forecasting.earned import Narrators
 from htfi.forecasting.narrator import apply, derive_tilts
 from htfi.forecasting.scores import crps, integration_weights
 from htfi.forecasting.shapes import gaussian_quantiles
+from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.pipeline.weighing import opinion_of
 
 Array = NDArray[np.float64]
@@ -24,6 +25,7 @@ Array = NDArray[np.float64]
 PLAIN = "price only"
 _BELL_STEP = 0.1  # of its log stretch, by AdaGrad
 _WIDEST_LOG = 1.0
+_MAX_MOVED = SanitiserConfig().max_moved_alone  # every line is told by one source
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +50,7 @@ class Change:
 def changes(views: Sequence[View], moments: Moments, config: ForecastConfig) -> Change:
     """What views change: as `htfi run` has it, by what they proved to mean, else at their word."""
     opinions = [
-        opinion_of(view, question.as_of_ns, question.bar_ns, None)
+        opinion_of(view, question.as_of_ns, question.bar_ns, None, _MAX_MOVED)
         for view, question in zip(views, moments.questions, strict=True)
     ]
     found = derive_tilts(opinions, moments.quantiles, config.horizons, config.levels)

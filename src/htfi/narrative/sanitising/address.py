@@ -12,12 +12,14 @@ from typing import NamedTuple
 from htfi.narrative.sanitising.lexica import Mark, Marked, fold, kinds_in, sentences
 
 _QUOTED = re.compile(
-    "\"[^\"\n]{2,240}\"|“[^“”\"]{2,240}[”\"]|„[^“”\"]{2,240}[“”\"]|«[^»]{2,240}»|»[^«]{2,240}«|‹[^›]{2,240}›|"
+    '"[^"\n]{2,240}"|“[^“”"]{2,240}[”"]|„[^“”"]{2,240}[“”"]|«[^»]{2,240}»|»[^«]{2,240}«|‹[^›]{2,240}›|'
     r"「[^」]{2,240}」|『[^』]{2,240}』|[‘‚](?:[^‘’]|’(?=\w)){2,240}[‘’](?!\w)|(?<!\w)'(?:[^'\n]|'(?=\w)){2,240}'(?!\w)"
 )
 _SENTENCE_END = re.compile(r"[.!?。！？…؟।\n](?=\s|$|[^\x00-\x7f])")
 _SPEAKS_TO = frozenset((",", ":", "!", "，", "：", "、", "،", "！", "—", "–"))
-_CLAUSE = frozenset((*_SPEAKS_TO, '"', "“", "”", "„", "«", "»", "「", "『", "'", "‘", "‚", "(", "[", "*", ">", "{"))
+_CLAUSE = frozenset(
+    (*_SPEAKS_TO, '"', "“", "”", "„", "«", "»", "「", "『", "'", "‘", "‚", "(", "[", "*", ">", "{")
+)
 _COLON = frozenset(":：")
 _LETTERS = 3  # that count as a word where a script has no spaces
 _MACHINES = {"reader", "name", "machine", "drop"}  # that what is told of attacks on machines speaks of
@@ -49,9 +51,8 @@ def address(text: str, kinds: Collection[frozenset[str]]) -> Address:
         for sentence in sentences(fold(plain)):
             if _order(sentence, False):
                 return Address(CERTAIN, plain)
-    if "{" in text and any(_KEYS.search(braced) for braced in _BRACED.findall(text)):
-        if any(not told.isdisjoint(("act", "only", "command")) for told in kinds):
-            strength = CERTAIN
+    if "{" in text and any(not told.isdisjoint(("act", "only", "command")) for told in kinds):
+        strength = CERTAIN if any(map(_KEYS.search, _BRACED.findall(text))) else strength
     return Address(strength, plain)
 
 
@@ -89,7 +90,8 @@ def _unreported(text: str) -> tuple[str, list[str]]:
         else:
             quoted += [text[a:b] for a, b in spans if begin <= a and b <= end]
             of_machines = any(
-                "you" not in kinds and not kinds.isdisjoint(("reader", "name", "machine")) for kinds in reports
+                "you" not in kinds and not kinds.isdisjoint(("reader", "name", "machine"))
+                for kinds in reports
             )
             if not of_machines or any(_order(sentence, False) for sentence in sentences(said)):
                 kept.append(outside[begin:end])
@@ -171,7 +173,9 @@ def _opens(said: Marked, at: int, joined: tuple[str, ...] = ("joining", "only"))
 def _orders(said: Marked) -> list[Mark]:
     """Acts that stand where orders stand, and those that can be nothing else."""
     return [
-        mark for mark in said.of("act", "drop", "command") if mark.kind == "command" or _opens(said, mark.start)
+        mark
+        for mark in said.of("act", "drop", "command")
+        if mark.kind == "command" or _opens(said, mark.start)
     ]
 
 

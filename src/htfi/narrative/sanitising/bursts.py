@@ -21,6 +21,8 @@ _ONE_SIDED = 0.85
 _SIDED_VOICES = 6
 _USUAL_KEPT = 0.9942404238  # an hour: half in 5 days
 _MOST_SYMBOLS = 4  # of an item
+_MANY_SYMBOLS = 24  # of one voice's posts within minutes
+_MOST_VOICES = 4_096
 
 
 class Said(msgspec.Struct, frozen=True, gc=False):
@@ -57,6 +59,21 @@ class Bursts:
     def __init__(self, config: SanitiserConfig) -> None:
         self._config = config
         self._shelves: OrderedDict[str, _Shelf] = OrderedDict()
+        self._posted: OrderedDict[str, deque[tuple[int, str]]] = OrderedDict()  # (when, symbol), by voice
+
+    def spread(self, voice: str, symbols: tuple[str, ...], now_ns: int) -> Finding | None:
+        """What there is to say of a low voice that posts on these symbols: whether it floods many within minutes."""
+        posted = self._posted.setdefault(voice, deque(maxlen=4 * _MANY_SYMBOLS))
+        self._posted.move_to_end(voice)
+        if len(self._posted) > _MOST_VOICES:
+            self._posted.popitem(last=False)
+        posted.extend((now_ns, symbol) for symbol in symbols)
+        while posted and posted[0][0] < now_ns - self._config.burst_ns:
+            posted.popleft()
+        num = len({symbol for _, symbol in posted})
+        if num < _MANY_SYMBOLS:
+            return None
+        return Finding("cashtags", 0.6, f"the same voice posts on {num} tickers within minutes")
 
     def observe(self, said: Said, symbols: tuple[str, ...]) -> Burst:
         """Take in what was said on these symbols; without any, on the market."""
@@ -126,16 +143,23 @@ class Bursts:
         shelf.hour = max(hour, shelf.hour)
         return shelf
 
-    def state(self) -> list[list[Any]]:
-        return [
-            [symbol, shelf.usual, shelf.hour, [msgspec.structs.astuple(one) for one in shelf.told]]
-            for symbol, shelf in self._shelves.items()
-        ]
+    def state(self) -> dict[str, Any]:
+        return {
+            "shelves": [
+                [symbol, shelf.usual, shelf.hour, [msgspec.structs.astuple(one) for one in shelf.told]]
+                for symbol, shelf in self._shelves.items()
+            ],
+            "posted": [[voice, [list(one) for one in posted]] for voice, posted in self._posted.items()],
+        }
 
-    def restore(self, state: list[list[Any]]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         self._shelves = OrderedDict(
             (symbol, _Shelf(deque((_said(one) for one in told), maxlen=_MOST_TOLD), usual, hour))
-            for symbol, usual, hour, told in state
+            for symbol, usual, hour, told in state["shelves"]
+        )
+        self._posted = OrderedDict(
+            (voice, deque([(at_ns, symbol) for at_ns, symbol in posted], maxlen=4 * _MANY_SYMBOLS))
+            for voice, posted in state["posted"]
         )
 
 

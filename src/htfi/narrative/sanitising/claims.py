@@ -5,6 +5,7 @@ headline, so that it takes two that share both; what one voice says anew is news
 """
 
 from collections import OrderedDict, deque
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import msgspec
@@ -126,12 +127,20 @@ def _claim(told: list[Any]) -> Claim:
     return Claim(name, voice, credibility, at_ns, way, tuple(words))
 
 
-def altered(alike: Alike, told: Gist, who: Claimant, believed: float) -> Contradiction:
-    """Whether an item is another's text with a figure or its sense changed; `believed` is that other's credibility."""
+def altered(
+    alike: Alike, told: Gist, who: Claimant, believed: float, voices: Collection[str]
+) -> Contradiction:
+    """Whether an item is another's text with a figure or its sense changed; `believed` is that other's credibility,
+    `voices` are those that told that story.
+    """
     near = alike.near
     if near is None or alike.same is not None or alike.likeness < _COPIED or near.source == who.voice:
         return _NONE
-    if (told.way | near.way) & CORRECTS or not (told.figures.difference(near.figures) or _turned(near, told)):
+    if not (told.figures.difference(near.figures) or _turned(near, told)):
+        return _NONE
+    if (told.way | near.way) & CORRECTS:
+        if told.way & CORRECTS and who.voice not in voices:
+            return Contradiction(Finding(RULE, 0.5, "corrects what others have told, not itself"))
         return _NONE
     replaced = bool(set(near.figures) - told.figures) or _turned(near, told)
     if not replaced and alike.likeness < _VERBATIM:  # another who tells the story may know more

@@ -32,6 +32,7 @@ class Telling(msgspec.Struct):
     way: int
     trust: float
     credit: float  # how far its source was believed
+    feed: str = ""  # that it came through
     bands: tuple[int, ...] = ()
 
 
@@ -51,6 +52,10 @@ class Cluster(msgspec.Struct):
     num_alike: int
     voices: list[str]
     num_kept: int
+    believed: list[
+        str
+    ] = []  # independent ones among them that are, and the feeds of those that are not proven
+    is_official: bool = False
 
 
 class Duplicates:
@@ -83,8 +88,10 @@ class Duplicates:
                 same, most_same = other, alike
         return Alike(signed, keys, same, near, most)
 
-    def keep(self, telling: Telling) -> Cluster:
-        """Remember an item; its story, with this telling counted."""
+    def keep(self, telling: Telling, believed: str = "", is_official: bool = False) -> Cluster:
+        """Remember an item; its story, with this telling counted. `believed` names who bears it out, '' where nobody
+        does; `is_official` where an official source does.
+        """
         place, self._next = self._next, self._next + 1
         self._tellings[place] = telling
         self._by_id[telling.id] = place
@@ -97,6 +104,9 @@ class Duplicates:
         cluster.num_kept += 1
         if telling.source not in cluster.voices and len(cluster.voices) < _MAX_VOICES:
             cluster.voices.append(telling.source)
+        if believed and believed not in cluster.believed and len(cluster.believed) < _MAX_VOICES:
+            cluster.believed.append(believed)
+        cluster.is_official = cluster.is_official or is_official
         if len(self._tellings) > self._config.max_items:
             self._drop()
         return cluster
@@ -131,10 +141,17 @@ class Duplicates:
             "next": self._next,
             "tellings": [[place, *astuple(one)[:-1]] for place, one in self._tellings.items()],
             "clusters": [
-                [name, cluster.num_alike, list(cluster.voices), cluster.num_kept]
-                for name, cluster in self._clusters.items()
+                [
+                    name,
+                    one.num_alike,
+                    list(one.voices),
+                    one.num_kept,
+                    list(one.believed),
+                    one.is_official,
+                ]
+                for name, one in self._clusters.items()
             ],
-        }  # fmt: skip
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         self._next = state["next"]
@@ -150,10 +167,10 @@ class Duplicates:
 
 
 def _telling(told: list[Any]) -> Telling:
-    name, source, at_ns, cluster, signed, figures, names, symbols, way, trust, credit = told
+    name, source, at_ns, cluster, signed, figures, names, symbols, way, trust, credit, feed = told
     return Telling(
         name, source, at_ns, cluster, signed, tuple(figures), tuple(names), tuple(symbols), way, trust, credit,
-        bands(signed),
+        feed, bands(signed),
     )  # fmt: skip
 
 

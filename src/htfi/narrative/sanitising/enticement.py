@@ -11,16 +11,19 @@ from htfi.narrative.sanitising.lexica import Mark, Marked, fold, sentences
 
 CERTAIN = 0.85
 _AROUND = 3  # sentences that are judged together
-_ENDING = frozenset((",", ":", "!", "–", "—", "，", "：", "、", "،", "！", '"', "“", "«", "„", "「", "(", "*"))
+_ENDING = frozenset(
+    (",", ":", "!", "–", "—", "，", "：", "、", "،", "！", '"', "“", "«", "„", "「", "(", "*")
+)
 _NAMED = re.compile(
     r"[\"'“«„]?(?:[^\W\d_a-z][\w.'’-]*\s+){0,2}[^\W\d_a-z][\w.'’-]+\s*(?::|says?\b|said\b|dice\b|dijo\b|diz\b|disse\b|dit\b|"
     r"déclare\b|dice\b|sagt\b|sagte\b|говорит\b|сказал\b|：|称|表示|氏「|は「)"
 )
-_NOBODY = frozenset(
+_NOBODY_WORDS = (
     "breaking alert urgent insider insiders tip tips hot signal signals news update exclusive flash group call friend "
     "warning attention important announcement everyone guys all source sources rumor rumour now today pump note target "
-    "exchange date time coin stop entry buy sell goal reminder".split()
+    "exchange date time coin stop entry buy sell goal reminder"
 )
+_NOBODY = frozenset(_NOBODY_WORDS.split())
 
 
 def enticement(text: str, kinds: Collection[frozenset[str]]) -> float:
@@ -38,7 +41,9 @@ def enticement(text: str, kinds: Collection[frozenset[str]]) -> float:
     for told in by_language.values():
         for at in range(len(told)):
             around = told[at : at + _AROUND]
-            if _calls([said for said, _ in around]) and _entices(set[str]().union(*(kinds for _, kinds in around))):
+            if _calls([said for said, _ in around]) and _entices(
+                set[str]().union(*(kinds for _, kinds in around))
+            ):
                 return CERTAIN
     return 0.0
 

@@ -42,13 +42,15 @@ class Provenance(NamedTuple):
     """Who an item is believed to come from.
 
     `voice` is the name that its credit and blame go to, `kind` that of the voice; `proven` says that the publisher is
-    who it says it is.
+    who it says it is, `by_feed` that the feed itself bears the publisher's name: a link is told by whoever wrote the
+    item, and a feed that anybody may write to proves nothing by it.
     """
 
     voice: str
     kind: str
     proven: bool
     findings: tuple[Finding, ...]
+    by_feed: bool = False
 
 
 class Impersonation:
@@ -83,13 +85,14 @@ class Impersonation:
             findings.append(Finding(RULE, 0.9, "its link shows another's domain and leads elsewhere"))
         if host and (like := registry.imitates(host)) is not None:
             findings.append(Finding(RULE, 0.9, f"its link imitates {like.name}"))
-        at_home = registry.of_domain(host) if host else None
+        is_post = self.kind(source) == "social"  # anybody may put any link in a post
+        at_home = registry.of_domain(host) if host and not is_post else None
         claimed = registry.named(publisher) if publisher else None
         if publisher and one_line(publisher) != " ".join(publisher.split()):
             findings.append(Finding(RULE, 0.8, "its publisher's name has characters in it that nobody sees"))
         if publisher and claimed is None and (like := registry.looks_like(publisher)) is not None:
             findings.append(Finding(RULE, 0.9, f"its publisher is written like {like.name} and is not"))
-        social = (host and registry.is_social(host)) or self._kind(source) == "social"
+        social = (host and registry.is_social(host)) or is_post
         if claimed is not None and claimed is not own and claimed is not at_home:
             if social and not at_home:
                 findings.append(Finding(RULE, 0.8, f"a post that says it is {claimed.name}"))
@@ -99,13 +102,14 @@ class Impersonation:
                 findings.append(Finding(RULE, 0.2, f"says it is {claimed.name}: nothing bears it out"))
         proven = own if claimed is None and not publisher else claimed
         if proven is not None and (proven is own or proven is at_home) and not findings:
-            return Provenance(folded(proven.name), proven.kind, True, ())
+            return Provenance(folded(proven.name), proven.kind, True, (), proven is own)
         if not publisher and at_home is not None and not findings:
             return Provenance(folded(at_home.name), at_home.kind, True, ())
         voice = f"{source}/{folded(publisher)}" if publisher else source
-        return Provenance(voice, "social" if social else self._kind(source), False, tuple(findings))
+        return Provenance(voice, "social" if social else self.kind(source), False, tuple(findings))
 
-    def _kind(self, source: str) -> str:
+    def kind(self, source: str) -> str:
+        """Of a feed, whatever it carries."""
         told = self._kinds.get(source)
         if told in KINDS:
             return told

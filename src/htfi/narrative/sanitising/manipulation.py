@@ -86,7 +86,9 @@ def _look(strongest: dict[str, Finding], text: str, order_at: float, pump_at: fl
     for name, rule, pattern, strength, told in _PATTERNS:
         if present.isdisjoint(orders.HINTS[name]) and (is_ascii or name not in _WORLDWIDE):
             continue
-        if pattern.search(lower) and (rule != "pump" or enticed or not any("warning" in told for told in kinds)):
+        if pattern.search(lower) and (
+            rule != "pump" or enticed or not any("warning" in told for told in kinds)
+        ):
             _take(strongest, Finding(rule, 0.95 if where else strength, told + where))
     if not is_ascii and 2 * len(_LATIN.findall(lower)) < len(lower) - lower.count(" "):
         return  # another script: the wording is not known

@@ -31,6 +31,8 @@ MAX_ID_CHARS = 128
 _MAX_URL_CHARS = 2_048
 _OPEN_KINDS = frozenset(("unknown", "social"))  # in which anybody may speak up
 _CREDIT = 0.7  # credibility from which a voice counts as one that has credit
+_BELIEVED = 0.9  # trust in an item that bears a story out
+_CONFIRMING = 2  # sources that tell a story make it no single voice's
 _GREAT_MOVE = 3.0  # standard deviations
 _SHARED = 0.2  # of a voice's blame that the feed it came through bears
 
@@ -61,6 +63,11 @@ class Sanitiser:
         """The item cleaned, with a verdict and its reasons."""
         self._now_ns = now_ns = max(item.available_at_ns, self._now_ns)
         item, findings = self._undone(item)
+        if len(item.symbols) > (most := self._config.max_symbols_moved):
+            findings.append(
+                Finding("symbols", 0.2, f"names {len(item.symbols)} symbols: it counts for the first {most}")
+            )
+            item = replace(item, symbols=item.symbols[:most])
         told = gist(item.headline, item.body)
         origin = self._impersonation.judge(item, item.headline, item.body)
         findings += origin.findings
@@ -76,7 +83,7 @@ class Sanitiser:
         findings += self._concerted(item, told, alike, origin, belief)
         findings += self._compared(item, told, alike, who)
         if item.corrects:
-            findings += self._corrected(item, who)
+            findings += self._corrected(item, origin)
         verdict, trust, findings = self._verdict(item, findings, belief)
         verdict, trust = self._on_probation(item, origin, verdict, trust, findings)
         return self._kept(item, told, alike, origin, verdict, trust, findings)
@@ -128,6 +135,10 @@ class Sanitiser:
         names = tuple(sorted(told.names)) if low else ()
         said = Said(item.id, self._now_ns, origin.voice, low, told.side, alike.signature, names)
         burst = self._bursts.observe(said, item.symbols)
+        if low and item.symbols and "$" in item.headline + item.body:
+            flood = self._bursts.spread(origin.voice, item.symbols, self._now_ns)
+            if flood is not None and burst.finding is None:
+                return (flood,)
         if burst.finding is None:
             return ()
         if burst.finding.strength >= self._config.quarantine_at:
@@ -138,7 +149,9 @@ class Sanitiser:
         judged = [self._claims.observe(item.id, told, item.symbols, who, self._now_ns)]
         if alike.near is not None:
             believed = self._sources.belief(alike.near.source, self._now_ns).credibility
-            judged.append(altered(alike, told, who, max(believed, alike.near.credit)))
+            story = self._duplicates.cluster(alike.near.cluster)
+            voices = story.voices if story is not None else ()
+            judged.append(altered(alike, told, who, max(believed, alike.near.credit), voices))
         for one in judged:
             self._overturn(one, who)
         return [one.finding for one in judged if one.finding is not None]
@@ -149,14 +162,16 @@ class Sanitiser:
             if voice != who.voice:
                 self._sources.belied(voice, 2.0 * who.credibility, self._now_ns)
 
-    def _corrected(self, item: News, who: Claimant) -> Iterable[Finding]:
-        """A source corrects its own; what another has told it cannot take back, unless it is believed more."""
+    def _corrected(self, item: News, origin: Provenance) -> Iterable[Finding]:
+        """A source corrects its own, through the feed that it told it by: who else says that it does is doubted."""
         earlier = self._duplicates.telling(item.corrects)
         if earlier is None:
             return ()
-        if earlier.source != who.voice and who.credibility < earlier.credit + 0.1:
+        own = earlier.source == origin.voice and (earlier.feed == item.source or origin.by_feed)
+        if not own:
             act = "take back" if item.retracts else "correct"
-            return (Finding("contradicted", 0.6, f"would {act} what another source has told"),)
+            strength = 0.6 if earlier.feed == item.source else 0.8  # a feed may leave out whom it quotes
+            return (Finding("contradicted", strength, f"would {act} what another source has told"),)
         self._invalidate((earlier.id,))
         self._sources.belied(earlier.source, 0.5 if item.retracts else 0.2, self._now_ns)
         return ()
@@ -190,9 +205,11 @@ class Sanitiser:
         self, item: News, origin: Provenance, verdict: Screening, trust: float, findings: list[Finding]
     ) -> tuple[Screening, float]:
         """A voice that nobody has heard of before counts for little alone, however well it writes."""
-        if item.released_by or origin.proven or origin.kind not in _OPEN_KINDS:
+        by_link = origin.proven and not origin.by_feed
+        kind = self._impersonation.kind(item.source) if by_link else origin.kind
+        if item.released_by or origin.by_feed or kind not in _OPEN_KINDS:
             return verdict, trust
-        new = self._newcomers.judge(origin.voice, self._now_ns)
+        new = self._newcomers.judge(item.source if by_link else origin.voice, self._now_ns)
         if new is None or verdict is Screening.QUARANTINE:
             return verdict, trust
         findings.append(new)
@@ -233,9 +250,13 @@ class Sanitiser:
         cluster = same.cluster if same is not None else item.id
         telling = Telling(
             item.id, origin.voice, self._now_ns, cluster, alike.signature, tuple(sorted(told.figures)),
-            tuple(sorted(told.names)), item.symbols, told.way, trust, credit, alike.bands,
+            tuple(sorted(told.names)), item.symbols, told.way, trust, credit, item.source, alike.bands,
         )  # fmt: skip
-        story = self._duplicates.keep(telling)
+        is_borne = verdict is Screening.PASS and trust >= _BELIEVED
+        believed = (origin.voice if origin.proven else item.source) if is_borne else ""
+        story = self._duplicates.keep(
+            telling, believed, is_borne and origin.proven and origin.kind == "official"
+        )
         if verdict is Screening.QUARANTINE:
             self._blame(item, origin, findings)
         else:
@@ -288,6 +309,20 @@ class Sanitiser:
         """A symbol's return over a bar that ended at an instant; a great one shows who was wise after the event."""
         if abs(return_sigmas) >= _GREAT_MOVE:
             self._instants.moved(symbol, at_ns, 1 if return_sigmas > 0.0 else -1)
+
+    def max_moved(self, screened: Screened) -> float:
+        """The share of a forecast's 90% band that an item may move, whatever its reader has earned: more where several
+        believed sources tell it, or an official one.
+        """
+        story = self._duplicates.cluster(screened.cluster)
+        confirmed = story is not None and (story.is_official or len(story.believed) >= _CONFIRMING)
+        most = self._config.max_moved_confirmed if confirmed else self._config.max_moved_alone
+        return round(most * screened.trust, 6) if screened.verdict is Screening.DISCOUNT else most
+
+    @property
+    def max_symbols_moved(self) -> int:
+        """By one item."""
+        return self._config.max_symbols_moved
 
     def standing(self, source: str) -> float:
         """How far a source is believed now, 0–1: its credibility, less after trouble in the last hours."""

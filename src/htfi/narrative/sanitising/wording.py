@@ -27,7 +27,7 @@ _MIN_KNOWN = 0.45  # of a sentence's words: what is written in another language 
 _SHORT = 8  # words of a sentence that is judged with its neighbour too
 _MOST_WORDS = 48  # what goes on longer is judged in pieces
 _MOST_TOKENS = 4_000
-# Without one of these, or a sign such as 🚀, ! or $XYZ, a sentence calls nobody: ranges of rates read like targets else.
+# Without one of these, or a sign such as 🚀, ! or $XYZ, a sentence calls nobody: ranges of rates read like targets.
 _CALLING_WORDS = (
     "pump pumps pumped pumping coin coins moon mooning buy buying hold holding hodl signal signals vip join telegram "
     "discord profit profits guaranteed targets tp insiders whales whale fomo rocket explode explodes squeeze btc usdt "
