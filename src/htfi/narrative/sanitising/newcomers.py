@@ -54,6 +54,10 @@ class Newcomers:
         since = f"first heard {days} days ago" if days else "first heard today"
         return Finding(RULE, _STRENGTH, f"its source is new here, {since}: alone it counts for little")
 
+    def is_new(self, voice: str) -> bool:
+        """Whether others are known and this voice is not."""
+        return bool(self._known) and voice not in self._known
+
     def _admit(self, voice: str) -> None:
         """Let a voice be known; the first such ends the beginning, in which nobody is new."""
         found = [*self._new, voice] if not self._known else [voice]

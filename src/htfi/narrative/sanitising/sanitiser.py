@@ -69,7 +69,7 @@ class Sanitiser:
             )
             item = replace(item, symbols=item.symbols[:most])
         told = gist(item.headline, item.body)
-        origin = self._impersonation.judge(item, item.headline, item.body)
+        origin = self._origin(item)
         findings += origin.findings
         belief = self._belief(origin, item.source)
         who = Claimant(origin.voice, belief.credibility)
@@ -109,6 +109,16 @@ class Sanitiser:
                 corrects=_clean(item.corrects, MAX_ID_CHARS),
             ),
             findings,
+        )
+
+    def _origin(self, item: News) -> Provenance:
+        """Where an item comes from; what a feed that is new here links to proves nothing, for its writer wrote the link."""
+        origin = self._impersonation.judge(item, item.headline, item.body)
+        if not origin.proven or origin.by_feed or not self._newcomers.is_new(item.source):
+            return origin
+        self._newcomers.judge(item.source, self._now_ns)
+        return Provenance(
+            f"{item.source}/{origin.voice}", self._impersonation.kind(item.source), False, origin.findings
         )
 
     def _renamed(self, item: News, voice: str) -> News:
@@ -205,11 +215,14 @@ class Sanitiser:
         self, item: News, origin: Provenance, verdict: Screening, trust: float, findings: list[Finding]
     ) -> tuple[Screening, float]:
         """A voice that nobody has heard of before counts for little alone, however well it writes."""
-        by_link = origin.proven and not origin.by_feed
-        kind = self._impersonation.kind(item.source) if by_link else origin.kind
-        if item.released_by or origin.by_feed or kind not in _OPEN_KINDS:
+        if item.released_by or origin.by_feed:
             return verdict, trust
-        new = self._newcomers.judge(item.source if by_link else origin.voice, self._now_ns)
+        if origin.proven:  # by its link: it speaks for its feed as well
+            self._newcomers.judge(item.source, self._now_ns)
+            return verdict, trust
+        if origin.kind not in _OPEN_KINDS:
+            return verdict, trust
+        new = self._newcomers.judge(origin.voice, self._now_ns)
         if new is None or verdict is Screening.QUARANTINE:
             return verdict, trust
         findings.append(new)
