@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from htfi.domain.decision import Decision, Rung, decode_decision, encode_decision
+from htfi.domain.decision import MEDIAN_SHARE, Decision, Rung, decode_decision, encode_decision
 from htfi.domain.events import FeedItem, News
 from htfi.forecasting.earned import Narrators
 from htfi.narrative.deep_reader import DeepReader
@@ -74,13 +74,14 @@ def told(runs: list[list[bytes]]) -> list[bytes]:
 
 
 def moved(decision: Decision) -> float:
-    """The furthest that the median or an end of the band went, in bands; by its horizons."""
+    """The furthest that an end of the band went, in bands, or the median, in the share of them that it may."""
     levels = list(decision.forecast.levels)
     low, middle, high = (levels.index(level) for level in (0.05, 0.5, 0.95))
     shares: list[float] = []
     for plain, released in zip(numbers(decision.forecast), decision.forecast.quantiles, strict=True):
         width = plain[high] - plain[low]
-        shares += [(abs(released[at] - plain[at]) - TICK) / width for at in (low, middle, high)]
+        shares += [(abs(released[at] - plain[at]) - TICK) / width for at in (low, high)]
+        shares.append((abs(released[middle] - plain[middle]) - TICK) / (MEDIAN_SHARE * width))
     return max(shares)
 
 

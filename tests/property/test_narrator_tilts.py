@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from htfi.domain.decision import MEDIAN_SHARE
 from htfi.forecasting.config import LEVELS
 from htfi.forecasting.fusion import on_grid
 from htfi.forecasting.narrator import (
@@ -162,3 +163,35 @@ def test_beyond_what_was_measured_the_nearest_horizon_counts() -> None:
     tilt = derive_tilt(opinion(meant=((5, 0.5, 1.4),)), normal(), HORIZONS, LEVELS, [1.0] * 3)
     assert tilt is not None
     assert tilt.stretch == [1.4] * 3
+
+
+@given(opinion=sane | wild, plain=forecasts, weight=weights, most=st.floats(0, 2))
+def test_at_any_weight_median_and_band_move_no_further_than_the_opinion_may(
+    opinion: Opinion, plain: list[list[float]], weight: list[float], most: float
+) -> None:
+    numbers = on_grid(np.array(plain)).tolist()
+    bound = opinion._replace(max_moved=most)
+    low, middle, high = (LEVELS.index(level) for level in (0.05, 0.5, 0.95))
+    for heeded in (weight, [1.0] * 3):
+        tilt = derive_tilt(bound, numbers, HORIZONS, LEVELS, heeded)
+        if tilt is None:
+            continue
+        assert tilt.max_moved == most
+        for before, after in zip(numbers, tilted(numbers, tilt, LEVELS), strict=True):
+            width = before[high] - before[low]
+            rounding = 1e-6 * width + 3e-10
+            assert max(abs(after[at] - before[at]) for at in (low, high)) <= most * width + rounding
+            assert abs(after[middle] - before[middle]) <= MEDIAN_SHARE * most * width + rounding
+
+
+@given(opinion=sane, plain=forecasts)
+def test_a_bound_that_is_not_reached_changes_nothing(opinion: Opinion, plain: list[list[float]]) -> None:
+    numbers = on_grid(np.array([plain]))
+    width = numbers[0, :, LEVELS.index(0.95)] - numbers[0, :, LEVELS.index(0.05)]
+    free, bound = (
+        derive_tilts([opinion._replace(max_moved=most)], numbers, HORIZONS, LEVELS) for most in (None, 1e9)
+    )
+    assert bound.divergence == free.divergence
+    wide = width > 1e-6
+    assert (bound.shift[0, wide] == free.shift[0, wide]).all()
+    assert (bound.stretch[0, wide] == free.stretch[0, wide]).all()

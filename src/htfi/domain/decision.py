@@ -14,6 +14,9 @@ from htfi.domain.writing import DraftRound
 
 Quantiles = list[list[float]]  # [H, Q], never decreasing along Q
 TICKS_PER_UNIT = 1e10  # of log return
+MEDIAN_SHARE = (
+    0.4  # of what news may move an end of the band, its median: that takes a side, a wider band does not
+)
 
 
 class Regime(StrEnum):
@@ -66,8 +69,8 @@ class Tilt(msgspec.Struct, frozen=True):
     Shapes: shift, stretch, weight [H]. Units: shift in log return; stretch multiplies distances from the median;
     weight 0–1 is what the narrator's past views have earned. `divergence` 0–1 says how far the view, taken at its
     word, lies from the numbers at the first horizon; its rank 0–1 is the share of the narrator's tilts before that
-    diverged less, so that one in twenty has 0.95 or more. At any weight the median and the ends of the 90% band move by
-    `max_moved` of that band at most: shift and stretch are cut to it (narrator version 2; before that it is unset).
+    diverged less, so that one in twenty has 0.95 or more. At any weight an end of the 90% band moves by `max_moved` of
+    that band at most, and the median by 0.4 of that: shift and stretch are cut to it (unset before narrator version 2).
     """
 
     narrator: str

@@ -101,8 +101,8 @@ class Heard(msgspec.Struct, frozen=True):
     position: float = 1.0  # at stake, 0–1: the largest among its symbols
     told_before: str = ""  # id of the first item that told the same
     is_tagged: bool = False  # it came with symbols, or names one of the run's
-    # Share of the forecast's 90% band that it may move, whatever its reader has earned; entries before narrator
-    # version 2 have none.
+    # Share of the forecast's 90% band by which it may move an end of that band, whatever its reader has earned.
+    # Unset in entries before narrator version 2.
     max_moved: float | msgspec.UnsetType = msgspec.UNSET
 
 

@@ -13,7 +13,7 @@ from msgspec import UNSET
 from numpy.typing import NDArray
 
 from htfi.domain import exact
-from htfi.domain.decision import TICKS_PER_UNIT, Tilt
+from htfi.domain.decision import MEDIAN_SHARE, TICKS_PER_UNIT, Tilt
 from htfi.forecasting.batch import BAND_SIGMAS
 from htfi.forecasting.fusion import on_grid
 from htfi.forecasting.scores import integration_weights
@@ -38,8 +38,9 @@ class Opinion(NamedTuple):
     0–1; `age` counts the half-lives since it was formed, `bar` those that one bar lasts; `drift` is the log return
     of the bar that just closed, 0 where it is not known. `meant`, where it was measured what such an opinion means,
     gives (horizon in bars, shift in standard deviations of one bar, stretch) by rising horizon. However much the
-    narrator has earned, this opinion weighs no more than `most_weight`, 0–1, and moves no more than `max_moved` of
-    the 90% band; None for those recorded before there was a bound, and where what news can be worth is measured.
+    narrator has earned, this opinion weighs no more than `most_weight`, 0–1, and moves an end of the 90% band by no
+    more than `max_moved` of the band, the median by `MEDIAN_SHARE` of that; None for those recorded before there was a
+    bound, and where it is measured what news can be worth.
     """
 
     narrator: str
@@ -74,7 +75,7 @@ def derive_tilts(
     bars grows by the mean over k < h of (1 + c·(m − 1)·f·2^(−k·bar))². σ₁ comes from the 90% band of the first
     horizon. What an opinion has proved to mean takes the place of that, f times; divergence is of its word. What is
     no number, and what is stale, counts as no opinion. Shift and stretch are bounded, at last so that median and band
-    move by `max_moved` of the band at most, at any weight.
+    move no further than the opinion may, at any weight.
     """
     given = np.array([opinion[1:8] for opinion in opinions], np.float64).reshape(len(opinions), 7)
     usable = np.logical_and.reduce(np.isfinite(given[:, :6]), axis=1) & (given[:, 5] >= 0.0)
@@ -113,26 +114,25 @@ def _bounded_stretch(stretch: Array) -> Array:
 def _within(
     opinions: Sequence[Opinion], shift: Array, stretch: Array, plain: Array, levels: Sequence[float]
 ) -> tuple[Array, Array]:
-    """Shift and stretch [n, H] cut alike, so that neither the median nor an end of the 90% band moves further than
-    the opinion may. What a weight below 1 leaves of them moves less in proportion.
+    """Shift and stretch [n, H] cut, so that an end of the 90% band moves no further than the opinion may, and the
+    median no further than `MEDIAN_SHARE` of that. What a weight below 1 leaves of them moves less in proportion.
     """
     places = [place for place, opinion in enumerate(opinions) if opinion.max_moved is not None]
     if not places:
         return shift, stretch
-    most = np.array([opinions[place].max_moved for place in places], np.float64)
+    most = np.maximum(np.array([opinions[place].max_moved for place in places], np.float64), 0.0)
     low, median, high = levels.index(0.05), levels.index(0.5), levels.index(0.95)
-    ends = plain[places][:, :, [low, median, high]]  # [n, H, 3]
-    width = np.maximum(ends[..., 2] - ends[..., 0], 0.0)
-    away = shift[places, :, None] + (stretch[places, :, None] - 1.0) * (ends - ends[..., 1:2])
-    moved = np.abs(away).max(axis=2)
-    room = np.maximum(most, 0.0)[:, None] * width
-    over = moved > room
-    kept = np.where(over, _ROUNDED_DOWN * room / np.where(over, moved, 1.0), 1.0)
+    away = plain[places][:, :, [low, high]] - plain[places][:, :, median : median + 1]  # [n, H, 2]
+    room = most[:, None] * np.maximum(away[..., 1] - away[..., 0], 0.0)
+    own, wider = shift[places], stretch[places] - 1.0
+    own = np.minimum(np.maximum(own, -MEDIAN_SHARE * room), MEDIAN_SHARE * room)
+    moved = np.abs(own[..., None] + wider[..., None] * away).max(axis=2)
+    kept = np.where(moved > room, _ROUNDED_DOWN * room / np.where(moved > room, moved, 1.0), 1.0)
+    is_cut = (own != shift[places]) | (moved > room)
     shift, stretch = shift.copy(), stretch.copy()
-    cut = np.trunc(shift[places] * kept * TICKS_PER_UNIT) / TICKS_PER_UNIT
-    shift[places] = np.where(over, cut, shift[places])
-    wider = np.trunc((stretch[places] - 1.0) * kept * _UNITS) / _UNITS
-    stretch[places] = np.where(over, np.rint((1.0 + wider) * _UNITS) / _UNITS, stretch[places])
+    shift[places] = np.where(is_cut, np.trunc(own * kept * TICKS_PER_UNIT) / TICKS_PER_UNIT, shift[places])
+    cut = np.rint((1.0 + np.trunc(wider * kept * _UNITS) / _UNITS) * _UNITS) / _UNITS
+    stretch[places] = np.where(moved > room, cut, stretch[places])
     return shift, stretch
 
 

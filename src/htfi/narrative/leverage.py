@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from htfi.domain.decision import Part, View
+from htfi.domain.decision import MEDIAN_SHARE, Part, View
 from htfi.domain.news import Hearing, Route, Screening
 from htfi.narrative.merging import derived, left_of, part_weight
 from htfi.narrative.sanitising.config import SanitiserConfig
@@ -103,10 +103,12 @@ def _moves(part: Part, as_of_ns: int) -> float:
     """Share of the band at the first horizon that a reading moves at full weight, by shift and stretch together."""
     if part.meant:
         left = part.trust * left_of(part.as_of_ns, part.half_life_ns, as_of_ns)
-        return left * max(
-            abs(one.shift_sigmas) / (2.0 * _HALF_BAND_SIGMAS) + abs(one.stretch - 1.0) / 2.0
-            for one in part.meant
-        )
+        return left * max(_share(abs(one.shift_sigmas), abs(one.stretch - 1.0)) for one in part.meant)
     weight = part_weight(part, as_of_ns)
-    sigmas = abs(part.direction * part.size_sigmas)
-    return weight * (sigmas / (2.0 * _HALF_BAND_SIGMAS) + abs(part.volatility_multiplier - 1.0) / 2.0)
+    return weight * _share(abs(part.direction * part.size_sigmas), abs(part.volatility_multiplier - 1.0))
+
+
+def _share(sigmas: float, wider: float) -> float:
+    """Of what it may move: by the median, or by an end of the band, whichever is more."""
+    bands = sigmas / (2.0 * _HALF_BAND_SIGMAS)
+    return max(bands / MEDIAN_SHARE, bands + wider / 2.0)

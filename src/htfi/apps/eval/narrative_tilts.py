@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 PLAIN = "price only"
 _BELL_STEP = 0.1  # of its log stretch, by AdaGrad
 _WIDEST_LOG = 1.0
-_MAX_MOVED = 0.6
+_MAX_MOVED = SanitiserConfig().max_moved_alone  # every line is told by one source
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,9 +22,9 @@ class SanitiserConfig:
     finding beneath `noted_below` is told and counts for nothing. Items are compared with those of the last `window_ns`
     and at most `max_items`; from `near_alike` on they are alike. A source whose standing reaches `good_standing` is
     trusted in full. `kinds` says of feeds, by name, what they are: official, wire, press, release, unknown, social.
-    `publishers` add to those that are known. Whatever a reader has earned, news of one source alone moves a forecast by
-    `max_moved_alone` of its 90% band at most, what several believed sources tell and what an official one does by
-    `max_moved_confirmed`; an item that is discounted by so much less.
+    `publishers` add to those that are known. Whatever a reader has earned, news of one source alone moves an end of a
+    forecast's 90% band by `max_moved_alone` of the band at most and the median by 0.4 of that, what several believed
+    sources tell and what an official one does by `max_moved_confirmed`; an item that is discounted by so much less.
     """
 
     discount_at: PositiveShare = 0.5
@@ -44,8 +44,8 @@ class SanitiserConfig:
     claim_ns: SpanNs = 2 * NS_PER_DAY
     late_ns: SpanNs = NS_PER_DAY // 4
     early_ns: SpanNs = 5 * _NS_PER_MINUTE  # a clock may be that far off
-    max_moved_alone: Annotated[float, Meta(gt=0.0, le=2.0)] = 0.5
-    max_moved_confirmed: Annotated[float, Meta(gt=0.0, le=2.0)] = 1.0
+    max_moved_alone: Annotated[float, Meta(gt=0.0, le=4.0)] = 1.25
+    max_moved_confirmed: Annotated[float, Meta(gt=0.0, le=4.0)] = 2.0
     max_symbols_moved: Annotated[int, Meta(ge=1, le=64)] = 8  # by one item
     kinds: tuple[tuple[str, str], ...] = ()
     publishers: tuple[Publisher, ...] = ()

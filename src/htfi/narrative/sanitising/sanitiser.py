@@ -32,6 +32,7 @@ _MAX_URL_CHARS = 2_048
 _OPEN_KINDS = frozenset(("unknown", "social"))  # in which anybody may speak up
 _CREDIT = 0.7  # credibility from which a voice counts as one that has credit
 _BELIEVED = 0.9  # trust in an item that bears a story out
+_DOUBTED = 0.4  # of what it may move by its trust, an item that is discounted
 _CONFIRMING = 2  # sources that tell a story make it no single voice's
 _GREAT_MOVE = 3.0  # standard deviations
 _SHARED = 0.2  # of a voice's blame that the feed it came through bears
@@ -112,7 +113,7 @@ class Sanitiser:
         )
 
     def _origin(self, item: News) -> Provenance:
-        """Where an item comes from; what a feed that is new here links to proves nothing, for its writer wrote the link."""
+        """Where an item comes from; the link of an item proves nothing in a feed that is new here."""
         origin = self._impersonation.judge(item, item.headline, item.body)
         if not origin.proven or origin.by_feed or not self._newcomers.is_new(item.source):
             return origin
@@ -330,7 +331,7 @@ class Sanitiser:
         story = self._duplicates.cluster(screened.cluster)
         confirmed = story is not None and (story.is_official or len(story.believed) >= _CONFIRMING)
         most = self._config.max_moved_confirmed if confirmed else self._config.max_moved_alone
-        return round(most * screened.trust, 6) if screened.verdict is Screening.DISCOUNT else most
+        return round(_DOUBTED * most * screened.trust, 6) if screened.verdict is Screening.DISCOUNT else most
 
     @property
     def max_symbols_moved(self) -> int:
