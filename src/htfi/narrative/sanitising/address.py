@@ -122,6 +122,8 @@ def _order(said: Marked, is_quoted: bool) -> int:
         return 0
     if to == 1 and acts and is_bound and _in_order(said, answer):
         return 2 if answer >= 2 else 1
+    if answer >= 2 and orders and ("reader" in kinds or ("you" in kinds and "strong" in kinds)):
+        return 2
     here = "here" in kinds or "only" in kinds
     if here and answer >= 1 and any(mark.kind in ("act", "command") for mark in orders):
         return 1
@@ -142,7 +144,7 @@ def _spoken_to(said: Marked, kinds: set[str]) -> int:
             if -1 <= gap <= near or (said.is_wide and 0 <= header.start - mark.end <= near):
                 return 2
     for mark in machines:
-        if mark.kind != "machine" and _follows(said, mark, _SPEAKS_TO) and _opens(said, mark.start):
+        if _follows(said, mark, _SPEAKS_TO) and _opens(said, mark.start) and (mark.kind != "machine" or mark.start):
             return 2
         if mark.kind == "reader" and "here" in kinds:
             return 2
@@ -206,7 +208,8 @@ def _dropped(said: Marked, orders: list[Mark], reported: bool) -> bool:
     near = 24 if said.is_wide else 9
     prior = said.of("prior", "you")
     for mark in said.of("drop"):
-        if mark not in orders and not _is_bound_reader(said, mark):
+        is_ordered = mark in orders or any(0 <= mark.start - one.end <= near for one in orders)
+        if not is_ordered and not _is_bound_reader(said, mark):
             continue
         if not said.is_wide and reported and mark.start and said.words[mark.start - 1] not in _CLAUSE:
             continue

@@ -22,7 +22,7 @@ _WIDE = {  # languages whose words are found anywhere
 }
 _ANY_WIDE = re.compile("[\u0900-\u097f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _TOKEN = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)*|[^\w\s]")
-_ELISION = re.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
+_ELISION = re.compile(r"(?<=[^\W\d_])['’‐‑-](?=[^\W\d_])")
 _MARKS = re.compile("[\u0300-\u036f\u064b-\u0655\u0640]")
 _ARABIC = str.maketrans("أإآىةؤئ", "اااي\u0647وي")
 _ARTICLE = re.compile("[وف]?(?:بال|كال|لل|ال)(?=..)")
@@ -52,7 +52,7 @@ class Marked(NamedTuple):
 
 
 def fold(text: str) -> str:
-    """Lower case without accents, hamzas and vowel marks; an apostrophe between letters is a blank."""
+    """Lower case without accents, hamzas and vowel marks; what joins letters is a blank."""
     text = text.lower()
     if not text.isascii():
         text = _MARKS.sub("", unicodedata.normalize("NFKD", text)).translate(_ARABIC)

@@ -40,6 +40,12 @@ _PATTERNS = (
     ),
     ("promises", "pump", orders.PROMISES, 0.5, "promises sure gains"),
 )
+_NOT_ENGLISH_WORDS = (
+    "le la les de des du et el los las der und il gli di che dos uma para por pour dans della del das dem den nicht mit "
+    "une est sur que não com een het och att"
+)
+_NOT_ENGLISH = frozenset(_NOT_ENGLISH_WORDS.split())
+_NUM_NOT_ENGLISH = 3  # Los Angeles and El Niño together are no Spanish
 _LATIN = re.compile("[a-z]")
 _WORLDWIDE = ("foreign", "promises")  # tried on whatever is not ASCII
 _TEMPLATE_WORDS = frozenset({"system", "assistant", "human", "developer"})
@@ -92,6 +98,8 @@ def _look(strongest: dict[str, Finding], text: str, order_at: float, pump_at: fl
             _take(strongest, Finding(rule, 0.95 if where else strength, told + where))
     if not is_ascii and 2 * len(_LATIN.findall(lower)) < len(lower) - lower.count(" "):
         return  # another script: the wording is not known
+    if len(present & _NOT_ENGLISH) >= _NUM_NOT_ENGLISH:
+        return
     order, pump = wording.judge(tokens, wording.shipped())
     if len(tokens) > _USUAL_WORDS:  # of many honest sentences one sounds odd
         allowance = _FOR_LENGTH * log2(len(tokens) / _USUAL_WORDS)

@@ -42,7 +42,7 @@ ADDRESSED = re.compile(
 STEERING = re.compile(
     r"\b(?:rate|score|classify|label|mark|treat|report|regard|interpret|read|rank)\s+(?:this|it|the (?:item|news|article|headline|text|story|stock|company))\b.{0,40}?"
     r"\b(?:as|=|:|to)\s*['\"]?(?:very |strongly |extremely |a )?(?:positive|bullish|buy|negative|bearish|sell|strong|neutral|10\b|1\.0|maximum)|"
-    r"\b(?:set|output|return|answer|respond with|print)\s+(?:the |your )?(?:sentiment|confidence|direction|score|signal|label|volatility)\s*(?:=|:|to|as)\s*\S",
+    r"\b(?:set|output|return|answer|respond with|print)\s+(?:the |your )?(?:sentiment|confidence|direction|score|signal|label|volatility)\s*(?:[=:]|to\b|as\b)\s*\S",
 )
 EXFILTRATION = re.compile(
     r"\b(?:send|post|forward|upload|append|exfiltrate|leak|email|transmit|submit)\b[^.\n]{0,60}\b(?:api keys?|passwords?|credentials|"
@@ -50,23 +50,17 @@ EXFILTRATION = re.compile(
     r"(?:https?://|\bto \S{1,60}@|\bwebhook\b|\burl\b|\bmy server\b|\bendpoint\b)",
 )
 FOREIGN = re.compile(
-    # German, Dutch, Swedish, Danish, Norwegian
-    r"\b(?:ignorier\w*|missacht\w*|vergiss|vergessen sie|verwirf|überschreibe?)\b.{0,40}\b(?:anweisung|instruktion|regel|vorgabe|befehl|eingabe|prompt)|"
+    # Dutch, Swedish, Danish, Norwegian; Catalan, Romanian; `address` knows the languages that most news come in
     r"\b(?:negeer|vergeet)\b.{0,40}\b(?:instructies|regels|opdrachten|aanwijzingen)|"
     r"\b(?:ignorera|ignorer|glöm|glem|se bort fra|bortse från)\b.{0,40}\b(?:instruktion|instruks|regler|anvisning)|"
-    # French, Spanish, Portuguese, Italian, Catalan, Romanian
-    r"\b(?:ignor(?:e|ez|a|ă|ați|en|i)|oubli(?:e|ez)|olvida|olvide|esque[çc]a|dimentica|descarta|desconsidere|trascura|fais fi|ne tiens? pas compte|haz caso omiso|uita)\b.{0,50}"
-    r"\b(?:instrucciones|instru[çc][õo]es|istruzioni|consignes|instructions pr|directives|règles|reglas|regras|regole|órdenes|ordens|indicaciones|indicazioni|instrucțiunile|instruccions)|"
+    r"\b(?:ignoreu|ignorați|ignoră|uita)\b.{0,50}\b(?:instruccions|regole|instrucțiunile)|"
     # Finnish, Estonian, Polish, Czech, Hungarian, Turkish
-    r"\b(?:unohda|ohita|jätä huomiotta|älä noudata)\b.{0,40}\b(?:ohje|sään|käsky)|\b(?:zignoruj|ignoruj|pomiń|zapomnij|ignoruj|zapomeň)\b.{0,40}\b(?:instrukc|poleceni|zasad|pokyn|příkaz|pravid)|"
+    r"\b(?:unohda|ohita|jätä huomiotta|älä noudata)\b.{0,40}\b(?:ohje|sään|käsky)|\b(?:zignoruj|ignoruj|pomiń|zapomnij|zapomeň)\b.{0,40}\b(?:instrukc|poleceni|zasad|pokyn|příkaz|pravid)|"
     r"\b(?:hagyd figyelmen kívül|felejtsd el)\b.{0,40}\b(?:utasítás|szabály)|\b(?:talimat|komut|kural)\w*\b.{0,30}\b(?:yok say|unut|görmezden gel|dikkate alma)|"
-    # Russian, Ukrainian, Greek, Bulgarian
-    r"(?:игнориру|проигнориру|забудь|забудьте|не учитыва|ігнору|забудь|игнорирай|αγνόησ|ξέχασ).{0,40}(?:инструкц|указани|правил|команд|інструкц|вказівк|οδηγί|εντολ|κανόν)|"
-    # Chinese, Japanese, Korean
-    r"(?:忽略|无视|無視|忽視|忘记|忘掉|忘記|不要理会|忽视).{0,12}(?:指令|指示|规则|規則|提示|命令|内容|系统|說明)|"
-    r"(?:指示|命令|ルール|プロンプト|制約|説明).{0,6}(?:無視|忘れ|従わ)|(?:지시|명령|지침|규칙|프롬프트).{0,6}(?:무시|잊)|"
-    # Arabic, Hebrew, Hindi, Persian, Indonesian, Vietnamese, Thai
-    r"(?:تجاهل|انس|نادیده).{0,30}(?:تعليمات|أوامر|قواعد|دستور)|(?:התעלם|שכח).{0,30}(?:הוראות|כללים|ההוראות)|(?:निर्देश|नियम|आदेश).{0,20}(?:अनदेखा|नज़रअंदाज़|भूल)|"
+    # Ukrainian, Greek, Bulgarian
+    r"(?:ігнору|забудь|игнорирай|αγνόησ|ξέχασ).{0,40}(?:інструкц|вказівк|οδηγί|εντολ|κανόν|указания)|"
+    # Hebrew, Persian, Indonesian, Vietnamese, Thai
+    r"(?:نادیده).{0,30}(?:دستور)|(?:התעלם|שכח).{0,30}(?:הוראות|כללים|ההוראות)|"
     r"\b(?:abaikan|lupakan)\b.{0,30}\b(?:instruksi|perintah|aturan)|\b(?:bỏ qua|quên)\b.{0,30}(?:hướng dẫn|chỉ dẫn|lệnh|quy tắc)|(?:ละเว้น|เพิกเฉย|ลืม).{0,20}(?:คำสั่ง|คำแนะนำ|กฎ)",
 )  # fmt: skip
 PROMISES = re.compile(
@@ -78,10 +72,8 @@ PROMISES = re.compile(
 _WORDS_OF = {
     "overrides": "ignore disregard forget overlook override bypass discard omit abandon neglect skip delete erase unlearn "
     "attention follow following aside disobey",
-    "foreign": "ignoriere ignorieren ignoriert missachte missachten vergiss vergessen verwirf negeer vergeet ignorera "
-    "ignorer glem ignore ignorez oublie oubliez ignora ignoren ignorad ignori olvida olvide dimentica descarta "
-    "desconsidere trascura fais tiens tenez caso unohda ohita zignoruj ignoruj zapomnij felejtsd talimat komut kural "
-    "abaikan lupakan uita se bort",
+    "foreign": "negeer vergeet ignorera ignorer glem ignoreu unohda ohita zignoruj ignoruj zapomnij felejtsd talimat komut "
+    "kural abaikan lupakan uita se bort",
     "steering": "rate score classify label mark treat report regard interpret read rank set output return answer respond print",
     "exfiltration": "http https webhook url server endpoint",
     "addressed": "prompt prompts instructions instruction configuration key keys training source ai chatbot assistant "
