@@ -21,7 +21,7 @@ _CLAUSE = frozenset(
     (*_SPEAKS_TO, '"', "“", "”", "„", "«", "»", "「", "『", "'", "‘", "‚", "(", "[", "*", ">", "{")
 )
 _COLON = frozenset(":：")
-_LETTERS = 3  # that count as a word where a script has no spaces
+_SOON, _FAR = 3, 10  # words
 _MACHINES = {"reader", "name", "machine", "drop"}  # that what is told of attacks on machines speaks of
 _ANSWERS = {"strong", "value", "field", "rules", "role"}
 _KEYS = re.compile(
@@ -105,7 +105,7 @@ def _order(said: Marked, is_quoted: bool) -> int:
     if kinds.isdisjoint(_ANSWERS):
         return 0
     reported = "report" in kinds and not is_quoted
-    if "role" in kinds and not any(_opens(said, one.start, ("joining", "you")) for one in said.of("role")):
+    if "role" in kinds and not any(_opens(said, one.start, ("you",)) for one in said.of("role")):
         kinds.remove("role")  # 'could act as a deterrent'
     to = _spoken_to(said, kinds)
     orders = _orders(said)
@@ -124,10 +124,12 @@ def _order(said: Marked, is_quoted: bool) -> int:
         return 2 if answer >= 2 else 1
     if answer >= 2 and orders and ("reader" in kinds or ("you" in kinds and "strong" in kinds)):
         return 2
-    here = "here" in kinds or "only" in kinds
-    if here and answer >= 1 and any(mark.kind in ("act", "command") for mark in orders):
-        return 1
-    return 0
+    is_here = "here" in kinds or any(
+        0 <= value.start - only.end <= _SOON
+        for only in said.of("only")
+        for value in said.of("value", "strong")
+    )
+    return int(is_here and answer >= 1 and any(mark.kind in ("act", "command") for mark in orders))
 
 
 def _spoken_to(said: Marked, kinds: set[str]) -> int:
@@ -144,9 +146,15 @@ def _spoken_to(said: Marked, kinds: set[str]) -> int:
             if -1 <= gap <= near or (said.is_wide and 0 <= header.start - mark.end <= near):
                 return 2
     for mark in machines:
-        if _follows(said, mark, _SPEAKS_TO) and _opens(said, mark.start) and (mark.kind != "machine" or mark.start):
+        if (
+            _follows(said, mark, _SPEAKS_TO)
+            and _opens(said, mark.start)
+            and (mark.kind != "machine" or mark.start)
+        ):
             return 2
-        if mark.kind == "reader" and "here" in kinds:
+        if mark.kind == "reader" and (
+            "here" in kinds or (mark.start <= near and _follows(said, mark, _COLON))
+        ):
             return 2
     if any(mark.kind != "name" for mark in machines) or "you" in kinds:
         return 1
@@ -155,7 +163,8 @@ def _spoken_to(said: Marked, kinds: set[str]) -> int:
 
 def _is_named(said: Marked, mark: Mark) -> bool:
     """A bare name stands for a machine where it must do something, not before the name of another thing."""
-    return any(0 <= one.start - mark.end <= 1 for one in said.of("must", "you"))
+    near = _FAR if said.of("strong") else 1
+    return any(0 <= one.start - mark.end <= near for one in said.of("must", "you"))
 
 
 def _follows(said: Marked, mark: Mark, signs: frozenset[str]) -> bool:
@@ -208,7 +217,11 @@ def _dropped(said: Marked, orders: list[Mark], reported: bool) -> bool:
     near = 24 if said.is_wide else 9
     prior = said.of("prior", "you")
     for mark in said.of("drop"):
-        is_ordered = mark in orders or any(0 <= mark.start - one.end <= near for one in orders)
+        is_ordered = (
+            mark in orders
+            or "you" in {one.kind for one in prior}
+            or any(0 <= mark.start - one.end <= near for one in orders)
+        )
         if not is_ordered and not _is_bound_reader(said, mark):
             continue
         if not said.is_wide and reported and mark.start and said.words[mark.start - 1] not in _CLAUSE:
@@ -244,7 +257,8 @@ def _in_order(said: Marked, answer: int) -> bool:
     for one in subjects:
         for must in musts:
             gap = must.start - one.end
-            if not (-1 <= gap <= 4 or -1 <= one.start - must.end <= 3):
+            far = _FAR if answer >= 2 and one.kind in ("reader", "name") else 4
+            if not (-1 <= gap <= far or -1 <= one.start - must.end <= 3):
                 continue
             for act in acts:
                 away = act.start - max(must.end, one.end)

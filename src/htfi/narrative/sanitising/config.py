@@ -44,7 +44,7 @@ class SanitiserConfig:
     claim_ns: SpanNs = 2 * NS_PER_DAY
     late_ns: SpanNs = NS_PER_DAY // 4
     early_ns: SpanNs = 5 * _NS_PER_MINUTE  # a clock may be that far off
-    max_moved_alone: Annotated[float, Meta(gt=0.0, le=4.0)] = 1.25
+    max_moved_alone: Annotated[float, Meta(gt=0.0, le=4.0)] = 1.5
     max_moved_confirmed: Annotated[float, Meta(gt=0.0, le=4.0)] = 2.0
     max_symbols_moved: Annotated[int, Meta(ge=1, le=64)] = 8  # by one item
     kinds: tuple[tuple[str, str], ...] = ()

@@ -65,7 +65,9 @@ def _is_order(said: Marked, call: Mark) -> bool:
     if said.is_wide or call.start == 0:
         return True
     before = said.words[call.start - 1]
-    return before in _ENDING or any(mark.end == call.start for mark in said.of("joining", "urgent", "sure", "rich"))
+    return before in _ENDING or any(
+        mark.end == call.start for mark in said.of("joining", "urgent", "sure", "rich")
+    )
 
 
 def _entices(kinds: set[str]) -> bool:

@@ -19,6 +19,7 @@ from htfi.narrative.sanitising.undo import Undone
 # leads is a false alarm, and by how much more it is beyond doubt.
 _ORDER_AT, _PUMP_AT = 0.9, 0.65
 _CERTAIN_AFTER = 1.5
+_OPINION = 0.5  # more, for what a named person says: opinions are worded as orders
 _USUAL_WORDS = 80
 _FOR_LENGTH = 0.25
 _HIDDEN_AT = -0.5
@@ -41,8 +42,8 @@ _PATTERNS = (
     ("promises", "pump", orders.PROMISES, 0.5, "promises sure gains"),
 )
 _NOT_ENGLISH_WORDS = (
-    "le la les de des du et el los las der und il gli di che dos uma para por pour dans della del das dem den nicht mit "
-    "une est sur que não com een het och att"
+    "le la les de des du et el los las der und il gli di che dos uma para por pour dans della del das dem den nicht "
+    "mit une est sur que não com een het och att"
 )
 _NOT_ENGLISH = frozenset(_NOT_ENGLISH_WORDS.split())
 _NUM_NOT_ENGLISH = 3  # Los Angeles and El Niño together are no Spanish
@@ -104,10 +105,11 @@ def _look(strongest: dict[str, Finding], text: str, order_at: float, pump_at: fl
     if len(tokens) > _USUAL_WORDS:  # of many honest sentences one sounds odd
         allowance = _FOR_LENGTH * log2(len(tokens) / _USUAL_WORDS)
         order, pump = order - allowance, pump - allowance
-    if order >= order_at:
+    is_opinion = not where and attributed(plain)
+    if order >= order_at + (_OPINION if is_opinion else 0.0):
         strength = 0.95 if where else _strength(order - order_at)
         _take(strongest, Finding("injection", strength, "is worded as an order to a model" + where))
-    if pump >= pump_at and (where or enticed or not attributed(plain)):
+    if pump >= pump_at and (enticed or not is_opinion):
         strength = 0.95 if where else _strength(pump - pump_at)
         _take(strongest, Finding("pump", strength, "is worded as those do who pump a price" + where))
 
