@@ -39,10 +39,10 @@ _MANY = 6  # short groups of digits, hex or dots in a row
 _MIN_CHARS = 6
 _MAX_RUNS = 16
 _MAX_DEPTH = 3
-_MOST_SCRIPTS = 4  # Japanese is written in three, with Latin names among them
+_MOST_BLOCKS = 4  # of 256 characters
 _TELLING_KINDS = "reader machine must act command field strong value drop rules prior role system call sure"
 _TELLING = frozenset(_TELLING_KINDS.split())
-_MANY_KINDS = 3  # kinds of words that orders are made of, in whatever language
+_FEW_KINDS, _MANY_KINDS = 2, 3  # kinds of words that orders are made of, in whatever language
 _SHOWN_FLUENCY = -2.75  # a sentence lies near −2.4, random letters near −4
 _MORSE_SIGNS = (
     ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --.. "
@@ -124,7 +124,9 @@ def _is_language(message: str) -> bool:
     if num_letters + message.count(" ") < 0.75 * len(message) or num_letters < _MIN_CHARS - 1:
         return False
     if not message.isascii():
-        return len({script_of(char) for char in message if char.isalpha()}) <= _MOST_SCRIPTS
+        if has_wide(message):  # any bytes are Chinese letters to UTF-16
+            return _num_telling(message) >= _FEW_KINDS
+        return len({ord(char) >> 8 for char in message}) <= _MOST_BLOCKS
     if num_known(message) >= 0.4 * num_letters or (num_letters >= 8 and " " in message and fluency(message) > _SHOWN_FLUENCY):  # fmt: skip
         return True
     return _num_telling(message) >= _MANY_KINDS

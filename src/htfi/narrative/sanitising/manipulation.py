@@ -22,6 +22,7 @@ _CERTAIN_AFTER = 1.5
 _OPINION = 0.5  # more, for what a named person says: opinions are worded as orders
 _USUAL_WORDS = 80
 _FOR_LENGTH = 0.25
+_BY_WORDING = 0.7  # at most, of a long text: wording alone holds no speech back
 _HIDDEN_AT = -0.5
 _WEAKEST, _STRONGEST = 0.5, 0.95
 _MANY_CASHTAGS, _FLOOD_OF_CASHTAGS = 8, 16
@@ -108,6 +109,8 @@ def _look(strongest: dict[str, Finding], text: str, order_at: float, pump_at: fl
     is_opinion = not where and attributed(plain)
     if order >= order_at + (_OPINION if is_opinion else 0.0):
         strength = 0.95 if where else _strength(order - order_at)
+        if len(tokens) > _USUAL_WORDS and not where:
+            strength = min(strength, _BY_WORDING)
         _take(strongest, Finding("injection", strength, "is worded as an order to a model" + where))
     if pump >= pump_at and (enticed or not is_opinion):
         strength = 0.95 if where else _strength(pump - pump_at)

@@ -34,6 +34,7 @@ _CALLING_WORDS = (
     "boom congrats guys fam apes ape dip shill entry hurry hype gem gems countdown ready boys channel x 100x 10x "
     "alert alerts bullish penny hot secret leaked tip tips insider results gains moonshot breakout skyrocket"
 )
+_SIGNS = "\u2190"  # arrows, and all that is drawn after them
 _CALLING = frozenset(_CALLING_WORDS.split())
 
 
@@ -98,7 +99,7 @@ def _sentences(tokens: list[str], of: dict[str, tuple[float, float]]) -> Iterato
             num_known += known is not None
             calls = calls or token in _CALLING
         else:
-            calls = calls or token[0] in "!$#" or not token[0].isascii()
+            calls = calls or token[0] == "!" or (token[0] in "$#" and len(token) > 1) or token[0] >= _SIGNS
         three, four = found(f"{before} {word}", _NOTHING)
         left += one + three
         right += two + four
