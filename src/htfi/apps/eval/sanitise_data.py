@@ -18,6 +18,7 @@ _PUMPS = "adversarial/pump_telegram_messages.parquet"
 _OTHERS = (
     ("StockNet tweets", "text_price/stocknet_tweets.parquet", "text"),
     ("StockTwits posts", "text_price/stockemotions_posts.parquet", "text"),
+    ("FOMC statements", "central_bank/fomc_communications_1994_2024.parquet", "text"),
     ("Fed speeches", "central_bank/fed_speeches_1996_2022.parquet", "policy_sentences"),
     ("headlines and press releases", "sentiment/financial_sentiment.parquet", "text"),
     ("Chinese company news", "text_price/astock_cn_news_val_test.parquet", "text"),

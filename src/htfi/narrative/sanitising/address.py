@@ -90,7 +90,9 @@ def _unreported(text: str) -> tuple[str, list[str]]:
         else:
             quoted += [text[a:b] for a, b in spans if begin <= a and b <= end]
             of_machines = any(
-                "you" not in kinds and not kinds.isdisjoint(("reader", "name", "machine"))
+                "you" not in kinds
+                and {"drop", "rules"} <= kinds
+                and not kinds.isdisjoint(("reader", "name", "machine"))
                 for kinds in reports
             )
             if not of_machines or any(_order(sentence, False) for sentence in sentences(said)):

@@ -18,6 +18,8 @@ _NAMED = re.compile(
     r"[\"'“«„]?(?:[^\W\d_a-z][\w.'’-]*\s+){0,2}[^\W\d_a-z][\w.'’-]+\s*(?::|says?\b|said\b|dice\b|dijo\b|diz\b|disse\b|dit\b|"
     r"déclare\b|dice\b|sagt\b|sagte\b|говорит\b|сказал\b|：|称|表示|氏「|は「)"
 )
+_HEADLINE_CHARS = 120
+_ENDED = re.compile(r"[.!?。！？]\s")  # more than one sentence is no headline
 _NOBODY_WORDS = (
     "breaking alert urgent insider insiders tip tips hot signal signals news update exclusive flash group call friend "
     "warning attention important announcement everyone guys all source sources rumor rumour now today pump note target "
@@ -51,7 +53,7 @@ def enticement(text: str, kinds: Collection[frozenset[str]]) -> float:
 def attributed(headline: str) -> bool:
     """Whether a headline gives somebody's words: 'Cramer: buy, buy, buy'."""
     found = _NAMED.match(headline)
-    if found is None:
+    if found is None or len(headline) > _HEADLINE_CHARS or _ENDED.search(headline):
         return False
     words = [word.strip("\"'“«„:：.").lower() for word in found[0].split()]
     return bool(words) and not any(word in _NOBODY for word in words)

@@ -100,7 +100,7 @@ def _look(strongest: dict[str, Finding], text: str, order_at: float, pump_at: fl
             _take(strongest, Finding(rule, 0.95 if where else strength, told + where))
     if not is_ascii and 2 * len(_LATIN.findall(lower)) < len(lower) - lower.count(" "):
         return  # another script: the wording is not known
-    if len(present & _NOT_ENGLISH) >= _NUM_NOT_ENGLISH:
+    if len(present & _NOT_ENGLISH) >= max(_NUM_NOT_ENGLISH, len(tokens) // 10):
         return
     order, pump = wording.judge(tokens, wording.shipped())
     if len(tokens) > _USUAL_WORDS:  # of many honest sentences one sounds odd
