@@ -24,6 +24,7 @@ VERSION = "2"
 UNBOUNDED = "1"  # the version whose tilts were bounded by MOST_SIGMAS alone
 MOST_SIGMAS = 4.0  # a median is moved no further, in standard deviations of one bar
 LEAST_STRETCH, MOST_STRETCH = 0.5, 4.0
+MOST_BANDS = 1e3  # a bound beyond this is none
 _LN2 = math.log(2.0)
 _UNITS = 1e6  # stretch, weight and divergence are recorded in millionths
 _ROUNDED_DOWN = 1.0 - 1e-9  # so that no rounding of a product goes beyond the bound
@@ -120,7 +121,7 @@ def _within(
     places = [place for place, opinion in enumerate(opinions) if opinion.max_moved is not None]
     if not places:
         return shift, stretch
-    most = np.maximum(np.array([opinions[place].max_moved for place in places], np.float64), 0.0)
+    most = np.array([_bands(opinions[place].max_moved) for place in places], np.float64)
     low, median, high = levels.index(0.05), levels.index(0.5), levels.index(0.95)
     away = plain[places][:, :, [low, high]] - plain[places][:, :, median : median + 1]  # [n, H, 2]
     room = most[:, None] * np.maximum(away[..., 1] - away[..., 0], 0.0)
@@ -134,6 +135,11 @@ def _within(
     cut = np.rint((1.0 + np.trunc(wider * kept * _UNITS) / _UNITS) * _UNITS) / _UNITS
     stretch[places] = np.where(moved > room, cut, stretch[places])
     return shift, stretch
+
+
+def _bands(most: float | None) -> float:
+    """A share of the band that may be moved; none of it where it is no number."""
+    return min(max(most or 0.0, 0.0), MOST_BANDS) if most == most else 0.0
 
 
 def _by_anchors(opinions: Sequence[Opinion], left: Array) -> dict[tuple[int, ...], list[int]]:
@@ -240,7 +246,7 @@ def as_tilts(
             list(weights[i]),
             divergence[i],
             ranks[i],
-            UNSET if opinion.max_moved is None else opinion.max_moved,
+            UNSET if opinion.max_moved is None else _bands(opinion.max_moved),
         )
         if found.counts[i]
         else None
