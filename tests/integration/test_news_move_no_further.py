@@ -113,7 +113,7 @@ def test_an_auditor_derives_the_bound_again(told: Sequence[bytes]) -> None:
             None,
             made.routing,
             made.secure,
-            made.sanitiser,
+            sanitiser=made.sanitiser,
         )
 
     assert problems(first) == []
@@ -132,6 +132,6 @@ def test_every_entry_passes_an_audit(runs: Sequence[Sequence[bytes]]) -> None:
         for entry in entries:
             digest = decode_decision(entry).settings_digest
             found = recompute(
-                entry, digest, made.policy, amendments, made.routing, made.secure, made.sanitiser
+                entry, digest, made.policy, amendments, made.routing, made.secure, sanitiser=made.sanitiser
             )
             assert found == []

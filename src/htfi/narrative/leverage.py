@@ -55,7 +55,7 @@ def bounded(view: View, known: Shares) -> View:
     """A merged view whose readings have as much trust as they may, with the numbers that they lead to then."""
     if len(view.parts) < 2:
         return view
-    parts = tuple(_limited(view.parts, known, view.as_of_ns))
+    parts = tuple(limited(view.parts, known, view.as_of_ns))
     return view if parts == view.parts else derived(replace(view, parts=parts))
 
 
@@ -81,7 +81,10 @@ def share_problems(hearing: Hearing, config: SanitiserConfig) -> list[str]:
     return found
 
 
-def _limited(parts: Sequence[Part], known: Shares, as_of_ns: int) -> list[Part]:
+def limited(parts: Sequence[Part], known: Shares, as_of_ns: int) -> list[Part]:
+    """Readings with as much trust as they may have beside each other; one alone keeps its own."""
+    if len(parts) < 2:
+        return list(parts)
     may = [_may_move(part, known) for part in parts]
     kept, moved = list(parts), 0.0
     for place in sorted(range(len(parts)), key=lambda place: (may[place], place)):

@@ -180,7 +180,9 @@ def amend(
     that one was amended; how it was worded is recorded once, with the decision that it was read for.
     """
     read = view if carrier.is_read_for else replace(view, wording=None)
-    view = bounded(again(read, trust_in(first.hearing, read.cited), first.view, first.as_of_ns), shares_in(first.hearing))
+    view = bounded(
+        again(read, trust_in(first.hearing, read.cited), first.view, first.as_of_ns), shares_in(first.hearing)
+    )
     opinion = opinion_in(first, view)
     forecast = forecaster.reweigh(first.series, carrier.age, first.forecast, opinion, carrier.weight)
     low, high = band(forecast)

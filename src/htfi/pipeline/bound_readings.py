@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from htfi.decoding.form import Forms
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.decision import Decision, View, Wording
+from htfi.domain.decision import Decision, Part, View, Wording
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import News
 from htfi.narrative.answer import Trust, understand, view_form
 from htfi.narrative.deep_reader import is_deep_version, together
+from htfi.narrative.leverage import limited, shares_in
 from htfi.narrative.meaning import Meaning
 from htfi.narrative.merging import own, trust_in
 from htfi.narrative.question import MAX_ITEMS, Question, put, seed_of
@@ -29,6 +30,7 @@ from htfi.pipeline.recorded_reading import (
     view_told,
 )
 from htfi.pipeline.trail import Known, Trail
+from htfi.pipeline.weighing import is_bounded
 
 _OURS = ("reader.edge", "reader.speculative", "reader.secure")  # who tells the tokens of every reading
 
@@ -90,14 +92,24 @@ class BoundReadings:
             found.append("its view fades with another half-life than the settings say")
         if "readings" not in decision.models:
             return found
+        parts: list[Part] = []
         for part in view.parts:
             if part.is_worded:
-                if part.trust != trust_in(hearing, part.cited):
-                    found.append("the trust in what it read is not that of the items it cites")
+                parts.append(replace(part, trust=trust_in(hearing, part.cited)))
                 continue
             item = known.get(part.cited[0]) if len(part.cited) == 1 else None
-            if item is None or part != noted_part(item, self._terms.narrative):
-                found.append(f"the reading of {', '.join(part.cited)} does not follow from its scores")
+            parts.append(
+                noted_part(item, self._terms.narrative) if item is not None else replace(part, trust=-1.0)
+            )
+        if is_bounded(decision):
+            parts = limited(parts, shares_in(hearing), view.as_of_ns)
+        for part, expected in zip(view.parts, parts, strict=True):
+            if part != expected:
+                found.append(
+                    "the trust in what it read is not that of the items it cites"
+                    if part.is_worded
+                    else f"the reading of {', '.join(part.cited)} does not follow from its scores"
+                )
         return found
 
     def _carried(self, decision: Decision, read: View) -> list[str]:

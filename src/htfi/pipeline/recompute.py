@@ -35,9 +35,8 @@ from htfi.pipeline.decide import band, facts
 from htfi.pipeline.preparing import PREPARED_FOR
 from htfi.pipeline.ranks import Ranks
 from htfi.pipeline.suspicion import problems as suspicion_problems
-from htfi.pipeline.weighing import is_bounded
+from htfi.pipeline.weighing import is_bounded, untold
 from htfi.pipeline.weighing import problems as forecast_problems
-from htfi.pipeline.weighing import untold
 from htfi.scheduling.fidelity import THEN_ITSELF, is_for_worth
 
 # What an amendment does not have of its first decision: all of it follows from the view, and is derived again.
