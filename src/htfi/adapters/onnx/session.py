@@ -13,6 +13,7 @@ from htfi.decoding.checkpoint.weights import Weights
 from htfi.domain.errors import DependencyUnavailable
 
 ort: Any = onnxruntime  # which ships no types
+ort.disable_telemetry_events()  # the package's variable has done so, unless onnxruntime was imported before it
 _FAULTS: tuple[type[Exception], ...] = (
     *(
         getattr(cast("Any", capi).onnxruntime_pybind11_state, name)

@@ -1,6 +1,7 @@
 """The engines that `htfi bench engine` times: each gives a pass as a function. Peers are imported late."""
 
 import io
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -76,6 +77,7 @@ def _transformers(folder: Path, context: int, seed: int) -> Engine:
 
 def _openvino(hint: str, folder: Path, context: int, seed: int) -> Engine:
     """OpenVINO on the graph that we write: int8 with float32 around it, else float32 weights computed in `hint`."""
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # else importing openvino reports itself
     runtime = _load("openvino")
     from htfi.wiring.graphs import portable_graph
 

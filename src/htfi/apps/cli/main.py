@@ -1,5 +1,6 @@
 """The `htfi` command: its table of subcommands, and the one place where an error becomes one line."""
 
+import os
 import sys
 
 import click
@@ -46,6 +47,7 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point: expected errors end as one line on stderr and exit status 1."""
+    os.environ["HF_HUB_OFFLINE"] = "1"  # models are folders; nothing asks a hub for them, or for news of them
     try:
         cli()
     except HtfiError as error:
