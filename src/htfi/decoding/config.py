@@ -16,7 +16,8 @@ LOOKAHEADS = ("nominal", "measured", "bandit", "fixed")
 class DecodingConfig:
     """How much memory one network's keys and values may take, and how reading is cut.
 
-    `batch_bytes` holds the sequences being written, `cache_bytes` what was read before and may be asked again.
+    `batch_bytes` holds the sequences being written, `cache_bytes` what was read before and may be asked again, at most
+    `cache_tokens`: what the questions of a moment share, since later ones begin with later news.
     A prompt is read in blocks of `block_tokens`: the unit of reuse, and of bits, since a block is always
     computed alone and in the same way.
 
@@ -35,6 +36,7 @@ class DecodingConfig:
     lookahead: str = "nominal"
     max_draft: Annotated[int, Meta(ge=0, le=64)] = 12
     plain_above: CountOrNone | None = None
+    cache_tokens: Annotated[int, Meta(ge=0, le=2**30)] = 2048
 
     def __post_init__(self) -> None:
         check_bounds("decoding", self)

@@ -57,7 +57,8 @@ class Sessions:
         self.network = network
         self.config = config
         self.arena = Arena(network.shape, config.batch_bytes)
-        self.cache = PrefixCache(network.shape, config.block_tokens, config.cache_bytes)
+        budget_bytes = min(config.cache_bytes, config.cache_tokens * network.shape.kv_bytes_per_token)
+        self.cache = PrefixCache(network.shape, config.block_tokens, budget_bytes)
         self._kept = kept
         self._copies = np.empty((2, 0), np.float32)  # less than what the arena holds
 

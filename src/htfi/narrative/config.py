@@ -23,7 +23,7 @@ class NarrativeConfig:
     max_items_per_symbol: Annotated[int, Meta(ge=1, le=10_000)] = 32
     max_symbols: Count = 4096
     max_headline_chars: Annotated[int, Meta(ge=1, le=10_000)] = 160
-    max_body_chars: Annotated[int, Meta(ge=1, le=1_000_000)] = 8_000
+    max_body_chars: Annotated[int, Meta(ge=1, le=1_000_000)] = 8_000  # stands in old ledgers: no body is kept
     max_cited: Annotated[int, Meta(ge=0, le=3)] = 2
     temperature: Annotated[float, Meta(ge=0.0, le=2.0)] = (
         0.0  # of a model that reads: 0 takes the likeliest words

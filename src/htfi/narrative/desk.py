@@ -32,6 +32,7 @@ from htfi.narrative.wire import MAX_ID_CHARS, Wire
 
 MAX_PENDING = 256  # items that are scored together
 MAX_NOTES = 16_384
+_LIVES_KEPT = 2  # lifetimes of an item: the oldest view that counts was made one ago, of items as old again
 MAX_NOTED = 6  # items that the encoder alone reads for a decision
 MAX_ASIDE = 6  # items set aside that a decision tells
 MAX_AWAITED = 32  # items of a symbol whose price effect is awaited
@@ -126,10 +127,13 @@ class Desk:
         most, why = worth_reading(
             screened.verdict, told_before, scores, position, self.routing, is_tagged=tagged
         )
-        note = self._notes[item.id] = Note(screened, scores, most, why, position)
+        self._expire(item.available_at_ns)
+        derived = derived_from(screened)
+        lean = replace(screened, item=replace(item, body="", url=""))
+        note = self._notes[item.id] = Note(lean, scores, most, why, position, derived)
         self._notes.move_to_end(item.id)
         if len(self._notes) > MAX_NOTES:
-            self._notes.popitem(last=False)
+            self._drop(next(iter(self._notes)))
         if most is Route.TEMPLATE:
             self._aside.hear(item)
         elif most is Route.ENCODER:
@@ -139,6 +143,21 @@ class Desk:
         if scores is not None and abs(scores.sentiment) >= _SAYS and note.most is not Route.TEMPLATE:
             for symbol in item.symbols:
                 self._await(symbol, (item.id, scores.sentiment, item.available_at_ns))
+
+    def _expire(self, now_ns: int) -> None:
+        """Drop what is so old that no view which rests on it counts any longer."""
+        oldest_ns = now_ns - _LIVES_KEPT * self.wire.lifetime_ns
+        while self._notes:
+            name, note = next(iter(self._notes.items()))
+            if note.screened.item.available_at_ns >= oldest_ns:
+                return
+            self._drop(name)
+
+    def _drop(self, name: str) -> None:
+        """Let go of a note, and of its item wherever it stands: the shelves hold no more items than there are notes."""
+        note = self._notes.pop(name)
+        for wire in (self.wire, self._noted, self._aside):
+            wire.forget(name, note.screened.item.symbols)
 
     def _about(self, screened: Screened, scores: Scores | None) -> Screened:
         """The item on the companies that it names, where it comes without symbols and the run has series of them all.
@@ -280,12 +299,10 @@ class Desk:
     def _forget(self, name: str) -> None:
         """Drop an item that was corrected or taken back, wherever it stands."""
         self.settle()
-        note = self._notes.pop(name, None)
-        self._forget_derived((item_name(name),) if note is None else derived_from(note.screened))
-        if note is None:
-            return
-        for wire in (self.wire, self._noted, self._aside):
-            wire.forget(name, note.screened.item.symbols)
+        note = self._notes.get(name)
+        self._forget_derived((item_name(name),) if note is None else note.derived)
+        if note is not None:
+            self._drop(name)
 
     def state(self) -> dict[str, Any]:
         self.settle()
@@ -297,7 +314,7 @@ class Desk:
             "wire": self.wire.state(),
             "noted": self._noted.state(),
             "aside": self._aside.state(),
-            "notes": [msgspec.to_builtins(note) for note in self._notes.values()],
+            "notes": msgspec.msgpack.encode(list(self._notes.values())),
             "asked": sorted(self._asked),
             "awaited": [
                 [symbol, [list(said) for said in all_said]] for symbol, all_said in self._awaited.items()
@@ -312,7 +329,7 @@ class Desk:
         self.wire.restore(state["wire"])
         self._noted.restore(state["noted"])
         self._aside.restore(state["aside"])
-        notes = [msgspec.convert(note, Note) for note in state["notes"]]
+        notes = msgspec.msgpack.decode(state["notes"], type=list[Note])
         self._notes = OrderedDict((note.screened.item.id, note) for note in notes)
         self._asked = set(state["asked"])
         self._awaited = OrderedDict(

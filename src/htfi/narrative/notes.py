@@ -14,13 +14,18 @@ from htfi.narrative.routing_config import RoutingConfig
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What is known of an item: how it was screened, scored and what reader it is worth."""
+    """What is known of an item: how it was screened, scored and what reader it is worth.
+
+    The item is without its body and link: nobody is told them after it was scored. `derived` names what caches keep of
+    it.
+    """
 
     screened: Screened
     scores: Scores | None
     most: Route
     why: str
     position: float
+    derived: tuple[str, ...]
 
     @property
     def told_before(self) -> str:

@@ -21,7 +21,7 @@ class Wire:
 
     def __init__(self, config: NarrativeConfig | None = None) -> None:
         self._config = config or NarrativeConfig()
-        self._lifetime_ns = int(-log2(self._config.min_weight) * self._config.half_life_ns)
+        self.lifetime_ns = int(-log2(self._config.min_weight) * self._config.half_life_ns)
         self._market: deque[News] = deque(maxlen=self._config.max_items_per_symbol)
         self._by_symbol: OrderedDict[str, deque[News]] = OrderedDict()  # latest in the news last
 
@@ -36,7 +36,7 @@ class Wire:
             id=clean(item.id, MAX_ID_CHARS),
             headline=headline,
             symbols=symbols,
-            body=clean(item.body, self._config.max_body_chars),
+            body="",  # no reader is told it, and a shelf of long ones would fill the memory
             url="",
         )
         if not symbols:
@@ -45,9 +45,9 @@ class Wire:
             self._shelf(symbol).append(kept)
 
     def forget(self, name: str, symbols: Sequence[str]) -> None:
-        """Drop an item by its id from the shelves of its symbols; of none, from the market's."""
+        """Drop an item by its id from the shelves of its symbols and from the market's."""
         shelves = [shelf for symbol in symbols if (shelf := self._by_symbol.get(symbol)) is not None]
-        for shelf in shelves or [self._market]:
+        for shelf in (*shelves, self._market):
             kept = [item for item in shelf if item.id != name]
             if len(kept) < len(shelf):
                 shelf.clear()
@@ -55,7 +55,7 @@ class Wire:
 
     def recent(self, symbol: str, as_of_ns: int, limit: int | None = None) -> list[News]:
         """Items on `symbol` or the whole market, known at `as_of_ns` and not yet faded, newest first."""
-        oldest_ns = as_of_ns - self._lifetime_ns
+        oldest_ns = as_of_ns - self.lifetime_ns
         most = self._config.max_items_per_symbol if limit is None else limit
         own = self._by_symbol.get(symbol)
         found = _newest(own, oldest_ns, as_of_ns, most) if own else []

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from htfi.domain.errors import IntegrityError
 
-FORMAT = 3
+FORMAT = 4
 _MARK = b"htfi state %d\n" % FORMAT
 _DIGEST_BYTES = 32
 _ARRAY = 1  # MessagePack extension code: dtype, shape and raw bytes of an array

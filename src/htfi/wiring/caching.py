@@ -49,9 +49,9 @@ class CacheConfig:
     small model over a network takes as long as to read again. `secret` seals what lies outside of this process.
     """
 
-    memory_mb: Annotated[float, Meta(ge=0.0, le=65_536.0)] = 64.0
+    memory_mb: Annotated[float, Meta(ge=0.0, le=65_536.0)] = 32.0
     folder: str = "run"
-    folder_mb: Annotated[float, Meta(ge=4.0, le=1_048_576.0)] = 256.0
+    folder_mb: Annotated[float, Meta(ge=4.0, le=1_048_576.0)] = 64.0
     redis: str = ""
     redis_prefix: str = "htfi"
     redis_timeout_ms: Annotated[float, Meta(ge=1.0, le=1_000.0)] = 20.0
@@ -176,7 +176,7 @@ def _shape(
 ) -> bytes:
     """All that shapes the views of a folder's model besides the question. `drafted_by` names the draft, if any."""
     trusts = (repr(opened.trust), repr(opened.meaning))
-    settings = (repr(narrative), repr(replace(decoding, cache_bytes=0)))
+    settings = (repr(narrative), repr(replace(decoding, cache_bytes=0, cache_tokens=0)))
     return identity(
         (opened.folder.digest, opened.version, drafted_by, *trusts, *settings, program(), machine())
     )

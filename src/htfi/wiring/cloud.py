@@ -34,6 +34,7 @@ from htfi.wiring.speculation import build_lookahead
 _IDLE_S = 0.02  # how long a desk without work waits for a frame before it looks at the time
 _TELL_S = 0.02  # between figures for heartbeats
 _MOST_HEARD = 64  # frames heard between two passes
+_CACHE_TOKENS = 32_768  # of prompts: many edges ask about the same news, each at moments of its own
 
 
 @dataclass(slots=True)
@@ -122,7 +123,11 @@ def open_cloud(
     cluster = settings.cluster
     node = cluster.node(name, Role.CLOUD)
     target, draft = open_pair(settings.models)
-    decoding = replace(settings.decoding, max_batch=max(settings.decoding.max_batch, settings.turns.max_rows))
+    decoding = replace(
+        settings.decoding,
+        max_batch=max(settings.decoding.max_batch, settings.turns.max_rows),
+        cache_tokens=max(settings.decoding.cache_tokens, _CACHE_TOKENS),
+    )
     routed = Routed(Chain(Sessions(draft.drafting, settings.decoding)) if with_draft else None)
     rounds = Rounds(
         target.network,

@@ -34,6 +34,7 @@ class _Told(msgspec.Struct, frozen=True):
     engine: str
     batch_bytes: int
     cache_bytes: int
+    cache_tokens: int
     block_tokens: int
     max_batch: int
     ranked_by: str
@@ -54,6 +55,7 @@ def open_draft_process(
         draft.engine,
         config.batch_bytes,
         config.cache_bytes,
+        config.cache_tokens,
         config.block_tokens,
         config.max_batch,
         ranked_by,
@@ -101,7 +103,9 @@ def _open(told: _Told, channel: socket.socket, board: Board) -> Loop:
         with suppress(OSError):  # a container may not allow it: then the system decides
             os.sched_setaffinity(0, {told.core})
     opened = open_folder(Path(told.folder), told.precision, told.engine)
-    config = DecodingConfig(told.batch_bytes, told.cache_bytes, told.block_tokens, told.max_batch)
+    config = DecodingConfig(
+        told.batch_bytes, told.cache_bytes, told.block_tokens, told.max_batch, cache_tokens=told.cache_tokens
+    )
     drafter = OutcomeDrafter(Sessions(opened.drafting, config), told.ranked_by)
     loop = Loop(channel, board, drafter, Vocabulary(opened.tokenizer))
     gc.collect()

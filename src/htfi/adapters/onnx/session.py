@@ -1,5 +1,6 @@
 """An onnxruntime session over a written graph: one thread, no spinning, errors translated. Networks run through it."""
 
+import mmap
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -35,7 +36,7 @@ Array = NDArray[Any]
 
 
 class Session:
-    """A graph that is ready to run. Weights that lie in the folder are used from its memory map, not copied here."""
+    """A graph that is ready to run. Weights that lie in the folder come from its memory map; onnxruntime may copy them."""
 
     def __init__(self, written: WrittenGraph, weights: Weights, threads: int) -> None:
         """Raises: DependencyUnavailable, when onnxruntime cannot run the graph."""
@@ -44,18 +45,24 @@ class Session:
         options.inter_op_num_threads = 1
         options.log_severity_level = 4
         options.enable_mem_pattern = False  # a pattern fits one shape, and ours change with every pass
+        # An arena of its own for each session would keep what its largest pass took; passes are no slower without.
+        options.enable_cpu_mem_arena = False
         # A waiting thread that spins takes the core from whoever shares it.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._kept: list[Any] = []
         names: list[str] = []
+        arrays: list[Array] = []
         for name, kind, array in all_weights(written, weights):
             names.append(name)
+            arrays.append(array)
             self._kept.append(_shared(array, kind))
         options.add_external_initializers(names, self._kept)
         try:
             self._session = ort.InferenceSession(written.content, options, providers=["CPUExecutionProvider"])
         except _FAULTS as error:
             raise DependencyUnavailable(f"onnxruntime cannot open the graph: {_first_line(error)}") from error
+        for array in arrays:
+            _let_pages_go(array)
 
     def run(self, outputs: Sequence[str], inputs: Mapping[str, Array]) -> list[NDArray[np.float32]]:
         """Raises: DependencyUnavailable."""
@@ -69,6 +76,15 @@ def _shared(array: Array, kind: str) -> Any:
     if kind == "BF16":
         return ort.OrtValue.ortvalue_from_numpy_with_onnx_type(array, _BFLOAT16)
     return ort.OrtValue.ortvalue_from_numpy(array)
+
+
+def _let_pages_go(array: Array) -> None:
+    """Hand the pages of a file in memory back to the system: what is read again is mapped again."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = cast("Any", base).base
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)
 
 
 def _first_line(error: Exception) -> str:

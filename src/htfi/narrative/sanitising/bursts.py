@@ -45,7 +45,7 @@ class Burst(NamedTuple):
 
 
 class _Shelf(msgspec.Struct):
-    told: deque[Said]
+    told: deque[tuple[int, Said]]  # with its number, at most _MOST_TOLD
     usual: float = 0.0  # items, fading
     hour: int = 0
 
@@ -60,16 +60,24 @@ class Bursts:
         self._config = config
         self._shelves: OrderedDict[str, _Shelf] = OrderedDict()
         self._posted: OrderedDict[str, deque[tuple[int, str]]] = OrderedDict()  # (when, symbol), by voice
+        self._order: OrderedDict[int, str] = (
+            OrderedDict()
+        )  # symbols of all that is told, by number, oldest first
+        self._next = 0
 
     def spread(self, voice: str, symbols: tuple[str, ...], now_ns: int) -> Finding | None:
         """What there is to say of a low voice that posts on these symbols: whether it floods many within minutes."""
         posted = self._posted.setdefault(voice, deque(maxlen=4 * _MANY_SYMBOLS))
         self._posted.move_to_end(voice)
-        if len(self._posted) > _MOST_VOICES:
-            self._posted.popitem(last=False)
         posted.extend((now_ns, symbol) for symbol in symbols)
-        while posted and posted[0][0] < now_ns - self._config.burst_ns:
+        oldest_ns = now_ns - self._config.burst_ns
+        while posted and posted[0][0] < oldest_ns:
             posted.popleft()
+        while len(self._posted) > 1:
+            last = next(iter(self._posted.values()))
+            if last and last[-1][0] >= oldest_ns and len(self._posted) <= _MOST_VOICES:
+                break
+            self._posted.popitem(last=False)
         num = len({symbol for _, symbol in posted})
         if num < _MANY_SYMBOLS:
             return None
@@ -78,25 +86,40 @@ class Bursts:
     def observe(self, said: Said, symbols: tuple[str, ...]) -> Burst:
         """Take in what was said on these symbols; without any, on the market."""
         worst = _CALM
+        self._expire(said.at_ns)
         for symbol in symbols[:_MOST_SYMBOLS] or ("",):
             shelf = self._shelf(symbol, said.at_ns)
-            oldest_ns = said.at_ns - self._config.burst_ns
-            while shelf.told and shelf.told[0].at_ns < oldest_ns:
-                shelf.told.popleft()
             if said.low and shelf.told:
                 found = self._judge(said, shelf, symbol)
                 if found.finding and (
                     worst.finding is None or found.finding.strength > worst.finding.strength
                 ):
                     worst = found
-            shelf.told.append(said)
+            self._tell(shelf, symbol, said)
             shelf.usual += 1.0
         return worst
+
+    def _tell(self, shelf: "_Shelf", symbol: str, said: Said) -> None:
+        if len(shelf.told) >= _MOST_TOLD:
+            del self._order[shelf.told.popleft()[0]]
+        shelf.told.append((self._next, said))
+        self._order[self._next] = symbol
+        self._next += 1
+
+    def _expire(self, now_ns: int) -> None:
+        """Drop what was said before the last minutes, on whatever symbol, and what goes beyond `max_items`."""
+        oldest_ns = now_ns - self._config.burst_ns
+        while self._order:
+            told = self._shelves[next(iter(self._order.values()))].told
+            if told[0][1].at_ns >= oldest_ns and len(self._order) < self._config.max_items:
+                return
+            told.popleft()
+            self._order.popitem(last=False)
 
     def _judge(self, said: Said, shelf: _Shelf, symbol: str) -> Burst:
         alike: list[Said] = []
         repeated: list[Said] = []
-        for one in list(shelf.told)[-_MOST_COMPARED:]:
+        for _, one in list(shelf.told)[-_MOST_COMPARED:]:
             if (found := likeness(said.signature, one.signature)) < _ALIKE:
                 continue
             alike.append(one)
@@ -114,7 +137,7 @@ class Bursts:
         return self._one_sided(said, shelf, symbol)
 
     def _one_sided(self, said: Said, shelf: _Shelf, symbol: str) -> Burst:
-        sided = [one for one in shelf.told if one.side]
+        sided = [one for _, one in shelf.told if one.side]
         if not said.side or not symbol or len(sided) + 1 < _SIDED_VOICES:
             return _CALM
         with_it = [one for one in sided if one.side == said.side]
@@ -134,9 +157,11 @@ class Bursts:
         shelf = self._shelves.get(symbol)
         hour = now_ns // NS_PER_HOUR
         if shelf is None:
-            shelf = self._shelves[symbol] = _Shelf(deque(maxlen=_MOST_TOLD), 0.0, hour)
+            shelf = self._shelves[symbol] = _Shelf(deque(), 0.0, hour)
             if len(self._shelves) > self._config.max_symbols:
-                self._shelves.popitem(last=False)
+                _, gone = self._shelves.popitem(last=False)
+                for number, _ in gone.told:
+                    del self._order[number]
             return shelf
         self._shelves.move_to_end(symbol)
         shelf.usual *= faded(_USUAL_KEPT, hour - shelf.hour)
@@ -146,7 +171,12 @@ class Bursts:
     def state(self) -> dict[str, Any]:
         return {
             "shelves": [
-                [symbol, shelf.usual, shelf.hour, [msgspec.structs.astuple(one) for one in shelf.told]]
+                [
+                    symbol,
+                    shelf.usual,
+                    shelf.hour,
+                    [[number, *msgspec.structs.astuple(one)] for number, one in shelf.told],
+                ]
                 for symbol, shelf in self._shelves.items()
             ],
             "posted": [[voice, [list(one) for one in posted]] for voice, posted in self._posted.items()],
@@ -154,13 +184,16 @@ class Bursts:
 
     def restore(self, state: dict[str, Any]) -> None:
         self._shelves = OrderedDict(
-            (symbol, _Shelf(deque((_said(one) for one in told), maxlen=_MOST_TOLD), usual, hour))
+            (symbol, _Shelf(deque((number, _said(one)) for number, *one in told), usual, hour))
             for symbol, usual, hour, told in state["shelves"]
         )
         self._posted = OrderedDict(
             (voice, deque([(at_ns, symbol) for at_ns, symbol in posted], maxlen=4 * _MANY_SYMBOLS))
             for voice, posted in state["posted"]
         )
+        of = {number: symbol for symbol, shelf in self._shelves.items() for number, _ in shelf.told}
+        self._order = OrderedDict(sorted(of.items()))
+        self._next = max(self._order, default=-1) + 1
 
 
 def _said(told: list[Any]) -> Said:
