@@ -36,7 +36,7 @@ Array = NDArray[Any]
 
 
 class Session:
-    """A graph that is ready to run. Weights that lie in the folder come from its memory map; onnxruntime may copy them."""
+    """A graph that is ready to run. Weights come from the folder's memory map; onnxruntime may copy them."""
 
     def __init__(self, written: WrittenGraph, weights: Weights, threads: int) -> None:
         """Raises: DependencyUnavailable, when onnxruntime cannot run the graph."""

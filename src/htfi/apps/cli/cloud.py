@@ -7,13 +7,16 @@ import click
 
 from htfi.apps.cli.signals import ending_gently
 
+_CLOSING_S = 10.0  # beyond the drain, for streams and threads to end
+
 EPILOG = """\b
 Examples:
   htfi certs certs --cloud cloud1 --edge edge1
   htfi cloud --name cloud1 --listen 0.0.0.0:7401 --certs certs
   htfi cloud --settings cluster.toml --name cloud2
 \b
-SIGTERM and Ctrl-C drain it: nothing new is taken, what is begun is finished, edges go elsewhere. A second one ends it.
+SIGTERM and Ctrl-C drain it: nothing new is taken, what is begun is finished, edges go elsewhere. It ends within
+cluster.drain_s and 10 seconds, with status 1 and a line where something in it is stuck. A second one ends it at once.
 """
 
 
@@ -52,6 +55,7 @@ def command(
     from htfi.apps.cli.cloud_view import CloudDesk, open_cloud_view
     from htfi.apps.cli.node_counters import cloud_counters
     from htfi.apps.cli.run import adapted
+    from htfi.apps.cli.unblocked import unblocked
     from htfi.wiring.cloud import open_cloud
     from htfi.wiring.node_settings import with_cloud
     from htfi.wiring.settings import load_settings
@@ -65,11 +69,13 @@ def command(
         click.echo(f"htfi: {name} is ready on {cloud.address}: {cloud.model}")
         sys.stdout.flush()
         desk = CloudDesk(f"{name} → {cloud.address}")
-        with ending_gently(cloud.drain), open_cloud_view(console, plain) as view:
+        with unblocked(console) as out:
+            within_s = settings.cluster.drain_s + _CLOSING_S
+            with ending_gently(cloud.drain, within_s, name), open_cloud_view(console, plain) as view:
 
-            def look() -> None:
-                if view.due():
-                    view.update(desk.snapshot(cloud_counters(cloud)))
+                def look() -> None:
+                    if view.due() and not out.is_behind:
+                        view.update(desk.snapshot(cloud_counters(cloud)))
 
-            cloud.serve(look)
-    click.echo(f"htfi: {name} has finished what it had and ends")
+                cloud.serve(look)
+            console.print(f"htfi: {name} has finished what it had and ends", markup=False, highlight=False)

@@ -19,13 +19,16 @@ if TYPE_CHECKING:
     from htfi.wiring.settings import Settings
 
 INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
+STOP_S = 120.0  # from the signal: the item in hand, a reading in depth included, and saving the state
+OUTPUTS_S = 1_800.0  # for the table and the page of a long run
+CLOSING_S = 10.0  # for streams and threads to end
 
 
 def carry_out(
     settings: "Settings",
     files: Sequence[str],
     mapping: Path | None,
-    out: Path,
+    folder: Path,
     *,
     mirror: BinaryIO | None,
     pace: float | None,
@@ -41,6 +44,7 @@ def carry_out(
     from rich.console import Console
 
     from htfi.apps.cli.summary import print_summary
+    from htfi.apps.cli.unblocked import unblocked
     from htfi.apps.cli.view import open_view
     from htfi.apps.cli.view_state import Desk
     from htfi.wiring.engine import open_run
@@ -52,16 +56,25 @@ def carry_out(
     if not files and mapping is None:
         mapping = sample.MAPPING
     console = Console(stderr=mirror is not None)
-    desk = Desk(f"{title} → {out}")
+    desk = Desk(f"{title} → {folder}")
     started_s = time.perf_counter()
     opened = open_run(
-        settings, out, files, mapping, mirror=mirror, pace=pace, watch=desk.note, edge=edge, releases=releases
+        settings,
+        folder,
+        files,
+        mapping,
+        mirror=mirror,
+        pace=pace,
+        watch=desk.note,
+        edge=edge,
+        releases=releases,
     )
     with opened as run:
-        with ending_gently(run.loop.stop), open_view(console, plain) as view:
+        ends = ending_gently(run.loop.stop, STOP_S, "the run")
+        with unblocked(console) as out, ends as ending, open_view(console, plain) as view:
 
             def look() -> None:
-                if view.due():
+                if view.due() and not out.is_behind:
                     view.update(desk.snapshot(count(run, edge)))
 
             look()  # a slow stream shows what it waits for
@@ -69,10 +82,12 @@ def carry_out(
                 run.go(look)
             except BrokenPipeError:
                 raise DependencyUnavailable(
-                    f"whoever read standard output has left; the decisions are in {out}, the same command goes on"
+                    f"whoever read standard output has left; the decisions are in {folder}, the same command goes on"
                 ) from None
             view.update(desk.snapshot(count(run, edge)))
-        outputs = finish(run, out, with_report=report)
+        ending.allow(OUTPUTS_S)
+        outputs = finish(run, folder, with_report=report)
+        ending.allow(CLOSING_S)
         nodes = count(run, edge) if edge is not None else None
         print_summary(console, run, outputs, time.perf_counter() - started_s, nodes)
     if run.loop.stopped:

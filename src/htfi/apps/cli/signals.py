@@ -1,23 +1,125 @@
-"""Ctrl-C and SIGTERM as a request to end: run, edge and cloud finish what they have in hand."""
+"""Ctrl-C and SIGTERM as a request to end, and a bound on how long that may take: run, edge and cloud ask for both.
 
+A thread of its own learns of signals from the handler in C, through a pipe. So it does not matter in what another
+thread is stuck: a write that nobody reads, a lock, a thread that the interpreter waits for when it exits.
+"""
+
+import os
+import select
 import signal
+import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 
+OVERDUE = 1  # the exit status of a process that took too long to end
+_ASKING = (signal.SIGINT, signal.SIGTERM)
+_KERNEL_S = 5.0  # after which a process ends even if its interpreter runs no thread
+_SAY_S = 0.5
+
+
+class Ending:
+    """Ends the process `within_s` after the first signal, with one line and the status `OVERDUE`; at once at the second
+    one, with the status that a shell reports for a program that it ended. In that time SIGALRM is taken.
+    """
+
+    def __init__(self, within_s: float, who: str) -> None:
+        self._within_s, self._who = within_s, who
+        self._until_s: float | None = None  # once asked to end
+        self._num_told = 0
+        self._reads, self._writes = os.pipe()
+        os.set_blocking(self._writes, False)
+        self._before = signal.set_wakeup_fd(self._writes, warn_on_full_buffer=False)
+        threading.Thread(target=self._watch, name="ending", daemon=True).start()
+
+    @property
+    def is_asked(self) -> bool:
+        return self._until_s is not None
+
+    def begin(self) -> None:
+        """The time runs from the first call on."""
+        if self._until_s is None:
+            self._until_s = _armed(self._within_s)
+
+    def allow(self, within_s: float) -> None:
+        """From now on so long, where a signal has come: what was to end has ended, and something else is left."""
+        self._within_s = within_s
+        if self._until_s is not None:
+            self._until_s = _armed(within_s)
+
+    def close(self) -> None:
+        """Watch no longer, unless a signal has come: then the rest of the process is watched."""
+        if not self.is_asked:
+            signal.set_wakeup_fd(self._before)
+            os.close(self._writes)
+
+    def _watch(self) -> None:
+        poll = select.poll()
+        poll.register(self._reads, select.POLLIN)
+        while True:
+            left_s = None if self._until_s is None else self._until_s - time.monotonic()
+            if left_s is not None and left_s <= 0.0:
+                _end(
+                    OVERDUE,
+                    f"{self._who} did not end within {self._within_s:g} s of being told to: ended as it is",
+                )
+            if not poll.poll(None if left_s is None else 1e3 * min(left_s, 1.0)):
+                continue
+            told = os.read(self._reads, 64)
+            if not told:
+                poll.unregister(self._reads)
+                os.close(self._reads)
+                if self._until_s is None:
+                    return
+            for number in told:
+                if number in _ASKING:
+                    self._num_told += 1
+                    if self._num_told > 1:
+                        _end(128 + number, f"{self._who} was told to end twice: ended as it is")
+                    self.begin()
+
 
 @contextmanager
-def ending_gently(end: Callable[[], None]) -> Generator[None]:
-    """Inside, the first signal calls `end`; a second one ends the process at once."""
+def ending_gently(end: Callable[[], None], within_s: float, who: str) -> Generator[Ending]:
+    """Inside, the first signal calls `end`, in the main thread. From it on the whole process is bounded: see `Ending`.
+
+    `who` begins the line for a person.
+    """
+    ending = Ending(within_s, who)
 
     def stop(signum: int, frame: FrameType | None) -> None:
-        del frame
-        signal.signal(signum, before[signal.Signals(signum)])
+        del signum, frame
+        ending.begin()
         end()
 
-    before = {signum: signal.signal(signum, stop) for signum in (signal.SIGINT, signal.SIGTERM)}
+    before = {signum: signal.signal(signum, stop) for signum in _ASKING}
     try:
-        yield
+        yield ending
     finally:
-        for signum, handler in before.items():
-            signal.signal(signum, handler)
+        if not ending.is_asked:  # else a second signal is still to end the process
+            for signum, handler in before.items():
+                signal.signal(signum, handler)
+        ending.close()
+
+
+def _armed(within_s: float) -> float:
+    """When the process ends; the kernel ends it a little later, should no thread of it run."""
+    signal.setitimer(signal.ITIMER_REAL, within_s + _KERNEL_S)
+    return time.monotonic() + within_s
+
+
+def _end(status: int, line: str) -> None:
+    if os.isatty(1):
+        _say(1, "\x1b[?25h")  # the live view has hidden the cursor
+    _say(2, f"htfi: {line}; what is recorded is safe\n")
+    os._exit(status)
+
+
+def _say(descriptor: int, text: str) -> None:
+    """Write, unless nobody reads."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    ready = poll.poll(1e3 * _SAY_S)
+    if ready and ready[0][1] & select.POLLOUT:
+        os.write(descriptor, text.encode())
