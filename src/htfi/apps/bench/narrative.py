@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from htfi.apps.bench.narrative_items import texts
+from htfi.apps.bench.narrative_memory import Watched, watch_run
 from htfi.apps.bench.narrative_runs import (
     BATCH,
     ITEMS,
@@ -38,20 +39,31 @@ STAGED = Path("../shared/data")
     show_default=True,
     help="Folder of staged data; without it headlines of the simulated market are read.",
 )
+@click.option(
+    "--memory-items",
+    default=100_000,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Items of the run whose memory is watched; 0: none.",
+)
 @click.option("--seed", default=SEED, show_default=True)
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
 )
-def command(num_runs: int, data: Path, seed: int, json_file: Path | None) -> None:
+def command(num_runs: int, data: Path, memory_items: int, seed: int, json_file: Path | None) -> None:
     """Time the news desk on items that it has not seen: one by one and in batches on one core, in batches on all.
 
     An item is a headline and its lead: both are sanitised and linked, the encoder reads the headline, or the lead as
     well where the headline has fewer than five words. A hit is the whole call for an item that was read before. The
     peer is the same model in transformers, float32, which only encodes headlines.
 
+    Then a whole run over many items, with hourly prices and a calendar, is watched in a process of its own: how much
+    memory it takes as it goes, and at most. This takes minutes; --memory-items 0 leaves it out.
+
     \b
     Examples:
       htfi bench narrative
+      htfi bench narrative --memory-items 10000
       htfi bench narrative --runs 9 --json build/goals/narrative.json
     """
     settings = Settings()
@@ -82,6 +94,10 @@ def command(num_runs: int, data: Path, seed: int, json_file: Path | None) -> Non
         "batch_items_per_s": median(run.all_cores_items_per_s for run in runs),
         "cache_hit_us": median(run.cache_hit_us for run in runs),
     }
+    if memory_items:
+        watched = watch_run(texts(data, memory_items, seed), memory_items, seed)
+        metrics["run_memory_mb"] = watched.peak_mb
+        rows += _memory_rows(watched)
     report("narrative", metrics, rows, seed=seed, json_file=json_file, notes=notes)
 
 
@@ -111,3 +127,18 @@ def _rows(runs: list[Run]) -> list[dict[str, Any]]:
             },
         ]
     return rows
+
+
+def _memory_rows(watched: Watched) -> list[dict[str, Any]]:
+    on_its_way = [
+        {
+            "what": f"a run, {one.num_events:,} events",
+            "resident MB": one.resident_mb,
+            "state MB": one.state_mb,
+        }
+        for one in watched.taken
+    ]
+    return [
+        *on_its_way,
+        {"what": f"a run of {watched.num_items:,} items, at most", "resident MB": watched.peak_mb},
+    ]

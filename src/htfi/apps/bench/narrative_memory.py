@@ -1,0 +1,140 @@
+"""What `htfi bench narrative` says of memory: a run over many items, in a process of its own, watched as it goes."""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+import numpy as np
+
+from htfi.apps.bench.narrative_items import Texts
+from htfi.domain.errors import DependencyUnavailable
+from htfi.domain.time import NS_PER_S, format_ns
+
+SYMBOLS = ("AAA", "BBB", "CCC", "DDD")  # with prices; news are about these and others
+NUM_OTHERS, NUM_PUBLISHERS = 196, 500
+WIDE_SHARE = 0.3  # of items that concern the whole market
+_SPACING_S, _BAR_S, _DAY_S = 30, 3_600, 86_400
+_TOLD_AT = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000)  # events
+_START_S = 1_262_304_000
+_CORRECTED = 50  # one item in so many corrects the one before it
+_EVENTS = re.compile(r"([\d,]+) events")
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Resident memory after so many events, and the saved state's size then."""
+
+    num_events: int
+    resident_mb: float
+    state_mb: float
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """`peak_mb` is the most that was resident from the process's start to its end, the report included."""
+
+    num_items: int
+    peak_mb: float
+    taken: tuple[Taken, ...]
+
+
+def watch_run(texts: Texts, num_items: int, seed: int) -> Watched:
+    """`htfi run` over so many items, with hourly prices and a calendar of daily releases.
+
+    Raises: DependencyUnavailable where the run fails.
+    """
+    with TemporaryDirectory(prefix="htfi-bench-") as name:
+        folder = Path(name)
+        _write(folder, texts, num_items, seed)
+        words = ["run", "prices.csv", "news.jsonl", "--settings", "settings.toml", "--out", "run", "--plain"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "htfi", *words],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        try:
+            taken, last = _follow(process, folder / "run" / "state.bin")
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        _, status, usage = os.wait4(process.pid, 0)
+        if os.waitstatus_to_exitcode(status) != 0:
+            raise DependencyUnavailable(f"the run whose memory is measured failed: {last}")
+    return Watched(num_items, usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10), taken)
+
+
+def _follow(process: "subprocess.Popen[str]", state: Path) -> tuple[tuple[Taken, ...], str]:
+    """What it took on its way, and its last line."""
+    taken: list[Taken] = []
+    last, wanted = "", list(_TOLD_AT)
+    assert process.stdout is not None
+    with process.stdout as lines:
+        for line in lines:
+            last = line.strip() or last
+            found = _EVENTS.search(line)
+            num_events = int(found[1].replace(",", "")) if found else 0
+            if wanted and num_events >= wanted[0]:
+                wanted = [length for length in wanted if length > num_events]
+                state_mb = state.stat().st_size / 1e6 if state.exists() else 0.0
+                taken.append(Taken(num_events, _resident_mb(process.pid), state_mb))
+                print(f"{num_events:,} events: {taken[-1].resident_mb:.0f} MB", file=sys.stderr)  # noqa: T201 - progress
+    return tuple(taken), last
+
+
+def _resident_mb(pid: int) -> float:
+    """NaN where the system does not tell."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except OSError:
+        return float("nan")
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def _write(folder: Path, texts: Texts, num_items: int, seed: int) -> None:
+    rng = np.random.Generator(np.random.PCG64(seed))
+    others = [f"T{number:03d}" for number in range(NUM_OTHERS)]
+    about, publishers = rng.random(num_items), rng.integers(NUM_PUBLISHERS, size=num_items)
+    which = rng.integers(len(SYMBOLS) + NUM_OTHERS, size=num_items)
+    with (folder / "news.jsonl").open("wb") as file:
+        for at in range(num_items):
+            turn, place = divmod(at, len(texts.pairs))
+            headline, lead = texts.pairs[place]
+            item: dict[str, object] = {
+                "ts": _instant(at * _SPACING_S),
+                "id": f"n{at}",
+                "headline": f"{headline} ({turn})" if turn else headline,
+                "body": lead,
+                "publisher": f"publisher {publishers[at]}",
+                "symbols": [] if about[at] < WIDE_SHARE else [(*SYMBOLS, *others)[which[at]]],
+            }
+            if at % _CORRECTED == _CORRECTED - 1:
+                item["corrects"] = f"n{at - 1}"
+            file.write(msgspec.json.encode(item) + b"\n")
+    span_s = num_items * _SPACING_S
+    closes = 100.0 * np.exp(np.cumsum(0.004 * rng.standard_normal((span_s // _BAR_S, len(SYMBOLS))), axis=0))
+    with (folder / "prices.csv").open("w") as rows:
+        rows.write("ts,symbol,open,high,low,close,volume\n")
+        for bar, row in enumerate(closes):
+            for symbol, close in zip(SYMBOLS, row, strict=True):
+                high, low = 1.001 * close, 0.999 * close
+                rows.write(f"{_instant((bar + 1) * _BAR_S)},{symbol},{close},{high},{low},{close},9\n")
+    with (folder / "calendar.toml").open("w") as calendar:
+        for day in range(span_s // _DAY_S):
+            calendar.write(
+                f'[[release]]\nid = "r{day}"\nkind = "payrolls"\nsubject = "us"\nconsensus = 180\n'
+            )
+            calendar.write(f"at = {_instant(day * _DAY_S + 48_600)}\n\n")
+    (folder / "settings.toml").write_text('[narrative]\ncalendar = "calendar.toml"\n')
+
+
+def _instant(after_s: int) -> str:
+    return format_ns((_START_S + after_s) * NS_PER_S)
