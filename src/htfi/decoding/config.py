@@ -36,7 +36,7 @@ class DecodingConfig:
     lookahead: str = "nominal"
     max_draft: Annotated[int, Meta(ge=0, le=64)] = 12
     plain_above: CountOrNone | None = None
-    cache_tokens: Annotated[int, Meta(ge=0, le=2**30)] = 2048
+    cache_tokens: Annotated[int, Meta(ge=0, le=2**30)] = 1024
 
     def __post_init__(self) -> None:
         check_bounds("decoding", self)

@@ -49,9 +49,9 @@ class CacheConfig:
     small model over a network takes as long as to read again. `secret` seals what lies outside of this process.
     """
 
-    memory_mb: Annotated[float, Meta(ge=0.0, le=65_536.0)] = 32.0
+    memory_mb: Annotated[float, Meta(ge=0.0, le=65_536.0)] = 16.0
     folder: str = "run"
-    folder_mb: Annotated[float, Meta(ge=4.0, le=1_048_576.0)] = 64.0
+    folder_mb: Annotated[float, Meta(ge=4.0, le=1_048_576.0)] = 32.0
     redis: str = ""
     redis_prefix: str = "htfi"
     redis_timeout_ms: Annotated[float, Meta(ge=1.0, le=1_000.0)] = 20.0
