@@ -31,7 +31,7 @@ from htfi.narrative.text import clean
 from htfi.narrative.wire import MAX_ID_CHARS, Wire
 
 MAX_PENDING = 256  # items that are scored together
-MAX_NOTES = 16_384
+MAX_NOTES = 8_192
 _LIVES_KEPT = 2  # lifetimes of an item: the oldest view that counts was made one ago, of items as old again
 MAX_NOTED = 6  # items that the encoder alone reads for a decision
 MAX_ASIDE = 6  # items set aside that a decision tells
