@@ -142,7 +142,7 @@ def test_what_is_dropped_does_not_depend_on_restarts(spacing_s: int) -> None:
 def _without_numbers(made: Desk) -> dict[str, object]:
     """The state, with what was said within minutes in order and not by number: a restart counts anew."""
     state = made.state()
-    shelves = state["sanitiser"]["bursts"]
+    shelves = state["sanitiser"]["bursts"]["shelves"]
     order = sorted(told[0] for *_, shelf in shelves for told in shelf)
     for *_, shelf in shelves:
         for told in shelf:
@@ -156,7 +156,7 @@ def test_what_was_said_minutes_ago_is_dropped_on_every_symbol() -> None:
     words = signature(["record", "profit"])
     for at in range(1_000):
         bursts.observe(Said(f"n{at}", at * NS_PER_S, f"v{at}", True, 1, words), (f"S{at}",))
-    assert sum(len(told) for *_, told in bursts.state()) == 100
+    assert sum(len(told) for *_, told in bursts.state()["shelves"]) == 100
     late_ns = 1_000 * NS_PER_S + 2 * config.burst_ns
     bursts.observe(Said("late", late_ns, "v", True, 1, words), ("S1",))
-    assert [(symbol, len(told)) for symbol, _, _, told in bursts.state() if told] == [("S1", 1)]
+    assert [(symbol, len(told)) for symbol, _, _, told in bursts.state()["shelves"] if told] == [("S1", 1)]
