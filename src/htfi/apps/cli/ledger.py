@@ -11,7 +11,17 @@ import click
 from htfi.apps.cli import ledger_view as view
 from htfi.apps.cli.ledger_audit import audit_command
 from htfi.apps.cli.ledger_evidence import check_proof_command, cosign_command, keygen_command, prove_command
-from htfi.apps.cli.ledger_options import FOLDER, KEY, NEED, WITNESS, demand_key, demand_witnesses, write_file
+from htfi.apps.cli.ledger_options import (
+    DRAFT,
+    FOLDER,
+    KEY,
+    NEED,
+    TARGET,
+    WITNESS,
+    demand_key,
+    demand_witnesses,
+    write_file,
+)
 from htfi.apps.cli.ledger_replay import replay_command
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.governance.ledger.static import json_line, static_files
@@ -41,16 +51,8 @@ def command() -> None:
 @WITNESS
 @NEED
 @click.option("--recompute", is_flag=True, help="Also derive every decision again from its record.")
-@click.option(
-    "--target",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the model that read, where it is not a shipped one.",
-)
-@click.option(
-    "--draft",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the draft that wrote on alone, where it is not the shipped one.",
-)
+@TARGET
+@DRAFT
 def verify(
     folder: Path,
     key_text: str | None,

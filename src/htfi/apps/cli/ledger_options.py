@@ -23,6 +23,16 @@ WITNESS = click.option(
 NEED = click.option(
     "--need", metavar="K", type=click.IntRange(0), help="How many of them must have cosigned (default: all)."
 )
+TARGET = click.option(
+    "--target",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the model that read, where it is not a shipped one.",
+)
+DRAFT = click.option(
+    "--draft",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the draft that wrote on alone, where it is not the shipped one.",
+)
 
 
 def demand_key(key: VerifierKey, expected: str | None) -> None:

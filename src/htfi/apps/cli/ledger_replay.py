@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from htfi.apps.cli.ledger_options import FOLDER
+from htfi.apps.cli.ledger_options import DRAFT, FOLDER, TARGET
 from htfi.apps.cli.ledger_view import find
 from htfi.domain.decision import decode_decision
 from htfi.domain.errors import IntegrityError, InvalidInput
@@ -18,16 +18,8 @@ if TYPE_CHECKING:
 @click.command("replay", short_help="Write a recorded reading again, token for token.")
 @FOLDER
 @click.argument("which", metavar="[N|ID]", required=False)
-@click.option(
-    "--target",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the model that read, where it is not a shipped one.",
-)
-@click.option(
-    "--draft",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the draft that wrote on alone, where it is not the shipped one.",
-)
+@TARGET
+@DRAFT
 def replay_command(folder: Path, which: str | None, target: Path | None, draft: Path | None) -> None:
     """Write what a model said for a decision again, from the record and the model alone; without N or ID, the newest.
 
