@@ -76,6 +76,7 @@ def json_lines(prices: Path) -> bytes:
                 name: cell if name in ("ts", "symbol") else float(cell)
                 for name, cell in zip(names, row.split(","), strict=True)
             }
+            | {"interval": "1d"}
         )
         + "\n"
         for row in rows
