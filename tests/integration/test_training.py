@@ -1,5 +1,6 @@
 """A tiny run learns, resumes to the same bit, withstands signals and bad disks, and leaves folders that open."""
 
+import os
 import signal
 import sys
 import threading
@@ -19,6 +20,7 @@ from htfi.adapters.torch.config import Sizes, TrainingConfig, rate_share
 from htfi.adapters.torch.learning import Pair, _scores
 from htfi.adapters.torch.training import Trained, train
 from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.domain import files
 from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput, MissingExtra
 from htfi.wiring.training import train_models
 from training_stories import SOURCE, VOCAB, write_tokenizer
@@ -140,8 +142,12 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / f"{saving.CHECKPOINT}.new").symlink_to("/dev/full")
+def test_a_full_disk_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, *, private: bool = True) -> int:
+        assert path.name.startswith(saving.CHECKPOINT)
+        return os.open("/dev/full", os.O_WRONLY)
+
+    monkeypatch.setattr(files, "open_new", full)
     with pytest.raises(
         DependencyUnavailable, match=r"checkpoint.pt cannot be written: No space left on device"
     ):

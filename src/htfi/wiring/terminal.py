@@ -101,7 +101,9 @@ def print_table(
         max([cell_len(column), *(_longest(row[c].plain) for row in cells)])
         for c, column in enumerate(columns)
     ]
-    parts = _parts(least, to.width)
+    parts = _parts(least, to.width) if columns else []
+    if not columns and title:
+        print_line(title)
     if parts is None:
         _print_rows(columns, cells, title)
     for place, part in enumerate(parts or []):
