@@ -36,7 +36,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """`peak_mb` is the most that was resident from the process's start to its end, the report included."""
+    """`peak_mb` is the most that was resident from the process's start to its last line, the report included."""
 
     num_items: int
     peak_mb: float
@@ -61,25 +61,28 @@ def watch_run(texts: Texts, num_items: int, seed: int) -> Watched:
             text=True,
         )
         try:
-            taken, last = _follow(process, folder / "run" / "state.bin")
+            taken, last, peak_mb = _follow(process, folder / "run" / "state.bin")
         except BaseException:
             process.kill()
             process.wait()
             raise
-        _, status, usage = os.wait4(process.pid, 0)
-        if os.waitstatus_to_exitcode(status) != 0:
+        if process.wait() != 0:
             raise DependencyUnavailable(f"the run whose memory is measured failed: {last}")
-    return Watched(num_items, usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10), taken)
+    return Watched(num_items, peak_mb, taken)
 
 
-def _follow(process: "subprocess.Popen[str]", state: Path) -> tuple[tuple[Taken, ...], str]:
-    """What it took on its way, and its last line."""
+def _follow(process: "subprocess.Popen[str]", state: Path) -> tuple[tuple[Taken, ...], str, float]:
+    """What it took on its way, its last line, and the most that was resident until then: the report is made before.
+
+    `ru_maxrss` would not do: Linux counts the memory of whoever started a process in it.
+    """
     taken: list[Taken] = []
-    last, wanted = "", list(_TOLD_AT)
+    last, wanted, peak_mb = "", list(_TOLD_AT), float("nan")
     assert process.stdout is not None
     with process.stdout as lines:
         for line in lines:
             last = line.strip() or last
+            peak_mb = _peak_mb(process.pid) or peak_mb
             found = _EVENTS.search(line)
             num_events = int(found[1].replace(",", "")) if found else 0
             if wanted and num_events >= wanted[0]:
@@ -87,7 +90,7 @@ def _follow(process: "subprocess.Popen[str]", state: Path) -> tuple[tuple[Taken,
                 state_mb = state.stat().st_size / 1e6 if state.exists() else 0.0
                 taken.append(Taken(num_events, _resident_mb(process.pid), state_mb))
                 print(f"{num_events:,} events: {taken[-1].resident_mb:.0f} MB", file=sys.stderr)  # noqa: T201 - progress
-    return tuple(taken), last
+    return tuple(taken), last, peak_mb
 
 
 def _resident_mb(pid: int) -> float:
@@ -97,6 +100,15 @@ def _resident_mb(pid: int) -> float:
     except OSError:
         return float("nan")
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def _peak_mb(pid: int) -> float | None:
+    """None where the system does not tell, or the process has ended."""
+    try:
+        found = re.search(r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(found[1]) / 2**10 if found else None
 
 
 def _write(folder: Path, texts: Texts, num_items: int, seed: int) -> None:
