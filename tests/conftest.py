@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from examples import register_profiles
 from htfi.domain.decision import (
     TICKS_PER_UNIT,
     Circumstances,
@@ -23,6 +24,8 @@ from htfi.domain.decision import (
     encode_decision,
 )
 from htfi.domain.time import NS_PER_DAY, format_ns
+
+register_profiles()
 
 LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 # standard normal quantiles at LEVELS

@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from parser_targets import SEEDS, TARGETS, WORDS
 
+from examples import examples
+
 _EDITS = st.lists(
     st.tuples(
         st.integers(0, 1 << 16), st.integers(0, 64), st.one_of(st.sampled_from(WORDS), st.binary(max_size=8))
@@ -29,7 +31,7 @@ def edited(seed: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_no_bytes_crash_a_parser(name: str, data: st.DataObject) -> None:
     document = data.draw(

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.domain.bounds import MAX_LOG_RETURN, MAX_PRICE, MAX_SIZE, MAX_VALUE, MIN_PRICE, MIN_SIZE, MIN_VALUE
 from htfi.domain.decision import decode_decision, encode_decision
 from htfi.domain.errors import IntegrityError
@@ -85,7 +86,7 @@ def numbers_in(value: Any) -> Iterator[float]:
             yield from numbers_in(item)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(rows=ROWS)
 def test_any_numbers_leave_entries_that_are_finite_and_derived_again(rows: list[dict[str, Any]]) -> None:
     ledger = run_over([*usual_rows(), *rows, *({"kind": "bar", "close": 100.0 + k} for k in range(3))])

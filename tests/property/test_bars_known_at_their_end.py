@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.adapters.feeds.columnwise import Columnwise
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY, NS_PER_S, SystemClock, format_ns
@@ -80,7 +81,9 @@ def read(path: Path, form: str, **defaults: str) -> tuple[list[Bar], Tray]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(symbols=SYMBOLS, order=ORDERS)
 @example([[("h1", 24, 0)] * 2, [("H4", 24, 0)], [("h1", 20, 2_949), ("H4", 20, 0), ("h1", 3, 0)]], "by time")
 @example([[("h1", 10, 0), ("H4", 2, 77), ("h1", 10, 0)], [("M1", 2, 1_047), ("D", 2, 0)]], "by symbol")
@@ -96,7 +99,9 @@ def test_unlabelled_bars_are_never_known_too_early(
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(symbols=SYMBOLS, order=ORDERS)
 def test_labelled_bars_end_where_their_label_says_or_are_refused(
     tmp_path: Path, form: str, symbols: list[list[tuple[str, int, int]]], order: str
@@ -109,7 +114,9 @@ def test_labelled_bars_end_where_their_label_says_or_are_refused(
     assert len(bars) + sum(tray.counts().values()) == len(rows)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(symbols=SYMBOLS, stated=st.sampled_from(["", "1h", "15m"]), labels=st.booleans())
 def test_columns_and_rows_say_the_same_of_intervals(
     tmp_path: Path, symbols: list[list[tuple[str, int, int]]], stated: str, labels: bool

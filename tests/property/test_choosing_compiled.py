@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.decoding import choosing
 from htfi.decoding.noise import gumbel, keys
 from htfi.decoding.ports import Floats, Ids
@@ -21,7 +22,7 @@ def in_python(logits: Floats, admitted: Admitted, sampling: Sampling, row_keys: 
         return choose(logits, admitted, sampling, row_keys)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     num_rows=st.integers(1, 5),

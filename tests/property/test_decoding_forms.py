@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.decoding.form import CompiledForm
 from htfi.decoding.noise import keys
 from htfi.decoding.sampling import Sampling, choose
@@ -62,7 +63,7 @@ def is_word(text: str) -> bool:
 
 @pytest.mark.parametrize("vocabulary", [MINI, PLAIN], ids=["marks", "no marks"])
 @given(data=st.data(), seed=st.integers(0, 2**32))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_every_writing_parses_and_says_what_was_chosen(
     vocabulary: Vocabulary, data: st.DataObject, seed: int
 ):

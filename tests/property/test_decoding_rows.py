@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.kv import Row
 from htfi.decoding.ports import Floats, NetworkShape
@@ -23,7 +24,7 @@ def from_scratch(network: TinyNetwork, ids: list[int]) -> Floats:
 
 
 @given(data=st.data(), cache_blocks=st.integers(0, 6))
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_every_row_answers_as_if_it_were_alone_and_new(data: st.DataObject, cache_blocks: int):
     network, check = TinyNetwork(VOCAB), TinyNetwork(VOCAB)
     budget = 14 * 64 * PER_TOKEN

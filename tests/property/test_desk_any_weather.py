@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from desk_world import Edge, Time, deliver, desk, run, truth
+from examples import examples
 from htfi.decoding.link.desk_config import DeskConfig
 from htfi.decoding.link.frames import Lead, Leave
 from outcome_pair import TOKENIZER, VIEW, WORDS, requests
@@ -30,7 +31,7 @@ def guessed(data: st.DataObject, question: int) -> list[int]:
 
 
 @given(data=st.data(), has_draft=st.booleans())
-@settings(max_examples=60, phases=[Phase.generate], **RELAXED)
+@settings(max_examples=examples(60), phases=[Phase.generate], **RELAXED)
 def test_every_answer_is_the_authors_in_any_order_of_frames(data: st.DataObject, has_draft: bool):
     time = Time()
     cloud = desk(DeskConfig(max_strikes=10_000, max_listeners=64), has_draft=has_draft, time=time)

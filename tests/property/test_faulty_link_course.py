@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.simulation.faulty_link.course import Course, Lane
 from htfi.simulation.faulty_link.weather import Jitter, Way, Weather
 
@@ -22,7 +23,7 @@ weathers = st.builds(
 reads = st.lists(st.tuples(st.floats(0, 0.05), st.integers(1, 9_000)), min_size=1, max_size=12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), weather=weathers, reads=reads)
 def test_every_byte_arrives_once_in_order_and_never_too_soon(
     seed: int, weather: Weather, reads: list[tuple[float, int]]
@@ -43,7 +44,7 @@ def test_every_byte_arrives_once_in_order_and_never_too_soon(
     assert course.end_s(now_s) >= last_s
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     rate=st.sampled_from([0.0, 0.01, 0.3, 1.0]),

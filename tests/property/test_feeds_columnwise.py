@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.adapters.feeds.columnwise import Columnwise
 from htfi.adapters.feeds.parquet import ParquetReader
 from htfi.domain.events import Event, Rejection
@@ -83,7 +84,9 @@ SPECS = st.builds(
 
 
 @pytest.mark.parametrize("name", TABLES)
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(spec=SPECS, data=st.data())
 def test_columns_and_rows_agree(tmp_path: Path, name: str, spec: SourceSpec, data: st.DataObject) -> None:
     columns = TABLES[name]

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.adapters.feeds import framing, parquet, text
 from htfi.adapters.stores.quarantine import QuarantineFile
 from htfi.domain.events import FeedItem
@@ -100,7 +101,9 @@ def run(
 
 
 @pytest.mark.parametrize("order", ["time", "sort"])
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(first=rows, second=rows, forms=st.tuples(*[st.sampled_from(FORMATS)] * 2), data=st.data())
 def test_any_stop_resumes_to_the_same_items_and_quarantine(
     tmp_path_factory: pytest.TempPathFactory,

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.domain.decision import Forecast
 from htfi.domain.events import Bar
 from htfi.forecasting.config import ForecastConfig
@@ -55,7 +56,7 @@ wild_market = st.lists(
 ).map(lambda blocks: [each for block, times in blocks for each in block * times])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(wild_market, st.sampled_from(["60s", "1d", "volume:5000"]))
 def test_quantiles_are_finite_and_never_cross_over_any_bars(steps, interval):
     forecaster = Forecaster(CONFIG, build_experts(CONFIG))
@@ -67,7 +68,7 @@ def test_quantiles_are_finite_and_never_cross_over_any_bars(steps, interval):
             assert_sound(batch.item(i))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(wild_market, st.integers(0, 10**6))
 def test_stopping_anywhere_changes_no_bit(steps, cut):
     instants = bars_of(steps, "60s")

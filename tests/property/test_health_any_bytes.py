@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.domain.errors import InvalidInput
 from htfi.scheduling.health.config import HealthConfig
 from htfi.scheduling.health.messages import (
@@ -83,7 +84,7 @@ def test_what_is_said_is_understood(message: Message) -> None:
     assert decode(encode(message)) == message
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(messages, max_size=30))
 def test_no_message_breaks_a_watch_and_what_it_says_after_is_readable(told: list[Message]) -> None:
     watch = _watch()
@@ -121,7 +122,7 @@ def _refusal(watch: Watch, body: bytes) -> str | None:
     return None
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.binary(max_size=200) | st.binary(max_size=200).map(lambda rest: bytes((VERSION,)) + rest))
 def test_any_bytes_are_understood_or_refused_in_a_line_with_nothing_changed(body: bytes) -> None:
     watch = _watch()
@@ -134,7 +135,7 @@ def test_any_bytes_are_understood_or_refused_in_a_line_with_nothing_changed(body
         assert watch.changes() == []
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(messages, st.integers(0, 10_000), st.integers(1, 255))
 def test_a_byte_that_flips_breaks_nothing(message: Message, place: int, flip: int) -> None:
     body = bytearray(encode(message))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.scheduling.health import leases
 from htfi.scheduling.health.config import HealthConfig
 from htfi.scheduling.health.messages import Ask, Grant, Release
@@ -135,7 +136,7 @@ def _storm(seed: int, num_steps: int, num_voters: int) -> World:
     return world
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), num_voters=st.integers(1, 5))
 def test_never_do_two_lead_whatever_the_network_does(seed: int, num_voters: int) -> None:
     _storm(seed, 4_000, num_voters)
@@ -149,7 +150,7 @@ def test_never_do_two_lead_in_a_long_sweep() -> None:
     assert num_led > 100_000  # or the test would say nothing
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), num_voters=st.sampled_from((1, 3, 4, 5)))
 def test_after_a_storm_somebody_leads_within_three_leases(seed: int, num_voters: int) -> None:
     world = _storm(seed, 300, num_voters)

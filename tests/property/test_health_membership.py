@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.scheduling.health import membership
 from htfi.scheduling.health.config import HealthConfig
 from htfi.scheduling.health.membership import Members
@@ -74,7 +75,7 @@ def test_a_node_refutes_what_others_say_of_it_and_keeps_its_standing(
         members = after
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(1, 40), st.integers(1, 6))
 def test_every_claim_reaches_a_peer_though_beats_carry_few(num_nodes: int, num_claims: int) -> None:
     config = HealthConfig(num_claims=num_claims)

@@ -8,6 +8,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.domain.events import Bar, Event, Quote, Rejection, Trade
 from htfi.pipeline.intake.columns import ALL_FIELDS
 from htfi.pipeline.intake.reasons import RAW_CHARS, Reason
@@ -62,7 +63,7 @@ SPECS = st.builds(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(row=st.one_of(ANY_ROW, LIKELY_ROW), spec=SPECS)
 def test_any_row_is_an_event_or_a_rejection(row: dict[str, Any], spec: SourceSpec) -> None:
     arrival_ns = 1_381_154_400_000_000_000 if spec.by_arrival else None

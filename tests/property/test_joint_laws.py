@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.forecasting.config import LEVELS
 from htfi.forecasting.joint.book import make_book, risk
 from htfi.forecasting.joint.marginals import FURTHEST, Marginals
@@ -42,7 +43,7 @@ def test_a_score_survives_the_way_there_and_back(start: float, step: list[float]
     assert MARGINALS.scores(quantiles, outcome) == pytest.approx(score, abs=1e-6)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(
     st.integers(1, 6),
     st.integers(0, 2**32 - 1),
@@ -63,7 +64,7 @@ def test_each_series_keeps_its_own_forecast_whatever_the_past(
         assert share == pytest.approx(np.full(num_series, level), abs=2.5 / len(returns) + 0.003)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     st.lists(st.floats(-100.0, 100.0), min_size=1, max_size=6),
     st.integers(1, 300),

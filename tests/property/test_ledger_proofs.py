@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.governance.ledger.merkle import (
     Frontier,
     consistency_proof,
@@ -57,7 +58,7 @@ def test_frontier_has_the_naive_root_in_any_grouping(cuts: list[int]) -> None:
 
 
 @given(st.data(), sizes)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_every_inclusion_proof_holds_and_is_pymerkles(
     oracle: pymerkle.InmemoryTree, data: st.DataObject, size: int
 ) -> None:
@@ -71,7 +72,7 @@ def test_every_inclusion_proof_holds_and_is_pymerkles(
 
 
 @given(st.data(), sizes)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_every_consistency_proof_holds_and_pymerkle_agrees(
     oracle: pymerkle.InmemoryTree, data: st.DataObject, size: int
 ) -> None:
@@ -84,7 +85,7 @@ def test_every_consistency_proof_holds_and_pymerkle_agrees(
 
 
 @given(st.data(), sizes)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_no_altered_inclusion_proof_holds(data: st.DataObject, size: int) -> None:
     index = data.draw(st.integers(0, size - 1))
     proof = inclusion_proof(index, size, subtree)
@@ -99,7 +100,7 @@ def test_no_altered_inclusion_proof_holds(data: st.DataObject, size: int) -> Non
 
 
 @given(st.data(), st.integers(2, NUM_LEAVES))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_no_altered_consistency_proof_holds(data: st.DataObject, size: int) -> None:
     old_size = data.draw(st.integers(1, size - 1))
     proof = consistency_proof(old_size, size, subtree)

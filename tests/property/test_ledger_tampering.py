@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.adapters.keys.ed25519 import signing_key
 from htfi.domain.errors import IntegrityError
 from htfi.governance.ledger.checkpoint import cosign
@@ -72,7 +73,7 @@ def test_untouched_ledger_verifies(ledger: Path) -> None:
 
 
 @given(st.data(), st.integers(0, len(CELLS) - 1))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_altered_byte_of_any_cell_is_found(ledger: Path, data: st.DataObject, which: int) -> None:
     read, write = CELLS[which]
     database = sqlite3.connect(ledger / "ledger.db", isolation_level=None)
@@ -94,7 +95,7 @@ def test_any_altered_byte_of_any_cell_is_found(ledger: Path, data: st.DataObject
 
 
 @given(st.integers(0, NUM_ENTRIES - 1), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_altered_entry_is_named(ledger: Path, index: int, data: st.DataObject) -> None:
     content = bytearray(ENTRIES[index])
     content[data.draw(st.integers(0, len(content) - 1))] ^= 1
@@ -106,7 +107,7 @@ def test_altered_entry_is_named(ledger: Path, index: int, data: st.DataObject) -
 
 
 @given(st.integers(0, NUM_ENTRIES - 1))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_entry_altered_together_with_its_hash_is_placed_between_checkpoints(ledger: Path, index: int) -> None:
     forged = b"forged"
     database = sqlite3.connect(ledger / "ledger.db", isolation_level=None)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from market_streams import CONFIG, SYMBOLS, Row, acquaint, run_events, snapshot, streams, to_batch, walk
 
 import htfi.market
+from examples import examples
 from htfi.market.kernel import COMPILED
 from htfi.market.state import Market
 from htfi.pipeline.snapshot import decode_state
@@ -32,7 +33,7 @@ def assert_events_equal_columns(rows: list[Row], cut: int) -> None:
 
 
 @given(streams(), st.integers(0, 80))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_events_and_columns_agree_to_the_bit_on_any_stream(rows: list[Row], cut: int) -> None:
     assert_events_equal_columns(rows, cut)
 
@@ -43,7 +44,7 @@ def test_events_and_columns_agree_to_the_bit_on_a_lively_market(seed: int) -> No
 
 
 @given(streams(), st.integers(0, 80))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_restored_market_goes_on_as_if_it_had_never_stopped(rows: list[Row], cut: int) -> None:
     whole, first = Market(CONFIG), Market(CONFIG)
     run_events(whole, rows)
@@ -80,7 +81,7 @@ def test_compiled_and_interpreted_kernels_agree_to_the_bit(seed: int, interprete
 @pytest.mark.skipif(not COMPILED, reason="no C compiler was at hand: there is only the interpreted kernel")
 def test_compiled_and_interpreted_kernels_agree_on_broken_fields(interpreted: ModuleType) -> None:
     @given(streams())
-    @settings(deadline=None, max_examples=50)
+    @settings(deadline=None, max_examples=examples(50))
     def agree(rows: list[Row]) -> None:
         compiled, plain = Market(CONFIG), interpreted.Market(CONFIG)
         assert compiled.observe_batch(to_batch(rows)) == plain.observe_batch(to_batch(rows))

@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.domain.errors import InvalidInput
 from htfi.simulation.market.process import simulate
 from htfi.simulation.market.spec import Asset, Jumps, MarketSpec, Regimes, Shock, Wave
@@ -44,7 +45,7 @@ effects = st.builds(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(markets, st.lists(effects, max_size=6), st.booleans(), st.integers(0, 2**63))
 def test_any_market_under_any_shocks_stays_finite_and_is_untouched_before_them(
     spec, effects, on_factor, seed

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.domain.events import Bar, Quote, Trade
 from htfi.market.config import MarketConfig
 from htfi.market.state import Market
@@ -41,7 +42,7 @@ def random_trades(seed: int, count: int) -> list[Trade]:
 
 
 @given(SEEDS, st.integers(1, 400))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_realised_measures_match_previous_tick_sampling(seed: int, count: int) -> None:
     window = 25
     market = Market(MarketConfig(window=window))
@@ -90,7 +91,7 @@ def test_jump_test_is_silent_on_diffusion_and_loud_on_a_jump() -> None:
 
 
 @given(SEEDS, st.integers(2, 120))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_nbbo_and_order_flow_match_their_definitions(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     market = Market(MarketConfig(bar="60s"))
@@ -150,7 +151,7 @@ def flow(
 
 
 @given(SEEDS, st.integers(1, 300))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_bars_match_a_plain_grouping_of_trades(seed: int, count: int) -> None:
     trades = random_trades(seed, count)
     market = Market(MarketConfig(bar="60s,volume:2000,dollar:150000"))
@@ -183,7 +184,7 @@ def shown(bar: Bar) -> tuple[float, ...]:
 
 
 @given(SEEDS, st.integers(2, 90))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_bar_features_match_their_definitions(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     closes = 100 * np.exp(np.cumsum(0.01 * rng.standard_normal(count)))

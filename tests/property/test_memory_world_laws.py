@@ -3,6 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.decoding.link.frames import Channel, seal
 from htfi.decoding.link.ports import Happening
 from htfi.simulation.faulty_link.frame_weather import FrameWeather
@@ -57,7 +58,7 @@ def run(
     return sent, got, world.story()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), weather=honest)
 def test_frames_come_whole_in_order_and_once_or_the_stream_ends(seed: int, weather: FrameWeather) -> None:
     sent, got, story = run(seed, weather)
@@ -71,13 +72,13 @@ def test_frames_come_whole_in_order_and_once_or_the_stream_ends(seed: int, weath
             assert [number for node, _, number in got if node == name] == sent[name], story
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), weather=hostile)
 def test_the_same_seed_and_weather_tell_the_same_story(seed: int, weather: FrameWeather) -> None:
     assert run(seed, weather) == run(seed, weather)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), weather=hostile)
 def test_whatever_the_weather_only_frames_that_were_sent_arrive(seed: int, weather: FrameWeather) -> None:
     sent, got, story = run(seed, weather)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.adapters.stores.quarantine import QuarantineFile
 from htfi.domain.events import Rejection, Trade
 from htfi.domain.time import SystemClock
@@ -55,7 +56,9 @@ def read(folder: Path, name: str, content: bytes) -> tuple[list[int], list[Rejec
 
 
 @pytest.mark.parametrize("ending", GOOD)
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     spoilt=st.lists(st.one_of(st.none(), SPOILT, st.lists(SPOILT, max_size=3)), min_size=1, max_size=30),
     zipped=st.booleans(),

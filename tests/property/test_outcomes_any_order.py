@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.passes import read_whole
 from htfi.decoding.stem import Stem
@@ -17,7 +18,7 @@ FORMS = st.sampled_from([PATH, VIEW, WORDS, (*VIEW, Words("more", 5, Text(".")))
 TINY = network(is_draft=True)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     form=FORMS,
     temperature=st.sampled_from([0.0, 0.3, 1.0, 4.0]),
@@ -42,7 +43,7 @@ def test_answers_equal_plain_and_blocks_equal_chain(
     assert [one.rounds for one in ahead] == [one.rounds for one in chained]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.data())
 def test_every_node_has_the_logits_of_its_own_text_and_every_cached_block_is_drafted_from_it(data):
     form = data.draw(FORMS)

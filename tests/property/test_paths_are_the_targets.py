@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.noise import keys
 from htfi.decoding.paths.plan import (
@@ -62,7 +63,7 @@ def one_by_one(sessions: Sessions, num_paths: int, horizon: int, seed: int, samp
     return bins
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     seed=st.integers(0, 2**64 - 1),
     num_paths=st.integers(1, 9),

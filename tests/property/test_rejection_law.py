@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chi_square import fit, power
+from examples import examples
 from htfi.decoding.noise import Doubles
 from htfi.decoding.rules import rejection
 from htfi.decoding.rules.entropy import EntropyAware
@@ -75,7 +76,7 @@ weights = st.lists(st.sampled_from([0.0, 0.01, 0.2, 1.0, 1.0, 3.0, 50.0]), min_s
 
 
 @given(data=st.data(), num_siblings=st.integers(0, 3), certain=st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_one_place_has_the_targets_law_to_the_last_digits(
     data: st.DataObject, num_siblings: int, certain: bool
 ):

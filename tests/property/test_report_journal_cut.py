@@ -3,12 +3,15 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.adapters.stores.decisions import DecisionJournal
 from htfi.domain.decision import Receipt, encode_decision
 from htfi.governance.ledger.merkle import leaf_hash
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @given(share=st.floats(0, 1), withhold_every=st.integers(0, 4))
 def test_a_journal_cut_anywhere_is_completed_to_the_same_bytes(
     tmp_path, make_decisions, share, withhold_every

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.domain.events import News
 from htfi.domain.news import Screened, Screening
 from htfi.narrative.sanitising.config import SanitiserConfig
@@ -74,7 +75,7 @@ def screen(
     return told
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(streams, st.integers(0, 40))
 def test_it_goes_on_from_a_saved_state_as_if_nothing_had_happened(stream: list[News], cut: int):
     whole = screen(Sanitiser(), stream)
@@ -93,7 +94,7 @@ def _after(stream: list[News]) -> Sanitiser:
     return sanitiser
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(items)
 def test_every_item_gets_a_verdict_with_reasons_and_no_hidden_character(item: News):
     screened = Sanitiser().screen(item)
@@ -105,7 +106,7 @@ def test_every_item_gets_a_verdict_with_reasons_and_no_hidden_character(item: Ne
     assert (screened.item.headline + screened.item.publisher + screened.item.url).isprintable()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.permutations(range(6)), st.integers(0, 5))
 def test_in_whatever_order_tellings_come_the_first_is_kept_and_all_are_counted(order: list[int], extra: int):
     texts = [HEADLINES[0] + tail for tail in ("", "!", " ", ".", "…", " -")]

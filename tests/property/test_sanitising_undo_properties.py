@@ -6,6 +6,7 @@ import unicodedata
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.narrative.sanitising.confusables import substitutes
 from htfi.narrative.sanitising.manipulation import examine
 from htfi.narrative.sanitising.undo import undo
@@ -28,7 +29,7 @@ _HEADLINES = st.sampled_from(
 
 
 @given(_TEXTS, st.sampled_from([1, 7, 40, 300]))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_undone_text_is_bounded_clean_and_undoing_it_again_changes_nothing(text: str, max_chars: int) -> None:
     undone = undo(text, max_chars)
     assert len(undone.text) <= max_chars
@@ -40,7 +41,7 @@ def test_undone_text_is_bounded_clean_and_undoing_it_again_changes_nothing(text:
 
 
 @given(_HEADLINES, st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_substitution_from_any_block_of_the_table_is_undone(text: str, data: st.DataObject) -> None:
     table = substitutes()
     words = text.split(" ")
@@ -56,7 +57,7 @@ def test_any_substitution_from_any_block_of_the_table_is_undone(text: str, data:
 
 
 @given(_HEADLINES, st.lists(st.tuples(st.integers(0, 200), st.sampled_from("\u200b\u200c\u200d\u2060\ufeff\u00ad\u180e\u2062\u200e\u034f\ufe0e\u3164")), min_size=1, max_size=20))  # fmt: skip
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_unseen_characters_anywhere_are_undone(text: str, inserted: list[tuple[int, str]]) -> None:
     sent = text
     for place, char in inserted:

@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.apps.cli.scenario_words import chance_figure, chance_words
 from htfi.forecasting.config import LEVELS
 from htfi.forecasting.joint.book import Book
@@ -33,7 +34,7 @@ holdings = st.tuples(*[st.floats(-1e6, 1e6).map(lambda size: round(size, 2))] * 
 moves = st.floats(-12.0, 12.0).filter(lambda sigmas: abs(sigmas) > 0.1)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(holdings, st.lists(st.floats(-5.0, 5.0), min_size=2, max_size=8), st.floats(1.0, 20.0))
 def test_a_greater_loss_is_never_likelier_and_one_beyond_var_is_below_one_percent(sizes, ends, times):
     book = Book(NAMES, np.array(sizes))
@@ -50,7 +51,7 @@ def test_a_greater_loss_is_never_likelier_and_one_beyond_var_is_below_one_percen
         assert beyond.share is None or beyond.share <= 0.01
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(holdings, moves, st.integers(0, 2))
 def test_a_book_is_judged_by_its_own_end_whatever_is_shocked(sizes, sigmas, place):
     book = Book(NAMES, np.array(sizes))
@@ -67,7 +68,7 @@ def test_a_book_is_judged_by_its_own_end_whatever_is_shocked(sizes, sigmas, plac
         assert change.chance.num <= 0.01 * change.chance.num_draws
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(st.lists(moves, min_size=1, max_size=3), st.randoms(use_true_random=False))
 def test_the_chance_of_moves_knows_no_order_and_falls_as_they_grow(sigmas, random):
     places = list(range(len(sigmas)))

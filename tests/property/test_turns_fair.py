@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from htfi.scheduling.turns.config import TurnsConfig
 from htfi.scheduling.turns.fair import FairTurns
 
@@ -138,7 +139,7 @@ def test_edge_with_one_request_is_not_starved_by_one_with_thirty():
     num_tenants=st.integers(1, 4),
     slacks_ms=st.lists(st.sampled_from([-1e6, 0.0, 5.0, 300.0, 1e12]), min_size=1, max_size=12),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_every_request_joins_within_a_bound_whatever_else_comes(
     data: st.DataObject, num_tenants: int, slacks_ms: list[float]
 ):
