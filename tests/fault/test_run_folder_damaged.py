@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from checks import nonempty
 from htfi.adapters.stores.releases import ask_release
 from htfi.apps.cli.running import finish
 from htfi.domain.errors import HtfiError
@@ -125,7 +126,7 @@ def test_a_flipped_bit_changes_no_decision_in_silence(
 ) -> None:
     sources, first, root = made
     rng = random.Random(f"{SEED} {name}")
-    for turn in range(num):
+    for turn in nonempty(range(num)):
         folder = tmp_path / f"{turn}"
         where = flipped(first, folder, name, rng)
         found = outcome(sources, folder, cache=False)

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from checks import nonempty
 from htfi.apps.bench import tick_peers, ticks
 from htfi.apps.bench.main import command
 from htfi.apps.bench.tick_events import events_of
@@ -94,7 +95,7 @@ def test_peer_that_is_not_installed_is_a_line_in_the_table(monkeypatch) -> None:
         raise ImportError(name)
 
     monkeypatch.setattr(tick_peers, "import_module", refuse)
-    for peer in (*tick_peers.BATCH_PEERS, *tick_peers.EVENT_PEERS):
+    for peer in nonempty((*tick_peers.BATCH_PEERS, *tick_peers.EVENT_PEERS)):
         row = ticks._measured(peer.what, lambda peer=peer: peer.runs([], 1))
         assert "is not installed" in row["what"]
 

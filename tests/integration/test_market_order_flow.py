@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from checks import nonempty
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Quote, Trade
 from htfi.market.config import MarketConfig
@@ -63,7 +64,7 @@ def test_events_come_in_order_and_trade_at_the_quote():
 
 def test_prices_lie_on_the_tick_grid():
     flow = order_flow(Session("SIM", START_NS, tick=0.05, start_price=20.0, duration_s=3600.0), (), 2)
-    for event in flow.events():
+    for event in nonempty(flow.events()):
         for price in (event.price,) if isinstance(event, Trade) else (event.bid, event.ask):
             assert price / 0.05 == pytest.approx(round(price / 0.05), abs=1e-6)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from checks import nonempty
 from htfi import models
 from htfi.narrative.encoding.config import EncodingConfig
 from htfi.narrative.encoding.heads import Heads
@@ -72,7 +73,7 @@ def test_shipped_heads_are_small_and_held_to_their_digest() -> None:
 
 def test_heads_were_made_of_the_corpora_as_they_are() -> None:
     heads = open_heads()
-    for corpus in read_corpora(CORPORA):
+    for corpus in nonempty(read_corpora(CORPORA)):
         assert heads.card[f"{corpus.head}_corpus"] == corpus.digest, "run `htfi models heads` anew"
 
 
@@ -83,7 +84,7 @@ def test_corpora_repeat_no_row_of_the_labelled_sets() -> None:
     from htfi.apps.eval.sentiment_sets import load_sets
 
     rows = [text for one in load_sets(DATA)[0] for text in one.texts]
-    for corpus in read_corpora(CORPORA):
+    for corpus in nonempty(read_corpora(CORPORA)):
         lines = draw_lines(corpus.templates, corpus.slots, corpus.per_template, SEED)
         assert alike([line.text for line in lines], rows) == []
 

@@ -139,7 +139,7 @@ def _storm(seed: int, num_steps: int, num_voters: int) -> World:
 @settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), num_voters=st.integers(1, 5))
 def test_never_do_two_lead_whatever_the_network_does(seed: int, num_voters: int) -> None:
-    _storm(seed, 4_000, num_voters)
+    assert not _storm(seed, 4_000, num_voters).num_overlaps
 
 
 @pytest.mark.slow
@@ -156,22 +156,25 @@ def test_after_a_storm_somebody_leads_within_three_leases(seed: int, num_voters:
     world = _storm(seed, 300, num_voters)
     world.calm()
     began_s = world.now_s
-    while not world.leaders():
+    while not world.leaders() and world.now_s - began_s < 3.0 * LEASE_S:
         world.step()
-        assert world.now_s - began_s < 3.0 * LEASE_S, f"nobody leads; seed {seed}"
+    assert world.leaders(), f"nobody leads; seed {seed}"
 
 
 def test_a_drift_above_what_is_allowed_for_would_be_seen() -> None:
     """The test can fail: with clocks forty times as wrong as the leases allow for, two do lead."""
-    for seed in range(200):
-        world = World(seed, num_voters=1, drift=0.4)
-        for _ in range(400):
-            if world.dice.random() < 0.03:
-                world.trouble()
-            world.step()
-            if world.num_overlaps:
-                return
-    raise AssertionError("never two leaders: this world is too kind")
+    assert any(_overlaps(seed) for seed in range(200)), "never two leaders: this world is too kind"
+
+
+def _overlaps(seed: int) -> bool:
+    world = World(seed, num_voters=1, drift=0.4)
+    for _ in range(400):
+        if world.dice.random() < 0.03:
+            world.trouble()
+        world.step()
+        if world.num_overlaps:
+            return True
+    return False
 
 
 def test_a_leader_keeps_its_role_in_calm_weather_and_its_death_is_mended() -> None:

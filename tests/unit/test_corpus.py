@@ -2,6 +2,7 @@
 
 from itertools import islice
 
+from checks import nonempty
 from htfi.domain.writing import Mark, Sigmas
 from htfi.narrative.answer import MARKS
 from htfi.simulation.corpus import Kind, Part, passages, question, understanding
@@ -15,7 +16,7 @@ def test_passages_from_any_number_on_are_those_that_a_run_from_the_start_meets()
 
 
 def test_a_passage_is_news_then_question_then_view_then_path() -> None:
-    for parts in islice(passages(12), 50):
+    for parts in nonempty(islice(passages(12), 50)):
         marks = [part.segment.name for part in parts if isinstance(part.segment, Mark)]
         order = [
             marks.index(name) for name in ("news", "/news", "asset", "prices", "view", "/view", "path", "/s")
@@ -49,7 +50,7 @@ def test_some_passages_are_short_of_history() -> None:
 
 
 def test_the_question_tells_ages_and_the_truth_cites_by_place() -> None:
-    for story in world_stories(15, 0):
+    for story in nonempty(world_stories(15, 0)):
         asked = question(story)
         ages = [(asked.as_of_ns - item.available_at_ns) / asked.bar_ns for item in asked.items]
         assert all(abs(age - told) < 1e-9 for age, told in zip(ages, story.ages_bars, strict=True))

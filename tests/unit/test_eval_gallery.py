@@ -68,7 +68,7 @@ CHARTS = [
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.title)
 def test_every_chart_is_well_formed_and_holds_no_nan(chart):
     html = chart_html(chart)
-    ET.fromstring(html)
+    assert ET.fromstring(html).tag == "figure"
     for path in re.findall(r' (?:d|x|y|width|height|style)="([^"]*)"', html):
         assert "nan" not in path.lower()
         assert "inf" not in path.lower()

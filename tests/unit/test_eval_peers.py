@@ -182,9 +182,12 @@ def test_an_expert_outside_the_mix_says_what_it_says_inside() -> None:
         ForecastConfig(horizons=(1, 5), experts=("ewma",)),
         classical(2, ForecastConfig(horizons=(1, 5), experts=("ewma", "log_range_har")), 0),
     )
+    num_compared = 0
     for one, other in zip(inside.instants(100), outside.instants(100), strict=True):
         mine, theirs = (
             said.quantiles[walk.names.index("random_walk")]
             for said, walk in ((one, inside), (other, outside))
         )
         np.testing.assert_allclose(mine, theirs, atol=1e-10)
+        num_compared += 1
+    assert num_compared == 20

@@ -5,6 +5,7 @@ from math import comb
 import numpy as np
 import pytest
 
+from checks import nonempty
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.evaluation.splits import combinatorial, paths, walk_forward
 
@@ -14,7 +15,7 @@ BEGINS = np.arange(100, dtype=np.int64)
 @pytest.mark.parametrize("span", [0, 1, 22])
 def test_walk_forward_purges_labels_that_reach_into_the_test(span: int) -> None:
     ends = BEGINS + span
-    for split in walk_forward(BEGINS, ends, 4, embargo=3):
+    for split in nonempty(walk_forward(BEGINS, ends, 4, embargo=3)):
         first = BEGINS[split.test[0]]
         assert (ends[split.train] < first - 3).all()
         assert len(split.train) == max(first - 3 - span, 0)  # and no more is lost than must be

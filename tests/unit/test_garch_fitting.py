@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from arch import arch_model
 
+from checks import nonempty
 from htfi.forecasting import garch_core
 from htfi.forecasting.garch_fitting import GarchFit, fit_garch
 
@@ -119,7 +120,7 @@ def test_no_likelihood_is_below_the_one_arch_finds(leverage: bool):
         alpha = news - 0.5 * gamma
         series.append(simulated(1500, seed, alpha, gamma, persistence - news, rng.uniform(3.5, 12.0)))
     fits = fit_garch(np.array(series), leverage)
-    for i, returns in enumerate(series):
+    for i, returns in nonempty(enumerate(series)):
         peer = arch_model(
             100.0 * returns, mean="Zero", vol="GARCH", p=1, o=int(leverage), q=1, dist="t", rescale=False
         ).fit(disp="off")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from checks import nonempty
 from htfi.domain.errors import InvalidInput
 from htfi.domain.peers import PeerState
 from htfi.scheduling.health.config import HealthConfig
@@ -24,8 +25,8 @@ def _trio(seed: int) -> Cluster:
 def test_peers_that_beat_are_well_and_their_round_trips_known() -> None:
     cluster = _trio(1)
     cluster.run(3.0)
-    for node in cluster.nodes.values():
-        for peer in cluster.nodes.keys() - {node.name}:
+    for node in nonempty(cluster.nodes.values()):
+        for peer in nonempty(cluster.nodes.keys() - {node.name}):
             figures = node.watch.figures(peer)
             assert figures.state is PeerState.WELL
             assert figures.rtt_p50_ms is not None

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from checks import nonempty
 from htfi.adapters.keys.ed25519 import create_key, key_line, load_key, parse_key, verify_signature
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.governance.ledger.note import parse_note, parse_verifier_key
@@ -98,7 +99,7 @@ def test_any_mangled_verifier_key_is_refused() -> None:
         "PeterNeumann+cc469956+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TWBADKEY==",
         "PeterNeumann+173116ae+ZRpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW",
     ]
-    for text in mangled:
+    for text in nonempty(mangled):
         with pytest.raises(InvalidInput):
             parse_verifier_key(text)
 
@@ -110,7 +111,7 @@ def test_any_mangled_signing_key_is_refused_without_showing_the_secret() -> None
         PETER_SECRET[:i] + chr(ord(PETER_SECRET[i]) + 1) + PETER_SECRET[i + 1 :]
         for i in range(len(PETER_SECRET))
     ]
-    for text in mangled:
+    for text in nonempty(mangled):
         with pytest.raises(InvalidInput) as caught:
             parse_key(text, "k")
         assert secret[:20] not in str(caught.value)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from checks import nonempty
 from htfi.domain.events import News
 from htfi.domain.writing import Choice, Dialect, Fixed, Mark, Refusal, Request, Sigmas, Text, Words, Writing
 from htfi.narrative import answer
@@ -74,7 +75,7 @@ def test_every_mark_has_one_name() -> None:
 def test_every_combination_of_choices_is_a_view(dialect: Dialect) -> None:
     form = view_form(dialect, 2)
     choices = {part.name: len(part.options) for part in form if isinstance(part, Choice)}
-    for turn in range(max(choices.values())):
+    for turn in nonempty(range(max(choices.values()))):
         fields = {name: str(turn % count) for name, count in choices.items()} | {"words": " so {size} "}
         view = to_view(understand(fields), question(item(1, 0, "IBM"), item(2, HOUR_NS)), DAY_NS, "reader/1")
         assert -1.0 <= view.direction <= 1.0

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pytest
 from msgspec.structs import replace
 
+from checks import nonempty
 from htfi.domain.decision import (
     Circumstances,
     Decision,
@@ -206,8 +207,8 @@ def test_hostile_text_stays_one_line_in_its_quotes_and_hides_nothing() -> None:
     view = replace(
         VIEW, words=evil, reader=evil, cited=(evil,), parts=(replace(PARTS[0], reader=evil, cited=(evil,)),)
     )
-    for section in account(replace(DECISION, hearing=hearing, view=view)):
-        for line in section.lines:
+    for section in nonempty(account(replace(DECISION, hearing=hearing, view=view))):
+        for line in nonempty(section.lines):
             assert line.isprintable(), line
             assert "\u202e" not in line
             assert "\u200b" not in line

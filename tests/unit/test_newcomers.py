@@ -18,7 +18,9 @@ def begun(*voices: str) -> Newcomers:
 
 
 def test_at_the_beginning_nobody_is_new() -> None:
-    begun("wire", "blog")
+    found = begun("wire", "blog")
+    assert found.judge("wire", NOW + 10 * NS_PER_DAY) is None
+    assert found.judge("blog", NOW + 10 * NS_PER_DAY) is None
 
 
 def test_a_voice_that_is_first_heard_later_is_new() -> None:

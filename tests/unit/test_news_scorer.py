@@ -5,6 +5,7 @@ from hashlib import sha256
 
 import numpy as np
 
+from checks import nonempty
 from htfi.domain.events import News
 from htfi.domain.news import Screened, Screening
 from htfi.narrative.answer import CAUSES
@@ -74,7 +75,7 @@ def test_without_an_encoder_items_are_linked_and_the_scores_say_that_nobody_judg
 
 
 def test_scores_are_in_their_ranges_and_in_thousandths() -> None:
-    for scores in scorer().score(ITEMS):
+    for scores in nonempty(scorer().score(ITEMS)):
         numbers = (scores.sentiment, scores.stance, scores.event_confidence, scores.relevance, scores.novelty)
         assert all(round(number, 3) == number and -1 <= number <= 1 for number in numbers)
         assert scores.event in CAUSES

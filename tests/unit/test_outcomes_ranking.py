@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from checks import nonempty
 from htfi.decoding.noise import gumbel, key
 from htfi.decoding.sampling import Admitted, Place, Sampling, choose_each
 from htfi.decoding.strategies.outcome_ranking import (
@@ -49,7 +50,7 @@ def test_ranks_follow_score_and_noise():
 def test_without_the_noise_ranks_follow_the_score_alone_and_stay_within_what_is_admitted():
     logits = _logits(10)
     found = ranked(logits, _places(10, Sampling(1.0)), 3, by_noise=False)
-    for row, tokens in zip(logits, found, strict=True):
+    for row, tokens in nonempty(zip(logits, found, strict=True)):
         assert tokens == ADMITTED.ids[np.argsort(-row[ADMITTED.ids])[:3]].tolist()
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from checks import nonempty
 from htfi.apps.eval.portfolio_rules import configurations, judge_family, toss_coins, try_rules
 from htfi.apps.eval.portfolio_walk import carried_log
 from htfi.apps.eval.prices import Prices
@@ -58,7 +59,7 @@ def test_future_prices_change_no_earlier_return():
     later = path.copy()
     later[700:] += 0.5 * np.sin(np.arange(200))[:, None]
     before, after = (try_rules(prices_of(each), 300, 5.0) for each in (path, later))
-    for one, other in zip(before, after, strict=True):
+    for one, other in nonempty(zip(before, after, strict=True)):
         assert (one.returns[: 700 - 300 - 2] == other.returns[: 700 - 300 - 2]).all(), one.name
 
 
@@ -86,7 +87,7 @@ def test_constant_prices_and_gaps_give_finite_returns():
     path[:, 1] = 0.0
     path[350:400, 2] = np.nan
     path[:200, 3] = np.nan
-    for result in try_rules(prices_of(path), 300, 5.0):
+    for result in nonempty(try_rules(prices_of(path), 300, 5.0)):
         assert np.isfinite(result.returns).all(), result.name
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from checks import nonempty
 from chi_square import fit
 from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
@@ -140,8 +141,8 @@ def test_at_temperature_0_the_greedy_writing_comes_of_any_draft():
 
 def test_a_draft_equal_to_the_target_is_never_refused():
     twin = Drawn(Sessions(target(), CONFIG))
-    for writing in written(author(twin, 4).write([question(seed, LONG) for seed in range(8)])):
-        for told in writing.rounds:
+    for writing in nonempty(written(author(twin, 4).write([question(seed, LONG) for seed in range(8)]))):
+        for told in nonempty(writing.rounds):
             assert len(told.accepted) == len(told.drafted)
 
 

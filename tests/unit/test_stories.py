@@ -8,6 +8,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from checks import nonempty
 from htfi.domain.errors import InvalidInput
 from htfi.simulation.companies import MARKETS
 from htfi.simulation.headlines.manner import MAX_CHARS
@@ -41,7 +42,7 @@ def test_a_negative_seed_or_start_is_refused(seed: int, start: int) -> None:
 
 
 def test_every_story_has_the_shape_that_it_promises(told: list[Story]) -> None:
-    for story in told:
+    for story in nonempty(told):
         assert len(story.context) == CONTEXT_BARS
         assert len(story.path) == PATH_BARS
         assert all(map(math.isfinite, (*story.context, *story.path)))
@@ -57,7 +58,7 @@ def test_every_story_has_the_shape_that_it_promises(told: list[Story]) -> None:
 
 
 def test_headlines_are_short_and_printable_and_leave_no_grammar_behind(told: list[Story]) -> None:
-    for item in (item for story in told for item in story.items):
+    for item in nonempty(item for story in told for item in story.items):
         assert 0 < len(item.headline) <= MAX_CHARS
         assert item.headline.isprintable()
         assert item.headline == item.headline.strip()
@@ -129,7 +130,7 @@ def test_volatility_of_the_path_rises_with_the_multiplier(told: list[Story]) -> 
 
 
 def test_consistency_is_what_recent_prices_show(told: list[Story]) -> None:
-    for story in told:
+    for story in nonempty(told):
         truth = story.truth
         if truth.situation == "fresh":
             assert max(map(abs, story.context[-4:])) <= 3.1

@@ -7,6 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score, roc_curve
 
+from checks import nonempty
 from htfi.domain.errors import InvalidInput, ShapeMismatch
 from htfi.forecasting.evaluation.leak import find_leaks
 from htfi.forecasting.warning import features, scores
@@ -265,5 +266,5 @@ def test_features_of_a_session_do_not_move_when_later_ones_do():
     )
     part = _features(close[:400]) | features.of_panel(panel[:400], stressed[:400], score[:400])
     part |= features.of_macro(close[:400], close[:400], close[:400])
-    for name, values in part.items():
+    for name, values in nonempty(part.items()):
         np.testing.assert_array_equal(values, whole[name][:400], err_msg=name)
