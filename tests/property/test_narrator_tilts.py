@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import numpy as np
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from htfi.domain.decision import MEDIAN_SHARE
@@ -51,8 +51,8 @@ def test_quantiles_never_cross_and_the_tilt_is_bounded(
 ) -> None:
     numbers = on_grid(np.array(plain)).tolist()
     tilt = derive_tilt(opinion, numbers, HORIZONS, LEVELS, weight)
-    assume(tilt is not None)
-    assert tilt is not None
+    if tilt is None:
+        return
     sigma = max((numbers[0][-2] - numbers[0][1]) / 3.2897072539029444, 1e-12)
     assert all(abs(shift) <= MOST_SIGMAS * sigma + 1e-10 for shift in tilt.shift)
     assert all(LEAST_STRETCH <= stretch <= MOST_STRETCH for stretch in tilt.stretch)
