@@ -24,7 +24,7 @@ SRC = Path(__file__).parents[2] / "src" / "htfi"
 # Temporary names that were once used beside the files that they were to become, and the files themselves.
 PLANTED = (
     "state.bin.new", "settings.json.new", "ledger.db.new", "ledger.db.new-journal", ".decisions.parquet.tmp",
-    ".report.html.tmp", "checkpoint", f"checkpoint.{os.getpid()}.new", "decisions.parquet", "report.html", "state.bin",
+    ".report.html.tmp", "checkpoint", "checkpoint.PID.new", "decisions.parquet", "report.html", "state.bin",
     "settings.json", "ledger.db-wal", "ledger.db-shm",
 )  # fmt: skip
 REFUSED = ("decisions.jsonl", "quarantine.jsonl", "held_news.jsonl", "ledger.db.lock", "inbox", "context")
@@ -114,7 +114,7 @@ def test_a_planted_link_is_neither_followed_nor_overwritten(tmp_path: Path, name
     prices, folder, victim = write_prices(tmp_path), tmp_path / "run", tmp_path / "victim"
     victim.write_text("precious")
     folder.mkdir()
-    (folder / name).symlink_to(victim)
+    (folder / name.replace("PID", str(os.getpid()))).symlink_to(victim)
     if name in ("ledger.db-wal", "ledger.db-shm"):
         with pytest.raises(LedgerUnavailable, match=r"ledger\.db"):
             go(folder, prices)
