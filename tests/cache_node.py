@@ -11,8 +11,8 @@ import msgspec
 
 from htfi.domain.decision import Rung
 from htfi.narrative.question import Question, item_name
-from htfi.wiring.caching import CacheConfig, open_cache
-from htfi.wiring.models import ModelsConfig, open_pair, open_readers
+from htfi.wiring.models.caching import CacheConfig, open_cache
+from htfi.wiring.models.readers import ModelsConfig, open_model_pair, open_readers
 from htfi.wiring.settings import Settings
 
 
@@ -21,8 +21,8 @@ def main(url: str) -> None:
     cache = open_cache(CacheConfig(folder="none", redis=url, redis_timeout_ms=1_000.0), None, complain)
     assert cache is not None
     readers = open_readers(ModelsConfig(), settings.narrative, settings.decoding)
-    target, draft = open_pair(ModelsConfig())
-    around = cache.around(readers, target, draft, settings.narrative, settings.decoding)
+    target, draft = open_model_pair(ModelsConfig())
+    around = cache.wrap_readers(readers, target, draft, settings.narrative, settings.decoding)
     for line in sys.stdin:
         told: dict[str, Any] = json.loads(line)
         if "forget" in told:
@@ -31,13 +31,13 @@ def main(url: str) -> None:
         else:
             questions = msgspec.convert(told["ask"], list[Question])
             views = around[Rung.SPECULATIVE].read(questions, 1_000.0)
-            spoken = around[Rung.SPECULATIVE].spoken
+            spoken = around[Rung.SPECULATIVE].speculation_stats
             answer = {
                 "views": [msgspec.json.encode(view).decode() for view in views],
                 "passes": 0 if spoken is None else spoken.num_passes,
                 "answers": 0 if spoken is None else spoken.num_answers,
             }
-        cache.tiers.settle()
+        cache.tiers.flush()
         for one in cache.tiers.outer:
             one.tier.drain(5.0)
         sys.stdout.write(json.dumps(answer) + "\n")

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from desk_world import LATE, Edge, Time, desk, truth
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.link import frames
-from htfi.decoding.link.desk import Desk
-from htfi.decoding.link.frames import Lead, Part
-from htfi.decoding.ports import Floats, Ids, Pass
-from htfi.domain.writing import Mark, Request, Text
+from htfi.decoding.link.frames import DraftLead, PartFrame
+from htfi.decoding.link.server.server import VerificationServer
+from htfi.decoding.ports import Floats, ForwardOutput, Ids
+from htfi.domain.generation import ControlToken, GenerationRequest, PlainText
 from outcome_pair import PATH, TOKENIZER
 from tiny_network import TinyNetwork
 
@@ -26,17 +26,17 @@ class Paced(TinyNetwork):
         super().__init__(TOKENIZER.vocab_size, sharpness=0.5)
         self._time = time
 
-    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> Pass:
+    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> ForwardOutput:
         rows, tokens = ids.shape
         self._time.now_s += (FIXED_MS + ROW_MS * rows + CELL_MS * rows * tokens) / 1e3
         return super().forward(ids, positions, mask, keys, values)
 
 
-def asked(stream: int, turn: int) -> Request:
+def asked(stream: int, turn: int) -> GenerationRequest:
     """A prompt of some 90 tokens, 40 of them alike for all."""
     own = f"{stream * 100 + turn:05d}" * 9
-    return Request(
-        (Mark("s"), Text("rose and fell" * 5 + own), Mark("path")),
+    return GenerationRequest(
+        (ControlToken("s"), PlainText("rose and fell" * 5 + own), ControlToken("path")),
         PATH,
         stream * 100 + turn,
         1.0,
@@ -50,7 +50,7 @@ class World:
 
     num_edges: int
     num_turns: int
-    lead: Lead
+    lead: DraftLead
     time: Time = field(default_factory=lambda: Time(per_look_s=2e-6))
     events: list[tuple[float, int, Edge, bytes, bool]] = field(default_factory=list)
     waits_ms: dict[str, list[float]] = field(default_factory=dict)
@@ -59,8 +59,8 @@ class World:
     def __post_init__(self) -> None:
         self.order = itertools.count()
         config = DecodingConfig(batch_bytes=2**23, cache_bytes=2**20, max_batch=64)
-        self.desk: Desk = desk(decoding=config, time=self.time)
-        self.desk.engine.rounds.sessions.network = Paced(self.time)
+        self.desk: VerificationServer = desk(decoding=config, time=self.time)
+        self.desk.scheduler.engine.sessions.network = Paced(self.time)
         self.edges = [Edge(self.desk, f"s{i}", f"edge{i}") for i in range(self.num_edges)]
         self.began_s: dict[str, float] = {}
         self.turns = dict.fromkeys((edge.stream for edge in self.edges), 0)
@@ -73,12 +73,12 @@ class World:
         opening = edge.opening(request, turn, self.lead, deadline_ms=LATE)
         self.began_s[edge.stream] = self.time.now_s
         new = [
-            Part(name, 0, len(data), data)
+            PartFrame(name, 0, len(data), data)
             for name, data in edge.parts.items()
             if name in opening.prompt or not turn
         ]
         self.post(edge, *new, opening, after_s=0.0)
-        if self.lead is Lead.FLIGHT:
+        if self.lead is DraftLead.FLIGHT:
             text = list(truth(request).tokens)
             for at in range(0, len(text), 8):
                 self.post(edge, edge.window(turn, at, text, 8), after_s=DRAFT_MS / 1e3 * (at + 8))

@@ -3,21 +3,31 @@
 from collections.abc import Sequence
 
 from htfi.decoding.config import DecodingConfig
+from htfi.decoding.draft_length.planner import FixedLengthPlanner
+from htfi.decoding.engine import DecodingEngine
 from htfi.decoding.link import frames
-from htfi.decoding.link.desk import Desk
-from htfi.decoding.link.desk_config import DeskConfig
-from htfi.decoding.link.forms import encode_form
-from htfi.decoding.link.frames import Frame, Hello, Lead, Need, Open, Part, Refused, Settled, Welcome, Window
-from htfi.decoding.link.parts import part_name, request_name
-from htfi.decoding.link.ports import Arrival, Happening
-from htfi.decoding.link.posted import Routed
-from htfi.decoding.lookahead.plan import Fixed
-from htfi.decoding.rounds import Rounds
-from htfi.decoding.sampling import Sampling
+from htfi.decoding.link.config import VerificationServerConfig
+from htfi.decoding.link.frames import (
+    AcceptedFrame,
+    DraftLead,
+    Frame,
+    HelloFrame,
+    NeedFrame,
+    OpenFrame,
+    PartFrame,
+    RefusedFrame,
+    WelcomeFrame,
+    WindowFrame,
+)
+from htfi.decoding.link.parts import encode_grammar, part_name, request_name
+from htfi.decoding.link.ports import StreamArrival, StreamEvent
+from htfi.decoding.link.server.remote_drafts import RoutedStrategy
+from htfi.decoding.link.server.server import VerificationServer
+from htfi.decoding.sampling import SamplingParams
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.writing import Request, Writing
+from htfi.domain.generation import Completion, GenerationRequest
 from htfi.scheduling.turns.config import TurnsConfig
-from htfi.scheduling.turns.fair import FairTurns
+from htfi.scheduling.turns.fair_share import FairScheduler
 from outcome_pair import TOKENIZER, author, chain, network, written
 
 LATE = 10**9  # ms: a deadline that is never missed
@@ -36,27 +46,27 @@ class Time:
 
 
 def desk(
-    config: DeskConfig | None = None,
+    config: VerificationServerConfig | None = None,
     turns: TurnsConfig | None = None,
     decoding: DecodingConfig | None = None,
     has_draft: bool = False,
     time: Time | None = None,
-) -> Desk:
+) -> VerificationServer:
     clock = time or Time()
-    routed = Routed(chain() if has_draft else None, clock)
-    rounds = Rounds(
+    routed = RoutedStrategy(chain() if has_draft else None, clock)
+    rounds = DecodingEngine(
         network(),
         TOKENIZER,
         "tiny",
         decoding or DecodingConfig(batch_bytes=2**22, cache_bytes=2**18),
         strategy=routed,
-        lookahead=Fixed(4),
+        lookahead=FixedLengthPlanner(4),
         clock=clock,
     )
-    return Desk(rounds, routed, FairTurns(turns), clock, config, life=7)
+    return VerificationServer(rounds, routed, FairScheduler(turns), clock, config, life=7)
 
 
-def truth(request: Request) -> Writing:
+def truth(request: GenerationRequest) -> Completion:
     """What an embedded author says."""
     return written(author(None).write([request]))[0]
 
@@ -66,7 +76,7 @@ class Edge:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: VerificationServer,
         stream: str = "s1",
         node: str = "edge1",
         greets: bool = True,
@@ -79,15 +89,15 @@ class Edge:
         self.done: dict[int, list[int]] = {}
         self.dropped = ""
         self.parts: dict[bytes, bytes] = {}
-        desk.heard(Arrival(stream, node, Happening.UP))
+        desk.receive(StreamArrival(stream, node, StreamEvent.UP))
         if greets:
             self.say(self.hello())
 
-    def hello(self, **changes: object) -> Hello:
+    def hello(self, **changes: object) -> HelloFrame:
         told: dict[str, object] = {
             "version": frames.PROTOCOL, "node": self.node, "target": "", "tokenizer": self.vocabulary.tokenizer.digest
         }  # fmt: skip
-        return Hello(**(told | changes))  # type: ignore[arg-type]
+        return HelloFrame(**(told | changes))  # type: ignore[arg-type]
 
     def say(self, *said: Frame) -> None:
         for frame in said:
@@ -95,52 +105,52 @@ class Edge:
             self.raw(body)
 
     def raw(self, body: bytes) -> None:
-        self.desk.heard(Arrival(self.stream, self.node, Happening.FRAME, body))
+        self.desk.receive(StreamArrival(self.stream, self.node, StreamEvent.FRAME, body))
 
     def down(self) -> None:
-        self.desk.heard(Arrival(self.stream, self.node, Happening.DOWN))
+        self.desk.receive(StreamArrival(self.stream, self.node, StreamEvent.DOWN))
 
     def hear(self, frame: Frame) -> None:
         self.heard.append(frame)
-        if isinstance(frame, Settled):
+        if isinstance(frame, AcceptedFrame):
             text = self.texts.setdefault((frame.handle, frame.epoch), [])
             assert frame.at == len(text), "a gap, or told twice"
             text += frames.unpack(frame.ids)
             assert frame.prefix == frames.prefix_hash(text)
             if frame.is_done:
                 self.done[frame.handle] = text
-        elif isinstance(frame, Need):
+        elif isinstance(frame, NeedFrame):
             data = self.parts.get(frame.name)
             if data is not None:
-                self.say(Part(frame.name, frame.offset, len(data), data[frame.offset :]))
+                self.say(PartFrame(frame.name, frame.offset, len(data), data[frame.offset :]))
 
-    def refused(self) -> list[Refused]:
-        return [frame for frame in self.heard if isinstance(frame, Refused)]
+    def refused(self) -> list[RefusedFrame]:
+        return [frame for frame in self.heard if isinstance(frame, RefusedFrame)]
 
     @property
-    def welcome(self) -> Welcome:
-        return next(frame for frame in self.heard if isinstance(frame, Welcome))
+    def welcome(self) -> WelcomeFrame:
+        return next(frame for frame in self.heard if isinstance(frame, WelcomeFrame))
 
     def opening(
         self,
-        request: Request,
+        request: GenerationRequest,
         handle: int = 1,
-        lead: Lead = Lead.PLAIN,
+        lead: DraftLead = DraftLead.PLAIN,
         epoch: int = 0,
         deadline_ms: int = LATE,
         budget_bytes: int = 0,
         guesses: Sequence[int] = (),
         residency: tuple[str, ...] = (),
-    ) -> Open:
+    ) -> OpenFrame:
         """The frame that asks it; its parts are remembered, not sent."""
         ids = self.vocabulary.encode(request.prompt)
         prompt = [frames.pack(ids[:2]), frames.pack(ids[2:])]
-        form = encode_form(request.form)
+        form = encode_grammar(request.form)
         for data in (*prompt, form):
             self.parts[part_name(data)] = data
         names = tuple(map(part_name, prompt))
-        sampling = Sampling(request.temperature, request.top_k, request.top_p)
-        return Open(
+        sampling = SamplingParams(request.temperature, request.top_k, request.top_p)
+        return OpenFrame(
             handle,
             request_name(names, part_name(form), request.seed, sampling),
             epoch,
@@ -158,12 +168,14 @@ class Edge:
             frames.pack(guesses),
         )
 
-    def window(self, handle: int, at: int, text: Sequence[int], length: int, epoch: int = 0) -> Window:
+    def window(self, handle: int, at: int, text: Sequence[int], length: int, epoch: int = 0) -> WindowFrame:
         """Guesses as one that takes `text` for the answer has them."""
-        return Window(handle, epoch, at, frames.prefix_hash(text[:at]), frames.pack(text[at : at + length]))
+        return WindowFrame(
+            handle, epoch, at, frames.prefix_hash(text[:at]), frames.pack(text[at : at + length])
+        )
 
 
-def deliver(desk: Desk, *edges: Edge) -> None:
+def deliver(desk: VerificationServer, *edges: Edge) -> None:
     """What the desk has said so far reaches its edges."""
     for _ in range(10):
         out = desk.outgoing()
@@ -179,7 +191,7 @@ def deliver(desk: Desk, *edges: Edge) -> None:
             return
 
 
-def run(desk: Desk, *edges: Edge, num_steps: int = 2_000) -> int:
+def run(desk: VerificationServer, *edges: Edge, num_steps: int = 2_000) -> int:
     """Until the engine has nothing to do; how many steps that took."""
     deliver(desk, *edges)
     for num in range(num_steps):

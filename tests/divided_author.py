@@ -5,49 +5,53 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from htfi.domain.writing import Dialect, Refusal, Request, Writing
-from htfi.wiring.open_folder import OpenFolder
+from htfi.domain.generation import Completion, GenerationRequest, PromptDialect, RequestRefused
+from htfi.wiring.models.loading import LoadableModel
 from htfi.wiring.settings import Settings
 
 
 class Divided:
     """A target whose answers are cut short by dice and finished by the draft; the whole ones come some polls later."""
 
-    dialect = Dialect.MINI
+    dialect = PromptDialect.MINI
     spoken = None
 
-    def __init__(self, target: OpenFolder, draft: OpenFolder, settings: Settings, seed: int) -> None:
+    def __init__(self, target: LoadableModel, draft: LoadableModel, settings: Settings, seed: int) -> None:
         self.version = target.version
         self._draft_version = draft.version
         self._target = target.author(settings.decoding)
         self._draft = draft.author(settings.decoding)
         self._dice = random.Random(seed)
-        self._late: dict[str, tuple[int, Writing]] = {}
+        self._late: dict[str, tuple[int, Completion]] = {}
 
-    def write(self, requests: Sequence[Request]) -> list[Writing | Refusal]:
+    def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
         return [
             self._answer(request, whole)
             for request, whole in zip(requests, self._target.write(requests), strict=True)
         ]
 
-    def _answer(self, request: Request, whole: Writing | Refusal) -> Writing | Refusal:
-        assert isinstance(whole, Writing)
+    def _answer(
+        self, request: GenerationRequest, whole: Completion | RequestRefused
+    ) -> Completion | RequestRefused:
+        assert isinstance(whole, Completion)
         whole = replace(whole, place="cloud1, in flight")
         if self._dice.random() < 0.4:
             return replace(whole, rounds=whole.rounds[: self._dice.randrange(len(whole.rounds) + 1)])
         num_settled = self._dice.randrange(len(whole.tokens))
-        mixed = self._draft.write_on(whole.prompt, request, whole.tokens[:num_settled])
-        assert isinstance(mixed, Writing)
+        mixed = self._draft.continue_from(whole.prompt, request, whole.tokens[:num_settled])
+        assert isinstance(mixed, Completion)
         self._late[request.id] = (self._dice.randrange(5), whole)
         return replace(
             mixed, draft=self._draft_version, rounds=(), place="edge alone, late", num_settled=num_settled
         )
 
-    def late(self) -> list[tuple[str, Writing | Refusal]]:
+    def late(self) -> list[tuple[str, Completion | RequestRefused]]:
         due = [name for name, (left, _) in self._late.items() if left == 0]
-        found: list[tuple[str, Writing | Refusal]] = [(name, self._late.pop(name)[1]) for name in due]
+        found: list[tuple[str, Completion | RequestRefused]] = [
+            (name, self._late.pop(name)[1]) for name in due
+        ]
         self._late = {name: (left - 1, whole) for name, (left, whole) in self._late.items()}
         return found
 
-    def pursue(self, requests: Sequence[Request]) -> None:
+    def pursue(self, requests: Sequence[GenerationRequest]) -> None:
         assert not requests

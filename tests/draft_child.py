@@ -11,17 +11,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from htfi.adapters.drafting.board import Board
-from htfi.adapters.drafting.loop import Loop
-from htfi.adapters.drafting.messages import FAILED, READY
-from htfi.decoding.strategies.outcome_words import word
+from htfi.adapters.drafting.channel import FAILED, READY, SharedOutcomes
+from htfi.adapters.drafting.worker import DraftWorker
+from htfi.decoding.strategies.outcomes.tree import pack_word
 from htfi.decoding.vocabulary import Vocabulary
 from outcome_pair import TOKENIZER, drafter
 
 
-class NonsenseBoard(Board):
+class NonsenseBoard(SharedOutcomes):
     def write(self, slot, epoch, first, words):
-        super().write(slot, epoch, 0, [word(epoch, True, at, 0) for at in range(30)])
+        super().write(slot, epoch, 0, [pack_word(epoch, True, at, 0) for at in range(30)])
 
 
 def main() -> None:
@@ -33,7 +32,7 @@ def main() -> None:
     if how == "dumb":
         channel.recv(1)
         return
-    board = (NonsenseBoard if how == "nonsense" else Board)(int(board_number))
+    board = (NonsenseBoard if how == "nonsense" else SharedOutcomes)(int(board_number))
     draft = drafter()
     if how == "late":
         quick = draft.sessions.network.forward
@@ -44,7 +43,7 @@ def main() -> None:
 
         draft.sessions.network.forward = slow
     channel.sendall(READY)
-    Loop(channel, board, draft, Vocabulary(TOKENIZER)).run()
+    DraftWorker(channel, board, draft, Vocabulary(TOKENIZER)).run()
 
 
 if __name__ == "__main__":

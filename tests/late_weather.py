@@ -5,15 +5,21 @@ from collections.abc import Iterator, Sequence
 
 from htfi.domain.decision import Receipt, Rung
 from htfi.domain.events import Bar, FeedItem, News
+from htfi.domain.generation import (
+    Completion,
+    DraftRound,
+    GenerationRequest,
+    PromptDialect,
+    RequestRefused,
+    SpeculationStats,
+)
 from htfi.domain.time import NS_PER_DAY
-from htfi.domain.writing import Dialect, DraftRound, Refusal, Request, Spoken, Writing
-from htfi.narrative.late_deep_reader import LateDeepReader
-from htfi.narrative.model_reader import ModelReader
-from htfi.narrative.ports import Reader
-from htfi.narrative.template_reader import TemplateReader
-from htfi.pipeline.loop import Loop
-from htfi.pipeline.ports import Ledger
-from htfi.wiring.engine import build_loop
+from htfi.narrative.deep_reader import LateDeepReader
+from htfi.narrative.ports import NewsReader
+from htfi.narrative.readers import ModelReader, TemplateReader
+from htfi.pipeline.loop import DecisionLoop
+from htfi.pipeline.ports import DecisionLedger
+from htfi.wiring.run import build_loop
 from htfi.wiring.settings import load_settings, override
 
 START_NS = 15_000 * NS_PER_DAY
@@ -21,7 +27,7 @@ NUM_TOKENS = 12
 DRAFT = "draft@d0d0"
 
 
-def written(seed: str) -> Writing:
+def written(seed: str) -> Completion:
     """What the writer of this seed says: one answer, whoever asks and how often."""
     dice = random.Random(seed)
     fields = {
@@ -36,7 +42,7 @@ def written(seed: str) -> Writing:
         "confidence": str(dice.randrange(7)),
     }
     tokens = tuple(dice.randrange(1000) for _ in range(NUM_TOKENS))
-    return Writing(
+    return Completion(
         fields, tokens, prompt=(1, 2), strategy="chain", rounds=(DraftRound((), (), (), tokens[0]),)
     )
 
@@ -48,7 +54,7 @@ class LateAuthor:
     """
 
     version = "target@7a26"
-    dialect = Dialect.MINI
+    dialect = PromptDialect.MINI
 
     def __init__(
         self, seed: int, late_share: float = 0.5, refused_share: float = 0.0, same_share: float = 0.3
@@ -58,27 +64,27 @@ class LateAuthor:
         self._refused_share = refused_share
         self._same_share = same_share
         self._under_way: dict[str, int] = {}  # polls left
-        self.written: list[Request] = []
+        self.written: list[GenerationRequest] = []
         self.pursued: list[str] = []
         self.num_refused = 0
 
     @property
-    def spoken(self) -> Spoken | None:
+    def spoken(self) -> SpeculationStats | None:
         return None
 
-    def write(self, requests: Sequence[Request]) -> list[Writing | Refusal]:
+    def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
         self.written += requests
         return [self._answer(request) for request in requests]
 
-    def _answer(self, request: Request) -> Writing:
+    def _answer(self, request: GenerationRequest) -> Completion:
         target = written(request.id)
         if self._dice.random() >= self._late_share:
-            return Writing(**{**_fields(target), "place": "cloud1, in flight"})
+            return Completion(**{**_fields(target), "place": "cloud1, in flight"})
         self._under_way[request.id] = self._dice.randrange(6)
         num_settled = self._dice.randrange(NUM_TOKENS)
         draft = target if self._dice.random() < self._same_share else written(request.id + "draft")
         tokens = target.tokens[:num_settled] + draft.tokens[num_settled:]
-        return Writing(
+        return Completion(
             **{
                 **_fields(draft),
                 "tokens": tokens,
@@ -88,8 +94,8 @@ class LateAuthor:
             }
         )
 
-    def late(self) -> list[tuple[str, Writing | Refusal]]:
-        found: list[tuple[str, Writing | Refusal]] = []
+    def late(self) -> list[tuple[str, Completion | RequestRefused]]:
+        found: list[tuple[str, Completion | RequestRefused]] = []
         for name, left in list(self._under_way.items()):
             if left > 0:
                 self._under_way[name] = left - 1
@@ -97,18 +103,18 @@ class LateAuthor:
             del self._under_way[name]
             if self._dice.random() < self._refused_share:
                 self.num_refused += 1
-                found.append((name, Refusal("no cloud has it")))
+                found.append((name, RequestRefused("no cloud has it")))
             else:
                 found.append((name, written(name)))
         return found
 
-    def pursue(self, requests: Sequence[Request]) -> None:
+    def pursue(self, requests: Sequence[GenerationRequest]) -> None:
         for request in requests:
             self.pursued.append(request.id)
             self._under_way.setdefault(request.id, self._dice.randrange(4))
 
 
-def _fields(writing: Writing) -> dict[str, object]:
+def _fields(writing: Completion) -> dict[str, object]:
     return {name: getattr(writing, name) for name in writing.__struct_fields__}
 
 
@@ -188,19 +194,19 @@ def days(num_days: int, symbols: Sequence[str], news_every: int = 2, seed: int =
 def loop_over(
     items: Sequence[FeedItem],
     author: LateAuthor,
-    ledger: Ledger,
+    ledger: DecisionLedger,
     outlet: ListOutlet,
     bar: str = "60s",
     deep: LateAuthor | None = None,
     **pipeline: float,
-) -> Loop:
+) -> DecisionLoop:
     """`deep` answers in depth, late as well."""
     settings = override(
         load_settings(environment={}), "pipeline", **{"deadline_ms": 1e5, "listen_ms": 0.0, **pipeline}
     )
     settings = override(settings, "encoding", model="none")
     settings = override(settings, "market", bar=bar, scales=["1s", "10s", "60s"])
-    readers: dict[Rung, Reader] = {
+    readers: dict[Rung, NewsReader] = {
         Rung.TEMPLATE: TemplateReader(settings.narrative),
         Rung.SPECULATIVE: ModelReader(author, settings.narrative),
     }

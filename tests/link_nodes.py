@@ -8,18 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from htfi.adapters.certs.authority import Role, make_certificates
+from htfi.adapters.certs.authority import CertificateRole, make_certificates
 from htfi.adapters.grpc.tls import TlsFiles
 from htfi.adapters.grpc.transport import GrpcTransport
-from htfi.decoding.link.frames import Channel, seal
-from htfi.decoding.link.ports import Arrival, Happening
+from htfi.decoding.link.frames import FrameChannel, seal
+from htfi.decoding.link.ports import StreamArrival, StreamEvent
 
 CLOUDS, EDGES = ("cloud1", "cloud2"), ("edge1", "edge2")
 PATIENCE_S = 8.0  # far beyond what anything here takes
 
 
 def certify(folder: Path) -> Path:
-    nodes = [(name, Role.CLOUD) for name in CLOUDS] + [(name, Role.EDGE) for name in EDGES]
+    nodes = [(name, CertificateRole.CLOUD) for name in CLOUDS] + [
+        (name, CertificateRole.EDGE) for name in EDGES
+    ]
     make_certificates(folder, nodes)
     return folder
 
@@ -103,15 +105,15 @@ def opening_bytes() -> bytes:
 
 
 def link(body: bytes) -> bytes:
-    return seal(Channel.LINK, body)
+    return seal(FrameChannel.LINK, body)
 
 
-def next_of(node: GrpcTransport, happening: Happening) -> Arrival:
+def next_of(node: GrpcTransport, happening: StreamEvent) -> StreamArrival:
     """The next arrival of that kind; others are passed over."""
     until_s = time.monotonic() + PATIENCE_S
     while time.monotonic() < until_s:
         arrival = node.receive(0.1)
-        if arrival is not None and arrival.happening is happening:
+        if arrival is not None and arrival.event is happening:
             return arrival
     raise AssertionError(f"{node.node} waited for {happening}, which did not come")
 

@@ -3,21 +3,20 @@
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
-from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.link.desk import Desk
-from htfi.decoding.link.desk_config import DeskConfig
-from htfi.decoding.link.edge_config import EdgeConfig
-from htfi.decoding.link.frames import Lead
-from htfi.decoding.link.linked_author import Expected, LinkedAuthor
-from htfi.decoding.link.posted import Routed
-from htfi.decoding.ports import Floats, Ids, Pass
-from htfi.decoding.rounds import Rounds
-from htfi.decoding.sessions import Sessions
-from htfi.decoding.strategies.chain import Chain
-from htfi.scheduling.turns.fair import FairTurns
-from htfi.simulation.faulty_link.frame_weather import CALM, FrameWeather
-from htfi.simulation.faulty_link.memory import World
+from htfi.decoding.engine import DecodingEngine
+from htfi.decoding.link.client.generator import ExpectedTarget, LinkedGenerator
+from htfi.decoding.link.config import EdgeConfig, VerificationServerConfig
+from htfi.decoding.link.frames import DraftLead
+from htfi.decoding.link.server.remote_drafts import RoutedStrategy
+from htfi.decoding.link.server.server import VerificationServer
+from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.ports import Floats, ForwardOutput, Ids
+from htfi.decoding.sessions import KVSessions
+from htfi.decoding.strategies.chain import ChainStrategy
+from htfi.scheduling.turns.fair_share import FairScheduler
+from htfi.simulation.faulty_link.frame_weather import NO_FAULTS, FrameFaults
+from htfi.simulation.faulty_link.memory import SimulatedNetwork
 from linked_world import TOKENIZER, VOCAB, Blend, Plan, draft_author
 from tiny_network import TinyNetwork
 
@@ -32,7 +31,7 @@ class TimedNetwork(TinyNetwork):
         super().__init__(VOCAB, seed)
         self._spend = spend
 
-    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> Pass:
+    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> ForwardOutput:
         self._spend(PASS_S)
         return super().forward(ids, positions, mask, keys, values)
 
@@ -42,7 +41,7 @@ class DeskNode:
 
     def __init__(
         self,
-        world: World,
+        world: SimulatedNetwork,
         name: str,
         has_draft: bool,
         life: int = 1,
@@ -51,20 +50,24 @@ class DeskNode:
     ) -> None:
         """`full_seed` is of the network that stands for the target in full precision, where there is one."""
         self.world, self.name = world, name
-        network = TimedNetwork(world.spend, target_seed)
+        network = TimedNetwork(world.consume_time, target_seed)
         digest = TinyNetwork(VOCAB).digest  # what it claims to be
-        routed = Routed(Chain(Sessions(Blend(0.2), CONFIG)) if has_draft else None, world.clock)
-        rounds = Rounds(network, TOKENIZER, "tiny", CONFIG, digest=digest, strategy=routed, clock=world.clock)
+        routed = RoutedStrategy(
+            ChainStrategy(KVSessions(Blend(0.2), CONFIG)) if has_draft else None, world.clock
+        )
+        rounds = DecodingEngine(
+            network, TOKENIZER, "tiny", CONFIG, digest=digest, strategy=routed, clock=world.clock
+        )
 
-        def full() -> tuple[Rounds, Routed, FairTurns]:
-            alone, other = Routed(None, world.clock), TimedNetwork(world.spend, full_seed or 0)
-            rounds = Rounds(
+        def full() -> tuple[DecodingEngine, RoutedStrategy, FairScheduler]:
+            alone, other = RoutedStrategy(None, world.clock), TimedNetwork(world.consume_time, full_seed or 0)
+            rounds = DecodingEngine(
                 other, TOKENIZER, "full", CONFIG, digest=digest, strategy=alone, clock=world.clock
             )
-            return rounds, alone, FairTurns()
+            return rounds, alone, FairScheduler()
 
-        self.desk = Desk(
-            rounds, routed, FairTurns(), world.clock, DeskConfig(node=name), life,
+        self.desk = VerificationServer(
+            rounds, routed, FairScheduler(), world.clock, VerificationServerConfig(node=name), life,
             None if full_seed is None else full,
         )  # fmt: skip
         self._transport = world.node(name)
@@ -72,7 +75,7 @@ class DeskNode:
 
     def step(self) -> float | None:
         while (arrival := self._transport.receive(0.0)) is not None:
-            self.desk.heard(arrival)
+            self.desk.receive(arrival)
         is_busy = self.desk.step()
         for stream, sealed in self.desk.outgoing():
             if not self._transport.send(stream, sealed):
@@ -91,15 +94,15 @@ class Cluster:
     def __init__(
         self,
         seed: int = 0,
-        weather: FrameWeather = CALM,
-        lead: Lead = Lead.FLIGHT,
+        weather: FrameFaults = NO_FAULTS,
+        lead: DraftLead = DraftLead.FLIGHT,
         num_clouds: int = 1,
         config: EdgeConfig | None = None,
         has_draft: bool = True,
-        draft: LocalAuthor | None = None,
+        draft: LocalGenerator | None = None,
         full_seeds: Sequence[int | None] = (),
     ) -> None:
-        self.world = World(seed, weather)
+        self.world = SimulatedNetwork(seed, weather)
         names = [f"cloud{at + 1}" for at in range(num_clouds)]
         self.clouds = {
             name: DeskNode(self.world, name, has_draft, full_seed=seed)
@@ -107,14 +110,14 @@ class Cluster:
         }
         self.transport = self.world.node("edge1")
         for name in names:
-            self.world.join("edge1", name)
+            self.world.connect("edge1", name)
         self.plan = Plan(lead)
         self.usable = list(names)
         self.reports: list[tuple[str, str, str]] = []
         self.draft = draft or draft_author()
-        self.author = LinkedAuthor(
+        self.author = LinkedGenerator(
             self.draft,
-            Expected("tiny@1", TinyNetwork(VOCAB).digest),
+            ExpectedTarget("tiny@1", TinyNetwork(VOCAB).digest),
             "edge1",
             self.transport,
             self.plan,
@@ -133,6 +136,6 @@ class Cluster:
         found: dict[str, object] = {}
         until_s = self.world.now_s + seconds
         while self.world.now_s < until_s:
-            found.update(self.author.late())
+            found.update(self.author.take_late_completions())
             self.world.advance(self.world.now_s + 0.02)
         return found

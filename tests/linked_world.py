@@ -12,23 +12,22 @@ from itertools import count
 
 import numpy as np
 
-from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.link.edge_config import EdgeConfig
-from htfi.decoding.link.forms import decode_form
+from htfi.decoding.link.client.generator import ExpectedTarget, LinkedGenerator
+from htfi.decoding.link.config import EdgeConfig
 from htfi.decoding.link.frames import (
     PROTOCOL,
+    AcceptedFrame,
+    CancelFrame,
+    DraftLead,
     Frame,
-    Hello,
-    Lead,
-    Leave,
-    Need,
-    Open,
-    Part,
-    Refused,
-    Settled,
-    Welcome,
-    Window,
+    HelloFrame,
+    NeedFrame,
+    OpenFrame,
+    PartFrame,
+    RefusedFrame,
+    WelcomeFrame,
+    WindowFrame,
     decode,
     encode,
     pack,
@@ -36,26 +35,42 @@ from htfi.decoding.link.frames import (
     unpack,
     unseal,
 )
-from htfi.decoding.link.linked_author import Expected, LinkedAuthor
-from htfi.decoding.link.parts import part_name
-from htfi.decoding.link.ports import Arrival, Finished, Happening, Placed, Wanted
-from htfi.decoding.ports import Floats, Ids, Pass
-from htfi.domain.writing import Choice, Form, Mark, Request, Text, Words, Writing
+from htfi.decoding.link.parts import decode_grammar, part_name
+from htfi.decoding.link.ports import (
+    PlacementQuery,
+    PlacementResult,
+    PlannedPlacement,
+    StreamArrival,
+    StreamEvent,
+)
+from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.ports import Floats, ForwardOutput, Ids
+from htfi.domain.generation import (
+    ChoiceField,
+    Completion,
+    ControlToken,
+    FreeTextField,
+    GenerationRequest,
+    OutputGrammar,
+    PlainText,
+)
 from tiny_network import TinyNetwork, TinyTokenizer
 
 TOKENIZER = TinyTokenizer()
 VOCAB = TOKENIZER.vocab_size
-PATH: Form = tuple(Choice(f"s{i}", tuple((Mark(f"p{k}"),) for k in range(9))) for i in range(24))
-VIEW: Form = (
-    Choice("direction", ((Mark("up"),), (Mark("flat"),), (Mark("down"),))),
-    Words("why", 12, Mark("end")),
-    Choice("size", tuple((Mark("size"), Mark(f"p{k}")) for k in range(9))),
+PATH: OutputGrammar = tuple(
+    ChoiceField(f"s{i}", tuple((ControlToken(f"p{k}"),) for k in range(9))) for i in range(24)
+)
+VIEW: OutputGrammar = (
+    ChoiceField("direction", ((ControlToken("up"),), (ControlToken("flat"),), (ControlToken("down"),))),
+    FreeTextField("why", 12, ControlToken("end")),
+    ChoiceField("size", tuple((ControlToken("size"), ControlToken(f"p{k}")) for k in range(9))),
 )
 
 
-def local(seed: int = 0, sharpness: float = 3.0, name: str = "tiny") -> LocalAuthor:
+def local(seed: int = 0, sharpness: float = 3.0, name: str = "tiny") -> LocalGenerator:
     network = TinyNetwork(VOCAB, seed, sharpness=sharpness)
-    return LocalAuthor(network, TOKENIZER, name, DecodingConfig(batch_bytes=2**22))
+    return LocalGenerator(network, TOKENIZER, name, DecodingConfig(batch_bytes=2**22))
 
 
 class Blend:
@@ -67,23 +82,33 @@ class Blend:
         self.shape = replace(own, num_layers=2 * own.num_layers)  # keys and values of both
         self.digest = f"{share}".encode().hex()
 
-    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> Pass:
+    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> ForwardOutput:
         num = self._target.shape.num_layers
         said = self._target.forward(ids, positions, mask, keys[:num], values[:num])
         other = self._other.forward(ids, positions, mask, keys[num:], values[num:])
         logits = said.logits * (1 - self._share) + other.logits * self._share
-        return Pass(
+        return ForwardOutput(
             logits, np.concatenate([said.keys, other.keys]), np.concatenate([said.values, other.values])
         )
 
 
-def draft_author(share: float = 0.2) -> LocalAuthor:
-    return LocalAuthor(Blend(share), TOKENIZER, "draft", DecodingConfig(batch_bytes=2**22))
+def draft_author(share: float = 0.2) -> LocalGenerator:
+    return LocalGenerator(Blend(share), TOKENIZER, "draft", DecodingConfig(batch_bytes=2**22))
 
 
-def question(seed: int, form: Form = PATH, deadline_ms: float = 1e4, **more: object) -> Request:
-    return Request(
-        (Text("abc up"), Text(f" the {seed}")), form, seed, 1.0, deadline_ms, 1, "path", id=f"q{seed}", **more
+def question(
+    seed: int, form: OutputGrammar = PATH, deadline_ms: float = 1e4, **more: object
+) -> GenerationRequest:
+    return GenerationRequest(
+        (PlainText("abc up"), PlainText(f" the {seed}")),
+        form,
+        seed,
+        1.0,
+        deadline_ms,
+        1,
+        "path",
+        id=f"q{seed}",
+        **more,
     )
 
 
@@ -119,7 +144,7 @@ class WorldTransport:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.arrived: deque[Arrival] = deque()
+        self.arrived: deque[StreamArrival] = deque()
         self.clouds: dict[str, FakeCloud] = {}
         self.streams: dict[str, FakeCloud] = {}
         self.refuses_every = 0  # every n-th send is not taken
@@ -133,7 +158,7 @@ class WorldTransport:
         self.streams[stream] = cloud
         self.clouds[cloud.node] = cloud
         cloud.transport = self
-        self.arrived.append(Arrival(stream, cloud.node, Happening.UP))
+        self.arrived.append(StreamArrival(stream, cloud.node, StreamEvent.UP))
         return stream
 
     def cut(self, node: str, words: str = "reset") -> None:
@@ -141,9 +166,9 @@ class WorldTransport:
             if cloud.node == node:
                 del self.streams[stream]
                 cloud.gone(stream)
-                self.arrived.append(Arrival(stream, node, Happening.DOWN, words=words))
+                self.arrived.append(StreamArrival(stream, node, StreamEvent.DOWN, words=words))
 
-    def receive(self, timeout_s: float) -> Arrival | None:
+    def receive(self, timeout_s: float) -> StreamArrival | None:
         self.world.run_until(self.world.now_s + max(timeout_s, 0.0), lambda: bool(self.arrived))
         return self.arrived.popleft() if self.arrived else None
 
@@ -169,7 +194,7 @@ class WorldTransport:
         def arrive() -> None:
             if stream in self.streams:
                 for _ in range(2 if self.twice else 1):
-                    self.arrived.append(Arrival(stream, cloud.node, Happening.FRAME, body))
+                    self.arrived.append(StreamArrival(stream, cloud.node, StreamEvent.FRAME, body))
 
         self.world.after(cloud.delay_ms(), arrive)
 
@@ -177,13 +202,13 @@ class WorldTransport:
         cloud = self.streams.pop(stream, None)
         if cloud is not None:
             cloud.gone(stream)
-            self.arrived.append(Arrival(stream, cloud.node, Happening.DOWN, words=words))
+            self.arrived.append(StreamArrival(stream, cloud.node, StreamEvent.DOWN, words=words))
 
 
 @dataclass(eq=False)
 class _Ask:
     stream: str
-    open: Open
+    open: OpenFrame
     answer: tuple[int, ...] = ()
     num: int = 0
     guesses: dict[int, tuple[int, list[int]]] = field(default_factory=dict)
@@ -194,7 +219,7 @@ class FakeCloud:
     """Settles one pass after another: with guesses as many tokens as stand and one more, else one."""
 
     def __init__(
-        self, world: World, node: str, target: LocalAuthor, rtt_ms: float = 20.0, pass_ms: float = 5.0
+        self, world: World, node: str, target: LocalGenerator, rtt_ms: float = 20.0, pass_ms: float = 5.0
     ) -> None:
         self.world, self.node, self.target = world, node, target
         self.rtt_ms, self.pass_ms, self.prompt_ms = rtt_ms, pass_ms, pass_ms
@@ -205,7 +230,7 @@ class FakeCloud:
         self.totals: dict[bytes, int] = {}
         self.asks: dict[tuple[str, int], _Ask] = {}
         self.waiting: list[_Ask] = []
-        self.refuses: Refused | None = None  # what every Open gets
+        self.refuses: RefusedFrame | None = None  # what every Open gets
         self.is_silent = False
         self.num_passes = 0
         self.num_idle = 0  # passes without a fitting window, of requests that the edge leads
@@ -231,7 +256,7 @@ class FakeCloud:
         if self.is_silent:
             return
         match frame:
-            case Hello():
+            case HelloFrame():
                 told = dict(  # noqa: C408 the names of the fields
                     version=PROTOCOL,
                     node=self.node,
@@ -242,32 +267,36 @@ class FakeCloud:
                     residency=tuple(self.residency),
                     num_in_flight=8,
                 )
-                self.transport.deliver(stream, Welcome(**(told | self.welcome_as)))  # type: ignore[arg-type]
-            case Part():
+                self.transport.deliver(stream, WelcomeFrame(**(told | self.welcome_as)))  # type: ignore[arg-type]
+            case PartFrame():
                 held = self.parts.setdefault(frame.name, bytearray())
                 if frame.offset == len(held):
                     held += frame.data
                 self.totals[frame.name] = frame.total
                 for ask in list(self.waiting):
                     self._begin(ask)
-            case Open():
+            case OpenFrame():
                 self._open(stream, frame)
-            case Window():
+            case WindowFrame():
                 ask = self.asks.get((stream, frame.handle))
                 if ask is not None and ask.open.epoch == frame.epoch:
                     ask.guesses[frame.at] = (frame.prefix, unpack(frame.ids))
                     self._run(ask)
-            case Leave():
+            case CancelFrame():
                 self.asks.pop((stream, frame.handle), None)
             case _:
                 raise AssertionError(f"an edge sends no {frame}")
 
-    def _open(self, stream: str, frame: Open) -> None:
+    def _open(self, stream: str, frame: OpenFrame) -> None:
         if self.refuses is not None:
             self.transport.deliver(
                 stream,
-                Refused(
-                    frame.handle, frame.epoch, self.refuses.why, self.refuses.retry_ms, self.refuses.words
+                RefusedFrame(
+                    frame.handle,
+                    frame.epoch,
+                    self.refuses.reason,
+                    self.refuses.retry_ms,
+                    self.refuses.message,
                 ),
             )
             return
@@ -282,25 +311,25 @@ class FakeCloud:
             return
         ask = self.asks[stream, frame.handle] = _Ask(stream, frame)
         self.waiting.append(ask)
-        for name in (*frame.prompt, frame.form):
+        for name in (*frame.prompt, frame.grammar):
             held = self.parts.get(name, b"")
             if len(held) < self.totals.get(name, 1) or not held:
-                self.transport.deliver(stream, Need(name, len(held)))
+                self.transport.deliver(stream, NeedFrame(name, len(held)))
         self._begin(ask)
 
     def _begin(self, ask: _Ask) -> None:
         frame = ask.open
-        names = (*frame.prompt, frame.form)
+        names = (*frame.prompt, frame.grammar)
         if any(not self.parts.get(name) or len(self.parts[name]) < self.totals[name] for name in names):
             return
         for name in names:
             assert part_name(bytes(self.parts[name])) == name
         self.waiting.remove(ask)
         prompt = [token for name in frame.prompt for token in unpack(bytes(self.parts[name]))]
-        form = decode_form(bytes(self.parts[frame.form]))
-        request = Request((), form, frame.seed, frame.temperature, kind=frame.kind)
-        answer = self.target.write_again(prompt, request)
-        assert isinstance(answer, Writing)
+        form = decode_grammar(bytes(self.parts[frame.grammar]))
+        request = GenerationRequest((), form, frame.seed, frame.temperature, kind=frame.kind)
+        answer = self.target.regenerate(prompt, request)
+        assert isinstance(answer, Completion)
         ask.answer = answer.tokens
         self._guess(ask)
         ask.is_running = True
@@ -324,7 +353,7 @@ class FakeCloud:
     def _run(self, ask: _Ask) -> None:
         if ask.is_running or not ask.answer:
             return
-        if ask.open.lead == Lead.LOCKSTEP and not self._fitting(ask):
+        if ask.open.lead == DraftLead.LOCKSTEP and not self._fitting(ask):
             return
         ask.is_running = True
         self.world.after(self.pass_ms, lambda: self._pass(ask))
@@ -335,7 +364,7 @@ class FakeCloud:
             return
         self.num_passes += 1
         guesses = [] if is_first else self._fitting(ask)
-        if not guesses and ask.open.lead in (Lead.LOCKSTEP, Lead.FLIGHT) and not is_first:
+        if not guesses and ask.open.lead in (DraftLead.LOCKSTEP, DraftLead.FLIGHT) and not is_first:
             self.num_idle += 1
         stood = 0
         left = ask.answer[ask.num :]
@@ -343,11 +372,13 @@ class FakeCloud:
             stood += 1
         new = left[: stood + 1]
         at, ask.num = ask.num, ask.num + len(new)
-        form = self.target.ask(Request((Text("a"),), decode_form(bytes(self.parts[ask.open.form]))))
+        form = self.target.tokenize(
+            GenerationRequest((PlainText("a"),), decode_grammar(bytes(self.parts[ask.open.grammar])))
+        )
         state = 0
         for token in ask.answer[: ask.num]:
-            state = form.form.advance(state, token)  # type: ignore[union-attr]
-        forced, _ = form.form.forced(state) if state != form.form.done else ([], state)  # type: ignore[union-attr]
+            state = form.grammar.advance(state, token)  # type: ignore[union-attr]
+        forced, _ = form.grammar.forced(state) if state != form.grammar.done else ([], state)  # type: ignore[union-attr]
         ask.num += len(forced)
         whole = ask.answer[: ask.num]
         is_done = ask.num == len(ask.answer)
@@ -355,7 +386,7 @@ class FakeCloud:
             del self.asks[ask.stream, ask.open.handle]
         self.transport.deliver(
             ask.stream,
-            Settled(
+            AcceptedFrame(
                 ask.open.handle,
                 ask.open.epoch,
                 at,
@@ -372,18 +403,18 @@ class Plan:
     """A placer that always says the same, and remembers what it was told."""
 
     def __init__(
-        self, lead: Lead, cloud: str = "", window: int = 6, in_flight: int = 4, late_ms: float = 1e6
+        self, lead: DraftLead, cloud: str = "", window: int = 6, in_flight: int = 4, late_ms: float = 1e6
     ):
-        self.placed = Placed(cloud, lead, window, in_flight, 50.0, late_ms, "as told")
+        self.placed = PlannedPlacement(cloud, lead, window, in_flight, 50.0, late_ms, "as told")
         self.is_alone = False
-        self.learnt: list[Finished] = []
+        self.learnt: list[PlacementResult] = []
 
-    def place(self, wanted: Wanted, clouds: Sequence[str]) -> Placed:
+    def place(self, wanted: PlacementQuery, clouds: Sequence[str]) -> PlannedPlacement:
         if self.is_alone:
             return self.placed._replace(cloud="", words="the plan says so")
         return self.placed._replace(cloud=self.placed.cloud if self.placed.cloud in clouds else clouds[0])
 
-    def learn(self, finished: Finished) -> None:
+    def learn(self, finished: PlacementResult) -> None:
         self.learnt.append(finished)
 
 
@@ -392,12 +423,12 @@ class Scene:
 
     def __init__(
         self,
-        lead: Lead = Lead.FLIGHT,
+        lead: DraftLead = DraftLead.FLIGHT,
         num_clouds: int = 1,
         rtt_ms: float = 20.0,
-        draft: LocalAuthor | None = None,
+        draft: LocalGenerator | None = None,
         config: EdgeConfig | None = None,
-        target: LocalAuthor | None = None,
+        target: LocalGenerator | None = None,
     ) -> None:
         self.world = World()
         self.transport = WorldTransport(self.world)
@@ -409,9 +440,9 @@ class Scene:
         self.usable = [cloud.node for cloud in self.clouds]
         self.reports: list[tuple[str, str, str]] = []
         self.draft = draft or draft_author()
-        self.author = LinkedAuthor(
+        self.author = LinkedGenerator(
             self.draft,
-            Expected("tiny@1", self.target.sessions.network.digest[:12]),
+            ExpectedTarget("tiny@1", self.target.sessions.network.digest[:12]),
             "edge1",
             self.transport,
             self.plan,
@@ -431,6 +462,6 @@ class Scene:
         found: dict[str, object] = {}
         until_s = self.world.now_s + ms / 1e3
         while self.world.now_s < until_s:
-            found.update(self.author.late())
+            found.update(self.author.take_late_completions())
             self.pass_time(10.0)
         return found

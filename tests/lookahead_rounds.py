@@ -9,13 +9,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from htfi.decoding.lookahead.costs import Plane
-from htfi.decoding.lookahead.plan import Ask, Fixed, Lookahead, Round
+from htfi.decoding.draft_length.pass_costs import PassCostPlane
+from htfi.decoding.draft_length.planner import (
+    DraftLengthPlanner,
+    FixedLengthPlanner,
+    LengthRequest,
+    RoundReport,
+)
 
-DRAFT = Plane(0.02, 0.0, 0.12, 0.03)
-MINI = Plane(0.30, 0.07, 0.0, 0.056)
-MODEL_60M = Plane(3.3, 0.13, 0.0, 0.38)
-MODEL_200M = Plane(11.7, 0.27, 0.0, 1.0)
+DRAFT = PassCostPlane(0.02, 0.0, 0.12, 0.03)
+MINI = PassCostPlane(0.30, 0.07, 0.0, 0.056)
+MODEL_60M = PassCostPlane(3.3, 0.13, 0.0, 0.38)
+MODEL_200M = PassCostPlane(11.7, 0.27, 0.0, 1.0)
 
 Rates = Callable[[np.ndarray], np.ndarray]
 
@@ -37,9 +42,9 @@ class World:
     """`depth_decay`: what each place of a draft keeps of the odds of the one before; `scatter`: standard deviation of
     slow swings in log-odds; `cost_noise`: of a step's ms in logarithms, every fiftieth being five times as long."""
 
-    target: Plane
+    target: PassCostPlane
     rates: Rates
-    draft: Plane = DRAFT
+    draft: PassCostPlane = DRAFT
     depth_decay: float = 0.97
     scatter: float = 0.6
     cost_noise: float = 0.15
@@ -60,7 +65,7 @@ class Ride:
         return float(self.ms[skip_rounds:].sum() / self.tokens[skip_rounds:].sum())
 
 
-def ride(world: World, planner: Lookahead, max_length: int = 16) -> Ride:
+def ride(world: World, planner: DraftLengthPlanner, max_length: int = 16) -> Ride:
     """Write the world's text with a planner, one row."""
     rng = np.random.default_rng(world.seed)
     num = world.num_tokens
@@ -81,14 +86,14 @@ def ride(world: World, planner: Lookahead, max_length: int = 16) -> Ride:
     at, began = 0, 0
     while at < num:
         left = min(began + world.answer_tokens, num) - at
-        length = planner.plan([Ask("text", min(left - 1, max_length))])[0]
+        length = planner.plan([LengthRequest("text", min(left - 1, max_length))])[0]
         accepted = 0
         while accepted < length and deep[at + accepted] >= accepted:
             accepted += 1
         draft_ms = world.draft.ms(1, length) if length else 0.0
         verify_ms = world.target.ms(1, 1 + length)
         told = float(draft_ms * noise[at, 0]), float(verify_ms * noise[at, 1])
-        planner.learn([Round("text", length, accepted, *told, 1, 1 + length)])
+        planner.learn([RoundReport("text", length, accepted, *told, 1, 1 + length)])
         ms.append(draft_ms + verify_ms)
         tokens.append(accepted + 1)
         lengths.append(length)
@@ -101,7 +106,8 @@ def ride(world: World, planner: Lookahead, max_length: int = 16) -> Ride:
 def best_fixed(world: World) -> tuple[float, int]:
     """ms a token of the best fixed length in hindsight, and that length."""
     return min(
-        (ride(world, Fixed(length)).ms_per_token(), length) for length in (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16)
+        (ride(world, FixedLengthPlanner(length)).ms_per_token(), length)
+        for length in (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16)
     )
 
 

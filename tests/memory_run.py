@@ -6,8 +6,8 @@ from htfi.domain.decision import Receipt
 from htfi.domain.errors import LedgerUnavailable
 from htfi.domain.events import FeedItem
 from htfi.governance.ledger.merkle import leaf_hash
-from htfi.pipeline.loop import Loop
-from htfi.wiring.engine import build_loop
+from htfi.pipeline.loop import DecisionLoop
+from htfi.wiring.run import build_loop
 from htfi.wiring.settings import Settings, load_settings, override
 
 
@@ -80,7 +80,7 @@ class MemoryOutlet:
 
 def loop_over(
     items: Sequence[FeedItem], group_ms: float = 0.0, settings: Settings | None = None
-) -> tuple[Loop, MemoryLedger, MemoryOutlet]:
+) -> tuple[DecisionLoop, MemoryLedger, MemoryOutlet]:
     log: list[str] = []
     ledger, outlet = MemoryLedger(log), MemoryOutlet(log)
     settings = override(settings or load_settings(environment={}), "pipeline", group_ms=group_ms)

@@ -4,18 +4,24 @@ from dataclasses import replace
 
 import numpy as np
 
-from htfi.scheduling.placement.figures import Ask, CloudFigures, Outcome, Plane, Way
-from htfi.scheduling.placement.planner import Planner
+from htfi.scheduling.placement.figures import (
+    CloudFigures,
+    PassCostModel,
+    Placement,
+    PlacementOutcome,
+    PlacementRequest,
+)
+from htfi.scheduling.placement.planner import PlacementPlanner
 from placement_world import World, draw_matches, request_ms
 
-MINI = CloudFigures(Plane(0.30, 0.07, 0.0, 0.056), prompt_ms=0.06, draft_ms=0.05, watts=5.0)
-LARGE = CloudFigures(Plane(9.0, 1.3, 0.0, 0.9), prompt_ms=1.0, draft_ms=0.05, watts=5.0)
+MINI = CloudFigures(PassCostModel(0.30, 0.07, 0.0, 0.056), prompt_ms=0.06, draft_ms=0.05, watts=5.0)
+LARGE = CloudFigures(PassCostModel(9.0, 1.3, 0.0, 0.9), prompt_ms=1.0, draft_ms=0.05, watts=5.0)
 JITTER = 0.05  # of the round trip
 BEAT_S, BEATS_A_REQUEST = 0.075, 4
 _WAYS = (
-    *((Way.CLOUD_PLAIN, 0, 0), (Way.CLOUD_SPECULATIVE, 1, 1)),
-    *((Way.LOCKSTEP, window, 1) for window in (2, 4, 6, 8, 12, 16, 32)),
-    *((Way.FLIGHT, window, in_flight) for window in (2, 4, 8, 16) for in_flight in (3, 32)),
+    *((Placement.CLOUD_PLAIN, 0, 0), (Placement.CLOUD_SPECULATIVE, 1, 1)),
+    *((Placement.LOCKSTEP, window, 1) for window in (2, 4, 6, 8, 12, 16, 32)),
+    *((Placement.PIPELINED, window, in_flight) for window in (2, 4, 8, 16) for in_flight in (3, 32)),
 )
 
 
@@ -24,7 +30,7 @@ def drawn_world(seed: int) -> tuple[CloudFigures, World]:
     rng = np.random.Generator(np.random.PCG64(seed))
     pace, draft, beside, prompt, edge_prompt = (float(of) for of in 2.0 ** rng.uniform(-1.0, 1.0, 5))
     prior = LARGE if seed % 2 else MINI
-    plane = Plane(*(part * pace for part in prior.plane))
+    plane = PassCostModel(*(part * pace for part in prior.plane))
     beside_ms = (0.05 if seed % 3 else 0.5) * beside
     return prior, World(
         rtt_ms=0.0,
@@ -44,7 +50,7 @@ def regret(seed: int, rtts_ms: tuple[float, ...], num_each: int) -> float:
     """The planner's time over that of each step's best way with its best window, less one."""
     prior, true = drawn_world(seed)
     rng = np.random.Generator(np.random.PCG64(seed + 1_000))
-    planner, now_s, spent_ms, best_ms = Planner(cloud_prior=prior), 0.0, 0.0, 0.0
+    planner, now_s, spent_ms, best_ms = PlacementPlanner(cloud_prior=prior), 0.0, 0.0, 0.0
     for step, rtt_ms in enumerate(rtts_ms):
         world = replace(true.at(rtt_ms), jitter_ms=rtt_ms * JITTER / 2.0)
         best_ms += num_each * best_way_ms(world, rng)
@@ -64,16 +70,16 @@ def best_way_ms(world: World, rng: np.random.Generator, num_requests: int = 60) 
     )
 
 
-def _write(planner: Planner, world: World, now_s: float, rng: np.random.Generator) -> float:
+def _write(planner: PlacementPlanner, world: World, now_s: float, rng: np.random.Generator) -> float:
     """One request from its placing to what is learnt of it."""
     planner.observe_edge(now_s, draft_ms=world.draft_ms * float(np.exp(rng.normal(0.0, 0.1))))
-    choice = planner.place(Ask("view", world.num_tokens, world.num_prompt, 1e5), ["far"]).choice
+    choice = planner.place(PlacementRequest("view", world.num_tokens, world.num_prompt, 1e5), ["far"]).choice
     matches = draw_matches(world, rng)
-    took_ms = request_ms(world, choice.way, choice.window, choice.in_flight, matches, rng)
+    took_ms = request_ms(world, choice.placement, choice.window, choice.in_flight, matches, rng)
     drafted = stood = 0
-    if choice.way in (
-        Way.FLIGHT,
-        Way.LOCKSTEP,
+    if choice.placement in (
+        Placement.PIPELINED,
+        Placement.LOCKSTEP,
     ):  # as an edge counts: guesses that were read, and those that stood
         settled = 1
         while settled < world.num_tokens:
@@ -81,8 +87,8 @@ def _write(planner: Planner, world: World, now_s: float, rng: np.random.Generato
             stands = next((at for at in range(guesses) if not matches[settled + 1 + at]), guesses)
             drafted, stood, settled = drafted + guesses, stood + stands, settled + stands + 1
     planner.learn(
-        Outcome(
-            "far", choice.way, choice.window, choice.in_flight, choice.expected_ms, "view", world.num_tokens,
+        PlacementOutcome(
+            "far", choice.placement, choice.window, choice.in_flight, choice.expected_ms, "view", world.num_tokens,
             took_ms, drafted, stood,
         )
     )  # fmt: skip

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from htfi.scheduling.placement.figures import Plane, Way
+from htfi.scheduling.placement.figures import PassCostModel, Placement
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class World:
     """What is true. `jitter_ms` is the mean of an exponential delay on each message, `noise` of a pass's logarithm."""
 
     rtt_ms: float
-    plane: Plane
+    plane: PassCostModel
     draft_ms: float
     cloud_draft_ms: float
     prompt_ms: float
@@ -69,19 +69,19 @@ def draw_matches(world: World, rng: np.random.Generator) -> list[bool]:
 
 
 def request_ms(
-    world: World, way: Way, window: int, in_flight: int, matches: list[bool], rng: np.random.Generator
+    world: World, way: Placement, window: int, in_flight: int, matches: list[bool], rng: np.random.Generator
 ) -> float:
     """From its opening to its last token at the edge."""
     match way:
-        case Way.CLOUD_PLAIN:
+        case Placement.CLOUD_PLAIN:
             return _beside(world, 0, 0.0, matches, rng)
-        case Way.CLOUD_SPECULATIVE:
+        case Placement.CLOUD_SPECULATIVE:
             return _beside(world, world.draft_length, world.cloud_draft_ms, matches, rng)
-        case Way.LOCKSTEP:
+        case Placement.LOCKSTEP:
             return _lockstep(world, window, matches, rng)
-        case Way.FLIGHT:
+        case Placement.PIPELINED:
             return _Flight(world, window, in_flight, matches, rng).run()
-        case Way.EDGE_ONLY:
+        case Placement.EDGE_ONLY:
             return world.num_prompt * world.edge_prompt_ms + world.num_tokens * world.draft_ms
 
 

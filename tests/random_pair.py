@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
-from htfi.decoding.checkpoint.architecture import Architecture, Family, config_json
+from htfi.decoding.checkpoint.architecture import Architecture, ModelFamily, config_json
 from htfi.decoding.checkpoint.rope import Rope
 from htfi.decoding.checkpoint.weights import write_safetensors
-from htfi.wiring.corpus import write_tokenizer
+from htfi.wiring.training.corpus import write_tokenizer
 
 NUM_STORIES = 60  # that the tokenizer learns from
 
@@ -32,7 +32,7 @@ def write_random_pair(
 def _write_model(folder: Path, hidden: int, layers: int, vocab_size: int, seed: int) -> None:
     head_dim = hidden // 2
     architecture = Architecture(
-        family=Family.LLAMA,
+        family=ModelFamily.LLAMA,
         hidden_size=hidden,
         num_layers=layers,
         num_heads=2,

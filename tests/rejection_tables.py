@@ -7,11 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from htfi.decoding.noise import Doubles, Keys, key
+from htfi.decoding.noise import Doubles, Keys, noise_key
 from htfi.decoding.rules import rejection
-from htfi.decoding.rules.entropy import EntropyAware
-from htfi.decoding.rules.rejection import COIN_STREAMS, DRAFT_STREAMS, REDRAW_STREAMS, ROOT, Fork
-from htfi.decoding.sampling import Admitted, Sampling
+from htfi.decoding.rules.rejection import (
+    ACCEPT_STREAMS,
+    DRAFT_STREAMS,
+    RESAMPLE_STREAMS,
+    ROOT,
+    EntropyAwareRule,
+    SiblingSet,
+)
+from htfi.decoding.sampling import AllowedTokens, SamplingParams
 
 
 class Pair(NamedTuple):
@@ -19,27 +25,27 @@ class Pair(NamedTuple):
 
     target: Doubles
     draft: Doubles
-    admitted: Admitted
+    admitted: AllowedTokens
 
 
 def pair(
     num_tokens: int,
-    sampling: Sampling,
+    sampling: SamplingParams,
     seed: int = 0,
     banned: Sequence[int] = (),
     difference: float = 1.0,
-    draft_sampling: Sampling | None = None,
+    draft_sampling: SamplingParams | None = None,
 ) -> Pair:
     """Random logits for both; `banned` tokens are what a form does not admit. Places are then fewer than tokens."""
     rng = np.random.Generator(np.random.PCG64(seed))
     target = rng.standard_normal((num_tokens + 1, num_tokens)).astype(np.float32) * np.float32(1.2)
     noise = rng.standard_normal(target.shape).astype(np.float32)
     draft = target + np.float32(1.5 * difference) * noise
-    admitted = Admitted.of(np.array([t for t in range(num_tokens) if t not in banned], np.int64))
+    admitted = AllowedTokens.of(np.array([t for t in range(num_tokens) if t not in banned], np.int64))
     rows = [*admitted.ids.tolist(), num_tokens]
     return Pair(
-        rejection.laws(target, admitted, sampling)[rows],
-        rejection.laws(draft, admitted, draft_sampling or sampling)[rows],
+        rejection.token_probabilities(target, admitted, sampling)[rows],
+        rejection.token_probabilities(draft, admitted, draft_sampling or sampling)[rows],
         admitted,
     )
 
@@ -60,11 +66,11 @@ class Speculation:
     goes_on: Callable[[Doubles], bool] | None = None
     lags: bool = False
     certain: bool = False
-    entropy: EntropyAware | None = None
+    entropy: EntropyAwareRule | None = None
 
 
 def one_key(seed: int, stream: int, place: int) -> Keys:
-    return np.array([key(seed, stream, place)], np.uint64)
+    return np.array([noise_key(seed, stream, place)], np.uint64)
 
 
 def write(models: Pair, how: Speculation, seed: int) -> tuple[int, ...]:
@@ -82,20 +88,20 @@ def _round(models: Pair, how: Speculation, seed: int, text: Sequence[int]) -> li
     for node, (token, parent) in enumerate(zip(tokens, parents, strict=True)):
         depth[node], last[node] = depth[parent] + 1, token
 
-    def look(node: int) -> Fork | None:
+    def look(node: int) -> SiblingSet | None:
         at = len(text) + depth[node]
         if at == how.length:
             return None
         nodes = [child for child, parent in enumerate(parents) if parent == node]
         places = [tokens[child] for child in nodes]
-        flips = rejection.coins(one_key(seed, COIN_STREAMS, at), models.admitted, places)
+        flips = rejection.acceptance_uniforms(one_key(seed, ACCEPT_STREAMS, at), models.admitted, places)
         read = last[parents[node]] if how.lags and not nodes and node >= 0 else last[node]
         draft = (models.draft if how.claimed is None else how.claimed)[last[node]]
-        return Fork(nodes, places, flips, models.target[read], None if how.certain else draft)
+        return SiblingSet(nodes, places, flips, models.target[read], None if how.certain else draft)
 
     def redraw(node: int, weights: Doubles) -> int:
-        row_key = one_key(seed, REDRAW_STREAMS, len(text) + depth[node])
-        return rejection.drawn(weights, models.admitted, row_key)[0]
+        row_key = one_key(seed, RESAMPLE_STREAMS, len(text) + depth[node])
+        return rejection.sample_without_replacement(weights, models.admitted, row_key)[0]
 
     path, place = rejection.accept_tree(look, redraw, how.entropy)
     return [tokens[node] for node in path] + ([place] if place >= 0 else [])
@@ -111,8 +117,10 @@ def _drafted(models: Pair, how: Speculation, seed: int, text: Sequence[int]) -> 
             law = models.draft[tokens[node] if node >= 0 else (text[-1] if text else -1)]
             if how.goes_on is not None and not how.goes_on(law):
                 continue
-            branch_key = key(key(seed, DRAFT_STREAMS, len(text) + depth), 0, branch)
-            for place in rejection.drawn(law, models.admitted, np.array([branch_key], np.uint64), width):
+            branch_key = noise_key(noise_key(seed, DRAFT_STREAMS, len(text) + depth), 0, branch)
+            for place in rejection.sample_without_replacement(
+                law, models.admitted, np.array([branch_key], np.uint64), width
+            ):
                 if how.keeps is None or how.keeps(law, place):
                     tokens.append(place)
                     parents.append(node)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from htfi.decoding.ports import Floats, Ids, NetworkShape, Pass
+from htfi.decoding.ports import Floats, ForwardOutput, Ids, NetworkShape
 
 
 class TinyNetwork:
@@ -40,7 +40,7 @@ class TinyNetwork:
         ]
         self._head = weights(width, vocab_size) * np.float32(sharpness)
 
-    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> Pass:
+    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> ForwardOutput:
         num_rows, num_new = ids.shape
         assert positions.shape == ids.shape
         assert mask.shape == (num_rows, num_new, keys.shape[3] + num_new)
@@ -66,7 +66,7 @@ class TinyNetwork:
             mixed = np.einsum("btghs,bgsd->btghd", scores, all_values).reshape(num_rows, num_new, 32)
             x = x + mixed @ out
             x = x + np.tanh(x @ up)
-        return Pass(x @ self._head, np.stack(new_keys), np.stack(new_values))
+        return ForwardOutput(x @ self._head, np.stack(new_keys), np.stack(new_values))
 
 
 _PLAIN = [

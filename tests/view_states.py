@@ -1,6 +1,6 @@
 """States of the terminal views for tests, on a clock that stands still until told."""
 
-from htfi.apps.cli.view_state import Counters, Desk, ViewState
+from htfi.apps.cli.view.state import RunCounters, ViewModel, ViewState
 
 
 class Seconds:
@@ -14,10 +14,12 @@ class Seconds:
 
 
 def state_of(decisions, title="sample", utc_ns=0, **counters) -> ViewState:
-    desk = Desk(title, Seconds(), lambda: utc_ns)
+    desk = ViewModel(title, Seconds(), lambda: utc_ns)
     for decision in decisions:
-        desk.note(decision)
-    return desk.snapshot(Counters(clock_ns=1_223_668_800 * 10**9, num_decisions=len(decisions), **counters))
+        desk.record(decision)
+    return desk.snapshot(
+        RunCounters(clock_ns=1_223_668_800 * 10**9, num_decisions=len(decisions), **counters)
+    )
 
 
 def text_of(lines) -> str:

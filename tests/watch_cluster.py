@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from htfi.scheduling.health.config import HealthConfig
-from htfi.scheduling.health.watch import Change, Watch
+from htfi.scheduling.health.monitor import PeerMonitor, PeerTransition
 
 
 @dataclass
@@ -28,13 +28,13 @@ class Link:
 @dataclass
 class Node:
     name: str
-    watch: Watch
+    watch: PeerMonitor
     offset_s: float  # its monotonic clock's start
     rate: float
     is_up: bool = True
     frozen_until_s: float = -math.inf
     inbox: list[tuple[str, bytes]] = field(default_factory=list)  # what came while it was frozen
-    changes: list[tuple[float, Change]] = field(default_factory=list)
+    changes: list[tuple[float, PeerTransition]] = field(default_factory=list)
     num_bytes: int = 0
     num_bodies: int = 0
 
@@ -59,7 +59,7 @@ class Cluster:
         offset_s = float(self.dice.uniform(0.0, 1e4)) if offset_s is None else offset_s
         dice = np.random.Generator(np.random.PCG64([int(self.dice.integers(1 << 32)), self._starts]))
         node = Node(name, None, offset_s, rate)  # type: ignore[arg-type]
-        node.watch = Watch(name, self.config, dice, self.clock(node))
+        node.watch = PeerMonitor(name, self.config, dice, self.clock(node))
         self.nodes[name] = node
         self.at(self.now_s + float(self.dice.uniform(0.0, 0.025)), lambda: self._tick(node))
         return node
@@ -71,7 +71,7 @@ class Cluster:
         for one, other in ((a, b), (b, a)):
             self.links.setdefault((one, other), link())
             node = self.nodes[one]
-            node.watch.opened(other, f"{a}-{b}", self.clock(node))
+            node.watch.stream_opened(other, f"{a}-{b}", self.clock(node))
 
     def kill(self, name: str, *, is_told: bool = False) -> None:
         """A node is gone. `is_told`: its peers' streams end, as the kernel of a living machine would see to."""
@@ -79,7 +79,9 @@ class Cluster:
         if is_told:
             for one, other in self.links:
                 if one == name and self.nodes[other].is_up:
-                    self.nodes[other].watch.ended(name, "connection reset", self.clock(self.nodes[other]))
+                    self.nodes[other].watch.stream_ended(
+                        name, "connection reset", self.clock(self.nodes[other])
+                    )
 
     def freeze(self, name: str, seconds: float) -> None:
         """SIGSTOP: it neither ticks nor reads; frames wait in its kernel."""
@@ -125,7 +127,7 @@ class Cluster:
 
     def _read(self, node: Node, held: list[tuple[str, bytes]]) -> None:
         for sender, body in held:
-            self._send(node, node.watch.heard(sender, body, self.clock(node)))
+            self._send(node, node.watch.receive(sender, body, self.clock(node)))
 
     def _drain(self, node: Node) -> None:
         node.changes += [(self.now_s, change) for change in node.watch.changes()]

@@ -11,7 +11,7 @@ from typing import Any
 from htfi.adapters.stores.quarantine import QuarantineFile
 from htfi.domain.events import FeedItem, News
 from htfi.domain.time import SystemClock
-from htfi.pipeline.intake.merge import Merge
+from htfi.pipeline.intake.merged_feed import MergedFeed
 from htfi.wiring.feeds import open_feed, resolve
 
 
@@ -19,7 +19,7 @@ from htfi.wiring.feeds import open_feed, resolve
 class Listening:
     """One pass over the merged sources; a second one would lose what the first had in hand."""
 
-    merged: Merge
+    merged: MergedFeed
     quarantine: QuarantineFile
     items: Iterator[FeedItem]
 

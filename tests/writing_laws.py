@@ -1,25 +1,25 @@
 """The law of whole writings of a small form, read from the target alone, one token after the other."""
 
-from htfi.decoding.author import LocalAuthor
+from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.ports import Floats
-from htfi.decoding.rules.rejection import laws
-from htfi.domain.writing import Refusal, Request
+from htfi.decoding.rules.rejection import token_probabilities
+from htfi.domain.generation import GenerationRequest, RequestRefused
 
 
-def law_of_writings(reader: LocalAuthor, request: Request) -> dict[tuple[int, ...], float]:
+def law_of_writings(reader: LocalGenerator, request: GenerationRequest) -> dict[tuple[int, ...], float]:
     """Every writing of the request's form with its probability."""
-    asked = reader.ask(request)
-    assert not isinstance(asked, Refusal)
-    form, sessions = asked.form, reader.sessions
-    opened = sessions.open([*asked.prompt, *asked.head], asked.limit)
+    asked = reader.tokenize(request)
+    assert not isinstance(asked, RequestRefused)
+    form, sessions = asked.grammar, reader.sessions
+    opened = sessions.open([*asked.prompt, *asked.forced_prefix], asked.max_length)
     row, law = opened.row, dict[tuple[int, ...], float]()
 
     def go_on(tokens: list[int], state: int, logits: Floats, chance: float) -> None:
         if state == form.done:
             law[tuple(tokens)] = chance
             return
-        admitted = form.steps[state].admitted
-        (here,) = laws(logits[None], admitted, asked.sampling)
+        admitted = form.steps[state].allowed
+        (here,) = token_probabilities(logits[None], admitted, asked.sampling)
         for token, share in zip(admitted.ids.tolist(), here.tolist(), strict=True):
             forced, after = form.forced(form.advance(state, token))
             length = row.length
@@ -27,6 +27,6 @@ def law_of_writings(reader: LocalAuthor, request: Request) -> dict[tuple[int, ..
             go_on([*tokens, token, *forced], after, read[-1], chance * share)
             sessions.rewind(row, length)
 
-    go_on(asked.head, asked.state, opened.logits, 1.0)
+    go_on(asked.forced_prefix, asked.start_state, opened.logits, 1.0)
     sessions.close(row)
     return law

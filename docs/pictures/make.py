@@ -18,11 +18,11 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from htfi import sample
-from htfi.apps.cli.running import count
-from htfi.apps.cli.view_panels import frame
-from htfi.apps.cli.view_state import Desk
+from htfi.apps.cli.run import count
+from htfi.apps.cli.view.panels import frame
+from htfi.apps.cli.view.state import Desk
 from htfi.domain.time import format_ns
-from htfi.wiring.engine import open_run
+from htfi.wiring.run import open_run
 from htfi.wiring.settings import Settings
 
 PICTURES = Path(__file__).parent

@@ -20,7 +20,7 @@ _RUN = """
 import json, sys
 from pathlib import Path
 from htfi.domain.decision import Rung
-from htfi.wiring.engine import open_run
+from htfi.wiring.run import open_run
 from htfi.wiring.settings import load_settings
 
 with open_run(load_settings(), Path(sys.argv[1]), sys.argv[2:]) as run:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from htfi.apps.eval.prices import load_prices
-from htfi.apps.eval.returns_judging import Options, judge
-from htfi.apps.eval.returns_leaks import CHEAT, check_leaks
-from htfi.apps.eval.walk import FUSED
 from htfi.forecasting.config import ForecastConfig
+from htfi_eval.eval.prices import load_prices
+from htfi_eval.eval.returns.judging import WalkOptions, judge
+from htfi_eval.eval.returns.leaks import PLANTED_LEAK, check_leaks
+from htfi_eval.eval.walk import FUSED
 
 Array = NDArray[np.float64]
 BARS = 360
@@ -91,7 +91,7 @@ def _spoil(closes: Array) -> None:
 
 def test_spoilt_prices_still_give_figures_of_every_series(tmp_path: Path) -> None:
     prices = load_prices(_panel(tmp_path / "bad.csv", _spoil, series=6))
-    scores = judge(prices, Options(ForecastConfig(), with_fitted=False)).scores
+    scores = judge(prices, WalkOptions(ForecastConfig(), with_fitted=False)).scores
     forecasts = scores.held != -1
     moving = slice(1, None)  # a price that never moved gives nothing to forecast by
     assert forecasts[:, moving, 0].any(axis=0).all()
@@ -101,7 +101,7 @@ def test_spoilt_prices_still_give_figures_of_every_series(tmp_path: Path) -> Non
 
 def test_one_symbol_is_enough(tmp_path: Path) -> None:
     judged = judge(
-        load_prices(_panel(tmp_path / "one.csv", series=1)), Options(ForecastConfig(), with_fitted=False)
+        load_prices(_panel(tmp_path / "one.csv", series=1)), WalkOptions(ForecastConfig(), with_fitted=False)
     )
     assert judged.rows[0]["n"] > 200
 
@@ -110,16 +110,16 @@ def test_one_symbol_is_enough(tmp_path: Path) -> None:
 def test_our_forecasters_do_not_leak_and_the_planted_cheat_is_caught(tmp_path: Path) -> None:
     report = check_leaks(load_prices(_panel(tmp_path / "mine.csv")), ForecastConfig(), SEED)
     assert report.honest == {}
-    assert report.caught
-    assert set(report.planted) == {CHEAT, FUSED}
+    assert report.found_planted_leak
+    assert set(report.planted) == {PLANTED_LEAK, FUSED}
     assert report.num_checked >= 8  # fused, experts, peers and arch's GARCH
 
 
 @pytest.mark.slow
 def test_ten_thousand_symbols_are_walked(tmp_path: Path) -> None:
     del tmp_path
-    from htfi.apps.eval.price_grid import Prices
-    from htfi.apps.eval.walk import Walk
+    from htfi_eval.eval.price_grid import Prices
+    from htfi_eval.eval.walk import Walk
 
     num, series = 30, 10_000
     dice = np.random.Generator(np.random.PCG64(SEED))

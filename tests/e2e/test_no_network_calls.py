@@ -144,7 +144,7 @@ def test_onnxruntime_keeps_no_device_id_where_htfi_was_imported(tmp_path: Path) 
 
 
 def test_who_imported_onnxruntime_first_is_told(tmp_path: Path) -> None:
-    imports = [sys.executable, "-c", "import onnxruntime, htfi.wiring.open_folder"]
+    imports = [sys.executable, "-c", "import onnxruntime, htfi.wiring.models.loading"]
     done = Watched(imports, environment(tmp_path), tmp_path).wait()
     assert "RuntimeWarning: onnxruntime was imported before htfi" in done.output
     env = environment(tmp_path, ORT_DISABLE_TELEMETRY="1")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from htfi.domain.decision import Decision, Outcome, decode_decision
+from htfi.domain.decision import Decision, PolicyOutcome, decode_decision
 from htfi.wiring.ledger import open_ledger_readonly
 
 LEDGERS = Path(__file__).parents[1] / "data" / "ledgers"
@@ -60,7 +60,7 @@ def test_the_archives_hold_what_their_page_says(folder: Path) -> None:
     if folder.name.startswith("edge"):
         assert sum(bool(decision.view and decision.view.provisional) for decision in made) >= 3
     else:
-        assert sum(decision.verdict.outcome is Outcome.WITHHOLD for decision in made) >= 11
+        assert sum(decision.verdict.outcome is PolicyOutcome.WITHHOLD for decision in made) >= 11
         assert any(decision.hearing is not None for decision in made)
 
 

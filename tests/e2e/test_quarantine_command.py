@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from htfi.adapters.stores.admissions import ADMITTED_FILE, REQUESTED_FILE, AdmissionsFile
 from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile
-from htfi.adapters.stores.releases import ASKED, ENTERED, ReleasesFile
 from htfi.apps.cli.quarantine import command
 from htfi.apps.cli.quarantine_view import visible
 from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput
 from htfi.domain.events import News
 from htfi.domain.news import Screening
 from htfi.narrative.sanitising.sanitiser import Sanitiser
-from htfi.pipeline.releases import Entered
+from htfi.pipeline.operator_actions import AppliedAction
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 from htfi.wiring.outputs import check_outputs
 
@@ -90,18 +90,18 @@ def test_release_is_written_down_with_name_and_reason_and_shown(folder: Path, as
     result = ask("release", folder, "t1", "--by", "Ann Lee", "--why", "confirmed by the company")
     assert result.exit_code == 0
     assert "released by Ann Lee: it enters when the run" in result.output
-    (line,) = (folder / ASKED).read_text().splitlines()
+    (line,) = (folder / REQUESTED_FILE).read_text().splitlines()
     assert {"id": "t1", "by": "Ann Lee", "why": "confirmed by the company"}.items() <= json.loads(
         line
     ).items()
     assert "asked" in ask("list", folder).output
-    releases = ReleasesFile(folder)
-    releases.enter(Entered(releases.asked()[0], 12, START + 99))
+    releases = AdmissionsFile(folder)
+    releases.enter(AppliedAction(releases.asked()[0], 12, START + 99))
     shown = ask("show", folder, "t1").output
     assert "t1: released" in shown
     assert "released by Ann Lee: confirmed by the company" in shown
     assert "after event 12" in shown
-    assert (folder / ENTERED).exists()
+    assert (folder / ADMITTED_FILE).exists()
 
 
 def test_release_while_the_run_goes_on_says_that_it_is_picked_up(folder: Path, ask: Ask):
@@ -117,14 +117,14 @@ def test_second_release_is_refused_in_one_line(folder: Path, ask: Ask):
     ask("release", folder, "t1", "--by", "Ann Lee", "--why", "checked")
     again = ask("release", folder, "1", "--by", "Bob", "--why", "me too")
     assert refused(again) == "item 1 (t1) was released by Ann Lee already"
-    assert len((folder / ASKED).read_text().splitlines()) == 1
+    assert len((folder / REQUESTED_FILE).read_text().splitlines()) == 1
 
 
 @pytest.mark.parametrize("by", ["", "  ", "\u200b", "--"])
 def test_release_without_a_name_is_refused(folder: Path, ask: Ask, by: str):
     assert "a name is needed" in refused(ask("release", folder, "t1", f"--by={by}", "--why", "checked"))
     assert ask("release", folder, "t1", "--why", "checked").exit_code == 2
-    assert not (folder / ASKED).exists()
+    assert not (folder / REQUESTED_FILE).exists()
 
 
 def test_what_cannot_be_told_apart_or_found_is_told_in_one_line(folder: Path, ask: Ask, tmp_path: Path):
@@ -138,7 +138,7 @@ def test_what_cannot_be_told_apart_or_found_is_told_in_one_line(folder: Path, as
 
 @pytest.mark.parametrize("damage", [b"{}\n", b"\xff\xfe\n", b"[1,2]\n", b"null\n"])
 def test_damaged_file_is_told_in_one_line(folder: Path, ask: Ask, damage: bytes):
-    for name in (HELD_NEWS, ASKED):
+    for name in (HELD_NEWS, REQUESTED_FILE):
         kept = (folder / name).read_bytes() if (folder / name).exists() else b""
         (folder / name).write_bytes(damage)
         result = ask("list", folder)
@@ -171,12 +171,12 @@ def test_an_edited_item_is_not_shown_and_not_released(folder: Path, ask: Ask):
         ("release", folder, "2", "--by", "A", "--why", "b"),
     ):
         assert "line 2: is not as the run wrote it: give the run's command again" in refused(ask(*words))
-    assert not (folder / ASKED).exists()
+    assert not (folder / REQUESTED_FILE).exists()
 
 
 def test_an_edited_word_is_not_believed(folder: Path, ask: Ask):
     assert ask("release", folder, "2", "--by", "Ann Lee", "--why", "confirmed").exit_code == 0
-    file = folder / ASKED
+    file = folder / REQUESTED_FILE
     file.write_bytes(file.read_bytes().replace(b"Ann Lee", b"Ann Law"))
     assert "releases.jsonl, line 1: is not as it was written" in refused(ask("list", folder))
     ledger = open_ledger_readonly(folder)

@@ -10,10 +10,10 @@ import pytest
 from htfi.domain.decision import Decision, decode_decision
 from htfi.domain.events import FeedItem, News, TimePassed, Trade
 from htfi.domain.time import NS_PER_S
-from htfi.governance.ledger.log import Log
-from htfi.pipeline.recompute import Amendments, recompute
-from htfi.pipeline.snapshot import decode_state, encode_state
-from htfi.pipeline.weighing import untold
+from htfi.governance.ledger.log import TransparencyLog
+from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
+from htfi.pipeline.run_state import decode_state, encode_state
+from htfi.pipeline.weighing import without_view
 from htfi.wiring.ledger import open_ledger
 from htfi.wiring.settings import load_settings
 from late_weather import START_NS, LateAuthor, ListOutlet, days, loop_over, told
@@ -24,7 +24,7 @@ CLOCKS = "60s,120s"
 Snapshot = tuple[int, int, bytes]  # items taken, entries made, state
 
 
-def ledger_with(folder: Path, entries: list[bytes]) -> Log:
+def ledger_with(folder: Path, entries: list[bytes]) -> TransparencyLog:
     ledger = open_ledger(folder, origin="test.run", durable=False)
     ledger.append(entries)
     return ledger
@@ -44,7 +44,7 @@ def run_whole(
         nonlocal num_items
         num_items += 1
         if dice.random() < 0.1:
-            loop.recorder.release(now=True)
+            loop.recorder.commit(now=True)
             snapshots.append((num_items, loop.recorder.num_recorded, encode_state(loop.state())))
 
     loop.run(save)
@@ -62,17 +62,17 @@ def check_whole(entries: list[bytes], refused: int = 0) -> list[Decision]:
     for decision in amended:
         before = found[first[decision.amends]]
         assert first[decision.amends] < first[decision.id]
-        assert before.awaits
+        assert before.awaits_amendment
         assert decision.view is not None
         assert not decision.view.provisional
         for name in Decision.__struct_fields__:
             if name not in ("id", "plan", "view", "forecast", "rationale", "verdict", "amends"):
                 assert getattr(before, name) == getattr(decision, name), name
-        assert untold(before.forecast) == untold(decision.forecast)
-    assert len(amended) + refused == sum(decision.awaits for decision in found)
-    amendments, policy = Amendments(entries.__getitem__), load_settings(environment={}).policy
+        assert without_view(before.forecast) == without_view(decision.forecast)
+    assert len(amended) + refused == sum(decision.awaits_amendment for decision in found)
+    amendments, policy = AmendmentAuditor(entries.__getitem__), load_settings(environment={}).policy
     for decision, entry in zip(found, entries, strict=True):
-        assert recompute(entry, decision.settings_digest, policy, amendments) == []
+        assert check_entry(entry, decision.settings_digest, policy, amendments) == []
     return found
 
 
@@ -114,7 +114,7 @@ def test_killed_at_any_entry_a_run_goes_on_with_nothing_lost_and_nothing_twice(
 def forecasts(found: list[Decision]) -> list[tuple[str, object, object, str]]:
     """What no weather changes: the numbers. What is read when decides how they are tilted."""
     return [
-        (decision.id, untold(decision.forecast), decision.features, decision.inputs.digest)
+        (decision.id, without_view(decision.forecast), decision.features, decision.inputs.digest)
         for decision in found
         if not decision.amends
     ]
@@ -129,9 +129,11 @@ def test_what_will_never_come_ends_and_is_counted(tmp_path: Path, seed: int) -> 
     entries = [ledger.entry(index) for index in range(ledger.size)]
     ledger.close()
     assert author.num_refused > 2
-    check_whole(entries, refused=loop.awaited.num_given_up)
-    assert loop.awaited.num_given_up >= author.num_refused  # with all that carry what stood in for the answer
-    assert not loop.awaited.waiting
+    check_whole(entries, refused=loop.pending.num_abandoned)
+    assert (
+        loop.pending.num_abandoned >= author.num_refused
+    )  # with all that carry what stood in for the answer
+    assert not loop.pending.by_question
 
 
 def ticks(with_time: bool) -> list[FeedItem]:

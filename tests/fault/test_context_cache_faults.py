@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from htfi.adapters.certs.authority import Role, make_certificates
-from htfi.adapters.lmdb.store import LmdbTier
-from htfi.adapters.redis.store import RedisPlace, RedisTier
+from htfi.adapters.certs.authority import CertificateRole, make_certificates
+from htfi.adapters.lmdb.tier import LmdbTier
+from htfi.adapters.redis.tier import RedisAddress, RedisTier
 from htfi.domain.errors import InvalidInput
-from htfi.narrative.caching.event_time import EventTime
-from htfi.narrative.caching.memory import Memory
-from htfi.narrative.caching.tier import Entry
-from htfi.narrative.caching.tiers import Outer, Tiers
+from htfi.narrative.caching.keys import EventClock
+from htfi.narrative.caching.memory import MemoryTier
+from htfi.narrative.caching.tier import CacheEntry
+from htfi.narrative.caching.tiers import OuterTier, TieredCache
 from redis_server import RedisServer, redis_server
 
 HOUR = 3_600 * 10**9
@@ -41,11 +41,11 @@ def told() -> list[str]:
 
 
 def redis_tier(url: str, told: list[str], timeout_ms: float = 50.0) -> RedisTier:
-    return RedisTier(RedisPlace(url, timeout_ms), told.append, wait_s=2.0)
+    return RedisTier(RedisAddress(url, timeout_ms), told.append, wait_s=2.0)
 
 
 def lmdb_tier(folder: Path, told: list[str], max_bytes: int = 4 * MIB) -> LmdbTier:
-    return LmdbTier(folder, max_bytes, EventTime(), told.append)
+    return LmdbTier(folder, max_bytes, EventClock(), told.append)
 
 
 def get(tier: LmdbTier | RedisTier, key: bytes) -> bytes | None:
@@ -65,21 +65,21 @@ def test_a_server_that_dies_is_a_miss_and_is_used_again_once_it_is_back(
     server: RedisServer, told: list[str]
 ) -> None:
     tier = redis_tier(server.url, told)
-    tier.put_many([Entry(b"1", b"x", HOUR, ("a",))])
+    tier.put_many([CacheEntry(b"1", b"x", HOUR, ("a",))])
     assert tier.drain(5.0)
     assert get(tier, b"1") == b"x"
     server.kill()
     began_s = time.monotonic()
     for _ in range(200):
         assert get(tier, b"1") is None
-        tier.put_many([Entry(b"2", b"y", HOUR, ("a",))])
+        tier.put_many([CacheEntry(b"2", b"y", HOUR, ("a",))])
         assert not tier.forget(["b"])
     assert time.monotonic() - began_s < LATE_S + 0.2
     server.start()
     assert soon(lambda: tier.forget(["b"]))
 
     def kept_again() -> bool:
-        tier.put_many([Entry(b"1", b"x", HOUR, ("a",)), Entry(b"3", b"z", HOUR, ("b",))])
+        tier.put_many([CacheEntry(b"1", b"x", HOUR, ("a",)), CacheEntry(b"3", b"z", HOUR, ("b",))])
         return tier.drain(5.0) and get(tier, b"1") == b"x"
 
     assert soon(kept_again)
@@ -92,10 +92,10 @@ def test_a_server_that_dies_is_a_miss_and_is_used_again_once_it_is_back(
 def test_a_retraction_reaches_a_server_that_was_down_when_it_came(
     server: RedisServer, told: list[str]
 ) -> None:
-    tier, time_of_events = redis_tier(server.url, told), EventTime()
-    tiers = Tiers(Memory(MIB, time_of_events), [Outer(tier)])
+    tier, time_of_events = redis_tier(server.url, told), EventClock()
+    tiers = TieredCache(MemoryTier(MIB, time_of_events), [OuterTier(tier)])
     tiers.put(b"1", b"x", HOUR, ("a",))
-    tiers.settle()
+    tiers.flush()
     assert tier.drain(5.0)
     os.kill(server.pid, signal.SIGSTOP)
     tiers.forget(["a"])
@@ -103,7 +103,7 @@ def test_a_retraction_reaches_a_server_that_was_down_when_it_came(
     os.kill(server.pid, signal.SIGCONT)
 
     def gone() -> bool:
-        tiers.settle()
+        tiers.flush()
         other = redis_tier(server.url, told, 500.0)
         found = get(other, b"1")
         other.close()
@@ -148,15 +148,15 @@ def test_a_server_that_stalls_or_talks_nonsense_holds_nobody_up(
     answer: bytes, pause_s: float, told: list[str]
 ) -> None:
     with stalling(answer, pause_s) as url:
-        tier = RedisTier(RedisPlace(url, 20.0), told.append, wait_s=0.3)
-        tiers = Tiers(Memory(MIB, EventTime()), [Outer(tier)])
+        tier = RedisTier(RedisAddress(url, 20.0), told.append, wait_s=0.3)
+        tiers = TieredCache(MemoryTier(MIB, EventClock()), [OuterTier(tier)])
         slowest_s = 0.0
         for _ in range(30):
             began_s = time.monotonic()
             assert tiers.get(b"1", ("a",)) is None
             tiers.forget(["b"])
             tiers.put(b"2", b"y", HOUR)
-            tiers.settle()
+            tiers.flush()
             slowest_s = max(slowest_s, time.monotonic() - began_s)
             time.sleep(0.01)
         assert slowest_s < 2 * 0.02 + LATE_S
@@ -183,9 +183,9 @@ def test_a_stopped_server_costs_one_look_up_and_then_nothing(server: RedisServer
 def test_a_full_server_keeps_what_it_has_and_is_still_asked(tmp_path: Path, told: list[str]) -> None:
     with redis_server(tmp_path / "redis", "--maxmemory", "3mb", "--maxmemory-policy", "noeviction") as server:
         tier = redis_tier(server.url, told, 500.0)
-        tier.put_many([Entry(b"first", b"x", HOUR, ("a",))])
+        tier.put_many([CacheEntry(b"first", b"x", HOUR, ("a",))])
         assert tier.drain(5.0)
-        tier.put_many([Entry(b"%d" % k, os.urandom(100_000), HOUR, ("a",)) for k in range(60)])
+        tier.put_many([CacheEntry(b"%d" % k, os.urandom(100_000), HOUR, ("a",)) for k in range(60)])
         soon(lambda: bool(told), 5.0)
         assert soon(lambda: get(tier, b"first") == b"x")
         assert len(told) == 1
@@ -195,13 +195,13 @@ def test_a_full_server_keeps_what_it_has_and_is_still_asked(tmp_path: Path, told
 
 def test_a_wrong_password_is_told_without_showing_it(tmp_path: Path, told: list[str]) -> None:
     with redis_server(tmp_path / "redis", "--requirepass", "right") as server:
-        wrong = RedisTier(RedisPlace(f"unix://:wrong@{server.socket}"), told.append, wait_s=0.5)
+        wrong = RedisTier(RedisAddress(f"unix://:wrong@{server.socket}"), told.append, wait_s=0.5)
         assert get(wrong, b"1") is None
         wrong.close()
         assert len(told) == 1
         assert "wrong@" not in told[0]
         right = redis_tier(f"unix://:right@{server.socket}", [])
-        right.put_many([Entry(b"1", b"x", HOUR, ("a",))])
+        right.put_many([CacheEntry(b"1", b"x", HOUR, ("a",))])
         assert right.drain(5.0)
         assert get(right, b"1") == b"x"
         right.close()
@@ -211,8 +211,8 @@ def test_a_wrong_password_is_told_without_showing_it(tmp_path: Path, told: list[
 def behind_tls(tmp_path: Path) -> Iterator[str]:
     """The address of a server whose certificate the authority in `certs` has signed."""
     certs = tmp_path / "certs"
-    make_certificates(certs, [("localhost", Role.CLOUD)])
-    make_certificates(tmp_path / "others", [("localhost", Role.CLOUD)])
+    make_certificates(certs, [("localhost", CertificateRole.CLOUD)])
+    make_certificates(tmp_path / "others", [("localhost", CertificateRole.CLOUD)])
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     options = [
@@ -246,14 +246,16 @@ def test_a_server_behind_tls_is_used_only_with_the_certificate_of_the_named_auth
     behind_tls: str, tmp_path: Path, told: list[str]
 ) -> None:
     right = RedisTier(
-        RedisPlace(behind_tls, 500.0, authority=str(tmp_path / "certs" / "ca.pem")), pytest.fail
+        RedisAddress(behind_tls, 500.0, authority=str(tmp_path / "certs" / "ca.pem")), pytest.fail
     )
-    right.put_many([Entry(b"1", b"x", HOUR, ("a",))])
+    right.put_many([CacheEntry(b"1", b"x", HOUR, ("a",))])
     assert right.drain(5.0)
     assert get(right, b"1") == b"x"
     right.close()
     wrong = RedisTier(
-        RedisPlace(behind_tls, 500.0, authority=str(tmp_path / "others" / "ca.pem")), told.append, wait_s=0.5
+        RedisAddress(behind_tls, 500.0, authority=str(tmp_path / "others" / "ca.pem")),
+        told.append,
+        wait_s=0.5,
     )
     assert get(wrong, b"1") is None
     wrong.close()
@@ -263,7 +265,7 @@ def test_a_server_behind_tls_is_used_only_with_the_certificate_of_the_named_auth
 
 def test_an_address_that_is_none_stops_the_start() -> None:
     with pytest.raises(InvalidInput, match=r"cache\.redis"):
-        RedisTier(RedisPlace("redis://host:notaport"), pytest.fail)
+        RedisTier(RedisAddress("redis://host:notaport"), pytest.fail)
 
 
 @pytest.mark.parametrize("part", ["beginning", "middle", "all", "cut short", "text"])
@@ -272,7 +274,7 @@ def test_a_damaged_file_is_thrown_away_and_begun_anew(tmp_path: Path, told: list
     print(f"seed {seed}")  # noqa: T201
     rng = random.Random(seed)
     tier = lmdb_tier(tmp_path, told)
-    tier.put_many([Entry(b"%d" % k, os.urandom(900), HOUR, ("a",)) for k in range(300)])
+    tier.put_many([CacheEntry(b"%d" % k, os.urandom(900), HOUR, ("a",)) for k in range(300)])
     tier.close()
     file = tmp_path / "data.mdb"
     whole = bytearray(file.read_bytes())
@@ -291,7 +293,7 @@ def test_a_damaged_file_is_thrown_away_and_begun_anew(tmp_path: Path, told: list
     file.write_bytes(whole)
     again = lmdb_tier(tmp_path, told)
     assert get(again, b"1") is None
-    again.put_many([Entry(b"1", b"x", HOUR, ("a",))])
+    again.put_many([CacheEntry(b"1", b"x", HOUR, ("a",))])
     assert get(again, b"1") == b"x"
     again.close()
     assert len(told) == 1
@@ -302,7 +304,7 @@ def test_a_file_of_another_start_of_the_machine_that_was_not_closed_is_not_trust
     tmp_path: Path, told: list[str]
 ) -> None:
     tier = lmdb_tier(tmp_path, told)
-    tier.put_many([Entry(b"1", b"x", HOUR, ("a",))])
+    tier.put_many([CacheEntry(b"1", b"x", HOUR, ("a",))])
     tier.close()
     (tmp_path / "opened").write_text("another start")
     again = lmdb_tier(tmp_path, told)
@@ -314,7 +316,7 @@ def test_a_file_of_another_start_of_the_machine_that_was_not_closed_is_not_trust
 _WRITER = """
 import os, sys
 from pathlib import Path
-from htfi.adapters.lmdb.store import LmdbTier
+from htfi.adapters.lmdb.tier import LmdbTier
 from htfi.narrative.caching.tier import Entry
 tier = LmdbTier(Path(sys.argv[1]), 4 * 2**20, lambda: 0, print)
 number = 0
@@ -333,7 +335,7 @@ def test_a_writer_killed_at_any_moment_leaves_a_file_that_another_goes_on_with(
     print(f"seed {seed}")  # noqa: T201
     rng = random.Random(seed)
     reader = lmdb_tier(tmp_path, told)
-    reader.put_many([Entry(b"mine", b"x", HOUR, ("c",))])
+    reader.put_many([CacheEntry(b"mine", b"x", HOUR, ("c",))])
     for _ in range(4):
         writer = subprocess.Popen(
             [sys.executable, "-c", _WRITER, str(tmp_path)], stdout=subprocess.PIPE, text=True
@@ -345,7 +347,7 @@ def test_a_writer_killed_at_any_moment_leaves_a_file_that_another_goes_on_with(
         writer.wait(10.0)
         writer.stdout.close()
         assert get(reader, b"%d" % last) == b"%d" % last * 400
-        reader.put_many([Entry(b"mine", b"x", HOUR, ("c",))])
+        reader.put_many([CacheEntry(b"mine", b"x", HOUR, ("c",))])
         assert get(reader, b"mine") == b"x"
     reader.close()
     again = lmdb_tier(tmp_path, told)
@@ -356,18 +358,18 @@ def test_a_writer_killed_at_any_moment_leaves_a_file_that_another_goes_on_with(
 
 def test_what_one_process_has_forgotten_no_other_serves(tmp_path: Path, told: list[str]) -> None:
     tier = lmdb_tier(tmp_path, told)
-    tiers = Tiers(Memory(MIB, EventTime()), [Outer(tier)])
+    tiers = TieredCache(MemoryTier(MIB, EventClock()), [OuterTier(tier)])
     tiers.put(b"1", b"x", HOUR, ("a",))
-    tiers.settle()
+    tiers.flush()
     assert tiers.get(b"1", ("a",)) == b"x"
     code = (
-        "import sys; from pathlib import Path; from htfi.adapters.lmdb.store import LmdbTier;"
+        "import sys; from pathlib import Path; from htfi.adapters.lmdb.tier import LmdbTier;"
         "t = LmdbTier(Path(sys.argv[1]), 4 * 2**20, lambda: 0, print); t.forget(['a']); t.close()"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=30.0)
     assert tiers.get(b"1", ("a",)) is None
     tiers.put(b"1", b"x", HOUR, ("a",))
-    tiers.settle()
+    tiers.flush()
     assert get(tier, b"1") is None
     tiers.close()
     assert told == []
@@ -379,7 +381,7 @@ def test_a_folder_that_cannot_be_written_is_told_once_and_passed_over(
     (tmp_path / "file").write_text("no folder")
     tier = lmdb_tier(tmp_path / "file" / "cache", told)
     for _ in range(5):
-        tier.put_many([Entry(b"1", b"x", HOUR, ("a",))])
+        tier.put_many([CacheEntry(b"1", b"x", HOUR, ("a",))])
         assert get(tier, b"1") is None
         assert tier.forget(["a"])
         assert list(tier.forgotten() or ()) == []
@@ -406,9 +408,9 @@ def test_a_full_disk_is_told_once_and_what_is_forgotten_goes_all_the_same(
     small_disk: Path, told: list[str]
 ) -> None:
     tier = lmdb_tier(small_disk / "cache", told, 64 * MIB)
-    tier.put_many([Entry(b"first", b"x", HOUR, ("a",))])
+    tier.put_many([CacheEntry(b"first", b"x", HOUR, ("a",))])
     for k in range(60):
-        tier.put_many([Entry(b"%d" % k, os.urandom(50_000), HOUR, ("a",))])
+        tier.put_many([CacheEntry(b"%d" % k, os.urandom(50_000), HOUR, ("a",))])
     assert len(told) == 1
     assert get(tier, b"first") == b"x"
     (small_disk / "rest").write_bytes(b"")

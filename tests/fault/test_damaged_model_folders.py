@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from htfi.decoding.checkpoint.folder import ModelFolder
-from htfi.decoding.checkpoint.weights import INDEX, open_weights, write_safetensors
+from htfi.decoding.checkpoint.weights import INDEX_FILE, open_weights, write_safetensors
 from htfi.domain.errors import HtfiError, InvalidInput
 
 
@@ -94,7 +94,7 @@ def test_senseless_headers_are_refused(tmp_path: Path, header: object) -> None:
 
 
 def test_missing_shard_and_missing_tensor_are_named(tmp_path: Path) -> None:
-    index = tmp_path / INDEX
+    index = tmp_path / INDEX_FILE
     write_safetensors(tmp_path / "one.safetensors", {"a": np.ones(2, np.float32)})
     index.write_text(json.dumps({"weight_map": {"a": "one.safetensors", "b": "two.safetensors"}}))
     assert "lacks two.safetensors" in refusal(tmp_path)

@@ -4,9 +4,9 @@ import numpy as np
 
 from desk_world import Edge, deliver, desk, run, truth
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.draft import DraftTree
-from htfi.decoding.link.frames import Lead, Why
-from htfi.decoding.ports import Floats, Ids, Pass
+from htfi.decoding.draft_tree import DraftTree
+from htfi.decoding.link.frames import DraftLead, RefusalReason
+from htfi.decoding.ports import Floats, ForwardOutput, Ids
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from outcome_pair import network, requests
 from tiny_network import TinyNetwork
@@ -19,32 +19,35 @@ class Breaking:
         self.shape, self.digest = inner.shape, inner.digest
         self._inner, self._breaks, self._num = inner, breaks, 0
 
-    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> Pass:
+    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> ForwardOutput:
         self._num += 1
         broken = self._breaks.get(self._num)
         if isinstance(broken, Exception):
             raise broken
         done = self._inner.forward(ids, positions, mask, keys, values)
         if broken is not None:
-            return Pass(np.full_like(done.logits, broken), done.keys, done.values)
+            return ForwardOutput(np.full_like(done.logits, broken), done.keys, done.values)
         return done
 
 
 def test_requests_of_a_pass_that_broke_may_be_asked_again_and_are_answered():
-    for error, why in ((DependencyUnavailable("no memory"), Why.BUSY), (InvalidInput("what?"), Why.CANNOT)):
+    for error, why in (
+        (DependencyUnavailable("no memory"), RefusalReason.BUSY),
+        (InvalidInput("what?"), RefusalReason.CANNOT),
+    ):
         cloud = desk()
-        cloud.engine.rounds.sessions.network = Breaking(network(), {6: error})
+        cloud.scheduler.engine.sessions.network = Breaking(network(), {6: error})
         edge = Edge(cloud)
         asked = requests(3)
         for handle, request in enumerate(asked):
             edge.say(edge.opening(request, handle))
         run(cloud, edge)
         refused = {frame.handle for frame in edge.refused()}
-        assert {frame.why for frame in edge.refused()} == {why}
-        assert all((frame.retry_ms > 0) == (why is Why.BUSY) for frame in edge.refused())
+        assert {frame.reason for frame in edge.refused()} == {why}
+        assert all((frame.retry_ms > 0) == (why is RefusalReason.BUSY) for frame in edge.refused())
         assert refused
         assert refused | set(edge.done) == {0, 1, 2}
-        assert cloud.engine.rounds.sessions.arena.num_rows == 0
+        assert cloud.scheduler.engine.sessions.arena.num_rows == 0
         for handle in refused:
             edge.say(edge.opening(asked[handle], 10 + handle))
         run(cloud, edge)
@@ -55,13 +58,13 @@ def test_requests_of_a_pass_that_broke_may_be_asked_again_and_are_answered():
 
 def test_prompt_that_breaks_the_engine_is_refused_alone():
     cloud = desk()
-    cloud.engine.rounds.sessions.network = Breaking(network(), {1: DependencyUnavailable("gone")})
+    cloud.scheduler.engine.sessions.network = Breaking(network(), {1: DependencyUnavailable("gone")})
     edge = Edge(cloud)
     first, second = requests(2)
     edge.say(edge.opening(first, 1))
     deliver(cloud, edge)
     cloud.step()  # its prompt
-    assert cloud.vitals.num_waiting == 0
+    assert cloud.metrics.num_waiting == 0
     edge.say(edge.opening(second, 2))
     run(cloud, edge)
     assert [frame.handle for frame in edge.refused()] == [1]
@@ -70,12 +73,12 @@ def test_prompt_that_breaks_the_engine_is_refused_alone():
 
 def test_logits_that_are_no_numbers_refuse_those_answers_and_spoil_no_later_one():
     cloud = desk()
-    cloud.engine.rounds.sessions.network = Breaking(network(), {5: float("nan")})
+    cloud.scheduler.engine.sessions.network = Breaking(network(), {5: float("nan")})
     edge = Edge(cloud)
     (request,) = requests(1)
     edge.say(edge.opening(request, 1))
     run(cloud, edge)
-    assert [frame.why for frame in edge.refused()] == [Why.CANNOT]
+    assert [frame.reason for frame in edge.refused()] == [RefusalReason.CANNOT]
     edge.say(edge.opening(request, 2))
     run(cloud, edge)
     assert tuple(edge.done[2]) == truth(request).tokens
@@ -83,7 +86,7 @@ def test_logits_that_are_no_numbers_refuse_those_answers_and_spoil_no_later_one(
 
 def test_draft_that_breaks_leaves_the_answer_to_the_target():
     cloud = desk(has_draft=True)
-    draft = cloud.engine.routed.draft
+    draft = cloud.scheduler.strategy.draft
     assert draft is not None
 
     def broken(*_: object) -> list[DraftTree]:
@@ -92,7 +95,7 @@ def test_draft_that_breaks_leaves_the_answer_to_the_target():
     draft.speculate = broken  # type: ignore[method-assign]
     edge = Edge(cloud)
     (request,) = requests(1)
-    edge.say(edge.opening(request, 1, Lead.CLOUD))
+    edge.say(edge.opening(request, 1, DraftLead.CLOUD))
     run(cloud, edge)
     assert tuple(edge.done[1]) == truth(request).tokens
 

@@ -7,8 +7,8 @@ import pytest
 
 from desk_world import Edge, Time, deliver, desk, run, truth
 from htfi.decoding.link import frames
-from htfi.decoding.link.desk_config import DeskConfig
-from htfi.decoding.link.frames import Lead, Part
+from htfi.decoding.link.config import VerificationServerConfig
+from htfi.decoding.link.frames import DraftLead, PartFrame
 from outcome_pair import VIEW, requests
 
 
@@ -57,17 +57,21 @@ def test_desk_survives_whatever_frames_say_and_serves_the_others(seed: int):
     print(f"seed {seed}")  # noqa: T201
     dice = random.Random(seed)
     time = Time()
-    cloud = desk(DeskConfig(max_strikes=30, parts_ms=50.0), has_draft=True, time=time)
+    cloud = desk(VerificationServerConfig(max_strikes=30, parts_ms=50.0), has_draft=True, time=time)
     good = Edge(cloud, "good", "good")
     asked = [*requests(4), *requests(4, VIEW)]
     for handle, request in enumerate(asked):
-        good.say(good.opening(request, handle, dice.choice(list(Lead))))
+        good.say(good.opening(request, handle, dice.choice(list(DraftLead))))
     bad = Edge(cloud, "bad0", "bad")
     num_bad = 1
     for num in range(600):
-        opening = bad.opening(asked[num % 8], num % 50, dice.choice(list(Lead)), epoch=num // 200)
-        samples = [opening, bad.window(num % 50, dice.randrange(16), [1, 2, 3], 3), frames.Leave(num % 50, 0)]
-        samples += [Part(name, 0, len(data), data) for name, data in bad.parts.items()]
+        opening = bad.opening(asked[num % 8], num % 50, dice.choice(list(DraftLead)), epoch=num // 200)
+        samples = [
+            opening,
+            bad.window(num % 50, dice.randrange(16), [1, 2, 3], 3),
+            frames.CancelFrame(num % 50, 0),
+        ]
+        samples += [PartFrame(name, 0, len(data), data) for name, data in bad.parts.items()]
         _, body = frames.unseal(frames.encode(dice.choice(samples)))
         bad.raw(mutated(dice, body) if dice.random() < 0.7 else body)
         if dice.random() < 0.3:
@@ -86,7 +90,7 @@ def test_desk_survives_whatever_frames_say_and_serves_the_others(seed: int):
         assert tuple(good.done[handle]) == truth(request).tokens
     assert not good.refused()
     assert cloud.is_idle
-    assert cloud.engine.rounds.sessions.arena.num_rows == 0
+    assert cloud.scheduler.engine.sessions.arena.num_rows == 0
     assert num_bad > 3
 
 
@@ -94,7 +98,7 @@ def test_two_hundred_streams_of_garbage_delay_nobody():
     seed = 5
     print(f"seed {seed}")  # noqa: T201
     dice = random.Random(seed)
-    cloud = desk(DeskConfig(max_streams=300))
+    cloud = desk(VerificationServerConfig(max_streams=300))
     good = Edge(cloud, "good", "good")
     bad = [Edge(cloud, f"bad{i}", f"bad{i}", greets=dice.random() < 0.5) for i in range(200)]
     (request,) = requests(1)
@@ -106,4 +110,4 @@ def test_two_hundred_streams_of_garbage_delay_nobody():
     assert tuple(good.done[1]) == truth(request).tokens
     assert num_steps <= len(good.done[1]) + 2
     assert all(edge.dropped for edge in bad)
-    assert cloud.vitals.num_streams == 1
+    assert cloud.metrics.num_streams == 1

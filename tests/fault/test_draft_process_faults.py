@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from htfi.adapters.drafting.process import DraftProcess, Patience
-from htfi.decoding.strategies.outcomes import OutcomeStrategy
+from htfi.adapters.drafting.process import DraftProcess, DraftTimeouts
+from htfi.decoding.strategies.outcomes.strategy import OutcomeStrategy
 from htfi.domain.errors import DependencyUnavailable
 from outcome_pair import author, chain, requests, written
 
 CHILD = [sys.executable, str(Path(__file__).parents[1] / "draft_child.py")]
-QUICK = Patience(block_ms=30.0, hang_ms=300.0, first_pause_s=0.2)
-PATIENT = Patience(block_ms=30_000.0, hang_ms=30_000.0, first_pause_s=0.2)
+QUICK = DraftTimeouts(block_ms=30.0, hang_ms=300.0, first_pause_s=0.2)
+PATIENT = DraftTimeouts(block_ms=30_000.0, hang_ms=30_000.0, first_pause_s=0.2)
 ASKED = requests(8)
 
 
@@ -26,7 +26,7 @@ def plain():
     return [one.tokens for one in written(author(None).write(ASKED))]
 
 
-def started(how: str, told: list[str], patience: Patience = QUICK) -> DraftProcess:
+def started(how: str, told: list[str], patience: DraftTimeouts = QUICK) -> DraftProcess:
     process = DraftProcess([*CHILD, how], told.append, patience)
     process.await_ready()
     return process
@@ -101,7 +101,7 @@ def test_stopped_in_the_midst_it_is_given_up_and_the_answers_come_in_time(plain)
 
 def test_while_it_is_late_the_author_waits_once_and_not_at_every_round(plain):
     told = []
-    with started("late", told, Patience(block_ms=30.0, hang_ms=5_000.0)) as process:
+    with started("late", told, DraftTimeouts(block_ms=30.0, hang_ms=5_000.0)) as process:
         strategy = OutcomeStrategy(process)
         assert tokens(one_by_one(strategy)) == plain
     assert told == []
@@ -117,12 +117,14 @@ def test_tokens_that_the_form_does_not_admit_end_it(plain):
 
 def test_a_child_that_cannot_start_says_why_and_pauses_double(plain):
     told, clock = [], [0.0]
-    process = DraftProcess([*CHILD, "refuses"], told.append, Patience(first_pause_s=1.0), lambda: clock[0])
+    process = DraftProcess(
+        [*CHILD, "refuses"], told.append, DraftTimeouts(first_pause_s=1.0), lambda: clock[0]
+    )
     with process, pytest.raises(DependencyUnavailable, match="no such draft"):
         process.await_ready()
     assert told == ["the draft's process failed: no such draft: answers go on without it, a new start in 1 s"]
     with DraftProcess(
-        [*CHILD, "refuses"], told.append, Patience(first_pause_s=1.0), lambda: clock[0]
+        [*CHILD, "refuses"], told.append, DraftTimeouts(first_pause_s=1.0), lambda: clock[0]
     ) as again:
         for _ in range(4):
             while again.pid != -1:

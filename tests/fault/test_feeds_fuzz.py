@@ -9,7 +9,7 @@ import pytest
 
 from htfi.adapters.stores.quarantine import QuarantineFile
 from htfi.domain.time import NS_PER_MS, NS_PER_S, SystemClock, format_ns
-from htfi.pipeline.intake.reasons import Reason
+from htfi.pipeline.intake.quarantine_reasons import QuarantineReason
 from htfi.wiring.feeds import open_feed, resolve
 
 T0_NS = 1_381_132_800 * NS_PER_S
@@ -72,5 +72,5 @@ def test_every_fuzzed_row_is_an_event_or_set_aside(tmp_path: Path, num_lines: in
     assert num_events + sum(counts.values()) + num_blank == num_lines, f"seed {seed}: {counts}"
     assert (tmp_path / "q.jsonl").read_bytes().count(b"\n") == sum(counts.values())
     assert num_events > num_lines // 3
-    assert set(counts) <= set(Reason)
+    assert set(counts) <= set(QuarantineReason)
     assert {"malformed", "bad_encoding", "no_zone", "duplicate", "bad_price", "missing_field"} <= set(counts)

@@ -16,7 +16,7 @@ from websockets.sync.server import ServerConnection, serve
 from htfi.adapters.stores.quarantine import QuarantineFile
 from htfi.domain.events import News
 from htfi.domain.time import SystemClock
-from htfi.pipeline.intake.reasons import RAW_CHARS
+from htfi.pipeline.intake.quarantine_reasons import MAX_RAW_CHARS
 from htfi.wiring.feeds import open_feed, resolve
 from web_feed import set_aside
 
@@ -60,7 +60,7 @@ def test_a_row_of_50_mb_in_a_file_is_refused_by_size(
     assert rows[0]["detail"].startswith("500000")
     kept = (tmp_path / name).read_bytes()
     assert rows[0]["num_bytes"] == int(rows[0]["detail"].split()[0])
-    assert 300 < len(rows[0]["raw"]) <= RAW_CHARS
+    assert 300 < len(rows[0]["raw"]) <= MAX_RAW_CHARS
     if name != "n.parquet":  # a row of which has no bytes of its own
         assert rows[0]["sha256"] == sha256(kept.split(b"\n")[-3]).hexdigest()
 
@@ -82,7 +82,7 @@ from hashlib import sha256
 from pathlib import Path
 from htfi.adapters.stores.quarantine import QuarantineFile
 from htfi.domain.time import SystemClock
-from htfi.pipeline.intake.reasons import RAW_CHARS
+from htfi.pipeline.intake.quarantine_reasons import RAW_CHARS
 from htfi.wiring.feeds import open_feed, resolve
 folder = Path(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_AS, (3_000_000_000, 3_000_000_000))

@@ -17,7 +17,7 @@ from htfi.adapters.stores.quarantine import QuarantineFile
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.events import FeedItem, TimePassed, Trade
 from htfi.domain.time import NS_PER_S, SystemClock, format_ns
-from htfi.pipeline.intake.merge import Merge
+from htfi.pipeline.intake.merged_feed import MergedFeed
 from htfi.wiring.feeds import open_feed, resolve
 
 T0_NS = 1_381_132_800 * NS_PER_S
@@ -39,7 +39,7 @@ def server(handler: Handler, port: int = 0) -> Iterator[str]:
 @contextmanager
 def feed(
     folder: Path, *paths: str, mapping: str = "", position: Any = None
-) -> Iterator[tuple[Merge, QuarantineFile]]:
+) -> Iterator[tuple[MergedFeed, QuarantineFile]]:
     quarantine = QuarantineFile(folder / "q.jsonl", position["quarantine"] if position else None)
     file = folder / "m.toml"
     file.write_text(mapping, encoding="utf-8")
@@ -67,7 +67,7 @@ def row(number: int) -> str:
     return json.dumps({"ts": format_ns(T0_NS + number * NS_PER_S), "symbol": "A", "price": number})
 
 
-def take(merged: Merge, count: int) -> list[float]:
+def take(merged: MergedFeed, count: int) -> list[float]:
     """Prices of the next trades; time may pass between them."""
     found: list[float] = []
     for item in merged:

@@ -18,17 +18,16 @@ import grpc
 import numpy as np
 import pytest
 
-from htfi.adapters.certs.authority import Role, make_certificates
-from htfi.adapters.grpc.config import Bounds
-from htfi.adapters.grpc.library import METHOD, SERVICE
+from htfi.adapters.certs.authority import CertificateRole, make_certificates
+from htfi.adapters.grpc.library import METHOD, SERVICE, TransportLimits
 from htfi.adapters.grpc.tls import TlsFiles
 from htfi.adapters.grpc.transport import GrpcTransport
-from htfi.decoding.link.frames import MAX_FRAME_BYTES, Channel, Refused, Why, decode, seal
-from htfi.decoding.link.ports import Happening
+from htfi.decoding.link.frames import MAX_FRAME_BYTES, FrameChannel, RefusalReason, RefusedFrame, decode, seal
+from htfi.decoding.link.ports import StreamEvent
 from htfi.domain.errors import InvalidInput
 from link_nodes import Nodes, Notes, certify, files, link, next_of, opening_bytes, until
 
-UP, FRAME, DOWN = Happening.UP, Happening.FRAME, Happening.DOWN
+UP, FRAME, DOWN = StreamEvent.UP, StreamEvent.FRAME, StreamEvent.DOWN
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,7 @@ def _trouble(nodes: Nodes, port: int, **others: Any) -> str:
     notes = Notes()
     edge = nodes.edge({"cloud1": port}, trouble=notes.trouble, **others)
     until(lambda: bool(notes.troubles))
-    assert all(arrival.happening is not UP for arrival in iter(lambda: edge.receive(0), None))
+    assert all(arrival.event is not UP for arrival in iter(lambda: edge.receive(0), None))
     edge.close()
     (words,) = {words for _, words in notes.troubles}
     return words
@@ -102,10 +101,16 @@ def test_an_edge_of_another_authority_is_not_let_in_and_knows_why(
 
 def test_a_certificate_that_expires_stops_new_streams_on_either_side_and_is_named(tmp_path: Path) -> None:
     soon = datetime.now(UTC) - timedelta(days=1) + timedelta(seconds=2.5)
-    for role, name, other in ((Role.CLOUD, "cloud1", "edge1"), (Role.EDGE, "edge1", "cloud1")):
+    for role, name, other in (
+        (CertificateRole.CLOUD, "cloud1", "edge1"),
+        (CertificateRole.EDGE, "edge1", "cloud1"),
+    ):
         folder = tmp_path / name
         make_certificates(folder, [(name, role)], num_days=1, now=soon)
-        make_certificates(folder, [(other, Role.EDGE if role is Role.CLOUD else Role.CLOUD)])
+        make_certificates(
+            folder,
+            [(other, CertificateRole.EDGE if role is CertificateRole.CLOUD else CertificateRole.CLOUD)],
+        )
     late_cloud, late_edge = Nodes(tmp_path / "cloud1"), Nodes(tmp_path / "edge1")
     notes = Notes()
     try:
@@ -229,13 +234,13 @@ def test_a_frame_that_comes_damaged_is_refused_by_name_and_ends_its_stream_which
         assert sender.send(stream, bytes(sealed))
         sender.send(stream, link(b"behind"))
         refused = decode(next_of(sender, FRAME).body)
-        assert isinstance(refused, Refused)
-        assert (refused.handle, refused.why) == (-1, Why.MALFORMED)
-        assert "checksum does not fit" in refused.words
+        assert isinstance(refused, RefusedFrame)
+        assert (refused.handle, refused.reason) == (-1, RefusalReason.MALFORMED)
+        assert "checksum does not fit" in refused.message
         assert next_of(receiver, FRAME).body == b"before"
         end = receiver.receive(2.0)
         assert end is not None
-        assert (end.happening, end.stream) == (DOWN, there), "what lies behind it is not delivered"
+        assert (end.event, end.stream) == (DOWN, there), "what lies behind it is not delivered"
         assert "cannot be read: " in end.words
         next_of(sender, DOWN)
     assert next_of(edge, UP).node == "cloud1"
@@ -251,13 +256,13 @@ def test_bodies_that_the_watcher_rejects_end_a_stream_when_they_are_many(nodes: 
     edge = nodes.edge({"cloud1": cloud.port})
     stream, at_cloud = next_of(edge, UP).stream, next_of(cloud, UP).stream
     for _ in range(15):
-        edge.send(stream, seal(Channel.WATCH, b"?"))
+        edge.send(stream, seal(FrameChannel.HEALTH, b"?"))
         refused = decode(next_of(edge, FRAME).body)
-        assert refused == Refused(-1, 0, Why.MALFORMED, -1, "not a heartbeat")
+        assert refused == RefusedFrame(-1, 0, RefusalReason.MALFORMED, -1, "not a heartbeat")
     edge.send(stream, link(b"good"))
     assert next_of(cloud, FRAME).body == b"good"
     assert cloud.traffic()[at_cloud].num_bad == 15
-    edge.send(stream, seal(Channel.WATCH, b"?"))
+    edge.send(stream, seal(FrameChannel.HEALTH, b"?"))
     assert next_of(cloud, DOWN).words == "16 frames that cannot be read, the last: not a heartbeat"
     assert next_of(edge, DOWN).words.startswith("16 frames that cannot be read")
     next_of(edge, UP)
@@ -368,8 +373,8 @@ def test_a_peer_that_does_not_read_fills_its_outbox_and_nothing_else(nodes: Node
 
 
 def test_a_caller_that_does_not_receive_holds_the_sender_back(nodes: Nodes) -> None:
-    cloud = nodes.cloud(bounds=Bounds(inbox_bytes=MAX_FRAME_BYTES))
-    edge = nodes.edge({"cloud1": cloud.port}, bounds=Bounds(outbox_bytes=MAX_FRAME_BYTES))
+    cloud = nodes.cloud(bounds=TransportLimits(inbox_bytes=MAX_FRAME_BYTES))
+    edge = nodes.edge({"cloud1": cloud.port}, bounds=TransportLimits(outbox_bytes=MAX_FRAME_BYTES))
     stream = next_of(edge, UP).stream
     sealed = link(bytes(30_000))
     num_sent, refused_s = 0, 0.0
@@ -427,7 +432,7 @@ def test_a_host_that_accepts_and_says_nothing_holds_nobody_up(nodes: Nodes) -> N
     notes = Notes()
     with socket.create_server(("127.0.0.1", 0)) as mute:
         port = mute.getsockname()[1]
-        edge = nodes.edge({"cloud1": port}, trouble=notes.trouble, bounds=Bounds(dial_s=0.5))
+        edge = nodes.edge({"cloud1": port}, trouble=notes.trouble, bounds=TransportLimits(dial_s=0.5))
         until(lambda: bool(notes.troubles))
         assert notes.troubles == [("cloud1", f"no answer from 127.0.0.1:{port} within 0.5 s")]
         began_s = time.monotonic()
@@ -439,7 +444,7 @@ def test_200_connections_of_garbage_do_not_hurt_those_who_work(nodes: Nodes) -> 
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")  # noqa: T201 - a fault test tells how to have it again
     dice = random.Random(seed)
-    cloud = nodes.cloud(bounds=Bounds(handshake_s=1.0))
+    cloud = nodes.cloud(bounds=TransportLimits(handshake_s=1.0))
     edge = nodes.edge({"cloud1": cloud.port})
     stream, at_cloud = next_of(edge, UP).stream, next_of(cloud, UP).stream
     calm_s = _round_trips_s(cloud, at_cloud, edge, stream, 100)

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from htfi.adapters.grpc.config import Bounds
-from htfi.decoding.link.frames import Channel, seal
-from htfi.decoding.link.ports import Happening
-from htfi.simulation.faulty_link.link import FaultyLink
-from htfi.simulation.faulty_link.weather import CLEAR, Way, Weather
+from htfi.adapters.grpc.library import TransportLimits
+from htfi.decoding.link.frames import FrameChannel, seal
+from htfi.decoding.link.ports import StreamEvent
+from htfi_eval.faulty_link.conditions import CLEAR, Direction, LinkConditions
+from htfi_eval.faulty_link.link import FaultyLink
 from link_nodes import Nodes, Notes, link, next_of, until
 
-UP, FRAME, DOWN = Happening.UP, Happening.FRAME, Happening.DOWN
-BRISK = Bounds(silent_s=0.6, dial_s=0.5, longest_redial_s=0.2)
+UP, FRAME, DOWN = StreamEvent.UP, StreamEvent.FRAME, StreamEvent.DOWN
+BRISK = TransportLimits(silent_s=0.6, dial_s=0.5, longest_redial_s=0.2)
 
 
 class Heart(Notes):
@@ -22,7 +22,9 @@ class Heart(Notes):
     def due(self) -> Sequence[tuple[str, bytes]]:
         ended = {stream for stream, _, _ in self.ended_}
         return [
-            (stream, seal(Channel.WATCH, b"beat")) for stream, _, _ in self.opened_ if stream not in ended
+            (stream, seal(FrameChannel.HEALTH, b"beat"))
+            for stream, _, _ in self.opened_
+            if stream not in ended
         ]
 
 
@@ -31,9 +33,9 @@ def nodes() -> "Nodes":
     return Nodes(None)
 
 
-@pytest.mark.parametrize("only", [None, Way.UP, Way.DOWN], ids=["both", "up", "down"])
+@pytest.mark.parametrize("only", [None, Direction.UP, Direction.DOWN], ids=["both", "up", "down"])
 def test_a_stream_whose_bytes_were_swallowed_is_ended_and_another_carries_frames(
-    nodes: Nodes, only: Way | None
+    nodes: Nodes, only: Direction | None
 ) -> None:
     try:
         cloud = nodes.cloud(watcher=Heart(), bounds=BRISK)
@@ -42,12 +44,12 @@ def test_a_stream_whose_bytes_were_swallowed_is_ended_and_another_carries_frames
             first = next_of(edge, UP).stream
             next_of(cloud, UP)
             time.sleep(0.1)
-            network.weather = Weather(is_dark=True, only=only)
+            network.conditions = LinkConditions(is_dark=True, only=only)
             dark_s = time.monotonic()
             assert edge.send(first, link(b"lost"))
             time.sleep(0.2)
-            network.weather = CLEAR  # and yet what lost bytes stays dark
-            deaf = edge if only is not Way.UP else cloud
+            network.conditions = CLEAR  # and yet what lost bytes stays dark
+            deaf = edge if only is not Direction.UP else cloud
             assert "was silent for 0.6 s" in next_of(deaf, DOWN).words
             assert 0.55 < time.monotonic() - dark_s < 2.0
             second, at_cloud = next_of(edge, UP).stream, next_of(cloud, UP).stream
@@ -89,13 +91,13 @@ def test_of_two_streams_between_two_nodes_one_may_bear_all_beats(nodes: Nodes) -
             return list(super().due())[-1:]
 
     try:
-        with FaultyLink(("127.0.0.1", 9), Weather(refuses=True), seed=1) as network:
+        with FaultyLink(("127.0.0.1", 9), LinkConditions(refuses=True), seed=1) as network:
             peers = {"cloud1": f"127.0.0.1:{network.address[1]}"}
             second = nodes.cloud("cloud2", peers=peers, watcher=Last(), bounds=BRISK)
             peers = {"cloud2": f"127.0.0.1:{second.port}"}
             first = nodes.cloud("cloud1", peers=peers, watcher=Last(), bounds=BRISK)
-            network.aim(("127.0.0.1", first.port))
-            network.weather = CLEAR
+            network.set_target(("127.0.0.1", first.port))
+            network.conditions = CLEAR
             for node in (first, first, second, second):
                 next_of(node, UP)
             time.sleep(3 * BRISK.silent_s)
@@ -125,7 +127,7 @@ def test_a_pause_of_our_own_is_no_silence_of_others(nodes: Nodes) -> None:
 
 
 def test_a_caller_that_does_not_receive_is_no_silence_of_the_peer(nodes: Nodes) -> None:
-    bounds = Bounds(silent_s=0.6, inbox_bytes=1 << 18)
+    bounds = TransportLimits(silent_s=0.6, inbox_bytes=1 << 18)
     try:
         cloud = nodes.cloud(watcher=Heart(), bounds=bounds)
         edge = nodes.edge({"cloud1": cloud.port}, watcher=Heart())
@@ -139,7 +141,7 @@ def test_a_caller_that_does_not_receive_is_no_silence_of_the_peer(nodes: Nodes) 
         for _ in range(num_sent):
             arrival = cloud.receive(5.0)
             assert arrival is not None
-            assert arrival.happening is FRAME, arrival.words
+            assert arrival.event is FRAME, arrival.words
     finally:
         nodes.close()
 
@@ -147,7 +149,7 @@ def test_a_caller_that_does_not_receive_is_no_silence_of_the_peer(nodes: Nodes) 
 def test_frames_of_requests_are_told_to_the_watcher_but_not_each(nodes: Nodes) -> None:
     notes = Notes()
     try:
-        cloud = nodes.cloud(watcher=notes, bounds=Bounds(tick_ms=200.0))
+        cloud = nodes.cloud(watcher=notes, bounds=TransportLimits(tick_ms=200.0))
         edge = nodes.edge({"cloud1": cloud.port})
         stream = next_of(edge, UP).stream
         at_cloud = next_of(cloud, UP).stream

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from htfi.adapters.grpc.config import Bounds
+from htfi.adapters.grpc.library import TransportLimits
 from htfi.adapters.grpc.transport import GrpcTransport
-from htfi.decoding.link.ports import Happening
-from htfi.simulation.faulty_link.link import FaultyLink
-from htfi.simulation.faulty_link.weather import CLEAR, Weather
+from htfi.decoding.link.ports import StreamEvent
+from htfi_eval.faulty_link.conditions import CLEAR, LinkConditions
+from htfi_eval.faulty_link.link import FaultyLink
 from link_nodes import PATIENCE_S, Nodes, certify, link, next_of
 
-UP, FRAME, DOWN = Happening.UP, Happening.FRAME, Happening.DOWN
-WEATHERS = (Weather(corrupt_rate=3e-4), Weather(resets_after_bytes=20_000))
-TWICE = Weather(duplicate_rate=0.03)  # whole HTTP/2 frames, too: TLS alone numbers what it carries
-BRISK = Bounds(longest_redial_s=0.2, dial_s=1.0)
+UP, FRAME, DOWN = StreamEvent.UP, StreamEvent.FRAME, StreamEvent.DOWN
+WEATHERS = (LinkConditions(corrupt_rate=3e-4), LinkConditions(resets_after_bytes=20_000))
+TWICE = LinkConditions(duplicate_rate=0.03)  # whole HTTP/2 frames, too: TLS alone numbers what it carries
+BRISK = TransportLimits(longest_redial_s=0.2, dial_s=1.0)
 
 
 class Receiver:
@@ -30,11 +30,11 @@ class Receiver:
 
     def follow(self) -> None:
         while (arrival := self.node.receive(0)) is not None:
-            if arrival.happening is UP:
+            if arrival.event is UP:
                 assert arrival.stream not in self.open
                 self.open[arrival.stream] = -1
                 self.num_streams += 1
-            elif arrival.happening is DOWN:
+            elif arrival.event is DOWN:
                 del self.open[arrival.stream]
                 assert arrival.words
             elif len(arrival.body) == 40:  # not a refusal
@@ -58,10 +58,10 @@ def test_no_frame_comes_changed_twice_or_late_and_the_stream_comes_back(
             ends = (Receiver(cloud), Receiver(edge))
             for weather in (*WEATHERS, TWICE) if is_secure else WEATHERS:
                 _exchange(ends, lambda: all(end.open for end in ends))
-                network.weather = weather
+                network.conditions = weather
                 until_s = time.monotonic() + 0.4
                 _exchange(ends, lambda until_s=until_s: time.monotonic() > until_s)
-                network.weather = CLEAR
+                network.conditions = CLEAR
                 network.reset()
                 num_before = [end.num_frames for end in ends]
                 _exchange(
@@ -94,7 +94,7 @@ def test_a_far_cloud_is_reached_and_frames_take_one_way(tmp_path: Path) -> None:
     nodes = Nodes(certify(tmp_path))
     try:
         cloud = nodes.cloud()
-        with FaultyLink(("127.0.0.1", cloud.port), Weather(rtt_ms=200.0), seed=1) as network:
+        with FaultyLink(("127.0.0.1", cloud.port), LinkConditions(rtt_ms=200.0), seed=1) as network:
             edge = nodes.edge({"cloud1": network.address[1]})
             began_s = time.monotonic()
             stream, at_cloud = next_of(edge, UP).stream, next_of(cloud, UP).stream

@@ -8,7 +8,7 @@ import pytest
 from checks import nonempty
 from htfi.domain.peers import PeerState
 from htfi.scheduling.health.config import HealthConfig
-from htfi.scheduling.health.messages import Vitals
+from htfi.scheduling.health.messages import NodeHealthMetrics
 from watch_cluster import Cluster, Link
 
 CLOUDS = ("north", "south", "west")
@@ -62,13 +62,13 @@ def test_a_stream_that_ends_is_noticed_at_once_and_one_that_comes_back_with_its_
     cluster = _cluster(seed)
     cluster.run(2.0)
     edge = cluster.nodes["edge-0"]
-    edge.watch.ended("north", "connection reset", cluster.clock(edge))
-    assert edge.watch.figures("north").words == "its stream ended: connection reset"
+    edge.watch.stream_ended("north", "connection reset", cluster.clock(edge))
+    assert edge.watch.figures("north").reason == "its stream ended: connection reset"
     assert edge.watch.state("north") is PeerState.SUSPECT
     cluster.run(0.1)
     cluster.connect("edge-0", "north")
     cluster.run(0.15)
-    assert edge.watch.state("north") is PeerState.WELL
+    assert edge.watch.state("north") is PeerState.HEALTHY
     whats = [what for _, what in cluster.said("edge-0", "north")]
     assert whats == ["joined", "well", "suspect", "reconnect", "well"]
 
@@ -109,7 +109,7 @@ def test_a_cloud_that_dies_and_starts_anew_is_dead_then_well_everywhere_and_stay
     for node in nonempty(others):
         whats = [what for _, what in cluster.said(node.name, "north")]
         assert whats == ["joined", "well", "suspect", "dead", "reconnect", "well"]
-        assert cluster.nodes["north"].watch.state(node.name) is PeerState.WELL
+        assert cluster.nodes["north"].watch.state(node.name) is PeerState.HEALTHY
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -120,14 +120,14 @@ def test_a_cloud_that_one_edge_alone_cannot_hear_is_suspect_there_and_well_elsew
     cluster.run(30.0)
     figures = cluster.nodes["edge-0"].watch.figures("north")
     assert figures.state is PeerState.SUSPECT
-    assert "others hear it: " in figures.words
+    assert "others hear it: " in figures.reason
     assert [what for _, what in cluster.said("edge-0", "north")] == ["joined", "well", "suspect"]
     for name in ("south", "west", "edge-1"):
         assert [what for _, what in cluster.said(name, "north")] == ["joined", "well"]
-    assert cluster.nodes["north"].watch.state("edge-0") is PeerState.WELL
+    assert cluster.nodes["north"].watch.state("edge-0") is PeerState.HEALTHY
     cluster.cut([("north", "edge-0")], is_cut=False)
     cluster.run(0.5)
-    assert cluster.nodes["edge-0"].watch.state("north") is PeerState.WELL
+    assert cluster.nodes["edge-0"].watch.state("north") is PeerState.HEALTHY
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -141,13 +141,13 @@ def test_a_split_cluster_counts_the_other_half_dead_and_is_whole_again_after(see
     assert cluster.nodes["edge-0"].watch.state("south") is PeerState.DEAD
     assert cluster.nodes["edge-0"].watch.state("edge-1") is PeerState.DEAD  # by hearsay: nobody hears it
     assert cluster.nodes["west"].watch.state("north") is PeerState.DEAD
-    assert cluster.nodes["edge-0"].watch.state("north") is PeerState.WELL
+    assert cluster.nodes["edge-0"].watch.state("north") is PeerState.HEALTHY
     cluster.cut(walls, is_cut=False)
     cluster.run(2.0)
     for node in cluster.nodes.values():
         for peer in here | there:
             if peer != node.name:
-                assert node.watch.state(peer) is PeerState.WELL, f"{node.name} of {peer}"
+                assert node.watch.state(peer) is PeerState.HEALTHY, f"{node.name} of {peer}"
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -173,7 +173,7 @@ def test_a_clock_two_minutes_off_changes_nothing(seed: int) -> None:
     cluster.run(5.0)
     for node, peer in (("edge-0", "north"), ("north", "edge-0")):
         figures = cluster.nodes[node].watch.figures(peer)
-        assert figures.state is PeerState.WELL
+        assert figures.state is PeerState.HEALTHY
         assert figures.rtt_p50_ms == pytest.approx(20.0, abs=0.5)
 
 
@@ -231,23 +231,23 @@ def test_one_leader_at_a_time_through_kills_freezes_and_partitions(seed: int) ->
 def test_what_a_node_says_of_itself_reaches_those_without_a_stream_to_it(seed: int) -> None:
     cluster = _cluster(seed)
     cluster.run(2.0)
-    assert cluster.nodes["edge-0"].watch.state("edge-1") is PeerState.WELL
+    assert cluster.nodes["edge-0"].watch.state("edge-1") is PeerState.HEALTHY
     edge = cluster.nodes["edge-1"]
-    edge.watch.report(Vitals(is_draining=True))
+    edge.watch.report_metrics(NodeHealthMetrics(is_draining=True))
     cluster.run(1.0)
     for name in (*CLOUDS, "edge-0"):
         assert cluster.nodes[name].watch.state("edge-1") is PeerState.DRAINING
-    edge.watch.report(Vitals())
+    edge.watch.report_metrics(NodeHealthMetrics())
     cluster.run(1.0)
     for name in (*CLOUDS, "edge-0"):
-        assert cluster.nodes[name].watch.state("edge-1") is PeerState.WELL
+        assert cluster.nodes[name].watch.state("edge-1") is PeerState.HEALTHY
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_node_restarted_while_it_drained_drains_no_more_for_those_without_a_stream_to_it(seed: int) -> None:
     cluster = _cluster(seed)
     cluster.run(2.0)
-    cluster.nodes["edge-1"].watch.report(Vitals(is_draining=True))
+    cluster.nodes["edge-1"].watch.report_metrics(NodeHealthMetrics(is_draining=True))
     cluster.run(1.0)
     assert cluster.nodes["edge-0"].watch.state("edge-1") is PeerState.DRAINING
     cluster.kill("edge-1", is_told=True)
@@ -256,8 +256,10 @@ def test_a_node_restarted_while_it_drained_drains_no_more_for_those_without_a_st
     for cloud in CLOUDS:
         cluster.connect("edge-1", cloud)
     cluster.run(1.5)
-    assert cluster.nodes["edge-0"].watch.state("edge-1") is PeerState.WELL
-    cluster.nodes["edge-1"].watch.report(Vitals(is_draining=True))  # what it says now is believed
+    assert cluster.nodes["edge-0"].watch.state("edge-1") is PeerState.HEALTHY
+    cluster.nodes["edge-1"].watch.report_metrics(
+        NodeHealthMetrics(is_draining=True)
+    )  # what it says now is believed
     cluster.run(1.0)
     assert cluster.nodes["edge-0"].watch.state("edge-1") is PeerState.DRAINING
 
@@ -267,14 +269,16 @@ def test_a_cloud_that_gets_slow_is_ill_before_it_is_silent(seed: int) -> None:
     cluster = _cluster(seed)
     north = cluster.nodes["north"].watch
     for step in range(200):
-        north.report(Vitals(num_rows=4, step_p50_ms=5.0, step_p95_ms=6.0, progress=step))
+        north.report_metrics(NodeHealthMetrics(num_rows=4, step_p50_ms=5.0, step_p95_ms=6.0, progress=step))
         cluster.run(0.05)
     for step in range(30):
-        north.report(Vitals(num_rows=4, step_p50_ms=40.0, step_p95_ms=60.0, progress=200 + step))
+        north.report_metrics(
+            NodeHealthMetrics(num_rows=4, step_p50_ms=40.0, step_p95_ms=60.0, progress=200 + step)
+        )
         cluster.run(0.05)
     figures = cluster.nodes["edge-0"].watch.figures("north")
-    assert figures.state is PeerState.ILL
-    assert figures.words.startswith("a step takes 40.0 ms, 5.")
+    assert figures.state is PeerState.DEGRADED
+    assert figures.reason.startswith("a step takes 40.0 ms, 5.")
     cluster.kill("north")
     cluster.run(6.0)
     whats = [what for _, what in cluster.said("edge-0", "north")]
@@ -310,7 +314,9 @@ def test_a_watch_says_less_than_four_kilobytes_a_second_to_a_peer() -> None:
             fixed, per_row, per_token, per_cell = dice.uniform(0.1, 9.0, 4)  # numpy's own floats: made plain
             step_ms = dice.uniform(4.0, 5.0)
             plane = (fixed, per_row, per_token, per_cell)
-            node.watch.report(Vitals(3, 9.0, 4, step_ms, step_ms, 1.1, plane, 0.2, step, 61.5, 0.01, 15.0))
+            node.watch.report_metrics(
+                NodeHealthMetrics(3, 9.0, 4, step_ms, step_ms, 1.1, plane, 0.2, step, 61.5, 0.01, 15.0)
+            )
         cluster.run(0.1)
     for node in nonempty(cluster.nodes.values()):
         num_peers = sum(pair[0] == node.name for pair in cluster.links)
@@ -340,7 +346,7 @@ def _storm(cluster: Cluster) -> None:
         case 4:
             cluster.kill(name, is_told=bool(dice.random() < 0.5))
             for _, other in [pair for pair in pairs if pair[0] == name]:
-                cluster.nodes[other].watch.ended(name, "", cluster.clock(cluster.nodes[other]))
+                cluster.nodes[other].watch.stream_ended(name, "", cluster.clock(cluster.nodes[other]))
             cluster.start(name)
             cluster.nodes[name].watch.seek(ROLE)
             for _, other in [pair for pair in pairs if pair[0] == name]:
@@ -349,7 +355,7 @@ def _storm(cluster: Cluster) -> None:
             for one, other in pairs:
                 if name == one:  # its streams end and are opened anew
                     for a, b in ((one, other), (other, one)):
-                        cluster.nodes[a].watch.ended(b, "reset", cluster.clock(cluster.nodes[a]))
+                        cluster.nodes[a].watch.stream_ended(b, "reset", cluster.clock(cluster.nodes[a]))
                     cluster.connect(one, other)
 
 
@@ -378,5 +384,5 @@ def test_after_any_storm_all_are_well_to_each_other_and_one_leads(seed: int | ra
         for node in cluster.nodes.values():
             for peer in cluster.nodes.keys() - {node.name}:
                 figures = node.watch.figures(peer)
-                assert figures.state is PeerState.WELL, f"seed {each}: {node.name} of {peer}: {figures}"
+                assert figures.state is PeerState.HEALTHY, f"seed {each}: {node.name} of {peer}: {figures}"
         assert len(leaders()) == 1, f"seed {each}"

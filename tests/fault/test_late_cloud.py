@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from htfi.apps.cli.main import cli
 from htfi.domain.decision import Decision, Rung, decode_decision
-from htfi.wiring.audit import recompute_all
 from htfi.wiring.ledger import open_ledger_readonly
+from htfi.wiring.recompute import recompute_all
 from link_processes import Stage, environment, finish, wait_for_lines, write_sources
 
 pytestmark = pytest.mark.slow
@@ -62,10 +62,10 @@ def test_what_carries_a_provisional_view_is_amended_in_the_end(tmp_path: Path, n
     found = decisions(out)
     amended = Counter(one.amends for one in found if one.amends)
     carrying = [one for one in found if one.view is not None and one.view.provisional]
-    assert sum(not one.is_read_for for one in carrying) > 3
+    assert sum(not one.has_own_reading for one in carrying) > 3
     assert [one.id for one in carrying if one.id not in amended] == []
     assert set(amended.values()) == {1}
-    assert {one.id for one in found if one.awaits} == set(amended)
+    assert {one.id for one in found if one.awaits_amendment} == set(amended)
     deep = [one for one in found if one.amends and one.plan.rung is Rung.DEEP]
     assert deep
     assert all(one.view and one.view.wording and len(one.view.wording.paths) == 3 for one in deep)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from htfi.simulation.faulty_link.link import FaultyLink
-from htfi.simulation.faulty_link.weather import Weather
+from htfi_eval.faulty_link.conditions import LinkConditions
+from htfi_eval.faulty_link.link import FaultyLink
 from link_processes import (
     Outcome,
     Stage,
@@ -30,7 +30,7 @@ def test_a_cloud_killed_in_mid_round_and_started_again_costs_no_request(
 ) -> None:
     dice = random.Random(seed)
     cloud = stage.cloud()
-    with FaultyLink(cloud.address, Weather(rtt_ms=dice.choice((0, 10))), seed) as link:
+    with FaultyLink(cloud.address, LinkConditions(rtt_ms=dice.choice((0, 10))), seed) as link:
         edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": link.address})
         for _ in range(2):
             wait_for_lines(tmp_path / "out", edge, len(lines(tmp_path / "out")) + dice.randrange(10, 40))
@@ -39,12 +39,12 @@ def test_a_cloud_killed_in_mid_round_and_started_again_costs_no_request(
             cloud.kill()
             time.sleep(dice.random() * 0.5)
             cloud = stage.cloud()
-            link.aim(cloud.address)
-        finish(edge, said, f"seed {seed}: {link.story()}")
+            link.set_target(cloud.address)
+        finish(edge, said, f"seed {seed}: {link.describe()}")
         got = outcome(tmp_path / "out")
-        same_answers(got, embedded, f"seed {seed}: {link.story()}\n{said.read_text()[-2000:]}")
+        same_answers(got, embedded, f"seed {seed}: {link.describe()}\n{said.read_text()[-2000:]}")
         assert any("cloud1" in place for place in got.places)
-        assert not got.provisional, f"the cloud came back, and amended nothing\n{link.story()}"
+        assert not got.provisional, f"the cloud came back, and amended nothing\n{link.describe()}"
 
 
 def test_an_edge_whose_cloud_never_comes_back_ends_with_every_decision_made(

@@ -13,29 +13,29 @@ import pytest
 from htfi.adapters.grpc.transport import GrpcTransport
 from htfi.decoding.link.frames import (
     PROTOCOL,
-    Channel,
+    AcceptedFrame,
+    CancelFrame,
+    DraftLead,
     Frame,
-    Hello,
-    Lead,
-    Leave,
-    Need,
-    Open,
-    Part,
-    Refused,
-    Settled,
-    Welcome,
-    Window,
+    FrameChannel,
+    HelloFrame,
+    NeedFrame,
+    OpenFrame,
+    PartFrame,
+    RefusedFrame,
+    WelcomeFrame,
+    WindowFrame,
     decode,
     encode,
     pack,
     prefix_hash,
     seal,
 )
-from htfi.decoding.link.ports import Happening
+from htfi.decoding.link.ports import StreamEvent
 from htfi.domain.errors import InvalidInput
 from htfi.scheduling.health.config import HealthConfig
-from htfi.scheduling.health.messages import Vitals
-from htfi.wiring.node import NodeWatch
+from htfi.scheduling.health.messages import NodeHealthMetrics
+from htfi.wiring.cluster.node import NodeMonitor
 from link_processes import Outcome, Stage, environment, finish, lines, outcome, same_answers
 
 pytestmark = pytest.mark.slow
@@ -53,11 +53,11 @@ NUM_KINDS = 10
 def lie(dice: random.Random, frame: Frame | None, kinds: Sequence[int] = range(NUM_KINDS)) -> bytes:
     """One sealed frame, of these kinds, that an honest peer would not send."""
     number = dice.choice(NUMBERS)
-    handle, epoch = (frame.handle, frame.epoch) if isinstance(frame, Open) else (number, number)
+    handle, epoch = (frame.handle, frame.epoch) if isinstance(frame, OpenFrame) else (number, number)
     if dice.random() < 0.3:
         handle, epoch = dice.choice(NUMBERS), dice.choice(NUMBERS)
     made: list[Frame] = [
-        Settled(
+        AcceptedFrame(
             handle,
             epoch,
             dice.choice((0, number)),
@@ -66,40 +66,40 @@ def lie(dice: random.Random, frame: Frame | None, kinds: Sequence[int] = range(N
             dice.random() < 0.5,
             ids(dice),
         ),
-        Settled(handle, epoch, 0, prefix_hash([5, 6]), -1, True, pack([5, 6])),
-        Settled(handle, epoch, 0, 0, -1, True, b""),
-        Refused(handle, epoch, number, number, "\x1b[2J" * dice.randrange(3) + "no"),
-        Need(dice.randbytes(dice.choice((0, 16, 17))), number),
-        Welcome(PROTOCOL, "cloud9", "0" * 64, "", number, True, (), number),
-        Window(handle, epoch, number, number, ids(dice)),
-        Leave(handle, epoch),
-        Part(dice.randbytes(16), number, number, dice.randbytes(100)),
-        Hello(PROTOCOL, "cloud1", "", ""),
+        AcceptedFrame(handle, epoch, 0, prefix_hash([5, 6]), -1, True, pack([5, 6])),
+        AcceptedFrame(handle, epoch, 0, 0, -1, True, b""),
+        RefusedFrame(handle, epoch, number, number, "\x1b[2J" * dice.randrange(3) + "no"),
+        NeedFrame(dice.randbytes(dice.choice((0, 16, 17))), number),
+        WelcomeFrame(PROTOCOL, "cloud9", "0" * 64, "", number, True, (), number),
+        WindowFrame(handle, epoch, number, number, ids(dice)),
+        CancelFrame(handle, epoch),
+        PartFrame(dice.randbytes(16), number, number, dice.randbytes(100)),
+        HelloFrame(PROTOCOL, "cloud1", "", ""),
     ]
     with suppress(OverflowError):  # beyond what msgpack holds
         whole = encode(made[dice.choice(kinds)])
         if dice.random() < 0.1:
-            return seal(Channel.LINK, dice.randbytes(60))
+            return seal(FrameChannel.LINK, dice.randbytes(60))
         if dice.random() < 0.1:
-            return seal(Channel.WATCH, dice.randbytes(60))
+            return seal(FrameChannel.HEALTH, dice.randbytes(60))
         return whole
-    return seal(Channel.LINK, b"\xc0")
+    return seal(FrameChannel.LINK, b"\xc0")
 
 
-def odd_open(dice: random.Random) -> Open:
-    return Open(
+def odd_open(dice: random.Random) -> OpenFrame:
+    return OpenFrame(
         handle=dice.randrange(4),
         request=dice.randbytes(16),
         epoch=dice.randrange(3),
         prompt=(dice.randbytes(16),) * dice.randrange(3),
-        form=dice.randbytes(16),
+        grammar=dice.randbytes(16),
         seed=dice.choice((0, 1, 1 << 40)),
         temperature=dice.choice((0.0, 1.0, -1.0, float("nan"), 1e300)),
         top_k=dice.choice(NUMBERS),
         top_p=dice.choice((0.5, 1.0, 2.0, float("inf"))),
         kind="view",
         deadline_ms=dice.choice((-5, 0, 100, 1 << 40)),
-        lead=dice.choice((*Lead, 77)),
+        lead=dice.choice((*DraftLead, 77)),
         budget_bytes=dice.choice((0, 100, 1 << 30)),
         residency=("eu",) * dice.randrange(2),
         guesses=ids(dice),
@@ -117,7 +117,7 @@ def test_a_cloud_that_talks_nonsense_costs_an_edge_time_and_nothing_else(
         tls=None,
         dice=np.random.Generator(np.random.PCG64(seed)),
         listen="127.0.0.1:0",
-        watcher=NodeWatch("cloud1", HealthConfig(voters=("cloud1",)), Vitals),  # it looks well
+        watcher=NodeMonitor("cloud1", HealthConfig(voters=("cloud1",)), NodeHealthMetrics),  # it looks well
     )
     stop, num_lies = threading.Event(), 0
 
@@ -125,16 +125,16 @@ def test_a_cloud_that_talks_nonsense_costs_an_edge_time_and_nothing_else(
         nonlocal num_lies
         while not stop.is_set():
             arrival = transport.receive(0.05)
-            if arrival is None or arrival.happening is not Happening.FRAME:
+            if arrival is None or arrival.event is not StreamEvent.FRAME:
                 continue
             try:
                 frame = decode(arrival.body)
             except InvalidInput:
                 continue
-            if isinstance(frame, Hello):
-                told = Welcome(PROTOCOL, "cloud1", frame.target, frame.tokenizer, 1, True, (), 16)
+            if isinstance(frame, HelloFrame):
+                told = WelcomeFrame(PROTOCOL, "cloud1", frame.target, frame.tokenizer, 1, True, (), 16)
                 transport.send(arrival.stream, encode(told))
-            elif isinstance(frame, Open | Window | Part):
+            elif isinstance(frame, OpenFrame | WindowFrame | PartFrame):
                 for _ in range(dice.randrange(4)):
                     num_lies += transport.send(arrival.stream, lie(dice, frame, kinds))
 
@@ -178,9 +178,9 @@ def test_edges_that_talk_nonsense_do_not_disturb_one_that_works(
     while edge.poll() is None and time.monotonic() - began < 60.0:
         for k, stranger in enumerate(strangers):
             while (arrival := stranger.receive(0.0)) is not None:
-                if arrival.happening is Happening.UP:
+                if arrival.event is StreamEvent.UP:
                     streams[k] = arrival.stream
-                    stranger.send(arrival.stream, encode(Hello(PROTOCOL, f"edge{k + 2}", "", "")))
+                    stranger.send(arrival.stream, encode(HelloFrame(PROTOCOL, f"edge{k + 2}", "", "")))
             if k in streams:
                 frame = odd_open(dice)
                 with suppress(OverflowError):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from htfi.simulation.faulty_link.link import FaultyLink
-from htfi.simulation.faulty_link.weather import CLEAR, Weather
+from htfi_eval.faulty_link.conditions import CLEAR, LinkConditions
+from htfi_eval.faulty_link.link import FaultyLink
 from link_processes import Cloud, Outcome, Stage, finish, outcome, same_answers, wait_for_lines
 
 pytestmark = pytest.mark.slow
@@ -17,17 +17,17 @@ NUM_DEEDS = 12
 CLOUDS = ("cloud1", "cloud2")
 
 
-def weather(dice: random.Random) -> Weather:
+def weather(dice: random.Random) -> LinkConditions:
     return dice.choice(
         (
             CLEAR,
-            Weather(rtt_ms=dice.choice((5, 50, 150)), jitter_ms=dice.choice((0, 5))),
-            Weather(bytes_per_s=50_000, burst_bytes=2_000),
-            Weather(is_stalled=True),
-            Weather(refuses=True),
-            Weather(resets_after_bytes=dice.randrange(1, 30_000)),
-            Weather(corrupt_rate=1e-4),
-            Weather(duplicate_rate=0.02),
+            LinkConditions(rtt_ms=dice.choice((5, 50, 150)), jitter_ms=dice.choice((0, 5))),
+            LinkConditions(bytes_per_s=50_000, burst_bytes=2_000),
+            LinkConditions(is_stalled=True),
+            LinkConditions(refuses=True),
+            LinkConditions(resets_after_bytes=dice.randrange(1, 30_000)),
+            LinkConditions(corrupt_rate=1e-4),
+            LinkConditions(duplicate_rate=0.02),
         )
     )
 
@@ -57,7 +57,7 @@ def test_after_any_storm_every_edge_has_every_answer(
             if deed == "kill cloud":
                 clouds[name].kill()
                 clouds[name] = stage.cloud(name)
-                links[name].aim(clouds[name].address)
+                links[name].set_target(clouds[name].address)
             elif deed == "freeze cloud":
                 clouds[name].process.send_signal(signal.SIGSTOP)
                 time.sleep(dice.uniform(0.1, 1.5))
@@ -68,13 +68,13 @@ def test_after_any_storm_every_edge_has_every_answer(
                 edges[which][0].wait(10.0)
                 edges[which] = stage.edge(link_sources, tmp_path / which, addresses, name=which)
             elif deed == "weather":
-                links[name].weather = weather(dice)
-                deeds[-1] += f": {links[name].weather}"
+                links[name].conditions = weather(dice)
+                deeds[-1] += f": {links[name].conditions}"
             else:
                 links[name].reset()
             time.sleep(dice.uniform(0.0, 0.6))
         for link in links.values():
-            link.weather = CLEAR
+            link.conditions = CLEAR
         told = f"seed {seed}: " + "; ".join(deeds)
         for name, (edge, said) in edges.items():
             finish(edge, said, told)

@@ -17,23 +17,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from htfi.adapters.certs.authority import Role, make_certificates
+from htfi.adapters.certs.authority import CertificateRole, make_certificates
 from htfi.adapters.grpc.transport import GrpcTransport
 from htfi.decoding.link.frames import (
     PROTOCOL,
+    AcceptedFrame,
     Frame,
-    Hello,
-    Open,
-    Refused,
-    Settled,
-    Welcome,
-    Why,
+    HelloFrame,
+    OpenFrame,
+    RefusalReason,
+    RefusedFrame,
+    WelcomeFrame,
     decode,
     encode,
     pack,
     prefix_hash,
 )
-from htfi.decoding.link.ports import Happening
+from htfi.decoding.link.ports import StreamEvent
 from htfi.domain.errors import InvalidInput
 from link_nodes import opening_bytes
 from link_processes import (
@@ -51,7 +51,12 @@ from network_namespaces import network_namespaces, skip_unless_possible
 from random_pair import write_random_pair
 
 pytestmark = pytest.mark.slow
-NODES = [("cloud1", Role.CLOUD), ("cloud2", Role.CLOUD), ("edge1", Role.EDGE), ("edge2", Role.EDGE)]
+NODES = [
+    ("cloud1", CertificateRole.CLOUD),
+    ("cloud2", CertificateRole.CLOUD),
+    ("edge1", CertificateRole.EDGE),
+    ("edge2", CertificateRole.EDGE),
+]
 # a clock that is two minutes ahead for the process that loads it
 SHIM = """
 #define _GNU_SOURCE
@@ -98,7 +103,7 @@ def fake_cloud(answer: "Answer") -> Iterator[tuple[str, int]]:
     def work() -> None:
         while not stop.is_set():
             arrival = transport.receive(0.05)
-            if arrival is not None and arrival.happening is Happening.FRAME:
+            if arrival is not None and arrival.event is StreamEvent.FRAME:
                 with suppress(InvalidInput):
                     for frame in answer(decode(arrival.body)):
                         transport.send(arrival.stream, encode(frame))
@@ -122,12 +127,12 @@ class Answer:
 
     def __call__(self, frame: Frame) -> list[Frame]:
         self.heard.append(frame)
-        if isinstance(frame, Hello):
+        if isinstance(frame, HelloFrame):
             target = self.target or frame.target
-            return [Welcome(self.version, "cloud1", target, frame.tokenizer, 1, False, (), 16)]
-        if isinstance(frame, Open):
+            return [WelcomeFrame(self.version, "cloud1", target, frame.tokenizer, 1, False, (), 16)]
+        if isinstance(frame, OpenFrame):
             made = [7, 7, 7]
-            return [Settled(frame.handle, frame.epoch, 0, prefix_hash(made), -1, True, pack(made))]
+            return [AcceptedFrame(frame.handle, frame.epoch, 0, prefix_hash(made), -1, True, pack(made))]
         return []
 
 
@@ -153,7 +158,7 @@ def test_a_cloud_of_another_protocol_version_is_named_and_not_used(
     with fake_cloud(answer) as address:
         told = goes_on_alone(stage, link_sources, {"cloud1": address}, embedded)
     assert "protocol" in told, told[-3000:]
-    assert not [frame for frame in answer.heard if isinstance(frame, Open)]
+    assert not [frame for frame in answer.heard if isinstance(frame, OpenFrame)]
 
 
 def test_a_cloud_with_another_model_is_named_and_not_used(
@@ -174,18 +179,18 @@ def test_an_edge_of_another_protocol_version_is_refused_by_name_and_others_work_
     dice = np.random.Generator(np.random.PCG64(2))
     host, port = cloud.address
     stranger = GrpcTransport("edge9", tls=None, dice=dice, peers={"cloud1": f"{host}:{port}"})
-    refused: list[Refused] = []
+    refused: list[RefusedFrame] = []
     began = time.monotonic()
     while not refused and time.monotonic() - began < 20.0:
         arrival = stranger.receive(0.5)
-        if arrival is not None and arrival.happening is Happening.UP:
-            stranger.send(arrival.stream, encode(Hello(PROTOCOL + 1, "edge9", "", "")))
-        elif arrival is not None and arrival.happening is Happening.FRAME:
+        if arrival is not None and arrival.event is StreamEvent.UP:
+            stranger.send(arrival.stream, encode(HelloFrame(PROTOCOL + 1, "edge9", "", "")))
+        elif arrival is not None and arrival.event is StreamEvent.FRAME:
             frame = decode(arrival.body)
-            refused += [frame] if isinstance(frame, Refused) else []
+            refused += [frame] if isinstance(frame, RefusedFrame) else []
     stranger.close()
     assert refused
-    assert refused[0].why == Why.VERSION, refused[0]
+    assert refused[0].reason == RefusalReason.VERSION, refused[0]
     finish(edge, said)
     same_answers(outcome(tmp_path / "out"), embedded, said.read_text()[-2000:])
 

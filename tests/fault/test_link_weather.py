@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from htfi.adapters.certs.authority import Role, make_certificates
-from htfi.simulation.faulty_link.link import FaultyLink
-from htfi.simulation.faulty_link.weather import CLEAR, Jitter, Weather
+from htfi.adapters.certs.authority import CertificateRole, make_certificates
+from htfi_eval.faulty_link.conditions import CLEAR, Jitter, LinkConditions
+from htfi_eval.faulty_link.link import FaultyLink
 from link_processes import Outcome, Stage, environment, finish, outcome, same_answers, wait_for_lines
 
 pytestmark = pytest.mark.slow
@@ -20,7 +20,7 @@ Disturb = Callable[[FaultyLink, random.Random], None]
 @pytest.fixture(scope="module")
 def certs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("certs")
-    make_certificates(folder, [("cloud1", Role.CLOUD), ("edge1", Role.EDGE)])
+    make_certificates(folder, [("cloud1", CertificateRole.CLOUD), ("edge1", CertificateRole.EDGE)])
     return folder
 
 
@@ -34,36 +34,38 @@ def resets(link: FaultyLink, dice: random.Random) -> None:
     for _ in range(8):
         link.reset()
         time.sleep(dice.uniform(0.05, 0.4))
-    link.weather = Weather(resets_after_bytes=dice.randrange(8_000, 40_000))
+    link.conditions = LinkConditions(resets_after_bytes=dice.randrange(8_000, 40_000))
     time.sleep(1.0)
 
 
 def delivers_twice(link: FaultyLink, dice: random.Random) -> None:
-    link.weather = Weather(duplicate_rate=0.03)
+    link.conditions = LinkConditions(duplicate_rate=0.03)
     time.sleep(2.0)
-    assert "bytes twice" in link.story(), link.story()
+    assert "bytes twice" in link.describe(), link.describe()
 
 
 def corrupts(link: FaultyLink, dice: random.Random) -> None:
-    link.weather = Weather(corrupt_rate=3e-4)
+    link.conditions = LinkConditions(corrupt_rate=3e-4)
     time.sleep(2.0)
-    assert "flipped bit" in link.story(), link.story()
+    assert "flipped bit" in link.describe(), link.describe()
 
 
 def goes_dark(link: FaultyLink, dice: random.Random) -> None:
-    link.weather = Weather(is_dark=True)
+    link.conditions = LinkConditions(is_dark=True)
     time.sleep(2.0)
 
 
 def refuses(link: FaultyLink, dice: random.Random) -> None:
-    link.weather = Weather(refuses=True)
+    link.conditions = LinkConditions(refuses=True)
     link.reset()
     time.sleep(1.0)
 
 
 def steps(link: FaultyLink, dice: random.Random) -> None:
     for rtt_ms in (5, 120, 20):
-        link.weather = Weather(rtt_ms=rtt_ms, jitter_ms=rtt_ms / 10, jitter=dice.choice(list(Jitter)))
+        link.conditions = LinkConditions(
+            rtt_ms=rtt_ms, jitter_ms=rtt_ms / 10, jitter=dice.choice(list(Jitter))
+        )
         time.sleep(1.0)
 
 
@@ -85,14 +87,14 @@ def test_whatever_the_link_does_every_answer_is_the_embedded_runs(
     seed = 7
     stage.certs = certs if secure else None
     cloud = stage.cloud()
-    with FaultyLink(cloud.address, Weather(rtt_ms=5), seed) as link:
+    with FaultyLink(cloud.address, LinkConditions(rtt_ms=5), seed) as link:
         edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": link.address})
         wait_for_lines(tmp_path / "out", edge, 15)
         assert edge.poll() is None, "it ended before anything happened"
         disturb(link, random.Random(seed))
-        link.weather = CLEAR
-        finish(edge, said, f"seed {seed}: {link.story()}")
-        story = f"seed {seed}: {link.story()}\n{said.read_text()[-2000:]}"
+        link.conditions = CLEAR
+        finish(edge, said, f"seed {seed}: {link.describe()}")
+        story = f"seed {seed}: {link.describe()}\n{said.read_text()[-2000:]}"
         got = outcome(tmp_path / "out")
         same_answers(got, embedded, story)
         assert not got.provisional, (
@@ -105,16 +107,16 @@ def test_a_link_that_goes_dark_is_noticed_within_half_a_second(
     stage: Stage, link_sources: list[Path], tmp_path: Path
 ) -> None:
     cloud = stage.cloud()
-    with FaultyLink(cloud.address, Weather(rtt_ms=20, jitter_ms=2), seed=3) as link:
+    with FaultyLink(cloud.address, LinkConditions(rtt_ms=20, jitter_ms=2), seed=3) as link:
         brief = environment(HTFI_PIPELINE__LINGER_MS="1000")
         edge, said = stage.edge(link_sources, tmp_path / "out", {"cloud1": link.address}, env=brief)
         wait_for_lines(tmp_path / "out", edge, 30)
-        link.weather = Weather(is_dark=True)
+        link.conditions = LinkConditions(is_dark=True)
         dark_ns = time.time_ns()
         time.sleep(1.0)
         told = [json.loads(line) for line in (tmp_path / "out" / "peers.jsonl").read_text().splitlines()]
-        link.weather = CLEAR
-        finish(edge, said, link.story())
+        link.conditions = CLEAR
+        finish(edge, said, link.describe())
     after = [one for one in told if one["at_ns"] >= dark_ns and one["what"] in ("ill", "suspect", "dead")]
     assert after, f"nobody noticed: {told}"
     # the goal is 0.5 s; a shared machine gets as much again

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("onnxruntime")
 from htfi.adapters.onnx.network import OnnxNetwork
-from htfi.adapters.onnx.written import Precision
+from htfi.adapters.onnx.session import Precision
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.ports import Floats
 from htfi.domain.errors import DependencyUnavailable
@@ -71,9 +71,8 @@ def test_full_disk_leaves_no_part_behind(
 
 
 def test_graph_that_the_runtime_refuses_is_one_clear_line(folder: Path, tmp_path: Path) -> None:
-    from htfi.adapters.onnx.session import Session
-    from htfi.adapters.onnx.written import WrittenGraph
+    from htfi.adapters.onnx.session import OnnxSession, WrittenGraph
 
     with pytest.raises(DependencyUnavailable, match="cannot open the graph") as refused:
-        Session(WrittenGraph(b"no graph at all", {}, {}), ModelFolder.open(folder).weights, threads=1)
+        OnnxSession(WrittenGraph(b"no graph at all", {}, {}), ModelFolder.open(folder).weights, threads=1)
     assert "\n" not in str(refused.value)

@@ -8,16 +8,15 @@ import pytest
 from msgspec.structs import replace
 
 from htfi.domain.decision import Decision, Rung, decode_decision, encode_decision
-from htfi.domain.events import Bar, FeedItem, MacroRelease, News, TimePassed
+from htfi.domain.events import Bar, FeedItem, MacroAnnouncement, News, TimePassed
 from htfi.domain.time import NS_PER_DAY, NS_PER_S, format_ns
-from htfi.narrative.model_reader import ModelReader
-from htfi.narrative.ports import Reader
-from htfi.narrative.template_reader import TemplateReader
-from htfi.pipeline.loop import Loop
-from htfi.pipeline.recompute import Amendments, recompute
-from htfi.pipeline.snapshot import decode_state, encode_state
-from htfi.wiring.engine import build_loop
+from htfi.narrative.ports import NewsReader
+from htfi.narrative.readers import ModelReader, TemplateReader
+from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
+from htfi.pipeline.loop import DecisionLoop
+from htfi.pipeline.run_state import decode_state, encode_state
 from htfi.wiring.ledger import open_ledger
+from htfi.wiring.run import build_loop
 from htfi.wiring.settings import load_settings, override
 from late_weather import START_NS, LateAuthor, ListFeed, ListOutlet
 
@@ -54,7 +53,7 @@ def calendar(folder: Path) -> str:
 def world(seed: int, *, silent: bool = True) -> list[FeedItem]:
     """Daily bars, a headline on most days, the releases; without `silent` time is told in between as well."""
     dice = random.Random(seed)
-    items: list[FeedItem] = [MacroRelease(START_NS - 9 * HOUR_NS, START_NS, "macro", 1, "FED", 5.25)]
+    items: list[FeedItem] = [MacroAnnouncement(START_NS - 9 * HOUR_NS, START_NS, "macro", 1, "FED", 5.25)]
     words = ("copper", "wheat", "steel", "cotton", "coal", "timber", "sugar", "zinc")
     for day in range(NUM_DAYS):
         end_ns = START_NS + day * NS_PER_DAY
@@ -93,7 +92,7 @@ def loop_over(
     released: int = 0,
     late_share: float = 0.0,
     **buffering: float,
-) -> tuple[Loop, LateAuthor, ListOutlet]:
+) -> tuple[DecisionLoop, LateAuthor, ListOutlet]:
     settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, group_ms=3.6e6)
     settings = override(settings, "narrative", calendar=named)
     settings = override(settings, "buffering", **{"lead_s": 3.0 * 3_600, **buffering})
@@ -102,14 +101,14 @@ def loop_over(
     if entries:
         ledger.append(list(entries))
     author = LateAuthor(0, late_share)
-    readers: dict[Rung, Reader] = {
+    readers: dict[Rung, NewsReader] = {
         Rung.TEMPLATE: TemplateReader(settings.narrative),
         Rung.SPECULATIVE: ModelReader(author, settings.narrative),
     }
     return build_loop(settings, ListFeed(items), ledger, outlet, readers=readers), author, outlet
 
 
-def entries_of(loop: Loop) -> list[bytes]:
+def entries_of(loop: DecisionLoop) -> list[bytes]:
     ledger = loop.recorder.ledger
     found = [ledger.entry(index) for index in range(ledger.size)]
     ledger.close()
@@ -119,9 +118,9 @@ def entries_of(loop: Loop) -> list[bytes]:
 def check(entries: Sequence[bytes]) -> list[Decision]:
     found = [decode_decision(entry) for entry in entries]
     settings = load_settings(environment={})
-    amendments = Amendments(entries.__getitem__)
+    amendments = AmendmentAuditor(entries.__getitem__)
     for decision, entry in zip(found, entries, strict=True):
-        problems = recompute(entry, decision.settings_digest, settings.policy, amendments, settings.routing)
+        problems = check_entry(entry, decision.settings_digest, settings.policy, amendments, settings.routing)
         assert problems == [], decision.id
     return found
 
@@ -185,7 +184,9 @@ def test_it_makes_no_difference_whether_time_is_told_in_silence(
     expected = entries_of(quiet)
     assert entries_of(told) == expected, f"seed {seed}"
     # where there is time, every outcome is read ahead, and where there is none, the one that is told
-    assert told.rooms.preparing.reader.tally.num_read > quiet.rooms.preparing.reader.tally.num_read > 0
+    assert (
+        told.components.prepared.reader.stats.num_read > quiet.components.prepared.reader.stats.num_read > 0
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -200,7 +201,7 @@ def test_killed_at_any_entry_and_from_any_state_it_goes_on_to_the_same_entries(
     def save() -> None:
         nonlocal taken
         taken += 1
-        loop.recorder.release(now=True)
+        loop.recorder.commit(now=True)
         saved.append((taken, loop.recorder.num_recorded, encode_state(loop.state())))
 
     loop.run(save)
@@ -228,7 +229,7 @@ def test_the_budget_bounds_what_is_prepared(tmp_path: Path, named: str) -> None:
     found = check(entries_of(loop))
     prepared = {one.view.prepared for one in found if one.view is not None and one.view.prepared}
     assert prepared == {"fomc-5, no change", "fomc-10, no change"}  # the likeliest without odds
-    assert loop.rooms.preparing.reader.tally.num_read == 3 * 7
+    assert loop.components.prepared.reader.stats.num_read == 3 * 7
     none, _, _ = loop_over(world(1), tmp_path / "none", named, budget_ms=0.0)
     none.run(lambda: None)
     assert not any(one.plan.then for one in check(entries_of(none)))
@@ -263,10 +264,10 @@ def test_what_was_changed_in_a_record_is_named(whole: list[bytes]) -> None:
     settings = load_settings(environment={})
     for (at, told), altered in cases.items():
         entries = [*whole[:at], encode_decision(altered)]
-        amendments = Amendments(entries.__getitem__)
+        amendments = AmendmentAuditor(entries.__getitem__)
         problems: list[str] = []
         for entry in entries:
-            problems = recompute(entry, one.settings_digest, settings.policy, amendments, settings.routing)
+            problems = check_entry(entry, one.settings_digest, settings.policy, amendments, settings.routing)
         assert any(told.strip() in problem for problem in problems), (told, problems)
 
 
@@ -280,5 +281,5 @@ def test_where_the_target_is_late_no_provisional_view_is_served_and_none_is_amen
     served = [one for one in found if one.plan.then is not None]
     assert bool(served) == (late_share < 1.0)
     amended = [one.amends for one in found if one.amends]
-    assert len(amended) == len(set(amended)) == sum(one.awaits for one in found)
-    assert not loop.awaited.waiting
+    assert len(amended) == len(set(amended)) == sum(one.awaits_amendment for one in found)
+    assert not loop.pending.by_question

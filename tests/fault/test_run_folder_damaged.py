@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from checks import nonempty
-from htfi.adapters.stores.releases import ask_release
-from htfi.apps.cli.running import finish
+from htfi.adapters.stores.admissions import request_admission
+from htfi.apps.cli.run import write_outputs
 from htfi.domain.errors import HtfiError
-from htfi.pipeline.releases import Release
-from htfi.wiring.engine import open_run
+from htfi.pipeline.operator_actions import NewsAdmission
 from htfi.wiring.outputs import check_outputs
-from htfi.wiring.quarantine import list_kept
+from htfi.wiring.quarantine import list_quarantined
+from htfi.wiring.run import open_run
 from htfi.wiring.settings import Settings, load_settings, override
 
 NUM_DAYS, NUM_FIRST = 75, 55
@@ -75,8 +75,8 @@ def go(sources: Path, folder: Path, cache: bool = False, stop_after: int | None 
             if num_items == stop_after:
                 run.loop.stop()
 
-        run.go(count)
-        finish(run, folder, with_report=False)
+        run.run_to_end(count)
+        write_outputs(run, folder, with_report=False)
         return run.ledger.size, run.ledger.root().hex()
 
 
@@ -87,11 +87,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Root]:
     write_sources(sources, NUM_DAYS)
     folder = tmp_path_factory.mktemp("runs") / "first"
     go(sources, folder, stop_after=2 * NUM_FIRST - 20)
-    kept = list_kept(folder)
+    kept = list_quarantined(folder)
     assert len(kept) > 3
     for one in kept[:2]:
-        ask_release(
-            folder, Release(one.held.number, one.held.item.id, one.held.screened.digest, "Ann", "a test")
+        request_admission(
+            folder,
+            NewsAdmission(one.held.number, one.held.item.id, one.held.screened.digest, "Ann", "a test"),
         )
     go(sources, folder, stop_after=30)
     whole = folder.with_name("whole")

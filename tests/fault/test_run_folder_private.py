@@ -15,9 +15,9 @@ from click.testing import CliRunner
 from htfi.apps.cli.main import cli
 from htfi.apps.cli.report.command import write_report
 from htfi.domain.errors import HtfiError, LedgerUnavailable
-from htfi.domain.files import PRIVATE_FILE, open_private, write_whole
-from htfi.wiring.engine import open_run
-from htfi.wiring.model_trust import write_trust
+from htfi.domain.files import PRIVATE_FILE, open_private, write_atomically
+from htfi.wiring.models.loading import write_trust
+from htfi.wiring.run import open_run
 from htfi.wiring.settings import Settings
 
 SRC = Path(__file__).parents[2] / "src" / "htfi"
@@ -138,12 +138,12 @@ def test_a_link_in_a_files_place_is_refused_in_one_line(tmp_path: Path, name: st
 
 
 def go(folder: Path, prices: Path) -> None:
-    from htfi.apps.cli.running import finish
+    from htfi.apps.cli.run import write_outputs
     from htfi.wiring.settings import override
 
     with open_run(override(Settings(), "cache", memory_mb=0.0), folder, [str(prices)]) as opened:
-        opened.go(lambda: None)
-        finish(opened, folder, with_report=False)
+        opened.run_to_end(lambda: None)
+        write_outputs(opened, folder, with_report=False)
 
 
 def test_a_page_that_is_named_has_the_umasks_rights_and_follows_no_planted_draft(tmp_path: Path) -> None:
@@ -172,8 +172,8 @@ def test_a_pipe_in_a_files_place_does_not_hang(tmp_path: Path) -> None:
 def test_a_file_is_replaced_with_rights_of_its_own(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        write_whole(tmp_path / "private", b"1")
-        write_whole(tmp_path / "public", b"1", private=False)
+        write_atomically(tmp_path / "private", b"1")
+        write_atomically(tmp_path / "public", b"1", private=False)
         descriptor = open_private(tmp_path / "log", os.O_WRONLY)
         os.close(descriptor)
     finally:
@@ -183,13 +183,13 @@ def test_a_file_is_replaced_with_rights_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_models_folder_does_not_follow_a_planted_draft(tmp_path: Path) -> None:
-    from htfi.narrative.answer import AS_STATED
+    from htfi.narrative.answer import UNCALIBRATED
 
     victim = tmp_path / "victim"
     victim.write_text("precious")
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "config.json.new").symlink_to(victim)
-    write_trust(tmp_path, AS_STATED)
+    write_trust(tmp_path, UNCALIBRATED)
     assert victim.read_text() == "precious"
     assert not (tmp_path / "config.json").is_symlink()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from htfi.narrative.merging import WITH
+from htfi.narrative.merging import READER_SEPARATOR
 from htfi.wiring.ledger import open_ledger_readonly
 from late_weather import told
 from random_pair import write_random_pair
@@ -87,7 +87,7 @@ def test_every_decision_after_news_holds_a_view_and_who_read(undisturbed_reading
     models = {
         reader.partition("@")[0]
         for view in read
-        for reader in str(view["reader"]).split(WITH)  # type: ignore[index]
+        for reader in str(view["reader"]).split(READER_SEPARATOR)  # type: ignore[index]
         if not reader.startswith("encoder ")
     }
     assert "target-int8" in models

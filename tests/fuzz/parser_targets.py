@@ -10,19 +10,26 @@ from types import MappingProxyType
 import msgspec
 
 from htfi.adapters.feeds import websocket
-from htfi.adapters.feeds.decode import CsvRows, JsonRows, WebRows, parse_record
-from htfi.adapters.feeds.edgar import parse_current, parse_submissions
-from htfi.adapters.feeds.framing import MAX_ROW_BYTES, CsvRecords, Lines
-from htfi.adapters.feeds.pages import read_list, read_statement
-from htfi.adapters.feeds.pages_rules import candidates
-from htfi.adapters.feeds.pages_tame import tame
-from htfi.adapters.feeds.polite import fresh_s, retry_after_s
-from htfi.adapters.feeds.polite_robots import read_robots
-from htfi.adapters.feeds.rss import parse_feed
-from htfi.adapters.feeds.web_entries import LONGEST_ID, MOST_ENTRIES, BadDocument, Entry
-from htfi.adapters.feeds.web_memory import WebMemory
-from htfi.domain.events import Rejection
-from htfi.pipeline.intake.reasons import DETAIL_CHARS, RAW_CHARS, Reason
+from htfi.adapters.feeds.records import (
+    MAX_ROW_BYTES,
+    CsvRecords,
+    CsvRows,
+    JsonRows,
+    LineReader,
+    WebJsonRows,
+    parse_record,
+)
+from htfi.adapters.feeds.web.edgar import parse_current, parse_submissions
+from htfi.adapters.feeds.web.entries import MAX_ENTRIES, MAX_ID_CHARS, BadDocument, WebEntry
+from htfi.adapters.feeds.web.history import EntryHistory
+from htfi.adapters.feeds.web.page_limits import limit_html
+from htfi.adapters.feeds.web.page_rules import candidate_rules
+from htfi.adapters.feeds.web.pages import read_list, read_statement
+from htfi.adapters.feeds.web.rate_limits import fresh_s, retry_after_s
+from htfi.adapters.feeds.web.robots import parse_robots
+from htfi.adapters.feeds.web.rss import parse_feed
+from htfi.domain.events import QuarantinedRow
+from htfi.pipeline.intake.quarantine_reasons import MAX_DETAIL_CHARS, MAX_RAW_CHARS, QuarantineReason
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
 from web_documents import (
@@ -43,11 +50,11 @@ from web_documents import (
     tombstone,
 )
 
-_RULES = candidates("bank.example", {}, "")
+_RULES = candidate_rules("bank.example", {}, "")
 _NEWS = SourceSpec(name="s", url="https://feeds.example/x")
 _ROWS = SourceSpec(name="s", zone="UTC")
 _TICKERS = {320193: ("AAPL",)}
-_REASONS = frozenset(reason.value for reason in Reason)
+_REASONS = frozenset(reason.value for reason in QuarantineReason)
 
 
 def feed(data: bytes) -> None:
@@ -74,19 +81,19 @@ def edgar_submissions(data: bytes) -> None:
 def page(data: bytes) -> None:
     listed, rules = read_list(data, "", _RULES)
     statement = read_statement(data, "", rules)
-    entries = [Entry("", line.title, "", line.link, line.published).settle() for line in listed]
-    body = Entry(
+    entries = [WebEntry("", line.title, "", line.link, line.published).with_key() for line in listed]
+    body = WebEntry(
         "k", statement.heading, statement.text, "", statement.published, statement.publisher
-    ).settle()
+    ).with_key()
     _check_entries([*entries, body], len(data))
     assert all(0 < len(part) <= 400 for part in statement.hidden)
-    tamed = tame(data.decode("utf-8", "replace"))
+    tamed = limit_html(data.decode("utf-8", "replace"))
     assert len(tamed) <= 8 * len(data) + 64
 
 
 def robots(data: bytes) -> None:
     head, _, target = data.partition(b"\n\n")
-    rules = read_robots(head, "A desk desk@example.org")
+    rules = parse_robots(head, "A desk desk@example.org")
     rules.allows("/" + target.decode("utf-8", "replace"))
     assert 0.0 <= rules.delay_s <= 60.0
 
@@ -105,8 +112,8 @@ def jsonl(data: bytes) -> None:
 
 def inbox_rows(data: bytes) -> None:
     """What stands in an inbox, should somebody have written into it."""
-    _check_rows(_lines(data), WebRows(), RowParser(_NEWS, ""), 1)
-    WebMemory(
+    _check_rows(_lines(data), WebJsonRows(), RowParser(_NEWS, ""), 1)
+    EntryHistory(
         Path("/nowhere/web.json"), [content for _, content, _ in _lines(data)], 0, "https://feeds.example/x"
     )
 
@@ -132,7 +139,7 @@ def _lines(data: bytes) -> list[tuple[int, bytes, int]]:
         chunk, left = bytes(left[:num_bytes]), left[num_bytes:]
         return chunk
 
-    lines, found = Lines(read), []
+    lines, found = LineReader(read), []
     while (batch := lines.next(777)) is not None:
         found += batch
     found += lines.finish()
@@ -148,28 +155,28 @@ def _check_rows(
 ) -> None:
     for number, record in enumerate(records, 1):
         item = parse_record(rows, parser, record, number, arrival_ns)
-        if isinstance(item, Rejection):
+        if isinstance(item, QuarantinedRow):
             assert item.reason in _REASONS
-            assert len(item.raw) <= RAW_CHARS
-            assert len(item.detail) <= DETAIL_CHARS
+            assert len(item.raw) <= MAX_RAW_CHARS
+            assert len(item.detail) <= MAX_DETAIL_CHARS
         elif item is not None:
             assert item.row == number
             msgspec.json.encode(item)
 
 
-def _check_entries(entries: Iterable[Entry], num_bytes: int) -> None:
+def _check_entries(entries: Iterable[WebEntry], num_bytes: int) -> None:
     """Each has a key, can be written down as a row, and holds no more than came."""
-    memory = WebMemory(Path("/nowhere/web.json"), [], 0, "https://feeds.example/x")
+    memory = EntryHistory(Path("/nowhere/web.json"), [], 0, "https://feeds.example/x")
     found = list(entries)
-    assert len(found) <= MOST_ENTRIES
+    assert len(found) <= MAX_ENTRIES
     for entry in found:
-        assert 0 < len(entry.key) <= LONGEST_ID
+        assert 0 < len(entry.key) <= MAX_ID_CHARS
         assert len(entry.body) <= min(MAX_ROW_BYTES, 8 * num_bytes) + 1000
-        row = memory.row(entry)
+        row = memory.new_row(entry)
         msgspec.json.encode(
             [row, entry.headline, entry.body, entry.url, entry.published, entry.symbols, entry.refused]
         )
-        assert memory.row(entry) is None  # said once
+        assert memory.new_row(entry) is None  # said once
 
 
 def _check_line(text: str) -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from htfi.apps.eval.sanitise_leverage import METRIC, measure
-from htfi.apps.eval.sanitise_leverage_attacks import ATTACKS, TAKEN_OVER, honest
+from htfi_eval.eval.sanitise.attacks import ATTACKS, TAKEN_OVER, honest
+from htfi_eval.eval.sanitise.leverage import METRIC, measure
 
 
 @pytest.mark.slow

@@ -5,26 +5,31 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from htfi.apps.bench.buffering import metrics
-from htfi.apps.bench.buffering_runs import Timed, items_around, releases, right_words
-from htfi.apps.bench.buffering_texts import texts_rows
 from htfi.apps.cli.main import cli
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
+from htfi_eval.bench.buffering import metrics
+from htfi_eval.bench.fed_decisions import (
+    AnnouncementTiming,
+    items_around_decisions,
+    latest_fed_decisions,
+    right_words,
+)
+from htfi_eval.bench.fed_headlines import texts_rows
 
 
 def test_both_runs_are_given_the_same_items_in_order() -> None:
-    told = releases(3)
-    items = items_around(told, 7)
-    assert items == items_around(told, 7)
-    assert items != items_around(told, 8)
+    told = latest_fed_decisions(3)
+    items = items_around_decisions(told, 7)
+    assert items == items_around_decisions(told, 7)
+    assert items != items_around_decisions(told, 8)
     times = [item.available_at_ns for item in items]
     assert times == sorted(times)
     assert [item.id for item in items if isinstance(item, News)][1:] == [one.item.id for one in told]
 
 
 def test_what_was_decided_is_the_samples_rate() -> None:
-    told = {one.id: one.key for one in releases(None)}
+    told = {one.id: one.key for one in latest_fed_decisions(None)}
     assert len(told) == 23
     assert told["fomc-2007-09-18"] == "cut 50"
     assert told["fomc-2008-10-29"] == "cut 50"  # from 1.50, cut between meetings
@@ -33,15 +38,21 @@ def test_what_was_decided_is_the_samples_rate() -> None:
 
 
 def test_shares_count_releases_and_times_are_paired() -> None:
-    told = releases(3)
+    told = latest_fed_decisions(3)
     right = [right_words(one) for one in told]
-    plain = [Timed(view_ms=100.0), Timed(view_ms=80.0), Timed(view_ms=90.0)]
+    plain = [
+        AnnouncementTiming(view_ms=100.0),
+        AnnouncementTiming(view_ms=80.0),
+        AnnouncementTiming(view_ms=90.0),
+    ]
     served = [
-        Timed(view_ms=10.0, served=[right[0]] * 2, num_amended=2, num_confirmed=1, num_same=1, num_ahead=6),
-        Timed(
+        AnnouncementTiming(
+            view_ms=10.0, served=[right[0]] * 2, num_amended=2, num_confirmed=1, num_same=1, num_ahead=6
+        ),
+        AnnouncementTiming(
             view_ms=20.0, served=[right[1], "fomc-2009-11-04, a cut of 75 bp"], num_amended=2, num_confirmed=2
         ),
-        Timed(view_ms=95.0),
+        AnnouncementTiming(view_ms=95.0),
     ]
     figures = metrics(told, plain, served)
     assert figures["hits"] == pytest.approx(2 / 3)

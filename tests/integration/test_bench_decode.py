@@ -15,24 +15,43 @@ from checks import nonempty
 pytest.importorskip("onnxruntime")
 
 from htfi import models
-from htfi.apps.bench import decode, decode_prompts, decode_runs
-from htfi.apps.bench.decode_charts import survival_svg
-from htfi.apps.bench.decode_explain import explain
-from htfi.apps.bench.decode_figures import ALL, ON_LAW, Runs, ratio, row, survival, tokens_per_s, worst_kind
-from htfi.apps.bench.decode_process import Worker
-from htfi.apps.bench.decode_prompts import OFF_LAW, kinds, request
-from htfi.apps.bench.decode_ways import CHAIN, CHAIN_OF_8, PLAIN, WAYS, Measured, Pair, open_pair
-from htfi.apps.bench.heavy_target import COST_60M, Cost, write_heavy_target
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.simulation.stories import FIRST_EVALUATION_SEED
+from htfi_eval.bench.decode import command as decode
+from htfi_eval.bench.decode import prompts as decode_prompts
+from htfi_eval.bench.decode import runs as decode_runs
+from htfi_eval.bench.decode.charts import acceptance_svg
+from htfi_eval.bench.decode.explain import explain
+from htfi_eval.bench.decode.figures import (
+    ALL,
+    ON_DISTRIBUTION,
+    DecodeRuns,
+    acceptance_by_depth,
+    speedup,
+    table_row,
+    tokens_per_s,
+    worst_speedup,
+)
+from htfi_eval.bench.decode.methods import (
+    CHAIN,
+    CHAIN_OF_8,
+    METHODS,
+    PLAIN,
+    DecodeMeasurement,
+    ModelPair,
+    open_pair,
+)
+from htfi_eval.bench.decode.prompts import OFF_DISTRIBUTION, prompt_kinds, request
+from htfi_eval.bench.heavy_target import COST_60M, TargetSize, write_heavy_target
+from htfi_eval.bench.processes import WorkerProcess
 
-DEEPER = Cost("deeper", 7, 768)
+DEEPER = TargetSize("deeper", 7, 768)
 
 
 @pytest.fixture(scope="module")
-def pair() -> Iterator[Pair]:
+def pair() -> Iterator[ModelPair]:
     opened = open_pair(models.TARGET, models.DRAFT)
     with opened.closing:
         yield opened
@@ -42,7 +61,7 @@ def pair() -> Iterator[Pair]:
     "cost", [DEEPER, pytest.param(COST_60M, marks=pytest.mark.slow)], ids=lambda cost: cost.label
 )
 def test_heavier_target_writes_the_tokens_of_the_shipped_one(
-    tmp_path: Path, pair: Pair, cost: Cost, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, pair: ModelPair, cost: TargetSize, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     num_parameters = write_heavy_target(models.TARGET, tmp_path / cost.label, cost)
     of = ModelFolder.open(tmp_path / cost.label).architecture
@@ -52,9 +71,9 @@ def test_heavier_target_writes_the_tokens_of_the_shipped_one(
         assert 55e6 < num_parameters < 65e6
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     heavy = open_pair(tmp_path / cost.label, models.DRAFT)
-    ways = [WAYS[PLAIN](one) for one in (pair, heavy)]
+    ways = [METHODS[PLAIN](one) for one in (pair, heavy)]
     vocabulary = Vocabulary(pair.target.tokenizer)
-    for kind in kinds():
+    for kind in prompt_kinds():
         light, slow = (way.measure(request(kind, 5, vocabulary)) for way in ways)
         assert light.tokens == slow.tokens, kind.name
 
@@ -64,10 +83,10 @@ def test_heavier_target_is_refused_where_the_source_is_larger_already(tmp_path: 
         write_heavy_target(models.TARGET, tmp_path, replace(COST_60M, label="small", num_layers=4))
 
 
-def test_every_way_writes_the_same_tokens_and_its_times_add_up(pair: Pair) -> None:
+def test_every_way_writes_the_same_tokens_and_its_times_add_up(pair: ModelPair) -> None:
     vocabulary = Vocabulary(pair.target.tokenizer)
-    ways = {name: build(pair) for name, build in WAYS.items()}
-    for kind in nonempty(kinds()[1::2]):
+    ways = {name: build(pair) for name, build in METHODS.items()}
+    for kind in nonempty(prompt_kinds()[1::2]):
         asked = request(kind, 11, vocabulary)
         told = {name: way.measure(asked) for name, way in ways.items()}
         plain = told[PLAIN]
@@ -91,31 +110,33 @@ def test_no_prompt_is_one_that_training_may_have_seen_and_none_is_asked_twice(
             asked.setdefault(put["way"], []).append(put["number"])
             return vars_of(_measured(10.0, 15))
 
-    runs = decode_runs.measure(Listening(), "x", (PLAIN, CHAIN), kinds(), 3, lambda _: None)  # type: ignore[arg-type]
+    runs = decode_runs.measure(Listening(), "x", (PLAIN, CHAIN), prompt_kinds(), 3, lambda _: None)  # type: ignore[arg-type]
     assert asked[PLAIN]
     assert sorted(asked[PLAIN]) == sorted(asked[CHAIN])
     assert len(set(asked[CHAIN])) == len(asked[CHAIN])
     assert {len(of) for of in runs.answers.values()} == {3}
     # two answers of 15 rounds warm a kind
-    assert len(asked[PLAIN]) == 2 * len(kinds()) + 3 * sum(kind.num_a_run for kind in kinds())
+    assert len(asked[PLAIN]) == 2 * len(prompt_kinds()) + 3 * sum(
+        kind.num_requests_per_run for kind in prompt_kinds()
+    )
 
 
 def test_ratios_are_of_paired_runs_and_the_worst_kind_is_found() -> None:
-    runs = Runs("x")
+    runs = DecodeRuns("x")
     for plain_ms, chain_ms in ((10.0, 5.0), (40.0, 10.0), (30.0, 10.0)):
         runs.add("easy", PLAIN, [_measured(plain_ms, 9)])
         runs.add("easy", CHAIN, [_measured(chain_ms, 3)])
         runs.add("hard", PLAIN, [_measured(10.0, 9)])
         runs.add("hard", CHAIN, [_measured(12.5, 9)])
-    assert ratio(runs, "easy", CHAIN, PLAIN) == 3.0
-    assert worst_kind(runs, CHAIN) == (0.8, "hard")
-    assert ratio(runs, ALL, CHAIN, PLAIN) == pytest.approx(40 / 22.5)
-    assert ratio(runs, "easy", CHAIN, PLAIN, whole=True) == pytest.approx(34 / 14)
-    runs.add(OFF_LAW, PLAIN, [_measured(1.0, 9)])
-    assert len(runs.of(ON_LAW, PLAIN)[0]) == 2
-    del runs.answers[OFF_LAW, PLAIN]
+    assert speedup(runs, "easy", CHAIN, PLAIN) == 3.0
+    assert worst_speedup(runs, CHAIN) == (0.8, "hard")
+    assert speedup(runs, ALL, CHAIN, PLAIN) == pytest.approx(40 / 22.5)
+    assert speedup(runs, "easy", CHAIN, PLAIN, whole=True) == pytest.approx(34 / 14)
+    runs.add(OFF_DISTRIBUTION, PLAIN, [_measured(1.0, 9)])
+    assert len(runs.of(ON_DISTRIBUTION, PLAIN)[0]) == 2
+    del runs.answers[OFF_DISTRIBUTION, PLAIN]
     assert tokens_per_s(runs.of("easy", PLAIN)[0]) == 1e3
-    assert row(runs, "easy", CHAIN)["per pass"] == pytest.approx(10 / 3)
+    assert table_row(runs, "easy", CHAIN)["per pass"] == pytest.approx(10 / 3)
     assert runs.num_unlike() == 0
     runs.add("hard", PLAIN, [_measured(10.0, 9)])
     runs.add("hard", CHAIN, [replace(_measured(10.0, 9), tokens="other")])
@@ -123,14 +144,14 @@ def test_ratios_are_of_paired_runs_and_the_worst_kind_is_found() -> None:
 
 
 def test_survival_counts_rounds_that_drafted_so_deep() -> None:
-    runs = Runs("x")
+    runs = DecodeRuns("x")
     runs.add("a", CHAIN, [replace(_measured(1.0, 2), offered=[4, 2], stood=[3, 1])])
     runs.add("a", CHAIN, [replace(_measured(1.0, 2), offered=[4], stood=[1])])
-    assert survival(runs, "a", CHAIN) == [0.5, 0.5]
-    assert "50% to depth 2" in survival_svg(runs, CHAIN)
+    assert acceptance_by_depth(runs, "a", CHAIN) == [0.5, 0.5]
+    assert "50% to depth 2" in acceptance_svg(runs, CHAIN)
 
 
-def test_explained_rounds_are_the_answers_own(pair: Pair) -> None:
+def test_explained_rounds_are_the_answers_own(pair: ModelPair) -> None:
     from rich.console import Console
 
     console = Console(width=200, record=True, file=io.StringIO())
@@ -146,16 +167,16 @@ def test_explained_rounds_are_the_answers_own(pair: Pair) -> None:
 
 def test_worker_that_ends_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(
-        DependencyUnavailable, match=r"the process of htfi.apps.bench.decode_worker ours ended: "
+        DependencyUnavailable, match=r"the process of htfi_eval.bench.decode.worker ours ended: "
     ):
-        Worker("htfi.apps.bench.decode_worker", ("ours",), tmp_path)
+        WorkerProcess("htfi_eval.bench.decode.worker", ("ours",), tmp_path)
 
 
 def test_bench_reports_every_way_and_a_line_for_each_absent_peer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decode, "QUICK", decode.Effort(1, 1, 0, costs=()))
-    monkeypatch.setattr(decode, "kinds", lambda: kinds()[1:2])
+    monkeypatch.setattr(decode, "QUICK", decode.DecodeWorkload(1, 1, 0, costs=()))
+    monkeypatch.setattr(decode, "kinds", lambda: prompt_kinds()[1:2])
     page, figures = tmp_path / "decode.html", tmp_path / "decode.json"
     done = CliRunner().invoke(decode.command, ["--quick", "--html", str(page), "--json", str(figures)])
     assert done.exit_code == 0, done.output
@@ -163,7 +184,7 @@ def test_bench_reports_every_way_and_a_line_for_each_absent_peer(
     assert set(body["metrics"]) >= {"spec_vs_plain_mini", "worst_class_vs_plain"}
     assert all(value > 0 for value in body["metrics"].values())
     rows = {row["what"]: row for row in body["rows"]}
-    for way in WAYS:
+    for way in METHODS:
         assert rows[f"shipped · {way}"]["tokens/s"] > 0
     assert any(note.startswith("llama-cpp-python: ") for note in body["notes"])
     assert any(note.startswith("shipped: 0 of ") and "unlike plain" in note for note in body["notes"])
@@ -179,7 +200,7 @@ def test_whole_bench_reports_heavier_targets_and_the_peer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("transformers")
-    monkeypatch.setattr(decode, "QUICK", decode.Effort(1, 1, 1, costs=(DEEPER,)))
+    monkeypatch.setattr(decode, "QUICK", decode.DecodeWorkload(1, 1, 1, costs=(DEEPER,)))
     figures = tmp_path / "decode.json"
     done = CliRunner().invoke(decode.command, ["--quick", "--json", str(figures)])
     assert done.exit_code == 0, done.output
@@ -190,9 +211,9 @@ def test_whole_bench_reports_heavier_targets_and_the_peer(
     assert rows["free, T 1 · … assisted fp32"]["whole"] > 0
 
 
-def vars_of(measured: Measured) -> dict[str, Any]:
-    return {name: getattr(measured, name) for name in Measured.__dataclass_fields__}
+def vars_of(measured: DecodeMeasurement) -> dict[str, Any]:
+    return {name: getattr(measured, name) for name in DecodeMeasurement.__dataclass_fields__}
 
 
-def _measured(write_ms: float, num_passes: int, tokens: Sequence[int] = (1,)) -> Measured:
-    return Measured(10, 4.0, write_ms, 1.0, 2.0, 0.0, num_passes, [], [], 0, 0, False, str(tokens))
+def _measured(write_ms: float, num_passes: int, tokens: Sequence[int] = (1,)) -> DecodeMeasurement:
+    return DecodeMeasurement(10, 4.0, write_ms, 1.0, 2.0, 0.0, num_passes, [], [], 0, 0, False, str(tokens))

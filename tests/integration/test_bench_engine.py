@@ -10,11 +10,11 @@ from click.testing import CliRunner
 
 pytest.importorskip("onnxruntime")
 
-from htfi.apps.bench import engine
-from htfi.apps.bench.engine_agreement import top1_agreement
-from htfi.apps.bench.engine_target import TARGET, num_parameters, work, write_target
 from htfi.decoding.checkpoint.architecture import config_json
 from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi_eval.bench import engine
+from htfi_eval.bench.engine_agreement import top1_agreement
+from htfi_eval.bench.engine_target import TARGET, minimal_work, num_parameters, write_target
 
 SMALL = dataclasses.replace(
     TARGET,
@@ -35,7 +35,7 @@ def test_target_has_56_million_parameters_and_its_folder_opens(tmp_path: Path) -
 
 
 def test_least_work_counts_weights_once_and_operations_by_token() -> None:
-    one, many = (work(SMALL, rows, 1, 0, weight_bytes=1) for rows in (1, 5))
+    one, many = (minimal_work(SMALL, rows, 1, 0, weight_bytes=1) for rows in (1, 5))
     assert one.read_bytes == many.read_bytes == num_parameters(SMALL)
     assert many.num_operations == 5 * one.num_operations
 

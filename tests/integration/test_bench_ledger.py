@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from htfi.apps.bench import ledger as bench
 from htfi.domain.decision import decode_decision, encode_decision
+from htfi_eval.bench import ledger as bench
 
 
 def test_bench_reports_both_figures_and_leaves_nothing_behind(

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from htfi.apps.bench.link import command
 from htfi.domain.errors import InvalidInput
+from htfi_eval.bench.link.command import command
 
 
 @pytest.mark.slow

@@ -10,14 +10,15 @@ import pytest
 from click.testing import CliRunner
 
 from checks import nonempty
-from htfi.apps.bench import tick_peers, ticks
-from htfi.apps.bench.main import command
-from htfi.apps.bench.tick_events import events_of
-from htfi.apps.bench.tick_files import read_batches
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Quote, Trade
 from htfi.market.config import MarketConfig
-from htfi.market.state import Market
+from htfi.market.state import MarketState
+from htfi_eval.bench.main import command
+from htfi_eval.bench.ticks import command as ticks
+from htfi_eval.bench.ticks import peers as tick_peers
+from htfi_eval.bench.ticks.events import events_of
+from htfi_eval.bench.ticks.files import read_batches
 
 METRICS = {"event_p50_us", "event_p99_us", "batch_events_per_s", "replay_peak_mb", "bar_to_release_p99_ms"}
 
@@ -96,22 +97,22 @@ def test_peer_that_is_not_installed_is_a_line_in_the_table(monkeypatch) -> None:
 
     monkeypatch.setattr(tick_peers, "import_module", refuse)
     for peer in nonempty((*tick_peers.BATCH_PEERS, *tick_peers.EVENT_PEERS)):
-        row = ticks._measured(peer.what, lambda peer=peer: peer.runs([], 1))
+        row = ticks._in_table(peer.name, lambda peer=peer: peer.runs([], 1))
         assert "is not installed" in row["what"]
 
 
 def test_staged_week_is_taken_where_there_is_one_else_the_sample(tmp_path: Path, files) -> None:
-    assert ticks.choose(None, None, tmp_path).label == "embedded sample"
+    assert ticks.choose_files(None, None, tmp_path).label == "embedded sample"
     for kind in ("trades", "quotes"):
         (tmp_path / ticks.WEEK.format(kind)).touch()
-    assert ticks.choose(None, None, tmp_path).label == "staged week"
-    assert ticks.choose(files[0], None, tmp_path).files == [files[0]]
+    assert ticks.choose_files(None, None, tmp_path).label == "staged week"
+    assert ticks.choose_files(files[0], None, tmp_path).files == [files[0]]
     with pytest.raises(InvalidInput, match="needs --trades"):
-        ticks.choose(None, files[1], tmp_path)
+        ticks.choose_files(None, files[1], tmp_path)
 
 
 def test_sample_is_read_to_features() -> None:
-    num_rows, _, _ = ticks.timed_replay(ticks.choose(None, None, Path("nowhere")).files)
+    num_rows, _, _ = ticks.timed_replay(ticks.choose_files(None, None, Path("nowhere")).files)
     assert num_rows == 53_957
 
 
@@ -132,7 +133,7 @@ def test_chunks_of_any_size_give_one_order(files, chunk_rows: int) -> None:
 
 def test_events_and_columns_of_the_same_files_agree(files) -> None:
     config = MarketConfig(bar="10s")
-    by_event, by_column = Market(config), Market(config)
+    by_event, by_column = MarketState(config), MarketState(config)
     for event in events_of(files, 10_000):
         for closed in (by_event.advance(event.available_at_ns), by_event.observe(event)):
             for bar in closed:

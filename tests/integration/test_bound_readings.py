@@ -14,29 +14,29 @@ from divided_author import Divided
 from htfi.adapters.stores.decisions import DecisionJournal
 from htfi.adapters.stores.snapshot import write_whole
 from htfi.apps.cli.main import cli
-from htfi.domain.decision import Decision, Rung, View, Wording, decode_decision, encode_decision
-from htfi.narrative.answer import Trust
+from htfi.domain.decision import Decision, GenerationTrace, NewsView, Rung, decode_decision, encode_decision
+from htfi.narrative.answer import ConfidenceCalibration
 from htfi.narrative.deep_reader import DeepReader
-from htfi.narrative.meaning import NUM_MOVES, NUM_WIDTHS, Meaning
-from htfi.narrative.merging import merge
-from htfi.narrative.model_reader import ModelReader
-from htfi.narrative.ports import Reader
-from htfi.narrative.template_reader import TemplateReader
-from htfi.pipeline.bound_readings import BoundReadings
-from htfi.wiring.audit import recompute_all
-from htfi.wiring.engine import ORIGIN, build_loop
+from htfi.narrative.merging import merge_views
+from htfi.narrative.ports import NewsReader
+from htfi.narrative.readers import ModelReader, TemplateReader
+from htfi.narrative.view_calibration import NUM_MOVE_FEATURES, NUM_WIDTH_FEATURES, ViewCalibration
+from htfi.pipeline.audit.readings import ReadingAuditor
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
-from htfi.wiring.model_trust import write_trust
-from htfi.wiring.models import in_full
-from htfi.wiring.open_folder import open_folder
-from htfi.wiring.recorded_models import RecordedModels, reading_terms
-from htfi.wiring.replay import replay
-from htfi.wiring.settings import SETTINGS, Settings, encode_settings, load_settings, override
+from htfi.wiring.models.loading import open_model, write_trust
+from htfi.wiring.models.readers import in_full_precision
+from htfi.wiring.recompute import recompute_all
+from htfi.wiring.recorded_models import ModelsByVersion, reading_terms
+from htfi.wiring.replay import replay_reading
+from htfi.wiring.run import LEDGER_ORIGIN, build_loop
+from htfi.wiring.settings import SETTINGS_FILE, Settings, encode_settings, load_settings, override
 from late_weather import ListFeed, ListOutlet, days
 from random_pair import write_random_pair
 
 Change = Callable[[Decision, Decision], Decision]
-MEANING = Meaning((1, 5, 22), tuple(((0.1,) * NUM_MOVES,) * 3), tuple(((0.01,) * NUM_WIDTHS,) * 3))
+MEANING = ViewCalibration(
+    (1, 5, 22), tuple(((0.1,) * NUM_MOVE_FEATURES,) * 3), tuple(((0.01,) * NUM_WIDTH_FEATURES,) * 3)
+)
 
 
 class Ledger(NamedTuple):
@@ -46,7 +46,7 @@ class Ledger(NamedTuple):
     pair: tuple[Path, Path]
     settings: Settings
     decisions: list[Decision]
-    models: RecordedModels
+    models: ModelsByVersion
 
     @property
     def read(self) -> list[int]:
@@ -55,9 +55,9 @@ class Ledger(NamedTuple):
 
     def problems(self, place: int, decision: Decision) -> list[str]:
         """What is found of a decision in the place of a recorded one."""
-        readings = BoundReadings(reading_terms(self.settings), self.models.model)
+        readings = ReadingAuditor(reading_terms(self.settings), self.models.model)
         for before in self.decisions[:place]:
-            readings.trail.take(before)
+            readings.history.add(before)
         return readings.problems(decision)
 
 
@@ -65,31 +65,31 @@ class Ledger(NamedTuple):
 def run(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
     pair = write_random_pair(tmp_path_factory.mktemp("pair"))
     for folder in pair:
-        write_trust(folder, Trust(), MEANING)
+        write_trust(folder, ConfidenceCalibration(), MEANING)
     folder = tmp_path_factory.mktemp("run")
     settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, listen_ms=0.0)
     settings = override(settings, "narrative", temperature=1.0, deep_paths=3)
     settings = override(settings, "scheduling", high_divergence=0.5)
     settings = override(settings, "models", target=str(pair[0]), draft=str(pair[1]))
-    write_whole(folder / SETTINGS, encode_settings(settings))
-    target, draft = (open_folder(path, settings.models.precision) for path in pair)
-    author, full = Divided(target, draft, settings, seed=3), in_full(target)
-    readers: dict[Rung, Reader] = {
+    write_whole(folder / SETTINGS_FILE, encode_settings(settings))
+    target, draft = (open_model(path, settings.models.precision) for path in pair)
+    author, full = Divided(target, draft, settings, seed=3), in_full_precision(target)
+    readers: dict[Rung, NewsReader] = {
         Rung.TEMPLATE: TemplateReader(settings.narrative),
         Rung.SPECULATIVE: ModelReader(
             author, settings.narrative, target.trust, draft.trust, target.meaning, draft.meaning
         ),
         Rung.DEEP: DeepReader(full.author(settings.decoding), settings.narrative, full.trust, full.meaning),
     }
-    ledger = open_ledger(folder, origin=ORIGIN)
+    ledger = open_ledger(folder, origin=LEDGER_ORIGIN)
     feed = ListFeed(days(44, ("AAA", "BBB"), news_every=3))
     build_loop(settings, feed, ledger, ListOutlet(), readers=readers).run(lambda: None)
     decisions = [decode_decision(entry) for entry in ledger.entries()]
     ledger.close()
-    return Ledger(folder, pair, settings, decisions, RecordedModels(settings.models))
+    return Ledger(folder, pair, settings, decisions, ModelsByVersion(settings.models))
 
 
-def parts_of(decision: Decision) -> tuple[View, Wording]:
+def parts_of(decision: Decision) -> tuple[NewsView, GenerationTrace]:
     view = decision.view
     assert view is not None
     assert view.wording is not None
@@ -156,7 +156,7 @@ def test_the_run_has_every_kind_of_reading(run: Ledger) -> None:
         told = "amended" if one.amends else "provisional" if view.provisional else "in time"
         kinds["deep" if wording.paths else told] += 1
     assert min(kinds.values()) >= 2, kinds
-    assert sum(one.awaits and not one.is_read_for for one in run.decisions) > 2
+    assert sum(one.awaits_amendment and not one.has_own_reading for one in run.decisions) > 2
 
 
 def test_what_is_untouched_raises_no_alarm(run: Ledger) -> None:
@@ -165,9 +165,9 @@ def test_what_is_untouched_raises_no_alarm(run: Ledger) -> None:
         found = recompute_all(run.folder, log, log.size, lambda *_: None, run.pair)
     finally:
         log.close()
-    assert found.num_read == len(run.read) > 8
-    assert found.num_undone == {}
-    assert found.num_awaiting == 0
+    assert found.num_readings == len(run.read) > 8
+    assert found.num_not_checked == {}
+    assert found.num_pending == 0
 
 
 @pytest.mark.parametrize("what", OTHERS)
@@ -202,7 +202,7 @@ def test_a_view_that_is_kept_is_the_newest_of_its_series(run: Ledger) -> None:
     kept = [
         place
         for place, one in enumerate(run.decisions)
-        if one.view is not None and not one.amends and not one.is_read_for
+        if one.view is not None and not one.amends and not one.has_own_reading
     ]
     assert len(kept) > 5
     for place in kept:
@@ -235,10 +235,10 @@ def test_a_reading_is_written_again_whatever_it_was_merged_with(run: Ledger) -> 
     for place in nonempty(run.read[:6]):
         one = run.decisions[place]
         view, _ = parts_of(one)
-        assert replay(one, run.folder, *run.pair).problems == []
-        discounted = replace(one, view=merge(view, 0.5, [], one.as_of_ns))
+        assert replay_reading(one, run.folder, *run.pair).problems == []
+        discounted = replace(one, view=merge_views(view, 0.5, [], one.as_of_ns))
         assert discounted != one or view.confidence == 0.0
-        assert replay(discounted, run.folder, *run.pair).problems == []
+        assert replay_reading(discounted, run.folder, *run.pair).problems == []
 
 
 def test_a_changed_token_is_named_by_its_place(run: Ledger) -> None:
@@ -250,7 +250,7 @@ def test_a_changed_token_is_named_by_its_place(run: Ledger) -> None:
         at = dice.randrange(1, len(tokens) - 1)
         changed = (*tokens[:at], tokens[at] - 1, *tokens[at + 1 :])
         paths = (changed, *wording.paths[1:]) if wording.paths else ()
-        told = replay(worded(one, tokens=changed, paths=paths), run.folder, *run.pair).problems
+        told = replay_reading(worded(one, tokens=changed, paths=paths), run.folder, *run.pair).problems
         named = [f"token {at}: recorded '", f"({changed[at]}), expected '", f"({tokens[at]})"]
         assert any(all(part in problem for part in named) for problem in told), (place, at, told)
         at = dice.randrange(len(wording.prompt))
@@ -265,8 +265,8 @@ def test_a_changed_token_is_named_by_its_place(run: Ledger) -> None:
 def rewritten(run: Ledger, folder: Path, changes: dict[int, Decision | None]) -> Path:
     """The same ledger by one who has the key, but for some entries: every hash and signature holds."""
     folder.mkdir()
-    write_whole(folder / SETTINGS, encode_settings(run.settings))
-    ledger = open_ledger(folder, origin=ORIGIN, durable=False)
+    write_whole(folder / SETTINGS_FILE, encode_settings(run.settings))
+    ledger = open_ledger(folder, origin=LEDGER_ORIGIN, durable=False)
     told = [changes.get(place, one) for place, one in enumerate(run.decisions)]
     journal, entries = DecisionJournal(folder), [encode_decision(one) for one in told if one is not None]
     for receipt, entry in zip(ledger.append(entries), entries, strict=True):
@@ -295,7 +295,9 @@ def test_a_ledger_written_again_with_another_reading_is_found_by_both_commands(
 
 def test_an_amendment_that_is_left_out_or_changed_is_found(run: Ledger, tmp_path: Path) -> None:
     carried = [
-        place for place, one in enumerate(run.decisions) if one.amends and one.view and not one.is_read_for
+        place
+        for place, one in enumerate(run.decisions)
+        if one.amends and one.view and not one.has_own_reading
     ]
     assert carried
     place = carried[0]

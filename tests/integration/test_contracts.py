@@ -1,5 +1,6 @@
 """The layout is enforced: a violation of each contract, planted in a copy of the source, is caught by name."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,12 @@ PLANTED = {
         "htfi.adapters.keys.ed25519 -> htfi.adapters.stores.snapshot",
     ),
     "No app knows another": (
-        "apps/bench/ledger.py", "import htfi.apps.cli.lazy", "htfi.apps.bench.ledger -> htfi.apps.cli.lazy"
+        "../../evaluation/src/htfi_eval/bench/ledger.py",
+        "import htfi.apps.cli.main",
+        "htfi_eval.bench.ledger -> htfi.apps.cli.main",
+    ),
+    "What runs does not import what evaluates it": (
+        "domain/time.py", "import htfi_eval.bench.ledger", "htfi.domain.time -> htfi_eval.bench.ledger"
     ),
     "Only wiring imports adapters": (
         "apps/cli/main.py",
@@ -45,7 +51,9 @@ NEIGHBOURS = (
 
 
 def copy_to(folder: Path) -> Path:
-    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    for source in ("src", "evaluation/src"):
+        ignored = shutil.ignore_patterns("__pycache__", "*.so")
+        shutil.copytree(ROOT / source, folder / source, ignore=ignored)
     shutil.copy(ROOT / "pyproject.toml", folder)
     return folder
 
@@ -59,7 +67,11 @@ def lint(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(LINT_IMPORTS), "--no-cache"],
         cwd=folder,
-        env={"PYTHONPATH": str(folder / "src"), "PATH": "", "COLUMNS": "200"},
+        env={
+            "PYTHONPATH": f"{folder / 'src'}{os.pathsep}{folder / 'evaluation/src'}",
+            "PATH": "",
+            "COLUMNS": "200",
+        },
         capture_output=True,
         text=True,
         timeout=120,

@@ -3,51 +3,56 @@
 import numpy as np
 import pytest
 
-from htfi.decoding.author import LocalAuthor
-from htfi.decoding.checkpoint.architecture import Architecture, Family, config_json
+from htfi.decoding.checkpoint.architecture import Architecture, ModelFamily, config_json
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.checkpoint.rope import Rope
 from htfi.decoding.checkpoint.weights import write_safetensors
 from htfi.decoding.config import DecodingConfig
+from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.paths.sample import sample_paths
 from htfi.decoding.ports import Floats
-from htfi.decoding.sessions import Sessions
-from htfi.domain.writing import (
-    Choice,
-    Fixed,
-    Form,
-    Mark,
+from htfi.decoding.sessions import KVSessions
+from htfi.domain.generation import (
+    ChoiceField,
+    Completion,
+    ControlToken,
+    FixedField,
+    FreeTextField,
+    GenerationRequest,
+    OutputGrammar,
+    PlainText,
     Prompt,
-    Refusal,
-    Request,
-    Sigmas,
-    Text,
-    Words,
-    Writing,
+    RequestRefused,
+    ScaledMoves,
 )
 
 pytest.importorskip("onnxruntime")
 from htfi.adapters.onnx.network import OnnxNetwork
-from htfi.adapters.onnx.written import Precision
+from htfi.adapters.onnx.session import Precision
 from tiny_network import TinyTokenizer
 
 TOKENIZER = TinyTokenizer()
 HIDDEN, LAYERS, HEADS, HEAD_DIM, INNER = 64, 3, 4, 16, 96
-FORM: Form = (
-    Fixed((Mark("view"),)),
-    Words("words", 16, Mark("end"), (Mark("size"),)),
-    Choice("direction", ((Mark("up"),), (Mark("flat"),), (Mark("down"),))),
-    Fixed((Mark("/view"), Text(" so"))),
-    Choice("way", ((Text(" up"),), (Text(" down"),))),
+FORM: OutputGrammar = (
+    FixedField((ControlToken("view"),)),
+    FreeTextField("words", 16, ControlToken("end"), (ControlToken("size"),)),
+    ChoiceField("direction", ((ControlToken("up"),), (ControlToken("flat"),), (ControlToken("down"),))),
+    FixedField((ControlToken("/view"), PlainText(" so"))),
+    ChoiceField("way", ((PlainText(" up"),), (PlainText(" down"),))),
 )
-NEWS: Prompt = (Mark("s"), Mark("news"), Text(" the price rose and fell and rose again"), Mark("/news"))
+NEWS: Prompt = (
+    ControlToken("s"),
+    ControlToken("news"),
+    PlainText(" the price rose and fell and rose again"),
+    ControlToken("/news"),
+)
 
 
 @pytest.fixture(scope="module", params=[Precision.FP32, Precision.INT8])
 def network(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> OnnxNetwork:
     folder = tmp_path_factory.mktemp("model")
     architecture = Architecture(
-        family=Family.LLAMA,
+        family=ModelFamily.LLAMA,
         hidden_size=HIDDEN,
         num_layers=LAYERS,
         num_heads=HEADS,
@@ -100,7 +105,7 @@ def test_a_rows_logits_have_the_same_bits_whatever_is_read_beside_it_and_how_it_
     prompt, written = tokens(50), tokens(24)
 
     def logits(num_others: int = 0, width: int = 1, limit: int = 80, **settings: int) -> Floats:
-        sessions = Sessions(network, DecodingConfig(**settings))
+        sessions = KVSessions(network, DecodingConfig(**settings))
         others = [sessions.open(tokens(20 + 13 * k), 250).row for k in range(num_others)]
         opened = sessions.open(prompt, limit)
         (row,) = sessions.fork(opened.row, 1)
@@ -128,29 +133,33 @@ def test_a_rows_logits_have_the_same_bits_whatever_is_read_beside_it_and_how_it_
 
 def test_answers_and_paths_are_the_same_alone_together_warm_and_after_a_crash(network: OnnxNetwork):
     requests = [
-        Request(
-            (*NEWS, Text(f" {name}"), Sigmas((0.5, -2.0))), FORM, seed=i, temperature=1.0, shared=len(NEWS)
+        GenerationRequest(
+            (*NEWS, PlainText(f" {name}"), ScaledMoves((0.5, -2.0))),
+            FORM,
+            seed=i,
+            temperature=1.0,
+            shared=len(NEWS),
         )
         for i, name in enumerate(["a", "bc", "def up", "g", "up down", "b"])
     ]
 
-    def author(**settings: int) -> LocalAuthor:
-        return LocalAuthor(network, TOKENIZER, "tiny", DecodingConfig(**settings))
+    def author(**settings: int) -> LocalGenerator:
+        return LocalGenerator(network, TOKENIZER, "tiny", DecodingConfig(**settings))
 
-    def written(engine: LocalAuthor, asked: list[Request]) -> list[tuple[int, ...]]:
+    def written(engine: LocalGenerator, asked: list[GenerationRequest]) -> list[tuple[int, ...]]:
         answers = engine.write(asked)
-        assert all(isinstance(answer, Writing) for answer in answers), answers
-        return [answer.tokens for answer in answers if isinstance(answer, Writing)]
+        assert all(isinstance(answer, Completion) for answer in answers), answers
+        return [answer.tokens for answer in answers if isinstance(answer, Completion)]
 
     alone = [written(author(), [request])[0] for request in requests]
     assert len(set(alone)) == len(alone)
     warm = author()
     for engine in (warm, warm, author(max_batch=2), author(block_tokens=5)):
         assert written(engine, requests) == alone
-    prefix = warm.vocabulary.encode((*NEWS, Mark("path")))
+    prefix = warm.vocabulary.encode((*NEWS, ControlToken("path")))
     paths = sample_paths(warm.sessions, warm.vocabulary, prefix, 12, 6, seed=1)
     cold = author(max_forks=5, cache_bytes=0)
     again = sample_paths(cold.sessions, cold.vocabulary, prefix, 12, 6, seed=1)
-    assert not isinstance(paths, Refusal)
-    assert not isinstance(again, Refusal)
+    assert not isinstance(paths, RequestRefused)
+    assert not isinstance(again, RequestRefused)
     assert np.array_equal(paths.bins, again.bins)

@@ -9,19 +9,18 @@ from msgspec.structs import replace
 
 from htfi.apps.cli.report.survey import take_survey
 from htfi.apps.cli.report.tables import readings_html
-from htfi.domain.decision import Decision, Outcome, Rung, decode_decision, encode_decision
+from htfi.domain.decision import Decision, PolicyOutcome, Rung, decode_decision, encode_decision
 from htfi.domain.events import FeedItem
-from htfi.domain.writing import Refusal, Request, Writing
+from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
 from htfi.narrative.deep_reader import DeepReader
-from htfi.narrative.model_reader import ModelReader
-from htfi.narrative.ports import Reader
-from htfi.narrative.template_reader import TemplateReader
-from htfi.pipeline.loop import Loop
-from htfi.pipeline.recompute import Amendments, recompute
-from htfi.pipeline.snapshot import decode_state, encode_state
-from htfi.wiring.engine import build_loop
+from htfi.narrative.ports import NewsReader
+from htfi.narrative.readers import ModelReader, TemplateReader
+from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
+from htfi.pipeline.loop import DecisionLoop
+from htfi.pipeline.run_state import decode_state, encode_state
 from htfi.wiring.ledger import open_ledger
-from htfi.wiring.outputs import Released
+from htfi.wiring.outputs import ReleasedLine
+from htfi.wiring.run import build_loop
 from htfi.wiring.settings import load_settings, override
 from late_weather import LateAuthor, ListFeed, ListOutlet, days
 
@@ -39,9 +38,9 @@ class Deep(LateAuthor):
         self.refuses = False
         self.num_released: list[int] = []
 
-    def write(self, requests: Sequence[Request]) -> list[Writing | Refusal]:
+    def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
         self.num_released.append(len(self.outlet.released))
-        return [Refusal("no room") for _ in requests] if self.refuses else super().write(requests)
+        return [RequestRefused("no room") for _ in requests] if self.refuses else super().write(requests)
 
 
 def loop_over(
@@ -50,7 +49,7 @@ def loop_over(
     entries: Sequence[bytes] = (),
     released: int = 0,
     **changed: float,
-) -> tuple[Loop, Deep, ListOutlet]:
+) -> tuple[DecisionLoop, Deep, ListOutlet]:
     """A loop whose narrator is loud; `changed` are settings of the ladder."""
     settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, group_ms=3.6e6)
     settings = override(settings, "encoding", model="none")
@@ -60,7 +59,7 @@ def loop_over(
     if entries:
         ledger.append(list(entries))
     deep = Deep(outlet)
-    readers: dict[Rung, Reader] = {
+    readers: dict[Rung, NewsReader] = {
         Rung.TEMPLATE: TemplateReader(settings.narrative),
         Rung.SPECULATIVE: ModelReader(LateAuthor(0, late_share=0.0), settings.narrative),
         Rung.DEEP: DeepReader(deep, settings.narrative),
@@ -68,7 +67,7 @@ def loop_over(
     return build_loop(settings, ListFeed(items), ledger, outlet, readers=readers), deep, outlet
 
 
-def entries_of(loop: Loop) -> list[bytes]:
+def entries_of(loop: DecisionLoop) -> list[bytes]:
     ledger = loop.recorder.ledger
     found = [ledger.entry(index) for index in range(ledger.size)]
     ledger.close()
@@ -77,9 +76,9 @@ def entries_of(loop: Loop) -> list[bytes]:
 
 def check(entries: Sequence[bytes]) -> list[Decision]:
     found = [decode_decision(entry) for entry in entries]
-    amendments, policy = Amendments(entries.__getitem__), load_settings(environment={}).policy
+    amendments, policy = AmendmentAuditor(entries.__getitem__), load_settings(environment={}).policy
     for decision, entry in zip(found, entries, strict=True):
-        assert recompute(entry, decision.settings_digest, policy, amendments) == []
+        assert check_entry(entry, decision.settings_digest, policy, amendments) == []
     return found
 
 
@@ -97,7 +96,7 @@ def test_both_answers_are_kept_and_the_amendment_follows_its_moment(whole: list[
     amended = [one for one in found if one.amends]
     by_id = {one.id: place for place, one in enumerate(found)}
     assert len(amended) > 5
-    assert [one.amends for one in amended] == [one.id for one in found if one.awaits]
+    assert [one.amends for one in amended] == [one.id for one in found if one.awaits_amendment]
     for one in amended:
         first = found[by_id[one.amends]]
         assert first.plan.then is Rung.DEEP
@@ -134,11 +133,11 @@ def test_the_report_scores_what_was_released_as_the_run_does(tmp_path: Path) -> 
     loop, _, _ = loop_over(ITEMS, tmp_path)
     loop.run(lambda: None)
     found = check(entries_of(loop))
-    assert all(one.verdict.outcome is not Outcome.WITHHOLD for one in found)
-    lines = [Released(place, "00" * 32, one) for place, one in enumerate(found)]
+    assert all(one.verdict.outcome is not PolicyOutcome.WITHHOLD for one in found)
+    lines = [ReleasedLine(place, "00" * 32, one) for place, one in enumerate(found)]
     survey = take_survey(lines, len(lines))
     assert survey is not None
-    run = {(row.name, row.horizon): row for row in loop.rooms.forecaster.scores()}
+    run = {(row.name, row.horizon): row for row in loop.components.forecaster.scores()}
     for h, horizon in enumerate(survey.axes.horizons):
         num = survey.num[:, h].sum()
         if num:
@@ -146,7 +145,7 @@ def test_the_report_scores_what_was_released_as_the_run_does(tmp_path: Path) -> 
             assert num == run["fused", horizon].num
             assert fused == pytest.approx(run["fused", horizon].crps, rel=1e-6)
     num_experts = max(len(one.forecast.expert_ticks) for one in found)
-    narrators, same = loop.rooms.forecaster.narrators(), 0
+    narrators, same = loop.components.forecaster.track_records(), 0
     assert {row.narrator for row in narrators} == {"target@7a26", "16 answers of target@7a26"}
     for row in narrators:
         tally = survey.readings.weighed[row.narrator, row.horizon]
@@ -160,7 +159,7 @@ def test_the_report_scores_what_was_released_as_the_run_does(tmp_path: Path) -> 
         if tally.num == row.num:
             same += 1
             assert tally.numbers / tally.num == pytest.approx(row.plain_crps, rel=1e-6)
-            assert tally.released / tally.num == pytest.approx(row.told_crps, rel=1e-6)
+            assert tally.released / tally.num == pytest.approx(row.tilted_crps, rel=1e-6)
     assert same
     html = readings_html(survey)
     assert "What they were worth" in html
@@ -179,7 +178,7 @@ def test_the_first_answer_is_out_before_the_reading_in_depth_begins(
     loop, deep, _ = loop_over(ITEMS, tmp_path)
     loop.run(lambda: None)
     found = check(entries_of(loop))
-    moments = sorted({one.as_of_ns for one in found if one.awaits})
+    moments = sorted({one.as_of_ns for one in found if one.awaits_amendment})
     last_first = [
         max(k for k, one in enumerate(found) if one.as_of_ns == at and not one.amends) for at in moments
     ]
@@ -200,7 +199,7 @@ def test_killed_at_any_entry_it_goes_on_to_the_same_entries(
         nonlocal taken
         taken += 1
         if dice.random() < 0.1:
-            loop.recorder.release(now=True)
+            loop.recorder.commit(now=True)
             saved.append((taken, loop.recorder.num_recorded, encode_state(loop.state())))
 
     loop.run(save)
@@ -237,11 +236,11 @@ def test_within_a_moment_as_many_are_read_as_the_budget_allows_and_the_rest_coun
     loop, _, _ = loop_over(ITEMS, tmp_path, deep_ms=1_000.0, deep_budget_ms=1_500.0)
     loop.run(lambda: None)
     found = check(entries_of(loop))
-    moments = [one.as_of_ns for one in found if one.awaits]
+    moments = [one.as_of_ns for one in found if one.awaits_amendment]
     assert moments
     assert len(set(moments)) == len(moments)
-    assert loop.num_undeepened > 0
-    by_moment = {one.as_of_ns: one for one in found if one.awaits}
+    assert loop.num_deep_reads_skipped > 0
+    by_moment = {one.as_of_ns: one for one in found if one.awaits_amendment}
     for at, one in by_moment.items():
         others = [
             other.forecast.tilt.divergence_rank
@@ -257,9 +256,9 @@ def test_within_a_moment_as_many_are_read_as_the_budget_allows_and_the_rest_coun
 def test_without_a_budget_nothing_is_read_in_depth(tmp_path: Path, changed: dict[str, float]) -> None:
     loop, deep, _ = loop_over(ITEMS, tmp_path, **changed)
     loop.run(lambda: None)
-    assert not any(one.awaits or one.amends for one in check(entries_of(loop)))
+    assert not any(one.awaits_amendment or one.amends for one in check(entries_of(loop)))
     assert deep.written == []
-    assert loop.num_undeepened > 5
+    assert loop.num_deep_reads_skipped > 5
 
 
 def test_a_reading_in_depth_that_is_refused_leaves_the_first_answer(tmp_path: Path) -> None:
@@ -268,7 +267,7 @@ def test_a_reading_in_depth_that_is_refused_leaves_the_first_answer(tmp_path: Pa
     loop.run(lambda: None)
     found = check(entries_of(loop))
     assert not any(one.amends for one in found)
-    assert loop.awaited.num_given_up == sum(one.awaits for one in found) > 5
+    assert loop.pending.num_abandoned == sum(one.awaits_amendment for one in found) > 5
 
 
 def test_what_was_changed_in_a_record_is_named(whole: list[bytes]) -> None:
@@ -294,8 +293,8 @@ def test_what_was_changed_in_a_record_is_named(whole: list[bytes]) -> None:
     policy = load_settings(environment={}).policy
     for told, altered in cases.items():
         entries = [*whole[:place], encode_decision(altered)]
-        amendments = Amendments(entries.__getitem__)
+        amendments = AmendmentAuditor(entries.__getitem__)
         problems: list[str] = []
         for entry in entries:
-            problems = recompute(entry, one.settings_digest, policy, amendments)
+            problems = check_entry(entry, one.settings_digest, policy, amendments)
         assert any(told in problem for problem in problems), (told, problems)

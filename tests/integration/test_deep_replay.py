@@ -10,23 +10,23 @@ from msgspec.structs import replace
 from htfi.adapters.stores.snapshot import write_whole
 from htfi.apps.cli.main import cli
 from htfi.domain.decision import Decision, Rung, decode_decision
-from htfi.narrative.answer import Trust
-from htfi.narrative.meaning import NUM_MOVES, NUM_WIDTHS, Meaning
-from htfi.wiring.audit import recompute_all
-from htfi.wiring.engine import ORIGIN, build_loop
+from htfi.narrative.answer import ConfidenceCalibration
+from htfi.narrative.view_calibration import NUM_MOVE_FEATURES, NUM_WIDTH_FEATURES, ViewCalibration
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
-from htfi.wiring.model_trust import write_trust
-from htfi.wiring.models import open_readers
-from htfi.wiring.replay import replay
-from htfi.wiring.settings import SETTINGS, Settings, encode_settings, load_settings, override
+from htfi.wiring.models.loading import write_trust
+from htfi.wiring.models.readers import open_readers
+from htfi.wiring.recompute import recompute_all
+from htfi.wiring.replay import replay_reading
+from htfi.wiring.run import LEDGER_ORIGIN, build_loop
+from htfi.wiring.settings import SETTINGS_FILE, Settings, encode_settings, load_settings, override
 from late_weather import ListFeed, ListOutlet, days
 from random_pair import write_random_pair
 
 NUM_DAYS = 36
-MEANING = Meaning(
+MEANING = ViewCalibration(
     (1, 5, 22),
-    tuple((0.1 * h,) * NUM_MOVES for h in (1, 2, 3)),
-    tuple((0.01 * h,) * NUM_WIDTHS for h in (1, 2, 3)),
+    tuple((0.1 * h,) * NUM_MOVE_FEATURES for h in (1, 2, 3)),
+    tuple((0.01 * h,) * NUM_WIDTH_FEATURES for h in (1, 2, 3)),
 )
 
 
@@ -34,7 +34,7 @@ MEANING = Meaning(
 def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folders = write_random_pair(tmp_path_factory.mktemp("pair"))
     for folder in folders:
-        write_trust(folder, Trust(), MEANING)
+        write_trust(folder, ConfidenceCalibration(), MEANING)
     return folders
 
 
@@ -46,8 +46,8 @@ def settings(pair: tuple[Path, Path]) -> Settings:
 
 
 def run(settings: Settings, folder: Path) -> str:
-    write_whole(folder / SETTINGS, encode_settings(settings))
-    ledger = open_ledger(folder, origin=ORIGIN)
+    write_whole(folder / SETTINGS_FILE, encode_settings(settings))
+    ledger = open_ledger(folder, origin=LEDGER_ORIGIN)
     readers = open_readers(settings.models, settings.narrative, settings.decoding)
     build_loop(settings, ListFeed(days(NUM_DAYS, ("AAA", "BBB"))), ledger, ListOutlet(), readers=readers).run(
         lambda: None
@@ -96,7 +96,7 @@ def test_every_answer_of_a_reading_in_depth_is_written_again(
         assert one.plan.rung is Rung.DEEP
         assert one.view is not None
         assert [meant.horizon for meant in one.view.meant] == [1, 5, 22]
-        again = replay(one, done[0], pair[0])
+        again = replay_reading(one, done[0], pair[0])
         assert again.problems == []
         assert "fp32" in again.wording.target
     told = CliRunner().invoke(cli, ["ledger", "replay", str(done[0]), deep[0].id, "--target", str(pair[0])])
@@ -120,5 +120,5 @@ def test_what_was_changed_in_a_reading_in_depth_is_found(
         "the view does not follow": replace(view, meant=()),
     }
     for told, altered in changes.items():
-        problems = replay(replace(one, view=altered), done[0], pair[0]).problems
+        problems = replay_reading(replace(one, view=altered), done[0], pair[0]).problems
         assert any(told in problem for problem in problems), (told, problems)

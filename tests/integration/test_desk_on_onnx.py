@@ -7,35 +7,50 @@ import pytest
 
 from desk_world import Edge, run
 from htfi import models
-from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.link.desk import Desk
-from htfi.decoding.link.desk_config import DeskConfig
-from htfi.decoding.link.frames import Lead
-from htfi.decoding.link.posted import Routed
-from htfi.decoding.lookahead.closed_form import ClosedForm
-from htfi.decoding.rounds import Rounds
-from htfi.decoding.sessions import Sessions
-from htfi.decoding.strategies.chain import Chain
-from htfi.domain.writing import Choice, Form, Mark, Request, Sigmas, Text, Words, Writing
-from htfi.scheduling.turns.fair import FairTurns
+from htfi.decoding.draft_length.closed_form import ClosedFormPlanner
+from htfi.decoding.engine import DecodingEngine
+from htfi.decoding.link.config import VerificationServerConfig
+from htfi.decoding.link.frames import DraftLead
+from htfi.decoding.link.server.remote_drafts import RoutedStrategy
+from htfi.decoding.link.server.server import VerificationServer
+from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.sessions import KVSessions
+from htfi.decoding.strategies.chain import ChainStrategy
+from htfi.domain.generation import (
+    ChoiceField,
+    Completion,
+    ControlToken,
+    FreeTextField,
+    GenerationRequest,
+    OutputGrammar,
+    PlainText,
+    ScaledMoves,
+)
+from htfi.scheduling.turns.fair_share import FairScheduler
 
 pytest.importorskip("onnxruntime")
-from htfi.wiring.open_folder import load_network, open_folder
+from htfi.wiring.models.loading import load_network, open_model
 
 CONFIG = DecodingConfig(max_batch=12)
 
 
-def asked(num: int) -> list[Request]:
+def asked(num: int) -> list[GenerationRequest]:
     dice = np.random.Generator(np.random.PCG64(3))
-    path: Form = tuple(
-        Choice(f"s{step}", tuple((Sigmas((x / 4,)),) for x in range(-8, 9))) for step in range(16)
+    path: OutputGrammar = tuple(
+        ChoiceField(f"s{step}", tuple((ScaledMoves((x / 4,)),) for x in range(-8, 9))) for step in range(16)
     )
-    words: Form = (Words("words", 16, Mark("/s")),)
-    shared = Sigmas(tuple(dice.standard_normal(40).tolist()))
+    words: OutputGrammar = (FreeTextField("words", 16, ControlToken("/s")),)
+    shared = ScaledMoves(tuple(dice.standard_normal(40).tolist()))
     return [
-        Request(
-            (Mark("s"), shared, Mark("news"), Text(f"Profits rose {'again ' * (seed % 5)}"), Mark("/news")),
+        GenerationRequest(
+            (
+                ControlToken("s"),
+                shared,
+                ControlToken("news"),
+                PlainText(f"Profits rose {'again ' * (seed % 5)}"),
+                ControlToken("/news"),
+            ),
             words if seed % 2 else path,
             seed,
             1.0,
@@ -46,27 +61,31 @@ def asked(num: int) -> list[Request]:
 
 
 def test_twenty_requests_of_four_edges_are_answered_to_the_bit():
-    target, draft = (open_folder(path, "int8") for path in (models.TARGET, models.DRAFT))
+    target, draft = (open_model(path, "int8") for path in (models.TARGET, models.DRAFT))
     network = load_network(target.folder, "int8")
-    local = LocalAuthor(network, target.tokenizer, "target", CONFIG)
+    local = LocalGenerator(network, target.tokenizer, "target", CONFIG)
     requests = asked(20)
     truth = local.write(requests)
-    routed = Routed(Chain(Sessions(load_network(draft.folder, "int8"), CONFIG)))
-    rounds = Rounds(network, target.tokenizer, "target", CONFIG, strategy=routed, lookahead=ClosedForm())
-    cloud = Desk(rounds, routed, FairTurns(), time.monotonic, DeskConfig(window_ms=5.0))
+    routed = RoutedStrategy(ChainStrategy(KVSessions(load_network(draft.folder, "int8"), CONFIG)))
+    rounds = DecodingEngine(
+        network, target.tokenizer, "target", CONFIG, strategy=routed, lookahead=ClosedFormPlanner()
+    )
+    cloud = VerificationServer(
+        rounds, routed, FairScheduler(), time.monotonic, VerificationServerConfig(window_ms=5.0)
+    )
     edges = [Edge(cloud, f"s{i}", f"edge{i}", vocabulary=rounds.vocabulary) for i in range(4)]
     for handle, (request, writing) in enumerate(zip(requests, truth, strict=True)):
-        assert isinstance(writing, Writing)
+        assert isinstance(writing, Completion)
         edge, text = edges[handle % 4], list(writing.tokens)
-        edge.say(edge.opening(request, handle, list(Lead)[handle // 4 % 4]))
+        edge.say(edge.opening(request, handle, list(DraftLead)[handle // 4 % 4]))
         guessed = [*text[: handle % 9], *text[:5], *text[handle % 9 + 5 :]][: len(text)]
         edge.say(*(edge.window(handle, at, guessed, 4) for at in range(0, len(guessed), 4)))
     while not cloud.is_idle:
         run(cloud, *edges)
         time.sleep(0.001)
     for handle, writing in enumerate(truth):
-        assert isinstance(writing, Writing)
+        assert isinstance(writing, Completion)
         assert tuple(edges[handle % 4].done[handle]) == writing.tokens
     assert not any(edge.refused() for edge in edges)
-    assert cloud.engine.measured.acceptance("path") < 0.999
-    assert cloud.vitals.pace.cell_ms > 0.0
+    assert cloud.scheduler.measured.acceptance("path") < 0.999
+    assert cloud.metrics.pace.cell_ms > 0.0

@@ -16,20 +16,20 @@ pytest.importorskip("torch")
 
 import torch
 
-from htfi.adapters.stores.recent_answers import RecentAnswers
+from htfi.adapters.stores.replay_buffer import ReplayBufferFile
 from htfi.adapters.torch.config import DistilConfig
-from htfi.adapters.torch.distilling import _scores
-from htfi.adapters.torch.lessons import ALL, AdmittedSets, Lesson, batches
+from htfi.adapters.torch.distillation import _scores
+from htfi.adapters.torch.examples import ALL_TOKENS, AdmittedTokenSets, DistillationExample, example_batches
 from htfi.apps.cli.main import cli
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.replay_buffer import Drawn, Exchange, Said
+from htfi.decoding.replay_buffer import RecordedAnswer, RecordedPaths, ReplayRecord
 from htfi.domain.errors import HtfiError, InvalidInput, MissingExtra
-from htfi.wiring.distilling import Distilled, distil_config, distil_draft
-from htfi.wiring.lessons import lessons_of, split_exchanges
-from htfi.wiring.models import ModelsConfig
-from htfi.wiring.open_folder import open_folder
-from htfi.wiring.promotion import PromotedDraft, read_promoted
-from htfi.wiring.rehearsal import answered, simulated_requests
+from htfi.simulation.draft_questions import answer_requests, simulated_requests
+from htfi.wiring.models.loading import open_model
+from htfi.wiring.models.promotion import PromotedDraftSource, read_promoted
+from htfi.wiring.models.readers import ModelsConfig
+from htfi.wiring.training.distillation import DistillationResult, distil_draft, parse_distil_config
+from htfi.wiring.training.examples import examples_of, split_exchanges
 from random_pair import write_random_pair
 
 QUICK = DistilConfig(tokens=30_000, batch_tokens=1_024, rate=1e-2, pool=64, log_every_s=0.0)
@@ -43,21 +43,23 @@ class Shop:
         self.target, self.draft = write_random_pair(folder)
         self.pair = ModelsConfig(str(self.target), str(self.draft))
         self.buffer = folder / "buffer"
-        opened = open_folder(self.target, "int8")
+        opened = open_model(self.target, "int8")
         author = opened.author(DecodingConfig())
         asked = islice(simulated_requests(300_000_000, author.dialect), NUM_STORIES)
-        self.exchanges = list(answered(author, asked, opened.tokenizer.digest, 1, 6))
+        self.exchanges = list(answer_requests(author, asked, opened.tokenizer.digest, 1, 6))
         self.write(self.buffer, self.exchanges)
 
     @staticmethod
-    def write(folder: Path, exchanges: list[Exchange]) -> Path:
-        writer = RecentAnswers(folder)
+    def write(folder: Path, exchanges: list[ReplayRecord]) -> Path:
+        writer = ReplayBufferFile(folder)
         for exchange in exchanges:
             writer.add(exchange)
         writer.close()
         return folder
 
-    def distil(self, out: Path, config: DistilConfig = QUICK, lines: list[str] | None = None) -> Distilled:
+    def distil(
+        self, out: Path, config: DistilConfig = QUICK, lines: list[str] | None = None
+    ) -> DistillationResult:
         told = [] if lines is None else lines
         return distil_draft(config, self.buffer, self.pair, out, told.append, num_rehearsed=20)
 
@@ -68,13 +70,15 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 
 
 @pytest.fixture(scope="module")
-def learnt(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Distilled, list[str]]:
+def learnt(
+    shop: Shop, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, DistillationResult, list[str]]:
     out, lines = tmp_path_factory.mktemp("drafts"), []
     return out, shop.distil(out, lines=lines), lines
 
 
 def test_a_draft_that_comes_to_say_what_its_target_says_is_promoted_whole(
-    shop: Shop, learnt: tuple[Path, Distilled, list[str]]
+    shop: Shop, learnt: tuple[Path, DistillationResult, list[str]]
 ) -> None:
     out, done, lines = learnt
     assert done.folder is not None, done.reason
@@ -84,10 +88,10 @@ def test_a_draft_that_comes_to_say_what_its_target_says_is_promoted_whole(
     promoted = read_promoted(out)
     assert promoted is not None
     assert out / promoted.folder == done.folder
-    assert promoted.digest == open_folder(done.folder, "int8").folder.digest
+    assert promoted.digest == open_model(done.folder, "int8").folder.digest
     assert [path.name for path in out.iterdir() if path.name.startswith(".")] == []
     card = msgspec.json.decode((done.folder / "card.json").read_bytes())
-    assert card["distilled_from"] == open_folder(shop.target, "int8").folder.digest
+    assert card["distilled_from"] == open_model(shop.target, "int8").folder.digest
     assert card["tokens"] == card["distillation"]["tokens"] >= QUICK.tokens
     assert card["data"].endswith("then what its target said")
     assert {row.field for row in done.rows} >= {"", "answers", "paths", "words", "direction"}
@@ -96,11 +100,11 @@ def test_a_draft_that_comes_to_say_what_its_target_says_is_promoted_whole(
 
 
 def test_a_service_that_follows_the_folder_takes_the_draft_up(
-    shop: Shop, learnt: tuple[Path, Distilled, list[str]]
+    shop: Shop, learnt: tuple[Path, DistillationResult, list[str]]
 ) -> None:
-    first = open_folder(shop.draft, "int8")
+    first = open_model(shop.draft, "int8")
     told: list[str] = []
-    found = PromotedDraft(learnt[0], first, told.append).current()
+    found = PromotedDraftSource(learnt[0], first, told.append).current()
     assert found.folder.path == learnt[1].folder
     assert not told
     author = found.author(DecodingConfig())
@@ -110,7 +114,7 @@ def test_a_service_that_follows_the_folder_takes_the_draft_up(
 
 @pytest.mark.slow
 def test_the_same_budget_of_tokens_gives_the_same_bits(
-    shop: Shop, learnt: tuple[Path, Distilled, list[str]], tmp_path: Path
+    shop: Shop, learnt: tuple[Path, DistillationResult, list[str]], tmp_path: Path
 ) -> None:
     short = msgspec.structs.replace(QUICK, tokens=8_000)
     once, again = shop.distil(tmp_path / "once", short), shop.distil(tmp_path / "again", short)
@@ -130,29 +134,29 @@ def test_a_draft_that_learns_nothing_stays_unpromoted_and_leaves_nothing(shop: S
 
 
 def test_what_is_held_back_is_never_learnt_from(shop: Shop) -> None:
-    target = open_folder(shop.target, "int8")
-    draft = open_folder(shop.draft, "int8").author(DecodingConfig())
+    target = open_model(shop.target, "int8")
+    draft = open_model(shop.draft, "int8").author(DecodingConfig())
     split = split_exchanges(shop.exchanges, target, draft)
 
-    def news(exchange: Exchange) -> tuple[int, ...]:
-        if isinstance(exchange, Drawn):
+    def news(exchange: ReplayRecord) -> tuple[int, ...]:
+        if isinstance(exchange, RecordedPaths):
             return exchange.prefix[: exchange.shared]
-        asked = draft.ask(exchange.request)
+        asked = draft.tokenize(exchange.request)
         assert hasattr(asked, "prompt")
         return tuple(asked.prompt[: asked.num_shared])
 
-    learnt = {news(exchange) for exchange in split.lessons} - {news(shop.exchanges[0])[:0]}
+    learnt = {news(exchange) for exchange in split.training} - {news(shop.exchanges[0])[:0]}
     kept = {news(exchange) for exchange in split.held_back}
     long_enough = {ids for ids in kept if len(ids) >= 16}
     assert long_enough
     assert not learnt & long_enough
-    assert len(split.lessons) + len(split.held_back) == len(shop.exchanges)
+    assert len(split.training) + len(split.held_back) == len(shop.exchanges)
 
 
 def test_lessons_hold_to_what_the_form_admitted(shop: Shop) -> None:
-    author = open_folder(shop.target, "int8").author(DecodingConfig())
-    sets = AdmittedSets(author.vocabulary.tokenizer.vocab_size)
-    lessons = [lesson for exchange in shop.exchanges for lesson in lessons_of(author, exchange, sets)]
+    author = open_model(shop.target, "int8").author(DecodingConfig())
+    sets = AdmittedTokenSets(author.vocabulary.tokenizer.vocab_size)
+    lessons = [lesson for exchange in shop.exchanges for lesson in examples_of(author, exchange, sets)]
     mask = sets.mask()
     for lesson in nonempty(lessons):
         for place, admitted in nonempty(zip(lesson.places, lesson.admitted, strict=True)):
@@ -161,12 +165,12 @@ def test_lessons_hold_to_what_the_form_admitted(shop: Shop) -> None:
 
 
 def test_exchanges_of_other_targets_or_forms_are_left_out(shop: Shop) -> None:
-    target = open_folder(shop.target, "int8")
-    draft = open_folder(shop.draft, "int8").author(DecodingConfig())
-    said = next(exchange for exchange in shop.exchanges if isinstance(exchange, Said))
-    drawn = next(exchange for exchange in shop.exchanges if isinstance(exchange, Drawn))
+    target = open_model(shop.target, "int8")
+    draft = open_model(shop.draft, "int8").author(DecodingConfig())
+    said = next(exchange for exchange in shop.exchanges if isinstance(exchange, RecordedAnswer))
+    drawn = next(exchange for exchange in shop.exchanges if isinstance(exchange, RecordedPaths))
     change = msgspec.structs.replace
-    strange: list[Exchange] = [
+    strange: list[ReplayRecord] = [
         change(said, target="target-int8@" + "0" * 12),
         change(said, tokenizer="0" * 64),
         change(said, tokens=(*said.tokens, 1)),
@@ -177,8 +181,8 @@ def test_exchanges_of_other_targets_or_forms_are_left_out(shop: Shop) -> None:
         change(drawn, prefix=drawn.prefix * 100),
     ]
     split = split_exchanges([*shop.exchanges, *strange], target, draft)
-    assert (split.num_others, split.num_unfit) == (2, 6)
-    assert len(split.lessons) + len(split.held_back) == len(shop.exchanges)
+    assert (split.num_other_models, split.num_unusable) == (2, 6)
+    assert len(split.training) + len(split.held_back) == len(shop.exchanges)
 
 
 def test_a_stopped_run_promotes_nothing(shop: Shop, tmp_path: Path) -> None:
@@ -196,7 +200,7 @@ def test_a_stopped_run_promotes_nothing(shop: Shop, tmp_path: Path) -> None:
 def test_the_command_shows_a_table_and_its_exit_status_says_what_came_of_it(
     shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("htfi.wiring.distilling.NUM_REHEARSED", 20)
+    monkeypatch.setattr("htfi.wiring.training.distillation.NUM_REHEARSED", 20)
     told = ["models", "distil", "--from", str(shop.buffer), "--out", str(tmp_path / "drafts")]
     named = ["--target", str(shop.target), "--draft", str(shop.draft)]
     done = CliRunner().invoke(cli, [*told, *named, "--tokens", "12000", "--rate", "0.01"])
@@ -242,18 +246,18 @@ def test_bad_input_is_one_line(shop: Shop, tmp_path: Path, monkeypatch: pytest.M
 )
 def test_settings_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
-        distil_config(**wrong)
+        parse_distil_config(**wrong)
 
 
 def test_batches_go_through_every_lesson_and_mix_in_rehearsal_the_same_way_each_time() -> None:
-    lessons = [Lesson([1] * (4 + i % 9), [3], [1.0], [ALL], 1.0, i) for i in range(50)]
+    lessons = [DistillationExample([1] * (4 + i % 9), [3], [1.0], [ALL_TOKENS], 1.0, i) for i in range(50)]
 
     def rehearsal() -> object:
         while True:
-            yield Lesson([2] * 8, [3, 4], [0.1, 0.2], [ALL, ALL], 1.0, 99)
+            yield DistillationExample([2] * 8, [3, 4], [0.1, 0.2], [ALL_TOKENS, ALL_TOKENS], 1.0, 99)
 
     def some() -> list[np.ndarray]:
-        endless = batches(lessons, rehearsal(), share=0.5, pool=20, batch_tokens=64, seed=3)  # type: ignore[arg-type]
+        endless = example_batches(lessons, rehearsal(), share=0.5, pool=20, batch_tokens=64, seed=3)  # type: ignore[arg-type]
         found, tokens = [], 0
         while tokens < 2_000:
             batch = next(endless)

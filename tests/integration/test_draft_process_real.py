@@ -6,50 +6,53 @@ from pathlib import Path
 
 import pytest
 
-from htfi.adapters.drafting.process import Patience
-from htfi.decoding.author import LocalAuthor
+from htfi.adapters.drafting.process import DraftTimeouts
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.lookahead.plan import Fixed
-from htfi.decoding.sessions import Sessions
-from htfi.decoding.strategies.chain import Chain
-from htfi.decoding.strategies.outcomes import OutcomeStrategy
+from htfi.decoding.draft_length.planner import FixedLengthPlanner
+from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.sessions import KVSessions
+from htfi.decoding.strategies.chain import ChainStrategy
+from htfi.decoding.strategies.outcomes.strategy import OutcomeStrategy
 from htfi.domain.errors import DependencyUnavailable
-from htfi.domain.writing import Mark, Request, Text, Words, Writing
-from htfi.wiring.draft_process import core_for_draft, open_draft_process
-from htfi.wiring.open_folder import open_folder
+from htfi.domain.generation import Completion, ControlToken, FreeTextField, GenerationRequest, PlainText
+from htfi.wiring.models.draft_process import core_for_draft, open_draft_process
+from htfi.wiring.models.loading import open_model
 from random_pair import write_random_pair
 
 CONFIG = DecodingConfig(batch_bytes=2**24, cache_bytes=2**20, strategy="outcomes")
-PATIENT = Patience(block_ms=60_000.0, hang_ms=60_000.0)
+PATIENT = DraftTimeouts(block_ms=60_000.0, hang_ms=60_000.0)
 
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
     target, _ = write_random_pair(tmp_path_factory.mktemp("pair"))
-    return open_folder(target, "fp32")  # its own draft: the blocks are long
+    return open_model(target, "fp32")  # its own draft: the blocks are long
 
 
 def _author(opened, strategy, length=4):
-    return LocalAuthor(
-        opened.network, opened.tokenizer, "x", CONFIG, strategy=strategy, lookahead=Fixed(length)
+    return LocalGenerator(
+        opened.network, opened.tokenizer, "x", CONFIG, strategy=strategy, lookahead=FixedLengthPlanner(length)
     )
 
 
 def _requests(num):
-    prompt = (Mark("s"), Mark("news"), Text("a plant was shut"))
-    return [Request(prompt, (Words("words", 20, Mark("/s")),), seed, 1.0) for seed in range(num)]
+    prompt = (ControlToken("s"), ControlToken("news"), PlainText("a plant was shut"))
+    return [
+        GenerationRequest(prompt, (FreeTextField("words", 20, ControlToken("/s")),), seed, 1.0)
+        for seed in range(num)
+    ]
 
 
 def test_a_draft_in_a_process_of_its_own_writes_the_blocks_of_chain_speculation(pair):
     told = []
-    chained = _author(pair, Chain(Sessions(pair.drafting, CONFIG)))
+    chained = _author(pair, ChainStrategy(KVSessions(pair.drafting, CONFIG)))
     with open_draft_process(pair, CONFIG, told.append, PATIENT) as process:
         process.await_ready()
         strategy = OutcomeStrategy(process)
         ahead = _author(pair, strategy)
         for requests in ([request] for request in _requests(4)):
             (expected,), (found,) = chained.write(requests), ahead.write(requests)
-            assert isinstance(found, Writing)
+            assert isinstance(found, Completion)
             assert found.tokens == expected.tokens
             assert found.rounds == expected.rounds
         side_by_side = _requests(7)
@@ -79,7 +82,7 @@ def _shared_memory() -> set[Path]:
 
 def test_a_draft_that_cannot_be_opened_says_why_in_one_line(tmp_path):
     _, draft = write_random_pair(tmp_path)
-    gone = open_folder(draft, "int8")
+    gone = open_model(draft, "int8")
     (draft / "model.safetensors").unlink()
     told = []
     with (

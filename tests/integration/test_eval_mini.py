@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import pytest
 from click.testing import CliRunner
 
-from htfi.apps.eval.cases import training_cases, unseen_cases
-from htfi.apps.eval.evaluation import CEILING, DRAFT, TARGET, read
-from htfi.apps.eval.main import command
-from htfi.apps.eval.scores import LEAK_ERRORS, mean, right_direction
-from htfi.apps.eval.table import notes
-from htfi.domain.writing import Dialect, Mark, Text, Writing
+from htfi.domain.generation import Completion, ControlToken, PlainText, PromptDialect
 from htfi.narrative.answer import DIRECTIONS, MAX_CITED
-from htfi.narrative.question import put
+from htfi.narrative.question import build_prompt
 from htfi.simulation.stories import FIRST_EVALUATION_SEED
+from htfi_eval.eval.main import command
+from htfi_eval.eval.mini.cases import training_cases, unseen_cases
+from htfi_eval.eval.mini.evaluation import CEILING, DRAFT, TARGET, collect_views
+from htfi_eval.eval.mini.scores import LEAK_ERRORS, mean, right_direction
+from htfi_eval.eval.mini.table import notes
 from random_pair import write_random_pair
 
 GOALS = ("direction_accuracy_gain", "match_rate_view", "match_rate_path")
@@ -78,7 +78,9 @@ def _headlines(prompt):
     """The texts before the asset's that are no tags."""
     texts = zip(prompt[1:], prompt, strict=False)
     return tuple(
-        one.text for one, before in texts if isinstance(one, Text) and before in (Mark("says"), Mark("wide"))
+        one.text
+        for one, before in texts
+        if isinstance(one, PlainText) and before in (ControlToken("says"), ControlToken("wide"))
     )
 
 
@@ -93,10 +95,12 @@ class _Oracle:
     cases: list
     part: Callable
     version: str = "oracle"
-    dialect: Dialect = Dialect.MINI
+    dialect: PromptDialect = PromptDialect.MINI
 
     def __post_init__(self):
-        self.truths = {self.part(put(case.question, Dialect.MINI)[0]): case.truth for case in self.cases}
+        self.truths = {
+            self.part(build_prompt(case.question, PromptDialect.MINI)[0]): case.truth for case in self.cases
+        }
 
     def write(self, requests):
         return [_answer(self.truths[self.part(request.prompt)].direction) for request in requests]
@@ -105,7 +109,7 @@ class _Oracle:
 def _answer(direction):
     fields = dict.fromkeys(("cause", "consistency", "volatility", "confidence"), "0")
     fields |= {f"cite{turn}": "0" for turn in range(MAX_CITED)}
-    return Writing(fields | {"words": "", "size": "3", "direction": str(DIRECTIONS.index(direction))})
+    return Completion(fields | {"words": "", "size": "3", "direction": str(DIRECTIONS.index(direction))})
 
 
 @pytest.mark.parametrize(("part", "leaks"), [(_headlines, False), (_prices, True)])
@@ -113,7 +117,9 @@ def test_an_answer_that_does_not_come_from_the_words_is_noticed(part, leaks):
     """One oracle knows the truth by the headlines, the other by the exact prices: only the latter is a leak."""
     cases = unseen_cases(FIRST_EVALUATION_SEED, 240)
     oracle = _Oracle(cases, part)
-    views = read(cases, training_cases(200), {TARGET: oracle, DRAFT: oracle}, lambda _: lambda *_: None)
+    views = collect_views(
+        cases, training_cases(200), {TARGET: oracle, DRAFT: oracle}, lambda _: lambda *_: None
+    )
     assert mean(right_direction(views.readers[TARGET], views.truth)).value > 0.85
     assert (views.leak_errors(TARGET) > LEAK_ERRORS) == leaks
     assert any("A LEAK" in note for note in notes(views, len(cases))) == leaks

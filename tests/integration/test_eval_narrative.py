@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 from htfi.apps.cli.main import cli
-from htfi.apps.eval.gallery import read_evaluation
-from htfi.apps.eval.narrative_stocknet import RANDOM_WALK, judge, stocknet
-from htfi.domain.decision import View
+from htfi.domain.decision import NewsView
 from htfi.forecasting.config import ForecastConfig
 from htfi.narrative.config import NarrativeConfig
-from htfi.narrative.question import Question, shown
-from htfi.narrative.template_reader import TemplateReader
+from htfi.narrative.question import Question, shown_items
+from htfi.narrative.readers import TemplateReader
+from htfi_eval.eval.charts.page import read_evaluation
+from htfi_eval.eval.narrative.stocknet import RANDOM_WALK, judge_real_text, stocknet
 
 SYMBOLS = ("ACME", "BOLT", "CRUX")
 NUM_DAYS = 170
@@ -70,24 +70,28 @@ class Reader:
     def __init__(self) -> None:
         self._otherwise = TemplateReader(NarrativeConfig())
 
-    def read(self, questions: list[Question], deadline_ms: float) -> list[View]:
+    def read(self, questions: list[Question], deadline_ms: float) -> list[NewsView]:
         return [self._view(question) for question in questions]
 
-    def _view(self, question: Question) -> View:
-        headline = shown(question)[0].headline if question.items else ""
+    def _view(self, question: Question) -> NewsView:
+        headline = shown_items(question)[0].headline if question.items else ""
         way = 1.0 if "rise far" in headline else -1.0 if "fall short" in headline else 0.0
-        return View(way, 2.0 * abs(way), 1.0, 0.9, (), question.as_of_ns, 86_400 * 10**9, reader="reader/1")
+        return NewsView(
+            way, 2.0 * abs(way), 1.0, 0.9, (), question.as_of_ns, 86_400 * 10**9, reader="reader/1"
+        )
 
 
 def test_on_staged_text_words_that_tell_earn_and_others_words_do_not(tmp_path: Path) -> None:
     data = staged(tmp_path)
     prices, items = stocknet(data)
     assert prices.symbols == SYMBOLS
-    found = judge("stocknet", data, *_arguments(), num=300, seed=1, stage=lambda _: lambda _done, _num: None)
+    found = judge_real_text(
+        "stocknet", data, *_arguments(), num=300, seed=1, stage=lambda _: lambda _done, _num: None
+    )
     assert found.num_texts == 2 * NUM_DAYS * len(SYMBOLS) == len(items)
     assert found.num_kept < 0.6 * found.num_texts
-    losses = {name: float(told.losses[:, 0].mean()) for name, told in found.told.items()}
-    weights = {name: float(told.weight[-1, 0]) for name, told in found.told.items()}
+    losses = {name: float(told.losses[:, 0].mean()) for name, told in found.forecasts.items()}
+    weights = {name: float(told.weight[-1, 0]) for name, told in found.forecasts.items()}
     assert losses["with news"] < 0.9 * losses["price only"]
     assert weights["with news"] > 0.3  # it exaggerates, so it is heeded by half
     for placebo in ("others' news", "other times' news", "random"):

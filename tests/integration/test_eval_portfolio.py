@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from htfi.apps.eval.portfolio import command
-from htfi.apps.eval.portfolio_walk import complete, energy_score, make_books, variogram_score
-from htfi.apps.eval.trials import list_trials
 from htfi.domain.errors import InvalidInput
+from htfi_eval.eval.portfolio.command import command
+from htfi_eval.eval.portfolio.walk import complete_series, energy_score, make_books, variogram_score
+from htfi_eval.eval.trials import list_trials
 
 
 def write_bars(path: Path, moves: np.ndarray, skip: float = 0.0) -> None:
@@ -96,10 +96,10 @@ def test_books_of_few_series_hold_all_they_can():
 
 
 def test_panel_without_a_complete_series_is_refused():
-    from htfi.apps.eval.prices import Prices
+    from htfi_eval.eval.prices import Prices
 
     close = np.full((100, 2), 10.0)
     close[1::2] = np.nan
     ends_ns = np.arange(100)
     with pytest.raises(InvalidInput, match="no series"):
-        complete(Prices("made", ("A", "B"), "1d", ends_ns, ends_ns, close, close, close, close), 2, 50)
+        complete_series(Prices("made", ("A", "B"), "1d", ends_ns, ends_ns, close, close, close, close), 2, 50)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from htfi.apps.eval import warning_data
-from htfi.apps.eval.prices import load_prices
-from htfi.apps.eval.warning import command
 from htfi.domain.errors import InvalidInput
+from htfi_eval.eval.prices import load_prices
+from htfi_eval.eval.warning import data as warning_data
+from htfi_eval.eval.warning.command import command
 
 
 @pytest.fixture

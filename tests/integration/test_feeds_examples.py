@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from htfi.adapters.stores.quarantine import QuarantineFile
-from htfi.domain.events import Bar, FeedItem, MacroRelease, News, Quote, Trade
+from htfi.domain.events import Bar, FeedItem, MacroAnnouncement, News, Quote, Trade
 from htfi.domain.time import SystemClock, format_ns
 from htfi.pipeline.intake.mapping import load_mapping
 from htfi.wiring.feeds import open_feed, resolve
@@ -71,7 +71,7 @@ def test_headlines_carry_their_symbols(tmp_path: Path) -> None:
 def test_one_series_is_taken_out_of_many(tmp_path: Path) -> None:
     items, counts = first_items(tmp_path, "macro_vix.toml", 300, "vix=macro/macro_daily_monthly.parquet")
     assert counts == {}
-    values = [item for item in items if isinstance(item, MacroRelease)]
+    values = [item for item in items if isinstance(item, MacroAnnouncement)]
     assert {item.series for item in values} == {"VIX_close"}
     assert [item.row for item in values] == list(range(1, 301))
     assert format_ns(values[0].available_at_ns).endswith("21:15:00Z")

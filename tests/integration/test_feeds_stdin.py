@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from htfi.adapters.feeds.inbox import Arrival, Inbox
+from htfi.adapters.feeds.live import Inbox, InboxRow
 from htfi.adapters.stores.quarantine import QuarantineFile
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.events import Bar, FeedItem, TimePassed, Trade
 from htfi.domain.time import NS_PER_S, SystemClock, format_ns
-from htfi.pipeline.intake.merge import Merge
+from htfi.pipeline.intake.merged_feed import MergedFeed
 from htfi.wiring.feeds import open_feed, resolve
 
 T0_NS = 1_381_132_800 * NS_PER_S
@@ -45,7 +45,7 @@ def feed(
     position: dict[str, Any] | None = None,
     stamp: str = "",
     clock: Any = None,
-) -> Iterator[tuple[Merge, Callable[[str], None]]]:
+) -> Iterator[tuple[MergedFeed, Callable[[str], None]]]:
     """A feed on a pipe; with `lines` these are piped and the pipe is closed, else the test says more."""
     reading, writing = os.pipe()
     quarantine = QuarantineFile(folder / "q.jsonl", position["quarantine"] if position else None)
@@ -78,11 +78,11 @@ def prices(items: list[FeedItem]) -> list[float]:
     return [item.price for item in items if isinstance(item, Trade)]
 
 
-def saved(merged: Merge) -> dict[str, Any]:
+def saved(merged: MergedFeed) -> dict[str, Any]:
     return {"feed": merged.position(), "quarantine": {"num_bytes": 0, "counts": {}}}
 
 
-def take(merged: Merge, count: int) -> list[FeedItem]:
+def take(merged: MergedFeed, count: int) -> list[FeedItem]:
     items = iter(merged)
     return [next(items) for _ in range(count)]
 
@@ -186,11 +186,11 @@ def test_a_line_that_a_crash_tore_is_taken_away(tmp_path: Path) -> None:
     with (tmp_path / "i.jsonl").open("ab") as file:
         file.write(b'{"at":9,"row":"half')
     again = Inbox(tmp_path / "i.jsonl", StepClock(3), bell, 0)
-    assert list(again.arrivals()) == [
-        Arrival(7, row='{"a":1}'), Arrival(7, hex="ff"), Arrival(7, row="long", num_bytes=2_000_000),
+    assert list(again.rows()) == [
+        InboxRow(7, row='{"a":1}'), InboxRow(7, hex="ff"), InboxRow(7, row="long", num_bytes=2_000_000),
     ]  # fmt: skip
     again.append([(b"next", 4)])
-    assert [arrival.at for arrival in again.arrivals()] == [7, 7, 7, 7]
+    assert [arrival.at for arrival in again.rows()] == [7, 7, 7, 7]
     again.close()
 
 

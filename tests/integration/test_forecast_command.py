@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from htfi.apps.cli.forecast import command
+from htfi.apps.cli.forecast.command import command
 from htfi.domain.errors import InvalidInput
 
 

@@ -8,11 +8,11 @@ from htfi.domain.decision import Decision, Rung, decode_decision
 from htfi.domain.events import Bar, FeedItem, News
 from htfi.domain.news import Route
 from htfi.narrative.ports import Closable
-from htfi.narrative.template_reader import TemplateReader
-from htfi.pipeline.recompute import Amendments, recompute
-from htfi.wiring.engine import build_loop
+from htfi.narrative.readers import TemplateReader
+from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
 from htfi.wiring.ledger import open_ledger
-from htfi.wiring.models import open_readers
+from htfi.wiring.models.readers import open_readers
+from htfi.wiring.run import build_loop
 from htfi.wiring.settings import Settings, load_settings, override, settings_digest
 from late_weather import ListFeed, ListOutlet, days
 
@@ -62,9 +62,9 @@ def decide(settings: Settings, folder: Path) -> list[Decision]:
             reader.close()
     entries = [ledger.entry(index) for index in range(ledger.size)]
     ledger.close()
-    amendments = Amendments(entries.__getitem__)
+    amendments = AmendmentAuditor(entries.__getitem__)
     for entry in entries:
-        found = recompute(entry, settings_digest(settings), settings.policy, amendments, settings.routing)
+        found = check_entry(entry, settings_digest(settings), settings.policy, amendments, settings.routing)
         assert found == []
     return [decode_decision(entry) for entry in entries]
 

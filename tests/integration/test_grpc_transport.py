@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from htfi.adapters.grpc.config import Bounds
 from htfi.adapters.grpc.dialler import redial_s
+from htfi.adapters.grpc.library import TransportLimits
 from htfi.adapters.grpc.transport import GrpcTransport
-from htfi.decoding.link.frames import MAX_FRAME_BYTES, Channel, Refused, Why, decode, seal
-from htfi.decoding.link.ports import Happening, Transport
+from htfi.decoding.link.frames import MAX_FRAME_BYTES, FrameChannel, RefusalReason, RefusedFrame, decode, seal
+from htfi.decoding.link.ports import StreamEvent, Transport
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from link_nodes import Nodes, Notes, certify, files, link, next_of, until
 
-UP, FRAME, DOWN = Happening.UP, Happening.FRAME, Happening.DOWN
+UP, FRAME, DOWN = StreamEvent.UP, StreamEvent.FRAME, StreamEvent.DOWN
 _OVERHEAD_BYTES = 5  # of a seal
 
 
@@ -156,9 +156,9 @@ def test_the_watch_goes_on_while_the_caller_is_busy(secure: Nodes) -> None:
     secure.edge({"cloud1": cloud.port}, watcher=at_edge)
     until(lambda: bool(at_edge.opened_))
     # Nobody receives at either end: a pass of the model is going on.
-    at_edge.to_send = [(at_edge.opened_[0][0], seal(Channel.WATCH, b"beat"))]
+    at_edge.to_send = [(at_edge.opened_[0][0], seal(FrameChannel.HEALTH, b"beat"))]
     until(lambda: [body for _, body in at_cloud.heard_] == [b"beat"])
-    assert [arrival.happening for arrival in iter(lambda: cloud.receive(0), None)] == [UP]
+    assert [arrival.event for arrival in iter(lambda: cloud.receive(0), None)] == [UP]
 
 
 def test_a_body_that_the_watcher_rejects_is_refused_by_name(secure: Nodes) -> None:
@@ -168,8 +168,10 @@ def test_a_body_that_the_watcher_rejects_is_refused_by_name(secure: Nodes) -> No
 
     cloud = secure.cloud(watcher=Strict())
     edge = secure.edge({"cloud1": cloud.port})
-    edge.send(next_of(edge, UP).stream, seal(Channel.WATCH, b"?"))
-    assert decode(next_of(edge, FRAME).body) == Refused(-1, 0, Why.MALFORMED, -1, "not a heartbeat")
+    edge.send(next_of(edge, UP).stream, seal(FrameChannel.HEALTH, b"?"))
+    assert decode(next_of(edge, FRAME).body) == RefusedFrame(
+        -1, 0, RefusalReason.MALFORMED, -1, "not a heartbeat"
+    )
 
 
 def test_a_watcher_that_fails_ends_the_transport_and_its_caller_is_told(secure: Nodes) -> None:
@@ -212,13 +214,13 @@ def test_totals_outlive_their_streams(nodes: Nodes) -> None:
 
 
 def test_a_second_stream_of_a_node_replaces_one_that_fell_silent(nodes: Nodes) -> None:
-    cloud = nodes.cloud(bounds=Bounds(fresh_s=0.05))
+    cloud = nodes.cloud(bounds=TransportLimits(fresh_s=0.05))
     nodes.edge({"cloud1": cloud.port})
     first = next_of(cloud, UP).stream
     time.sleep(0.2)
     newer = nodes.edge({"cloud1": cloud.port})
     arrivals = [cloud.receive(5.0), cloud.receive(5.0)]
-    assert [(arrival.happening, arrival.stream == first) for arrival in arrivals if arrival] == [
+    assert [(arrival.event, arrival.stream == first) for arrival in arrivals if arrival] == [
         (DOWN, True),
         (UP, False),
     ]
@@ -229,7 +231,7 @@ def test_a_second_stream_of_a_node_replaces_one_that_fell_silent(nodes: Nodes) -
 
 def test_two_processes_with_one_certificate_do_not_throw_each_other_out(secure: Nodes) -> None:
     notes = Notes()
-    cloud = secure.cloud(bounds=Bounds(fresh_s=0.5))
+    cloud = secure.cloud(bounds=TransportLimits(fresh_s=0.5))
     older = secure.edge({"cloud1": cloud.port})
     stream = next_of(older, UP).stream
     beating = threading.Event()
@@ -289,7 +291,7 @@ def test_an_edge_uses_a_new_certificate_without_a_restart(tmp_path: Path) -> Non
 
 def test_dials_wait_longer_up_to_a_bound_and_not_in_step() -> None:
     dice = np.random.Generator(np.random.PCG64(0))
-    waits_s = [[redial_s(k, Bounds(), dice) for _ in range(100)] for k in range(30)]
+    waits_s = [[redial_s(k, TransportLimits(), dice) for _ in range(100)] for k in range(30)]
     assert all(0.05 <= wait_s <= 0.1 for wait_s in waits_s[0])
     assert all(1.0 <= wait_s <= 2.0 for wait_s in waits_s[29])
     assert len(set(waits_s[29])) == 100

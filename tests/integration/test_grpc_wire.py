@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from htfi.adapters.grpc.transport import GrpcTransport
-from htfi.decoding.link.ports import Happening
+from htfi.decoding.link.ports import StreamEvent
 from link_nodes import Nodes, certify, link, next_of
 
-UP, FRAME = Happening.UP, Happening.FRAME
+UP, FRAME = StreamEvent.UP, StreamEvent.FRAME
 _HTTP2 = {0: "DATA", 1: "HEADERS", 4: "SETTINGS", 6: "PING", 8: "WINDOW_UPDATE"}  # RFC 9113 6
 
 

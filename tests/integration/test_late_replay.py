@@ -11,17 +11,16 @@ from checks import nonempty
 from divided_author import Divided
 from htfi.adapters.stores.snapshot import write_whole
 from htfi.apps.cli.main import cli
-from htfi.domain.decision import Decision, Rung, View, Wording, decode_decision, encode_decision
+from htfi.domain.decision import Decision, GenerationTrace, NewsView, Rung, decode_decision, encode_decision
 from htfi.domain.errors import IntegrityError
-from htfi.narrative.model_reader import ModelReader
-from htfi.narrative.ports import Reader
-from htfi.narrative.template_reader import TemplateReader
-from htfi.wiring.audit import recompute_all
-from htfi.wiring.engine import ORIGIN, build_loop
+from htfi.narrative.ports import NewsReader
+from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
-from htfi.wiring.open_folder import open_folder
-from htfi.wiring.replay import reading_of, replay
-from htfi.wiring.settings import SETTINGS, encode_settings, load_settings, override
+from htfi.wiring.models.loading import open_model
+from htfi.wiring.recompute import recompute_all
+from htfi.wiring.replay import reading_of, replay_reading
+from htfi.wiring.run import LEDGER_ORIGIN, build_loop
+from htfi.wiring.settings import SETTINGS_FILE, encode_settings, load_settings, override
 from late_weather import ListFeed, ListOutlet, days
 from random_pair import write_random_pair
 
@@ -38,14 +37,14 @@ def run(pair: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Pa
     folder = tmp_path_factory.mktemp("run")
     settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, listen_ms=0.0)
     settings = override(settings, "narrative", temperature=1.0)
-    write_whole(folder / SETTINGS, encode_settings(settings))
-    target, draft = (open_folder(path, settings.models.precision) for path in pair)
+    write_whole(folder / SETTINGS_FILE, encode_settings(settings))
+    target, draft = (open_model(path, settings.models.precision) for path in pair)
     author = Divided(target, draft, settings, seed=5)
-    readers: dict[Rung, Reader] = {
+    readers: dict[Rung, NewsReader] = {
         Rung.TEMPLATE: TemplateReader(settings.narrative),
         Rung.SPECULATIVE: ModelReader(author, settings.narrative, target.trust, draft.trust),
     }
-    ledger = open_ledger(folder, origin=ORIGIN)
+    ledger = open_ledger(folder, origin=LEDGER_ORIGIN)
     feed = ListFeed(days(NUM_DAYS, ("AAA", "BBB"), news_every=2))
     build_loop(settings, feed, ledger, ListOutlet(), readers=readers).run(lambda: None)
     ledger.close()
@@ -60,7 +59,7 @@ def decisions(run: Path) -> list[Decision]:
         log.close()
 
 
-def worded(run: Path) -> Iterator[tuple[Decision, View, Wording]]:
+def worded(run: Path) -> Iterator[tuple[Decision, NewsView, GenerationTrace]]:
     for decision in decisions(run):
         if decision.view is not None and decision.view.wording is not None:
             yield decision, decision.view, decision.view.wording
@@ -69,7 +68,7 @@ def worded(run: Path) -> Iterator[tuple[Decision, View, Wording]]:
 def test_each_part_of_a_reading_is_written_again_by_who_wrote_it(run: Path, pair: tuple[Path, Path]) -> None:
     kinds = {"in time": 0, "provisional": 0, "amended": 0}
     for decision, view, wording in worded(run):
-        done = replay(decision, run, pair[0], pair[1])
+        done = replay_reading(decision, run, pair[0], pair[1])
         assert done.problems == []
         assert done.writing.tokens == wording.tokens
         kinds["amended" if decision.amends else "provisional" if view.provisional else "in time"] += 1
@@ -105,10 +104,12 @@ def test_what_was_changed_in_a_provisional_record_is_found(run: Path, pair: tupl
         "provisional does not follow": replace(wording, num_settled=-1),
     }
     for told, changed in changes.items():
-        done = replay(replace(decision, view=replace(view, wording=changed)), run, pair[0], pair[1])
+        done = replay_reading(replace(decision, view=replace(view, wording=changed)), run, pair[0], pair[1])
         assert any(told in problem for problem in done.problems), (told, done.problems)
     flipped = replace(decision, view=replace(view, volatility_multiplier=view.volatility_multiplier + 1.0))
-    assert replay(flipped, run, pair[0], pair[1]).problems == ["the view does not follow from the tokens"]
+    assert replay_reading(flipped, run, pair[0], pair[1]).problems == [
+        "the view does not follow from the tokens"
+    ]
 
 
 def test_a_kept_view_leads_to_the_one_of_two_decisions_that_gave_it(run: Path) -> None:
@@ -124,7 +125,7 @@ def test_a_kept_view_leads_to_the_one_of_two_decisions_that_gave_it(run: Path) -
             first = by_id[
                 f"{decision.series}@{reading_of(decision, log.entries()).id.split('@')[1].split('/')[0]}"
             ]
-            if first.awaits:
+            if first.awaits_amendment:
                 read = reading_of(decision, log.entries())
                 assert bool(read.amends) == (not view.provisional)
                 ways["amended" if read.amends else "provisional"] += 1
@@ -149,7 +150,7 @@ def test_a_ledger_with_amendments_is_derived_again_and_tampering_is_named(run: P
     assert amended.view is not None
     parts = amended.rationale.template.rsplit("+", 1)
     said = {"confirming": "amending", "amending": "confirming"}
-    from htfi.narrative.rationale import fill
+    from htfi.narrative.rationale.writer import fill
 
     template = f"{parts[0]}+{said[parts[1]]}"
     otherwise = replace(amended.rationale, template=template, text=fill(template, amended.rationale.slots))

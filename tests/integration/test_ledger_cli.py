@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from htfi.apps.bench.ledger import decision_like_entries
 from htfi.apps.cli.main import main
 from htfi.domain.decision import decode_decision
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
+from htfi_eval.bench.ledger import decision_like_entries
 
 ORIGIN = "htfi.example/run"
 ENTRIES = decision_like_entries(300, seed=1)

@@ -14,7 +14,7 @@ from htfi.apps.cli.main import cli
 from htfi.domain.decision import Decision, decode_decision
 from htfi.domain.errors import InvalidInput
 from htfi.wiring.ledger import open_ledger_readonly
-from htfi.wiring.replay import reading_of, replay
+from htfi.wiring.replay import reading_of, replay_reading
 from random_pair import write_random_pair
 
 NUM_DAYS = 48
@@ -75,7 +75,7 @@ def test_every_reading_is_written_again(run: Path, pair: tuple[Path, Path]):
     assert len(read) >= NUM_DAYS // 4
     drafted = stood = 0
     for decision in read:
-        done = replay(decision, run, pair[0])
+        done = replay_reading(decision, run, pair[0])
         assert done.problems == []
         assert done.writing.tokens == done.wording.tokens
         in_depth = bool(done.wording.paths)  # the target alone, many times over
@@ -129,7 +129,7 @@ def test_a_decision_without_news_says_so_in_a_line(run: Path):
 
 def test_another_model_is_told_apart_from_the_one_that_wrote(run: Path, pair: tuple[Path, Path]):
     with pytest.raises(InvalidInput, match=r"target-int8@\w+ wrote this; .*draft holds draft-int8@"):
-        replay(worded(run)[0], run, pair[1])
+        replay_reading(worded(run)[0], run, pair[1])
 
 
 def test_what_was_changed_in_a_record_is_found(run: Path, pair: tuple[Path, Path]):
@@ -151,10 +151,10 @@ def test_what_was_changed_in_a_record_is_found(run: Path, pair: tuple[Path, Path
         "other": replace(wording, seed=wording.seed + 1),
     }
     for told, changed in changes.items():
-        done = replay(replace(decision, view=replace(view, wording=changed)), run, pair[0])
+        done = replay_reading(replace(decision, view=replace(view, wording=changed)), run, pair[0])
         assert any(told in problem for problem in done.problems), (told, done.problems)
     flipped = replace(view, volatility_multiplier=view.volatility_multiplier + 1.0)
-    assert replay(replace(decision, view=flipped), run, pair[0]).problems == [
+    assert replay_reading(replace(decision, view=flipped), run, pair[0]).problems == [
         "the view does not follow from the tokens"
     ]
 
@@ -166,7 +166,7 @@ def test_a_record_that_leads_the_replay_astray_is_refused_in_a_line(run: Path, p
     assert view.wording is not None
     first = view.wording.rounds[0]
     with pytest.raises(InvalidInput, match="prompt holds tokens"):
-        replay(
+        replay_reading(
             replace(decision, view=replace(view, wording=replace(view.wording, prompt=(10**6,)))),
             run,
             pair[0],
@@ -177,4 +177,4 @@ def test_a_record_that_leads_the_replay_astray_is_refused_in_a_line(run: Path, p
         replace(view.wording, num_items=view.wording.num_items + 1),
     ]
     for wording in wild:
-        assert replay(replace(decision, view=replace(view, wording=wording)), run, pair[0]).problems
+        assert replay_reading(replace(decision, view=replace(view, wording=wording)), run, pair[0]).problems

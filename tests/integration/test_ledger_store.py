@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 
 from htfi.adapters.keys.ed25519 import signing_key, verify_signature
-from htfi.adapters.stores.owner_lock import OwnerLock
-from htfi.adapters.stores.sqlite_log import create_store, open_store, open_store_readonly
+from htfi.adapters.stores.sqlite_log import OwnerLock, create_store, open_store, open_store_readonly
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.governance.ledger.checkpoint import Checkpoint, log_key, sign_checkpoint
-from htfi.governance.ledger.log import Log
+from htfi.governance.ledger.log import TransparencyLog
 from htfi.governance.ledger.merkle import EMPTY_ROOT, leaf_hash, perfect_root
-from htfi.governance.ports import Group, LeafStore
+from htfi.governance.ports import EntryGroup, LeafStore
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 
 ORIGIN = "htfi.example/store"
@@ -58,7 +57,7 @@ class MemoryStore:
     def cosigned_sizes(self) -> list[int]:
         return sorted(self.lines)
 
-    def append(self, group: Group) -> None:
+    def append(self, group: EntryGroup) -> None:
         self.bodies += group.entries
         self.tiles.update({(level, index): hashes for level, index, hashes in group.tiles})
         self.notes[len(self.bodies)] = group.checkpoint
@@ -97,8 +96,8 @@ def test_new_store_is_empty_with_its_first_checkpoint(store: LeafStore) -> None:
 
 
 def test_group_is_kept_whole_and_tiles_replace_their_forerunners(store: LeafStore) -> None:
-    store.append(Group(0, [b"a", b"", b"\x00\xff"], [(0, 0, b"3" * 96)], "note 3"))
-    store.append(Group(3, [b"d"], [(0, 0, b"4" * 128), (1, 0, b"5" * 32)], "note 4"))
+    store.append(EntryGroup(0, [b"a", b"", b"\x00\xff"], [(0, 0, b"3" * 96)], "note 3"))
+    store.append(EntryGroup(3, [b"d"], [(0, 0, b"4" * 128), (1, 0, b"5" * 32)], "note 4"))
     assert store.extent() == (4, 4)
     assert list(store.entries(1, 4)) == [b"", b"\x00\xff", b"d"]
     assert store.tile(0, 0) == b"4" * 128
@@ -107,7 +106,7 @@ def test_group_is_kept_whole_and_tiles_replace_their_forerunners(store: LeafStor
 
 
 def test_newer_cosignature_of_a_witness_replaces_the_older(store: LeafStore) -> None:
-    store.append(Group(0, [b"a"], [], "note 1"))
+    store.append(EntryGroup(0, [b"a"], [], "note 1"))
     store.add_cosignature(1, "w1", "first")
     store.add_cosignature(1, "w2", "other")
     store.add_cosignature(1, "w1", "second")
@@ -117,7 +116,7 @@ def test_newer_cosignature_of_a_witness_replaces_the_older(store: LeafStore) -> 
 
 
 def test_log_over_any_store_has_the_naive_root(store: LeafStore) -> None:
-    log = Log(store, SIGNER, verify_signature)
+    log = TransparencyLog(store, SIGNER, verify_signature)
     entries = [b"%d" % index for index in range(512)]
     for start, stop in ((0, 1), (1, 300), (300, 512)):
         receipts = log.append(entries[start:stop])
@@ -125,7 +124,7 @@ def test_log_over_any_store_has_the_naive_root(store: LeafStore) -> None:
     leaves = [leaf_hash(entry) for entry in entries]
     assert [receipt.leaf_hash for receipt in receipts] == [leaf.hex() for leaf in leaves[300:]]
     assert log.root() == perfect_root(leaves)
-    assert Log(store, SIGNER, verify_signature).append([b"next"])[0].index == 512
+    assert TransparencyLog(store, SIGNER, verify_signature).append([b"next"])[0].index == 512
     assert log.append([]) == []
 
 
@@ -176,7 +175,7 @@ def test_absent_ledger_is_named(tmp_path: Path) -> None:
 def test_reader_cannot_append(tmp_path: Path) -> None:
     store = open_store_readonly(make_ledger(tmp_path))
     with pytest.raises(InvalidInput, match="for reading only"):
-        store.append(Group(300, [b"x"], [], "note"))
+        store.append(EntryGroup(300, [b"x"], [], "note"))
     store.close()
 
 

@@ -6,20 +6,19 @@ from pathlib import Path
 import pytest
 
 from htfi.adapters.stores.snapshot import write_whole
-from htfi.decoding.link.edge_config import EdgeConfig
-from htfi.decoding.link.frames import Lead
-from htfi.decoding.link.linked_author import Expected, LinkedAuthor
-from htfi.decoding.link.ports import Placed, Wanted
+from htfi.decoding.link.client.generator import ExpectedTarget, LinkedGenerator
+from htfi.decoding.link.config import EdgeConfig
+from htfi.decoding.link.frames import DraftLead
+from htfi.decoding.link.ports import PlacementQuery, PlannedPlacement
 from htfi.domain.decision import Rung, decode_decision
-from htfi.narrative.model_reader import ModelReader
-from htfi.narrative.ports import Reader
-from htfi.narrative.template_reader import TemplateReader
-from htfi.wiring.audit import recompute_all
-from htfi.wiring.engine import ORIGIN, build_loop
+from htfi.narrative.ports import NewsReader
+from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
-from htfi.wiring.open_folder import open_folder
-from htfi.wiring.replay import replay
-from htfi.wiring.settings import SETTINGS, encode_settings, load_settings, override
+from htfi.wiring.models.loading import open_model
+from htfi.wiring.recompute import recompute_all
+from htfi.wiring.replay import replay_reading
+from htfi.wiring.run import LEDGER_ORIGIN, build_loop
+from htfi.wiring.settings import SETTINGS_FILE, encode_settings, load_settings, override
 from late_weather import ListFeed, ListOutlet, days
 from linked_world import FakeCloud, Plan, World, WorldTransport
 from random_pair import write_random_pair
@@ -29,15 +28,15 @@ class AnyWay(Plan):
     """Places each request somewhere else and otherwise, by dice."""
 
     def __init__(self, dice: random.Random) -> None:
-        super().__init__(Lead.FLIGHT)
+        super().__init__(DraftLead.FLIGHT)
         self._dice = dice
 
-    def place(self, wanted: Wanted, clouds: tuple[str, ...]) -> Placed:
+    def place(self, wanted: PlacementQuery, clouds: tuple[str, ...]) -> PlannedPlacement:
         cloud = self._dice.choice([*clouds, *clouds, ""]) if clouds else ""
         window = self._dice.randrange(1, 7)
         return self.placed._replace(
             cloud=cloud,
-            lead=self._dice.choice(list(Lead)),
+            lead=self._dice.choice(list(DraftLead)),
             window=window,
             in_flight=self._dice.randrange(1, 4),
         )
@@ -51,17 +50,17 @@ def test_every_reading_of_a_run_in_any_weather_is_written_again(tmp_path: Path, 
     settings = override(settings, "narrative", temperature=1.0)
     run = tmp_path / "run"
     run.mkdir()
-    write_whole(run / SETTINGS, encode_settings(settings))
-    target, draft = (open_folder(path, settings.models.precision) for path in pair)
+    write_whole(run / SETTINGS_FILE, encode_settings(settings))
+    target, draft = (open_model(path, settings.models.precision) for path in pair)
     world = World()
     transport = WorldTransport(world)
     clouds = [FakeCloud(world, f"cloud{k}", target.author(settings.decoding)) for k in range(2)]
     for cloud in clouds:
         cloud.welcome_as = {"tokenizer": target.tokenizer.digest, "target": target.folder.digest}
         transport.connect(cloud)
-    author = LinkedAuthor(
+    author = LinkedGenerator(
         draft.author(settings.decoding),
-        Expected(target.version, target.folder.digest),
+        ExpectedTarget(target.version, target.folder.digest),
         "edge1",
         transport,
         AnyWay(dice),
@@ -71,7 +70,7 @@ def test_every_reading_of_a_run_in_any_weather_is_written_again(tmp_path: Path, 
         EdgeConfig(),
     )
     author.wait_ready(1.0)
-    readers: dict[Rung, Reader] = {
+    readers: dict[Rung, NewsReader] = {
         Rung.TEMPLATE: TemplateReader(settings.narrative),
         Rung.SPECULATIVE: ModelReader(author, settings.narrative, target.trust, draft.trust),
     }
@@ -89,9 +88,9 @@ def test_every_reading_of_a_run_in_any_weather_is_written_again(tmp_path: Path, 
         world.run_until(world.now_s + 0.05, lambda: False)
         return world.now_s < 1_000.0
 
-    ledger = open_ledger(run, origin=ORIGIN)
+    ledger = open_ledger(run, origin=LEDGER_ORIGIN)
     loop = build_loop(settings, ListFeed(days(60, ("AAA", "BBB"))), ledger, ListOutlet(), readers=readers)
-    loop._patience = wait
+    loop._keep_waiting = wait
     loop.run(weather)
     ledger.close()
     log = open_ledger_readonly(run)
@@ -102,10 +101,10 @@ def test_every_reading_of_a_run_in_any_weather_is_written_again(tmp_path: Path, 
         log.close()
     worded = [one for one in found if one.view is not None and one.view.wording is not None]
     for one in worded:
-        assert replay(one, run, pair[0], pair[1]).problems == [], f"seed {seed}: {one.id}"
+        assert replay_reading(one, run, pair[0], pair[1]).problems == [], f"seed {seed}: {one.id}"
     assert len(worded) > 20
     rounds = [told for one in worded if one.view and one.view.wording for told in one.view.wording.rounds]
     assert sum(len(told.drafted) for told in rounds) > sum(len(told.accepted) for told in rounds) > 20
-    told = [one for one in found if one.awaits]
+    told = [one for one in found if one.awaits_amendment]
     assert 3 < len(told) < len(worded) - 3, f"seed {seed}: {len(told)} of {len(worded)} were late"
     assert {one.id for one in told} == {one.amends for one in found if one.amends}, f"seed {seed}"

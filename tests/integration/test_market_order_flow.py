@@ -10,14 +10,14 @@ from checks import nonempty
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Quote, Trade
 from htfi.market.config import MarketConfig
-from htfi.market.state import Market
+from htfi.market.state import MarketState
 from htfi.simulation.market.facts import stylised_facts
 from htfi.simulation.market.order_flow import merged, order_flow
-from htfi.simulation.market.session import FlowShock, Session
+from htfi.simulation.market.session import FlowShock, SimulatedSession
 
 START_NS = 1_760_016_600_000_000_000
 MINUTE_NS = 60_000_000_000
-SESSION = Session("SIM", START_NS)
+SESSION = SimulatedSession("SIM", START_NS)
 NUM_SESSIONS = 24
 
 
@@ -34,7 +34,7 @@ def minute_returns(flow):
 
 def through_the_kernel(flow):
     """Closed minute bars and the order flow that the kernel measured in each."""
-    market, bars, imbalances = Market(MarketConfig(bar="60s")), [], []
+    market, bars, imbalances = MarketState(MarketConfig(bar="60s")), [], []
     for event in flow.events():
         for bar in market.advance(event.available_at_ns):
             market.close_bar(bar)
@@ -63,14 +63,16 @@ def test_events_come_in_order_and_trade_at_the_quote():
 
 
 def test_prices_lie_on_the_tick_grid():
-    flow = order_flow(Session("SIM", START_NS, tick=0.05, start_price=20.0, duration_s=3600.0), (), 2)
+    flow = order_flow(
+        SimulatedSession("SIM", START_NS, tick=0.05, start_price=20.0, duration_s=3600.0), (), 2
+    )
     for event in nonempty(flow.events()):
         for price in (event.price,) if isinstance(event, Trade) else (event.bid, event.ask):
             assert price / 0.05 == pytest.approx(round(price / 0.05), abs=1e-6)
 
 
 def test_same_seed_gives_the_same_events():
-    short = Session("SIM", START_NS, duration_s=600.0)
+    short = SimulatedSession("SIM", START_NS, duration_s=600.0)
     one, two, other = (list(order_flow(short, [FlowShock(100.0, 0.01)], seed).events()) for seed in (4, 4, 5))
     assert one == two
     assert one != other
@@ -122,7 +124,7 @@ def test_day_is_busy_and_volatile_at_both_ends():
 
 def test_session_follows_the_sigmas_of_its_parts():
     quiet, loud = 0.002, 0.006
-    session = Session("SIM", START_NS, sigma_parts=(quiet, quiet, loud, loud))
+    session = SimulatedSession("SIM", START_NS, sigma_parts=(quiet, quiet, loud, loud))
     seen = np.mean([np.square(minute_returns(order_flow(session, (), seed))) for seed in range(12)], axis=0)
     by_part = np.sqrt(seen[: 97 * 4].reshape(4, 97).sum(axis=1))
     assert by_part[:2] == pytest.approx(quiet, rel=0.2)
@@ -154,7 +156,8 @@ def test_event_moves_the_mid_widens_the_spread_and_brings_trades_and_nothing_for
 
 def test_sessions_merge_in_one_order():
     flows = [
-        order_flow(Session(name, START_NS, duration_s=900.0), (), seed) for seed, name in enumerate("AB")
+        order_flow(SimulatedSession(name, START_NS, duration_s=900.0), (), seed)
+        for seed, name in enumerate("AB")
     ]
     events = list(merged(flows))
     assert len(events) == sum(flow.num_events for flow in flows)
@@ -165,12 +168,12 @@ def test_sessions_merge_in_one_order():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Session("", START_NS),
-        lambda: Session("A", START_NS, sigma=float("nan")),
-        lambda: Session("A", START_NS, tick=50.0),
-        lambda: Session("A", START_NS, answering_share=1.0),
-        lambda: Session("A", START_NS, sigma_parts=(0.01, 0.0)),
-        lambda: Session("A", START_NS, trades_per_s=50_000.0),
+        lambda: SimulatedSession("", START_NS),
+        lambda: SimulatedSession("A", START_NS, sigma=float("nan")),
+        lambda: SimulatedSession("A", START_NS, tick=50.0),
+        lambda: SimulatedSession("A", START_NS, answering_share=1.0),
+        lambda: SimulatedSession("A", START_NS, sigma_parts=(0.01, 0.0)),
+        lambda: SimulatedSession("A", START_NS, trades_per_s=50_000.0),
         lambda: FlowShock(1.0, move=float("nan")),
         lambda: FlowShock(1.0, intensity=0.0),
         lambda: FlowShock(1.0, half_life_s=0.0),
@@ -185,5 +188,7 @@ def test_flow_that_cannot_be_made_is_refused_in_one_line(make):
 
 
 def test_silent_session_is_a_session():
-    flow = order_flow(Session("A", START_NS, trades_per_s=1e-4, quotes_per_trade=0.1, duration_s=1.0), (), 0)
+    flow = order_flow(
+        SimulatedSession("A", START_NS, trades_per_s=1e-4, quotes_per_trade=0.1, duration_s=1.0), (), 0
+    )
     assert [type(event) for event in flow.events()] == [Quote]

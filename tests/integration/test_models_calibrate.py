@@ -10,11 +10,11 @@ from click.testing import CliRunner
 
 from htfi.apps.cli.main import cli
 from htfi.domain.errors import InvalidInput
-from htfi.domain.writing import Dialect, Request, Writing
-from htfi.narrative.answer import CONFIDENCES, DIRECTIONS, Trust, understand
+from htfi.domain.generation import Completion, GenerationRequest, PromptDialect
+from htfi.narrative.answer import CONFIDENCES, DIRECTIONS, ConfidenceCalibration, parse_answer
+from htfi.simulation.reader_calibration import SEED, measure_trust
 from htfi.simulation.stories import stories
-from htfi.wiring.model_calibration import SEED, measure_trust
-from htfi.wiring.model_trust import read_trust
+from htfi.wiring.models.loading import read_trust
 from random_pair import write_random_pair
 
 
@@ -22,16 +22,16 @@ class Oracle:
     """Right in nine of ten stories that it is sure of, in three of ten that it is not; always calls a move."""
 
     version = "oracle/1"
-    dialect = Dialect.MINI
+    dialect = PromptDialect.MINI
 
     def __init__(self) -> None:
         self.stories = stories(SEED)
         self.asked = 0
 
-    def write(self, requests: list[Request]) -> list[Writing]:
+    def write(self, requests: list[GenerationRequest]) -> list[Completion]:
         return [self.answer() for _ in requests]
 
-    def answer(self) -> Writing:
+    def answer(self) -> Completion:
         truth = float(next(self.stories).truth.direction)
         sure = self.asked % 2 == 0
         right = self.asked // 2 % 10 < (9 if sure else 3)
@@ -39,7 +39,7 @@ class Oracle:
         called = truth if right and truth else (1.0 if truth != 1.0 else -1.0)
         place = {"direction": DIRECTIONS.index(called), "confidence": 5 if sure else 2}
         others = dict.fromkeys(("cite0", "cite1", "cause", "consistency", "size", "volatility"), "0")
-        return Writing(others | {name: str(value) for name, value in place.items()} | {"words": ""})
+        return Completion(others | {name: str(value) for name, value in place.items()} | {"words": ""})
 
 
 def test_confidence_is_the_share_that_was_right_and_never_falls_as_more_is_stated() -> None:
@@ -67,8 +67,8 @@ def test_calibrate_keeps_what_it_measured_in_the_folder_and_readers_use_it(tmp_p
     )
     said = dict.fromkeys(("cite0", "cite1", "cause", "consistency", "size", "volatility"), "0")
     said |= {"direction": "2", "confidence": "5", "words": ""}
-    assert understand(said, trust).confidence == trust.moving[5]
-    assert understand(said | {"direction": "1"}, trust).confidence == trust.flat[5]
+    assert parse_answer(said, trust).confidence == trust.moving[5]
+    assert parse_answer(said | {"direction": "1"}, trust).confidence == trust.flat[5]
 
 
 @pytest.mark.parametrize("wrong", [{"flat": [0.5]}, {"moving": [0.0] * 7}, {"flat": "high"}, []])
@@ -80,14 +80,14 @@ def test_a_trust_that_is_none_is_refused_with_the_files_name(tmp_path: Path, wro
 
 def test_a_folder_without_a_trust_is_taken_at_its_word(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
-    assert read_trust(tmp_path) == Trust(CONFIDENCES, CONFIDENCES)
+    assert read_trust(tmp_path) == ConfidenceCalibration(CONFIDENCES, CONFIDENCES)
 
 
 def test_what_moves_followed_is_measured_from_five_hundred_stories_on(tmp_path: Path) -> None:
-    from htfi.wiring.model_calibration import answers, meaning_of
+    from htfi.simulation.reader_calibration import answer_stories, estimate_meaning
 
-    found = meaning_of(answers(Oracle(), 700, lambda *_: None))
+    found = estimate_meaning(answer_stories(Oracle(), 700, lambda *_: None))
     assert found.horizons == (1, 5, 22)
     assert max(found.shifts[1]) == 0.0  # the oracle states no size, so nothing follows from it
     with pytest.raises(InvalidInput, match="too few stories"):
-        meaning_of(answers(Oracle(), 120, lambda *_: None))
+        estimate_meaning(answer_stories(Oracle(), 120, lambda *_: None))

@@ -55,12 +55,12 @@ def test_a_changed_byte_in_a_shipped_model_is_refused(
     pair: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from htfi import models as shipped
-    from htfi.wiring.open_folder import open_folder
+    from htfi.wiring.models.loading import open_model
 
     folder = tmp_path / "mini-target"
     shutil.copytree(pair[0], folder)
-    monkeypatch.setattr(shipped, "DIGESTS", {folder: open_folder(pair[0], "int8").folder.digest})
-    open_folder(folder, "int8")
+    monkeypatch.setattr(shipped, "DIGESTS", {folder: open_model(pair[0], "int8").folder.digest})
+    open_model(folder, "int8")
     for name in ("model.safetensors", "tokenizer.json", "config.json"):
         content = bytearray((folder / name).read_bytes())
         content[-3] ^= 1
@@ -71,7 +71,7 @@ def test_a_changed_byte_in_a_shipped_model_is_refused(
             shipped, "DIGESTS", {spoilt: shipped.DIGESTS[folder], folder: shipped.DIGESTS[folder]}
         )
         with pytest.raises(HtfiError) as refused:
-            open_folder(spoilt, "int8")
+            open_model(spoilt, "int8")
         if name == "model.safetensors":
             assert isinstance(refused.value, IntegrityError)
 
@@ -104,21 +104,21 @@ def test_a_remote_model_that_fails_is_one_line(monkeypatch: pytest.MonkeyPatch) 
 
 def test_torch_runs_the_same_models_where_a_settings_file_asks_for_it(pair: tuple[Path, Path]) -> None:
     from htfi.decoding.config import DecodingConfig
-    from htfi.wiring.model_check import ask
-    from htfi.wiring.models import ModelsConfig, open_pair
+    from htfi.wiring.models.checks import ask_standard_question
+    from htfi.wiring.models.readers import ModelsConfig, open_model_pair
 
     named = {"target": str(pair[0]), "draft": str(pair[1]), "precision": "fp32"}
     views = []
     for engine in ("onnx", "torch"):
-        target, _ = open_pair(ModelsConfig(**named, engine=engine))
-        views.append(ask(target.author(DecodingConfig())))
+        target, _ = open_model_pair(ModelsConfig(**named, engine=engine))
+        views.append(ask_standard_question(target.author(DecodingConfig())))
     assert views[1].reader.startswith("target-torch-fp32@")
     assert views[0].words == views[1].words
     assert views[0].size_sigmas == views[1].size_sigmas
 
 
 def test_an_engine_or_precision_that_does_not_exist_is_refused() -> None:
-    from htfi.wiring.models import ModelsConfig
+    from htfi.wiring.models.readers import ModelsConfig
 
     for wrong in ({"engine": "vllm"}, {"precision": "int3"}, {"engine": "torch", "precision": "int8"}):
         with pytest.raises(HtfiError, match=r"models\."):

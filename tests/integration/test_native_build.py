@@ -14,7 +14,7 @@ WORKS = """
 import numpy as np
 from htfi import models
 from htfi.adapters.native.network import NativeNetwork, available
-from htfi.decoding import choosing
+from htfi.decoding import sampling as choosing
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.sampling import Admitted, Sampling, choose
 from htfi.domain.errors import DependencyUnavailable

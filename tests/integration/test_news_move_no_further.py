@@ -9,15 +9,14 @@ from msgspec.structs import replace
 
 from htfi.domain.decision import MEDIAN_SHARE, Decision, Rung, decode_decision, encode_decision
 from htfi.domain.events import FeedItem, News
-from htfi.forecasting.earned import Narrators
+from htfi.forecasting.track_record import NarratorTrackRecords
 from htfi.narrative.deep_reader import DeepReader
-from htfi.narrative.model_reader import ModelReader
-from htfi.narrative.ports import Reader
-from htfi.narrative.template_reader import TemplateReader
-from htfi.pipeline.recompute import Amendments, recompute
-from htfi.pipeline.weighing import numbers
-from htfi.wiring.engine import build_loop
+from htfi.narrative.ports import NewsReader
+from htfi.narrative.readers import ModelReader, TemplateReader
+from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
+from htfi.pipeline.weighing import numeric_quantiles
 from htfi.wiring.ledger import open_ledger
+from htfi.wiring.run import build_loop
 from htfi.wiring.settings import Settings, load_settings, override
 from late_weather import START_NS, LateAuthor, ListFeed, ListOutlet, days
 
@@ -46,7 +45,7 @@ def entries(folder: Path, late_share: float) -> list[bytes]:
     made = settings()
     author = LateAuthor(3, late_share=late_share)
     reader = ModelReader(author, made.narrative)
-    readers: dict[Rung, Reader] = {
+    readers: dict[Rung, NewsReader] = {
         Rung.TEMPLATE: TemplateReader(made.narrative),
         Rung.SPECULATIVE: reader,
         Rung.SECURE: ModelReader(LateAuthor(1, late_share=0.0), made.narrative),
@@ -64,7 +63,7 @@ def entries(folder: Path, late_share: float) -> list[bytes]:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[list[bytes]]:
     """All told in time; and much told late."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Narrators, "weight", lambda *_: [1.0, 1.0, 1.0])
+        patch.setattr(NarratorTrackRecords, "weight", lambda *_: [1.0, 1.0, 1.0])
         return [entries(tmp_path_factory.mktemp("run"), late_share) for late_share in (0.0, 0.6)]
 
 
@@ -78,7 +77,9 @@ def moved(decision: Decision) -> float:
     levels = list(decision.forecast.levels)
     low, middle, high = (levels.index(level) for level in (0.05, 0.5, 0.95))
     shares: list[float] = []
-    for plain, released in zip(numbers(decision.forecast), decision.forecast.quantiles, strict=True):
+    for plain, released in zip(
+        numeric_quantiles(decision.forecast), decision.forecast.quantiles, strict=True
+    ):
         width = plain[high] - plain[low]
         shares += [(abs(released[at] - plain[at]) - TICK) / width for at in (low, high)]
         shares.append((abs(released[middle] - plain[middle]) - TICK) / (MEDIAN_SHARE * width))
@@ -106,7 +107,7 @@ def test_an_auditor_derives_the_bound_again(told: Sequence[bytes]) -> None:
     assert first.forecast.tilt is not None
 
     def problems(decision: Decision) -> list[str]:
-        return recompute(
+        return check_entry(
             encode_decision(decision),
             first.settings_digest,
             made.policy,
@@ -128,10 +129,10 @@ def test_every_entry_passes_an_audit(runs: Sequence[Sequence[bytes]]) -> None:
     made = settings()
     assert all(len(entries) > 100 for entries in runs)
     for entries in runs:
-        amendments = Amendments(entries.__getitem__)
+        amendments = AmendmentAuditor(entries.__getitem__)
         for entry in entries:
             digest = decode_decision(entry).settings_digest
-            found = recompute(
+            found = check_entry(
                 entry, digest, made.policy, amendments, made.routing, made.secure, sanitiser=made.sanitiser
             )
             assert found == []

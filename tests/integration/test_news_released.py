@@ -8,15 +8,21 @@ from pathlib import Path
 
 import pytest
 
+from htfi.adapters.stores.admissions import (
+    ADMITTED_FILE,
+    REQUESTED_FILE,
+    AdmissionsFile,
+    read_admissions,
+    request_admission,
+)
 from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile, read_held
-from htfi.adapters.stores.releases import ASKED, ENTERED, ReleasesFile, ask_release, read_releases
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Event, FeedItem, News, TimePassed, Trade
 from htfi.domain.news import Screening
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 from htfi.pipeline.inputs import InputChain
+from htfi.pipeline.operator_actions import NewsAdmission, OperatorFeed
 from htfi.pipeline.ports import Position
-from htfi.pipeline.releases import Release, ReleasingFeed
 
 S = 10**9
 START = 1_700_000_000 * S
@@ -86,10 +92,10 @@ def live(
     position = saved["feed"] if saved else None
     told = stream() if items is None else items
     ticks = iter(range(0, 10**15, 10**9))  # each look at the clock is a second later
-    feed = ReleasingFeed(
+    feed = OperatorFeed(
         ListFeed(told, position["feed"] if position else None),
         held,
-        ReleasesFile(folder, again),
+        AdmissionsFile(folder, again),
         ticks.__next__,
         position,
     )
@@ -120,7 +126,9 @@ def asks(folder: Path, at: int, number: int = 1, by: str = "Ann Lee") -> Callabl
     def ask(done: int) -> None:
         if done == at:
             held = list(read_held(folder / HELD_NEWS))[number - 1]
-            ask_release(folder, Release(number, held.item.id, held.screened.digest, by, "checked"))
+            request_admission(
+                folder, NewsAdmission(number, held.item.id, held.screened.digest, by, "checked")
+            )
 
     return ask
 
@@ -137,10 +145,10 @@ def test_released_item_enters_at_the_runs_own_time_with_the_persons_name(tmp_pat
 def test_rerun_with_the_same_releases_comes_to_the_same_digest_and_without_them_does_not(tmp_path: Path):
     first = tmp_path / "a"
     _, _, digest = live(first, asks(first, at=12))
-    _, _, again = live(tmp_path / "b", again=first / ENTERED)
+    _, _, again = live(tmp_path / "b", again=first / ADMITTED_FILE)
     _, _, without = live(tmp_path / "c")
     assert again == digest != without
-    assert (tmp_path / "b" / ENTERED).read_bytes() == (first / ENTERED).read_bytes()
+    assert (tmp_path / "b" / ADMITTED_FILE).read_bytes() == (first / ADMITTED_FILE).read_bytes()
     assert (tmp_path / "b" / HELD_NEWS).read_bytes() == (first / HELD_NEWS).read_bytes()
 
 
@@ -148,7 +156,7 @@ def test_rerun_with_silence_elsewhere_comes_to_the_same_digest(tmp_path: Path):
     first = tmp_path / "a"
     _, _, digest = live(first, asks(first, at=12))
     loud = [one for one in stream() if not isinstance(one, TimePassed)]
-    assert live(tmp_path / "b", again=first / ENTERED, items=loud)[2] == digest
+    assert live(tmp_path / "b", again=first / ADMITTED_FILE, items=loud)[2] == digest
 
 
 @pytest.mark.parametrize("stop", range(1, 44))
@@ -159,7 +167,7 @@ def test_run_stopped_anywhere_goes_on_to_the_same_bytes(tmp_path: Path, stop: in
     rest = asks(parts, at=12 - stop) if stop < 12 else no_ask
     _, _, after = live(parts, rest, saved=saved)
     assert after == digest
-    for name in (HELD_NEWS, ENTERED):
+    for name in (HELD_NEWS, ADMITTED_FILE):
         assert (parts / name).read_bytes() == (whole / name).read_bytes()
 
 
@@ -169,7 +177,7 @@ def test_run_killed_after_a_release_took_effect_has_it_at_the_same_place(tmp_pat
     _, saved, _ = live(parts, stop_after=8)
     live(parts, asks(parts, at=4), stop_after=20, saved=saved)  # killed: what it would have saved is lost
     assert live(parts, saved=saved)[2] == digest
-    assert (parts / ENTERED).read_bytes() == (whole / ENTERED).read_bytes()
+    assert (parts / ADMITTED_FILE).read_bytes() == (whole / ADMITTED_FILE).read_bytes()
 
 
 def test_item_released_after_the_end_enters_when_the_run_is_started_again(tmp_path: Path):
@@ -188,7 +196,7 @@ def test_second_release_of_an_item_is_refused_before_and_after_it_took_effect(tm
     live(tmp_path, saved=saved)
     with pytest.raises(InvalidInput, match="released by Ann Lee already"):
         asks(tmp_path, at=0, by="Bob")(0)
-    asked, entered = read_releases(tmp_path)
+    asked, entered = read_admissions(tmp_path)
     assert (len(asked), len(entered)) == (1, 1)
 
 
@@ -197,7 +205,7 @@ def test_release_of_an_item_that_this_run_does_not_hold_is_no_release_of_another
     live(first, asks(first, at=12))
     honest = [one if not isinstance(one, News) else _honest(one) for one in stream()]
     with pytest.raises(IntegrityError, match="does not hold"):
-        live(tmp_path / "b", again=first / ENTERED, items=honest)
+        live(tmp_path / "b", again=first / ADMITTED_FILE, items=honest)
 
 
 def _honest(item: News) -> News:
@@ -209,11 +217,11 @@ def _honest(item: News) -> News:
 def test_half_written_lines_of_a_crash_are_cut_off_and_broken_ones_told(tmp_path: Path):
     _, saved, _ = live(tmp_path)
     asks(tmp_path, at=0)(0)
-    for name in (ASKED, HELD_NEWS):
+    for name in (REQUESTED_FILE, HELD_NEWS):
         with (tmp_path / name).open("ab") as file:
             file.write(b'{"number":2,"id"')
     asks(tmp_path, at=0, number=2)(0)
-    assert [one.number for one in read_releases(tmp_path)[0]] == [1, 2]
+    assert [one.number for one in read_admissions(tmp_path)[0]] == [1, 2]
     assert len(list(read_held(tmp_path / HELD_NEWS))) == 2
     live(tmp_path, saved=saved)
     (tmp_path / HELD_NEWS).write_bytes(b"{}\n")
@@ -232,19 +240,19 @@ def test_text_that_no_file_can_hold_is_held_back_all_the_same(tmp_path: Path):
 
 def _ask_until_killed(folder: Path) -> None:
     for number in range(1, 10**6):
-        ask_release(folder, Release(number, f"n{number}", "d", "Ann Lee", "checked"))
+        request_admission(folder, NewsAdmission(number, f"n{number}", "d", "Ann Lee", "checked"))
 
 
 def test_release_that_was_told_done_survives_a_kill(tmp_path: Path):
     child = get_context("spawn").Process(target=_ask_until_killed, args=(tmp_path,))
     child.start()
     assert child.pid is not None
-    while not (tmp_path / ASKED).exists() or (tmp_path / ASKED).stat().st_size < 2_000:
+    while not (tmp_path / REQUESTED_FILE).exists() or (tmp_path / REQUESTED_FILE).stat().st_size < 2_000:
         child.join(0.01)
         assert child.is_alive()
     os.kill(child.pid, signal.SIGKILL)
     child.join(10)
-    asked, _ = read_releases(tmp_path)
+    asked, _ = read_admissions(tmp_path)
     assert [one.number for one in asked] == list(range(1, len(asked) + 1))
-    ask_release(tmp_path, Release(10**6, "late", "d", "Bob", "checked"))
-    assert len(read_releases(tmp_path)[0]) == len(asked) + 1
+    request_admission(tmp_path, NewsAdmission(10**6, "late", "d", "Bob", "checked"))
+    assert len(read_admissions(tmp_path)[0]) == len(asked) + 1

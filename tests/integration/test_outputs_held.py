@@ -13,17 +13,17 @@ import pytest
 from click.testing import CliRunner
 
 from htfi.adapters.stores.decisions import JOURNAL, DecisionJournal
-from htfi.adapters.stores.journal_check import mend_journal
+from htfi.adapters.stores.journal_check import repair_journal
 from htfi.apps.cli.main import cli
 from htfi.apps.cli.report.command import write_report
 from htfi.domain.decision import encode_decision
 from htfi.domain.errors import IntegrityError
-from htfi.governance.ledger.log import LogView
+from htfi.governance.ledger.log import LogReader
 from htfi.governance.ledger.merkle import leaf_hash
 from htfi.wiring import outputs
-from htfi.wiring.engine import open_run
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
-from htfi.wiring.outputs import Recorded, check_outputs, recorded, write_parquet
+from htfi.wiring.outputs import RecordedRun, check_outputs, recorded_run, write_parquet
+from htfi.wiring.run import open_run
 from htfi.wiring.settings import Settings, override
 
 NUM = 40
@@ -99,7 +99,7 @@ def wrong(folder: Path) -> list[str]:
 def mend(folder: Path, num_released: int = 0) -> str:
     ledger = open_ledger(folder, origin="htfi.example/run")
     try:
-        return mend_journal(folder, recorded(ledger).entries, num_released)
+        return repair_journal(folder, recorded_run(ledger).entries, num_released)
     finally:
         ledger.close()
 
@@ -180,8 +180,8 @@ def test_a_run_that_goes_on_is_verified_beside(folder: Path, make_decisions, mon
     receipts = ledger.append(more)
     assert wrong(folder) == []
 
-    def released(view: LogView) -> Recorded:
-        found = recorded(view)
+    def released(view: LogReader) -> RecordedRun:
+        found = recorded_run(view)
         for receipt, entry in zip(receipts, more, strict=True):
             journal.release(receipt, entry)
         journal.flush()
@@ -241,7 +241,7 @@ def test_a_run_taken_up_again_mends_its_files_and_tells_nobody_twice(tmp_path: P
     def go() -> bytes:
         mirror = io.BytesIO()
         with open_run(settings, folder, [str(prices)], mirror=mirror) as run:
-            run.go(lambda: None)
+            run.run_to_end(lambda: None)
             write_parquet(folder, run.ledger)
         return mirror.getvalue()
 

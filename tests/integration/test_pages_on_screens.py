@@ -11,16 +11,16 @@ import msgspec
 import pytest
 
 from chromium import CHROMIUM, Chromium
-from htfi.apps.bench.decode_figures import Runs
-from htfi.apps.bench.decode_page import write_page as write_decode_page
-from htfi.apps.bench.decode_ways import CHAIN, CHAIN_OF_8, PLAIN
-from htfi.apps.bench.decode_ways import Measured as Decoded
-from htfi.apps.bench.link_page import write_page as write_link_page
-from htfi.apps.bench.link_runs import PLACED, Measured
 from htfi.apps.cli.report.command import write_report
-from htfi.apps.eval import chart
-from htfi.apps.eval.gallery import Card, Evaluation, write_page
-from htfi.domain.decision import Decision, Tilt, View
+from htfi.domain.decision import Decision, NewsTilt, NewsView
+from htfi_eval.bench.decode.figures import DecodeRuns
+from htfi_eval.bench.decode.methods import CHAIN, CHAIN_OF_8, PLAIN
+from htfi_eval.bench.decode.methods import DecodeMeasurement as Decoded
+from htfi_eval.bench.decode.page import write_page as write_decode_page
+from htfi_eval.bench.link.page import write_page as write_link_page
+from htfi_eval.bench.link.runs import ALL_PLACEMENTS, LinkMeasurement
+from htfi_eval.eval.charts import chart
+from htfi_eval.eval.charts.page import Card, Evaluation, write_page
 
 WIDTHS = (420, 1280, 1920)
 LEAST_PX = 13.0
@@ -45,7 +45,7 @@ needs_chromium = pytest.mark.skipif(
 
 
 def read_by(decision: Decision, reader: str) -> Decision:
-    view = View(
+    view = NewsView(
         1.0,
         2.0,
         1.5,
@@ -58,7 +58,7 @@ def read_by(decision: Decision, reader: str) -> Decision:
         reader=reader,
     )
     num = len(decision.forecast.horizons)
-    tilt = Tilt(reader, [0.001] * num, [1.1] * num, [0.2] * num, 0.4)
+    tilt = NewsTilt(reader, [0.001] * num, [1.1] * num, [0.2] * num, 0.4)
     forecast = msgspec.structs.replace(decision.forecast, tilt=tilt)
     return msgspec.structs.replace(decision, view=view, forecast=forecast)
 
@@ -84,7 +84,7 @@ def report(tmp_path, make_decisions, write_journal) -> Path:
 
 @pytest.fixture
 def bench_decode(tmp_path) -> Path:
-    runs = Runs("shipped")
+    runs = DecodeRuns("shipped")
     for kind in ("view, T 0", "words, T 1"):
         for way in (PLAIN, CHAIN, CHAIN_OF_8):
             runs.add(kind, way, [Decoded(10, 4.0, 9.0, 1.0, 2.0, 0.0, 3, [4, 2], [3, 1], 0, 0, False, "t")])
@@ -98,7 +98,10 @@ def bench_decode(tmp_path) -> Path:
 @pytest.fixture
 def bench_link(tmp_path) -> Path:
     def run(scale: float) -> dict:
-        return {manner: Measured("r", (1, 2), 1.0, 50.0 * scale, 10, "cloud1, plain") for manner in PLACED}
+        return {
+            manner: LinkMeasurement("r", (1, 2), 1.0, 50.0 * scale, 10, "cloud1, plain")
+            for manner in ALL_PLACEMENTS
+        }
 
     runs = {"shipped": {rtt: {"view": [run(1 + rtt)]} for rtt in (0.0, 5.0, 20.0, 50.0, 100.0, 200.0)}}
     file = tmp_path / "link.html"
@@ -111,19 +114,31 @@ def evaluation(tmp_path) -> Path:
     days = [f"20{y:02}-{m:02}-01" for y in range(6, 17) for m in range(1, 13)]
     wave = [math.sin(k / 5) for k in range(len(days))]
     charts = [
-        chart.Fan(
-            "Fan", NOTE, days, [chart.Band(0.9, [w - 1 for w in wave], [w + 1 for w in wave])], wave, "%"
+        chart.FanChart(
+            "Fan",
+            NOTE,
+            days,
+            [chart.IntervalBand(0.9, [w - 1 for w in wave], [w + 1 for w in wave])],
+            wave,
+            "%",
         ),
-        chart.Lines(
-            "Lines", "", days, [chart.Curve(WORD, wave)], spans=[chart.Span("crisis", days[9], days[30])]
+        chart.TimeLines(
+            "Lines", "", days, [chart.Curve(WORD, wave)], spans=[chart.TimeSpan("crisis", days[9], days[30])]
         ),
-        chart.Curves("ROC", "", [0.0, 0.5, 1.0], [chart.Curve("m", [0.0, 0.7, 1.0])], "share", "share", True),
-        chart.Bars("Ratios", "", [WORD, "b"], [0.98, 1.02], [0.97, 0.99], [0.99, 1.05], 1.0, "×"),
-        chart.Histogram("PIT", "", [0.25, 0.25, 0.2, 0.3], num=200),
-        chart.DotRows(
-            "Dots", "", ["calm", WORD], [chart.Dots("fused", [0.9, 1.0]), chart.Dots("ewma", [1.0, 1.1])]
+        chart.CurveChart(
+            "ROC", "", [0.0, 0.5, 1.0], [chart.Curve("m", [0.0, 0.7, 1.0])], "share", "share", True
         ),
-        chart.Heat("Heat", "", ["row"], [f"column {c}" for c in range(20)], [[float(c) for c in range(20)]]),
+        chart.BarChart("Ratios", "", [WORD, "b"], [0.98, 1.02], [0.97, 0.99], [0.99, 1.05], 1.0, "×"),
+        chart.HistogramChart("PIT", "", [0.25, 0.25, 0.2, 0.3], num=200),
+        chart.DotChart(
+            "Dots",
+            "",
+            ["calm", WORD],
+            [chart.DotGroup("fused", [0.9, 1.0]), chart.DotGroup("ewma", [1.0, 1.1])],
+        ),
+        chart.HeatMap(
+            "Heat", "", ["row"], [f"column {c}" for c in range(20)], [[float(c) for c in range(20)]]
+        ),
     ]
     file = tmp_path / "evaluation.html"
     cards = [Card("0.981", "of EWMA's CRPS", True)]
@@ -218,8 +233,8 @@ def test_ticks_are_years_months_days_or_times_as_the_span_needs(browser, report)
 def test_no_page_sets_type_below_13_px_and_each_tells_phones_its_width():
     styles = [
         files("htfi.apps.cli.report") / "page.css",
-        files("htfi.apps.eval") / "gallery.css",
-        files("htfi.apps.bench") / "bench.css",
+        files("htfi_eval.eval") / "gallery.css",
+        files("htfi_eval.bench") / "bench.css",
     ]
     sizes = [
         float(size)
@@ -230,9 +245,9 @@ def test_no_page_sets_type_below_13_px_and_each_tells_phones_its_width():
     assert min(sizes) >= LEAST_PX
     pages = [
         files("htfi.apps.cli.report") / "page.html",
-        files("htfi.apps.eval") / "gallery.html",
-        files("htfi.apps.bench") / "decode_page.html",
-        files("htfi.apps.bench") / "link_page.html",
+        files("htfi_eval.eval") / "gallery.html",
+        files("htfi_eval.bench") / "decode_page.html",
+        files("htfi_eval.bench") / "link_page.html",
     ]
     assert all('content="width=device-width, initial-scale=1"' in page.read_text() for page in pages)
 

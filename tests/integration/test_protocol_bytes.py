@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from htfi.adapters.certs.authority import Role, make_certificates
+from htfi.adapters.certs.authority import CertificateRole, make_certificates
 from htfi.adapters.grpc.tls import TlsFiles
 from htfi.adapters.grpc.transport import GrpcTransport
-from htfi.decoding.link.frames import Settled, Window, encode, pack
-from htfi.decoding.link.ports import Arrival, Happening
+from htfi.decoding.link.frames import AcceptedFrame, WindowFrame, encode, pack
+from htfi.decoding.link.ports import StreamArrival, StreamEvent
 
 PAGE = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text(encoding="utf-8")
 IDS = pack(range(300, 316))
-WINDOW = encode(Window(7, 2, 40, 1 << 31, IDS))
-SETTLED = encode(Settled(7, 2, 40, 1 << 31, 16, False, IDS))
+WINDOW = encode(WindowFrame(7, 2, 40, 1 << 31, IDS))
+SETTLED = encode(AcceptedFrame(7, 2, 40, 1 << 31, 16, False, IDS))
 NUM_WARMING, NUM_ROUNDS = 50, 300
 
 
@@ -67,10 +67,10 @@ class Meter:
             return
 
 
-def following(transport: GrpcTransport, happening: Happening) -> Arrival:
+def following(transport: GrpcTransport, happening: StreamEvent) -> StreamArrival:
     arrival = transport.receive(10.0)
     assert arrival is not None
-    assert arrival.happening is happening
+    assert arrival.event is happening
     return arrival
 
 
@@ -78,7 +78,7 @@ def following(transport: GrpcTransport, happening: Happening) -> Arrival:
 def test_a_round_takes_the_bytes_that_the_page_says(tmp_path, is_secure):
     row = r"\| TLS 1\.3 record.*\| (\d+) \|" if is_secure else r"\| two WINDOW_UPDATE.*\| (\d+) \|"
     (stated,) = re.findall(row, PAGE)
-    make_certificates(tmp_path, [("cloud1", Role.CLOUD), ("edge1", Role.EDGE)])
+    make_certificates(tmp_path, [("cloud1", CertificateRole.CLOUD), ("edge1", CertificateRole.EDGE)])
 
     def files(node: str) -> TlsFiles | None:
         return (
@@ -93,14 +93,14 @@ def test_a_round_takes_the_bytes_that_the_page_says(tmp_path, is_secure):
         try:
             peers = {"cloud1": f"127.0.0.1:{meter.port}"}
             with GrpcTransport("edge1", tls=files("edge1"), dice=dice, peers=peers) as edge:
-                up, down = following(edge, Happening.UP).stream, following(cloud, Happening.UP).stream
+                up, down = following(edge, StreamEvent.UP).stream, following(cloud, StreamEvent.UP).stream
                 for k in range(NUM_WARMING + NUM_ROUNDS):
                     if k == NUM_WARMING:
                         before = meter.num_bytes
                     assert edge.send(up, WINDOW)
-                    following(cloud, Happening.FRAME)
+                    following(cloud, StreamEvent.FRAME)
                     assert cloud.send(down, SETTLED)
-                    following(edge, Happening.FRAME)
+                    following(edge, StreamEvent.FRAME)
                 beside = (meter.num_bytes - before) / NUM_ROUNDS - 2 * len(IDS)
         finally:
             meter.close()

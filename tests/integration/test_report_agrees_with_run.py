@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from htfi.apps.cli.report.survey import take_survey
-from htfi.wiring.engine import open_run
 from htfi.wiring.outputs import open_recorded
+from htfi.wiring.run import open_run
 from htfi.wiring.settings import Settings
 
 
@@ -30,8 +30,8 @@ def prices(tmp_path):
 def test_the_reports_scores_equal_the_runs(tmp_path, prices):
     folder = tmp_path / "run"
     with open_run(Settings(), folder, [str(prices)]) as run:
-        run.go(lambda: None)
-        kept = {(row.name, row.horizon): row for row in run.loop.rooms.forecaster.scores()}
+        run.run_to_end(lambda: None)
+        kept = {(row.name, row.horizon): row for row in run.loop.components.forecaster.scores()}
     with open_recorded(folder) as recorded:
         survey = take_survey(recorded.lines(), recorded.size)
     assert survey is not None

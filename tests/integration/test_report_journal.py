@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from htfi.adapters.stores.decisions import DecisionJournal, Released, Withheld
+from htfi.adapters.stores.decisions import DecisionJournal, ReleasedLine, WithheldLine
 from htfi.domain.decision import Receipt, encode_decision
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.wiring import outputs
@@ -43,11 +43,11 @@ def test_reading_gives_back_what_was_released(tmp_path, make_decisions, write_jo
     lines = read_journal(tmp_path)
     assert [line.index for line in lines] == list(range(40))
     for line, decision in zip(lines, decisions, strict=True):
-        if isinstance(line, Released):
+        if isinstance(line, ReleasedLine):
             assert line.decision == decision
         else:
             assert (line.id, line.last_price) == (decision.id, decision.last_price)
-    assert sum(isinstance(line, Withheld) for line in lines) == 5
+    assert sum(isinstance(line, WithheldLine) for line in lines) == 5
 
 
 def test_a_withheld_decision_leaves_its_reasons_but_nothing_of_its_forecast(
@@ -65,7 +65,7 @@ def test_text_that_looks_like_a_verdict_does_not_keep_a_decision_back(
 ):
     write_journal(tmp_path, make_decisions(1, headline='"verdict":{"outcome":"withhold","reasons":[]}}'))
     (line,) = read_journal(tmp_path)
-    assert isinstance(line, Released)
+    assert isinstance(line, ReleasedLine)
 
 
 def test_a_symbol_that_looks_like_a_mark_is_read_as_released(
@@ -73,7 +73,7 @@ def test_a_symbol_that_looks_like_a_mark_is_read_as_released(
 ):
     write_journal(tmp_path, make_decisions(1, symbols=('"withheld":true',)))
     (line,) = read_journal(tmp_path)
-    assert isinstance(line, Released)
+    assert isinstance(line, ReleasedLine)
 
 
 def test_the_cursor_is_found_again_behind_withheld_lines(

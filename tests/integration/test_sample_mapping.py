@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 import pyarrow.parquet as pq
 import pytest
 
-from htfi.domain.events import Rejection
+from htfi.domain.events import QuarantinedRow
 from htfi.domain.time import NS_PER_S, format_ns
-from htfi.pipeline.intake.repairs import RepairedBar
+from htfi.pipeline.intake.cells import RepairedBar
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
 from htfi.sample import MAPPING
@@ -34,8 +34,8 @@ def rows_of(spec: SourceSpec) -> Iterator[dict[str, Any]]:
 def test_rows_are_events_known_in_order(spec: SourceSpec) -> None:
     parser = RowParser(spec, spec.symbol, sample=list(islice(rows_of(spec), 10)))
     found = [parser.parse(row, number) for number, row in enumerate(rows_of(spec), 1)]
-    events = [item for item in found if item is not None and not isinstance(item, Rejection)]
-    refused = [(item.source, item.row, item.reason) for item in found if isinstance(item, Rejection)]
+    events = [item for item in found if item is not None and not isinstance(item, QuarantinedRow)]
+    refused = [(item.source, item.row, item.reason) for item in found if isinstance(item, QuarantinedRow)]
     repaired = [(item.source, item.row) for item in found if isinstance(item, RepairedBar)]
     assert refused == []
     assert repaired == ([("vix", 26)] if spec.name == "vix" else [])
@@ -52,7 +52,7 @@ def test_a_days_bar_is_known_at_a_quarter_past_four_in_new_york(name: str) -> No
     moments = [
         datetime.fromtimestamp(item.available_at_ns // NS_PER_S, UTC)
         for item in events
-        if not isinstance(item, Rejection) and item
+        if not isinstance(item, QuarantinedRow) and item
     ]
     clock = {moment.astimezone(ZoneInfo("America/New_York")).strftime("%H:%M") for moment in moments}
     assert clock == {"16:15"}
@@ -65,5 +65,5 @@ def test_the_cut_of_22_january_2008_is_known_before_that_days_close() -> None:
     (row,) = (row for row in rows_of(spec) if row["id"] == "fomc-2008-01-22")
     event = parser.parse(row, 1)
     assert event is not None
-    assert not isinstance(event, Rejection)
+    assert not isinstance(event, QuarantinedRow)
     assert format_ns(event.available_at_ns) == "2008-01-22T13:30:00Z"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from htfi.domain.events import News
-from htfi.domain.news import Screened, Screening
+from htfi.domain.news import ScreenedItem, Screening
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 
 ROOT = Path(__file__).parents[2]
@@ -42,7 +42,7 @@ def headlines(num: int) -> list[tuple[str, News]]:
     return items
 
 
-def screened(num: int, source: str) -> list[Screened]:
+def screened(num: int, source: str) -> list[ScreenedItem]:
     from msgspec.structs import replace
 
     sanitiser = Sanitiser()

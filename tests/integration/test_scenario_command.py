@@ -14,13 +14,13 @@ import pytest
 from click.testing import CliRunner
 
 from htfi.apps.cli.run import command as run
-from htfi.apps.cli.scenario import command
+from htfi.apps.cli.scenario.command import command
 from htfi.domain.decision import decode_decision
 from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError, InvalidInput
-from htfi.forecasting.scenarios.asked import Asked, Kind
-from htfi.forecasting.scenarios.positions import even_positions
-from htfi.wiring.scenario import open_ground
-from htfi.wiring.scenario_answers import answer_all, todays
+from htfi.forecasting.scenarios.positions import equal_positions
+from htfi.forecasting.scenarios.requests import ScenarioKind, ScenarioRequest
+from htfi.wiring.scenario import open_basis
+from htfi.wiring.scenario_answers import answer_scenarios, forecast_today
 from htfi.wiring.scenario_reading import forecast_now
 from htfi.wiring.settings import load_settings
 
@@ -102,7 +102,7 @@ def test_a_shock_changes_every_position_and_the_book_beside_the_unchanged(market
 
 
 def test_today_is_what_the_newest_decisions_say(market):
-    ground = open_ground([str(market / "run")], load_settings())
+    ground = open_basis([str(market / "run")], load_settings())
     now = forecast_now(ground)
     newest = {}
     for line in (market / "run" / "decisions.jsonl").read_bytes().splitlines():
@@ -192,13 +192,15 @@ def test_a_headline_is_read_for_whom_it_is_about_and_spreads_when_asked(market):
 
 
 def test_a_hypothetical_headline_leaves_no_trace_in_the_rooms(market):
-    ground = open_ground([str(market / "run")], load_settings())
-    wire = ground.rooms.desk.wire.state()
+    ground = open_basis([str(market / "run")], load_settings())
+    wire = ground.components.news.readable.state()
     now = forecast_now(ground)
-    asked = [Asked(Kind.HEADLINE, "SPX plunges as banks fail")] * 2
-    positions = even_positions(ground.series, [True] * len(ground.series))
-    answers = answer_all(ground, now, todays(ground, now, None, 0, 500), asked, positions, spreads=False)
-    assert ground.rooms.desk.wire.state() == wire
+    asked = [ScenarioRequest(ScenarioKind.HEADLINE, "SPX plunges as banks fail")] * 2
+    positions = equal_positions(ground.series, [True] * len(ground.series))
+    answers = answer_scenarios(
+        ground, now, forecast_today(ground, now, None, 0, 500), asked, positions, spreads=False
+    )
+    assert ground.components.news.readable.state() == wire
     one, other = answers.answers
     assert all((one.draws[place] == other.draws[place]).all() for place in one.draws)
     assert one.draws.keys() == other.draws.keys()
@@ -413,7 +415,7 @@ def test_the_page_is_legible_on_a_telephone_and_on_wide_screens(market, tmp_path
 
 
 def test_every_figure_of_a_rationale_is_a_slot(market):
-    from htfi.apps.cli.scenario_words import SENTENCES
+    from htfi.apps.cli.scenario.rationale import SENTENCES
 
     assert not any(char.isdigit() for sentence in SENTENCES.values() for char in sentence)
     for scenario in figures(market / "run", "--shock", "SPX -5%", "--stress", "covid_2020")["scenarios"]:

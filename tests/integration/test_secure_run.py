@@ -8,26 +8,25 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
+from htfi.adapters.stores.admissions import AdmissionsFile, read_admissions, request_suspicion_reset
 from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile
-from htfi.adapters.stores.releases import ReleasesFile, ask_clearing, read_releases
-from htfi.apps.cli.ledger_audit import audit_command
+from htfi.apps.cli.ledger.audit import audit_command
 from htfi.apps.cli.secure import command as secure_command
-from htfi.domain.decision import Decision, Rung, Wording, decode_decision
+from htfi.domain.decision import Decision, GenerationTrace, Rung, decode_decision
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar, FeedItem, News
 from htfi.domain.news import Screening
 from htfi.domain.time import NS_PER_DAY
-from htfi.narrative.model_reader import ModelReader
-from htfi.narrative.ports import Reader
-from htfi.narrative.template_reader import TemplateReader
-from htfi.pipeline.recompute import Amendments, recompute
-from htfi.pipeline.releases import ReleasingFeed
-from htfi.wiring.engine import build_loop
+from htfi.narrative.ports import NewsReader
+from htfi.narrative.readers import ModelReader, TemplateReader
+from htfi.pipeline.audit.recompute import AmendmentAuditor, check_entry
+from htfi.pipeline.operator_actions import OperatorFeed
 from htfi.wiring.ledger import open_ledger
-from htfi.wiring.models import ModelsConfig, open_pair
-from htfi.wiring.secure import clear, read_status
+from htfi.wiring.models.readers import ModelsConfig, open_model_pair
+from htfi.wiring.recorded_models import token_text
+from htfi.wiring.run import build_loop
+from htfi.wiring.secure import read_status, request_reset
 from htfi.wiring.settings import load_settings, override
-from htfi.wiring.spelling import spelling
 from late_weather import START_NS, LateAuthor, ListFeed, ListOutlet
 
 NUM_DAYS = 48
@@ -78,14 +77,14 @@ class Asking(ListFeed):
             yield item
             day_after = START_NS + (POISONED_DAY + 1) * NS_PER_DAY + NS_PER_DAY // 2
             if self._folder is not None and item.available_at_ns == day_after:
-                ask_clearing(self._folder, "Ann Lee", "they were a test of ours", "A")
+                request_suspicion_reset(self._folder, "Ann Lee", "they were a test of ours", "A")
 
 
 def run(folder: Path, *, asks: bool = False, again: Path | None = None) -> list[bytes]:
     folder.mkdir()
     settings = override(load_settings(environment={}), "pipeline", deadline_ms=1e5, group_ms=3.6e6)
     settings = override(settings, "secure", cool_down_ns=COOL_DOWN_DAYS * NS_PER_DAY)
-    readers: dict[Rung, Reader] = {
+    readers: dict[Rung, NewsReader] = {
         Rung.TEMPLATE: TemplateReader(settings.narrative),
         Rung.SPECULATIVE: ModelReader(LateAuthor(0, late_share=0.0), settings.narrative),
         Rung.SECURE: ModelReader(LateAuthor(0, late_share=0.0), settings.narrative),
@@ -93,10 +92,10 @@ def run(folder: Path, *, asks: bool = False, again: Path | None = None) -> list[
     ledger = open_ledger(folder, origin="test.run", durable=False)
     held = HeldNewsFile(folder / HELD_NEWS)
     seconds = iter(range(0, 10**9, 2))
-    feed = ReleasingFeed(
+    feed = OperatorFeed(
         Asking(items(), folder if asks else None),
         held,
-        ReleasesFile(folder, again),
+        AdmissionsFile(folder, again),
         lambda: next(seconds) * 10**9,
     )
     loop = build_loop(settings, feed, ledger, ListOutlet(), readers=readers)
@@ -148,10 +147,12 @@ def test_under_suspicion_no_view_weighs_more_than_it_may_and_an_auditor_checks_i
     struck = decisions(poisoned[1], "A")[POISONED_DAY]
     tilt = struck.forecast.tilt
     assert tilt is None or max(tilt.weight) <= settings.secure.most_weight
-    amendments = Amendments(poisoned[1].__getitem__)
+    amendments = AmendmentAuditor(poisoned[1].__getitem__)
     for entry in poisoned[1]:
         digest = decode_decision(entry).settings_digest
-        assert recompute(entry, digest, settings.policy, amendments, settings.routing, settings.secure) == []
+        assert (
+            check_entry(entry, digest, settings.policy, amendments, settings.routing, settings.secure) == []
+        )
 
 
 def test_a_person_ends_it_the_record_tells_and_a_repetition_comes_to_the_same_ledger(tmp_path: Path) -> None:
@@ -166,12 +167,12 @@ def test_a_person_ends_it_the_record_tells_and_a_repetition_comes_to_the_same_le
     assert after.hearing.cleared.endswith("by Ann Lee: they were a test of ours")
     again = run(tmp_path / "again", again=tmp_path / "cleared" / "released.jsonl")
     assert again == cleared
-    _, entered = read_releases(tmp_path / "again")
+    _, entered = read_admissions(tmp_path / "again")
     assert [one.release.by for one in entered] == ["Ann Lee"]
     status = read_status(tmp_path / "cleared", lambda _done, _total: None)
-    assert status.now == []
-    assert [one.symbol for one in status.before] == ["A"]
-    (said,) = status.said
+    assert status.current == []
+    assert [one.symbol for one in status.past] == ["A"]
+    (said,) = status.requests
     assert said.at_ns is not None
 
 
@@ -192,13 +193,13 @@ def test_a_clearing_needs_a_name_and_a_reason_and_a_run(
     poisoned: tuple[Path, list[bytes]], tmp_path: Path
 ) -> None:
     with pytest.raises(InvalidInput, match="--by"):
-        clear(poisoned[0], " \u200b", "known")
+        request_reset(poisoned[0], " \u200b", "known")
     with pytest.raises(InvalidInput, match="--why"):
-        clear(poisoned[0], "Ann Lee", "--")
+        request_reset(poisoned[0], "Ann Lee", "--")
     with pytest.raises(InvalidInput, match="no folder of a run"):
-        clear(tmp_path, "Ann Lee", "known")
+        request_reset(tmp_path, "Ann Lee", "known")
     with pytest.raises(InvalidInput, match="--symbol"):
-        clear(poisoned[0], "Ann Lee", "known", "A\u202eB")
+        request_reset(poisoned[0], "Ann Lee", "known", "A\u202eB")
 
 
 def test_the_audit_tells_the_poison_by_its_id_and_never_by_its_words(
@@ -226,11 +227,11 @@ def test_the_audit_of_a_run_sums_up_and_refuses_what_is_not_there(poisoned: tupl
 
 
 def test_tokens_are_spelt_by_a_shipped_model_and_by_none_that_is_not_at_hand(tmp_path: Path) -> None:
-    target, _ = open_pair(ModelsConfig())
-    wording = Wording(target.version, "", "", 0, 0.0, 0, (), (), ())
-    spell = spelling(wording)
+    target, _ = open_model_pair(ModelsConfig())
+    wording = GenerationTrace(target.version, "", "", 0, 0.0, 0, (), (), ())
+    spell = token_text(wording)
     assert spell is not None
     assert spell(target.tokenizer.encode("rates")[0])
-    assert spelling(replace(wording, target="target@7a26")) is None
+    assert token_text(replace(wording, target="target@7a26")) is None
     with pytest.raises(InvalidInput):
-        spelling(wording, tmp_path)
+        token_text(wording, tmp_path)

@@ -68,7 +68,7 @@ def test_shipped_heads_are_small_and_held_to_their_digest() -> None:
     heads = Heads.load(models.HEADS, models.DIGESTS[models.HEADS])
     assert {"sentiment", "stance"} <= set(heads.heads)
     assert sum(file.stat().st_size for file in models.HEADS.iterdir()) < 2_000_000
-    assert all(np.isfinite(head.scale).all() for head in heads.heads.values())
+    assert all(np.isfinite(head.weights).all() for head in heads.heads.values())
 
 
 def test_heads_were_made_of_the_corpora_as_they_are() -> None:
@@ -80,23 +80,23 @@ def test_heads_were_made_of_the_corpora_as_they_are() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "sentiment").is_dir(), reason="the labelled sets are not here")
 def test_corpora_repeat_no_row_of_the_labelled_sets() -> None:
-    from htfi.apps.eval.sentiment_overlap import alike
-    from htfi.apps.eval.sentiment_sets import load_sets
+    from htfi_eval.eval.sentiment.overlap import near_duplicates
+    from htfi_eval.eval.sentiment.sets import load_sets
 
     rows = [text for one in load_sets(DATA)[0] for text in one.texts]
     for corpus in nonempty(read_corpora(CORPORA)):
         lines = draw_lines(corpus.templates, corpus.slots, corpus.per_template, SEED)
-        assert alike([line.text for line in lines], rows) == []
+        assert near_duplicates([line.text for line in lines], rows) == []
 
 
 def test_a_near_copy_would_be_found() -> None:
-    from htfi.apps.eval.sentiment_overlap import alike
+    from htfi_eval.eval.sentiment.overlap import near_duplicates
 
     row = "Operating profit of the whole group rose clearly to EUR 13.1 mn from EUR 8.7 mn in the year before"
-    assert alike(
+    assert near_duplicates(
         [row.replace("13.1", "14.2"), row.upper(), "Nothing of the kind was said here at all today"], [row]
     )
-    assert not alike(["Net sales fell"], [row])
+    assert not near_duplicates(["Net sales fell"], [row])
 
 
 def test_heads_made_twice_are_the_same_bytes(tmp_path: Path) -> None:

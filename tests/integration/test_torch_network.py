@@ -12,10 +12,10 @@ pytest.importorskip("transformers")
 import torch
 
 from htfi.adapters.onnx.network import OnnxNetwork
-from htfi.adapters.onnx.written import Precision
+from htfi.adapters.onnx.session import Precision
 from htfi.adapters.torch.network import TorchNetwork
 from htfi.decoding.checkpoint.folder import ModelFolder
-from htfi.decoding.ports import Pass
+from htfi.decoding.ports import ForwardOutput
 from htfi.domain.errors import InvalidInput, ShapeMismatch
 from model_folders import causal_model, save
 
@@ -46,7 +46,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
 HIDDEN = -1e9
 
 
-def _whole(network: TorchNetwork | OnnxNetwork, ids: np.ndarray, cut: int | None = None) -> Pass:
+def _whole(network: TorchNetwork | OnnxNetwork, ids: np.ndarray, cut: int | None = None) -> ForwardOutput:
     """Rows ids [B, T] in one pass, or in two, cut after `cut` positions."""
     of = network.shape
     rows, length = ids.shape
@@ -62,7 +62,7 @@ def _whole(network: TorchNetwork | OnnxNetwork, ids: np.ndarray, cut: int | None
         logits.append(passed.logits)
         keys = np.concatenate((keys, passed.keys), axis=3)
         values = np.concatenate((values, passed.values), axis=3)
-    return Pass(np.concatenate(logits, axis=1), keys, values)
+    return ForwardOutput(np.concatenate(logits, axis=1), keys, values)
 
 
 @pytest.fixture

@@ -14,20 +14,22 @@ pytest.importorskip("torch")
 
 import torch
 
-from htfi.adapters.torch import saving
-from htfi.adapters.torch.batches import Batches, Place, Source, cut
-from htfi.adapters.torch.config import Sizes, TrainingConfig, rate_share
-from htfi.adapters.torch.learning import Pair, _scores
-from htfi.adapters.torch.training import Trained, train
+from htfi.adapters.torch import checkpoints as saving
+from htfi.adapters.torch.batches import BatchLoader, BatchPosition, StorySource, make_batches
+from htfi.adapters.torch.config import LlamaSizes, TrainingConfig, learning_rate_share
+from htfi.adapters.torch.pair import TargetDraftPair, _scores
+from htfi.adapters.torch.training import TrainingResult, train
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.domain import files
 from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput, MissingExtra
-from htfi.wiring.training import train_models
+from htfi.wiring.training.trainer import train_models
 from training_stories import SOURCE, VOCAB, write_tokenizer
 
 TINY = TrainingConfig(
-    target=Sizes(hidden=32, layers=2, heads=4, kv_heads=2, head_dim=8, intermediate=64, max_positions=64),
-    draft=Sizes(hidden=16, layers=1, heads=2, kv_heads=1, head_dim=8, intermediate=32, max_positions=64),
+    target=LlamaSizes(
+        hidden=32, layers=2, heads=4, kv_heads=2, head_dim=8, intermediate=64, max_positions=64
+    ),
+    draft=LlamaSizes(hidden=16, layers=1, heads=2, kv_heads=1, head_dim=8, intermediate=32, max_positions=64),
     tokens=40_000,
     batch_tokens=512,
     target_rate=5e-3,
@@ -40,11 +42,11 @@ TINY = TrainingConfig(
 )
 
 
-def _train(out: Path, config: TrainingConfig, report: object = None, source: str = SOURCE) -> Trained:
+def _train(out: Path, config: TrainingConfig, report: object = None, source: str = SOURCE) -> TrainingResult:
     out.mkdir(exist_ok=True)
     file = write_tokenizer(out / "tokenizer.json")
     lines: list[str] = []
-    return train(config, out, Source(source, str(file)), VOCAB, report or lines.append)  # type: ignore[arg-type]
+    return train(config, out, StorySource(source, str(file)), VOCAB, report or lines.append)  # type: ignore[arg-type]
 
 
 def _weights(out: Path) -> dict[str, torch.Tensor]:
@@ -75,7 +77,7 @@ def test_folders_open_in_ours_and_in_transformers_with_the_logits_they_were_trai
 ) -> None:
     transformers = pytest.importorskip("transformers")
     _train(tmp_path, msgspec.structs.replace(TINY, tokens=3_000))
-    pair = Pair(TINY, VOCAB, torch.device("cpu"))
+    pair = TargetDraftPair(TINY, VOCAB, torch.device("cpu"))
     saving.load_checkpoint(tmp_path, pair, VOCAB)
     ids = torch.arange(24).reshape(2, 12)
     for name, network in ((saving.TARGET_FOLDER, pair.target), (saving.DRAFT_FOLDER, pair.draft)):
@@ -138,7 +140,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(
         DependencyUnavailable, match="cannot be written: Not a directory; make room or name another"
     ):
-        train(TINY, tmp_path / "file" / "out", Source(SOURCE, "none"), VOCAB, print)
+        train(TINY, tmp_path / "file" / "out", StorySource(SOURCE, "none"), VOCAB, print)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -183,15 +185,15 @@ def test_without_torch_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_batches_go_on_from_a_place_as_if_never_left() -> None:
-    source = Source(SOURCE, "")
+    source = StorySource(SOURCE, "")
 
-    def some(place: Place, count: int) -> list[tuple[np.ndarray, Place]]:
-        with Batches(
+    def some(place: BatchPosition, count: int) -> list[tuple[np.ndarray, BatchPosition]]:
+        with BatchLoader(
             source, seed=3, workers=2, pool=64, batch_tokens=256, longest=64, place=place
         ) as batches:
             return [(batch.ids, after) for batch, after in (next(batches) for _ in range(count))]
 
-    whole = some(Place(), 14)
+    whole = some(BatchPosition(), 14)
     assert whole[-1][1].pool > 0
     resumed = some(whole[8][1], 5)
     for (ids, after), (ids_again, after_again) in zip(whole[9:], resumed, strict=True):
@@ -202,7 +204,7 @@ def test_batches_go_on_from_a_place_as_if_never_left() -> None:
 
 def test_every_token_of_a_pool_is_in_one_batch_and_none_is_longer_than_allowed() -> None:
     stories = [([7] * n, [1.0] * n, [1] * n) for n in (5, 40, 17, 18, 3, 100)]
-    batches = cut(stories, batch_tokens=128, longest=64, seed=(0, 0))
+    batches = make_batches(stories, batch_tokens=128, longest=64, seed=(0, 0))
     assert sum(batch.tokens for batch in batches) == 5 + 40 + 17 + 18 + 3 + 64
     assert all(batch.ids.shape[1] <= 64 for batch in batches)
     assert sum(len(batch.ids) for batch in batches) == len(stories)
@@ -230,15 +232,21 @@ def test_written_gradients_are_those_of_the_losses() -> None:
 
 def test_the_rate_rises_stays_and_falls_with_the_budget() -> None:
     config = TrainingConfig(warmup=0.1, decay=0.5, floor=0.05)
-    assert 0 < rate_share(config, 0.0) < 0.01
-    assert rate_share(config, 0.1) == rate_share(config, 0.5) == 1.0
-    assert rate_share(config, 0.75) == pytest.approx(0.525)
-    assert rate_share(config, 1.0) == rate_share(config, 1.2) == pytest.approx(0.05)
+    assert 0 < learning_rate_share(config, 0.0) < 0.01
+    assert learning_rate_share(config, 0.1) == learning_rate_share(config, 0.5) == 1.0
+    assert learning_rate_share(config, 0.75) == pytest.approx(0.525)
+    assert learning_rate_share(config, 1.0) == learning_rate_share(config, 1.2) == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"minutes": 0}, {"tokens": 0}, {"decay": 1.0}, {"parts": 0}, {"draft": Sizes(8, 1, 2, 1, 4, 8, 32)}],
+    [
+        {"minutes": 0},
+        {"tokens": 0},
+        {"decay": 1.0},
+        {"parts": 0},
+        {"draft": LlamaSizes(8, 1, 2, 1, 4, 8, 32)},
+    ],
 )
 def test_settings_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
@@ -247,4 +255,4 @@ def test_settings_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
 
 def test_sizes_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InvalidInput, match="heads a multiple of kv_heads"):
-        Sizes(hidden=32, layers=1, heads=3, kv_heads=2, head_dim=8, intermediate=8)
+        LlamaSizes(hidden=32, layers=1, heads=3, kv_heads=2, head_dim=8, intermediate=8)

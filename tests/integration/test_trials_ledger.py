@@ -8,37 +8,37 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from htfi.apps.eval.trials import (
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.wiring.ledger import open_ledger, open_ledger_readonly
+from htfi_eval.eval.trials import (
     ORIGIN,
     command,
     digest_of,
     list_trials,
-    note_trial,
-    note_trials,
     num_configurations,
+    record_trial,
+    record_trials,
 )
-from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.wiring.ledger import open_ledger, open_ledger_readonly
 
 PROCESS = """
 import sys
 from pathlib import Path
-from htfi.apps.eval.trials import note_trial
+from htfi_eval.eval.trials import note_trial
 for n in range(5):
     note_trial("test", "data", {"who": sys.argv[2], "n": n}, {"score": float(n)}, folder=Path(sys.argv[1]))
 """
 
 
 def test_configurations_count_once_whatever_the_data_and_the_order_of_settings(tmp_path: Path):
-    assert note_trial("rules", "a", {"x": 1, "y": 2}, {"sharpe": 1.0}, folder=tmp_path) == 1
-    assert note_trial("rules", "b", {"y": 2, "x": 1}, {"sharpe": 0.5}, folder=tmp_path) == 1
-    assert note_trial("rules", "a", {"x": 2, "y": 2}, {"sharpe": 0.5}, folder=tmp_path) == 2
-    assert note_trial("other", "a", {"x": 1, "y": 2}, {"sharpe": 0.5}, folder=tmp_path) == 3
+    assert record_trial("rules", "a", {"x": 1, "y": 2}, {"sharpe": 1.0}, folder=tmp_path) == 1
+    assert record_trial("rules", "b", {"y": 2, "x": 1}, {"sharpe": 0.5}, folder=tmp_path) == 1
+    assert record_trial("rules", "a", {"x": 2, "y": 2}, {"sharpe": 0.5}, folder=tmp_path) == 2
+    assert record_trial("other", "a", {"x": 1, "y": 2}, {"sharpe": 0.5}, folder=tmp_path) == 3
     assert len(list_trials(tmp_path)) == 4
 
 
 def test_entries_are_in_a_log_that_verifies(tmp_path: Path):
-    note_trials("t", "d", [({"k": k}, {"s": float(k)}) for k in range(7)], folder=tmp_path)
+    record_trials("t", "d", [({"k": k}, {"s": float(k)}) for k in range(7)], folder=tmp_path)
     log = open_ledger_readonly(tmp_path)
     try:
         assert log.origin == ORIGIN
@@ -59,29 +59,29 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path: Path):
 def test_trial_that_waited_in_vain_is_left_and_taken_up_by_the_next(tmp_path: Path):
     log = open_ledger(tmp_path, origin=ORIGIN)
     try:
-        assert note_trial("t", "d", {"k": 1}, {"s": 1.0}, folder=tmp_path, wait_s=0.2) == 1
+        assert record_trial("t", "d", {"k": 1}, {"s": 1.0}, folder=tmp_path, wait_s=0.2) == 1
     finally:
         log.close()
     assert len(list(tmp_path.glob("late-*.json"))) == 1
-    assert note_trial("t", "d", {"k": 2}, {"s": 1.0}, folder=tmp_path) == 2
+    assert record_trial("t", "d", {"k": 2}, {"s": 1.0}, folder=tmp_path) == 2
     assert not list(tmp_path.glob("late-*.json"))
     assert [trial.settings["k"] for trial in list_trials(tmp_path)] == [1, 2]
 
 
 def test_scores_that_are_not_finite_are_none(tmp_path: Path):
-    note_trial("t", "d", {}, {"a": float("nan"), "b": np.float64(2.0)}, folder=tmp_path)
+    record_trial("t", "d", {}, {"a": float("nan"), "b": np.float64(2.0)}, folder=tmp_path)
     assert list_trials(tmp_path)[0].scores == {"a": None, "b": 2.0}
 
 
 def test_settings_that_are_no_plain_values_are_refused(tmp_path: Path):
     with pytest.raises(InvalidInput, match="plain values"):
-        note_trial("t", "d", {"x": object()}, {}, folder=tmp_path)
+        record_trial("t", "d", {"x": object()}, {}, folder=tmp_path)
 
 
 def test_folder_that_cannot_be_made_is_one_clear_line(tmp_path: Path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(DependencyUnavailable, match="--trials"):
-        note_trial("t", "d", {}, {}, folder=tmp_path / "file" / "trials", wait_s=0.1)
+        record_trial("t", "d", {}, {}, folder=tmp_path / "file" / "trials", wait_s=0.1)
 
 
 def test_digests_tell_values_shapes_and_names_apart():
@@ -102,7 +102,7 @@ def test_command_lists_and_verifies(tmp_path: Path):
     empty = CliRunner().invoke(command, ["--trials", str(tmp_path / "none")])
     assert empty.exit_code == 0
     assert "no ledger of trials" in empty.output
-    note_trials("rules", "d", [({"k": k}, {"s": float(k)}) for k in range(3)], folder=tmp_path)
+    record_trials("rules", "d", [({"k": k}, {"s": float(k)}) for k in range(3)], folder=tmp_path)
     told = CliRunner().invoke(command, ["--trials", str(tmp_path), "--json", str(tmp_path / "t.json")])
     assert told.exit_code == 0
     assert "holds: 3 entries" in told.output

@@ -7,10 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from htfi.domain.decision import Driver, Regime, Tilt, View, Wording
+from htfi.domain.decision import FeatureDriver, GenerationTrace, NewsTilt, NewsView, Regime
 from htfi.domain.events import News
-from htfi.narrative.amended import CONFIRMS, PROVISIONAL, amend_rationale, same_but_for_news, tells
-from htfi.narrative.rationale import fill, tell_view, write_rationale
+from htfi.narrative.rationale.amendment import (
+    CONFIRMS,
+    PROVISIONAL_PARTS,
+    amend_rationale,
+    differs_only_in_news,
+    has_part,
+)
+from htfi.narrative.rationale.writer import fill, view_slots, write_rationale
 
 HOUR_NS = 3_600 * 10**9
 ITEMS = [
@@ -18,7 +24,7 @@ ITEMS = [
 ]
 
 views = st.builds(
-    View,
+    NewsView,
     direction=st.sampled_from((-1.0, 0.0, 1.0)),
     size_sigmas=st.sampled_from((0.0, 1.5, 3.0)),
     volatility_multiplier=st.sampled_from((0.8, 2.0)),
@@ -36,7 +42,7 @@ situations = st.fixed_dictionaries(
         "previous_width": st.sampled_from((None, 0.01, 0.04, 0.2)),
         "last_return": st.sampled_from((None, 0.001, -0.2)),
         "last_sigmas": st.sampled_from((None, 0.5, -7.0)),
-        "drivers": st.sampled_from(((), (Driver("spread_bps", 3.1, 1.3, 2.4),))),
+        "drivers": st.sampled_from(((), (FeatureDriver("spread_bps", 3.1, 1.3, 2.4),))),
         "has_usual": st.booleans(),
         "weights": st.sampled_from((None, {"har": 0.7, "walk": 0.3}, {"har": 0.5, "walk": 0.5})),
     }
@@ -44,21 +50,21 @@ situations = st.fixed_dictionaries(
 
 
 tilts = st.none() | st.builds(
-    lambda shift, stretch, weight: Tilt("target@1234", [shift], [stretch], [weight], 0.7),
+    lambda shift, stretch, weight: NewsTilt("target@1234", [shift], [stretch], [weight], 0.7),
     st.sampled_from((-0.01, 0.0, 0.004)),
     st.sampled_from((0.8, 1.0, 2.0)),
     st.sampled_from((0.0, 0.34, 1.0)),
 )
 
 
-def written(view: View, situation: dict[str, Any], tilt: Tilt | None, high: float = 0.02) -> Any:
+def written(view: NewsView, situation: dict[str, Any], tilt: NewsTilt | None, high: float = 0.02) -> Any:
     return write_rationale(
         symbol="SPX", interval="1d", last_price=1_000.0, low=-0.02, high=high, as_of_ns=9 * HOUR_NS,
         headlines=cited(view), view=view, tilt=tilt, **situation,
     )  # fmt: skip
 
 
-def cited(view: View) -> list[News]:
+def cited(view: NewsView) -> list[News]:
     return [item for item in ITEMS if item.id in view.cited]
 
 
@@ -67,20 +73,22 @@ def cited(view: View) -> list[News]:
     tilted=st.tuples(tilts, tilts), high=st.sampled_from((0.02, 0.031)),
 )  # fmt: skip
 def test_amending_gives_what_the_target_would_have_been_told_with(
-    before: View,
-    after: View,
+    before: NewsView,
+    after: NewsView,
     situation: dict[str, Any],
     worded: bool,
     confirms: bool,
-    tilted: tuple[Tilt | None, Tilt | None],
+    tilted: tuple[NewsTilt | None, NewsTilt | None],
     high: float,
 ) -> None:
-    wording = Wording("target@12", "draft@34", "alone", 1, 0.0, 2, (1,), (2, 3, 4), (), "edge alone", 1)
+    wording = GenerationTrace(
+        "target@12", "draft@34", "alone", 1, 0.0, 2, (1,), (2, 3, 4), (), "edge alone", 1
+    )
     provisional = replace(
         before, provisional=True, reader="target@12, then draft@34", wording=wording if worded else None
     )
     first = written(provisional, situation, tilted[0])
-    assert tells(first, *PROVISIONAL)
+    assert has_part(first, *PROVISIONAL_PARTS)
     at_once = written(after, situation, tilted[1], high)
     ending = "confirming" if confirms else "amending"
     amended = amend_rationale(
@@ -94,7 +102,7 @@ def test_amending_gives_what_the_target_would_have_been_told_with(
     assert claim.split(", a band of ")[0].split(". ")[0].removesuffix(".") in amended.text
     assert amended.text == fill(amended.template, amended.slots)
     assert (amended.slots, amended.drivers, amended.cited) == (at_once.slots, at_once.drivers, at_once.cited)
-    assert tells(amended, CONFIRMS) == confirms
-    assert not tells(amended, *PROVISIONAL)
-    assert same_but_for_news(first, amended)
-    assert all(first.slots[slot] == words for slot, words in tell_view(provisional, "SPX").items())
+    assert has_part(amended, CONFIRMS) == confirms
+    assert not has_part(amended, *PROVISIONAL_PARTS)
+    assert differs_only_in_news(first, amended)
+    assert all(first.slots[slot] == words for slot, words in view_slots(provisional, "SPX").items())

@@ -10,18 +10,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from htfi.domain.bounds import MAX_LOG_RETURN, MAX_PRICE, MAX_SIZE, MAX_VALUE, MIN_PRICE, MIN_SIZE, MIN_VALUE
 from htfi.domain.decision import decode_decision, encode_decision
 from htfi.domain.errors import IntegrityError
-from htfi.domain.events import Event, Rejection
+from htfi.domain.events import (
+    MAX_LOG_RETURN,
+    MAX_PRICE,
+    MAX_SIZE,
+    MAX_VALUE,
+    MIN_PRICE,
+    MIN_SIZE,
+    MIN_VALUE,
+    Event,
+    QuarantinedRow,
+)
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.governance.ledger.tiles import MAX_ENTRY_BYTES
-from htfi.market.state import MAX_MACRO_SERIES
-from htfi.pipeline.intake.cells import LONGEST_SERIES
-from htfi.pipeline.intake.repairs import RepairedBar
+from htfi.market.state import MAX_MACRO_FEATURES
+from htfi.pipeline.audit.recompute import check_entry
+from htfi.pipeline.intake.cells import MAX_SERIES_CHARS, RepairedBar
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
-from htfi.pipeline.recompute import recompute
 from htfi.wiring.settings import load_settings, settings_digest
 from memory_run import MemoryLedger, loop_over
 
@@ -64,7 +72,7 @@ def events_of(rows: list[dict[str, Any]]) -> list[Event]:
     for number, row in enumerate(rows, 1):
         stamped = {**row, "ts": START_NS + number * NS_PER_DAY + number % 7 * NS_PER_S, "symbol": "A"}
         found = parser.parse(stamped, number)
-        if found is not None and not isinstance(found, Rejection):
+        if found is not None and not isinstance(found, QuarantinedRow):
             events.append(found.bar if isinstance(found, RepairedBar) else found)
     return sorted(events, key=lambda event: event.available_at_ns)
 
@@ -97,7 +105,7 @@ def test_any_numbers_leave_entries_that_are_finite_and_derived_again(rows: list[
         assert encode_decision(decision) == entry
         assert all(map(math.isfinite, numbers_in(msgspec.json.decode(entry))))
         assert max(abs(q) for row in decision.forecast.quantiles for q in row) <= MAX_LOG_RETURN
-        assert recompute(entry, digest, SETTINGS.policy) == []
+        assert check_entry(entry, digest, SETTINGS.policy) == []
 
 
 @pytest.mark.slow
@@ -113,31 +121,31 @@ def test_prices_at_both_ends_of_what_is_possible_are_forecast() -> None:
     ]
     ledger = run_over([*usual_rows(), *swings])
     assert ledger.size > 30
-    assert recompute(ledger.entries[-1], settings_digest(SETTINGS), SETTINGS.policy) == []
+    assert check_entry(ledger.entries[-1], settings_digest(SETTINGS), SETTINGS.policy) == []
 
 
 def test_a_value_that_comes_after_ages_of_none_is_no_driver() -> None:
     """What is usual has then faded to almost nothing, and the ratio to it means nothing."""
-    from htfi.narrative.drivers import drivers
+    from htfi.narrative.rationale.drivers import find_drivers
 
-    assert drivers({"volume_ratio": 1.0}, {"volume_ratio": 5e-324}) == []
-    assert [driver.feature for driver in drivers({"volume_ratio": 1.0}, {"volume_ratio": 0.1})] == [
+    assert find_drivers({"volume_ratio": 1.0}, {"volume_ratio": 5e-324}) == []
+    assert [driver.feature for driver in find_drivers({"volume_ratio": 1.0}, {"volume_ratio": 0.1})] == [
         "volume_ratio"
     ]
 
 
 def test_a_calendar_of_thousands_of_series_leaves_entries_that_the_ledger_takes() -> None:
     rows: list[dict[str, Any]] = [
-        {"kind": "macro", "series": f"{k}." + "X" * LONGEST_SERIES, "value": k / 3} for k in range(10)
+        {"kind": "macro", "series": f"{k}." + "X" * MAX_SERIES_CHARS, "value": k / 3} for k in range(10)
     ]
     rows += [{"kind": "macro", "series": f"{k}.{'X' * 120}", "value": k / 3} for k in range(3_000)]
     ledger = run_over([*rows, *usual_rows()])
     assert ledger.size > 0
     assert max(map(len, ledger.entries)) < MAX_ENTRY_BYTES
     macro = [name for name in decode_decision(ledger.entries[-1]).features if name.startswith("macro_")]
-    assert len(macro) == MAX_MACRO_SERIES
+    assert len(macro) == MAX_MACRO_FEATURES
     assert macro[-1] == "macro_x"
-    assert macro[0].startswith(f"macro_{3_000 - MAX_MACRO_SERIES + 1}_x")
+    assert macro[0].startswith(f"macro_{3_000 - MAX_MACRO_FEATURES + 1}_x")
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])

@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from htfi.adapters.feeds.columnwise import Columnwise
+from htfi.adapters.feeds.parquet.columnwise import ColumnwiseParser
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY, NS_PER_S, SystemClock, format_ns
 from htfi.wiring.feeds import open_feed, resolve
-from htfi.wiring.unrecorded import Tray
+from htfi.wiring.in_memory_run import MemoryQuarantine
 
 T0_NS = 1_381_132_800 * NS_PER_S
 MINUTES = {"M1": 1, "5min": 5, "15m": 15, "PERIOD_M30": 30, "h1": 60, "H4": 240, "12 hours": 720, "D": 1440}
@@ -67,12 +67,12 @@ def write(folder: Path, form: str, rows: list[Row], columns: tuple[str, ...]) ->
     return folder / f"b.{form.split()[0]}"
 
 
-def read(path: Path, form: str, **defaults: str) -> tuple[list[Bar], Tray]:
-    tray = Tray()
+def read(path: Path, form: str, **defaults: str) -> tuple[list[Bar], MemoryQuarantine]:
+    tray = MemoryQuarantine()
     with pytest.MonkeyPatch.context() as patch:
         if form == "parquet by row":
-            patch.setattr(Columnwise, "read", lambda *_: None)
-            patch.setattr(Columnwise, "survey", lambda *_: False)
+            patch.setattr(ColumnwiseParser, "read", lambda *_: None)
+            patch.setattr(ColumnwiseParser, "survey", lambda *_: False)
         specs = resolve([str(path)], None, order="sort", **defaults)
         feed = open_feed(specs, inbox=path.parent, quarantine=tray, clock=SystemClock())
         bars = [item for item in feed if isinstance(item, Bar)]

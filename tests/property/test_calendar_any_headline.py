@@ -9,17 +9,21 @@ from hypothesis import strategies as st
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
-from htfi.narrative.calendar.matching import tell
-from htfi.narrative.calendar.outcomes import keys, outcomes
-from htfi.narrative.calendar.release import Kind, Release
-from htfi.narrative.calendar.rows import parse_calendar
+from htfi.narrative.calendar.announcements import (
+    Announcement,
+    AnnouncementKind,
+    likely_outcomes,
+    outcome_keys,
+)
+from htfi.narrative.calendar.matching import item_outcome
+from htfi.narrative.calendar.parsing import parse_calendar
 
 RELEASES = [
-    Release("r", Kind.RATE, 0, "fed"),
-    Release("c", Kind.CPI, 0, "us", consensus=0.3),
-    Release("p", Kind.PAYROLLS, 0, "us", consensus=150.0),
-    Release("g", Kind.GDP, 0, "us", publishers=("wire",)),
-    Release("e", Kind.EARNINGS, 0, "Apple", ("AAPL",), consensus=1.0),
+    Announcement("r", AnnouncementKind.RATE, 0, "fed"),
+    Announcement("c", AnnouncementKind.CPI, 0, "us", consensus=0.3),
+    Announcement("p", AnnouncementKind.PAYROLLS, 0, "us", consensus=150.0),
+    Announcement("g", AnnouncementKind.GDP, 0, "us", publishers=("wire",)),
+    Announcement("e", AnnouncementKind.EARNINGS, 0, "Apple", ("AAPL",), consensus=1.0),
 ]
 WORDS = (
     "fed", "fomc", "the", "cuts", "raises", "leaves", "holds", "rates", "rate", "target", "its", "by", "to",
@@ -31,8 +35,8 @@ WORDS = (
 )  # fmt: skip
 
 
-def told(headline: str, release: Release, body: str = "") -> str | None:
-    return tell(News(0, 0, "wire", 1, "n", headline, body=body), release, 5.25).key
+def told(headline: str, release: Announcement, body: str = "") -> str | None:
+    return item_outcome(News(0, 0, "wire", 1, "n", headline, body=body), release, 5.25).key
 
 
 @given(
@@ -42,12 +46,12 @@ def told(headline: str, release: Release, body: str = "") -> str | None:
 def test_any_text_gives_an_outcome_or_none(headline: str, body: str) -> None:
     for release in RELEASES:
         key = told(headline, release, body)
-        if key is not None and release.kind is not Kind.RATE:
-            assert key in keys(release.kind)
+        if key is not None and release.kind is not AnnouncementKind.RATE:
+            assert key in outcome_keys(release.kind)
 
 
 @given(
-    st.sampled_from([outcome.headline for release in RELEASES for outcome in outcomes(release, 5.25)]),
+    st.sampled_from([outcome.headline for release in RELEASES for outcome in likely_outcomes(release, 5.25)]),
     st.sampled_from(
         ["If ", "Poll: ", "Analysts say ", "PREVIEW-", "Traders bet ", "What if ", "FACTBOX-", "Rumour: "]
     ),
@@ -58,7 +62,7 @@ def test_words_of_doubt_before_a_report_leave_none(headline: str, before: str, a
 
 
 @given(
-    st.sampled_from([outcome.headline for release in RELEASES for outcome in outcomes(release, 5.25)]),
+    st.sampled_from([outcome.headline for release in RELEASES for outcome in likely_outcomes(release, 5.25)]),
     st.sampled_from(["?", ", sources say", ", according to a rumour", ", economist predicts"]),
 )
 def test_words_of_doubt_after_a_report_leave_none(headline: str, after: str) -> None:
@@ -66,7 +70,7 @@ def test_words_of_doubt_after_a_report_leave_none(headline: str, after: str) -> 
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.id)
-def test_no_text_takes_long(release: Release) -> None:
+def test_no_text_takes_long(release: Announcement) -> None:
     """Quadratic or worse would take seconds: a hundred texts of repeated words take far less than one."""
     begun = time.perf_counter()
     for word in (

@@ -8,50 +8,66 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from htfi.decoding.form import CompiledForm
-from htfi.decoding.noise import keys
-from htfi.decoding.sampling import Sampling, choose
+from htfi.decoding.grammar import CompiledGrammar
+from htfi.decoding.noise import noise_keys
+from htfi.decoding.sampling import SamplingParams, sample_tokens
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import IntegrityError, InvalidInput
-from htfi.domain.writing import Choice, Fixed, Form, Mark, Sigmas, Text, Words
+from htfi.domain.generation import (
+    ChoiceField,
+    ControlToken,
+    FixedField,
+    FreeTextField,
+    OutputGrammar,
+    PlainText,
+    ScaledMoves,
+)
 from tiny_network import TinyTokenizer
 
 MINI, PLAIN = Vocabulary(TinyTokenizer()), Vocabulary(TinyTokenizer(marks=False))
 plain_text = st.sampled_from(
     [" up", " the end", ": ", "a", "ab", "abc", "rose", " rose sharply", "1.5%", "(b)"]
 )
-texts = plain_text.map(Text)
-marks = st.sampled_from([Mark("h1"), Mark("h2"), Mark("view"), Mark("end"), Mark("size")])
-sigmas = st.lists(st.floats(-5, 5), max_size=3).map(lambda values: Sigmas(tuple(values)))
+texts = plain_text.map(PlainText)
+marks = st.sampled_from(
+    [ControlToken("h1"), ControlToken("h2"), ControlToken("view"), ControlToken("end"), ControlToken("size")]
+)
+sigmas = st.lists(st.floats(-5, 5), max_size=3).map(lambda values: ScaledMoves(tuple(values)))
 
 
 @st.composite
-def forms(draw: st.DrawFn, with_marks: bool) -> Form:
+def forms(draw: st.DrawFn, with_marks: bool) -> OutputGrammar:
     """Any form that compiles: choices whose options begin one another too, where a fixed part follows."""
     segments = st.one_of(texts, marks, sigmas) if with_marks else st.one_of(texts, sigmas)
-    parts: list[Fixed | Choice | Words] = []
+    parts: list[FixedField | ChoiceField | FreeTextField] = []
     for place in range(draw(st.integers(1, 6))):
         kind = draw(st.sampled_from(["fixed", "choice", "words"]))
         prompts = st.lists(segments, max_size=2).map(tuple)
         if kind == "fixed":
-            parts.append(Fixed(draw(prompts)))
+            parts.append(FixedField(draw(prompts)))
         elif kind == "choice":
-            parts.append(Choice(f"f{place}", tuple(draw(st.lists(prompts, min_size=1, max_size=6)))))
-            parts.append(Fixed((draw(st.sampled_from([Text("\n"), Text("|")])),)))
+            parts.append(ChoiceField(f"f{place}", tuple(draw(st.lists(prompts, min_size=1, max_size=6)))))
+            parts.append(FixedField((draw(st.sampled_from([PlainText("\n"), PlainText("|")])),)))
         else:
-            end = draw(st.sampled_from([Text("\n"), Text(".\nG"), Text("|")] + [Mark("end")] * with_marks))
-            slots = (Mark("size"), Mark("symbol")) if with_marks and draw(st.booleans()) else ()
-            parts.append(Words(f"f{place}", draw(st.integers(0, 9)), end, slots))
+            end = draw(
+                st.sampled_from(
+                    [PlainText("\n"), PlainText(".\nG"), PlainText("|")] + [ControlToken("end")] * with_marks
+                )
+            )
+            slots = (
+                (ControlToken("size"), ControlToken("symbol")) if with_marks and draw(st.booleans()) else ()
+            )
+            parts.append(FreeTextField(f"f{place}", draw(st.integers(0, 9)), end, slots))
     return tuple(parts)
 
 
-def write(form: CompiledForm, vocab_size: int, seed: int) -> list[int]:
+def write(form: CompiledGrammar, vocab_size: int, seed: int) -> list[int]:
     rng = np.random.Generator(np.random.PCG64(seed))
     tokens, state = form.forced(form.start)
     while state != form.done:
         logits = (rng.standard_normal((1, vocab_size)) * 5).astype(np.float32)
-        noise = keys(seed, np.zeros(1, np.int64), np.array([len(tokens)]))
-        token = int(choose(logits, form.steps[state].admitted, Sampling(1.0), noise)[0])
+        noise = noise_keys(seed, np.zeros(1, np.int64), np.array([len(tokens)]))
+        token = int(sample_tokens(logits, form.steps[state].allowed, SamplingParams(1.0), noise)[0])
         forced, state = form.forced(form.advance(state, token))
         tokens += [token, *forced]
     return tokens
@@ -69,7 +85,7 @@ def test_every_writing_parses_and_says_what_was_chosen(
 ):
     form = data.draw(forms(with_marks=vocabulary is MINI))
     try:
-        compiled = CompiledForm(form, vocabulary)
+        compiled = CompiledGrammar(form, vocabulary)
     except InvalidInput as error:
         reason = str(error)
     else:
@@ -78,16 +94,16 @@ def test_every_writing_parses_and_says_what_was_chosen(
         assert "two options" in reason or "begins another" in reason
         return
     tokens = write(compiled, vocabulary.tokenizer.vocab_size, seed)
-    assert len(tokens) <= compiled.longest
+    assert len(tokens) <= compiled.max_tokens
     fields = compiled.fields(tokens)
     said: list[int] = []
     for part in form:
         match part:
-            case Fixed(segments):
+            case FixedField(segments):
                 said += vocabulary.encode(segments)
-            case Choice(name, options):
+            case ChoiceField(name, options):
                 said += vocabulary.encode(options[int(fields[name])])
-            case Words(name, max_tokens, end, slots):
+            case FreeTextField(name, max_tokens, end, slots):
                 words = fields[name]
                 for slot in slots:
                     words = words.replace("{" + slot.name + "}", "")
@@ -106,13 +122,13 @@ def test_every_writing_parses_and_says_what_was_chosen(
         compiled.fields([*tokens, 0])
 
 
-def allowed_specials(vocabulary: Vocabulary, part: Fixed | Choice | Words) -> list[int]:
+def allowed_specials(vocabulary: Vocabulary, part: FixedField | ChoiceField | FreeTextField) -> list[int]:
     match part:
-        case Fixed(segments):
+        case FixedField(segments):
             ids = vocabulary.encode(segments)
-        case Choice(_, options):
+        case ChoiceField(_, options):
             ids = [token for option in options for token in vocabulary.encode(option)]
-        case Words(_, _, end, slots):
+        case FreeTextField(_, _, end, slots):
             ids = [*vocabulary.segment(end), *vocabulary.encode(slots)]
     return [token for token in ids if vocabulary.tokenizer.piece(token) is None]
 
@@ -123,6 +139,6 @@ def allowed_specials(vocabulary: Vocabulary, part: Fixed | Choice | Words) -> li
     )
 )
 def test_no_text_becomes_a_mark(text: str):
-    ids = MINI.encode((Text(text),))
+    ids = MINI.encode((PlainText(text),))
     assert all(MINI.tokenizer.piece(token) is not None for token in ids)
     assert MINI.tokenizer.decode(ids) == text

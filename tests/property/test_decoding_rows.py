@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from examples import examples
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.kv import Row
+from htfi.decoding.kv_cache import KVRow
 from htfi.decoding.ports import Floats, NetworkShape
-from htfi.decoding.sessions import Sessions
+from htfi.decoding.sessions import KVSessions
 from tiny_network import TinyNetwork
 
 VOCAB = 23
@@ -31,8 +31,8 @@ def test_every_row_answers_as_if_it_were_alone_and_new(data: st.DataObject, cach
     config = DecodingConfig(
         batch_bytes=budget, cache_bytes=cache_blocks * 4 * PER_TOKEN, block_tokens=4, max_batch=8
     )
-    sessions = Sessions(network, config)
-    held: list[tuple[Row, list[int]]] = []
+    sessions = KVSessions(network, config)
+    held: list[tuple[KVRow, list[int]]] = []
     prefix = data.draw(st.lists(tokens, min_size=5, max_size=12))
     for _ in range(data.draw(st.integers(1, 25))):
         act = data.draw(

@@ -5,11 +5,11 @@ import pytest
 
 from desk_traffic import World, asked
 from desk_world import truth
-from htfi.decoding.link.frames import Lead
+from htfi.decoding.link.frames import DraftLead
 
 
-@pytest.mark.parametrize("lead", [Lead.PLAIN, Lead.FLIGHT])
-def test_32_edges_get_four_times_the_tokens_of_one_and_all_much_the_same(lead: Lead):
+@pytest.mark.parametrize("lead", [DraftLead.PLAIN, DraftLead.FLIGHT])
+def test_32_edges_get_four_times_the_tokens_of_one_and_all_much_the_same(lead: DraftLead):
     one = World(1, 8, lead)
     many = World(32, 8, lead)
     alone, together = one.run(), many.run()

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from desk_world import Edge, Time, deliver, desk, run, truth
 from examples import examples
-from htfi.decoding.link.desk_config import DeskConfig
-from htfi.decoding.link.frames import Lead, Leave
+from htfi.decoding.link.config import VerificationServerConfig
+from htfi.decoding.link.frames import CancelFrame, DraftLead
 from outcome_pair import TOKENIZER, VIEW, WORDS, requests
 
 ASKED = [*requests(3), *requests(3, VIEW), *requests(2, WORDS)]
@@ -34,7 +34,9 @@ def guessed(data: st.DataObject, question: int) -> list[int]:
 @settings(max_examples=examples(60), phases=[Phase.generate], **RELAXED)
 def test_every_answer_is_the_authors_in_any_order_of_frames(data: st.DataObject, has_draft: bool):
     time = Time()
-    cloud = desk(DeskConfig(max_strikes=10_000, max_listeners=64), has_draft=has_draft, time=time)
+    cloud = desk(
+        VerificationServerConfig(max_strikes=10_000, max_listeners=64), has_draft=has_draft, time=time
+    )
     edges = [Edge(cloud, f"s{i}", f"edge{i % 2}") for i in range(3)]
     opened: dict[tuple[int, int], tuple[int, int]] = {}  # stream, handle → question, epoch
     left: set[tuple[int, int]] = set()
@@ -63,7 +65,7 @@ def test_every_answer_is_the_authors_in_any_order_of_frames(data: st.DataObject,
         if act == "open":
             question, handle = data.draw(st.integers(0, len(ASKED) - 1)), next(handles)
             first = guessed(data, question)[: data.draw(st.integers(0, 30))]
-            lead = data.draw(st.sampled_from(list(Lead)))
+            lead = data.draw(st.sampled_from(list(DraftLead)))
             edge.say(
                 edge.opening(
                     ASKED[question],
@@ -78,7 +80,7 @@ def test_every_answer_is_the_authors_in_any_order_of_frames(data: st.DataObject,
             key, (question, epoch) = data.draw(st.sampled_from(mine))
             handle = key[1]
             if act == "again":
-                lead = data.draw(st.sampled_from(list(Lead)))
+                lead = data.draw(st.sampled_from(list(DraftLead)))
                 epoch += data.draw(st.integers(-1, 2))
                 if key in left or (epoch <= opened[key][1] and handle in edge.done):
                     continue  # no edge does
@@ -87,7 +89,7 @@ def test_every_answer_is_the_authors_in_any_order_of_frames(data: st.DataObject,
                     opened[key] = (question, epoch)
             elif act == "leave":
                 if data.draw(st.booleans()):
-                    edge.say(Leave(handle, epoch))
+                    edge.say(CancelFrame(handle, epoch))
                     left.add(key)
             else:
                 text = guessed(data, question)
@@ -120,12 +122,12 @@ def test_every_answer_is_the_authors_in_any_order_of_frames(data: st.DataObject,
         if (at, handle) in left and handle not in edges[at].done:
             continue
         budget_refused = [
-            frame for frame in edges[at].refused() if frame.handle == handle and "may take" in frame.words
+            frame for frame in edges[at].refused() if frame.handle == handle and "may take" in frame.message
         ]
         if handle not in edges[at].done and budget_refused:
             continue
         assert tuple(edges[at].done[handle]) == answer(question), (handle, edges[at].refused())
     assert cloud.is_idle
-    assert not cloud.engine.writing
-    assert not cloud.engine.waiting
-    assert cloud.engine.rounds.sessions.arena.num_rows == 0
+    assert not cloud.scheduler.writing
+    assert not cloud.scheduler.waiting
+    assert cloud.scheduler.engine.sessions.arena.num_rows == 0

@@ -6,7 +6,7 @@ import pytest
 from desk_traffic import World, asked
 from desk_world import truth
 from htfi.decoding.link import frames
-from htfi.decoding.link.frames import Lead, Part, Why
+from htfi.decoding.link.frames import DraftLead, PartFrame, RefusalReason
 
 NUM_ASKED = 400
 
@@ -16,7 +16,7 @@ def storm(
 ) -> tuple[dict[int, float], dict[int, float], World, float]:
     """Requests at random times: how long those answered took, those refused, and the seconds that passed."""
     dice = np.random.Generator(np.random.PCG64(seed))
-    world = World(8, 0, Lead.PLAIN)
+    world = World(8, 0, DraftLead.PLAIN)
     world.events.clear()
     desk, time, edges = world.desk, world.time, world.edges
     began_s = time.now_s
@@ -29,7 +29,7 @@ def storm(
             edge = edges[handle % 8]
             opening = edge.opening(asked(handle % 8, handle), handle, deadline_ms=deadline_ms)
             for name, data in edge.parts.items():
-                edge.say(Part(name, 0, len(data), data))
+                edge.say(PartFrame(name, 0, len(data), data))
             edge.parts.clear()
             edge.say(opening)
             handle += 1
@@ -40,7 +40,7 @@ def storm(
             for of in edge.done:
                 done.setdefault(of, 1e3 * (time.now_s - due_s[of]))
             for no in edge.refused():
-                assert no.why == Why.BUSY
+                assert no.reason == RefusalReason.BUSY
                 assert no.retry_ms > 0
                 refused.setdefault(no.handle, 1e3 * (time.now_s - due_s[no.handle]))
         if not is_busy and handle < NUM_ASKED:

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from htfi.simulation.faulty_link.course import Course, Lane
-from htfi.simulation.faulty_link.weather import Jitter, Way, Weather
+from htfi_eval.faulty_link.conditions import Direction, Jitter, LinkConditions
+from htfi_eval.faulty_link.delivery import BandwidthLimit, DeliverySchedule
 
 weathers = st.builds(
-    Weather,
+    LinkConditions,
     rtt_ms=st.sampled_from([0.0, 5.0, 120.0]),
     jitter_ms=st.sampled_from([0.0, 1.0, 40.0]),
     jitter=st.sampled_from(Jitter),
@@ -26,9 +26,15 @@ reads = st.lists(st.tuples(st.floats(0, 0.05), st.integers(1, 9_000)), min_size=
 @settings(max_examples=examples(150), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), weather=weathers, reads=reads)
 def test_every_byte_arrives_once_in_order_and_never_too_soon(
-    seed: int, weather: Weather, reads: list[tuple[float, int]]
+    seed: int, weather: LinkConditions, reads: list[tuple[float, int]]
 ) -> None:
-    course, now_s, last_s, sent, got = Course(Way.UP, Lane(), (seed,), weather), 0.0, 0.0, b"", b""
+    course, now_s, last_s, sent, got = (
+        DeliverySchedule(Direction.UP, BandwidthLimit(), (seed,), weather),
+        0.0,
+        0.0,
+        b"",
+        b"",
+    )
     least_s = weather.rtt_ms / 2e3 if weather.jitter is Jitter.EXPONENTIAL or not weather.jitter_ms else 0.0
     for wait_s, size in reads:
         now_s += wait_s
@@ -54,25 +60,25 @@ def test_every_byte_arrives_once_in_order_and_never_too_soon(
 def test_flips_lie_where_they_lie_however_bytes_are_cut(
     seed: int, rate: float, place: int, cuts: list[int]
 ) -> None:
-    weather = Weather(corrupt_rate=rate)
+    weather = LinkConditions(corrupt_rate=rate)
     total = sum(cuts)
     seen: list[bytes] = []
     for sizes in (cuts, [total], [1] * total):
-        course = Course(Way.DOWN, Lane(), (seed,), weather)
+        course = DeliverySchedule(Direction.DOWN, BandwidthLimit(), (seed,), weather)
         seen.append(b"".join(part for size in sizes for _, part in course.pieces(0.0, bytes(size))))
     assert seen[0] == seen[1] == seen[2], f"seed {seed}"
     assert all(byte.bit_count() <= 1 for byte in seen[0])
     if rate == 1.0:
         assert all(seen[0])
-    one = Course(Way.DOWN, Lane(), (seed,), Weather(corrupts_at_byte=place))
+    one = DeliverySchedule(Direction.DOWN, BandwidthLimit(), (seed,), LinkConditions(corrupts_at_byte=place))
     back = b"".join(part for size in cuts for _, part in one.pieces(0.0, bytes(size)))
     assert [k for k, byte in enumerate(back) if byte] == ([place] if 0 <= place < total else [])
 
 
 def test_another_weather_counts_its_bytes_anew() -> None:
-    course = Course(Way.UP, Lane(), (1,))
+    course = DeliverySchedule(Direction.UP, BandwidthLimit(), (1,))
     course.pieces(0.0, bytes(500))
-    course.enter(Weather(corrupts_at_byte=3))
+    course.set_conditions(LinkConditions(corrupts_at_byte=3))
     ((_, part),) = course.pieces(0.0, bytes(10))
     assert [k for k, byte in enumerate(part) if byte] == [3]
 
@@ -87,14 +93,16 @@ def test_another_weather_counts_its_bytes_anew() -> None:
 def test_jitter_has_the_mean_and_spread_that_were_asked_for(
     jitter: Jitter, mean_ms: float, std_ms: float
 ) -> None:
-    weather = Weather(rtt_ms=10, jitter_ms=3, jitter=jitter)
+    weather = LinkConditions(rtt_ms=10, jitter_ms=3, jitter=jitter)
     num = 4000
     late_ms = np.array(
         [
             1e3 * (due_s - now_s)
             for seed in range(num)
             for now_s in (1.0,)
-            for due_s, _ in Course(Way.UP, Lane(), (seed,), weather).pieces(now_s, b"x")
+            for due_s, _ in DeliverySchedule(Direction.UP, BandwidthLimit(), (seed,), weather).pieces(
+                now_s, b"x"
+            )
         ]
     )
     assert late_ms.min() >= (5 if jitter is Jitter.EXPONENTIAL else 0)

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from htfi.adapters.feeds.columnwise import Columnwise
-from htfi.adapters.feeds.parquet import ParquetReader
-from htfi.domain.events import Event, Rejection
-from htfi.pipeline.intake.source import Reader
+from htfi.adapters.feeds.parquet.columnwise import ColumnwiseParser
+from htfi.adapters.feeds.parquet.reader import ParquetReader
+from htfi.domain.events import Event, QuarantinedRow
+from htfi.pipeline.intake.source import RowReader
 from htfi.pipeline.intake.spec import SourceSpec
 
 NS = 1_381_154_400_000_000_000
@@ -103,7 +103,7 @@ def test_columns_and_rows_agree(tmp_path: Path, name: str, spec: SourceSpec, dat
     pq.write_table(table, path)
     fast = read(ParquetReader(path, spec, "FILE", 5))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Columnwise, "read", lambda *_: None)
+        patch.setattr(ColumnwiseParser, "read", lambda *_: None)
         slow = read(ParquetReader(path, spec, "FILE", 5))
     assert [show(item) for item in fast[0]] == [show(item) for item in slow[0]]
     assert pattern(fast[1]) == pattern(slow[1])
@@ -123,9 +123,9 @@ def test_clean_rows_take_the_fast_way(tmp_path: Path) -> None:
     assert block.in_order == (NS, NS, 0)
 
 
-def read(reader: Reader) -> tuple[list[Event | Rejection], list[Any]]:
+def read(reader: RowReader) -> tuple[list[Event | QuarantinedRow], list[Any]]:
     reader.start(None)
-    items: list[Event | Rejection] = []
+    items: list[Event | QuarantinedRow] = []
     identities: list[Any] = []
     while (block := reader.read()) is not None:
         items += block.items
@@ -134,7 +134,7 @@ def read(reader: Reader) -> tuple[list[Event | Rejection], list[Any]]:
     return items, identities
 
 
-def show(item: Event | Rejection) -> str:
+def show(item: Event | QuarantinedRow) -> str:
     """Types count too: a size of 1 and of 1.0 encode differently into a digest."""
     return repr(item)
 

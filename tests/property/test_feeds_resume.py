@@ -14,7 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from htfi.adapters.feeds import framing, parquet, text
+from htfi.adapters.feeds import records as framing
+from htfi.adapters.feeds import text_files as text
+from htfi.adapters.feeds.parquet import reader as parquet
 from htfi.adapters.stores.quarantine import QuarantineFile
 from htfi.domain.events import FeedItem
 from htfi.domain.time import SystemClock, format_ns

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_S
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.experts.garch import GarchT, GjrT
-from htfi.forecasting.experts.har import Har
-from htfi.forecasting.experts.seasonal import Seasonal
+from htfi.forecasting.experts.garch import GarchTExpert, GjrTExpert
+from htfi.forecasting.experts.har import HarExpert
+from htfi.forecasting.experts.seasonal import SeasonalExpert
 from htfi.forecasting.panel import BarBatch, Panel
 from htfi.forecasting.ports import Expert
 
 CONFIG = ForecastConfig(residual_window_bars=40)
-EXPERTS = (GarchT, GjrT, Har, Seasonal)
+EXPERTS = (GarchTExpert, GjrTExpert, HarExpert, SeasonalExpert)
 HOUR_NS = 3600 * NS_PER_S
 KINDS = {
     "still": lambda _, num: np.zeros(num),

@@ -11,28 +11,28 @@ from htfi.scheduling.health.config import HealthConfig
 from htfi.scheduling.health.messages import (
     MAX_BODY_BYTES,
     VERSION,
-    Ask,
-    Beat,
-    Claim,
-    Grant,
-    Message,
-    Probe,
-    Release,
-    Standing,
-    Vitals,
-    Witness,
-    decode,
-    encode,
-    proper,
+    HealthMessage,
+    Heartbeat,
+    LeaseGrant,
+    LeaseRelinquish,
+    LeaseRequest,
+    MembershipClaim,
+    NodeHealthMetrics,
+    NodeStatus,
+    PeerProbe,
+    ProbeReply,
+    decode_message,
+    encode_message,
+    sanitise_metrics,
 )
-from htfi.scheduling.health.watch import Watch
+from htfi.scheduling.health.monitor import PeerMonitor
 
 counts = st.integers(0, 1 << 48)
 incarnations = st.integers(0, 1 << 40)
 names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=64)
 figures = st.floats(0.0, 1e9)
 vitals = st.builds(
-    Vitals,
+    NodeHealthMetrics,
     counts,
     figures,
     counts,
@@ -47,51 +47,53 @@ vitals = st.builds(
     figures,
     st.booleans(),
 )
-messages: st.SearchStrategy[Message] = st.one_of(
+messages: st.SearchStrategy[HealthMessage] = st.one_of(
     st.builds(
-        Beat,
+        Heartbeat,
         counts,
         counts,
         counts,
         counts,
         incarnations,
-        st.sampled_from((Standing.ALIVE, Standing.ILL, Standing.DRAINING)),
+        st.sampled_from((NodeStatus.ALIVE, NodeStatus.DEGRADED, NodeStatus.DRAINING)),
         st.none() | vitals,
-        st.lists(st.builds(Claim, names, incarnations, st.sampled_from(Standing)), max_size=6).map(tuple),
+        st.lists(
+            st.builds(MembershipClaim, names, incarnations, st.sampled_from(NodeStatus)), max_size=6
+        ).map(tuple),
     ),
-    st.builds(Probe, counts, names),
-    st.builds(Witness, counts, names, st.integers(-1, 1 << 32)),
-    st.builds(Ask, names, counts, counts),
-    st.builds(Grant, names, counts, counts, st.booleans(), names, counts),
-    st.builds(Release, names, counts, counts),
+    st.builds(PeerProbe, counts, names),
+    st.builds(ProbeReply, counts, names, st.integers(-1, 1 << 32)),
+    st.builds(LeaseRequest, names, counts, counts),
+    st.builds(LeaseGrant, names, counts, counts, st.booleans(), names, counts),
+    st.builds(LeaseRelinquish, names, counts, counts),
 )
 
 
-def _watch() -> Watch:
+def _watch() -> PeerMonitor:
     config = HealthConfig(voters=("edge", "north", "south"))
-    watch = Watch("edge", config, np.random.Generator(np.random.PCG64(1)), 0.0)
-    watch.opened("north", "north#1", 0.0)
+    watch = PeerMonitor("edge", config, np.random.Generator(np.random.PCG64(1)), 0.0)
+    watch.stream_opened("north", "north#1", 0.0)
     watch.seek("desk:alpha")
     return watch
 
 
-def _outlook(watch: Watch) -> object:
+def _outlook(watch: PeerMonitor) -> object:
     return [(peer, watch.figures(peer)) for peer in watch.peers()], watch.leads("desk:alpha", 0.5)
 
 
 @given(messages)
-def test_what_is_said_is_understood(message: Message) -> None:
-    assert decode(encode(message)) == message
+def test_what_is_said_is_understood(message: HealthMessage) -> None:
+    assert decode_message(encode_message(message)) == message
 
 
 @settings(max_examples=examples(60), deadline=None)
 @given(st.lists(messages, max_size=30))
-def test_no_message_breaks_a_watch_and_what_it_says_after_is_readable(told: list[Message]) -> None:
+def test_no_message_breaks_a_watch_and_what_it_says_after_is_readable(told: list[HealthMessage]) -> None:
     watch = _watch()
     for index, message in enumerate(told):
         now_s = index * 0.02
-        for _, body in (*watch.heard("north", encode(message), now_s), *watch.tick(now_s)):
-            decode(body)
+        for _, body in (*watch.receive("north", encode_message(message), now_s), *watch.tick(now_s)):
+            decode_message(body)
 
 
 @given(
@@ -104,19 +106,19 @@ def test_whatever_a_sensor_says_peers_can_read_it(
 ) -> None:
     a, b, c, d, e, f, g, h, i, j, k = (np.float64(each) for each in told)
     queue, num_rows, progress = counted
-    broken = Vitals(queue, a, num_rows, b, c, d, (e, f, g, h), i, progress, j, k, a, is_draining)
-    beat = Beat(1, 0, 0, 1, 0, Standing.ALIVE, proper(broken), ())
-    assert decode(encode(beat)) == beat
+    broken = NodeHealthMetrics(queue, a, num_rows, b, c, d, (e, f, g, h), i, progress, j, k, a, is_draining)
+    beat = Heartbeat(1, 0, 0, 1, 0, NodeStatus.ALIVE, sanitise_metrics(broken), ())
+    assert decode_message(encode_message(beat)) == beat
 
 
 @given(vitals)
-def test_proper_vitals_stay_as_they_are(each: Vitals) -> None:
-    assert proper(each) == each
+def test_proper_vitals_stay_as_they_are(each: NodeHealthMetrics) -> None:
+    assert sanitise_metrics(each) == each
 
 
-def _refusal(watch: Watch, body: bytes) -> str | None:
+def _refusal(watch: PeerMonitor, body: bytes) -> str | None:
     try:
-        watch.heard("north", body, 0.0)
+        watch.receive("north", body, 0.0)
     except InvalidInput as error:
         return str(error)
     return None
@@ -137,8 +139,8 @@ def test_any_bytes_are_understood_or_refused_in_a_line_with_nothing_changed(body
 
 @settings(max_examples=examples(200))
 @given(messages, st.integers(0, 10_000), st.integers(1, 255))
-def test_a_byte_that_flips_breaks_nothing(message: Message, place: int, flip: int) -> None:
-    body = bytearray(encode(message))
+def test_a_byte_that_flips_breaks_nothing(message: HealthMessage, place: int, flip: int) -> None:
+    body = bytearray(encode_message(message))
     body[place % len(body)] ^= flip
     words = _refusal(_watch(), bytes(body))
     assert words is None or "\n" not in words
@@ -149,19 +151,43 @@ def test_a_byte_that_flips_breaks_nothing(message: Message, place: int, flip: in
     [
         (b"", "0 bytes"),
         (bytes(MAX_BODY_BYTES + 1), "2 to 4096"),
-        (bytes((VERSION + 1,)) + encode(Probe(1, "x"))[1:], "speaks version 2, this node 1"),
-        (encode(Probe(1, "")), "not a message"),
-        (encode(Probe(-1, "x")), "not a message"),
-        (encode(Witness(1, "x" * 65, 5)), "not a message"),
-        (encode(Beat(1, 0, 0, 1, 0, Standing.DEAD, None, ())), "says of itself that it is dead"),
-        (encode(Beat(1, 0, 0, 1, 0, Standing.ALIVE, Vitals(power_w=float("nan")), ())), "not a message"),
-        (encode(Beat(1, 0, 0, 1, 0, Standing.ALIVE, Vitals(step_p50_ms=float("inf")), ())), "not a message"),
+        (bytes((VERSION + 1,)) + encode_message(PeerProbe(1, "x"))[1:], "speaks version 2, this node 1"),
+        (encode_message(PeerProbe(1, "")), "not a message"),
+        (encode_message(PeerProbe(-1, "x")), "not a message"),
+        (encode_message(ProbeReply(1, "x" * 65, 5)), "not a message"),
         (
-            encode(Beat(1, 0, 0, 1, 0, Standing.ALIVE, None, (Claim("x", 0, Standing.ILL),) * 18)),
+            encode_message(Heartbeat(1, 0, 0, 1, 0, NodeStatus.DEAD, None, ())),
+            "says of itself that it is dead",
+        ),
+        (
+            encode_message(
+                Heartbeat(1, 0, 0, 1, 0, NodeStatus.ALIVE, NodeHealthMetrics(power_w=float("nan")), ())
+            ),
+            "not a message",
+        ),
+        (
+            encode_message(
+                Heartbeat(1, 0, 0, 1, 0, NodeStatus.ALIVE, NodeHealthMetrics(step_p50_ms=float("inf")), ())
+            ),
+            "not a message",
+        ),
+        (
+            encode_message(
+                Heartbeat(
+                    1,
+                    0,
+                    0,
+                    1,
+                    0,
+                    NodeStatus.ALIVE,
+                    None,
+                    (MembershipClaim("x", 0, NodeStatus.DEGRADED),) * 18,
+                )
+            ),
             "not a message",
         ),
     ],
 )
 def test_what_no_watch_says_is_refused_by_name(body: bytes, words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
-        _watch().heard("north", body, 0.1)
+        _watch().receive("north", body, 0.1)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from examples import examples
 from htfi.scheduling.health import leases
 from htfi.scheduling.health.config import HealthConfig
-from htfi.scheduling.health.messages import Ask, Grant, Release
-from htfi.scheduling.health.roles import Roles
+from htfi.scheduling.health.messages import LeaseGrant, LeaseRelinquish, LeaseRequest
+from htfi.scheduling.health.roles import RoleLeases
 
 VOTERS = ("north", "south", "west")
 CONFIG = HealthConfig(voters=VOTERS)
@@ -24,12 +24,12 @@ ROLE = "desk:alpha"
 @dataclass
 class Node:
     name: str
-    roles: Roles
+    roles: RoleLeases
     rate: float
     offset_s: float
     is_candidate: bool
     stopped_until_s: float = 0.0
-    mail: list[tuple[str, Ask | Grant | Release]] = field(default_factory=list)
+    mail: list[tuple[str, LeaseRequest | LeaseGrant | LeaseRelinquish]] = field(default_factory=list)
 
 
 class World:
@@ -43,7 +43,7 @@ class World:
         self.loss, self.twice, self.delay_s = 0.0, 0.0, 0.02
         self.walls: set[tuple[str, str]] = set()
         self.nodes: dict[str, Node] = {}
-        self._queue: list[tuple[float, int, str, str, Ask | Grant | Release]] = []
+        self._queue: list[tuple[float, int, str, str, LeaseRequest | LeaseGrant | LeaseRelinquish]] = []
         self._order = itertools.count()
         self.num_overlaps = 0
         self.num_led = 0
@@ -56,7 +56,7 @@ class World:
         offset_s = float(self.dice.uniform(0.0, 1e5))
         life = int(self.dice.integers(1, 1 << 48))
         is_candidate = name.startswith("edge") or name == "north"
-        roles = Roles(name, life, self.config, offset_s + self.now_s * rate)
+        roles = RoleLeases(name, life, self.config, offset_s + self.now_s * rate)
         if is_candidate:
             roles.seek(ROLE)
         self.nodes[name] = Node(name, roles, rate, offset_s, is_candidate)
@@ -77,7 +77,7 @@ class World:
                 continue
             mail, node.mail = node.mail, []
             for sender, message in mail:
-                self.send(node.name, node.roles.heard(sender, message, self.clock(node)))
+                self.send(node.name, node.roles.receive(sender, message, self.clock(node)))
             self.send(node.name, node.roles.tick(self.clock(node), float(self.dice.random())))
         leaders = self.leaders()
         self.num_overlaps += len(leaders) > 1
@@ -194,53 +194,57 @@ def test_a_leader_keeps_its_role_in_calm_weather_and_its_death_is_mended() -> No
 
 
 def test_a_voter_that_started_anew_grants_nothing_for_one_lease() -> None:
-    ballot = leases.Ballot(started_s=100.0)
-    ask = Ask(ROLE, 5, 1)
-    ballot, early = leases.vote(ballot, "edge-1", ask, 100.0 + LEASE_S - 1e-3, CONFIG)
+    ballot = leases.VoterState(started_s=100.0)
+    ask = LeaseRequest(ROLE, 5, 1)
+    ballot, early = leases.vote_on_request(ballot, "edge-1", ask, 100.0 + LEASE_S - 1e-3, CONFIG)
     assert not early.is_granted
-    _, later = leases.vote(ballot, "edge-1", ask, 100.0 + LEASE_S, CONFIG)
+    _, later = leases.vote_on_request(ballot, "edge-1", ask, 100.0 + LEASE_S, CONFIG)
     assert later.is_granted
 
 
 def test_a_grant_counts_from_the_sending_of_its_ask_and_not_for_another_life() -> None:
-    bid = leases.Bid(ROLE, life=5)
-    bid, ask = leases.pursue(bid, 10.0, 0.0, CONFIG)
-    assert isinstance(ask, Ask)
-    other_life = Grant(ROLE, 4, ask.seq, True, "edge-1", 0)
-    bid, _ = leases.answered(bid, "north", other_life, 10.4, CONFIG)
-    grant = Grant(ROLE, 5, ask.seq, True, "edge-1", 0)
-    bid, _ = leases.answered(bid, "south", grant, 10.4, CONFIG)
-    bid, _ = leases.answered(bid, "nobody", grant, 10.4, CONFIG)
-    assert not leases.leads(bid, 10.4, CONFIG)
-    bid, _ = leases.answered(bid, "west", grant, 10.4, CONFIG)
-    assert leases.leads(bid, 10.4, CONFIG)
-    assert leases.until_s(bid, CONFIG) == pytest.approx(10.0 + LEASE_S * 0.99 / 1.01)
-    bid, release = leases.resign(bid)
-    bid, _ = leases.answered(bid, "north", grant, 10.5, CONFIG)
-    assert not leases.leads(bid, 10.5, CONFIG)
+    bid = leases.LeaseBid(ROLE, life=5)
+    bid, ask = leases.next_lease_message(bid, 10.0, 0.0, CONFIG)
+    assert isinstance(ask, LeaseRequest)
+    other_life = LeaseGrant(ROLE, 4, ask.seq, True, "edge-1", 0)
+    bid, _ = leases.receive_grant(bid, "north", other_life, 10.4, CONFIG)
+    grant = LeaseGrant(ROLE, 5, ask.seq, True, "edge-1", 0)
+    bid, _ = leases.receive_grant(bid, "south", grant, 10.4, CONFIG)
+    bid, _ = leases.receive_grant(bid, "nobody", grant, 10.4, CONFIG)
+    assert not leases.holds_lease(bid, 10.4, CONFIG)
+    bid, _ = leases.receive_grant(bid, "west", grant, 10.4, CONFIG)
+    assert leases.holds_lease(bid, 10.4, CONFIG)
+    assert leases.lease_end_s(bid, CONFIG) == pytest.approx(10.0 + LEASE_S * 0.99 / 1.01)
+    bid, release = leases.resign_bid(bid)
+    bid, _ = leases.receive_grant(bid, "north", grant, 10.5, CONFIG)
+    assert not leases.holds_lease(bid, 10.5, CONFIG)
     assert release.seq == ask.seq
 
 
 def test_another_life_of_the_holder_waits_like_anybody_else() -> None:
     """The old process may still run: one name does not make it one leader."""
-    ballot = leases.Ballot(started_s=0.0)
-    ballot, _ = leases.vote(ballot, "edge-1", Ask(ROLE, 5, 9), 10.0, CONFIG)
-    ballot, other = leases.vote(ballot, "edge-1", Ask(ROLE, 6, 1), 10.0 + LEASE_S - 1e-3, CONFIG)
+    ballot = leases.VoterState(started_s=0.0)
+    ballot, _ = leases.vote_on_request(ballot, "edge-1", LeaseRequest(ROLE, 5, 9), 10.0, CONFIG)
+    ballot, other = leases.vote_on_request(
+        ballot, "edge-1", LeaseRequest(ROLE, 6, 1), 10.0 + LEASE_S - 1e-3, CONFIG
+    )
     assert not other.is_granted
-    _, other = leases.vote(ballot, "edge-1", Ask(ROLE, 6, 2), 10.0 + LEASE_S, CONFIG)
+    _, other = leases.vote_on_request(ballot, "edge-1", LeaseRequest(ROLE, 6, 2), 10.0 + LEASE_S, CONFIG)
     assert other.is_granted
 
 
 def test_a_late_release_frees_no_newer_grant() -> None:
-    ballot = leases.Ballot(started_s=0.0)
+    ballot = leases.VoterState(started_s=0.0)
     for seq in (1, 2):
-        ballot, _ = leases.vote(ballot, "edge-1", Ask(ROLE, 5, seq), 10.0, CONFIG)
-    ballot, _ = leases.vote(ballot, "edge-1", Ask(ROLE, 5, 1), 10.1, CONFIG)  # delivered twice
-    ballot = leases.free(ballot, "edge-1", Release(ROLE, 5, 1))
-    ballot, other = leases.vote(ballot, "edge-2", Ask(ROLE, 6, 1), 10.2, CONFIG)
+        ballot, _ = leases.vote_on_request(ballot, "edge-1", LeaseRequest(ROLE, 5, seq), 10.0, CONFIG)
+    ballot, _ = leases.vote_on_request(
+        ballot, "edge-1", LeaseRequest(ROLE, 5, 1), 10.1, CONFIG
+    )  # delivered twice
+    ballot = leases.free_lease(ballot, "edge-1", LeaseRelinquish(ROLE, 5, 1))
+    ballot, other = leases.vote_on_request(ballot, "edge-2", LeaseRequest(ROLE, 6, 1), 10.2, CONFIG)
     assert not other.is_granted
     assert other.holder == "edge-1"
-    ballot = leases.free(ballot, "edge-2", Release(ROLE, 5, 2))  # not its own to give
-    ballot = leases.free(ballot, "edge-1", Release(ROLE, 5, 2))
-    _, other = leases.vote(ballot, "edge-2", Ask(ROLE, 6, 2), 10.3, CONFIG)
+    ballot = leases.free_lease(ballot, "edge-2", LeaseRelinquish(ROLE, 5, 2))  # not its own to give
+    ballot = leases.free_lease(ballot, "edge-1", LeaseRelinquish(ROLE, 5, 2))
+    _, other = leases.vote_on_request(ballot, "edge-2", LeaseRequest(ROLE, 6, 2), 10.3, CONFIG)
     assert other.is_granted

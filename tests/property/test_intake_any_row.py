@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from htfi.domain.events import Bar, Event, Quote, Rejection, Trade
+from htfi.domain.events import Bar, Event, QuarantinedRow, Quote, Trade
 from htfi.pipeline.intake.columns import ALL_FIELDS
-from htfi.pipeline.intake.reasons import RAW_CHARS, Reason
+from htfi.pipeline.intake.quarantine_reasons import MAX_RAW_CHARS, QuarantineReason
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import KINDS, SourceSpec
-from htfi.pipeline.intake.stamps import EARLIEST_NS, LATEST_NS
+from htfi.pipeline.intake.times import MAX_TIME_NS, MIN_TIME_NS
 
 TIMES = st.sampled_from(
     ["2013-10-07T14:00:00Z", "2013-10-07", "2013-10-07T14:00:00", 1_381_154_400, 1e18, -1]
@@ -71,15 +71,15 @@ def test_any_row_is_an_event_or_a_rejection(row: dict[str, Any], spec: SourceSpe
     assert found is not None
     assert (found.source, found.row) == ("s", 5)
     msgspec.json.encode(found)  # what cannot be written down would stop the run later
-    if isinstance(found, Rejection):
-        assert found.reason in set(Reason)
-        assert len(found.raw) <= RAW_CHARS
+    if isinstance(found, QuarantinedRow):
+        assert found.reason in set(QuarantineReason)
+        assert len(found.raw) <= MAX_RAW_CHARS
     else:
         check_promises(found)
 
 
 def check_promises(event: Event) -> None:
-    assert EARLIEST_NS <= event.event_time_ns < LATEST_NS + 10**18
+    assert MIN_TIME_NS <= event.event_time_ns < MAX_TIME_NS + 10**18
     match event:
         case Trade():
             assert 0 < event.price < math.inf

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from examples import examples
 from htfi.forecasting.config import LEVELS
-from htfi.forecasting.joint.book import make_book, risk
-from htfi.forecasting.joint.marginals import FURTHEST, Marginals
-from htfi.forecasting.joint.scenarios import learn_dependence, to_returns
+from htfi.forecasting.joint.dependence import learn_dependence, to_returns
+from htfi.forecasting.joint.marginals import MAX_SCORE, MarginalMap
+from htfi.forecasting.joint.portfolio import make_portfolio, portfolio_risk
 
-MARGINALS = Marginals(LEVELS)
+MARGINALS = MarginalMap(LEVELS)
 steps = st.lists(
     st.floats(0.0, 0.1).filter(lambda x: x == 0.0 or x > 1e-9), min_size=len(LEVELS), max_size=len(LEVELS)
 )
@@ -33,7 +33,7 @@ def test_scores_never_fall_as_outcomes_rise(start: float, step: list[float], out
     quantiles = np.repeat(quantiles_of(start, step), len(outcomes), axis=0)
     found = MARGINALS.scores(quantiles, np.sort(outcomes))
     assert (np.diff(found) >= -1e-9).all()
-    assert (np.abs(found) <= FURTHEST).all()
+    assert (np.abs(found) <= MAX_SCORE).all()
 
 
 @given(st.floats(-1.0, 1.0), st.lists(st.floats(1e-4, 0.1), min_size=13, max_size=13), st.floats(-6.0, 6.0))
@@ -74,14 +74,14 @@ def test_each_series_keeps_its_own_forecast_whatever_the_past(
 def test_components_add_up_and_shortfall_is_no_less_than_value_at_risk(
     notionals: list[float], num: int, level: float, seed: int
 ):
-    book = make_book({f"S{n}": notional for n, notional in enumerate(notionals)})
+    book = make_portfolio({f"S{n}": notional for n, notional in enumerate(notionals)})
     returns = 0.02 * np.random.default_rng(seed).standard_t(3.0, (num, len(notionals)))
-    found = risk(book, returns, level)
+    found = portfolio_risk(book, returns, level)
     assert found.expected_shortfall >= found.value_at_risk
     size = 1e-9 * (1.0 + sum(map(abs, notionals)))
     assert found.component_es.sum() == pytest.approx(found.expected_shortfall, abs=size)
     assert found.component_var.sum() == pytest.approx(found.value_at_risk, abs=1e3 * size)
-    double = risk(
-        make_book({f"S{n}": 2.0 * notional for n, notional in enumerate(notionals)}), returns, level
+    double = portfolio_risk(
+        make_portfolio({f"S{n}": 2.0 * notional for n, notional in enumerate(notionals)}), returns, level
     )
     assert double.value_at_risk == pytest.approx(2.0 * found.value_at_risk, abs=size)

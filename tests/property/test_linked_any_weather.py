@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from htfi.decoding.author import LocalAuthor
-from htfi.decoding.link.edge_config import EdgeConfig
-from htfi.decoding.link.frames import Lead
-from htfi.decoding.lookahead.plan import Fixed
-from htfi.decoding.strategies.recorded import Recorded
-from htfi.domain.writing import Refusal, Request, Writing
-from htfi.simulation.faulty_link.frame_weather import CALM, FrameWeather
+from htfi.decoding.draft_length.planner import FixedLengthPlanner
+from htfi.decoding.link.config import EdgeConfig
+from htfi.decoding.link.frames import DraftLead
+from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.strategies.recorded import RecordedStrategy
+from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
+from htfi.simulation.faulty_link.frame_weather import NO_FAULTS, FrameFaults
 from linked_desks import Cluster
 from linked_world import PATH, TOKENIZER, VIEW, VOCAB, draft_author, local, question
 from tiny_network import TinyNetwork
@@ -24,8 +24,8 @@ def chance(rng: np.random.Generator, share: float, value: float) -> float:
     return value if rng.random() < share else 0.0
 
 
-def any_weather(rng: np.random.Generator) -> FrameWeather:
-    return FrameWeather(
+def any_weather(rng: np.random.Generator) -> FrameFaults:
+    return FrameFaults(
         delay_ms=float(rng.choice([0.0, 1.0, 10.0, 60.0])),
         jitter_ms=chance(rng, 0.5, float(rng.uniform(0.1, 20.0))),
         ends=chance(rng, 0.4, 0.02),
@@ -38,17 +38,17 @@ def any_weather(rng: np.random.Generator) -> FrameWeather:
     )
 
 
-def check_rounds(request: Request, answer: Writing, story: str) -> None:
+def check_rounds(request: GenerationRequest, answer: Completion, story: str) -> None:
     """Its rounds can be verified again, whichever clouds they came from."""
-    again = LocalAuthor(
+    again = LocalGenerator(
         TinyNetwork(VOCAB),
         TOKENIZER,
         "tiny",
         TARGET.sessions.config,
-        strategy=Recorded(answer.rounds),
-        lookahead=Fixed(64),
-    ).write_again(answer.prompt, request)
-    assert isinstance(again, Writing), story
+        strategy=RecordedStrategy(answer.rounds),
+        lookahead=FixedLengthPlanner(64),
+    ).regenerate(answer.prompt, request)
+    assert isinstance(again, Completion), story
     assert (again.tokens, again.rounds) == (answer.tokens, answer.rounds), story
 
 
@@ -61,7 +61,7 @@ def test_answers_are_the_targets_or_provisional_and_amended(seed: int):
     cluster = Cluster(
         seed,
         any_weather(rng),
-        Lead(int(rng.integers(4))),
+        DraftLead(int(rng.integers(4))),
         num_clouds=int(rng.integers(1, 4)),
         config=EdgeConfig(hedge_ms=float(rng.choice([0.0, 20.0, 60.0])), late_ms=20_000.0),
         has_draft=bool(rng.integers(2)),
@@ -70,7 +70,7 @@ def test_answers_are_the_targets_or_provisional_and_amended(seed: int):
     if rng.random() < 0.7:
         cluster.author.wait_ready(1.0)
     names = list(cluster.clouds)
-    provisional: dict[str, Writing] = {}
+    provisional: dict[str, Completion] = {}
     late: dict[str, object] = {}
     for begin in range(0, len(QUESTIONS), 4):
         asked = [
@@ -82,43 +82,43 @@ def test_answers_are_the_targets_or_provisional_and_amended(seed: int):
         if rng.random() < 0.2:
             cluster.clouds[str(rng.choice(names))].desk.drain()
         if rng.random() < 0.2:
-            cluster.world.freeze(str(rng.choice(names)), 0.5)
+            cluster.world.pause_node(str(rng.choice(names)), 0.5)
         if rng.random() < 0.3:
             cluster.usable = [name for name in names if rng.random() < 0.7]
         began_s = cluster.world.now_s
         answers = cluster.author.write(asked)
         took_s = cluster.world.now_s - began_s
-        story = f"seed {seed}\n{cluster.world.story()}"
+        story = f"seed {seed}\n{cluster.world.describe()}"
         assert took_s <= max(request.deadline_ms for request in asked) / 1e3, story
         for request, answer in zip(asked, answers, strict=True):
-            assert isinstance(answer, Writing), (answer, story)
+            assert isinstance(answer, Completion), (answer, story)
             whole = ANSWERS[request.id]
-            assert isinstance(whole, Writing)
+            assert isinstance(whole, Completion)
             if answer.is_provisional:
                 provisional[request.id] = answer
                 settled = whole.tokens[: answer.num_settled]
                 assert answer.tokens[: answer.num_settled] == settled, story
-                alone = draft.write_on(answer.prompt, request, settled)
-                assert isinstance(alone, Writing)
+                alone = draft.continue_from(answer.prompt, request, settled)
+                assert isinstance(alone, Completion)
                 assert answer.tokens == alone.tokens, story
             else:
                 assert answer.tokens == whole.tokens, story
                 assert answer.fields == whole.fields, story
                 check_rounds(request, answer, story)
-        late.update(cluster.author.late())
+        late.update(cluster.author.take_late_completions())
         cluster.usable = names
-    cluster.world.weather = CALM
+    cluster.world.frame_faults = NO_FAULTS
     for name in names:
-        if cluster.clouds[name].desk.vitals.is_draining:
+        if cluster.clouds[name].desk.metrics.is_draining:
             cluster.restart(name, life=99)
     late.update(cluster.late(8.0))
-    story = f"seed {seed}\n{cluster.world.story()}"
+    story = f"seed {seed}\n{cluster.world.describe()}"
     assert set(late) == set(provisional), story
     for name, answer in late.items():
         whole = ANSWERS[name]
-        assert not isinstance(answer, Refusal), (answer, story)
-        assert isinstance(answer, Writing)
-        assert isinstance(whole, Writing)
+        assert not isinstance(answer, RequestRefused), (answer, story)
+        assert isinstance(answer, Completion)
+        assert isinstance(whole, Completion)
         assert answer.tokens == whole.tokens, story
         assert not answer.is_provisional
         check_rounds(next(each for each in QUESTIONS if each.id == name), answer, story)

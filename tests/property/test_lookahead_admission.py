@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htfi.decoding.lookahead.admission import RoundPrice, admit
+from htfi.decoding.draft_length.admission import RoundCost, admit_draft_slots
 from htfi.domain.errors import InvalidInput
 
 RATES = st.lists(st.floats(0.0, 1.0), min_size=0, max_size=4)
@@ -20,7 +20,7 @@ def curve_of(rates: list[float]) -> list[float]:
     return curve
 
 
-def throughput(curves: list[list[float]], lengths: tuple[int, ...], price: RoundPrice) -> float:
+def throughput(curves: list[list[float]], lengths: tuple[int, ...], price: RoundCost) -> float:
     tokens = len(curves) + sum(sum(curve[:length]) for curve, length in zip(curves, lengths, strict=True))
     return tokens / price.ms(lengths)
 
@@ -38,9 +38,9 @@ def test_admission_is_as_good_as_the_best_of_all_lengths(rates, caps, steps_ms, 
     width_ms = [plain_ms]
     for step_ms in steps_ms:
         width_ms.append(width_ms[-1] + step_ms)
-    price = RoundPrice(width_ms, slot_ms)
+    price = RoundCost(width_ms, slot_ms)
 
-    admission = admit(curves, caps, price)
+    admission = admit_draft_slots(curves, caps, price)
 
     most = [min(cap, len(curve), 4) for curve, cap in zip(curves, caps, strict=True)]
     best = max(throughput(curves, each, price) for each in product(*(range(cap + 1) for cap in most)))
@@ -52,28 +52,31 @@ def test_admission_is_as_good_as_the_best_of_all_lengths(rates, caps, steps_ms, 
 @given(rates=RATES, num_rows=st.integers(1, 6), slot_ms=st.floats(0.0, 1.0))
 def test_rows_that_share_a_curve_are_admitted_like_rows_with_copies_of_it(rates, num_rows, slot_ms):
     curve = curve_of(rates)
-    price = RoundPrice([1.0, 1.2, 1.5, 2.5, 2.6], slot_ms)
+    price = RoundCost([1.0, 1.2, 1.5, 2.5, 2.6], slot_ms)
     caps = [1 + row % 4 for row in range(num_rows)]
-    shared, copied = admit([curve] * num_rows, caps, price), admit([list(curve) for _ in caps], caps, price)
+    shared, copied = (
+        admit_draft_slots([curve] * num_rows, caps, price),
+        admit_draft_slots([list(curve) for _ in caps], caps, price),
+    )
     assert shared.tokens_per_ms == pytest.approx(copied.tokens_per_ms, rel=1e-9)
     assert shared.tokens_per_ms == pytest.approx(throughput([curve] * num_rows, tuple(shared.lengths), price))
 
 
 def test_the_surest_rows_are_admitted_where_slots_are_dear():
     curves = [[0.9, 0.8], [0.2, 0.1], [0.7, 0.3]]
-    admission = admit(curves, [2, 2, 2], RoundPrice([2.0, 2.0, 2.0], 0.4))
+    admission = admit_draft_slots(curves, [2, 2, 2], RoundCost([2.0, 2.0, 2.0], 0.4))
     assert admission.lengths == [2, 0, 1]
 
 
 def test_a_padded_pass_is_widened_for_many_rows_and_not_for_one():
     curve, cold = [0.9, 0.85, 0.8], [0.0]
-    price = RoundPrice([4.0, 4.5, 5.0, 5.5])
-    assert admit([curve] * 4, [3] * 4, price).lengths == [3, 3, 3, 3]
-    assert admit([curve, *[cold] * 30], [3] * 31, price).lengths == [0] * 31
+    price = RoundCost([4.0, 4.5, 5.0, 5.5])
+    assert admit_draft_slots([curve] * 4, [3] * 4, price).lengths == [3, 3, 3, 3]
+    assert admit_draft_slots([curve, *[cold] * 30], [3] * 31, price).lengths == [0] * 31
 
 
 def test_admission_refuses_passes_that_take_no_time():
     with pytest.raises(InvalidInput, match="width_ms"):
-        admit([[0.5]], [1], RoundPrice([0.0, 1.0]))
+        admit_draft_slots([[0.5]], [1], RoundCost([0.0, 1.0]))
     with pytest.raises(InvalidInput, match="2 caps"):
-        admit([[0.5]], [1, 1], RoundPrice([1.0, 1.0]))
+        admit_draft_slots([[0.5]], [1, 1], RoundCost([1.0, 1.0]))

@@ -15,12 +15,12 @@ from market_streams import CONFIG, SYMBOLS, Row, acquaint, run_events, snapshot,
 import htfi.market
 from examples import examples
 from htfi.market.kernel import COMPILED
-from htfi.market.state import Market
-from htfi.pipeline.snapshot import decode_state
+from htfi.market.state import MarketState
+from htfi.pipeline.run_state import decode_state
 
 
 def assert_events_equal_columns(rows: list[Row], cut: int) -> None:
-    one, other = Market(CONFIG), Market(CONFIG)
+    one, other = MarketState(CONFIG), MarketState(CONFIG)
     acquaint(one)
     by_event = run_events(one, rows)
     by_column = other.observe_batch(to_batch(rows[:cut])) + other.observe_batch(to_batch(rows[cut:]))
@@ -46,10 +46,10 @@ def test_events_and_columns_agree_to_the_bit_on_a_lively_market(seed: int) -> No
 @given(streams(), st.integers(0, 80))
 @settings(deadline=None, max_examples=examples(100))
 def test_restored_market_goes_on_as_if_it_had_never_stopped(rows: list[Row], cut: int) -> None:
-    whole, first = Market(CONFIG), Market(CONFIG)
+    whole, first = MarketState(CONFIG), MarketState(CONFIG)
     run_events(whole, rows)
     run_events(first, rows[:cut])
-    second = Market(CONFIG)
+    second = MarketState(CONFIG)
     second.restore(decode_state(snapshot(first)))
     assert snapshot(second) == snapshot(first)
     run_events(second, rows[cut:])
@@ -57,7 +57,7 @@ def test_restored_market_goes_on_as_if_it_had_never_stopped(rows: list[Row], cut
 
 
 def test_what_is_kept_does_not_grow_with_the_stream() -> None:
-    market = Market(CONFIG)
+    market = MarketState(CONFIG)
     rows = walk(1, 20_000, 4 * 10**9)  # hours of market time: every ring wraps
     sizes: list[int] = []
     for start in range(0, len(rows), 5_000):
@@ -69,7 +69,7 @@ def test_what_is_kept_does_not_grow_with_the_stream() -> None:
 @pytest.mark.skipif(not COMPILED, reason="no C compiler was at hand: there is only the interpreted kernel")
 @pytest.mark.parametrize("seed", range(2))
 def test_compiled_and_interpreted_kernels_agree_to_the_bit(seed: int, interpreted: ModuleType) -> None:
-    compiled, plain = Market(CONFIG), interpreted.Market(CONFIG)
+    compiled, plain = MarketState(CONFIG), interpreted.Market(CONFIG)
     rows = walk(seed, 3_000) + [(row[0] + 10**14, *row[1:]) for row in walk(seed + 9, 1_000, 5 * 10**9)]
     assert compiled.observe_batch(to_batch(rows)) == plain.observe_batch(to_batch(rows))
     assert snapshot(compiled) == snapshot(plain)
@@ -83,7 +83,7 @@ def test_compiled_and_interpreted_kernels_agree_on_broken_fields(interpreted: Mo
     @given(streams())
     @settings(deadline=None, max_examples=examples(50))
     def agree(rows: list[Row]) -> None:
-        compiled, plain = Market(CONFIG), interpreted.Market(CONFIG)
+        compiled, plain = MarketState(CONFIG), interpreted.Market(CONFIG)
         assert compiled.observe_batch(to_batch(rows)) == plain.observe_batch(to_batch(rows))
         assert snapshot(compiled) == snapshot(plain)
 

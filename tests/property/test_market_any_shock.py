@@ -7,11 +7,18 @@ from hypothesis import strategies as st
 from examples import examples
 from htfi.domain.errors import InvalidInput
 from htfi.simulation.market.process import simulate
-from htfi.simulation.market.spec import Asset, Jumps, MarketSpec, Regimes, Shock, Wave
+from htfi.simulation.market.spec import (
+    AssetSpec,
+    JumpSpec,
+    MarketSpec,
+    RegimeChain,
+    SimulatedShock,
+    VolatilityComponent,
+)
 
 NUM_BARS = 60
 assets = st.builds(
-    Asset,
+    AssetSpec,
     annual_vol=st.floats(1e-4, 10.0),
     market_loading=st.floats(-0.99, 0.99),
     sector=st.none() | st.integers(0, 3),
@@ -19,16 +26,17 @@ assets = st.builds(
     tail_index=st.floats(2.05, 1e4),
     leverage=st.floats(-0.95, 0.95),
     regime_response=st.floats(0.0, 3.0),
-    jumps=st.builds(Jumps, st.floats(0.0, 1e6), st.floats(-20.0, 20.0), st.floats(0.0, 20.0)),
+    jumps=st.builds(JumpSpec, st.floats(0.0, 1e6), st.floats(-20.0, 20.0), st.floats(0.0, 20.0)),
     annual_drift=st.floats(-5.0, 5.0),
     overnight_share=st.floats(0.0, 0.95),
 )
 markets = st.builds(
     MarketSpec,
     assets=st.lists(assets, min_size=1, max_size=4).map(tuple),
-    regimes=st.builds(Regimes.lasting, *[st.floats(0.5, 1e4)] * 4),
+    regimes=st.builds(RegimeChain.of_durations, *[st.floats(0.5, 1e4)] * 4),
     waves=st.lists(
-        st.builds(Wave, st.floats(0.1, 1e7), st.floats(0.0, 1.0), st.floats(0.0, 1.0)), max_size=4
+        st.builds(VolatilityComponent, st.floats(0.1, 1e7), st.floats(0.0, 1.0), st.floats(0.0, 1.0)),
+        max_size=4,
     ).map(tuple),
     bars_per_year=st.floats(0.5, 1e8),
     bars_per_day=st.integers(1, 500),
@@ -50,7 +58,10 @@ effects = st.builds(
 def test_any_market_under_any_shocks_stays_finite_and_is_untouched_before_them(
     spec, effects, on_factor, seed
 ):
-    shocks = [Shock(**effect, factor=0) if on_factor else Shock(**effect, asset=0) for effect in effects]
+    shocks = [
+        SimulatedShock(**effect, factor=0) if on_factor else SimulatedShock(**effect, asset=0)
+        for effect in effects
+    ]
     try:
         path, plain = simulate(spec, shocks, NUM_BARS, seed), simulate(spec, (), NUM_BARS, seed)
     except InvalidInput:

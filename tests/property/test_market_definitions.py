@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from examples import examples
 from htfi.domain.events import Bar, Quote, Trade
 from htfi.market.config import MarketConfig
-from htfi.market.state import Market
+from htfi.market.state import MarketState
 
 S = 10**9
 START = 1_381_152_600 * S
@@ -23,7 +23,7 @@ def trade(at_ns: int, price: float, size: float = 100.0) -> Trade:
     return Trade(at_ns, at_ns, "test", 1, "AA", price, size, "N")
 
 
-def run(market: Market, events: list[Trade] | list[Quote]) -> list[Bar]:
+def run(market: MarketState, events: list[Trade] | list[Quote]) -> list[Bar]:
     bars: list[Bar] = []
     for event in events:
         for closed in (market.advance(event.available_at_ns), market.observe(event)):
@@ -45,7 +45,7 @@ def random_trades(seed: int, count: int) -> list[Trade]:
 @settings(deadline=None, max_examples=examples(40))
 def test_realised_measures_match_previous_tick_sampling(seed: int, count: int) -> None:
     window = 25
-    market = Market(MarketConfig(window=window))
+    market = MarketState(MarketConfig(window=window))
     trades = random_trades(seed, count)
     run(market, trades)
     features = market.features("AA", "60s")
@@ -80,7 +80,7 @@ def test_jump_test_is_silent_on_diffusion_and_loud_on_a_jump() -> None:
             moves = 1e-3 * rng.standard_normal(121)
             if has_jump:
                 moves[60] += 2e-2
-            market = Market(MarketConfig())
+            market = MarketState(MarketConfig())
             for k, log_price in enumerate(np.cumsum(moves)):
                 market.observe(trade(START + k * 10 * S, float(100 * math.exp(log_price))))
             loud = market.features("AA", "60s")["jump_z"] > 3.09
@@ -94,7 +94,7 @@ def test_jump_test_is_silent_on_diffusion_and_loud_on_a_jump() -> None:
 @settings(deadline=None, max_examples=examples(60))
 def test_nbbo_and_order_flow_match_their_definitions(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    market = Market(MarketConfig(bar="60s"))
+    market = MarketState(MarketConfig(bar="60s"))
     books: dict[str, dict[str, tuple[float, float]]] = {"bid": {}, "ask": {}}
     states: list[tuple[int, float, float, float, float] | None] = []
     at_ns = START // (60 * S) * 60 * S
@@ -154,7 +154,7 @@ def flow(
 @settings(deadline=None, max_examples=examples(40))
 def test_bars_match_a_plain_grouping_of_trades(seed: int, count: int) -> None:
     trades = random_trades(seed, count)
-    market = Market(MarketConfig(bar="60s,volume:2000,dollar:150000"))
+    market = MarketState(MarketConfig(bar="60s,volume:2000,dollar:150000"))
     bars = run(market, trades) + market.advance(trades[-1].available_at_ns + 60 * S)
     windows: dict[int, list[Trade]] = defaultdict(list)
     for t in trades:
@@ -192,7 +192,7 @@ def test_bar_features_match_their_definitions(seed: int, count: int) -> None:
     highs = np.maximum(opens, closes) * np.exp(0.005 * rng.random(count))
     lows = np.minimum(opens, closes) * np.exp(-0.005 * rng.random(count))
     volumes = rng.integers(1, 1000, count).astype(float)
-    market = Market(MarketConfig())
+    market = MarketState(MarketConfig())
     day = 86_400 * S
     for k in range(count):
         row = (float(x[k]) for x in (opens, highs, lows, closes, volumes))

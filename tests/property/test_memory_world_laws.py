@@ -4,15 +4,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from htfi.decoding.link.frames import Channel, seal
-from htfi.decoding.link.ports import Happening
-from htfi.simulation.faulty_link.frame_weather import FrameWeather
-from htfi.simulation.faulty_link.memory import MemoryTransport, World
+from htfi.decoding.link.frames import FrameChannel, seal
+from htfi.decoding.link.ports import StreamEvent
+from htfi.simulation.faulty_link.frame_weather import FrameFaults
+from htfi.simulation.faulty_link.memory import MemoryTransport, SimulatedNetwork
 
 NODES = ("edge-1", "edge-2")
 _chance = st.sampled_from([0.0, 0.01, 0.2])
 honest = st.builds(
-    FrameWeather,
+    FrameFaults,
     delay_ms=st.sampled_from([0.0, 3.0, 40.0]),
     jitter_ms=st.sampled_from([0.0, 1.0, 30.0]),
     ends=_chance,
@@ -20,47 +20,47 @@ honest = st.builds(
     takes_bytes=st.sampled_from([100, 1 << 20]),
 )
 hostile = st.builds(
-    FrameWeather, delay_ms=st.just(3.0), jitter_ms=st.just(2.0), ends=_chance, corrupts=_chance, loses=_chance,
+    FrameFaults, delay_ms=st.just(3.0), jitter_ms=st.just(2.0), ends=_chance, corrupts=_chance, loses=_chance,
     duplicates=_chance, overtakes=_chance,
 )  # fmt: skip
 
 
 def run(
-    seed: int, weather: FrameWeather, num_frames: int = 60
+    seed: int, weather: FrameFaults, num_frames: int = 60
 ) -> tuple[dict[str, list[int]], list[tuple[str, str, int]], str]:
     """Two edges send numbers to a cloud: what each sent, by node; what the cloud got, in order; the story."""
-    world = World(seed, weather)
+    world = SimulatedNetwork(seed, weather)
     got: list[tuple[str, str, int]] = []
     cloud = world.node("cloud")
 
     def step() -> None:
         while (arrival := cloud.receive(0.0)) is not None:
             # a longer one refuses a refusal of ours that was spoilt
-            if arrival.happening is Happening.FRAME and len(arrival.body) == 4:
+            if arrival.event is StreamEvent.FRAME and len(arrival.body) == 4:
                 got.append((arrival.node, arrival.stream, int.from_bytes(arrival.body, "big")))
-        world.spend(0.001)
+        world.consume_time(0.001)
 
     world.attach("cloud", step)
     edges: dict[str, MemoryTransport] = {name: world.node(name) for name in NODES}
     for name in NODES:
-        world.join(name, "cloud")
+        world.connect(name, "cloud")
     streams: dict[str, str] = {}
     sent: dict[str, list[int]] = {name: [] for name in NODES}
     for at in range(num_frames):
         for name, edge in edges.items():
             while (arrival := edge.receive(0.002)) is not None:
-                if arrival.happening is Happening.UP:
+                if arrival.event is StreamEvent.UP:
                     streams[name] = arrival.stream
-            if edge.send(streams.get(name, ""), seal(Channel.LINK, at.to_bytes(4, "big"))):
+            if edge.send(streams.get(name, ""), seal(FrameChannel.LINK, at.to_bytes(4, "big"))):
                 sent[name].append(at)
-    world.weather = FrameWeather()
+    world.frame_faults = FrameFaults()
     world.advance(world.now_s + 5.0)
-    return sent, got, world.story()
+    return sent, got, world.describe()
 
 
 @settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), weather=honest)
-def test_frames_come_whole_in_order_and_once_or_the_stream_ends(seed: int, weather: FrameWeather) -> None:
+def test_frames_come_whole_in_order_and_once_or_the_stream_ends(seed: int, weather: FrameFaults) -> None:
     sent, got, story = run(seed, weather)
     for name in NODES:
         streams = {stream for node, stream, _ in got if node == name}
@@ -74,12 +74,12 @@ def test_frames_come_whole_in_order_and_once_or_the_stream_ends(seed: int, weath
 
 @settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), weather=hostile)
-def test_the_same_seed_and_weather_tell_the_same_story(seed: int, weather: FrameWeather) -> None:
+def test_the_same_seed_and_weather_tell_the_same_story(seed: int, weather: FrameFaults) -> None:
     assert run(seed, weather) == run(seed, weather)
 
 
 @settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), weather=hostile)
-def test_whatever_the_weather_only_frames_that_were_sent_arrive(seed: int, weather: FrameWeather) -> None:
+def test_whatever_the_weather_only_frames_that_were_sent_arrive(seed: int, weather: FrameFaults) -> None:
     sent, got, story = run(seed, weather)
     assert all(number in sent[node] for node, _, number in got), story

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from htfi.domain.decision import Meant, Part, View
-from htfi.narrative.merging import derived, merge, own, part_of, part_weight
+from htfi.domain.decision import CalibratedEffect, NewsView, ViewPart
+from htfi.narrative.merging import merge_views, part_weight, rederive, to_part, unmerged
 
 NOW = 1_000_000_000_000
 share = st.floats(0.0, 1.0)
 parts = st.builds(
-    Part,
+    ViewPart,
     reader=st.sampled_from(["encoder", "draft", "target"]),
     direction=st.sampled_from([-1.0, 0.0, 1.0]),
     size_sigmas=st.floats(0.0, 7.0),
@@ -23,12 +23,12 @@ parts = st.builds(
     half_life_ns=st.integers(1, NOW),
     trust=share,
     cause=st.sampled_from(["", "legal"]),
-    meant=st.sampled_from([(), (Meant(1, 0.2, 1.1), Meant(5, -0.3, 0.9))]),
+    meant=st.sampled_from([(), (CalibratedEffect(1, 0.2, 1.1), CalibratedEffect(5, -0.3, 0.9))]),
 )
 
 
-def read_from(part: Part) -> View:
-    return View(
+def read_from(part: ViewPart) -> NewsView:
+    return NewsView(
         direction=part.direction,
         size_sigmas=part.size_sigmas,
         volatility_multiplier=part.volatility_multiplier,
@@ -45,13 +45,13 @@ def read_from(part: Part) -> View:
 
 @given(parts, share, st.lists(parts, max_size=6))
 def test_a_merged_view_follows_from_its_parts_and_gives_back_what_was_read(
-    first: Part, trust: float, noted: list[Part]
+    first: ViewPart, trust: float, noted: list[ViewPart]
 ) -> None:
     read = read_from(first)
-    merged = merge(read, trust, noted, NOW)
+    merged = merge_views(read, trust, noted, NOW)
     assert merged is not None
-    assert derived(merged) == merged
-    assert own(merged) == read
+    assert rederive(merged) == merged
+    assert unmerged(merged) == read
     for value in (merged.size_sigmas, merged.volatility_multiplier, merged.confidence):
         assert math.isfinite(value)
     assert 0.0 <= merged.confidence <= 1.0
@@ -59,20 +59,20 @@ def test_a_merged_view_follows_from_its_parts_and_gives_back_what_was_read(
 
 @given(parts, share, st.lists(parts, min_size=1, max_size=6))
 def test_the_expected_move_is_the_sum_of_what_each_part_is_still_worth(
-    first: Part, trust: float, noted: list[Part]
+    first: ViewPart, trust: float, noted: list[ViewPart]
 ) -> None:
-    merged = merge(read_from(first), trust, noted, NOW)
+    merged = merge_views(read_from(first), trust, noted, NOW)
     assert merged is not None
-    told = [part_of(read_from(first), trust), *noted]
+    told = [to_part(read_from(first), trust), *noted]
     net = sum(part_weight(part, NOW) * part.direction * part.size_sigmas for part in told)
     move = merged.direction * merged.size_sigmas * merged.confidence
     assert math.isclose(move, net, rel_tol=1e-4, abs_tol=1e-3)
 
 
 @given(st.lists(parts, min_size=2, max_size=6))
-def test_less_trust_in_every_part_never_moves_further(noted: list[Part]) -> None:
-    whole = merge(None, 1.0, noted, NOW)
-    less = merge(None, 1.0, [replace(part, trust=0.5 * part.trust) for part in noted], NOW)
+def test_less_trust_in_every_part_never_moves_further(noted: list[ViewPart]) -> None:
+    whole = merge_views(None, 1.0, noted, NOW)
+    less = merge_views(None, 1.0, [replace(part, trust=0.5 * part.trust) for part in noted], NOW)
     assert whole is not None
     assert less is not None
     assert less.size_sigmas * less.confidence <= whole.size_sigmas * whole.confidence + 1e-3

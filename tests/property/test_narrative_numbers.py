@@ -6,18 +6,18 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htfi.domain.decision import Driver, Regime
+from htfi.domain.decision import FeatureDriver, Regime
 from htfi.domain.events import News
-from htfi.narrative.rationale import fill, write_rationale
+from htfi.narrative.rationale.writer import fill, write_rationale
+from htfi.narrative.recent_news import RecentNews
 from htfi.narrative.text import clean, quote
-from htfi.narrative.wire import Wire
 
 FIGURE = re.compile(r"\d[\d.,:]*")
 SMALL = st.floats(-0.5, 0.5)
 HIDDEN = "\u200b\u202e\u2066\ufeff\u00ad\u3164\u034f\ufe0f\U000e0041\x1b\x00"
 HOSTILE = st.text(st.characters(exclude_categories=()), max_size=300)
 NAMES = st.from_regex(r"[a-z]{1,8}(_[a-z0-9]{1,5}){0,3}", fullmatch=True)
-DRIVERS = st.builds(Driver, NAMES, st.floats(-1e9, 1e9), st.floats(1e-9, 1e9), st.floats(1e-6, 1e6))
+DRIVERS = st.builds(FeatureDriver, NAMES, st.floats(-1e9, 1e9), st.floats(1e-9, 1e9), st.floats(1e-6, 1e6))
 
 
 @given(
@@ -44,13 +44,13 @@ def test_every_figure_in_the_text_stands_in_a_slot(
     previous_width: float | None,
     last_return: float | None,
     last_sigmas: float | None,
-    drivers: list[Driver],
+    drivers: list[FeatureDriver],
     weights: dict[str, float],
     headlines: list[str],
 ) -> None:
-    wire = Wire()
+    wire = RecentNews()
     for number, text in enumerate(headlines):
-        wire.hear(News(number, number, "wire", number + 1, f"id{number}", text))
+        wire.add(News(number, number, "wire", number + 1, f"id{number}", text))
     found = write_rationale(
         symbol=symbol,
         interval=interval,
@@ -101,9 +101,9 @@ def test_hidden_characters_change_nothing(text: str, hidden: str) -> None:
     st.lists(st.tuples(st.integers(0, 50), st.sampled_from(["", "A", "B"])), max_size=40), st.integers(0, 60)
 )
 def test_recent_items_are_known_and_newest_first(arrivals: list[tuple[int, str]], as_of_ns: int) -> None:
-    wire = Wire()
+    wire = RecentNews()
     for number, (at_ns, symbol) in enumerate(sorted(arrivals)):
-        wire.hear(News(at_ns, at_ns, "w", number + 1, str(number), "x", (symbol,) if symbol else ()))
+        wire.add(News(at_ns, at_ns, "w", number + 1, str(number), "x", (symbol,) if symbol else ()))
     found = wire.recent("A", as_of_ns)
     times = [item.available_at_ns for item in found]
     assert times == sorted(times, reverse=True)

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from htfi.domain.decision import MEDIAN_SHARE
 from htfi.forecasting.config import LEVELS
 from htfi.forecasting.fusion import on_grid
-from htfi.forecasting.narrator import (
-    LEAST_STRETCH,
-    MOST_SIGMAS,
-    MOST_STRETCH,
+from htfi.forecasting.tilts import (
+    MAX_SHIFT_SIGMAS,
+    MAX_STRETCH,
+    MIN_STRETCH,
     Opinion,
-    as_tilts,
     derive_tilt,
     derive_tilts,
-    released,
-    tilted,
+    tilt_batch,
+    tilt_record,
+    to_records,
 )
 
 HORIZONS = (1, 5, 22)
@@ -54,10 +54,10 @@ def test_quantiles_never_cross_and_the_tilt_is_bounded(
     if tilt is None:
         return
     sigma = max((numbers[0][-2] - numbers[0][1]) / 3.2897072539029444, 1e-12)
-    assert all(abs(shift) <= MOST_SIGMAS * sigma + 1e-10 for shift in tilt.shift)
-    assert all(LEAST_STRETCH <= stretch <= MOST_STRETCH for stretch in tilt.stretch)
+    assert all(abs(shift) <= MAX_SHIFT_SIGMAS * sigma + 1e-10 for shift in tilt.shift)
+    assert all(MIN_STRETCH <= stretch <= MAX_STRETCH for stretch in tilt.stretch)
     assert 0.0 <= tilt.divergence <= 1.0
-    told = np.array(tilted(numbers, tilt, LEVELS))
+    told = np.array(tilt_record(numbers, tilt, LEVELS))
     assert np.isfinite(told).all()
     assert (np.diff(told, axis=1) >= 0.0).all()
 
@@ -68,7 +68,7 @@ def test_one_by_one_gives_the_same_bits_as_all_at_once(
 ) -> None:
     numbers = on_grid(np.array(plain))
     all_plain = np.repeat(numbers[None], len(opinions), axis=0)
-    together = as_tilts(
+    together = to_records(
         opinions,
         derive_tilts(opinions, all_plain, HORIZONS, LEVELS),
         [weight] * len(opinions),
@@ -78,16 +78,16 @@ def test_one_by_one_gives_the_same_bits_as_all_at_once(
     assert together == alone
     told = {place: tilt for place, tilt in enumerate(alone) if tilt is not None}
     if told:
-        changed = released(all_plain, told, LEVELS)
+        changed = tilt_batch(all_plain, told, LEVELS)
         for place, tilt in told.items():
-            assert changed[place].tolist() == tilted(numbers.tolist(), tilt, LEVELS)
+            assert changed[place].tolist() == tilt_record(numbers.tolist(), tilt, LEVELS)
 
 
 @given(opinion=sane, plain=forecasts)
 def test_an_opinion_of_no_weight_changes_nothing(opinion: Opinion, plain: list[list[float]]) -> None:
     numbers = on_grid(np.array(plain)).tolist()
     tilt = derive_tilt(opinion, numbers, HORIZONS, LEVELS, [0.0, 0.0, 0.0])
-    assert tilt is None or tilted(numbers, tilt, LEVELS) == numbers
+    assert tilt is None or tilt_record(numbers, tilt, LEVELS) == numbers
 
 
 def normal() -> list[list[float]]:
@@ -177,7 +177,7 @@ def test_at_any_weight_median_and_band_move_no_further_than_the_opinion_may(
         if tilt is None:
             continue
         assert tilt.max_moved == most
-        for before, after in zip(numbers, tilted(numbers, tilt, LEVELS), strict=True):
+        for before, after in zip(numbers, tilt_record(numbers, tilt, LEVELS), strict=True):
             width = before[high] - before[low]
             rounding = 1e-6 * width + 3e-10
             assert max(abs(after[at] - before[at]) for at in (low, high)) <= most * width + rounding

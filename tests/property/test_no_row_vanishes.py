@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from examples import examples
 from htfi.adapters.stores.quarantine import QuarantineFile
-from htfi.domain.events import Rejection, Trade
+from htfi.domain.events import QuarantinedRow, Trade
 from htfi.domain.time import SystemClock
-from htfi.pipeline.intake.reasons import RAW_CHARS
+from htfi.pipeline.intake.quarantine_reasons import MAX_RAW_CHARS
 from htfi.wiring.feeds import open_feed, resolve
 
 GOOD = {
@@ -42,7 +42,7 @@ PARTS = st.sampled_from(
 SPOILT = st.tuples(st.integers(0, 40), PARTS)
 
 
-def read(folder: Path, name: str, content: bytes) -> tuple[list[int], list[Rejection]]:
+def read(folder: Path, name: str, content: bytes) -> tuple[list[int], list[QuarantinedRow]]:
     """The rows that became events, and the rejections."""
     (folder / name).write_bytes(content)
     quarantine = QuarantineFile(folder / "q.jsonl")
@@ -52,7 +52,7 @@ def read(folder: Path, name: str, content: bytes) -> tuple[list[int], list[Rejec
     feed.close()
     quarantine.close()
     lines = (folder / "q.jsonl").read_bytes().splitlines()
-    return rows, [msgspec.json.decode(line, type=Rejection) for line in lines]
+    return rows, [msgspec.json.decode(line, type=QuarantinedRow) for line in lines]
 
 
 @pytest.mark.parametrize("ending", GOOD)
@@ -83,7 +83,7 @@ def test_each_line_is_an_event_or_a_rejection_with_its_bytes(
         line = lines[one.row - 1]
         if one.sha256:
             assert (one.num_bytes, one.sha256) == (len(line), sha256(line).hexdigest())
-            assert len(one.raw) <= RAW_CHARS
+            assert len(one.raw) <= MAX_RAW_CHARS
         else:
             assert one.raw.encode() == line
 
@@ -114,7 +114,8 @@ def test_where_fields_span_lines_a_stray_quote_is_kept_to_the_byte(tmp_path: Pat
     feed.close()
     quarantine.close()
     (one,) = [
-        msgspec.json.decode(line, type=Rejection) for line in (tmp_path / "q.jsonl").read_bytes().splitlines()
+        msgspec.json.decode(line, type=QuarantinedRow)
+        for line in (tmp_path / "q.jsonl").read_bytes().splitlines()
     ]
     swallowed = b"\n".join(lines[50:151])
     assert one.raw.encode() == swallowed or (one.num_bytes, one.sha256) == (

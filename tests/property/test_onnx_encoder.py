@@ -13,7 +13,7 @@ pytest.importorskip("onnxruntime")
 import torch
 
 from htfi.adapters.onnx.encoder import OnnxEncoder
-from htfi.adapters.onnx.written import Precision
+from htfi.adapters.onnx.session import Precision
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.ports import Floats
 from htfi.domain.errors import InvalidInput, ShapeMismatch

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from htfi.adapters.onnx.network import OnnxNetwork
-from htfi.adapters.onnx.written import Precision
+from htfi.adapters.onnx.session import Precision
 from htfi.decoding.checkpoint.folder import ModelFolder
-from htfi.decoding.ports import Floats, Ids, Pass
+from htfi.decoding.ports import Floats, ForwardOutput, Ids
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("transformers")
@@ -130,7 +130,7 @@ def read(network: OnnxNetwork, reading: Reading, cuts: list[int]) -> Floats:
     for end in [*cuts, total]:
         if end == begin:
             continue
-        done: Pass = network.forward(
+        done: ForwardOutput = network.forward(
             np.ascontiguousarray(reading.ids[:, begin:end]),
             np.ascontiguousarray(reading.positions[:, begin:end]),
             np.ascontiguousarray(reading.mask[:, begin:end, :end]),

@@ -6,15 +6,15 @@ from hypothesis import strategies as st
 
 from examples import examples
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.passes import read_whole
-from htfi.decoding.stem import Stem
-from htfi.decoding.strategies.outcome_drafter import FanOut, OutcomeDrafter
-from htfi.decoding.strategies.outcome_words import read_on
-from htfi.decoding.strategies.outcomes import InProcess, OutcomeStrategy
-from htfi.domain.writing import Text, Words
+from htfi.decoding.forward_pass import forward_text
+from htfi.decoding.sequence import SequenceState
+from htfi.decoding.strategies.outcomes.drafter import FanOut, OutcomeDrafter
+from htfi.decoding.strategies.outcomes.strategy import InProcessDraft, OutcomeStrategy
+from htfi.decoding.strategies.outcomes.tree import read_continuation
+from htfi.domain.generation import FreeTextField, PlainText
 from outcome_pair import CONFIG, PATH, VIEW, WORDS, author, chain, drafter, network, requests, written
 
-FORMS = st.sampled_from([PATH, VIEW, WORDS, (*VIEW, Words("more", 5, Text(".")))])
+FORMS = st.sampled_from([PATH, VIEW, WORDS, (*VIEW, FreeTextField("more", 5, PlainText(".")))])
 TINY = network(is_draft=True)
 
 
@@ -37,7 +37,7 @@ def test_answers_equal_plain_and_blocks_equal_chain(
     config = DecodingConfig(CONFIG.batch_bytes, CONFIG.cache_bytes, max_batch=max_batch)
     plain = written(author(None, config=config).write(asked))
     chained = written(author(chain(), length, config).write(asked))
-    strategy = OutcomeStrategy(InProcess(drafter(ranked_by, FanOut(most=most)), num_steps))
+    strategy = OutcomeStrategy(InProcessDraft(drafter(ranked_by, FanOut(max_outcomes=most)), num_steps))
     ahead = written(author(strategy, length, config).write(asked))
     assert [one.tokens for one in ahead] == [one.tokens for one in plain]
     assert [one.rounds for one in ahead] == [one.rounds for one in chained]
@@ -47,9 +47,9 @@ def test_answers_equal_plain_and_blocks_equal_chain(
 @given(st.data())
 def test_every_node_has_the_logits_of_its_own_text_and_every_cached_block_is_drafted_from_it(data):
     form = data.draw(FORMS)
-    asked = author(None).ask(requests(1, form, 1.0, data.draw(st.integers(0, 999)))[0])
-    stem = Stem(asked, list(asked.head), asked.state)
-    ahead = drafter(fan=FanOut(most=data.draw(st.integers(1, 20))))
+    asked = author(None).tokenize(requests(1, form, 1.0, data.draw(st.integers(0, 999)))[0])
+    stem = SequenceState(asked, list(asked.forced_prefix), asked.start_state)
+    ahead = drafter(fan=FanOut(max_outcomes=data.draw(st.integers(1, 20))))
     settled = list(stem.tokens)
     assert ahead.join(0, stem)
     ahead.ask(0, data.draw(st.integers(1, 6)))
@@ -57,11 +57,11 @@ def test_every_node_has_the_logits_of_its_own_text_and_every_cached_block_is_dra
         for _ in range(data.draw(st.integers(0, 12))):
             ahead.step()
         _check(ahead, [*asked.prompt, *settled])
-        words = [*ahead.trees[0].untold(epoch)] if ahead.trees[0].num_told == 0 else []
+        words = [*ahead.trees[0].unpublished_words(epoch)] if ahead.trees[0].num_published == 0 else []
         tokens = _outcome(ahead, data)
-        if not tokens or ahead.trees[0].root.state == asked.form.done:
+        if not tokens or ahead.trees[0].root.state == asked.grammar.done:
             break
-        cached = read_on(words, epoch, tokens)
+        cached = read_continuation(words, epoch, tokens)
         hit = ahead.settle(0, tokens)
         settled += tokens
         if words:
@@ -79,7 +79,7 @@ def _outcome(ahead: OutcomeDrafter, data: st.DataObject) -> list[int]:
         if state == form.done:
             break
         follows = own[at] if own[:at] == tokens[:at] and at < len(own) else None
-        admitted = form.steps[state].admitted.ids
+        admitted = form.steps[state].allowed.ids
         other = int(admitted[data.draw(st.integers(0, len(admitted) - 1))]) if len(admitted) else None
         forced = form.steps[state].forced
         token = forced if forced >= 0 else follows if follows is not None else other
@@ -98,5 +98,5 @@ def _check(ahead: OutcomeDrafter, settled: list[int]) -> None:
         while at is not None and at.position > tree.root.position:
             branch.append(at.token)
             at = at.parent
-        whole = read_whole(TINY, np.array([[*settled, *branch[::-1]]], np.int64))
+        whole = forward_text(TINY, np.array([[*settled, *branch[::-1]]], np.int64))
         np.testing.assert_allclose(node.logits, whole.logits[0, -1], atol=1e-4)

@@ -6,23 +6,23 @@ from hypothesis import strategies as st
 
 from examples import examples
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.noise import keys
+from htfi.decoding.noise import noise_keys
 from htfi.decoding.paths.plan import (
     FewestPasses,
+    GuessSource,
     LeastTime,
     PathPlan,
-    Plain,
-    Seen,
-    Source,
-    Standing,
-    Step,
+    PathProgress,
+    PathRoundReport,
+    PathStep,
+    PlainPathPlan,
 )
 from htfi.decoding.paths.sample import sample_paths
 from htfi.decoding.ports import Ids
-from htfi.decoding.sampling import Sampling, choose
-from htfi.decoding.sessions import Sessions
+from htfi.decoding.sampling import SamplingParams, sample_tokens
+from htfi.decoding.sessions import KVSessions
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.writing import Refusal
+from htfi.domain.generation import RequestRefused
 from tiny_network import TinyNetwork, TinyTokenizer
 
 VOCABULARY = Vocabulary(TinyTokenizer())
@@ -36,18 +36,20 @@ class Fitful:
     def __init__(self, seed: int) -> None:
         self._rng = np.random.Generator(np.random.PCG64(seed))
 
-    def next(self, standing: Standing) -> Step:
+    def next(self, standing: PathProgress) -> PathStep:
         num_guesses = int(self._rng.integers(0, standing.left.max() + 2))
-        return Step(num_guesses, Source.DRAFT if self._rng.random() < 0.6 else Source.OWN)
+        return PathStep(num_guesses, GuessSource.DRAFT if self._rng.random() < 0.6 else GuessSource.OWN)
 
-    def learn(self, seen: Seen) -> None:
+    def learn(self, seen: PathRoundReport) -> None:
         num_guesses = seen.step.num_guesses
         assert len(seen.tried) == len(seen.right) == num_guesses
         assert (seen.right <= seen.tried).all()
         assert (seen.tried[1:] <= seen.right[:-1]).all()
 
 
-def one_by_one(sessions: Sessions, num_paths: int, horizon: int, seed: int, sampling: Sampling) -> Ids:
+def one_by_one(
+    sessions: KVSessions, num_paths: int, horizon: int, seed: int, sampling: SamplingParams
+) -> Ids:
     """Each path alone, a token at a time."""
     bin_of = {int(token): place for place, token in enumerate(VOCABULARY.price_ids)}
     bins = np.empty((num_paths, horizon), np.int64)
@@ -55,8 +57,8 @@ def one_by_one(sessions: Sessions, num_paths: int, horizon: int, seed: int, samp
         opened = sessions.open(PREFIX, len(PREFIX) + horizon)
         logits = opened.logits
         for step in range(horizon):
-            noise = keys(seed, np.array([path + 1]), np.array([step]))
-            token = int(choose(logits[None], VOCABULARY.prices, sampling, noise)[0])
+            noise = noise_keys(seed, np.array([path + 1]), np.array([step]))
+            token = int(sample_tokens(logits[None], VOCABULARY.prices, sampling, noise)[0])
             bins[path, step] = bin_of[token]
             logits = sessions.extend([opened.row], [[token]])[0][-1]
         sessions.close(opened.row)
@@ -69,7 +71,10 @@ def one_by_one(sessions: Sessions, num_paths: int, horizon: int, seed: int, samp
     num_paths=st.integers(1, 9),
     horizon=st.integers(1, 12),
     sampling=st.builds(
-        Sampling, st.sampled_from([0.0, 0.3, 1.0, 3.0]), st.sampled_from([0, 3]), st.sampled_from([1.0, 0.7])
+        SamplingParams,
+        st.sampled_from([0.0, 0.3, 1.0, 3.0]),
+        st.sampled_from([0, 3]),
+        st.sampled_from([1.0, 0.7]),
     ),
     plan_seed=st.integers(0, 99),
     plan_kind=st.sampled_from(["plain", "fewest", "least", "fitful", "fitful"]),
@@ -81,7 +86,7 @@ def test_paths_are_those_drawn_one_by_one(
     seed: int,
     num_paths: int,
     horizon: int,
-    sampling: Sampling,
+    sampling: SamplingParams,
     plan_seed: int,
     plan_kind: str,
     draft_seed: int | None,
@@ -89,21 +94,23 @@ def test_paths_are_those_drawn_one_by_one(
     max_forks: int,
 ):
     config = DecodingConfig(block_tokens=8, batch_bytes=2**22, max_forks=max_forks)
-    target = Sessions(NETWORKS[0], config)
+    target = KVSessions(NETWORKS[0], config)
     expected = one_by_one(target, num_paths, horizon, seed, sampling)
     others = [target.open([3, 4, 5 + k], 60).row for k in range(num_others)]
-    draft = None if draft_seed is None else Sessions(NETWORKS[draft_seed], config)
-    plan: PathPlan = {"plain": Plain, "fewest": FewestPasses, "least": LeastTime}.get(
+    draft = None if draft_seed is None else KVSessions(NETWORKS[draft_seed], config)
+    plan: PathPlan = {"plain": PlainPathPlan, "fewest": FewestPasses, "least": LeastTime}.get(
         plan_kind, lambda: Fitful(plan_seed)
     )()
     sampled = sample_paths(
         target, VOCABULARY, PREFIX, num_paths, horizon, seed=seed, sampling=sampling, draft=draft, plan=plan
     )
-    assert not isinstance(sampled, Refusal)
+    assert not isinstance(sampled, RequestRefused)
     assert np.array_equal(sampled.bins, expected)
     rounds = sampled.rounds
-    assert sum(rounds.settled) == num_paths * (horizon - 1)  # the first tokens follow from the prefix
-    assert rounds.num_target_tokens >= sum(rounds.settled)
+    assert sum(rounds.accepted_per_pass) == num_paths * (
+        horizon - 1
+    )  # the first tokens follow from the prefix
+    assert rounds.num_target_tokens >= sum(rounds.accepted_per_pass)
     assert target.arena.num_rows == num_others
     for row in others:  # and nobody else's row was touched
         assert row.length == 3

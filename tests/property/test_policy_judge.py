@@ -7,13 +7,13 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htfi.domain.decision import Outcome, Regime
+from htfi.domain.decision import PolicyOutcome, Regime
 from htfi.governance.config import PolicyConfig
-from htfi.governance.policy import Facts, judge
+from htfi.governance.policy import PolicyFacts, judge
 
 ANY = st.floats(allow_nan=True, allow_infinity=True)
 FACTS = st.builds(
-    Facts,
+    PolicyFacts,
     symbol=st.text(max_size=5),
     regime=st.sampled_from(Regime),
     quantiles=st.lists(st.lists(ANY, max_size=5), max_size=3),
@@ -29,25 +29,25 @@ CONFIG = PolicyConfig()
 
 
 @given(FACTS)
-def test_what_is_not_withheld_is_finite_and_never_crosses(facts: Facts) -> None:
+def test_what_is_not_withheld_is_finite_and_never_crosses(facts: PolicyFacts) -> None:
     verdict = judge(facts, CONFIG)
     sound = all(
         row and all(isfinite(value) for value in row) and all(low <= high for low, high in pairwise(row))
         for row in facts.quantiles
     )
-    assert verdict.outcome is Outcome.WITHHOLD or (facts.quantiles and sound)
+    assert verdict.outcome is PolicyOutcome.WITHHOLD or (facts.quantiles and sound)
 
 
 @given(FACTS)
-def test_release_is_silent_and_anything_else_has_a_reason(facts: Facts) -> None:
+def test_release_is_silent_and_anything_else_has_a_reason(facts: PolicyFacts) -> None:
     verdict = judge(facts, CONFIG)
-    assert (verdict.outcome is Outcome.RELEASE) == (not verdict.reasons)
+    assert (verdict.outcome is PolicyOutcome.RELEASE) == (not verdict.reasons)
     assert judge(facts, CONFIG) == verdict
 
 
 @given(FACTS, st.integers(0, 2**60))
-def test_an_older_quote_is_never_judged_more_kindly(facts: Facts, more_ns: int) -> None:
-    severity = list(Outcome)
+def test_an_older_quote_is_never_judged_more_kindly(facts: PolicyFacts, more_ns: int) -> None:
+    severity = list(PolicyOutcome)
     older = msgspec.structs.replace(facts, quote_age_ns=(facts.quote_age_ns or 0) + more_ns)
     before = judge(msgspec.structs.replace(facts, quote_age_ns=facts.quote_age_ns or 0), CONFIG)
     assert severity.index(judge(older, CONFIG).outcome) >= severity.index(before.outcome)

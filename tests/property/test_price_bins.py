@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htfi.decoding.prices import PriceBins, scale, unscale
+from htfi.decoding.prices import PriceBins, scale_returns, unscale_returns
 
 BINS = PriceBins()
 ANY = st.floats(-1e6, 1e6)
@@ -32,5 +32,5 @@ def test_the_bin_of_the_opposite_is_the_opposite_bin(z):
 
 @given(st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=60), st.floats(0.0, 1.0))
 def test_unscaling_gives_back_the_returns_that_were_scaled(returns, sigma):
-    z, _ = scale(returns, sigma)
-    np.testing.assert_allclose(unscale(z, sigma), returns, rtol=1e-9, atol=1e-15)
+    z, _ = scale_returns(returns, sigma)
+    np.testing.assert_allclose(unscale_returns(z, sigma), returns, rtol=1e-9, atol=1e-15)

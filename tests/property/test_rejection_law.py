@@ -20,27 +20,26 @@ from chi_square import fit, power
 from examples import examples
 from htfi.decoding.noise import Doubles
 from htfi.decoding.rules import rejection
-from htfi.decoding.rules.entropy import EntropyAware
-from htfi.decoding.rules.rejection import Verdict
-from htfi.decoding.sampling import Sampling
+from htfi.decoding.rules.rejection import EntropyAwareRule, SiblingVerdict
+from htfi.decoding.sampling import SamplingParams
 from rejection_tables import Pair, Speculation, chain, pair, sequence_law, tally, write
 
 FALSE_ALARM = 1e-4
 CASES = {
-    "chain": (3, Sampling(1.0), (), chain(3, 2)),
-    "longer chain, cold": (3, Sampling(0.5), (), chain(3, 3)),
-    "chain, top-k, hot": (4, Sampling(1.5, top_k=3), (), chain(2, 2)),
-    "chain, top-p": (4, Sampling(1.0, top_p=0.8), (), chain(2, 1)),
-    "chain under a mask": (5, Sampling(0.8), (1, 3), chain(3, 2)),
-    "certain tokens": (3, Sampling(1.0), (), replace(chain(3, 2), certain=True)),
-    "tree": (3, Sampling(1.0), (), Speculation(3, (2, 2))),
-    "wide tree": (4, Sampling(1.2), (), Speculation(2, (4, 2))),
-    "tree, top-k and top-p": (5, Sampling(1.0, 4, 0.9), (), Speculation(2, (3, 2))),
-    "tree under a mask, cold": (6, Sampling(0.6), (0, 2), Speculation(2, (2, 3))),
-    "certain siblings": (4, Sampling(1.0), (), replace(Speculation(2, (2, 2)), certain=True)),
+    "chain": (3, SamplingParams(1.0), (), chain(3, 2)),
+    "longer chain, cold": (3, SamplingParams(0.5), (), chain(3, 3)),
+    "chain, top-k, hot": (4, SamplingParams(1.5, top_k=3), (), chain(2, 2)),
+    "chain, top-p": (4, SamplingParams(1.0, top_p=0.8), (), chain(2, 1)),
+    "chain under a mask": (5, SamplingParams(0.8), (1, 3), chain(3, 2)),
+    "certain tokens": (3, SamplingParams(1.0), (), replace(chain(3, 2), certain=True)),
+    "tree": (3, SamplingParams(1.0), (), Speculation(3, (2, 2))),
+    "wide tree": (4, SamplingParams(1.2), (), Speculation(2, (4, 2))),
+    "tree, top-k and top-p": (5, SamplingParams(1.0, 4, 0.9), (), Speculation(2, (3, 2))),
+    "tree under a mask, cold": (6, SamplingParams(0.6), (0, 2), Speculation(2, (2, 3))),
+    "certain siblings": (4, SamplingParams(1.0), (), replace(Speculation(2, (2, 2)), certain=True)),
     "length by entropy before drawing": (
         3,
-        Sampling(1.0),
+        SamplingParams(1.0),
         (),
         replace(Speculation(3, (2, 1)), goes_on=lambda law: law.max() > 0.55),
     ),
@@ -111,7 +110,7 @@ def place_law(
             law[place] += reached * chance
             reached *= 1.0 - chance
         if reached > 0.0:
-            left = rejection.judge(target, told, siblings, [HIGHEST] * num).left
+            left = rejection.verify_siblings(target, told, siblings, [HIGHEST] * num).left
             law += reached * left / left.sum()
     return law
 
@@ -123,11 +122,13 @@ def share_accepted(target: Doubles, draft: Doubles | None, siblings: tuple[int, 
     """Of the last sibling's coins, the fraction that accepts it once those before were refused."""
     before = [HIGHEST] * (len(siblings) - 1)
     low, high = 0.0, 1.0
-    if rejection.judge(target, draft, siblings, [*before, HIGHEST]).taken == len(siblings) - 1:
+    if rejection.verify_siblings(target, draft, siblings, [*before, HIGHEST]).taken == len(siblings) - 1:
         return 1.0
     while high - low > 2.0**-50:
         middle = (low + high) / 2
-        accepted = rejection.judge(target, draft, siblings, [*before, middle]).taken == len(siblings) - 1
+        accepted = (
+            rejection.verify_siblings(target, draft, siblings, [*before, middle]).taken == len(siblings) - 1
+        )
         low, high = (middle, high) if accepted else (low, middle)
     return low
 
@@ -137,7 +138,7 @@ def share_accepted(target: Doubles, draft: Doubles | None, siblings: tuple[int, 
 
 @pytest.fixture(scope="module")
 def apart() -> Pair:
-    return pair(4, Sampling(1.0), seed=1, difference=2.0)
+    return pair(4, SamplingParams(1.0), seed=1, difference=2.0)
 
 
 def assert_caught(models: Pair, how: Speculation, wrong: Doubles) -> None:
@@ -149,15 +150,15 @@ def assert_caught(models: Pair, how: Speculation, wrong: Doubles) -> None:
     assert fit(counts, wrong).p_value > RATE
 
 
-def judge_by_the_wrong_token(target: Doubles, draft: Doubles | None, siblings, flips) -> Verdict:
+def judge_by_the_wrong_token(target: Doubles, draft: Doubles | None, siblings, flips) -> SiblingVerdict:
     """p of the drafted token, q of its neighbour."""
     assert draft is not None
     if not siblings:
-        return Verdict(-1, target)
+        return SiblingVerdict(-1, target)
     (place,), (flip,) = siblings, flips
     if flip * draft[(place + 1) % len(draft)] < target[place]:
-        return Verdict(0, target)
-    return Verdict(-1, rejection.residual(target, draft))
+        return SiblingVerdict(0, target)
+    return SiblingVerdict(-1, rejection.residual_distribution(target, draft))
 
 
 def never_excluding(law: Doubles, place: int) -> Doubles:
@@ -192,8 +193,8 @@ def test_an_error_planted_in_the_rule_is_caught(name: str, apart: Pair, monkeypa
 
 def test_the_law_before_rounding_in_place_of_the_one_drawn_from_is_caught():
     """A draft that draws from its two likeliest tokens and tells its whole law."""
-    whole = pair(4, Sampling(1.0), seed=1)
-    cut = pair(4, Sampling(1.0), seed=1, draft_sampling=Sampling(1.0, top_k=2))
+    whole = pair(4, SamplingParams(1.0), seed=1)
+    cut = pair(4, SamplingParams(1.0), seed=1, draft_sampling=SamplingParams(1.0, top_k=2))
     assert p_value(cut, chain(2, 2), NUM_TEXTS) > RATE
     rows = [
         place_law(p, drawn, 1, told=told)
@@ -218,15 +219,17 @@ def test_discarding_a_drawn_token_for_its_low_probability_is_caught(apart: Pair)
         known = np.where(draft > 0.4, draft, 0.0)
         stays = np.minimum(known, np.divide(known * target, draft, where=draft > 0, out=np.zeros(4)))
         refused = known.sum() - stays.sum()
-        rows.append(stays + refused * rejection.residual(target, draft) + (1 - share_kept) * target)
+        rows.append(
+            stays + refused * rejection.residual_distribution(target, draft) + (1 - share_kept) * target
+        )
     wrong = sequence_law(apart._replace(target=np.array(rows)), 2)
     assert_caught(apart, replace(chain(2, 2), keeps=lambda law, place: law[place] > 0.4), wrong)
 
 
 def test_entropy_aware_rejection_is_lossy_and_exact_where_it_never_doubts(apart: Pair):
-    lossy = replace(chain(2, 2), entropy=EntropyAware(0.3, 2, 0.5))
+    lossy = replace(chain(2, 2), entropy=EntropyAwareRule(0.3, 2, 0.5))
     assert p_value(apart, lossy, NUM_TEXTS) < RATE
-    exact = replace(chain(2, 2), entropy=EntropyAware(np.log(4), 2, 0.5))
+    exact = replace(chain(2, 2), entropy=EntropyAwareRule(np.log(4), 2, 0.5))
     assert tally(apart, exact, 300, 0) == tally(apart, chain(2, 2), 300, 0)
 
 
@@ -238,7 +241,7 @@ def test_texts_repeat_to_the_token_and_change_with_the_seed(apart: Pair):
 
 
 def test_at_temperature_0_every_draft_gives_the_greedy_text():
-    models = pair(5, Sampling(0.0), seed=3)
+    models = pair(5, SamplingParams(0.0), seed=3)
     greedy = [int(models.target[-1].argmax())]
     while len(greedy) < 6:
         greedy.append(int(models.target[greedy[-1]].argmax()))

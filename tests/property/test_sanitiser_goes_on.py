@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from htfi.domain.events import News
-from htfi.domain.news import Screened, Screening
+from htfi.domain.news import ScreenedItem, Screening
 from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 
@@ -56,19 +56,19 @@ streams = st.lists(items, min_size=1, max_size=40).map(
 
 def screen(
     sanitiser: Sanitiser, stream: list[News], start: int = 0
-) -> list[tuple[Screened, list[str], int, float]]:
+) -> list[tuple[ScreenedItem, list[str], int, float]]:
     told = []
     for number, item in enumerate(stream, start):
         screened = sanitiser.screen(item)
         if number % 3 == 0:
-            sanitiser.learn(item.id, 0.5, (-1.0) ** number)
+            sanitiser.learn_price_effect(item.id, 0.5, (-1.0) ** number)
         if number % 5 == 0:
-            sanitiser.moved("ACME", item.available_at_ns, 4.0)
+            sanitiser.observe_return("ACME", item.available_at_ns, 4.0)
         told.append(
             (
                 screened,
-                sanitiser.invalidated(),
-                len(sanitiser.take_troubles()),
+                sanitiser.take_invalidated(),
+                len(sanitiser.take_incidents()),
                 sanitiser.standing(item.source),
             )
         )
@@ -136,10 +136,10 @@ def test_memory_is_bounded_whatever_sources_symbols_and_words_come(num: int):
             f"https://host{subject}.example/", publisher=f"Paper {subject}",
         )  # fmt: skip
         sanitiser.screen(item)
-        sanitiser.moved(f"S{subject}", item.available_at_ns, 5.0)
+        sanitiser.observe_return(f"S{subject}", item.available_at_ns, 5.0)
         if (number + 1) % (num // 6) == 0:
             sizes.append(len(msgspec.msgpack.encode(sanitiser.state())))
-        sanitiser.take_troubles()
-        sanitiser.invalidated()
+        sanitiser.take_incidents()
+        sanitiser.take_invalidated()
     assert sizes[-1] < 1.3 * sizes[1]
     assert sizes[-1] < 1_000_000 < sys.maxsize

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from htfi.narrative.sanitising.confusables import substitutes
-from htfi.narrative.sanitising.manipulation import examine
-from htfi.narrative.sanitising.undo import undo
+from htfi.narrative.sanitising.confusables import latin_substitutes
+from htfi.narrative.sanitising.deobfuscation import deobfuscate
+from htfi.narrative.sanitising.manipulation import find_manipulation
 from htfi.narrative.text import clean
 
 _PIECES = st.sampled_from(
@@ -31,19 +31,19 @@ _HEADLINES = st.sampled_from(
 @given(_TEXTS, st.sampled_from([1, 7, 40, 300]))
 @settings(max_examples=examples(400), deadline=None)
 def test_undone_text_is_bounded_clean_and_undoing_it_again_changes_nothing(text: str, max_chars: int) -> None:
-    undone = undo(text, max_chars)
+    undone = deobfuscate(text, max_chars)
     assert len(undone.text) <= max_chars
     assert clean(undone.text, max_chars) == undone.text
-    assert undo(undone.text, max_chars).text == undone.text
+    assert deobfuscate(undone.text, max_chars).text == undone.text
     assert all(unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co") for char in undone.text)
     assert all(0.0 <= one.strength <= 1.0 and len(one.detail) <= 120 for one in undone.findings)
-    examine(text, undone)
+    find_manipulation(text, undone)
 
 
 @given(_HEADLINES, st.data())
 @settings(max_examples=examples(200), deadline=None)
 def test_any_substitution_from_any_block_of_the_table_is_undone(text: str, data: st.DataObject) -> None:
-    table = substitutes()
+    table = latin_substitutes()
     words = text.split(" ")
     for at, word in enumerate(words):
         if len(word) < 3 or not data.draw(st.booleans()):
@@ -53,7 +53,7 @@ def test_any_substitution_from_any_block_of_the_table_is_undone(text: str, data:
         words[at] = "".join(
             data.draw(st.sampled_from(table[char])) if place in changed else char for place, char in enumerate(word)
         )  # fmt: skip
-    assert undo(" ".join(words), 300).text == text
+    assert deobfuscate(" ".join(words), 300).text == text
 
 
 @given(_HEADLINES, st.lists(st.tuples(st.integers(0, 200), st.sampled_from("\u200b\u200c\u200d\u2060\ufeff\u00ad\u180e\u2062\u200e\u034f\ufe0e\u3164")), min_size=1, max_size=20))  # fmt: skip
@@ -63,4 +63,4 @@ def test_unseen_characters_anywhere_are_undone(text: str, inserted: list[tuple[i
     for place, char in inserted:
         at = place % (len(sent) + 1)
         sent = sent[:at] + char + sent[at:]
-    assert undo(sent, 300).text == text
+    assert deobfuscate(sent, 300).text == text

@@ -5,17 +5,17 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htfi.domain.events import Cleared
-from htfi.narrative.sanitising.sanitiser import Trouble
-from htfi.narrative.secure import Secure
-from htfi.narrative.secure_config import SecureConfig
+from htfi.domain.events import SuspicionReset
+from htfi.narrative.config import SecureConfig
+from htfi.narrative.sanitising.sanitiser import ScreeningIncident
+from htfi.narrative.suspicion import SuspicionMonitor
 
 NOW = 1_221_500_000 * 10**9
 HOUR = 3_600 * 10**9
 CONFIG = SecureConfig()
 
 troubles = st.builds(
-    Trouble,
+    ScreeningIncident,
     source=st.sampled_from(["blog", "wire", "tips"]),
     symbols=st.sampled_from([(), ("A",), ("B",), ("A", "B")]),
     rule=st.sampled_from(["pump", "burst", "injection.order", "impersonation"]),
@@ -24,21 +24,21 @@ troubles = st.builds(
 courses = st.lists(st.tuples(st.integers(0, 40 * HOUR), st.lists(troubles, max_size=4)), max_size=12)
 
 
-def told(secure: Secure, now_ns: int) -> dict[str, bool]:
+def told(secure: SuspicionMonitor, now_ns: int) -> dict[str, bool]:
     return {
         "A": bool(secure.suspicion("A", now_ns)),
         "B": bool(secure.suspicion("B", now_ns)),
         "other": bool(secure.suspicion("C", now_ns)),
-        "blog": bool(secure.suspects("blog", now_ns)),
-        "tips": bool(secure.suspects("tips", now_ns)),
+        "blog": bool(secure.source_suspicion("blog", now_ns)),
+        "tips": bool(secure.source_suspicion("tips", now_ns)),
     }
 
 
 @given(course=courses, at=st.integers(0, 12), extra=st.lists(troubles, min_size=1, max_size=3))
 def test_more_trouble_never_means_less_suspicion(
-    course: list[tuple[int, list[Trouble]]], at: int, extra: list[Trouble]
+    course: list[tuple[int, list[ScreeningIncident]]], at: int, extra: list[ScreeningIncident]
 ) -> None:
-    less, more, now_ns = Secure(), Secure(), NOW
+    less, more, now_ns = SuspicionMonitor(), SuspicionMonitor(), NOW
     for turn, (wait_ns, found) in enumerate(course):
         now_ns += wait_ns
         less.observe(found, now_ns)
@@ -49,9 +49,9 @@ def test_more_trouble_never_means_less_suspicion(
 
 @given(course=courses)
 def test_it_ends_when_a_cool_down_has_passed_and_the_trouble_has_faded(
-    course: list[tuple[int, list[Trouble]]],
+    course: list[tuple[int, list[ScreeningIncident]]],
 ) -> None:
-    secure, now_ns = Secure(), NOW
+    secure, now_ns = SuspicionMonitor(), NOW
     for wait_ns, found in course:
         now_ns += wait_ns
         secure.observe(found, now_ns)
@@ -61,18 +61,18 @@ def test_it_ends_when_a_cool_down_has_passed_and_the_trouble_has_faded(
 
 @given(course=courses, cut=st.integers(0, 12), cleared=st.sampled_from(["A", ""]))
 def test_a_snapshot_in_between_and_a_clearing_change_nothing_else(
-    course: list[tuple[int, list[Trouble]]], cut: int, cleared: str
+    course: list[tuple[int, list[ScreeningIncident]]], cut: int, cleared: str
 ) -> None:
-    through, taken_up, now_ns = Secure(), Secure(), NOW
+    through, taken_up, now_ns = SuspicionMonitor(), SuspicionMonitor(), NOW
     for turn, (wait_ns, found) in enumerate(course):
         now_ns += wait_ns
         if turn == cut:
-            words = Cleared(now_ns, now_ns, "people", 1, "Ada", "looked", cleared)
-            assert through.clear(words) == taken_up.clear(words)
-            again = Secure()
+            words = SuspicionReset(now_ns, now_ns, "people", 1, "Ada", "looked", cleared)
+            assert through.reset(words) == taken_up.reset(words)
+            again = SuspicionMonitor()
             again.restore(json.loads(json.dumps(taken_up.state())))
             taken_up = again
         through.observe(found, now_ns)
         taken_up.observe(found, now_ns)
-        assert through.standing(now_ns) == taken_up.standing(now_ns)
+        assert through.active_suspicions(now_ns) == taken_up.active_suspicions(now_ns)
     assert through.state() == taken_up.state()

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 pytest.importorskip("onnxruntime")
 import torch
 
-from htfi.adapters.onnx.sentences import OnnxSentenceEncoder, averaged
-from htfi.adapters.onnx.written import Precision
+from htfi.adapters.onnx.sentence_encoder import OnnxSentenceEncoder, mean_pooled
+from htfi.adapters.onnx.session import Precision
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.domain.errors import InvalidInput, ShapeMismatch
 from htfi.narrative.encoding.config import EncodingConfig
@@ -48,14 +48,14 @@ def test_points_equal_transformers_and_do_not_depend_on_the_batch(
     model = bert_model(CONFIG | {"hidden_act": activation}, seed)
     ids = np.random.Generator(np.random.PCG64(seed)).integers(0, 50, (num_texts, num_tokens))
     with torch.inference_mode():
-        wanted = averaged(model(input_ids=torch.from_numpy(ids)).last_hidden_state.numpy())
+        wanted = mean_pooled(model(input_ids=torch.from_numpy(ids)).last_hidden_state.numpy())
     with tempfile.TemporaryDirectory() as folder:
         save(model, Path(folder))
         opened = ModelFolder.open(Path(folder))
         for precision, least in ((Precision.FP32, 0.99999), (Precision.INT8, 0.97)):
             encoder = OnnxSentenceEncoder(opened, precision, USUAL, cache_folder=Path(folder) / "cache")
             states = encoder.encode(ids)
-            assert (averaged(states) * wanted).sum(axis=1).min() >= least
+            assert (mean_pooled(states) * wanted).sum(axis=1).min() >= least
             for row in range(num_texts):
                 assert np.array_equal(encoder.encode(ids[row : row + 1])[0], states[row])
 

@@ -11,19 +11,27 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from test_decoding_forms import MINI, forms
 
-from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.form import CompiledForm
-from htfi.decoding.lookahead.plan import Ask, Round
-from htfi.decoding.ports import Floats, Ids, Pass
-from htfi.decoding.sessions import Sessions
-from htfi.decoding.strategies.branches import TreeConfig
-from htfi.decoding.strategies.chain import Chain
-from htfi.decoding.strategies.jacobi import Jacobi
-from htfi.decoding.strategies.lookup import Lookup, LookupConfig
-from htfi.decoding.strategies.tree import Tree
-from htfi.decoding.strategy import Plain, Strategy
-from htfi.domain.writing import Choice, Fixed, Mark, Refusal, Request, Text, Words, Writing
+from htfi.decoding.draft_length.planner import LengthRequest, RoundReport
+from htfi.decoding.grammar import CompiledGrammar
+from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.ports import Floats, ForwardOutput, Ids
+from htfi.decoding.sessions import KVSessions
+from htfi.decoding.strategies.chain import ChainStrategy
+from htfi.decoding.strategies.jacobi import JacobiStrategy
+from htfi.decoding.strategies.lookup import LookupConfig, LookupStrategy
+from htfi.decoding.strategies.tree import TreeDraftConfig, TreeStrategy
+from htfi.decoding.strategy import DraftStrategy, NoDraft
+from htfi.domain.generation import (
+    ChoiceField,
+    Completion,
+    ControlToken,
+    FixedField,
+    FreeTextField,
+    GenerationRequest,
+    PlainText,
+    RequestRefused,
+)
 from tiny_network import TinyNetwork
 
 TOKENIZER = MINI.tokenizer
@@ -41,8 +49,8 @@ class Exact(TinyNetwork):
             array.astype(np.float64) for array in (self._tokens, self._places, self._head)
         )
 
-    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> Pass:
-        out = Pass(
+    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> ForwardOutput:
+        out = ForwardOutput(
             *(array.astype(np.float32) for array in super().forward(ids, positions, mask, keys, values))
         )
         if self.broken is not None and self.num_passes >= self.broken and not self.num_passes % 3:
@@ -58,15 +66,15 @@ class Dice:
     def __init__(self, seed: int, longest: int) -> None:
         self._rng, self._longest = np.random.Generator(np.random.PCG64(seed)), longest
 
-    def plan(self, asks: Sequence[Ask]) -> list[int]:
-        return [int(self._rng.integers(0, min(self._longest, ask.cap) + 1)) for ask in asks]
+    def plan(self, asks: Sequence[LengthRequest]) -> list[int]:
+        return [int(self._rng.integers(0, min(self._longest, ask.max_length) + 1)) for ask in asks]
 
-    def learn(self, rounds: Sequence[Round]) -> None:
+    def learn(self, rounds: Sequence[RoundReport]) -> None:
         for row in rounds:
             assert 0 <= row.accepted <= row.drafted <= self._longest
 
 
-trees = st.builds(TreeConfig, st.integers(1, 5), st.floats(1.0, 4.0), st.floats(0.0, 0.5))
+trees = st.builds(TreeDraftConfig, st.integers(1, 5), st.floats(1.0, 4.0), st.floats(0.0, 0.5))
 lookups = st.builds(LookupConfig, st.integers(1, 5), st.sampled_from([0, 10, 60, 4000]), trees)
 NAMES = [
     "plain",
@@ -80,20 +88,22 @@ NAMES = [
 ]
 
 
-def made(name: str, drafts: Sessions, draw: st.DrawFn) -> Strategy:
+def made(name: str, drafts: KVSessions, draw: st.DrawFn) -> DraftStrategy:
     match name:
         case "plain":
-            return Plain()
+            return NoDraft()
         case "chain":
-            return Chain(drafts)
+            return ChainStrategy(drafts)
         case "tree":
-            return Tree(drafts, draw(trees))
+            return TreeStrategy(drafts, draw(trees))
         case "look-up":
-            return Lookup(VOCAB, draw(lookups))
+            return LookupStrategy(VOCAB, draw(lookups))
         case "jacobi":
-            return Jacobi(None, draw(st.integers(1, 9)))
+            return JacobiStrategy(None, draw(st.integers(1, 9)))
         case _:
-            return Jacobi(made(name.removeprefix("jacobi on "), drafts, draw), draw(st.integers(1, 9)))
+            return JacobiStrategy(
+                made(name.removeprefix("jacobi on "), drafts, draw), draw(st.integers(1, 9))
+            )
 
 
 DRAFTS: dict[str, Callable[[], Exact]] = {
@@ -102,16 +112,16 @@ DRAFTS: dict[str, Callable[[], Exact]] = {
     "a broken one": lambda: Exact(0, broken=4),
 }
 long_form = (
-    Fixed((Mark("view"),)),
-    Words("words", 40, Mark("end"), (Mark("size"),)),
-    Choice("way", tuple((Text(f" {word}"),) for word in ("up", "down", "the"))),
-    Fixed((Mark("/view"), Text(" the end"))),
+    FixedField((ControlToken("view"),)),
+    FreeTextField("words", 40, ControlToken("end"), (ControlToken("size"),)),
+    ChoiceField("way", tuple((PlainText(f" {word}"),) for word in ("up", "down", "the"))),
+    FixedField((ControlToken("/view"), PlainText(" the end"))),
 )
-path_form = tuple(Choice(f"s{i}", tuple((Mark(f"p{k}"),) for k in range(9))) for i in range(20))
+path_form = tuple(ChoiceField(f"s{i}", tuple((ControlToken(f"p{k}"),) for k in range(9))) for i in range(20))
 any_form = st.one_of(forms(with_marks=True), st.just(long_form), st.just(path_form))
 requests = st.builds(
-    Request,
-    prompt=st.lists(st.sampled_from([" up", " the", "abc", " rose sharply"]).map(Text), max_size=8).map(
+    GenerationRequest,
+    prompt=st.lists(st.sampled_from([" up", " the", "abc", " rose sharply"]).map(PlainText), max_size=8).map(
         tuple
     ),
     form=any_form,
@@ -136,13 +146,13 @@ def config(draw: st.DrawFn, **given: int) -> DecodingConfig:
 
 def check(draw: st.DrawFn, name: str) -> None:
     asked = draw(st.lists(requests, min_size=1, max_size=6))
-    alone = LocalAuthor(Exact(0), TOKENIZER, "tiny", DecodingConfig(cache_bytes=0, batch_bytes=2**21))
+    alone = LocalGenerator(Exact(0), TOKENIZER, "tiny", DecodingConfig(cache_bytes=0, batch_bytes=2**21))
     plain = [alone.write([request])[0] for request in asked]
 
     room = draw(st.sampled_from([1, 64, 128, 2048])) * PER_TOKEN
-    drafts = Sessions(DRAFTS[draw(st.sampled_from(sorted(DRAFTS)))](), config(draw, batch_bytes=room))
+    drafts = KVSessions(DRAFTS[draw(st.sampled_from(sorted(DRAFTS)))](), config(draw, batch_bytes=room))
     strategy = made(name, drafts, draw)
-    engine = LocalAuthor(
+    engine = LocalGenerator(
         Exact(0),
         TOKENIZER,
         "tiny",
@@ -155,14 +165,14 @@ def check(draw: st.DrawFn, name: str) -> None:
     for request, answer, wanted in zip(
         [*asked, *asked[:2]], [*answers, *again], [*plain, *plain[:2]], strict=True
     ):
-        if isinstance(wanted, Refusal):
+        if isinstance(wanted, RequestRefused):
             assert answer == wanted
             continue
-        assert isinstance(answer, Writing)
-        assert isinstance(wanted, Writing)
+        assert isinstance(answer, Completion)
+        assert isinstance(wanted, Completion)
         assert answer.tokens == wanted.tokens
         assert answer.fields == wanted.fields
-        form = CompiledForm(request.form, engine.vocabulary)
+        form = CompiledGrammar(request.form, engine.vocabulary)
         assert rebuilt(form, answer) == list(answer.tokens)
         if request.max_draft == 0:
             assert not any(told.drafted for told in answer.rounds)
@@ -170,7 +180,7 @@ def check(draw: st.DrawFn, name: str) -> None:
     assert drafts.arena.num_rows == 0
 
 
-def rebuilt(form: CompiledForm, answer: Writing) -> list[int]:
+def rebuilt(form: CompiledGrammar, answer: Completion) -> list[int]:
     """The answer again from its first token and what the rounds tell."""
     tokens, state = form.forced(form.start)
     settled = iter([answer.tokens[len(tokens)]] if state != form.done else [])

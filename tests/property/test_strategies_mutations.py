@@ -13,79 +13,97 @@ import pytest
 
 from chi_square import fit
 from htfi.decoding import sessions as sessions_module
-from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.draft import DraftTree
-from htfi.decoding.kv import Row
-from htfi.decoding.lookahead.plan import Fixed as FixedLength
+from htfi.decoding.draft_length.planner import FixedLengthPlanner as FixedLength
+from htfi.decoding.draft_tree import DraftTree
+from htfi.decoding.kv_cache import KVRow
+from htfi.decoding.local_generator import LocalGenerator
 from htfi.decoding.ports import Floats
-from htfi.decoding.rules import shared_noise as settle_module
-from htfi.decoding.rules.rejection_rule import Rejection
-from htfi.decoding.sessions import Sessions
-from htfi.decoding.stem import Stem
-from htfi.decoding.strategies.chain import Chain
-from htfi.decoding.strategies.drawn import Drawn
-from htfi.decoding.strategies.jacobi import Jacobi
-from htfi.decoding.strategies.tree import Tree
-from htfi.decoding.strategy import Outcome, Plain, Strategy
+from htfi.decoding.rules import coupled as settle_module
+from htfi.decoding.rules.rejection import RejectionRule
+from htfi.decoding.sequence import SequenceState
+from htfi.decoding.sessions import KVSessions
+from htfi.decoding.strategies.chain import ChainStrategy
+from htfi.decoding.strategies.jacobi import JacobiStrategy
+from htfi.decoding.strategies.sampled import SampledStrategy
+from htfi.decoding.strategies.tree import TreeStrategy
+from htfi.decoding.strategy import DraftStrategy, DraftVerification, NoDraft
 from htfi.domain.errors import HtfiError
-from htfi.domain.writing import Choice, Fixed, Form, Mark, Request, Text, Words, Writing
+from htfi.domain.generation import (
+    ChoiceField,
+    Completion,
+    ControlToken,
+    FixedField,
+    FreeTextField,
+    GenerationRequest,
+    OutputGrammar,
+    PlainText,
+)
 from tiny_network import TinyNetwork, TinyTokenizer
 from writing_laws import law_of_writings
 
 TOKENIZER = TinyTokenizer()
 CONFIG = DecodingConfig(block_tokens=8, batch_bytes=2**23, cache_bytes=2**20)
-SAYS = tuple((Mark(name),) for name in ("up", "flat", "down"))
-FORM: Form = (Words("words", 14, Mark("end")), Choice("first", SAYS), Fixed((Text(" so it goes"),)))
-REQUESTS = [Request((Mark("news"), Text(" it rose")), FORM, seed=seed, temperature=1.0) for seed in range(16)]
+SAYS = tuple((ControlToken(name),) for name in ("up", "flat", "down"))
+FORM: OutputGrammar = (
+    FreeTextField("words", 14, ControlToken("end")),
+    ChoiceField("first", SAYS),
+    FixedField((PlainText(" so it goes"),)),
+)
+REQUESTS = [
+    GenerationRequest((ControlToken("news"), PlainText(" it rose")), FORM, seed=seed, temperature=1.0)
+    for seed in range(16)
+]
 
 
 def target() -> TinyNetwork:
     return TinyNetwork(TOKENIZER.vocab_size, 1, sharpness=1.0)
 
 
-def author(strategy: Strategy, length: int = 4, **settings: Rejection) -> LocalAuthor:
-    return LocalAuthor(
+def author(strategy: DraftStrategy, length: int = 4, **settings: RejectionRule) -> LocalGenerator:
+    return LocalGenerator(
         target(), TOKENIZER, "tiny", CONFIG, strategy=strategy, lookahead=FixedLength(length), **settings
     )
 
 
-def tokens_of(writer: LocalAuthor, requests: Sequence[Request] = REQUESTS) -> list[tuple[int, ...]]:
+def tokens_of(
+    writer: LocalGenerator, requests: Sequence[GenerationRequest] = REQUESTS
+) -> list[tuple[int, ...]]:
     answers = writer.write(requests)
-    assert all(isinstance(answer, Writing) for answer in answers), answers
-    return [answer.tokens for answer in answers if isinstance(answer, Writing)]
+    assert all(isinstance(answer, Completion) for answer in answers), answers
+    return [answer.tokens for answer in answers if isinstance(answer, Completion)]
 
 
-class Knowing(Plain):
+class Knowing(NoDraft):
     """Guesses the plain answers, which it is told, in part: some guesses are wrong, and the right one stands last."""
 
     def __init__(self, answers: Sequence[tuple[int, ...]], num_wrong: int) -> None:
         self._answers = dict(zip((request.seed for request in REQUESTS), answers, strict=True))
         self._num_wrong = num_wrong
 
-    def speculate(self, stems: Sequence[Stem], lengths: Sequence[int]) -> list[DraftTree]:
+    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         return [self._tree(stem, length) for stem, length in zip(stems, lengths, strict=True)]
 
-    def _tree(self, stem: Stem, length: int) -> DraftTree:
-        form, answer, tree = stem.asked.form, self._answers[stem.asked.request.seed], DraftTree()
+    def _tree(self, stem: SequenceState, length: int) -> DraftTree:
+        form, answer, tree = stem.tokenized.grammar, self._answers[stem.tokenized.request.seed], DraftTree()
         node, state, at = -1, stem.state, len(stem.tokens)
         for depth in range(length):
             if state == form.done:
                 break
             step, here = form.steps[state], node
-            wrong = [token for token in step.admitted.ids.tolist() if token != answer[at]]
+            wrong = [token for token in step.allowed.ids.tolist() if token != answer[at]]
             for token in wrong[at % 3 :][: self._num_wrong]:
-                tree.grow(form, state, token, here)
-            if (stem.asked.request.seed + at + depth) % 5 == 4:
+                tree.add_with_forced(form, state, token, here)
+            if (stem.tokenized.request.seed + at + depth) % 5 == 4:
                 break  # a draft that fails here
-            node, put = tree.grow(form, state, answer[at], here)
+            node, put = tree.add_with_forced(form, state, answer[at], here)
             state, at = tree.states[node], at + len(put)
         return tree
 
 
 @pytest.fixture(scope="module")
 def plain() -> list[tuple[int, ...]]:
-    return tokens_of(author(Plain(), 0))
+    return tokens_of(author(NoDraft(), 0))
 
 
 def holds(plain: list[tuple[int, ...]]) -> bool:
@@ -98,7 +116,7 @@ def holds(plain: list[tuple[int, ...]]) -> bool:
 
 def test_drafts_that_are_right_in_part_give_the_plain_tokens_in_fewer_passes(plain: list[tuple[int, ...]]):
     assert holds(plain)
-    writers = [author(Plain(), 0), author(Knowing(plain, 2))]
+    writers = [author(NoDraft(), 0), author(Knowing(plain, 2))]
     for writer in writers:
         tokens_of(writer)
     networks = [writer.sessions.network for writer in writers]
@@ -109,7 +127,7 @@ def test_drafts_that_are_right_in_part_give_the_plain_tokens_in_fewer_passes(pla
 def noise_of_the_place_before(patch: pytest.MonkeyPatch) -> None:
     right = settle_module._open_nodes
 
-    def shifted(stem: Stem, tree: DraftTree) -> list[tuple[int, int, int]]:
+    def shifted(stem: SequenceState, tree: DraftTree) -> list[tuple[int, int, int]]:
         return [(node, state, max(depth - 1, 0)) for node, state, depth in right(stem, tree)]
 
     patch.setattr(settle_module, "_open_nodes", shifted)
@@ -119,9 +137,11 @@ def following(change: Callable[[DraftTree, list[int]], list[int]]) -> Callable[[
     """An error in what the walk believes the target said."""
 
     def plant(patch: pytest.MonkeyPatch) -> None:
-        right = settle_module.follow
+        right = settle_module.follow_choices
 
-        def wrong(stem: Stem, tree: DraftTree, said: list[int], sound: bool = True) -> Outcome | None:
+        def wrong(
+            stem: SequenceState, tree: DraftTree, said: list[int], sound: bool = True
+        ) -> DraftVerification | None:
             return right(stem, tree, change(tree, said), sound)
 
         patch.setattr(settle_module, "follow", wrong)
@@ -145,9 +165,11 @@ def bonus_of_the_node_before(tree: DraftTree, said: list[int]) -> list[int]:
 
 
 def bonus_skipped(patch: pytest.MonkeyPatch) -> None:
-    right = settle_module.follow
+    right = settle_module.follow_choices
 
-    def wrong(stem: Stem, tree: DraftTree, said: list[int], sound: bool = True) -> Outcome | None:
+    def wrong(
+        stem: SequenceState, tree: DraftTree, said: list[int], sound: bool = True
+    ) -> DraftVerification | None:
         outcome = right(stem, tree, said, sound)
         return outcome._replace(token=-1) if outcome and outcome.path else outcome
 
@@ -155,22 +177,22 @@ def bonus_skipped(patch: pytest.MonkeyPatch) -> None:
 
 
 def keys_kept_of_the_first_nodes(patch: pytest.MonkeyPatch) -> None:
-    right = Sessions.keep
+    right = KVSessions.keep_branch
 
-    def wrong(self: Sessions, row: Row, length: int, branch: Sequence[int], wipe: bool = False) -> None:
+    def wrong(self: KVSessions, row: KVRow, length: int, branch: Sequence[int], wipe: bool = False) -> None:
         right(self, row, length, range(len(branch)), wipe)
 
-    patch.setattr(Sessions, "keep", wrong)
+    patch.setattr(KVSessions, "keep", wrong)
 
 
 def one_rejected_key_kept(patch: pytest.MonkeyPatch) -> None:
-    right = Sessions.keep
+    right = KVSessions.keep_branch
 
-    def wrong(self: Sessions, row: Row, length: int, branch: Sequence[int], wipe: bool = False) -> None:
+    def wrong(self: KVSessions, row: KVRow, length: int, branch: Sequence[int], wipe: bool = False) -> None:
         held = row.length - length
         right(self, row, length, [*branch, held - 1] if len(branch) < held else branch, wipe)
 
-    patch.setattr(Sessions, "keep", wrong)
+    patch.setattr(KVSessions, "keep", wrong)
 
 
 def branches_that_see_each_other(patch: pytest.MonkeyPatch) -> None:
@@ -199,15 +221,15 @@ def test_an_error_planted_in_a_round_breaks_equality(
 def test_a_draft_that_reads_nonsense_changes_no_token(plain: list[tuple[int, ...]]):
     """Errors in drafting cost time alone, so equality is not to notice them."""
     nonsense = TinyNetwork(TOKENIZER.vocab_size, 9)
-    for strategy in (Chain(Sessions(nonsense, CONFIG)), Tree(Sessions(nonsense, CONFIG))):
+    for strategy in (ChainStrategy(KVSessions(nonsense, CONFIG)), TreeStrategy(KVSessions(nonsense, CONFIG))):
         assert tokens_of(author(strategy)) == plain
 
 
 # The rejection rule, over three places of three tokens
 
-SHORT: Form = (
-    *(Choice(name, SAYS) for name in ("read with the prompt", "drafted", "bonus")),
-    Fixed((Mark("/view"),)),
+SHORT: OutputGrammar = (
+    *(ChoiceField(name, SAYS) for name in ("read with the prompt", "drafted", "bonus")),
+    FixedField((ControlToken("/view"),)),
 )
 NUM_TEXTS = 600
 RATE = 1e-5
@@ -219,21 +241,21 @@ def nearby() -> TinyNetwork:
     return network
 
 
-def short(seed: int) -> Request:
-    return Request((Mark("news"), Text(" it rose")), SHORT, seed=seed, temperature=3.0)
+def short(seed: int) -> GenerationRequest:
+    return GenerationRequest((ControlToken("news"), PlainText(" it rose")), SHORT, seed=seed, temperature=3.0)
 
 
-def p_value(strategy: Strategy, rule: Rejection) -> float:
-    law = law_of_writings(author(Plain(), 0), short(0))
+def p_value(strategy: DraftStrategy, rule: RejectionRule) -> float:
+    law = law_of_writings(author(NoDraft(), 0), short(0))
     writer = author(strategy, 1, rule=rule)
     counts = Counter(tokens_of(writer, [short(seed) for seed in range(NUM_TEXTS)]))
     return fit([counts[tokens] for tokens in law], list(law.values())).p_value
 
 
-class BonusOfTheNodeBefore(Rejection):
+class BonusOfTheNodeBefore(RejectionRule):
     def __call__(
-        self, stems: Sequence[Stem], trees: Sequence[DraftTree], logits: Sequence[Floats]
-    ) -> list[Outcome | None]:
+        self, stems: Sequence[SequenceState], trees: Sequence[DraftTree], logits: Sequence[Floats]
+    ) -> list[DraftVerification | None]:
         lagging = []
         for tree, after in zip(trees, logits, strict=True):
             late = after.copy()
@@ -243,31 +265,31 @@ class BonusOfTheNodeBefore(Rejection):
         return super().__call__(stems, trees, lagging)
 
 
-class Boasting(Drawn):
+class Boasting(SampledStrategy):
     """Tells a law that it did not draw from."""
 
-    def speculate(self, stems: Sequence[Stem], lengths: Sequence[int]) -> list[DraftTree]:
+    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         trees = super().speculate(stems, lengths)
         for tree in trees:
-            for node, law in tree.laws.items():
-                tree.laws[node] = np.full(len(law), 1.0 / len(law))
+            for node, law in tree.draft_probs.items():
+                tree.draft_probs[node] = np.full(len(law), 1.0 / len(law))
         return trees
 
 
 def test_writings_under_the_rejection_rule_pass_the_check():
-    assert p_value(Drawn(Sessions(nearby(), CONFIG)), Rejection()) > RATE
+    assert p_value(SampledStrategy(KVSessions(nearby(), CONFIG)), RejectionRule()) > RATE
 
 
 def test_a_rule_that_takes_the_bonus_from_the_node_before_is_caught():
     """χ² comes to about 600 with 24 degrees of freedom, 66 would do: power above 1 − 1e-9."""
-    assert p_value(Drawn(Sessions(nearby(), CONFIG)), BonusOfTheNodeBefore()) < RATE
+    assert p_value(SampledStrategy(KVSessions(nearby(), CONFIG)), BonusOfTheNodeBefore()) < RATE
 
 
 def test_a_draft_that_tells_a_law_it_did_not_draw_from_is_caught():
     """χ² comes to about 150 with 24 degrees of freedom, 66 would do: power above .9999."""
-    assert p_value(Boasting(Sessions(nearby(), CONFIG)), Rejection()) < RATE
+    assert p_value(Boasting(KVSessions(nearby(), CONFIG)), RejectionRule()) < RATE
 
 
 def test_every_strategy_may_draft_for_the_rejection_rule():
-    for strategy in (Jacobi(), Tree(Sessions(nearby(), CONFIG))):
-        assert len(tokens_of(author(strategy, 3, rule=Rejection()))) == len(REQUESTS)
+    for strategy in (JacobiStrategy(), TreeStrategy(KVSessions(nearby(), CONFIG))):
+        assert len(tokens_of(author(strategy, 3, rule=RejectionRule()))) == len(REQUESTS)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from htfi.scheduling.turns.config import TurnsConfig
-from htfi.scheduling.turns.fair import FairTurns
+from htfi.scheduling.turns.fair_share import FairScheduler
 
 
 class Turn(NamedTuple):
@@ -43,7 +43,7 @@ class _Asked:
 class Engine:
     """One prompt, then a round of all rows, again and again, at the pace of the shipped pair."""
 
-    turns: FairTurns
+    turns: FairScheduler
     max_rows: int = 16
     num_prompt: int = 90
     now_ms: float = 0.0
@@ -99,7 +99,7 @@ def waits_ms(finished: list[_Asked], tenant: str) -> np.ndarray:
 def test_no_stream_of_32_waits_more_than_twice_as_long_as_the_median_stream():
     seed = 11
     rng = np.random.Generator(np.random.PCG64(seed))
-    engine = Engine(FairTurns())
+    engine = Engine(FairScheduler())
     names = [f"edge{i}" for i in range(32)]
     due = {name: float(rng.uniform(0.0, 300.0)) for name in names}
     while len(engine.finished) < 1_500:
@@ -118,7 +118,7 @@ def test_no_stream_of_32_waits_more_than_twice_as_long_as_the_median_stream():
 
 
 def test_edge_with_one_request_is_not_starved_by_one_with_thirty():
-    engine = Engine(FairTurns(), max_rows=8)
+    engine = Engine(FairScheduler(), max_rows=8)
     for _ in range(30):
         engine.ask("greedy")
     for _ in range(3):
@@ -144,7 +144,7 @@ def test_every_request_joins_within_a_bound_whatever_else_comes(
     data: st.DataObject, num_tenants: int, slacks_ms: list[float]
 ):
     config = TurnsConfig(patience_ms=200.0, aging=2.0)
-    engine = Engine(FairTurns(config), max_rows=4)
+    engine = Engine(FairScheduler(config), max_rows=4)
     for at, slack_ms in enumerate(slacks_ms):
         engine.ask(f"edge{at % num_tenants}", slack_ms, 4)
     first = set(engine.waiting)
@@ -163,7 +163,7 @@ def test_every_request_joins_within_a_bound_whatever_else_comes(
     max_rows=st.integers(1, 40),
 )
 def test_every_ready_row_goes_exactly_once_a_round(widths: list[int], used: list[float], max_rows: int):
-    turns = FairTurns(TurnsConfig(max_rows=max_rows))
+    turns = FairScheduler(TurnsConfig(max_rows=max_rows))
     turns.active({f"edge{i}" for i in range(5)})
     turns.spent([(f"edge{i}", ms) for i, ms in enumerate(used)])
     ready = [Turn(key, f"edge{key % 5}", 100.0, 0.0, width) for key, width in enumerate(widths)]

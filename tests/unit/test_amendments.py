@@ -9,32 +9,32 @@ import pytest
 from msgspec.structs import replace
 
 from htfi.adapters.stores.decision_table import write_parquet
-from htfi.adapters.stores.journal_check import Entries
+from htfi.adapters.stores.journal_check import LedgerEntries
 from htfi.domain.decision import (
     Decision,
-    Outcome,
-    Plan,
+    FidelityPlan,
+    NewsView,
+    PolicyOutcome,
+    PolicyVerdict,
     Receipt,
     Rung,
-    Verdict,
-    View,
     decode_decision,
     encode_decision,
 )
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Bar, News, TimePassed
+from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
 from htfi.domain.time import NS_PER_DAY
-from htfi.domain.writing import Refusal, Request, Writing
 from htfi.governance.ledger.merkle import leaf_hash
-from htfi.narrative.amended import same_but_for_news
-from htfi.narrative.answer import Trust
-from htfi.narrative.model_reader import ModelReader
+from htfi.narrative.answer import ConfidenceCalibration
 from htfi.narrative.question import Question, question_id
-from htfi.pipeline.amending import Awaited, patience
+from htfi.narrative.rationale.amendment import differs_only_in_news
+from htfi.narrative.readers import ModelReader
+from htfi.pipeline.amendments import PendingAmendments, wait_until
 from htfi.pipeline.config import PipelineConfig
-from htfi.pipeline.loop import Loop
-from htfi.pipeline.reading import Asked, Readings
-from htfi.pipeline.snapshot import decode_state, encode_state
+from htfi.pipeline.loop import DecisionLoop
+from htfi.pipeline.run_state import decode_state, encode_state
+from htfi.pipeline.view_cache import ReadRequest, ViewCache
 from late_weather import DRAFT, NUM_TOKENS, LateAuthor, ListOutlet, days, loop_over, written
 
 DAY_NS = NS_PER_DAY
@@ -67,14 +67,14 @@ class Silent(LateAuthor):
 
     def __init__(self) -> None:
         super().__init__(0)
-        self.due: list[tuple[str, Writing | Refusal]] = []
+        self.due: list[tuple[str, Completion | RequestRefused]] = []
 
-    def _answer(self, request: Request) -> Writing:
+    def _answer(self, request: GenerationRequest) -> Completion:
         target, draft = written(request.id), written(request.id + "draft")
         tokens = target.tokens[:3] + draft.tokens[3:]
         return replace(draft, tokens=tokens, draft=DRAFT, place="edge alone", num_settled=3)
 
-    def late(self) -> list[tuple[str, Writing | Refusal]]:
+    def late(self) -> list[tuple[str, Completion | RequestRefused]]:
         due, self.due = self.due, []
         return due
 
@@ -90,7 +90,7 @@ def decisions(ledger: MemoryLedger) -> list[Decision]:
     return [decode_decision(entry) for entry in ledger.entries]
 
 
-def started(author: LateAuthor, num_days: int = 30, **pipeline: float) -> tuple[Loop, MemoryLedger]:
+def started(author: LateAuthor, num_days: int = 30, **pipeline: float) -> tuple[DecisionLoop, MemoryLedger]:
     ledger = MemoryLedger()
     items = days(num_days, SYMBOLS, news_every=4)
     return loop_over(items, author, ledger, ListOutlet(), **{"linger_ms": 0.0, **pipeline}), ledger
@@ -107,7 +107,7 @@ def test_a_provisional_view_names_who_began_it_and_who_finished_it() -> None:
 
 def test_where_the_target_settled_nothing_the_draft_alone_has_read() -> None:
     class Gone(Silent):
-        def _answer(self, request: Request) -> Writing:
+        def _answer(self, request: GenerationRequest) -> Completion:
             return replace(super()._answer(request), num_settled=0)
 
     (view,) = ModelReader(Gone()).read([question()], 50.0)
@@ -115,14 +115,17 @@ def test_where_the_target_settled_nothing_the_draft_alone_has_read() -> None:
 
 
 def test_what_the_draft_is_sure_of_counts_as_the_drafts() -> None:
-    sure, unsure = Trust(moving=(0.9,) * 7, flat=(0.9,) * 7), Trust(moving=(0.3,) * 7, flat=(0.3,) * 7)
+    sure, unsure = (
+        ConfidenceCalibration(moving=(0.9,) * 7, flat=(0.9,) * 7),
+        ConfidenceCalibration(moving=(0.3,) * 7, flat=(0.3,) * 7),
+    )
     author = Silent()
     reader = ModelReader(author, trust=sure, draft_trust=unsure)
     (view,) = reader.read([question()], 50.0)
     assert view.confidence == 0.3
     author.answer_all()
-    ((_, late),) = reader.later()
-    assert isinstance(late, View)
+    ((_, late),) = reader.take_late_views()
+    assert isinstance(late, NewsView)
     assert late.confidence == 0.9
 
 
@@ -134,16 +137,16 @@ def test_late_answers_are_views_of_their_own_question_and_told_once() -> None:
     author.answer_all()
     author.answer_all()
     author.due.append(("nobody's", written("x")))
-    told = dict(reader.later())
+    told = dict(reader.take_late_views())
     assert list(told) == [question_id(one) for one in asked]
     for name, view in told.items():
-        assert isinstance(view, View)
+        assert isinstance(view, NewsView)
         assert not view.provisional
         assert view.reader == author.version
         assert view.as_of_ns == DAY_NS
         assert view.wording is not None
         assert view.wording.tokens == written(name).tokens
-    assert reader.later() == []
+    assert reader.take_late_views() == []
 
 
 def test_an_answer_that_is_late_and_not_whole_is_none() -> None:
@@ -152,52 +155,52 @@ def test_an_answer_that_is_late_and_not_whole_is_none() -> None:
     reader.read([question()], 50.0)
     (request,) = author.written
     author.due.append((request.id, author._answer(request)))
-    ((_, told),) = reader.later()
-    assert isinstance(told, Refusal)
+    ((_, told),) = reader.take_late_views()
+    assert isinstance(told, RequestRefused)
 
 
 def test_an_author_that_is_never_late_is_not_asked_for_what_is() -> None:
     class Prompt:
         version, dialect, spoken = LateAuthor.version, LateAuthor.dialect, None
 
-        def write(self, requests: Sequence[Request]) -> list[Writing | Refusal]:
+        def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
             return [written(request.id) for request in requests]
 
     reader = ModelReader(Prompt())
-    reader.pursue([question()])
+    reader.request_views([question()])
     reader.read([question()], 50.0)
-    assert reader.later() == []
+    assert reader.take_late_views() == []
 
 
 def test_what_is_pursued_comes_later_as_if_it_had_been_asked() -> None:
     author = LateAuthor(0)
     reader = ModelReader(author)
-    reader.pursue([question()])
-    told: list[tuple[str, View | Refusal]] = []
+    reader.request_views([question()])
+    told: list[tuple[str, NewsView | RequestRefused]] = []
     for _ in range(8):
-        told += reader.later()
+        told += reader.take_late_views()
     ((name, view),) = told
     assert name == question_id(question())
-    assert isinstance(view, View)
+    assert isinstance(view, NewsView)
     assert view.cited == ("n1",)
 
 
 def test_a_late_view_takes_the_place_of_the_kept_one_of_its_instant_alone() -> None:
     author = Silent()
-    readings = Readings({Rung.SPECULATIVE: ModelReader(author)}, 8)
-    plan = Plan(Rung.SPECULATIVE, "", 50.0)
-    (first,) = readings.read([Asked("A/1d", question(), plan)])
+    readings = ViewCache({Rung.SPECULATIVE: ModelReader(author)}, 8)
+    plan = FidelityPlan(Rung.SPECULATIVE, "", 50.0)
+    (first,) = readings.read([ReadRequest("A/1d", question(), plan)])
     assert first is not None
     target = replace(first, provisional=False, reader="target", words="late")
-    readings.amend("A/1d", question(), Rung.SPECULATIVE, replace(target, as_of_ns=DAY_NS - 1))
-    readings.amend("B/1d", question(), Rung.SPECULATIVE, target)
-    (kept,) = readings.read([Asked("A/1d", question(as_of_ns=2 * DAY_NS), plan)])
+    readings.store_amended("A/1d", question(), Rung.SPECULATIVE, replace(target, as_of_ns=DAY_NS - 1))
+    readings.store_amended("B/1d", question(), Rung.SPECULATIVE, target)
+    (kept,) = readings.read([ReadRequest("A/1d", question(as_of_ns=2 * DAY_NS), plan)])
     assert kept == replace(first, wording=None)
-    readings.amend("A/1d", question(), Rung.SPECULATIVE, target)
-    (kept,) = readings.read([Asked("A/1d", question(as_of_ns=3 * DAY_NS), plan)])
+    readings.store_amended("A/1d", question(), Rung.SPECULATIVE, target)
+    (kept,) = readings.read([ReadRequest("A/1d", question(as_of_ns=3 * DAY_NS), plan)])
     assert kept == replace(target, wording=None)
-    readings.amend("A/1d", question(), Rung.SPECULATIVE, replace(target, words="again"))
-    assert readings.read([Asked("A/1d", question(as_of_ns=3 * DAY_NS), plan)]) == [kept]
+    readings.store_amended("A/1d", question(), Rung.SPECULATIVE, replace(target, words="again"))
+    assert readings.read([ReadRequest("A/1d", question(as_of_ns=3 * DAY_NS), plan)]) == [kept]
     assert len(author.written) == 1
 
 
@@ -206,9 +209,9 @@ def test_a_provisional_decision_says_so_and_those_that_keep_its_view_do_too() ->
     loop, ledger = started(author)
     loop.run(lambda: None)
     found = [one for one in decisions(ledger) if one.view is not None]
-    assert all(one.awaits for one in found)
-    fresh = [one for one in found if one.is_read_for]
-    kept = [one for one in found if not one.is_read_for]
+    assert all(one.awaits_amendment for one in found)
+    fresh = [one for one in found if one.has_own_reading]
+    kept = [one for one in found if not one.has_own_reading]
     assert len(fresh) == len(author.written) > 0
     for one in fresh:
         assert one.rationale.template.endswith("+provisional")
@@ -220,15 +223,15 @@ def test_a_provisional_decision_says_so_and_those_that_keep_its_view_do_too() ->
     assert kept
     for one in kept:
         assert one.rationale.text.endswith("is provisional: the target's own has not come yet.")
-    assert len(loop.awaited.waiting) == len(fresh)
-    assert loop.awaited.num_decisions == len(found)
+    assert len(loop.pending.by_question) == len(fresh)
+    assert loop.pending.num_decisions == len(found)
 
 
 def test_an_amendment_follows_what_was_recorded_meanwhile_and_later_decisions_keep_its_view() -> None:
     author = Silent()
     loop, ledger = started(author, num_days=40)
     seen: list[str] = []
-    loop._watch = lambda decision: seen.append(decision.id)
+    loop._watcher = lambda decision: seen.append(decision.id)
     num_items = 0
 
     def answer() -> None:
@@ -269,7 +272,7 @@ def test_the_rationale_is_written_anew_and_tells_whether_the_target_confirms(sam
     loop, ledger = started(author)
     for item in loop.feed:
         loop.step(item)
-    loop.recorder.release(now=True)
+    loop.recorder.commit(now=True)
     found = {one.id: one for one in decisions(ledger)}
     amended = [one for one in found.values() if one.amends]
     assert amended
@@ -277,7 +280,7 @@ def test_the_rationale_is_written_anew_and_tells_whether_the_target_confirms(sam
         before = found[one.amends].rationale
         ending = "the target, heard late, says " + ("the same." if same else "otherwise.")
         assert one.rationale.text.endswith(ending)
-        assert same_but_for_news(before, one.rationale)
+        assert differs_only_in_news(before, one.rationale)
         assert "provisional:" not in one.rationale.text
         assert "Read by target: " in one.rationale.text
         assert one.rationale.drivers == before.drivers
@@ -289,20 +292,20 @@ def test_what_is_too_much_to_await_is_given_up_whole_oldest_first_and_counted(mo
     loop, ledger = started(author, num_days=40, max_awaited=most)
     loop.run(lambda: None)
     author.answer_all()
-    loop.hear_late()
-    loop.recorder.release(now=True)
+    loop.apply_late_views()
+    loop.recorder.commit(now=True)
     found = decisions(ledger)
-    awaiting = [one for one in found if one.awaits]
+    awaiting = [one for one in found if one.awaits_amendment]
     amended = {one.amends for one in found if one.amends}
     assert len(awaiting) > 2 * most
     assert len(amended) <= most
-    assert loop.awaited.num_given_up == len(awaiting) - len(amended)
+    assert loop.pending.num_abandoned == len(awaiting) - len(amended)
     for one in awaiting:  # with the view that it keeps, or not at all
         assert one.view is not None
         of_its_view = {
             other.id in amended
             for other in awaiting
-            if other.view and (other.series, other.view.read_ns) == (one.series, one.view.read_ns)
+            if other.view and (other.series, other.view.read_at_ns) == (one.series, one.view.read_at_ns)
         }
         assert len(of_its_view) == 1
     if most == 9:
@@ -321,19 +324,21 @@ def test_a_run_that_ends_waits_for_what_is_late_as_long_as_it_may() -> None:
             author.answer_all()
         return waits < 100
 
-    loop._patience = patient
+    loop._keep_waiting = patient
     loop.run(lambda: None)
     assert waits == 3
-    assert not loop.awaited.waiting
+    assert not loop.pending.by_question
     assert (
-        sum(bool(one.amends) for one in decisions(ledger)) == sum(one.awaits for one in decisions(ledger)) > 0
+        sum(bool(one.amends) for one in decisions(ledger))
+        == sum(one.awaits_amendment for one in decisions(ledger))
+        > 0
     )
 
 
 def test_a_run_that_is_stopped_waits_for_nothing_and_the_next_start_asks_again() -> None:
     author = Silent()
     loop, ledger = started(author)
-    loop._patience = lambda: pytest.fail("a stopped run waited")
+    loop._keep_waiting = lambda: pytest.fail("a stopped run waited")
     num_items = 0
 
     def stop_late() -> None:
@@ -344,7 +349,7 @@ def test_a_run_that_is_stopped_waits_for_nothing_and_the_next_start_asks_again()
 
     loop.run(stop_late)
     state = encode_state(loop.state())
-    awaited = set(loop.awaited.waiting)
+    awaited = set(loop.pending.by_question)
     assert awaited
     again = LateAuthor(1, late_share=0.0)
     rest = loop_over(days(30, SYMBOLS, news_every=4)[66:], again, ledger, ListOutlet(ledger.entries))
@@ -352,7 +357,7 @@ def test_a_run_that_is_stopped_waits_for_nothing_and_the_next_start_asks_again()
     rest.run(lambda: None)
     assert set(again.pursued) == awaited
     assert {one.amends for one in decisions(ledger) if one.amends} == {
-        one.id for one in decisions(ledger) if one.awaits
+        one.id for one in decisions(ledger) if one.awaits_amendment
     }
 
 
@@ -370,10 +375,10 @@ def test_a_series_that_closes_twice_at_an_instant_is_amended_once() -> None:
     assert len(same) == 3
     assert len({one.id for one in same}) == 1
     author.answer_all()
-    loop.hear_late()
-    loop.recorder.release(now=True)
+    loop.apply_late_views()
+    loop.recorder.commit(now=True)
     assert [one.amends for one in decisions(ledger) if one.amends].count(same[0].id) == 1
-    assert not loop.awaited.waiting
+    assert not loop.pending.by_question
 
 
 def test_an_amendment_in_the_ledger_of_what_awaits_nothing_stops_the_run() -> None:
@@ -402,10 +407,10 @@ def test_patience_ends_with_its_time_and_sleeps_no_longer() -> None:
         slept.append(seconds)
         now_s[0] += seconds
 
-    wait = patience(100.0, lambda: now_s[0], sleep, step_s=0.03)
+    wait = wait_until(100.0, lambda: now_s[0], sleep, step_s=0.03)
     assert [wait() for _ in range(6)] == [True] * 4 + [False] * 2
     assert sum(slept) == pytest.approx(0.1)
-    assert not patience(0.0, lambda: 0.0, sleep)()
+    assert not wait_until(0.0, lambda: 0.0, sleep)()
 
 
 def test_while_events_come_the_target_is_asked_now_and_then_and_in_silence_at_once() -> None:
@@ -416,14 +421,14 @@ def test_while_events_come_the_target_is_asked_now_and_then_and_in_silence_at_on
     loop.recorder.elapsed_ns = lambda: now_ns[0]
     late = author.late
 
-    def counted() -> list[tuple[str, Writing | Refusal]]:
+    def counted() -> list[tuple[str, Completion | RequestRefused]]:
         nonlocal polls
         polls += 1
         return late()
 
     author.late = counted  # type: ignore[method-assign]
     items = iter(loop.feed)
-    while not loop.awaited.waiting:
+    while not loop.pending.by_question:
         loop.step(next(items))
     polls, last = 0, next(items)
     now_ns[0] += 2 * 10**9
@@ -447,9 +452,9 @@ def test_awaited_decisions_are_a_plain_state() -> None:
     author = Silent()
     loop, _ = started(author)
     loop.run(lambda: None)
-    awaited = Awaited(8)
-    awaited.restore(json.loads(json.dumps(loop.awaited.state())))
-    assert awaited.waiting == loop.awaited.waiting
+    awaited = PendingAmendments(8)
+    awaited.restore(json.loads(json.dumps(loop.pending.state())))
+    assert awaited.by_question == loop.pending.by_question
 
 
 def test_files_tell_which_lines_amend_which(tmp_path: Path) -> None:
@@ -457,9 +462,11 @@ def test_files_tell_which_lines_amend_which(tmp_path: Path) -> None:
     loop.run(lambda: None)
     place = next(place for place, one in enumerate(decisions(ledger)) if one.amends)
     amended = decisions(ledger)[place]
-    back = Verdict(Outcome.WITHHOLD, ["too wide"])
+    back = PolicyVerdict(PolicyOutcome.WITHHOLD, ["too wide"])
     told = [*ledger.entries[: place + 1], encode_decision(replace(amended, verdict=back))]
-    entries = Entries(len(told), lambda: ((entry, leaf_hash(entry)) for entry in told), told.__getitem__)
+    entries = LedgerEntries(
+        len(told), lambda: ((entry, leaf_hash(entry)) for entry in told), told.__getitem__
+    )
     rows = pq.read_table(write_parquet(tmp_path, entries)).to_pylist()
     assert [row["amends"] for row in rows[-2:]] == [amended.amends, amended.amends]
     assert {row["amends"] for row in rows[:place] if not row["id"].endswith("/amended")} == {None}

@@ -2,18 +2,18 @@
 
 import pytest
 
-from htfi.apps.bench.link_figures import gain, metrics, num_unlike, regret, rows
-from htfi.apps.bench.link_fleet import Share, judged
-from htfi.apps.bench.link_page import time_svg
-from htfi.apps.bench.link_runs import PLACED, Manner, Measured, Run
-from htfi.apps.bench.link_steps import regret as regret_of_steps
+from htfi_eval.bench.link.figures import link_speedup, metrics, num_unlike, planner_regret, rows
+from htfi_eval.bench.link.fleet import EdgeShare, fleet_result
+from htfi_eval.bench.link.page import time_svg
+from htfi_eval.bench.link.runs import ALL_PLACEMENTS, LinkMeasurement, PlacementChoice, PlacementRun
+from htfi_eval.bench.link.steps import steps_regret as regret_of_steps
 
 
-def run(**ms: float) -> Run:
+def run(**ms: float) -> PlacementRun:
     """One request that took so long in each manner."""
     return {
-        manner: Measured("r", (1, 2, 3), 1.0, ms.get(manner.name, 100.0), 10, "cloud1, plain")
-        for manner in PLACED
+        manner: LinkMeasurement("r", (1, 2, 3), 1.0, ms.get(manner.name, 100.0), 10, "cloud1, plain")
+        for manner in ALL_PLACEMENTS
     }
 
 
@@ -22,12 +22,12 @@ def test_regret_is_against_the_best_single_way_over_all_kinds() -> None:
         "view": [run(PLANNED=55.0, PLAIN=50.0, FLIGHT=80.0)],
         "path": [run(PLANNED=66.0, PLAIN=90.0, FLIGHT=40.0)],
     }
-    assert regret(of) == pytest.approx(121.0 / 120.0 - 1.0)  # in flight 120, plain 140
+    assert planner_regret(of) == pytest.approx(121.0 / 120.0 - 1.0)  # in flight 120, plain 140
 
 
 def test_a_typical_time_is_the_median_of_its_kind() -> None:
     of = {"view": [run(LOCKSTEP=one, FLIGHT=50.0) for one in (100.0, 110.0, 900.0)]}
-    assert gain(of, Manner.FLIGHT, Manner.LOCKSTEP) == pytest.approx(2.2)
+    assert link_speedup(of, PlacementChoice.FLIGHT, PlacementChoice.LOCKSTEP) == pytest.approx(2.2)
 
 
 def test_windows_in_flight_count_from_20_ms_on_and_the_worst_stands() -> None:
@@ -41,27 +41,29 @@ def test_windows_in_flight_count_from_20_ms_on_and_the_worst_stands() -> None:
 
 def test_an_answer_that_differs_from_the_same_request_plainly_is_counted() -> None:
     odd = run()
-    odd[Manner.FLIGHT] = Measured("r", (1, 2, 4), 1.0, 1.0, 1, "")
+    odd[PlacementChoice.FLIGHT] = LinkMeasurement("r", (1, 2, 4), 1.0, 1.0, 1, "")
     assert num_unlike({"shipped": {0.0: {"view": [run(), odd]}}}) == (1, 10)
 
 
 def test_a_row_for_each_manner_and_a_chart_of_all() -> None:
     runs = {"shipped": {0.0: {"view": [run()]}, 20.0: {"view": [run()]}}}
     told = rows(runs)
-    assert len(told) == 2 * len(PLACED)
+    assert len(told) == 2 * len(ALL_PLACEMENTS)
     assert told[0]["tokens/s"] == pytest.approx(30.0)
     assert told[0]["chosen"] == "1 plain"
-    assert time_svg(runs["shipped"], 560, "wide").count("<polyline") == len(PLACED) - 1
+    assert time_svg(runs["shipped"], 560, "wide").count("<polyline") == len(ALL_PLACEMENTS) - 1
 
 
 def test_steps_are_compared_with_the_best_way_of_each_step() -> None:
-    def passed(*ms: float) -> list[list[Measured]]:
-        return [[Measured("r", (1,), 1.0, one, 1, "")] for one in ms]
+    def passed(*ms: float) -> list[list[LinkMeasurement]]:
+        return [[LinkMeasurement("r", (1,), 1.0, one, 1, "")] for one in ms]
 
     assert regret_of_steps([passed(10, 20, 30), passed(10, 40, 25), passed(30, 15, 40)]) == pytest.approx(0.2)
 
 
 def test_a_fleet_is_judged_by_its_slowest_edge() -> None:
-    fleet = judged([Share(100, 5, 10.0, 20.0), Share(100, 5, 10.0, 20.0), Share(40, 2, 20.0, 50.0)], 2.0)
+    fleet = fleet_result(
+        [EdgeShare(100, 5, 10.0, 20.0), EdgeShare(100, 5, 10.0, 20.0), EdgeShare(40, 2, 20.0, 50.0)], 2.0
+    )
     assert fleet.tokens_per_s == pytest.approx(120.0)
     assert fleet.unfairness == pytest.approx(2.5)

@@ -6,16 +6,16 @@ import pytest
 from msgspec.structs import replace
 
 from htfi.domain.events import News
-from htfi.domain.news import Screened, Screening
-from htfi.narrative.caching.encoded import CachedEncoder, CachedScoring, derived_from
-from htfi.narrative.caching.event_time import EventTime
-from htfi.narrative.caching.memory import Memory
-from htfi.narrative.caching.tiers import Outer, Tiers
+from htfi.domain.news import ScreenedItem, Screening
+from htfi.narrative.caching.encoded import CachedEncoder, CachedScorer, cache_names
+from htfi.narrative.caching.keys import EventClock
+from htfi.narrative.caching.memory import MemoryTier
+from htfi.narrative.caching.tiers import OuterTier, TieredCache
 from htfi.narrative.encoding.config import EncodingConfig
 from htfi.narrative.encoding.heads import Head, Heads
-from htfi.narrative.encoding.linking import Linker
-from htfi.narrative.encoding.scorer import Scorer, shown_text
-from htfi.narrative.ports import Encoded
+from htfi.narrative.encoding.linking import EntityLinker
+from htfi.narrative.encoding.scorer import NewsScorer, scored_text
+from htfi.narrative.ports import TextEmbeddings
 
 DAY = 86_400 * 10**9
 
@@ -35,33 +35,35 @@ class Letters:
 
     def read(self, texts):
         points = self.encode(texts)
-        return Encoded(points, [np.outer(np.arange(1, 4), point).astype(np.float32) for point in points])
+        return TextEmbeddings(
+            points, [np.outer(np.arange(1, 4), point).astype(np.float32) for point in points]
+        )
 
 
-class Far(Memory):
+class Far(MemoryTier):
     """A tier beyond the process that shows what reached it."""
 
     name = "far"
 
 
-def item(number: int, headline: str, **more: object) -> Screened:
+def item(number: int, headline: str, **more: object) -> ScreenedItem:
     news = News(number * DAY, number * DAY, "wire", number, f"n{number}", headline, ("IBM",), **more)
-    return Screened(news, Screening.PASS, 1.0, cluster=f"n{number}")
+    return ScreenedItem(news, Screening.PASS, 1.0, cluster=f"n{number}")
 
 
 @pytest.fixture
-def time() -> EventTime:
-    return EventTime()
+def time() -> EventClock:
+    return EventClock()
 
 
 @pytest.fixture
-def far(time: EventTime) -> Far:
+def far(time: EventClock) -> Far:
     return Far(2**20, time)
 
 
 @pytest.fixture
-def cache(time: EventTime, far: Far) -> Tiers:
-    return Tiers(Memory(2**20, time), [Outer(far, frozenset())])
+def cache(time: EventClock, far: Far) -> TieredCache:
+    return TieredCache(MemoryTier(2**20, time), [OuterTier(far, frozenset())])
 
 
 def made_up_heads() -> Heads:
@@ -78,14 +80,14 @@ def made_up_heads() -> Heads:
 HEADS = made_up_heads()
 
 
-def scoring(encoder: Letters, cache: Tiers, time: EventTime) -> CachedScoring:
+def scoring(encoder: Letters, cache: TieredCache, time: EventClock) -> CachedScorer:
     cached = CachedEncoder(encoder, HEADS, cache, b"who", 3 * DAY)
-    return CachedScoring(Scorer(EncodingConfig(), cached, cached.heads, Linker({})), cached, time)
+    return CachedScorer(NewsScorer(EncodingConfig(), cached, cached.heads, EntityLinker({})), cached, time)
 
 
-def test_scores_are_the_same_cold_warm_and_without_a_cache(cache: Tiers, time: EventTime) -> None:
+def test_scores_are_the_same_cold_warm_and_without_a_cache(cache: TieredCache, time: EventClock) -> None:
     items = [item(1, "Fed cuts rates"), item(2, "Fed cuts rates"), item(3, "Oil falls")]
-    alone = Scorer(EncodingConfig(), Letters(), HEADS, Linker({})).score(items)
+    alone = NewsScorer(EncodingConfig(), Letters(), HEADS, EntityLinker({})).score(items)
     encoder = Letters()
     assert scoring(encoder, cache, time).score(items) == alone
     assert encoder.asked == ["Fed cuts rates", "Oil falls"]
@@ -96,44 +98,46 @@ def test_scores_are_the_same_cold_warm_and_without_a_cache(cache: Tiers, time: E
     assert len(encoder.asked) == 2
 
 
-def test_a_retracted_text_is_encoded_anew_and_not_kept(cache: Tiers, time: EventTime, far: Far) -> None:
+def test_a_retracted_text_is_encoded_anew_and_not_kept(
+    cache: TieredCache, time: EventClock, far: Far
+) -> None:
     encoder, one = Letters(), item(1, "Fed cuts rates")
     scoring(encoder, cache, time).score([one])
-    cache.settle()
+    cache.flush()
     assert len(far) == 1
-    cache.forget(derived_from(one))
+    cache.forget(cache_names(one))
     assert len(far) == 0
     for _ in range(2):
         scoring(encoder, cache, time).score([replace(one, item=replace(one.item, id="n9"))])
-    cache.settle()
+    cache.flush()
     assert (len(encoder.asked), len(far)) == (3, 0)
 
 
-def test_a_tagged_items_point_stays_in_this_process(cache: Tiers, time: EventTime, far: Far) -> None:
+def test_a_tagged_items_point_stays_in_this_process(cache: TieredCache, time: EventClock, far: Far) -> None:
     encoder, one = Letters(), item(1, "Fed cuts rates", residency=("eu",))
     for _ in range(2):
         scoring(encoder, cache, time).score([one])
-    cache.settle()
+    cache.flush()
     assert (len(encoder.asked), len(far)) == (1, 0)
 
 
-def test_texts_that_nobody_told_of_are_not_kept(cache: Tiers, far: Far) -> None:
+def test_texts_that_nobody_told_of_are_not_kept(cache: TieredCache, far: Far) -> None:
     encoder = Letters()
     cached = CachedEncoder(encoder, None, cache, b"who", DAY)
     for _ in range(2):
         np.testing.assert_array_equal(cached.encode(["a", "b", "a"])[0], cached.encode(["a"])[0])
-    cache.settle()
+    cache.flush()
     assert (len(far), len(encoder.asked)) == (0, 6)
     assert cached.encode([]).shape == (0, 26)
 
 
-def test_a_value_that_is_no_point_is_worked_out_anew(cache: Tiers, time: EventTime) -> None:
+def test_a_value_that_is_no_point_is_worked_out_anew(cache: TieredCache, time: EventClock) -> None:
     encoder, one = Letters(), item(1, "Fed cuts rates")
     scoring(encoder, cache, time).score([one])
-    (key,) = cache._memory._kept
+    (key,) = cache._memory._entries
     whole = msgspec.msgpack.decode(cache.get(key))
     nan = np.full(26, np.nan, "<f4").tobytes()
     for damaged in ([whole[0][:-4], whole[1]], [nan, whole[1]], [whole[0], {}], "short"):
         cache.put(key, msgspec.msgpack.encode(damaged), DAY)
         scoring(encoder, cache, time).score([one])
-    assert encoder.asked == [shown_text(one)] * 5
+    assert encoder.asked == [scored_text(one)] * 5

@@ -3,12 +3,10 @@
 import re
 from pathlib import Path
 
+from htfi.narrative.calendar.announcements import CENTRAL_BANKS, REGIONS, AnnouncementKind, outcome_keys
 from htfi.narrative.calendar.config import BufferingConfig
-from htfi.narrative.calendar.names import BANKS, REGIONS
-from htfi.narrative.calendar.outcomes import keys
-from htfi.narrative.calendar.release import Kind
-from htfi.narrative.calendar.rows import parse_calendar
-from htfi.pipeline.preparing import AT_ONCE
+from htfi.narrative.calendar.parsing import parse_calendar
+from htfi.pipeline.prepared_views import MAX_READINGS_PER_STEP
 
 TEXT = (Path(__file__).parents[2] / "docs" / "calendar.md").read_text(encoding="utf-8")
 
@@ -20,7 +18,11 @@ def example(language: str, having: str) -> bytes:
 
 def test_the_examples_are_calendars() -> None:
     found = parse_calendar(example("toml", "[[release]]"), "c.toml").releases
-    assert [release.kind for release in found] == [Kind.RATE, Kind.EARNINGS, Kind.CPI]
+    assert [release.kind for release in found] == [
+        AnnouncementKind.RATE,
+        AnnouncementKind.EARNINGS,
+        AnnouncementKind.CPI,
+    ]
     assert found[0].odds == (("hold", 0.8), ("cut 25", 0.2))
     (row,) = parse_calendar(example("csv", "fomc"), "c.csv").releases
     assert (row.id, row.at_ns, row.odds) == (found[0].id, found[0].at_ns, found[0].odds)
@@ -28,16 +30,20 @@ def test_the_examples_are_calendars() -> None:
 
 
 def test_every_kind_outcome_bank_and_region_is_named() -> None:
-    for kind in Kind:
+    for kind in AnnouncementKind:
         line = next(line for line in TEXT.splitlines() if line.startswith("|") and f"`{kind}`" in line)
         told = set(re.findall(r"`([\w ]+)`", line))
-        parts = {part for key in keys(kind) for part in (key.split(", ") if kind is Kind.EARNINGS else [key])}
+        parts = {
+            part
+            for key in outcome_keys(kind)
+            for part in (key.split(", ") if kind is AnnouncementKind.EARNINGS else [key])
+        }
         assert parts <= told, kind
     banks = re.search(r"Banks known by key: ([\w, ]+)\.", TEXT)
     regions = re.search(r"Regions: ([\w, ]+)\.", TEXT)
     assert banks is not None
     assert regions is not None
-    assert banks[1].split(", ") == list(BANKS)
+    assert banks[1].split(", ") == list(CENTRAL_BANKS)
     assert regions[1].split(", ") == list(REGIONS)
 
 
@@ -48,4 +54,4 @@ def test_the_settings_told_are_the_defaults() -> None:
         assert told is not None, name
         assert float(told[1].replace(",", "")) == getattr(config, name), name
     assert "four at a time" in TEXT
-    assert AT_ONCE == 4
+    assert MAX_READINGS_PER_STEP == 4

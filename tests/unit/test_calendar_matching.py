@@ -3,17 +3,17 @@
 import pytest
 
 from htfi.domain.events import News
-from htfi.narrative.calendar.matching import match, tell
-from htfi.narrative.calendar.release import Kind, Release
+from htfi.narrative.calendar.announcements import Announcement, AnnouncementKind
+from htfi.narrative.calendar.matching import item_outcome, match_item
 
-FED = Release("fomc", Kind.RATE, 0, "fed")
-ECB = Release("ecb", Kind.RATE, 0, "ecb")
-BOE = Release("boe", Kind.RATE, 0, "boe")
-CPI = Release("cpi", Kind.CPI, 0, "us", consensus=0.3, basis="mom")
-UK_CPI = Release("uk-cpi", Kind.CPI, 0, "uk", consensus=3.0, basis="yoy")
-JOBS = Release("jobs", Kind.PAYROLLS, 0, "us", consensus=180.0)
-GDP = Release("gdp", Kind.GDP, 0, "us", consensus=2.0, basis="annualised")
-APPLE = Release("apple", Kind.EARNINGS, 0, "Apple", ("AAPL",), consensus=1.35)
+FED = Announcement("fomc", AnnouncementKind.RATE, 0, "fed")
+ECB = Announcement("ecb", AnnouncementKind.RATE, 0, "ecb")
+BOE = Announcement("boe", AnnouncementKind.RATE, 0, "boe")
+CPI = Announcement("cpi", AnnouncementKind.CPI, 0, "us", consensus=0.3, basis="mom")
+UK_CPI = Announcement("uk-cpi", AnnouncementKind.CPI, 0, "uk", consensus=3.0, basis="yoy")
+JOBS = Announcement("jobs", AnnouncementKind.PAYROLLS, 0, "us", consensus=180.0)
+GDP = Announcement("gdp", AnnouncementKind.GDP, 0, "us", consensus=2.0, basis="annualised")
+APPLE = Announcement("apple", AnnouncementKind.EARNINGS, 0, "Apple", ("AAPL",), consensus=1.35)
 
 
 def news(headline: str, body: str = "", **of: object) -> News:
@@ -95,7 +95,7 @@ RATES = [
 def test_rate_decisions_are_told_apart_from_talk_of_them(
     headline: str, level: float | None, key: str | None
 ) -> None:
-    assert tell(news(headline), FED, level).key == key
+    assert item_outcome(news(headline), FED, level).key == key
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_rate_decisions_are_told_apart_from_talk_of_them(
         (BOE, "Bank of Canada cuts rates by a quarter point", None),
     ],
 )
-def test_each_bank_is_told_by_its_own_names(release: Release, headline: str, key: str | None) -> None:
-    assert tell(news(headline), release, None).key == key
+def test_each_bank_is_told_by_its_own_names(release: Announcement, headline: str, key: str | None) -> None:
+    assert item_outcome(news(headline), release, None).key == key
 
 
 def test_a_banks_statement_is_read_where_the_headline_does_not_tell() -> None:
@@ -118,19 +118,21 @@ def test_a_banks_statement_is_read_where_the_headline_does_not_tell() -> None:
         "The Federal Open Market Committee decided today to lower its target for the federal funds rate 50 basis "
         "points to 4-3/4 percent. Economic growth was moderate during the first half of the year."
     )
-    assert tell(news("FOMC statement", body), FED, 5.25).key == "cut 50"
-    assert tell(news("FOMC statement", body), FED, 5.5).key is None  # then 4-3/4 would be another step
-    assert tell(news("Fed's Fisher gives a speech", body), FED, 5.25).key is None
+    assert item_outcome(news("FOMC statement", body), FED, 5.25).key == "cut 50"
+    assert (
+        item_outcome(news("FOMC statement", body), FED, 5.5).key is None
+    )  # then 4-3/4 would be another step
+    assert item_outcome(news("Fed's Fisher gives a speech", body), FED, 5.25).key is None
     hold = "The Committee decided to maintain the target range for the federal funds rate at 5-1/4 to 5-1/2 percent."
-    assert tell(news("Federal Reserve issues FOMC statement", hold), FED, 5.5).key == "hold"
+    assert item_outcome(news("Federal Reserve issues FOMC statement", hold), FED, 5.5).key == "hold"
 
 
 def test_the_lead_gives_the_size_that_a_headline_leaves_out() -> None:
     lead = (
         "WASHINGTON (Reuters) - The Federal Reserve on Tuesday cut interest rates by half a percentage point."
     )
-    assert tell(news("Fed cuts rates to aid growth", lead), FED, None).key == "cut 50"
-    assert tell(news("Fed raises rates to curb prices", lead), FED, None).key is None
+    assert item_outcome(news("Fed cuts rates to aid growth", lead), FED, None).key == "cut 50"
+    assert item_outcome(news("Fed raises rates to curb prices", lead), FED, None).key is None
 
 
 DATA = [
@@ -188,9 +190,9 @@ DATA = [
 
 @pytest.mark.parametrize(("release", "headline", "key"), DATA)
 def test_figures_are_told_by_their_own_measure_and_region(
-    release: Release, headline: str, key: str | None
+    release: Announcement, headline: str, key: str | None
 ) -> None:
-    assert tell(news(headline), release, None).key == key
+    assert item_outcome(news(headline), release, None).key == key
 
 
 RESULTS = [
@@ -236,29 +238,29 @@ RESULTS = [
 
 @pytest.mark.parametrize(("headline", "key"), RESULTS)
 def test_results_are_told_with_their_outlook(headline: str, key: str | None) -> None:
-    assert tell(news(headline), APPLE, None).key == key
+    assert item_outcome(news(headline), APPLE, None).key == key
 
 
 def test_an_item_that_could_be_two_releases_is_none() -> None:
-    twin = Release("fomc-again", Kind.RATE, 0, "fed")
-    assert match(news("Fed cuts rates by 25 bp"), (FED, twin), {}) is None
-    found = match(news("Fed cuts rates by 25 bp"), (FED, ECB), {})
+    twin = Announcement("fomc-again", AnnouncementKind.RATE, 0, "fed")
+    assert match_item(news("Fed cuts rates by 25 bp"), (FED, twin), {}) is None
+    found = match_item(news("Fed cuts rates by 25 bp"), (FED, ECB), {})
     assert found is not None
     assert (found.release.id, found.key) == ("fomc", "cut 25")
 
 
 @pytest.mark.parametrize("of", [{"corrects": "x"}, {"retracts": True}, {"released_by": "someone"}])
 def test_what_corrects_takes_back_or_comes_from_quarantine_tells_no_release(of: dict[str, object]) -> None:
-    assert match(news("Fed cuts rates by 25 bp", **of), (FED,), {}) is None
+    assert match_item(news("Fed cuts rates by 25 bp", **of), (FED,), {}) is None
 
 
 def test_only_the_publishers_that_are_named_may_tell_a_release() -> None:
-    strict = Release("fomc", Kind.RATE, 0, "fed", publishers=("Federal Reserve", "wire"))
-    assert match(news("Fed cuts rates by 25 bp"), (strict,), {}) is not None
+    strict = Announcement("fomc", AnnouncementKind.RATE, 0, "fed", publishers=("Federal Reserve", "wire"))
+    assert match_item(news("Fed cuts rates by 25 bp"), (strict,), {}) is not None
     other = News(0, 0, "blog", 1, "n", "Fed cuts rates by 25 bp", publisher="pump.example")
-    assert match(other, (strict,), {}) is None
+    assert match_item(other, (strict,), {}) is None
 
 
 def test_an_item_on_another_symbol_is_not_this_companys() -> None:
-    assert match(news("Apple tops estimates", symbols=("MSFT",)), (APPLE,), {}) is None
-    assert match(news("Apple tops estimates", symbols=("AAPL",)), (APPLE,), {}) is not None
+    assert match_item(news("Apple tops estimates", symbols=("MSFT",)), (APPLE,), {}) is None
+    assert match_item(news("Apple tops estimates", symbols=("AAPL",)), (APPLE,), {}) is not None

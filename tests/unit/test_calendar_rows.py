@@ -7,16 +7,23 @@ import pytest
 from checks import nonempty
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import to_ns
+from htfi.narrative.calendar.announcements import (
+    Announcement,
+    AnnouncementKind,
+    change_bp,
+    likely_outcomes,
+    outcome_keys,
+    rate_key,
+    surprise_key,
+)
 from htfi.narrative.calendar.config import BufferingConfig
-from htfi.narrative.calendar.outcomes import change_bp, keys, outcomes, rate_key, surprise_key
-from htfi.narrative.calendar.release import Kind, Release
-from htfi.narrative.calendar.rows import parse_calendar
-from htfi.wiring.calendar import open_calendar
+from htfi.narrative.calendar.parsing import parse_calendar
+from htfi.wiring.news import open_calendar
 
 FOMC = '[[release]]\nid = "a"\nkind = "rate_decision"\nsubject = "fed"\n'
 
 
-def parsed(rest: str) -> Release:
+def parsed(rest: str) -> Announcement:
     (release,) = parse_calendar((FOMC + rest).encode(), "c.toml").releases
     return release
 
@@ -156,16 +163,18 @@ def test_a_file_that_is_missing_or_a_folder_is_told(tmp_path) -> None:  # type: 
 def test_the_samples_calendar_holds_the_meetings_that_were_planned() -> None:
     found = open_calendar("sample").releases
     assert len(found) == 24
-    assert {release.kind for release in found} == {Kind.RATE}
+    assert {release.kind for release in found} == {AnnouncementKind.RATE}
     assert not any("2008-01-22" in release.id or "2008-10-08" in release.id for release in found)
     assert found[0].at_ns == utc_ns(2007, 1, 31, 19, 15)
     assert found[1].at_ns == utc_ns(2007, 3, 21, 18, 15)
 
 
 def test_outcomes_come_likeliest_first_and_sum_to_one() -> None:
-    for kind in Kind:
-        found = outcomes(Release("a", kind, 0, "us" if kind is not Kind.RATE else "fed"))
-        assert {outcome.key for outcome in found} == set(keys(kind))
+    for kind in AnnouncementKind:
+        found = likely_outcomes(
+            Announcement("a", kind, 0, "us" if kind is not AnnouncementKind.RATE else "fed")
+        )
+        assert {outcome.key for outcome in found} == set(outcome_keys(kind))
         assert sum(outcome.probability for outcome in found) == pytest.approx(1.0)
         shares = [outcome.probability for outcome in found]
         assert shares == sorted(shares, reverse=True)
@@ -173,32 +182,34 @@ def test_outcomes_come_likeliest_first_and_sum_to_one() -> None:
 
 
 def test_odds_of_the_calendar_stand_and_no_rate_falls_far_below_zero() -> None:
-    release = Release("a", Kind.RATE, 0, "fed", odds=(("hold", 1.0), ("cut 100", 3.0)))
-    assert [outcome.key for outcome in outcomes(release)] == ["cut 100", "hold"]
-    assert [outcome.key for outcome in outcomes(release, level=-0.75)] == ["hold"]
-    assert outcomes(release, level=5.25)[0].headline == "Fed cuts its target rate by 100 bp to 4.25%"
+    release = Announcement("a", AnnouncementKind.RATE, 0, "fed", odds=(("hold", 1.0), ("cut 100", 3.0)))
+    assert [outcome.key for outcome in likely_outcomes(release)] == ["cut 100", "hold"]
+    assert [outcome.key for outcome in likely_outcomes(release, level=-0.75)] == ["hold"]
+    assert likely_outcomes(release, level=5.25)[0].headline == "Fed cuts its target rate by 100 bp to 4.25%"
 
 
 def test_every_headline_of_ours_is_told_as_the_outcome_that_it_is_written_for() -> None:
     from htfi.domain.events import News
-    from htfi.narrative.calendar.matching import tell
+    from htfi.narrative.calendar.matching import item_outcome
 
-    for kind in Kind:
-        for subject in ("fed", "ecb", "boj") if kind is Kind.RATE else ("us", "uk", "Acme"):
+    for kind in AnnouncementKind:
+        for subject in ("fed", "ecb", "boj") if kind is AnnouncementKind.RATE else ("us", "uk", "Acme"):
             for level in (None, 3.5):
-                release = Release("a", kind, 0, subject, ("ACME",) if kind is Kind.EARNINGS else ())
-                if kind is not Kind.EARNINGS and subject == "Acme":
+                release = Announcement(
+                    "a", kind, 0, subject, ("ACME",) if kind is AnnouncementKind.EARNINGS else ()
+                )
+                if kind is not AnnouncementKind.EARNINGS and subject == "Acme":
                     continue
-                for outcome in nonempty(outcomes(release, level)):
+                for outcome in nonempty(likely_outcomes(release, level)):
                     item = News(0, 0, "wire", 1, "n", outcome.headline)
-                    assert tell(item, release, level).key == outcome.key, outcome.headline
+                    assert item_outcome(item, release, level).key == outcome.key, outcome.headline
 
 
 def test_steps_and_surprises_have_one_name() -> None:
     assert [change_bp(rate_key(bp)) for bp in (-75, 0, 25)] == [-75, 0, 25]
-    assert surprise_key(Kind.CPI, 0.3, 0.3) == "in line"
-    assert surprise_key(Kind.CPI, 0.5, 0.3) == "far above"
-    assert surprise_key(Kind.PAYROLLS, 120.0, 180.0) == "below"
+    assert surprise_key(AnnouncementKind.CPI, 0.3, 0.3) == "in line"
+    assert surprise_key(AnnouncementKind.CPI, 0.5, 0.3) == "far above"
+    assert surprise_key(AnnouncementKind.PAYROLLS, 120.0, 180.0) == "below"
 
 
 @pytest.mark.parametrize(
@@ -207,4 +218,4 @@ def test_steps_and_surprises_have_one_name() -> None:
 def test_settings_out_of_range_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(InvalidInput, match="buffering"):
         BufferingConfig(**bad)
-    assert BufferingConfig().most_readings == 25
+    assert BufferingConfig().max_readings == 25

@@ -8,11 +8,16 @@ from click.testing import CliRunner
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from htfi.adapters.certs.authority import Deed, Role, list_certificates, make_certificates
+from htfi.adapters.certs.authority import (
+    CertificateAction,
+    CertificateRole,
+    list_certificates,
+    make_certificates,
+)
 from htfi.apps.cli.certs import command
 from htfi.domain.errors import InvalidInput
 
-BOTH = (("cloud1", Role.CLOUD), ("edge1", Role.EDGE))
+BOTH = (("cloud1", CertificateRole.CLOUD), ("edge1", CertificateRole.EDGE))
 
 
 def _certificate(path: Path) -> x509.Certificate:
@@ -28,7 +33,7 @@ def test_a_folder_holds_an_authority_and_a_pair_for_each_node(tmp_path: Path) ->
     folder = tmp_path / "tls"
     names = sorted(path.name for path in folder.iterdir())
     assert names == ["ca.key", "ca.pem", "cloud1.key", "cloud1.pem", "edge1.key", "edge1.pem"]
-    assert [(one.deed, one.certificate.fault) for one in made] == [(Deed.MADE, "")] * 2
+    assert [(one.action, one.certificate.fault) for one in made] == [(CertificateAction.MADE, "")] * 2
     for path in folder.glob("*.key"):
         assert path.stat().st_mode & 0o777 == 0o600
     for name in ("cloud1", "edge1"):
@@ -51,8 +56,12 @@ def test_an_edge_may_be_a_client_only(tmp_path: Path) -> None:
 def test_what_is_there_is_kept_and_new_nodes_join_the_same_authority(tmp_path: Path) -> None:
     make_certificates(tmp_path, BOTH)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    made = make_certificates(tmp_path, (*BOTH, ("edge2", Role.EDGE)))
-    assert [one.deed for one in made] == [Deed.KEPT, Deed.KEPT, Deed.MADE]
+    made = make_certificates(tmp_path, (*BOTH, ("edge2", CertificateRole.EDGE)))
+    assert [one.action for one in made] == [
+        CertificateAction.KEPT,
+        CertificateAction.KEPT,
+        CertificateAction.MADE,
+    ]
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
     _certificate(tmp_path / "edge2.pem").verify_directly_issued_by(_certificate(tmp_path / "ca.pem"))
 
@@ -63,7 +72,7 @@ def test_renewal_replaces_the_certificate_and_keeps_the_key(tmp_path: Path) -> N
     assert [one.fault for one in list_certificates(tmp_path)[1]] == ["expired", "expired"]
     key = (tmp_path / "edge1.key").read_bytes()
     (made,) = make_certificates(tmp_path, BOTH[1:], renew=True)
-    assert (made.deed, made.certificate.fault) == (Deed.RENEWED, "")
+    assert (made.action, made.certificate.fault) == (CertificateAction.RENEWED, "")
     assert (tmp_path / "edge1.key").read_bytes() == key
     assert [one.fault for one in list_certificates(tmp_path)[1]] == ["expired", ""]
 
@@ -71,9 +80,9 @@ def test_renewal_replaces_the_certificate_and_keeps_the_key(tmp_path: Path) -> N
 def test_a_node_does_not_change_its_role_unasked(tmp_path: Path) -> None:
     make_certificates(tmp_path, BOTH)
     with pytest.raises(InvalidInput, match=r"edge1\.pem is for an edge: give --renew to make it a cloud's"):
-        make_certificates(tmp_path, [("edge1", Role.CLOUD)])
-    (made,) = make_certificates(tmp_path, [("edge1", Role.CLOUD)], renew=True)
-    assert made.certificate.role is Role.CLOUD
+        make_certificates(tmp_path, [("edge1", CertificateRole.CLOUD)])
+    (made,) = make_certificates(tmp_path, [("edge1", CertificateRole.CLOUD)], renew=True)
+    assert made.certificate.role is CertificateRole.CLOUD
 
 
 def test_no_certificate_outlives_its_authority(tmp_path: Path) -> None:
@@ -83,13 +92,15 @@ def test_no_certificate_outlives_its_authority(tmp_path: Path) -> None:
     until, (_, edge) = list_certificates(tmp_path)
     assert edge.until == until
     with pytest.raises(InvalidInput, match="begin a new folder"):
-        make_certificates(tmp_path, [("edge2", Role.EDGE)], now=datetime.now(UTC) + timedelta(days=400))
+        make_certificates(
+            tmp_path, [("edge2", CertificateRole.EDGE)], now=datetime.now(UTC) + timedelta(days=400)
+        )
 
 
 @pytest.mark.parametrize("name", ["", "Edge", "../edge", "a b", "edge#1", "-edge", "ca", "a..b", "x" * 64])
 def test_a_name_that_cannot_be_one_is_refused_and_nothing_written(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidInput, match="node"):
-        make_certificates(tmp_path / "tls", [("cloud1", Role.CLOUD), (name, Role.EDGE)])
+        make_certificates(tmp_path / "tls", [("cloud1", CertificateRole.CLOUD), (name, CertificateRole.EDGE)])
     assert not (tmp_path / "tls").exists()
 
 
@@ -105,7 +116,7 @@ def test_damaged_and_strange_files_are_named(tmp_path: Path) -> None:
         list_certificates(tmp_path / "one")
     (tmp_path / "two" / "ca.key").unlink()
     with pytest.raises(InvalidInput, match=r"ca\.key is missing"):
-        make_certificates(tmp_path / "two", [("edge2", Role.EDGE)])
+        make_certificates(tmp_path / "two", [("edge2", CertificateRole.EDGE)])
 
 
 def test_the_command_makes_lists_and_says_what_it_needs(tmp_path: Path) -> None:

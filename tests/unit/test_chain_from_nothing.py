@@ -2,17 +2,17 @@
 
 import pytest
 
-from htfi.adapters.native.network import available
-from htfi.decoding.author import LocalAuthor
+from htfi.adapters.native.network import is_compiled
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.stem import Stem
-from htfi.decoding.strategies.chain import Chain
-from htfi.domain.writing import Mark, Refusal, Request, Text, Words
-from htfi.wiring.models import ModelsConfig, open_pair
+from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.sequence import SequenceState
+from htfi.decoding.strategies.chain import ChainStrategy
+from htfi.domain.generation import ControlToken, FreeTextField, GenerationRequest, PlainText, RequestRefused
+from htfi.wiring.models.readers import ModelsConfig, open_model_pair
 
-REQUEST = Request(
-    (Mark("news"), Text("ACME raises its outlook")),
-    (Words("words", 20, Mark("/s")),),
+REQUEST = GenerationRequest(
+    (ControlToken("news"), PlainText("ACME raises its outlook")),
+    (FreeTextField("words", 20, ControlToken("/s")),),
     seed=5,
     temperature=1.0,
 )
@@ -20,22 +20,25 @@ REQUEST = Request(
 
 @pytest.mark.parametrize(
     "engine",
-    ["general", pytest.param("in C", marks=pytest.mark.skipif(not available(), reason="not compiled"))],
+    ["general", pytest.param("in C", marks=pytest.mark.skipif(not is_compiled(), reason="not compiled"))],
 )
 def test_a_chain_from_nothing_is_what_the_draft_says_alone(engine: str) -> None:
-    _, draft = open_pair(ModelsConfig())
+    _, draft = open_model_pair(ModelsConfig())
     of = draft.drafting_author(DecodingConfig()) if engine == "in C" else draft.author(DecodingConfig())
     (alone,) = of.write([REQUEST])
-    assert not isinstance(alone, Refusal)
+    assert not isinstance(alone, RequestRefused)
     for lengths in ([20], [1, 19], [3, 0, 20], [7, 7, 7]):
         assert _drafted(of, lengths) == list(alone.tokens), lengths
 
 
-def _drafted(of: LocalAuthor, lengths: list[int]) -> list[int]:
+def _drafted(of: LocalGenerator, lengths: list[int]) -> list[int]:
     """What a chain drafts in slices, each taken for settled."""
-    asked = of.ask(REQUEST)
-    assert not isinstance(asked, Refusal)
-    stem, chain = Stem(asked, list(asked.head), asked.state), Chain(of.sessions)
+    asked = of.tokenize(REQUEST)
+    assert not isinstance(asked, RequestRefused)
+    stem, chain = (
+        SequenceState(asked, list(asked.forced_prefix), asked.start_state),
+        ChainStrategy(of.sessions),
+    )
     for length in lengths:
         (tree,) = chain.speculate([stem], [length])
         stem.tokens += tree.tokens
@@ -45,11 +48,14 @@ def _drafted(of: LocalAuthor, lengths: list[int]) -> list[int]:
 
 
 def test_a_chain_may_be_asked_for_nothing_before_it_begins() -> None:
-    _, draft = open_pair(ModelsConfig())
+    _, draft = open_model_pair(ModelsConfig())
     of = draft.drafting_author(DecodingConfig())
-    asked = of.ask(REQUEST)
-    assert not isinstance(asked, Refusal)
-    stem, chain = Stem(asked, list(asked.head), asked.state), Chain(of.sessions)
+    asked = of.tokenize(REQUEST)
+    assert not isinstance(asked, RequestRefused)
+    stem, chain = (
+        SequenceState(asked, list(asked.forced_prefix), asked.start_state),
+        ChainStrategy(of.sessions),
+    )
     first, again = (chain.speculate([stem], [4])[0].tokens for _ in range(2))
     assert first == again
     assert len(first) == 4

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from htfi.domain.errors import InvalidInput
-from htfi.wiring.cluster import Role
-from htfi.wiring.node_settings import with_cloud, with_edge
+from htfi.wiring.cluster.options import add_cloud, add_edge
+from htfi.wiring.config import ClusterRole
 from htfi.wiring.settings import load_settings, settings_digest
 
 ROOT = Path(__file__).parents[2]
@@ -15,25 +15,25 @@ ROOT = Path(__file__).parents[2]
 def test_the_example_of_a_cluster_holds_its_nodes() -> None:
     cluster = load_settings(ROOT / "deploy" / "cluster.toml", {}).cluster
     assert dict(cluster.clouds) == {"cloud1": "10.0.0.11:7401", "cloud2": "10.0.1.12:7401"}
-    assert cluster.node("cloud1", Role.CLOUD).residency == ("eu",)
-    assert cluster.node("edge2", Role.EDGE).address == ""
+    assert cluster.node("cloud1", ClusterRole.CLOUD).residency == ("eu",)
+    assert cluster.node("edge2", ClusterRole.EDGE).address == ""
 
 
 def test_flags_add_to_what_the_file_says() -> None:
     file = ROOT / "deploy" / "cluster.toml"
-    settings = with_cloud(load_settings(file, {}), "cloud1", listen="127.0.0.1:0", certs="here")
-    node = settings.cluster.node("cloud1", Role.CLOUD)
+    settings = add_cloud(load_settings(file, {}), "cloud1", listen="127.0.0.1:0", certs="here")
+    node = settings.cluster.node("cloud1", ClusterRole.CLOUD)
     assert (node.address, node.residency, settings.cluster.certificates) == ("127.0.0.1:0", ("eu",), "here")
 
 
 def test_an_edge_needs_no_file() -> None:
-    settings = with_edge(load_settings(environment={}), "edge1", clouds=["a=127.0.0.1:1", "b=[::1]:2"])
+    settings = add_edge(load_settings(environment={}), "edge1", clouds=["a=127.0.0.1:1", "b=[::1]:2"])
     assert dict(settings.cluster.clouds) == {"a": "127.0.0.1:1", "b": "[::1]:2"}
 
 
 def test_where_work_runs_is_no_part_of_what_is_decided() -> None:
     plain = load_settings(environment={})
-    assert settings_digest(with_edge(plain, "edge1", clouds=["a=127.0.0.1:1"])) == settings_digest(plain)
+    assert settings_digest(add_edge(plain, "edge1", clouds=["a=127.0.0.1:1"])) == settings_digest(plain)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_where_work_runs_is_no_part_of_what_is_decided() -> None:
 )
 def test_what_cannot_be_a_node_is_told_in_one_line(clouds: list[str], words: str) -> None:
     with pytest.raises(InvalidInput, match=words) as caught:
-        with_edge(load_settings(environment={}), "edge1", clouds=clouds)
+        add_edge(load_settings(environment={}), "edge1", clouds=clouds)
     assert "\n" not in str(caught.value)
 
 
@@ -56,7 +56,7 @@ def test_a_node_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) ->
     file = tmp_path / "cluster.toml"
     file.write_text('[cluster.nodes.c]\nrole = "cloud"\naddress = "127.0.0.1:1"\n')
     with pytest.raises(InvalidInput, match="no edge 'c': it has none"):
-        load_settings(file, {}).cluster.node("c", Role.EDGE)
+        load_settings(file, {}).cluster.node("c", ClusterRole.EDGE)
     file.write_text('[cluster.nodes.c]\nrole = "cloud"\n')
     with pytest.raises(InvalidInput, match="needs an address"):
         load_settings(file, {})

@@ -7,20 +7,20 @@ import pytest
 from msgspec.structs import replace
 
 from htfi import models
-from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
+from htfi.decoding.local_generator import LocalGenerator
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import LEVELS
 from htfi.narrative.question import Question
 from htfi.simulation.corpus import question
 from htfi.simulation.stories import FIRST_EVALUATION_SEED, stories
-from htfi.wiring.open_folder import open_folder
-from htfi.wiring.trajectories import conditioned_quantiles
+from htfi.wiring.experts import conditioned_quantiles
+from htfi.wiring.models.loading import open_model
 
 
 @pytest.fixture(scope="module")
-def author() -> LocalAuthor:
-    return open_folder(models.DRAFT, "int8").author(DecodingConfig())
+def author() -> LocalGenerator:
+    return open_model(models.DRAFT, "int8").author(DecodingConfig())
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def questions() -> list[Question]:
 
 
 def test_each_question_gets_rising_finite_quantiles_in_its_own_units(
-    author: LocalAuthor, questions: list[Question]
+    author: LocalGenerator, questions: list[Question]
 ) -> None:
     small = conditioned_quantiles(author, questions, [0.01] * 3, (1, 4), LEVELS, num_views=2, num_paths=8)
     assert small.shape == (3, 2, 13)
@@ -42,7 +42,7 @@ def test_each_question_gets_rising_finite_quantiles_in_its_own_units(
 
 
 def test_news_change_the_law_and_other_questions_do_not(
-    author: LocalAuthor, questions: list[Question]
+    author: LocalGenerator, questions: list[Question]
 ) -> None:
     plain = replace(questions[0], items=())
     read, alone = (
@@ -57,22 +57,22 @@ def test_news_change_the_law_and_other_questions_do_not(
 
 
 def test_without_views_paths_follow_the_question_at_once(
-    author: LocalAuthor, questions: list[Question]
+    author: LocalGenerator, questions: list[Question]
 ) -> None:
     said = conditioned_quantiles(author, questions, [0.01] * 3, (1,), LEVELS, num_views=0, num_paths=1)
     assert np.isfinite(said).all()
 
 
-def test_no_question_gives_no_row(author: LocalAuthor) -> None:
+def test_no_question_gives_no_row(author: LocalGenerator) -> None:
     assert conditioned_quantiles(author, [], [], (1,), LEVELS).shape == (0, 1, 13)
 
 
 @pytest.mark.parametrize("horizons", [(), (5, 1), (0, 1), (1, 1)])
-def test_horizons_that_do_not_rise_are_refused(author: LocalAuthor, horizons: tuple[int, ...]) -> None:
+def test_horizons_that_do_not_rise_are_refused(author: LocalGenerator, horizons: tuple[int, ...]) -> None:
     with pytest.raises(InvalidInput, match="horizons"):
         conditioned_quantiles(author, [], [], horizons, LEVELS)
 
 
-def test_a_volatility_too_few_is_refused(author: LocalAuthor, questions: list[Question]) -> None:
+def test_a_volatility_too_few_is_refused(author: LocalGenerator, questions: list[Question]) -> None:
     with pytest.raises(InvalidInput, match="a volatility for each question"):
         conditioned_quantiles(author, questions, [0.01], (1,), LEVELS)

@@ -3,17 +3,16 @@
 import pytest
 from msgspec.structs import replace
 
-from htfi.domain.decision import View
+from htfi.domain.decision import NewsView
 from htfi.domain.events import News
+from htfi.domain.generation import RequestRefused
 from htfi.domain.time import NS_PER_DAY
-from htfi.domain.writing import Refusal
-from htfi.narrative.caching.cached_reader import CachedReader, Keeping, behind_cache
-from htfi.narrative.caching.event_time import EventTime
-from htfi.narrative.caching.keys import cache_key, lifetime_ns
-from htfi.narrative.caching.memory import Memory
-from htfi.narrative.caching.sealing import seal, unseal
-from htfi.narrative.caching.tiers import Tiers
-from htfi.narrative.ports import LateReader
+from htfi.narrative.caching.cached_reader import CachedReader, ViewCachePolicy, with_cache
+from htfi.narrative.caching.keys import EventClock, cache_key, lifetime_ns
+from htfi.narrative.caching.memory import MemoryTier
+from htfi.narrative.caching.tier import seal, unseal
+from htfi.narrative.caching.tiers import TieredCache
+from htfi.narrative.ports import LateNewsReader
 from htfi.narrative.question import Question, item_name, question_id
 
 DAY = NS_PER_DAY
@@ -38,26 +37,26 @@ class Counting:
         self.asked += [one.symbol for one in questions]
         return [replace(self.view_of(one), **self._view) for one in questions]
 
-    def view_of(self, one: Question) -> View:
+    def view_of(self, one: Question) -> NewsView:
         ids = tuple(item.id for item in one.items)
-        return View(1.0, 0.5, 1.25, 0.7, ids, one.as_of_ns, DAY, words=one.symbol, reader=self.version)
+        return NewsView(1.0, 0.5, 1.25, 0.7, ids, one.as_of_ns, DAY, words=one.symbol, reader=self.version)
 
 
-def cached(reader: Counting, cache: Tiers, time: EventTime, **options: bool) -> CachedReader:
-    return behind_cache(reader, Keeping(cache, b"who", lifetime_ns(DAY, 0.125), time, **options))
-
-
-@pytest.fixture
-def time() -> EventTime:
-    return EventTime()
+def cached(reader: Counting, cache: TieredCache, time: EventClock, **options: bool) -> CachedReader:
+    return with_cache(reader, ViewCachePolicy(cache, b"who", lifetime_ns(DAY, 0.125), time, **options))
 
 
 @pytest.fixture
-def cache(time: EventTime) -> Tiers:
-    return Tiers(Memory(2**20, time))
+def time() -> EventClock:
+    return EventClock()
 
 
-def test_a_question_asked_before_is_answered_without_the_reader(cache: Tiers, time: EventTime) -> None:
+@pytest.fixture
+def cache(time: EventClock) -> TieredCache:
+    return TieredCache(MemoryTier(2**20, time))
+
+
+def test_a_question_asked_before_is_answered_without_the_reader(cache: TieredCache, time: EventClock) -> None:
     reader = Counting()
     first = cached(reader, cache, time).read([question()], 50.0)
     again = cached(reader, cache, time).read([question()], 50.0)
@@ -69,7 +68,7 @@ def test_a_question_asked_before_is_answered_without_the_reader(cache: Tiers, ti
     "change", [{"as_of_ns": 2 * DAY}, {"symbol": "IBM"}, {"context": (0.3,)}, {"name": "x"}]
 )
 def test_whatever_a_reader_is_told_makes_another_question(
-    cache: Tiers, time: EventTime, change: dict
+    cache: TieredCache, time: EventClock, change: dict
 ) -> None:
     reader = Counting()
     around = cached(reader, cache, time)
@@ -79,7 +78,9 @@ def test_whatever_a_reader_is_told_makes_another_question(
 
 
 @pytest.mark.parametrize("view", [{"provisional": True}, {"reader": "template@1"}])
-def test_a_provisional_view_and_a_refusal_are_not_kept(cache: Tiers, time: EventTime, view: dict) -> None:
+def test_a_provisional_view_and_a_refusal_are_not_kept(
+    cache: TieredCache, time: EventClock, view: dict
+) -> None:
     reader = Counting(**view)
     around = cached(reader, cache, time)
     for _ in range(2):
@@ -88,7 +89,7 @@ def test_a_provisional_view_and_a_refusal_are_not_kept(cache: Tiers, time: Event
 
 
 def test_a_target_reads_a_batch_in_the_company_that_it_would_have_without_a_cache(
-    cache: Tiers, time: EventTime
+    cache: TieredCache, time: EventClock
 ) -> None:
     reader = Counting()
     around = cached(reader, cache, time)
@@ -100,7 +101,7 @@ def test_a_target_reads_a_batch_in_the_company_that_it_would_have_without_a_cach
 
 
 def test_a_reader_whose_rounds_no_company_changes_reads_only_what_is_new(
-    cache: Tiers, time: EventTime
+    cache: TieredCache, time: EventClock
 ) -> None:
     reader = Counting()
     around = cached(reader, cache, time, alone=True)
@@ -110,7 +111,7 @@ def test_a_reader_whose_rounds_no_company_changes_reads_only_what_is_new(
     assert [view.words for view in views] == ["IBM", "SPX"]
 
 
-def test_what_was_retracted_is_read_again_and_not_kept(cache: Tiers, time: EventTime) -> None:
+def test_what_was_retracted_is_read_again_and_not_kept(cache: TieredCache, time: EventClock) -> None:
     reader = Counting()
     around = cached(reader, cache, time)
     around.read([question()], 50.0)
@@ -120,18 +121,18 @@ def test_what_was_retracted_is_read_again_and_not_kept(cache: Tiers, time: Event
     assert len(reader.asked) == 3
 
 
-def test_a_view_is_gone_once_its_news_have_faded(cache: Tiers, time: EventTime) -> None:
+def test_a_view_is_gone_once_its_news_have_faded(cache: TieredCache, time: EventClock) -> None:
     reader = Counting()
     around = cached(reader, cache, time)
     around.read([question()], 50.0)
-    time.reach(4 * DAY)
+    time.advance_to(4 * DAY)
     around.read([question()], 50.0)
     assert len(reader.asked) == 2
 
 
-def test_memory_never_passes_its_bound_and_keeps_what_was_used_last(time: EventTime) -> None:
-    memory = Memory(20_000, time)
-    cache = Tiers(memory)
+def test_memory_never_passes_its_bound_and_keeps_what_was_used_last(time: EventClock) -> None:
+    memory = MemoryTier(20_000, time)
+    cache = TieredCache(memory)
     keys = [cache_key("x", bytes([k])) for k in range(100)]
     for key in keys:
         cache.put(key, bytes(500), DAY)
@@ -166,7 +167,7 @@ class Late(Counting):
     def __init__(self) -> None:
         super().__init__(provisional=True)
         self.pursued: list[Question] = []
-        self.ready: list[tuple[str, View | Refusal]] = []
+        self.ready: list[tuple[str, NewsView | RequestRefused]] = []
 
     def later(self):
         told, self.ready = self.ready, []
@@ -176,18 +177,21 @@ class Late(Counting):
         self.pursued += questions
 
 
-def test_a_view_that_came_late_is_kept_and_then_answers_at_once(cache: Tiers, time: EventTime) -> None:
+def test_a_view_that_came_late_is_kept_and_then_answers_at_once(cache: TieredCache, time: EventClock) -> None:
     reader, one = Late(), question()
     around = cached(reader, cache, time)
-    assert isinstance(around, LateReader)
+    assert isinstance(around, LateNewsReader)
     assert around.read([one], 50.0)[0].provisional
-    reader.ready = [(question_id(one), reader.view_of(one)), ("unknown", Refusal("no time"))]
-    assert around.later() == [(question_id(one), reader.view_of(one)), ("unknown", Refusal("no time"))]
+    reader.ready = [(question_id(one), reader.view_of(one)), ("unknown", RequestRefused("no time"))]
+    assert around.take_late_views() == [
+        (question_id(one), reader.view_of(one)),
+        ("unknown", RequestRefused("no time")),
+    ]
     assert cached(reader, cache, time).read([one], 50.0) == [reader.view_of(one)]
     assert reader.asked == ["SPX"]
 
 
-def test_what_is_pursued_comes_from_the_cache_where_it_is_known(cache: Tiers, time: EventTime) -> None:
+def test_what_is_pursued_comes_from_the_cache_where_it_is_known(cache: TieredCache, time: EventClock) -> None:
     reader, known, unknown = Late(), question(), question("IBM")
     first = cached(reader, cache, time)
     first.read([known], 50.0)
@@ -200,5 +204,7 @@ def test_what_is_pursued_comes_from_the_cache_where_it_is_known(cache: Tiers, ti
     assert again.later() == []
 
 
-def test_a_reader_that_never_answers_late_does_not_behind_a_cache(cache: Tiers, time: EventTime) -> None:
-    assert not isinstance(cached(Counting(), cache, time), LateReader)
+def test_a_reader_that_never_answers_late_does_not_behind_a_cache(
+    cache: TieredCache, time: EventClock
+) -> None:
+    assert not isinstance(cached(Counting(), cache, time), LateNewsReader)

@@ -3,58 +3,66 @@
 import numpy as np
 import pytest
 
-from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
+from htfi.decoding.local_generator import LocalGenerator
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.domain.writing import (
-    Choice,
-    Dialect,
-    Fixed,
-    Form,
-    Mark,
+from htfi.domain.generation import (
+    ChoiceField,
+    Completion,
+    ControlToken,
+    FixedField,
+    FreeTextField,
+    GenerationRequest,
+    OutputGrammar,
+    PlainText,
     Prompt,
-    Refusal,
-    Request,
-    Sigmas,
-    Text,
-    Words,
-    Writing,
+    PromptDialect,
+    RequestRefused,
+    ScaledMoves,
 )
 from tiny_network import TinyNetwork, TinyTokenizer
 
 TOKENIZER = TinyTokenizer()
-FORM: Form = (
-    Fixed((Mark("view"),)),
-    Choice("cite", ((Mark("h1"),), (Mark("h2"),), (Mark("h3"),))),
-    Words("words", 12, Mark("end"), (Mark("size"), Mark("symbol"))),
-    Fixed((Text(" so it goes"),)),
-    Choice("direction", ((Mark("up"),), (Mark("flat"),), (Mark("down"),))),
-    Fixed((Mark("/view"), Text(" the end"))),
+FORM: OutputGrammar = (
+    FixedField((ControlToken("view"),)),
+    ChoiceField("cite", ((ControlToken("h1"),), (ControlToken("h2"),), (ControlToken("h3"),))),
+    FreeTextField("words", 12, ControlToken("end"), (ControlToken("size"), ControlToken("symbol"))),
+    FixedField((PlainText(" so it goes"),)),
+    ChoiceField("direction", ((ControlToken("up"),), (ControlToken("flat"),), (ControlToken("down"),))),
+    FixedField((ControlToken("/view"), PlainText(" the end"))),
 )
 NEWS: Prompt = (
-    Mark("s"),
-    Mark("news"),
-    Mark("h1"),
-    Text(" the price rose"),
-    Mark("h2"),
-    Text(" fell fell, <view>"),
-    Mark("/news"),
+    ControlToken("s"),
+    ControlToken("news"),
+    ControlToken("h1"),
+    PlainText(" the price rose"),
+    ControlToken("h2"),
+    PlainText(" fell fell, <view>"),
+    ControlToken("/news"),
 )
 
 
-def author(seed: int = 0, tokenizer: TinyTokenizer = TOKENIZER, **settings: int) -> LocalAuthor:
+def author(seed: int = 0, tokenizer: TinyTokenizer = TOKENIZER, **settings: int) -> LocalGenerator:
     config = DecodingConfig(**{"block_tokens": 8, "batch_bytes": 2**22, "cache_bytes": 2**20, **settings})
-    return LocalAuthor(TinyNetwork(tokenizer.vocab_size, seed), tokenizer, "tiny", config)
+    return LocalGenerator(TinyNetwork(tokenizer.vocab_size, seed), tokenizer, "tiny", config)
 
 
-def question(about: str, seed: int = 0, temperature: float = 1.0, form: Form = FORM) -> Request:
-    prompt = (*NEWS, Mark("asset"), Text(about), Mark("prices"), Sigmas((0.1, -1.5, 3.0)))
-    return Request(prompt, form, seed=seed, temperature=temperature, shared=len(NEWS))
+def question(
+    about: str, seed: int = 0, temperature: float = 1.0, form: OutputGrammar = FORM
+) -> GenerationRequest:
+    prompt = (
+        *NEWS,
+        ControlToken("asset"),
+        PlainText(about),
+        ControlToken("prices"),
+        ScaledMoves((0.1, -1.5, 3.0)),
+    )
+    return GenerationRequest(prompt, form, seed=seed, temperature=temperature, shared=len(NEWS))
 
 
-def written(answers: list[Writing | Refusal]) -> list[Writing]:
-    assert all(isinstance(answer, Writing) for answer in answers), answers
-    return [answer for answer in answers if isinstance(answer, Writing)]
+def written(answers: list[Completion | RequestRefused]) -> list[Completion]:
+    assert all(isinstance(answer, Completion) for answer in answers), answers
+    return [answer for answer in answers if isinstance(answer, Completion)]
 
 
 def test_a_writing_names_every_field_and_repeats():
@@ -87,7 +95,7 @@ def test_a_second_question_about_the_same_news_reads_only_its_own_tokens():
     network = engine.sessions.network
     assert isinstance(network, TinyNetwork)
     before = network.num_positions
-    short = question(" g", form=(Choice("way", ((Text("a"),), (Text("b"),))),))
+    short = question(" g", form=(ChoiceField("way", ((PlainText("a"),), (PlainText("b"),))),))
     (third,) = written(engine.write([short]))
     assert network.num_positions - before == third.num_prompt_tokens - num_shared
 
@@ -95,31 +103,31 @@ def test_a_second_question_about_the_same_news_reads_only_its_own_tokens():
 def test_a_prompt_too_long_for_the_model_is_refused_with_both_numbers():
     long, good = question(" the" * 600), question(" a")
     refused, answered = author().write([long, good])
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, RequestRefused)
     assert "at most 512" in refused.reason
-    assert isinstance(answered, Writing)
+    assert isinstance(answered, Completion)
 
 
 def test_a_dialect_follows_from_the_vocabulary():
-    assert author().dialect is Dialect.MINI
-    assert author(tokenizer=TinyTokenizer(marks=False)).dialect is Dialect.PLAIN
+    assert author().dialect is PromptDialect.MINI
+    assert author(tokenizer=TinyTokenizer(marks=False)).dialect is PromptDialect.PLAIN
 
 
 def test_a_mark_that_the_vocabulary_lacks_is_a_refusal_naming_it():
     (refused,) = author(tokenizer=TinyTokenizer(marks=False)).write([question(" a")])
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, RequestRefused)
     assert "'<view>'" in refused.reason
 
 
 def test_a_network_and_a_tokenizer_of_different_folders_are_refused():
     with pytest.raises(InvalidInput, match="same folder"):
-        LocalAuthor(TinyNetwork(10), TOKENIZER, "tiny")
+        LocalGenerator(TinyNetwork(10), TOKENIZER, "tiny")
 
 
 @pytest.mark.parametrize("temperature", [-1.0, float("nan"), float("inf"), 1e-9])
 def test_a_temperature_that_is_none_is_refused(temperature: float):
     (refused,) = author().write([question(" a", temperature=temperature)])
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, RequestRefused)
     assert "temperature" in refused.reason
 
 
@@ -135,7 +143,7 @@ def test_a_small_memory_queues_and_a_smaller_one_refuses():
     queued = author(batch_bytes=2 * 64 * per_token, cache_bytes=0)
     assert [answer.tokens for answer in written(queued.write(requests))] == [a.tokens for a in roomy]
     for answer in author(batch_bytes=63 * per_token).write(requests):
-        assert isinstance(answer, Refusal)
+        assert isinstance(answer, RequestRefused)
         assert "batch_bytes" in answer.reason
 
 
@@ -168,11 +176,11 @@ class Broken(TinyNetwork):
 @pytest.mark.parametrize("pass_number", [1, 5, 8])
 def test_a_network_that_breaks_once_refuses_and_spoils_nothing_after(pass_number: int):
     requests = [question(" abc", seed=i) for i in range(3)]
-    engine = LocalAuthor(
+    engine = LocalGenerator(
         Broken(TOKENIZER.vocab_size, pass_number), TOKENIZER, "tiny", DecodingConfig(block_tokens=8)
     )
     first = engine.write(requests)
-    assert any(isinstance(answer, Refusal) and "finite" in answer.reason for answer in first)
+    assert any(isinstance(answer, RequestRefused) and "finite" in answer.reason for answer in first)
     healthy = written(author().write(requests))
     assert [answer.tokens for answer in written(engine.write(requests))] == [a.tokens for a in healthy]
 
@@ -193,9 +201,9 @@ class Absent(TinyNetwork):
 @pytest.mark.parametrize("last_pass", [0, 3, 9, 12, 20])
 def test_a_network_that_is_gone_refuses_what_is_left_and_holds_nothing(last_pass: int):
     config = DecodingConfig(block_tokens=8, max_batch=2)
-    engine = LocalAuthor(Absent(TOKENIZER.vocab_size, last_pass), TOKENIZER, "tiny", config)
+    engine = LocalGenerator(Absent(TOKENIZER.vocab_size, last_pass), TOKENIZER, "tiny", config)
     answers = engine.write([question(" abc", seed=i) for i in range(4)])
-    assert answers[-1] == Refusal("the engine is gone")
+    assert answers[-1] == RequestRefused("the engine is gone")
     assert engine.sessions.arena.num_rows == 0
 
 
@@ -203,18 +211,23 @@ def test_memory_held_by_others_is_a_refusal_and_no_endless_wait():
     engine = author(batch_bytes=2 * 64 * TinyNetwork(1).shape.kv_bytes_per_token)
     held = engine.sessions.open([1, 2, 3], 100).row
     (refused,) = engine.write([question(" abc")])
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, RequestRefused)
     assert "held by other" in refused.reason
     engine.sessions.close(held)
-    assert isinstance(engine.write([question(" abc")])[0], Writing)
+    assert isinstance(engine.write([question(" abc")])[0], Completion)
 
 
 def test_rows_with_nearly_as_much_to_read_are_read_in_one_pass():
     engine = author()
-    letters = tuple((Text(letter),) for letter in "abc")
+    letters = tuple((PlainText(letter),) for letter in "abc")
     asked = [
-        Request(
-            (Text("abc"),), (Choice("one", letters), Fixed((Text(" the" * num),)), Choice("two", letters))
+        GenerationRequest(
+            (PlainText("abc"),),
+            (
+                ChoiceField("one", letters),
+                FixedField((PlainText(" the" * num),)),
+                ChoiceField("two", letters),
+            ),
         )
         for num in (1, 2)
     ]
@@ -226,11 +239,11 @@ def test_rows_with_nearly_as_much_to_read_are_read_in_one_pass():
 def test_forced_tokens_are_read_in_one_pass_with_the_next_choice():
     engine = author()
     form = (
-        Choice("one", ((Text("a"),), (Text("b"),))),
-        Fixed((Text(" the price is known and"),)),
-        Choice("two", ((Text("c"),), (Text("d"),))),
+        ChoiceField("one", ((PlainText("a"),), (PlainText("b"),))),
+        FixedField((PlainText(" the price is known and"),)),
+        ChoiceField("two", ((PlainText("c"),), (PlainText("d"),))),
     )
-    asked = Request((Text("abc"),), form)
+    asked = GenerationRequest((PlainText("abc"),), form)
     (answer,) = written(engine.write([asked]))
     assert len(answer.tokens) > 10
     assert isinstance(engine.sessions.network, TinyNetwork)

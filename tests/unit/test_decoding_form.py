@@ -2,30 +2,44 @@
 
 import pytest
 
-from htfi.decoding.form import CompiledForm, Forms
+from htfi.decoding.grammar import CompiledGrammar, GrammarCache
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import IntegrityError, InvalidInput
-from htfi.domain.writing import Choice, Fixed, Form, Mark, Sigmas, Text, Words
+from htfi.domain.generation import (
+    ChoiceField,
+    ControlToken,
+    FixedField,
+    FreeTextField,
+    OutputGrammar,
+    PlainText,
+    ScaledMoves,
+)
 from tiny_network import TinyTokenizer
 
 MINI, PLAIN = Vocabulary(TinyTokenizer()), Vocabulary(TinyTokenizer(marks=False))
 
 
-def pieces(form: CompiledForm, state: int, vocabulary: Vocabulary = MINI) -> set[str]:
-    ids = form.steps[state].admitted.ids.tolist()
+def pieces(form: CompiledGrammar, state: int, vocabulary: Vocabulary = MINI) -> set[str]:
+    ids = form.steps[state].allowed.ids.tolist()
     return {vocabulary.tokenizer.piece(token) or f"special {token}" for token in ids}
 
 
 def test_free_words_admit_letters_and_nothing_that_could_be_a_figure_or_a_command():
-    form = CompiledForm((Words("words", 3, Text("\n")),), PLAIN)
+    form = CompiledGrammar((FreeTextField("words", 3, PlainText("\n")),), PLAIN)
     admitted = pieces(form, form.start, PLAIN)
     assert {"a", " rose sharply", ".", "%", "\n"} <= admitted
     assert not admitted & {"1", "½", "٣", "二", "\t", ".\n", "\x85", "\u202e", "\ufffd", "{", "}"}
 
 
 def test_words_end_after_their_bound_and_the_rest_of_a_long_end_is_forced():
-    form = CompiledForm((Words("words", 2, Text("\nG:")), Choice("c", ((Text("a"),), (Text("b"),)))), PLAIN)
-    a, b, newline = (PLAIN.encode((Text(text),))[0] for text in ("a", "b", "\n"))
+    form = CompiledGrammar(
+        (
+            FreeTextField("words", 2, PlainText("\nG:")),
+            ChoiceField("c", ((PlainText("a"),), (PlainText("b"),))),
+        ),
+        PLAIN,
+    )
+    a, b, newline = (PLAIN.encode((PlainText(text),))[0] for text in ("a", "b", "\n"))
     cut, state = form.forced(form.advance(form.advance(form.start, a), b))
     assert PLAIN.tokenizer.decode(cut) == "\nG:"
     early, same = form.forced(form.advance(form.start, newline))
@@ -33,43 +47,54 @@ def test_words_end_after_their_bound_and_the_rest_of_a_long_end_is_forced():
     assert same == state
     assert form.fields([a, b, *cut, b]) == {"words": "ab", "c": "1"}
     assert form.fields([newline, *early, a]) == {"words": "", "c": "0"}
-    assert form.longest == 2 + 3 + 1
+    assert form.max_tokens == 2 + 3 + 1
 
 
 def test_an_option_that_begins_another_is_ended_by_what_follows():
-    options = ((Text("a"),), (Text("ab"),), ())
-    form = CompiledForm(
-        (Choice("c", options), Fixed((Text("."),)), Choice("d", ((Text("a"),), (Text("b"),)))), PLAIN
+    options = ((PlainText("a"),), (PlainText("ab"),), ())
+    form = CompiledGrammar(
+        (
+            ChoiceField("c", options),
+            FixedField((PlainText("."),)),
+            ChoiceField("d", ((PlainText("a"),), (PlainText("b"),))),
+        ),
+        PLAIN,
     )
     for text, c, d in (("a.a", "0", "0"), ("ab.b", "1", "1"), (".a", "2", "0")):
-        assert form.fields(PLAIN.encode((Text(text),))) == {"c": c, "d": d}
+        assert form.fields(PLAIN.encode((PlainText(text),))) == {"c": c, "d": d}
     with pytest.raises(IntegrityError):
-        form.fields(PLAIN.encode((Text("b.a"),)))
+        form.fields(PLAIN.encode((PlainText("b.a"),)))
 
 
 @pytest.mark.parametrize(
     ("form", "message"),
     [
-        ((Choice("c", ((Text("a"),), (Text("ab"),))),), "begins another"),
-        ((Choice("c", ((Text("a"),), (Text("ab"),))), Fixed((Text("b"),))), "begins another"),
-        ((Choice("c", ((Text("a"),), (Text("a"),))),), "same tokens"),
-        ((Choice("c", ()),), "no option"),
-        ((Words("w", 3, Text("")),), "at least one token"),
-        ((Words("w", -1, Mark("end")),), "bound"),
-        ((Words("w", 3, Mark("end"), (Mark("end"),)),), "slot"),
-        ((Words("w", 3, Mark("end")), Words("w", 3, Mark("end"))), "'w' twice"),
-        ((Fixed((Mark("nothing"),)),), "'<nothing>'"),
-        ((Fixed((Sigmas((float("nan"),)),)),), "not finite"),
+        ((ChoiceField("c", ((PlainText("a"),), (PlainText("ab"),))),), "begins another"),
+        (
+            (ChoiceField("c", ((PlainText("a"),), (PlainText("ab"),))), FixedField((PlainText("b"),))),
+            "begins another",
+        ),
+        ((ChoiceField("c", ((PlainText("a"),), (PlainText("a"),))),), "same tokens"),
+        ((ChoiceField("c", ()),), "no option"),
+        ((FreeTextField("w", 3, PlainText("")),), "at least one token"),
+        ((FreeTextField("w", -1, ControlToken("end")),), "bound"),
+        ((FreeTextField("w", 3, ControlToken("end"), (ControlToken("end"),)),), "slot"),
+        (
+            (FreeTextField("w", 3, ControlToken("end")), FreeTextField("w", 3, ControlToken("end"))),
+            "'w' twice",
+        ),
+        ((FixedField((ControlToken("nothing"),)),), "'<nothing>'"),
+        ((FixedField((ScaledMoves((float("nan"),)),)),), "not finite"),
     ],
 )
-def test_a_form_that_cannot_be_written_is_refused_with_its_reason(form: Form, message: str):
+def test_a_form_that_cannot_be_written_is_refused_with_its_reason(form: OutputGrammar, message: str):
     with pytest.raises(InvalidInput, match=message):
-        CompiledForm(form, MINI)
+        CompiledGrammar(form, MINI)
 
 
 def test_a_slot_is_its_name_in_braces():
-    form = CompiledForm((Words("w", 4, Mark("end"), (Mark("size"),)),), MINI)
-    tokens = [*MINI.encode((Text(" up"), Mark("size"), Text("a"))), MINI.mark("end")]
+    form = CompiledGrammar((FreeTextField("w", 4, ControlToken("end"), (ControlToken("size"),)),), MINI)
+    tokens = [*MINI.encode((PlainText(" up"), ControlToken("size"), PlainText("a"))), MINI.mark("end")]
     assert form.fields(tokens) == {"w": " up{size}a"}
     with pytest.raises(IntegrityError):
         form.fields([MINI.mark("symbol"), MINI.mark("end")])
@@ -77,12 +102,12 @@ def test_a_slot_is_its_name_in_braces():
 
 def test_returns_are_price_tokens_where_there_are_some_and_words_elsewhere():
     assert MINI.bins is not None
-    tokens = MINI.encode((Sigmas((-99.0, 0.0, 99.0)),))
+    tokens = MINI.encode((ScaledMoves((-99.0, 0.0, 99.0)),))
     assert tokens == [MINI.tokenizer.special(f"<p{place}>") for place in (0, 4, 8)]
-    assert PLAIN.tokenizer.decode(PLAIN.encode((Sigmas((0.34, -1.25, -0.01)),))) == " +0.3 -1.2 +0.0"
+    assert PLAIN.tokenizer.decode(PLAIN.encode((ScaledMoves((0.34, -1.25, -0.01)),))) == " +0.3 -1.2 +0.0"
 
 
 def test_a_form_is_compiled_once():
-    forms = Forms(MINI)
-    form: Form = (Words("w", 4, Mark("end")),)
-    assert forms.compiled(form) is forms.compiled((Words("w", 4, Mark("end")),))
+    forms = GrammarCache(MINI)
+    form: OutputGrammar = (FreeTextField("w", 4, ControlToken("end")),)
+    assert forms.compiled(form) is forms.compiled((FreeTextField("w", 4, ControlToken("end")),))

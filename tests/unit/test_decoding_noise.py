@@ -8,9 +8,17 @@ import math
 import numpy as np
 import pytest
 
-from htfi.decoding.noise import counters, gumbel, gumbel_bounds, gumbel_of, hashes, key, keys
-from htfi.decoding.sampling import Admitted, Sampling, check_sampling, choose
-from htfi.domain import exact
+from htfi.decoding.noise import (
+    gumbel,
+    gumbel_bounds,
+    gumbel_from_hashes,
+    noise_hashes,
+    noise_key,
+    noise_keys,
+    token_counters,
+)
+from htfi.decoding.sampling import AllowedTokens, SamplingParams, check_sampling_params, sample_tokens
+from htfi.domain import portable_math as exact
 from htfi.domain.errors import InvalidInput
 
 PLACES = np.arange(200)
@@ -21,21 +29,23 @@ KNOWN = [
 
 
 def table(seed: int = 1, stream: int = 0, num_tokens: int = 500) -> np.ndarray:
-    return gumbel(keys(seed, np.full_like(PLACES, stream), PLACES), np.arange(num_tokens))  # [200, C]
+    return gumbel(noise_keys(seed, np.full_like(PLACES, stream), PLACES), np.arange(num_tokens))  # [200, C]
 
 
 def test_noise_is_known_to_the_last_bit():
-    noise = gumbel(keys(2024, np.array([0, 7]), np.array([0, 31])), np.array([0, 2559, 151_935]))
+    noise = gumbel(noise_keys(2024, np.array([0, 7]), np.array([0, 31])), np.array([0, 2559, 151_935]))
     assert [[x.hex() for x in row] for row in noise.tolist()] == KNOWN
 
 
 def test_one_place_alone_has_the_key_it_has_among_many():
     streams, positions = np.array([0, 1, 0, 10_000]), np.array([0, 0, 1, 2**31])
     for seed in (0, 1, -1, 2**63, 2**64 + 1, 2**80):
-        many = keys(seed, streams, positions).tolist()
-        assert many == [key(seed, s, p) for s, p in zip(streams.tolist(), positions.tolist(), strict=True)]
-    assert key(5, 0, 0) == key(5 + 2**64, 0, 0)
-    assert len({key(s, t, p) for s in range(30) for t in range(30) for p in range(30)}) == 27_000
+        many = noise_keys(seed, streams, positions).tolist()
+        assert many == [
+            noise_key(seed, s, p) for s, p in zip(streams.tolist(), positions.tolist(), strict=True)
+        ]
+    assert noise_key(5, 0, 0) == noise_key(5 + 2**64, 0, 0)
+    assert len({noise_key(s, t, p) for s in range(30) for t in range(30) for p in range(30)}) == 27_000
 
 
 def test_the_logarithm_is_right_within_two_units_in_the_last_place():
@@ -83,20 +93,20 @@ def test_neighbours_are_independent(one: np.ndarray, other: np.ndarray):
 
 def test_every_bit_of_the_hash_is_fair():
     """52 bits, 100,000 draws: each within 5.5 standard errors; false-alarm rate 2e-6 over all."""
-    bits = hashes(keys(9, np.zeros_like(PLACES), PLACES), counters(np.arange(500))).ravel()
+    bits = noise_hashes(noise_keys(9, np.zeros_like(PLACES), PLACES), token_counters(np.arange(500))).ravel()
     for place in range(52):
         share = np.mean((bits >> np.uint64(place)) & np.uint64(1))
         assert abs(share - 0.5) < 5.5 * 0.5 / math.sqrt(len(bits))
 
 
 def test_bounds_hold_the_noise():
-    row_keys = keys(4, np.zeros_like(PLACES), PLACES)
+    row_keys = noise_keys(4, np.zeros_like(PLACES), PLACES)
     ends = np.concatenate(
         [np.arange(300), 2 ** np.arange(53) - 1, 2 ** np.arange(52), 2**52 - 1 - np.arange(300)]
     )
-    bits = np.append(hashes(row_keys, counters(np.arange(500))).ravel(), ends.astype(np.uint64))
+    bits = np.append(noise_hashes(row_keys, token_counters(np.arange(500))).ravel(), ends.astype(np.uint64))
     low, high = gumbel_bounds(bits)
-    noise = gumbel_of(bits)
+    noise = gumbel_from_hashes(bits)
     assert np.max((high - low)[noise > 1.0]) < 0.02
     assert np.all(low <= noise)
     assert np.all(noise <= high)
@@ -110,7 +120,9 @@ def test_what_is_chosen_follows_softmax(temperature: float):
     ids = np.array([1, 2, 3, 7, 11, 12, 18, 19])
     places = np.arange(50_000)
     rows = np.broadcast_to(logits, (len(places), 20))
-    drawn = choose(rows, Admitted.of(ids), Sampling(temperature), keys(6, np.zeros_like(places), places))
+    drawn = sample_tokens(
+        rows, AllowedTokens.of(ids), SamplingParams(temperature), noise_keys(6, np.zeros_like(places), places)
+    )
     law = np.exp(logits[ids].astype(float) / temperature)
     expected = law / law.sum() * len(places)
     counts = np.array([np.count_nonzero(drawn == token) for token in ids])
@@ -123,18 +135,22 @@ def test_the_screened_choice_is_the_argmax_over_all(scale: float):
     rng = np.random.Generator(np.random.PCG64(7))
     logits = (rng.standard_normal((200, 300)) * scale).astype(np.float32)
     ids = np.flatnonzero(rng.random(300) < 0.7)
-    row_keys = keys(8, np.zeros_like(PLACES), PLACES)
+    row_keys = noise_keys(8, np.zeros_like(PLACES), PLACES)
     for temperature in (0.3, 1.0):
         full = logits[:, ids].astype(np.float64) / temperature + gumbel(row_keys, ids)
         assert np.array_equal(
-            choose(logits, Admitted.of(ids), Sampling(temperature), row_keys), ids[full.argmax(axis=1)]
+            sample_tokens(logits, AllowedTokens.of(ids), SamplingParams(temperature), row_keys),
+            ids[full.argmax(axis=1)],
         )
 
 
 def test_equal_logits_at_temperature_zero_go_to_the_lowest_admitted_id():
     logits = np.array([[9.0, 1.0, 3.0, 3.0, 2.0]], np.float32)
-    assert choose(
-        logits, Admitted.of(np.array([1, 2, 3, 4])), Sampling(), keys(0, np.array([0]), np.array([0]))
+    assert sample_tokens(
+        logits,
+        AllowedTokens.of(np.array([1, 2, 3, 4])),
+        SamplingParams(),
+        noise_keys(0, np.array([0]), np.array([0])),
     ) == [2]
 
 
@@ -143,8 +159,10 @@ def test_a_logit_that_is_no_number_gives_no_token_and_leaves_other_rows(temperat
     logits = np.zeros((3, 6), np.float32)
     logits[1, 4] = np.nan
     logits[:, 2] = 50.0
-    row_keys = keys(0, np.arange(3), np.zeros(3, np.int64))
-    assert choose(logits, Admitted.of(np.arange(6)), Sampling(temperature), row_keys).tolist() == [2, -1, 2]
+    row_keys = noise_keys(0, np.arange(3), np.zeros(3, np.int64))
+    assert sample_tokens(
+        logits, AllowedTokens.of(np.arange(6)), SamplingParams(temperature), row_keys
+    ).tolist() == [2, -1, 2]
 
 
 def test_a_row_without_numbers_does_not_hide_a_close_race_in_another():
@@ -153,9 +171,12 @@ def test_a_row_without_numbers_does_not_hide_a_close_race_in_another():
     logits = np.zeros((2, 400), np.float32)
     logits[0] = np.nan
     for place in range(100):
-        row_keys = keys(3, np.array([0, 1]), np.array([place, place]))
+        row_keys = noise_keys(3, np.array([0, 1]), np.array([place, place]))
         best = int(np.argmax(gumbel(row_keys[1:], ids)))
-        assert choose(logits, Admitted.of(ids), Sampling(1.0), row_keys).tolist() == [-1, best]
+        assert sample_tokens(logits, AllowedTokens.of(ids), SamplingParams(1.0), row_keys).tolist() == [
+            -1,
+            best,
+        ]
 
 
 @pytest.mark.parametrize(("top_k", "top_p"), [(1, 1.0), (3, 1.0), (0, 0.6), (5, 0.9), (0, 1e-9), (200, 1.0)])
@@ -163,9 +184,9 @@ def test_top_k_and_top_p_keep_the_likeliest_and_the_noise_decides_among_them(top
     rng = np.random.Generator(np.random.PCG64(9))
     logits = (rng.standard_normal((64, 40)) * 2).astype(np.float32)
     ids = np.flatnonzero(rng.random(40) < 0.8)
-    row_keys = keys(4, np.zeros(64, np.int64), np.arange(64))
-    sampling = Sampling(0.7, top_k, top_p)
-    drawn = choose(logits, Admitted.of(ids), sampling, row_keys)
+    row_keys = noise_keys(4, np.zeros(64, np.int64), np.arange(64))
+    sampling = SamplingParams(0.7, top_k, top_p)
+    drawn = sample_tokens(logits, AllowedTokens.of(ids), sampling, row_keys)
     noise = gumbel(row_keys, ids)
     for row in range(64):
         scores = logits[row, ids].astype(np.float64) / 0.7
@@ -181,13 +202,16 @@ def test_truncation_leaves_a_row_that_is_no_number_without_a_token():
     logits = np.zeros((2, 6), np.float32)
     logits[1, 4] = np.nan
     logits[0, 2] = 50.0
-    row_keys = keys(0, np.arange(2), np.zeros(2, np.int64))
-    assert choose(logits, Admitted.of(np.arange(6)), Sampling(1.0, 3, 0.9), row_keys).tolist() == [2, -1]
+    row_keys = noise_keys(0, np.arange(2), np.zeros(2, np.int64))
+    assert sample_tokens(
+        logits, AllowedTokens.of(np.arange(6)), SamplingParams(1.0, 3, 0.9), row_keys
+    ).tolist() == [2, -1]
 
 
 @pytest.mark.parametrize(
-    "sampling", [Sampling(-1.0), Sampling(1.0, -1), Sampling(1.0, 0, 0.0), Sampling(1.0, 0, 1.5)]
+    "sampling",
+    [SamplingParams(-1.0), SamplingParams(1.0, -1), SamplingParams(1.0, 0, 0.0), SamplingParams(1.0, 0, 1.5)],
 )
-def test_a_law_out_of_range_is_refused(sampling: Sampling):
+def test_a_law_out_of_range_is_refused(sampling: SamplingParams):
     with pytest.raises(InvalidInput, match=r"temperature|top_k|top_p"):
-        check_sampling(sampling)
+        check_sampling_params(sampling)

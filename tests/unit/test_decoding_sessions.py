@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.kv import Block, PrefixCache
-from htfi.decoding.sessions import Sessions, block_cuts
+from htfi.decoding.kv_cache import KVBlock, PrefixCache
+from htfi.decoding.sessions import KVSessions, block_bounds
 from htfi.domain.errors import InvalidInput, ShapeMismatch
 from tiny_network import TinyNetwork
 
@@ -14,8 +14,8 @@ SHAPE = TinyNetwork(VOCAB).shape
 PROMPT = [int(token) for token in np.random.Generator(np.random.PCG64(1)).integers(0, VOCAB, 50)]
 
 
-def sessions(**settings: int) -> Sessions:
-    return Sessions(
+def sessions(**settings: int) -> KVSessions:
+    return KVSessions(
         TinyNetwork(VOCAB), DecodingConfig(**{"batch_bytes": 2**20, "block_tokens": 8, **settings})
     )
 
@@ -75,12 +75,12 @@ def test_the_same_tokens_after_another_beginning_are_not_taken_for_each_other():
 def test_a_prompt_is_cut_in_blocks_counted_anew_after_its_shared_part(
     num_tokens: int, shared: int, cuts: list[tuple[int, int]]
 ):
-    assert block_cuts(num_tokens, shared, 4) == cuts
+    assert block_bounds(num_tokens, shared, 4) == cuts
 
 
 def test_the_least_recently_used_block_goes_first_and_a_chain_loses_its_end_before_its_beginning():
     cache = PrefixCache(SHAPE, 8, 3 * 8 * SHAPE.kv_bytes_per_token)
-    block = Block(*(np.zeros((2, 2, 8, 8), np.float32),) * 2)
+    block = KVBlock(*(np.zeros((2, 2, 8, 8), np.float32),) * 2)
     for key in (b"a1", b"a2", b"b1"):
         cache.put(key, block)
     cache.touch([b"b1"])

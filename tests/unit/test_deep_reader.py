@@ -7,47 +7,49 @@ import pytest
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
+from htfi.domain.generation import Completion, GenerationRequest, PromptDialect, RequestRefused
 from htfi.domain.time import NS_PER_DAY
-from htfi.domain.writing import Dialect, Refusal, Request, Writing
-from htfi.narrative.answer import Understanding
+from htfi.narrative.answer import ParsedAnswer
 from htfi.narrative.config import NarrativeConfig
-from htfi.narrative.deep_reader import DeepReader, path_seed, together
+from htfi.narrative.deep_reader import DeepReader, combine_answers, path_seed
 from htfi.narrative.question import Question
 from late_weather import written
 
 
-def said(direction: float, size: float = 2.0, **more: object) -> Understanding:
+def said(direction: float, size: float = 2.0, **more: object) -> ParsedAnswer:
     told = {
         "volatility_multiplier": 1.5, "confidence": 0.7, "consistency": "unmoved", "cause": "legal",
         "cited": (0,), "words": f"{direction:g} by {size:g}",
     }  # fmt: skip
-    return Understanding(direction, size if direction else 0.0, **{**told, **more})  # type: ignore[arg-type]
+    return ParsedAnswer(direction, size if direction else 0.0, **{**told, **more})  # type: ignore[arg-type]
 
 
 def test_answers_that_agree_are_one_answer() -> None:
-    one, nearest = together([said(1.0)] * 5)
+    one, nearest = combine_answers([said(1.0)] * 5)
     assert one == said(1.0)
     assert nearest == 0
 
 
 def test_answers_that_spread_leave_little_confidence_and_the_mean_effect() -> None:
     split = [said(1.0)] * 3 + [said(-1.0)]
-    one, nearest = together(split)
+    one, nearest = combine_answers(split)
     assert (one.direction, one.size_sigmas, one.confidence) == (1.0, 2.0, 0.35)
     mean_effect = sum(x.confidence * x.direction * x.size_sigmas for x in split) / 4
     assert one.confidence * one.direction * one.size_sigmas == pytest.approx(mean_effect)
     assert nearest == 0
-    even, _ = together([said(1.0), said(-1.0)])
+    even, _ = combine_answers([said(1.0), said(-1.0)])
     assert even.confidence == 0.0
 
 
 def test_flat_answers_are_flat_and_as_sure_as_they_were() -> None:
-    one, _ = together([said(0.0, confidence=0.9), said(0.0, confidence=0.7)])
+    one, _ = combine_answers([said(0.0, confidence=0.9), said(0.0, confidence=0.7)])
     assert (one.direction, one.size_sigmas, one.confidence) == (0.0, 0.0, 0.8)
 
 
 def test_the_words_are_of_an_answer_that_points_the_way_of_all() -> None:
-    one, nearest = together([said(-1.0, 3.0), said(0.0), said(1.0, 7.0), said(1.0, 2.0), said(1.0, 1.5)])
+    one, nearest = combine_answers(
+        [said(-1.0, 3.0), said(0.0), said(1.0, 7.0), said(1.0, 2.0), said(1.0, 1.5)]
+    )
     assert one.direction == 1.0
     assert nearest == 3
     assert one.words == "1 by 2"
@@ -60,28 +62,28 @@ def test_what_most_answers_name_is_cited_and_the_commonest_cause_told() -> None:
         said(1.0, cited=(2, 1), cause="rumour"),
         said(1.0, cited=(0,), cause="supply"),
     ]
-    one, _ = together(told)
+    one, _ = combine_answers(told)
     assert one.cited == (0, 2)
     assert one.cause == "rumour"
 
 
 @dataclass
 class Author:
-    dialect: Dialect = Dialect.PLAIN
+    dialect: PromptDialect = PromptDialect.PLAIN
     refused_above: int = 99  # items shown
     version: str = "big@1"
     spoken: None = None
-    asked: list[Request] = field(default_factory=list)
+    asked: list[GenerationRequest] = field(default_factory=list)
 
-    def write(self, requests: Sequence[Request]) -> list[Writing | Refusal]:
+    def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
         self.asked += requests
         return [
-            Refusal("too long") if _shown(request) > self.refused_above else written(request.id)
+            RequestRefused("too long") if _shown(request) > self.refused_above else written(request.id)
             for request in requests
         ]
 
 
-def _shown(request: Request) -> int:
+def _shown(request: GenerationRequest) -> int:
     return str(request.prompt).count("item-")
 
 
@@ -102,8 +104,8 @@ def test_every_answer_has_its_own_seed_and_all_are_one_view() -> None:
     assert view.wording.tokens in view.wording.paths
 
 
-@pytest.mark.parametrize(("dialect", "num_shown"), [(Dialect.PLAIN, 20), (Dialect.MINI, 6)])
-def test_as_many_items_are_shown_as_the_form_admits(dialect: Dialect, num_shown: int) -> None:
+@pytest.mark.parametrize(("dialect", "num_shown"), [(PromptDialect.PLAIN, 20), (PromptDialect.MINI, 6)])
+def test_as_many_items_are_shown_as_the_form_admits(dialect: PromptDialect, num_shown: int) -> None:
     author = Author(dialect)
     DeepReader(author, NarrativeConfig(deep_paths=2)).read([question(20)], 100.0)
     assert {_shown(request) for request in author.asked} == {num_shown}

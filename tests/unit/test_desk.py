@@ -6,12 +6,21 @@ from msgspec.structs import replace
 from desk_world import LATE, Edge, Time, deliver, desk, run, truth
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.link import frames
-from htfi.decoding.link.desk import Desk
-from htfi.decoding.link.desk_config import DeskConfig
-from htfi.decoding.link.frames import PROTOCOL, Lead, Leave, Need, Part, Settled, Why, Window
+from htfi.decoding.link.config import VerificationServerConfig
+from htfi.decoding.link.frames import (
+    PROTOCOL,
+    AcceptedFrame,
+    CancelFrame,
+    DraftLead,
+    NeedFrame,
+    PartFrame,
+    RefusalReason,
+    WindowFrame,
+)
 from htfi.decoding.link.parts import part_name, request_name
-from htfi.decoding.sampling import Sampling
-from htfi.domain.writing import Text
+from htfi.decoding.link.server.server import VerificationServer
+from htfi.decoding.sampling import SamplingParams
+from htfi.domain.generation import PlainText
 from htfi.scheduling.turns.config import TurnsConfig
 from outcome_pair import VIEW, requests
 from tiny_network import TinyNetwork
@@ -21,9 +30,9 @@ from tiny_network import TinyNetwork
 PATH_TEXT = list(truth(PATH_ASKED).tokens)
 
 
-@pytest.mark.parametrize("lead", list(Lead))
+@pytest.mark.parametrize("lead", list(DraftLead))
 @pytest.mark.parametrize("has_draft", [False, True])
-def test_answer_is_the_embedded_authors_whoever_leads(lead: Lead, has_draft: bool):
+def test_answer_is_the_embedded_authors_whoever_leads(lead: DraftLead, has_draft: bool):
     time = Time()
     cloud = desk(has_draft=has_draft, time=time)
     edge = Edge(cloud)
@@ -43,21 +52,21 @@ def test_answer_is_the_embedded_authors_whoever_leads(lead: Lead, has_draft: boo
 def test_guesses_that_stand_settle_many_tokens_a_pass():
     cloud = desk()
     edge = Edge(cloud)
-    edge.say(edge.opening(PATH_ASKED, lead=Lead.FLIGHT))
+    edge.say(edge.opening(PATH_ASKED, lead=DraftLead.FLIGHT))
     deliver(cloud, edge)
     cloud.step()  # the prompt
     for at in range(0, len(PATH_TEXT), 5):
         edge.say(edge.window(1, at, PATH_TEXT, 5))
     assert run(cloud, edge) <= 3
     assert edge.done[1] == PATH_TEXT
-    assert max(frame.num_stood for frame in edge.heard if isinstance(frame, Settled)) >= 5
+    assert max(frame.num_accepted for frame in edge.heard if isinstance(frame, AcceptedFrame)) >= 5
 
 
 def test_lock_step_waits_for_its_window_and_no_longer_than_the_bound():
     time = Time()
-    cloud = desk(DeskConfig(window_ms=100.0), time=time)
+    cloud = desk(VerificationServerConfig(window_ms=100.0), time=time)
     edge = Edge(cloud)
-    edge.say(edge.opening(PATH_ASKED, lead=Lead.LOCKSTEP, guesses=PATH_TEXT[:4]))
+    edge.say(edge.opening(PATH_ASKED, lead=DraftLead.LOCKSTEP, guesses=PATH_TEXT[:4]))
     run(cloud, edge)
     assert edge.texts[1, 0] == PATH_TEXT[:5]
     assert 0.0 < (cloud.next_s() or 0.0) <= 0.1
@@ -73,7 +82,7 @@ def test_wrong_guesses_cost_no_waiting_in_flight():
     cloud = desk()
     edge = Edge(cloud)
     wrong = PATH_TEXT[::-1]
-    edge.say(edge.opening(PATH_ASKED, lead=Lead.FLIGHT, guesses=wrong))
+    edge.say(edge.opening(PATH_ASKED, lead=DraftLead.FLIGHT, guesses=wrong))
     edge.say(*(edge.window(1, at, wrong, 4) for at in range(0, 16, 4)))
     run(cloud, edge)
     assert edge.done[1] == PATH_TEXT
@@ -83,32 +92,32 @@ def test_parts_travel_once_and_what_was_interrupted_is_resumed():
     cloud = desk()
     first, second = Edge(cloud, "s1"), Edge(cloud, "s2")
     opening = first.opening(VIEW_ASKED)
-    form = first.parts[opening.form]
-    first.say(Part(opening.form, 0, len(form), form[:10]), opening)
-    needs: list[Need] = []
+    form = first.parts[opening.grammar]
+    first.say(PartFrame(opening.grammar, 0, len(form), form[:10]), opening)
+    needs: list[NeedFrame] = []
     deliver(cloud, first)
-    needs = [frame for frame in first.heard if isinstance(frame, Need)]
+    needs = [frame for frame in first.heard if isinstance(frame, NeedFrame)]
     assert {(need.name, need.offset) for need in needs} == {
-        (name, 10 if name == opening.form else 0) for name in (*opening.prompt, opening.form)
+        (name, 10 if name == opening.grammar else 0) for name in (*opening.prompt, opening.grammar)
     }
     run(cloud, first)
     assert tuple(first.done[1]) == truth(VIEW_ASKED).tokens
     second.say(second.opening(replace(VIEW_ASKED, seed=5)))
     run(cloud, second)
     assert tuple(second.done[1]) == truth(replace(VIEW_ASKED, seed=5)).tokens
-    assert not [frame for frame in second.heard if isinstance(frame, Need)]
+    assert not [frame for frame in second.heard if isinstance(frame, NeedFrame)]
 
 
 def test_request_whose_parts_never_come_is_refused_in_time():
     time = Time()
-    cloud = desk(DeskConfig(parts_ms=50.0), time=time)
+    cloud = desk(VerificationServerConfig(parts_ms=50.0), time=time)
     edge = Edge(cloud)
     edge.say(edge.opening(VIEW_ASKED))
     edge.parts.clear()
     deliver(cloud, edge)
     time.now_s += 0.1
     run(cloud, edge)
-    assert [frame.why for frame in edge.refused()] == [Why.STALE]
+    assert [frame.reason for frame in edge.refused()] == [RefusalReason.STALE]
     assert cloud.is_idle
 
 
@@ -121,19 +130,19 @@ def test_same_question_of_two_edges_is_written_once():
     two.say(two.opening(PATH_ASKED, handle=9))
     run(cloud, one, two)
     assert one.done[1] == two.done[9] == PATH_TEXT
-    assert cloud.engine.rounds.evidence.num_answers == 1
-    num_passes = cloud.vitals.num_passes
+    assert cloud.scheduler.engine.counts.num_answers == 1
+    num_passes = cloud.metrics.num_passes
     again = Edge(cloud, "s3", "edge1")
     again.say(again.opening(PATH_ASKED))
     deliver(cloud, again)
     assert again.done[1] == PATH_TEXT
-    assert cloud.vitals.num_passes == num_passes
+    assert cloud.metrics.num_passes == num_passes
 
 
 def test_answer_of_a_stream_that_went_down_waits_for_the_retry():
     cloud = desk()
     edge = Edge(cloud)
-    edge.say(edge.opening(PATH_ASKED, lead=Lead.LOCKSTEP))
+    edge.say(edge.opening(PATH_ASKED, lead=DraftLead.LOCKSTEP))
     run(cloud, edge)
     edge.down()
     run(cloud)
@@ -145,33 +154,33 @@ def test_answer_of_a_stream_that_went_down_waits_for_the_retry():
 
 
 def test_orphans_are_bounded_and_a_request_that_is_left_is_given_up():
-    cloud = desk(DeskConfig(max_orphans=2))
+    cloud = desk(VerificationServerConfig(max_orphans=2))
     edge, other = Edge(cloud), Edge(cloud, "s2")
     for handle, request in enumerate(requests(4)):
         edge.say(edge.opening(request, handle))
     other.say(other.opening(VIEW_ASKED))
     deliver(cloud, edge, other)
-    other.say(Leave(1, 0))
+    other.say(CancelFrame(1, 0))
     edge.down()
-    assert cloud.vitals.num_waiting == 2
+    assert cloud.metrics.num_waiting == 2
     run(cloud)
-    assert cloud.engine.rounds.evidence.num_answers == 2
-    assert cloud.engine.rounds.sessions.arena.num_rows == 0
+    assert cloud.scheduler.engine.counts.num_answers == 2
+    assert cloud.scheduler.engine.sessions.arena.num_rows == 0
 
 
 def test_higher_epoch_changes_a_request_in_place_and_tells_all_again():
     cloud = desk()
     edge = Edge(cloud)
-    edge.say(edge.opening(PATH_ASKED, lead=Lead.LOCKSTEP, guesses=PATH_TEXT[:4]))
+    edge.say(edge.opening(PATH_ASKED, lead=DraftLead.LOCKSTEP, guesses=PATH_TEXT[:4]))
     run(cloud, edge)
-    edge.say(edge.opening(PATH_ASKED, lead=Lead.PLAIN, epoch=3))
+    edge.say(edge.opening(PATH_ASKED, lead=DraftLead.PLAIN, epoch=3))
     edge.say(edge.window(1, 5, PATH_TEXT, 4, epoch=0), edge.window(1, 5, PATH_TEXT, 4, epoch=2))
     run(cloud, edge)
     assert edge.texts[1, 0] == PATH_TEXT[:5]
     assert edge.texts[1, 3] == edge.done[1] == PATH_TEXT
-    assert [frame.why for frame in edge.refused()] == [Why.STALE]
-    assert cloud.vitals.num_stale == 2
-    assert cloud.engine.rounds.evidence.num_answers == 1
+    assert [frame.reason for frame in edge.refused()] == [RefusalReason.STALE]
+    assert cloud.metrics.num_stale == 2
+    assert cloud.scheduler.engine.counts.num_answers == 1
 
 
 def test_epoch_that_crosses_the_end_of_its_answer_is_answered_again():
@@ -187,7 +196,7 @@ def test_epoch_that_crosses_the_end_of_its_answer_is_answered_again():
 def test_spent_budget_ends_guessing_and_not_the_answer():
     cloud = desk()
     edge = Edge(cloud)
-    edge.say(edge.opening(PATH_ASKED, lead=Lead.LOCKSTEP, budget_bytes=200, guesses=PATH_TEXT[:2]))
+    edge.say(edge.opening(PATH_ASKED, lead=DraftLead.LOCKSTEP, budget_bytes=200, guesses=PATH_TEXT[:2]))
     run(cloud, edge)
     edge.say(edge.window(1, 3, PATH_TEXT, 2))
     run(cloud, edge)
@@ -198,11 +207,11 @@ def test_spent_budget_ends_guessing_and_not_the_answer():
 def test_flood_beyond_the_budget_is_refused_by_name():
     cloud = desk()
     edge = Edge(cloud)
-    edge.say(edge.opening(PATH_ASKED, lead=Lead.LOCKSTEP, budget_bytes=200))
+    edge.say(edge.opening(PATH_ASKED, lead=DraftLead.LOCKSTEP, budget_bytes=200))
     for at in range(60):
         edge.say(edge.window(1, at % 16, PATH_TEXT, 4))
     deliver(cloud, edge)
-    assert [(frame.handle, frame.why) for frame in edge.refused()] == [(1, Why.BUDGET)]
+    assert [(frame.handle, frame.reason) for frame in edge.refused()] == [(1, RefusalReason.BUDGET)]
     run(cloud, edge)
     assert cloud.is_idle
 
@@ -210,45 +219,47 @@ def test_flood_beyond_the_budget_is_refused_by_name():
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"version": PROTOCOL + 1}, Why.VERSION),
-        ({"target": "beef"}, Why.DIGEST),
-        ({"tokenizer": "1" * 64}, Why.DIGEST),
-        ({"node": "edge2"}, Why.IDENTITY),
-        ({"node": ""}, Why.IDENTITY),
+        ({"version": PROTOCOL + 1}, RefusalReason.VERSION),
+        ({"target": "beef"}, RefusalReason.DIGEST),
+        ({"tokenizer": "1" * 64}, RefusalReason.DIGEST),
+        ({"node": "edge2"}, RefusalReason.IDENTITY),
+        ({"node": ""}, RefusalReason.IDENTITY),
     ],
 )
-def test_edge_that_is_not_what_it_should_be_is_told_why_and_dropped(changes: dict[str, object], why: Why):
+def test_edge_that_is_not_what_it_should_be_is_told_why_and_dropped(
+    changes: dict[str, object], why: RefusalReason
+):
     cloud = desk()
     edge = Edge(cloud, greets=False)
     edge.say(edge.hello(**changes))
     edge.say(edge.opening(PATH_ASKED))
     deliver(cloud, edge)
-    assert [frame.why for frame in edge.refused()] == [why]
+    assert [frame.reason for frame in edge.refused()] == [why]
     assert edge.dropped
-    assert str(PROTOCOL + 1) in edge.dropped or why is not Why.VERSION
+    assert str(PROTOCOL + 1) in edge.dropped or why is not RefusalReason.VERSION
     edge.say(edge.hello())  # not heard any more
     deliver(cloud, edge)
     assert len(edge.heard) == 1
 
 
 def test_welcome_tells_whose_weights_these_are():
-    cloud = desk(DeskConfig(node="cloud9", residency=("eu",)), has_draft=True)
+    cloud = desk(VerificationServerConfig(node="cloud9", residency=("eu",)), has_draft=True)
     edge = Edge(cloud, greets=False)
-    edge.say(edge.hello(target=cloud.engine.rounds.digest[:8]))
+    edge.say(edge.hello(target=cloud.scheduler.engine.digest[:8]))
     deliver(cloud, edge)
     welcome = edge.welcome
     assert (welcome.node, welcome.life, welcome.has_draft, welcome.residency) == ("cloud9", 7, True, ("eu",))
-    assert welcome.target == cloud.engine.rounds.digest
+    assert welcome.target == cloud.scheduler.engine.digest
 
 
 def test_data_goes_only_where_its_tags_are_admitted():
-    cloud = desk(DeskConfig(residency=("eu",)))
+    cloud = desk(VerificationServerConfig(residency=("eu",)))
     edge = Edge(cloud)
     edge.say(
         edge.opening(PATH_ASKED, 1, residency=("eu", "bank")), edge.opening(PATH_ASKED, 2, residency=("eu",))
     )
     run(cloud, edge)
-    assert [(frame.handle, frame.why) for frame in edge.refused()] == [(1, Why.RESIDENCY)]
+    assert [(frame.handle, frame.reason) for frame in edge.refused()] == [(1, RefusalReason.RESIDENCY)]
     assert edge.done == {2: PATH_TEXT}
 
 
@@ -258,25 +269,25 @@ def test_request_under_the_name_of_another_is_refused():
     other = edge.opening(VIEW_ASKED)
     edge.say(replace(edge.opening(PATH_ASKED), request=other.request))
     run(cloud, edge)
-    assert [frame.why for frame in edge.refused()] == [Why.MALFORMED]
+    assert [frame.reason for frame in edge.refused()] == [RefusalReason.MALFORMED]
 
 
 def test_bad_requests_are_refused_by_name_and_touch_nothing_else():
-    cloud = desk(DeskConfig(max_strikes=100))
+    cloud = desk(VerificationServerConfig(max_strikes=100))
     edge = Edge(cloud)
     good = edge.opening(PATH_ASKED, 0)
     edge.say(good)
     name = good.prompt[0]
 
-    def with_parts(handle: int, ids: bytes, form: bytes) -> frames.Open:
+    def with_parts(handle: int, ids: bytes, form: bytes) -> frames.OpenFrame:
         edge.parts |= {part_name(ids): ids, part_name(form): form}
         names = (part_name(ids),)
-        request = request_name(names, part_name(form), 0, Sampling())
+        request = request_name(names, part_name(form), 0, SamplingParams())
         return replace(
             good, handle=handle, request=request, prompt=names, form=part_name(form), seed=0, temperature=0.0
         )
 
-    form = edge.parts[good.form]
+    form = edge.parts[good.grammar]
     far = frames.pack([TOO_LARGE])
     edge.say(
         with_parts(1, far, form),
@@ -292,10 +303,18 @@ def test_bad_requests_are_refused_by_name_and_touch_nothing_else():
         with_parts(11, frames.pack([1] * 600), form),
         replace(good, handle=-5),
     )
-    edge.say(Window(0, 0, 15, 0, frames.pack([1, 1])), Window(0, 0, -1, 0, b""), Window(0, 0, 0, 0, far))
-    edge.say(Window(0, 0, 0, 0, b"\x09\x09"), Window(77, 0, 0, 0, b""), Window(0, 4, 0, 0, b""))
-    edge.say(Part(b"short", 0, 3, b"abc"), Part(name, 0, 1 << 60, b"a"), Part(name, 5, 4, b"abc"))
-    edge.say(Part(bytes(16), 0, 3, b"abc"), Need(name, 0), edge.hello())
+    edge.say(
+        WindowFrame(0, 0, 15, 0, frames.pack([1, 1])),
+        WindowFrame(0, 0, -1, 0, b""),
+        WindowFrame(0, 0, 0, 0, far),
+    )
+    edge.say(
+        WindowFrame(0, 0, 0, 0, b"\x09\x09"), WindowFrame(77, 0, 0, 0, b""), WindowFrame(0, 4, 0, 0, b"")
+    )
+    edge.say(
+        PartFrame(b"short", 0, 3, b"abc"), PartFrame(name, 0, 1 << 60, b"a"), PartFrame(name, 5, 4, b"abc")
+    )
+    edge.say(PartFrame(bytes(16), 0, 3, b"abc"), NeedFrame(name, 0), edge.hello())
     edge.raw(b"garbage")
     edge.raw(b"\x95\x01\x01\xa1\xce\xa0\xa0")  # a greeting whose text is no UTF-8
     edge.raw(b"")
@@ -310,7 +329,7 @@ TOO_LARGE = 60_000
 
 
 def test_garbage_again_and_again_ends_the_stream_and_no_other():
-    cloud = desk(DeskConfig(max_strikes=5))
+    cloud = desk(VerificationServerConfig(max_strikes=5))
     bad, good = Edge(cloud, "s1", "bad"), Edge(cloud, "s2", "good")
     good.say(good.opening(PATH_ASKED))
     for _ in range(5):
@@ -318,7 +337,7 @@ def test_garbage_again_and_again_ends_the_stream_and_no_other():
     run(cloud, bad, good)
     assert bad.dropped == "too many malformed frames"
     assert good.done[1] == PATH_TEXT
-    assert cloud.vitals.num_streams == 1
+    assert cloud.metrics.num_streams == 1
 
 
 def test_frames_before_a_greeting_end_the_stream():
@@ -334,7 +353,7 @@ def test_frames_before_a_greeting_end_the_stream():
 
 
 def test_streams_are_bounded_in_all_and_for_each_edge_and_the_oldest_or_silent_go_first():
-    cloud = desk(DeskConfig(max_streams=4, max_streams_each=2))
+    cloud = desk(VerificationServerConfig(max_streams=4, max_streams_each=2))
     mine = [Edge(cloud, f"m{i}", "greedy") for i in range(3)]
     deliver(cloud, *mine)
     assert [bool(edge.dropped) for edge in mine] == [True, False, False]
@@ -354,19 +373,19 @@ def test_what_would_be_late_is_refused_before_any_work():
     edge.say(edge.opening(requests(1)[0], 0, deadline_ms=0))
     deliver(cloud, edge)
     (refused,) = edge.refused()
-    assert refused.why == Why.BUSY
+    assert refused.reason == RefusalReason.BUSY
     assert refused.retry_ms > 0
     for handle, request in enumerate(requests(5), 1):
         edge.say(edge.opening(request, handle, deadline_ms=LATE))
     deliver(cloud, edge)
-    assert [(frame.handle, frame.why) for frame in edge.refused()[1:]] == [(5, Why.BUSY)]
-    assert cloud.vitals.num_passes == 0
+    assert [(frame.handle, frame.reason) for frame in edge.refused()[1:]] == [(5, RefusalReason.BUSY)]
+    assert cloud.metrics.num_passes == 0
     run(cloud, edge)
     assert sorted(edge.done) == [1, 2, 3, 4]
 
 
 def test_draining_desk_finishes_what_it_has_and_takes_nothing_new():
-    cloud = desk(DeskConfig(drain_retry_ms=70))
+    cloud = desk(VerificationServerConfig(drain_retry_ms=70))
     edge = Edge(cloud)
     edge.say(edge.opening(PATH_ASKED, 1))
     deliver(cloud, edge)
@@ -376,14 +395,16 @@ def test_draining_desk_finishes_what_it_has_and_takes_nothing_new():
     edge.say(edge.window(2, 0, PATH_TEXT, 4))  # on its way already: no offence
     run(cloud, edge)
     assert edge.done == {1: PATH_TEXT, 3: PATH_TEXT}
-    assert [(frame.handle, frame.why, frame.retry_ms) for frame in edge.refused()] == [(2, Why.DRAINING, 70)]
+    assert [(frame.handle, frame.reason, frame.retry_ms) for frame in edge.refused()] == [
+        (2, RefusalReason.DRAINING, 70)
+    ]
     assert cloud.is_idle
-    assert cloud.vitals.is_draining
+    assert cloud.metrics.is_draining
 
 
 def test_stream_that_takes_nothing_hears_all_in_few_frames_later_or_is_dropped():
     time = Time()
-    cloud = desk(DeskConfig(resend_ms=1.0, slow_ms=100.0), time=time)
+    cloud = desk(VerificationServerConfig(resend_ms=1.0, slow_ms=100.0), time=time)
     edge = Edge(cloud)
     edge.say(edge.opening(PATH_ASKED))
     deliver(cloud, edge)
@@ -407,18 +428,18 @@ def test_stream_that_takes_nothing_hears_all_in_few_frames_later_or_is_dropped()
 
 def test_long_prompt_is_read_in_turns_while_others_write_on():
     cloud = desk(
-        DeskConfig(prompt_ms=1.0),
+        VerificationServerConfig(prompt_ms=1.0),
         decoding=DecodingConfig(batch_bytes=2**22, cache_bytes=2**20, block_tokens=8),
         time=Time(per_look_s=1e-4),
     )
     edge = Edge(cloud)
-    long = replace(PATH_ASKED, prompt=(*PATH_ASKED.prompt, Text("rose and fell" * 40)))
+    long = replace(PATH_ASKED, prompt=(*PATH_ASKED.prompt, PlainText("rose and fell" * 40)))
     edge.say(edge.opening(VIEW_ASKED, 1), edge.opening(long, 2))
     run_to_writing(cloud, edge)
-    network = cloud.engine.rounds.sessions.network
+    network = cloud.scheduler.engine.sessions.network
     assert isinstance(network, TinyNetwork)
     most, num_waiting = 0, 0
-    while cloud.vitals.num_rows == 1 and cloud.vitals.num_waiting == 1:
+    while cloud.metrics.num_rows == 1 and cloud.metrics.num_waiting == 1:
         before = network.num_positions
         cloud.step()
         most = max(most, network.num_positions - before)
@@ -430,23 +451,23 @@ def test_long_prompt_is_read_in_turns_while_others_write_on():
     assert tuple(edge.done[1]) == truth(VIEW_ASKED).tokens
 
 
-def run_to_writing(cloud: Desk, edge: Edge) -> None:
+def run_to_writing(cloud: VerificationServer, edge: Edge) -> None:
     deliver(cloud, edge)
     cloud.step()
-    assert (cloud.vitals.num_rows, cloud.vitals.num_waiting) == (1, 1)
+    assert (cloud.metrics.num_rows, cloud.metrics.num_waiting) == (1, 1)
 
 
 def test_work_under_suspicion_is_read_after_work_that_is_not() -> None:
-    cloud = desk(DeskConfig(), TurnsConfig(doubted_ms=1e6))
+    cloud = desk(VerificationServerConfig(), TurnsConfig(doubted_ms=1e6))
     doubted, plain = Edge(cloud, "s1", "edge1"), Edge(cloud, "s2", "edge2")
     asked = requests(2)
     doubted.say(replace(doubted.opening(asked[0]), doubt=1000))
     plain.say(plain.opening(asked[1]))
     deliver(cloud, doubted, plain)
-    assert cloud.engine.turns.doubts == {"edge1": 1.0}  # type: ignore[attr-defined]
+    assert cloud.scheduler.turns.doubts == {"edge1": 1.0}  # type: ignore[attr-defined]
     cloud.step()
-    assert [case.tenant for case in cloud.engine.writing.values()] == ["edge2"]
+    assert [case.tenant for case in cloud.scheduler.writing.values()] == ["edge2"]
     run(cloud, doubted, plain)
     assert tuple(doubted.done[1]) == truth(asked[0]).tokens
     assert tuple(plain.done[1]) == truth(asked[1]).tokens
-    assert cloud.engine.turns.doubts == {}  # type: ignore[attr-defined]
+    assert cloud.scheduler.turns.doubts == {}  # type: ignore[attr-defined]

@@ -1,11 +1,11 @@
 """What an edge's transport says to a desk by itself: that a frame of the cloud came damaged."""
 
 from desk_world import Edge, deliver, desk, run, truth
-from htfi.decoding.link.frames import Refused, Why
+from htfi.decoding.link.frames import RefusalReason, RefusedFrame
 from outcome_pair import requests
 
 (ASKED,) = requests(1)
-DAMAGED = Refused(-1, 0, Why.MALFORMED, -1, "its checksum does not fit")
+DAMAGED = RefusedFrame(-1, 0, RefusalReason.MALFORMED, -1, "its checksum does not fit")
 
 
 def test_an_edge_that_hears_damaged_frames_is_counted_and_not_blamed():
@@ -17,13 +17,13 @@ def test_an_edge_that_hears_damaged_frames_is_counted_and_not_blamed():
     assert tuple(edge.done[1]) == truth(ASKED).tokens
     assert not edge.refused()
     assert not cloud.drops()
-    assert cloud.vitals.num_notices == 100
+    assert cloud.metrics.num_notices == 100
 
 
 def test_a_refusal_of_a_request_is_still_what_no_edge_sends():
     cloud = desk()
     edge = Edge(cloud)
-    edge.say(Refused(1, 0, Why.BUSY, -1, "not now"))
+    edge.say(RefusedFrame(1, 0, RefusalReason.BUSY, -1, "not now"))
     deliver(cloud, edge)
-    assert [refused.why for refused in edge.refused()] == [Why.MALFORMED]
-    assert cloud.vitals.num_notices == 0
+    assert [refused.reason for refused in edge.refused()] == [RefusalReason.MALFORMED]
+    assert cloud.metrics.num_notices == 0

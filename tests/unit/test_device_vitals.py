@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from htfi.adapters.device import Device
+from htfi.adapters.device import DeviceMonitor
 
 
 class Clock:
@@ -21,15 +21,15 @@ def write(root: Path, path: str, text: str) -> None:
     file.write_text(text)
 
 
-def device(root: Path, clock: Clock, load: float = 1.0, num_cores: int = 2) -> Device:
-    return Device(clock, root, lambda: (load, 0.0, 0.0), num_cores)
+def device(root: Path, clock: Clock, load: float = 1.0, num_cores: int = 2) -> DeviceMonitor:
+    return DeviceMonitor(clock, root, lambda: (load, 0.0, 0.0), num_cores)
 
 
 def test_a_machine_that_shows_nothing_gives_none_and_no_error(tmp_path: Path) -> None:
     def silent() -> tuple[float, float, float]:
         raise OSError("no load")
 
-    vitals = Device(Clock(), tmp_path / "nowhere", silent, 4).vitals()
+    vitals = DeviceMonitor(Clock(), tmp_path / "nowhere", silent, 4).metrics()
     assert (
         vitals.temperature_c
         is vitals.clock_share
@@ -50,13 +50,13 @@ def test_the_hottest_of_the_processors_own_sensors_counts(tmp_path: Path) -> Non
     write(tmp_path, "sys/class/hwmon/hwmon0/temp1_input", "64500\n")
     write(tmp_path, "sys/class/hwmon/hwmon0/temp2_input", "-274000\n")
     write(tmp_path, "sys/class/hwmon/hwmon0/temp3_input", "nonsense\n")
-    assert device(tmp_path, Clock()).vitals().temperature_c == pytest.approx(64.5)
+    assert device(tmp_path, Clock()).metrics().temperature_c == pytest.approx(64.5)
 
 
 def test_a_sensor_of_no_known_name_is_better_than_none(tmp_path: Path) -> None:
     write(tmp_path, "sys/class/thermal/thermal_zone0/type", "acpitz\n")
     write(tmp_path, "sys/class/thermal/thermal_zone0/temp", "45000\n")
-    assert device(tmp_path, Clock()).vitals().temperature_c == pytest.approx(45.0)
+    assert device(tmp_path, Clock()).metrics().temperature_c == pytest.approx(45.0)
 
 
 def test_a_slow_clock_is_throttling_only_where_heat_was_counted(tmp_path: Path) -> None:
@@ -67,13 +67,13 @@ def test_a_slow_clock_is_throttling_only_where_heat_was_counted(tmp_path: Path) 
         write(tmp_path, f"{folder}/cpufreq/cpuinfo_max_freq", "3000000\n")
         write(tmp_path, f"{folder}/thermal_throttle/core_throttle_count", "7\n")
     watched = device(tmp_path, clock)
-    assert watched.vitals().clock_share == pytest.approx(0.5)
+    assert watched.metrics().clock_share == pytest.approx(0.5)
     clock.now_s += 2.0
-    assert watched.vitals().throttle_share == 0.0
+    assert watched.metrics().throttle_share == 0.0
     write(tmp_path, "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "9\n")
     clock.now_s += 2.0
-    assert watched.vitals().throttle_share == pytest.approx(0.5)
-    assert "heat" in watched.vitals().words
+    assert watched.metrics().throttle_share == pytest.approx(0.5)
+    assert "heat" in watched.metrics().words
 
 
 @pytest.mark.parametrize(
@@ -95,11 +95,11 @@ def test_time_lost_to_a_quota_is_throttling(tmp_path: Path, path: str, before: s
     clock = Clock()
     watched = device(tmp_path, clock)
     write(tmp_path, path, before)
-    watched.vitals()
+    watched.metrics()
     write(tmp_path, path, after)
     clock.now_s += 2.0
-    assert watched.vitals().throttle_share == pytest.approx(0.25)
-    assert "quota" in watched.vitals().words
+    assert watched.metrics().throttle_share == pytest.approx(0.25)
+    assert "quota" in watched.metrics().words
 
 
 def test_power_is_measured_where_a_counter_is_even_when_it_goes_round_and_is_called_estimated_elsewhere(
@@ -111,12 +111,12 @@ def test_power_is_measured_where_a_counter_is_even_when_it_goes_round_and_is_cal
     write(tmp_path, f"{zone}/max_energy_range_uj", "100000000\n")
     write(tmp_path, "sys/class/powercap/intel-rapl:0:0/energy_uj", "1\n")
     watched = device(tmp_path, clock, load=1.0)
-    first = watched.vitals()
+    first = watched.metrics()
     assert (first.power_w, first.power_is_measured) == (pytest.approx(5.0), False)  # 2 cores × 5 W × ½
     assert "estimated" in first.words
     write(tmp_path, f"{zone}/energy_uj", "10000000\n")
     clock.now_s += 2.0
-    second = watched.vitals()
+    second = watched.metrics()
     assert (second.power_w, second.power_is_measured) == (pytest.approx(10.0), True)
     assert "estimated" not in second.words
 
@@ -126,7 +126,7 @@ def test_a_battery_tells_its_charge(tmp_path: Path) -> None:
     write(tmp_path, "sys/class/power_supply/BAT0/type", "Battery\n")
     write(tmp_path, "sys/class/power_supply/BAT0/capacity", "37\n")
     write(tmp_path, "sys/class/power_supply/BAT0/status", "Discharging\n")
-    vitals = device(tmp_path, Clock()).vitals()
+    vitals = device(tmp_path, Clock()).metrics()
     assert (vitals.battery_share, vitals.on_battery) == (pytest.approx(0.37), True)
 
 
@@ -134,15 +134,15 @@ def test_vitals_are_read_again_after_a_second_and_not_before(tmp_path: Path) -> 
     clock = Clock()
     write(tmp_path, "proc/pressure/cpu", "some avg10=10.00 avg60=1.00 avg300=0.00 total=1\n")
     watched = device(tmp_path, clock)
-    assert watched.vitals().waiting_share == pytest.approx(0.1)
+    assert watched.metrics().waiting_share == pytest.approx(0.1)
     write(tmp_path, "proc/pressure/cpu", "some avg10=90.00 avg60=1.00 avg300=0.00 total=1\n")
     clock.now_s += 0.9
-    assert watched.vitals().waiting_share == pytest.approx(0.1)
+    assert watched.metrics().waiting_share == pytest.approx(0.1)
     clock.now_s += 0.2
-    assert watched.vitals().waiting_share == pytest.approx(0.9)
+    assert watched.metrics().waiting_share == pytest.approx(0.9)
 
 
 def test_this_machine_answers_without_error() -> None:
-    vitals = Device().vitals()
+    vitals = DeviceMonitor().metrics()
     assert vitals.num_cores >= 1
     assert vitals.words

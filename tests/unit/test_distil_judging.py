@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from htfi.wiring.acceptance import Acceptance, Change, change
-from htfi.wiring.distilling import Row, refusal
+from htfi.decoding.acceptance_comparison import AcceptanceChange, AcceptanceCounts, compare_acceptance
+from htfi.wiring.training.distillation import AcceptanceRow, rejection_reason
 
 
-def acceptance(matches: list[int], places: list[int], field: str = "way") -> Acceptance:
+def acceptance(matches: list[int], places: list[int], field: str = "way") -> AcceptanceCounts:
     rows = enumerate(zip(matches, places, strict=True))
-    return Acceptance({(bytes([key]), field): pair for key, pair in rows})
+    return AcceptanceCounts({(bytes([key]), field): pair for key, pair in rows})
 
 
 def test_the_change_is_the_difference_of_shares_with_the_error_of_pairs() -> None:
-    found = change(acceptance([3, 5, 2], [4, 8, 2]), acceptance([4, 5, 2], [4, 8, 2]))
+    found = compare_acceptance(acceptance([3, 5, 2], [4, 8, 2]), acceptance([4, 5, 2], [4, 8, 2]))
     assert found is not None
     assert found.before == pytest.approx(10 / 14)
     assert found.gain == pytest.approx(1 / 14)
@@ -29,7 +29,7 @@ def test_the_error_is_that_seen_over_many_draws() -> None:
         places = rng.integers(5, 15, 200)
         before = rng.binomial(places, 0.9)
         after = np.minimum(before + (rng.random(200) < 0.3), places)
-        found = change(
+        found = compare_acceptance(
             acceptance(before.tolist(), places.tolist()), acceptance(after.tolist(), places.tolist())
         )
         assert found is not None
@@ -39,30 +39,30 @@ def test_the_error_is_that_seen_over_many_draws() -> None:
 
 
 def test_fields_are_counted_apart_and_none_is_none() -> None:
-    both = Acceptance({(b"a", "way"): (1, 2), (b"a", "path"): (0, 10)})
-    of_way = change(both, both, ["way"])
+    both = AcceptanceCounts({(b"a", "way"): (1, 2), (b"a", "path"): (0, 10)})
+    of_way = compare_acceptance(both, both, ["way"])
     assert of_way is not None
     assert (of_way.before, of_way.num_places) == (0.5, 2)
-    assert change(both, both, ["size"]) is None
-    assert change(Acceptance(), Acceptance()) is None
+    assert compare_acceptance(both, both, ["size"]) is None
+    assert compare_acceptance(AcceptanceCounts(), AcceptanceCounts()) is None
 
 
-def rows(overall: float, answers: float = 0.0, simulated: float = 0.0) -> list[Row]:
-    def of(gain: float) -> Change:
-        return Change(0.9, 0.9 + gain, 0.01, 100)
+def rows(overall: float, answers: float = 0.0, simulated: float = 0.0) -> list[AcceptanceRow]:
+    def of(gain: float) -> AcceptanceChange:
+        return AcceptanceChange(0.9, 0.9 + gain, 0.01, 100)
 
     return [
-        Row("held back", "", of(overall)),
-        Row("held back", "answers", of(answers)),
-        Row("simulated", "", of(simulated)),
-        Row("simulated", "answers", of(simulated)),
-        Row("simulated", "size", of(-0.5)),
+        AcceptanceRow("held back", "", of(overall)),
+        AcceptanceRow("held back", "answers", of(answers)),
+        AcceptanceRow("simulated", "", of(simulated)),
+        AcceptanceRow("simulated", "answers", of(simulated)),
+        AcceptanceRow("simulated", "size", of(-0.5)),
     ]
 
 
 def test_only_a_rise_beyond_its_error_promotes_and_a_fall_beyond_its_error_forbids() -> None:
-    assert refusal(rows(0.02)) == ""
-    assert refusal(rows(0.02, simulated=-0.009)) == ""
-    assert "held-back questions went from 0.9000 to 0.9090" in refusal(rows(0.009))
-    assert "answers fell on held back" in refusal(rows(0.02, answers=-0.02))
-    assert "answers fell on simulated" in refusal(rows(0.02, simulated=-0.02))
+    assert rejection_reason(rows(0.02)) == ""
+    assert rejection_reason(rows(0.02, simulated=-0.009)) == ""
+    assert "held-back questions went from 0.9000 to 0.9090" in rejection_reason(rows(0.009))
+    assert "answers fell on held back" in rejection_reason(rows(0.02, answers=-0.02))
+    assert "answers fell on simulated" in rejection_reason(rows(0.02, simulated=-0.02))

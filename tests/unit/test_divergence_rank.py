@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from htfi.forecasting.divergence import (
+from htfi.forecasting.opinions import (
     HALF_LIFE_OPINIONS,
-    MOST_NARRATORS,
+    MAX_RANKED_NARRATORS,
     PRIOR_OPINIONS,
     REFERENCE,
-    Divergences,
+    DivergenceRanks,
 )
 
 
@@ -21,8 +21,8 @@ def drawn(num: int, seed: int = 1) -> list[float]:
     return np.round(values, 6).tolist()
 
 
-def ranked(values: list[float], of: Divergences | None = None) -> list[float]:
-    found, ranks = of or Divergences(), []
+def ranked(values: list[float], of: DivergenceRanks | None = None) -> list[float]:
+    found, ranks = of or DivergenceRanks(), []
     for value in values:
         ranks += found.ranks(["n"], [value])
         found.learn(["n"], [value])
@@ -40,7 +40,7 @@ def test_of_like_opinions_a_share_of_one_minus_the_rank_reaches_it(rank: float) 
 
 
 def test_a_rank_counts_those_that_diverged_less_and_not_those_that_diverged_the_same() -> None:
-    found = Divergences()
+    found = DivergenceRanks()
     found.learn(["n"] * 400, [0.2] * 200 + [0.5] * 200)
     below, same, above = found.ranks(["n"] * 3, [0.1, 0.5, 0.6])
     assert below < 0.05
@@ -52,12 +52,12 @@ def test_at_first_a_rank_is_the_references() -> None:
     at, shares = zip(*REFERENCE, strict=True)
     for value in (0.0, 0.35, 0.62, 0.78):
         expected = float(np.interp(value, at, shares))
-        (rank,) = Divergences().ranks(["new"], [value])
+        (rank,) = DivergenceRanks().ranks(["new"], [value])
         assert rank == pytest.approx(expected, abs=2e-3)
 
 
 def test_the_reference_yields_to_what_the_narrator_does() -> None:
-    found = Divergences()
+    found = DivergenceRanks()
     (before,) = found.ranks(["n"], [0.3])
     found.learn(["n"] * int(3 * PRIOR_OPINIONS), [0.1] * int(3 * PRIOR_OPINIONS))
     (after,) = found.ranks(["n"], [0.3])
@@ -67,7 +67,7 @@ def test_the_reference_yields_to_what_the_narrator_does() -> None:
 
 
 def test_a_narrator_that_has_grown_louder_is_ranked_among_its_later_opinions() -> None:
-    found = Divergences()
+    found = DivergenceRanks()
     found.learn(["n"] * 2_000, [0.1] * 2_000)
     loud = int(4 * HALF_LIFE_OPINIONS)
     for _ in range(loud // 100):
@@ -77,14 +77,14 @@ def test_a_narrator_that_has_grown_louder_is_ranked_among_its_later_opinions() -
 
 
 def test_opinions_of_one_moment_are_not_ranked_among_each_other() -> None:
-    found = Divergences()
+    found = DivergenceRanks()
     found.learn(["n"] * 50, drawn(50))
     together = found.ranks(["n"] * 3, [0.4, 0.4, 0.4])
     assert len(set(together)) == 1
 
 
 def test_ranks_never_fall_as_divergence_rises_and_stay_below_one() -> None:
-    found = Divergences()
+    found = DivergenceRanks()
     found.learn(["n"] * 300, drawn(300))
     values = np.linspace(0.0, 1.0, 700).tolist()
     ranks = found.ranks(["n"] * 700, values)
@@ -93,18 +93,18 @@ def test_ranks_never_fall_as_divergence_rises_and_stay_below_one() -> None:
 
 
 def test_what_was_learnt_goes_the_way_of_a_snapshot_to_the_last_bit() -> None:
-    found = Divergences()
+    found = DivergenceRanks()
     ranked(drawn(200), found)
-    again = Divergences()
+    again = DivergenceRanks()
     again.restore(json.loads(json.dumps(found.state())))
     assert ranked(drawn(50, seed=2), again) == ranked(drawn(50, seed=2), found)
     assert again.state() == found.state()
 
 
 def test_memory_is_bounded_and_the_narrator_longest_silent_goes() -> None:
-    found = Divergences()
-    for place in range(MOST_NARRATORS + 5):
+    found = DivergenceRanks()
+    for place in range(MAX_RANKED_NARRATORS + 5):
         found.learn([f"n{place}"], [0.5])
-    assert len(found.state()) == MOST_NARRATORS
+    assert len(found.state()) == MAX_RANKED_NARRATORS
     assert "n0" not in found.state()
-    assert f"n{MOST_NARRATORS + 4}" in found.state()
+    assert f"n{MAX_RANKED_NARRATORS + 4}" in found.state()

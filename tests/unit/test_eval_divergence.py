@@ -2,22 +2,22 @@
 
 import numpy as np
 
-from htfi.apps.eval.narrative_divergence import EDGES, metrics, note, rank_all, rows
-from htfi.apps.eval.narrative_moments import Moments
-from htfi.apps.eval.narrative_tilts import plain
-from htfi.domain.decision import View
+from htfi.domain.decision import NewsView
 from htfi.domain.events import News
 from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.shapes import gaussian_quantiles
 from htfi.narrative.question import Question
+from htfi_eval.eval.narrative.divergence import EDGES, metrics, note, rank_all, rows
+from htfi_eval.eval.narrative.moments import NewsMoments
+from htfi_eval.eval.narrative.tilts import price_only
 
 CONFIG = ForecastConfig()
 HORIZONS = np.array(CONFIG.horizons)
 NUM = 600
 
 
-def made(*, news_are_right: bool, seed: int = 3) -> tuple[Moments, list[View]]:
+def made(*, news_are_right: bool, seed: int = 3) -> tuple[NewsMoments, list[NewsView]]:
     """Moments at which views expect moves of many sizes, that come or do not."""
     dice = np.random.Generator(np.random.PCG64(seed))
     scales = 0.01 * np.sqrt(HORIZONS) * np.ones((NUM, 1))
@@ -29,10 +29,10 @@ def made(*, news_are_right: bool, seed: int = 3) -> tuple[Moments, list[View]]:
     items = (News(0, 0, "s", 0, "a", "a headline", ("ACME",)),)
     questions = tuple(Question("ACME", int(t) * NS_PER_DAY, NS_PER_DAY, items) for t in instant)
     views = [
-        View(float(d), float(s), 1.0, 0.9, ("a",), int(t) * NS_PER_DAY, NS_PER_DAY, reader="r@1")
+        NewsView(float(d), float(s), 1.0, 0.9, ("a",), int(t) * NS_PER_DAY, NS_PER_DAY, reader="r@1")
         for d, s, t in zip(way, size, instant, strict=True)
     ]
-    moments = Moments(
+    moments = NewsMoments(
         questions,
         (None,) * NUM,
         scales[..., None] * gaussian_quantiles(CONFIG.levels),
@@ -48,7 +48,7 @@ def made(*, news_are_right: bool, seed: int = 3) -> tuple[Moments, list[View]]:
 
 def test_ranks_are_even_and_errors_rise_with_them_where_news_are_right() -> None:
     moments, views = made(news_are_right=True)
-    ranked, prices = rank_all(views, moments, CONFIG), plain(moments, CONFIG)
+    ranked, prices = rank_all(views, moments, CONFIG), price_only(moments, CONFIG)
     found = metrics(ranked, prices)
     assert found["divergence_rank_gap"] < 0.08  # five standard errors of a share of 600 at most are 0.10
     assert found["divergence_error_ratio"] > 1.5
@@ -60,6 +60,6 @@ def test_ranks_are_even_and_errors_rise_with_them_where_news_are_right() -> None
 
 def test_where_nothing_comes_of_news_the_ranks_are_even_all_the_same_and_tell_nothing() -> None:
     moments, views = made(news_are_right=False)
-    found = metrics(rank_all(views, moments, CONFIG), plain(moments, CONFIG))
+    found = metrics(rank_all(views, moments, CONFIG), price_only(moments, CONFIG))
     assert found["divergence_rank_gap"] < 0.08
     assert 0.6 < found["divergence_error_ratio"] < 1.5

@@ -11,57 +11,57 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from htfi.apps.eval.chart import (
-    Band,
-    Bars,
-    Curve,
-    Curves,
-    DotRows,
-    Dots,
-    Fan,
-    Heat,
-    Histogram,
-    Lines,
-    Span,
-)
-from htfi.apps.eval.gallery import Card, Evaluation, read_evaluation, tell, write_page
-from htfi.apps.eval.gallery_charts import _even_band, chart_html
-from htfi.apps.eval.gallery_frame import date_ticks, number, ticks, when
-from htfi.apps.eval.report import command as report_command
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi_eval.eval.charts.chart import (
+    BarChart,
+    Curve,
+    CurveChart,
+    DotChart,
+    DotGroup,
+    FanChart,
+    HeatMap,
+    HistogramChart,
+    IntervalBand,
+    TimeLines,
+    TimeSpan,
+)
+from htfi_eval.eval.charts.figures import _even_band, chart_html
+from htfi_eval.eval.charts.frame import date_ticks, number, ticks, when
+from htfi_eval.eval.charts.page import Card, Evaluation, read_evaluation, write_outputs, write_page
+from htfi_eval.eval.report import command as report_command
 
 NAN, INF = math.nan, math.inf
 DAYS = [(date(2007, 12, 20) + timedelta(days=k)).isoformat() for k in range(60)]
 WAVE = [math.sin(k / 5) for k in range(60)]
 CHARTS = [
-    Fan("Fan", "n", DAYS, [Band(0.9, [w - 1 for w in WAVE], [w + 1 for w in WAVE])], WAVE, "%"),
-    Fan("Gaps", "", DAYS, [Band(0.5, [NAN, *WAVE[1:]], [None, *WAVE[1:]])], [INF, *WAVE[1:]]),
-    Fan("Empty", "", [], [], []),
-    Lines(
+    FanChart("Fan", "n", DAYS, [IntervalBand(0.9, [w - 1 for w in WAVE], [w + 1 for w in WAVE])], WAVE, "%"),
+    FanChart("Gaps", "", DAYS, [IntervalBand(0.5, [NAN, *WAVE[1:]], [None, *WAVE[1:]])], [INF, *WAVE[1:]]),
+    FanChart("Empty", "", [], [], []),
+    TimeLines(
         "Stacked", "", DAYS, [Curve("a", [0.4] * 60), Curve("b", [0.6] * 59)], stacked=True,
     ),
-    Lines(
+    TimeLines(
         "Spans", "", DAYS, [Curve("a", WAVE), Curve("b", [None] * 60)], "bp", level=0.2,
-        spans=[Span("Crisis <1>", "2007-12-25", "2008-01-02"), Span("Elsewhere", "1990-01-01", "1990-02-01"),
-               Span("no date", "soon", "later")],
+        spans=[TimeSpan("Crisis <1>", "2007-12-25", "2008-01-02"), TimeSpan("Elsewhere", "1990-01-01", "1990-02-01"),
+               TimeSpan("no date", "soon", "later")],
         marks=["2008-01-03", "never"],
     ),
-    Lines("One point", "", ["2020-02-29"], [Curve("a", [3.0])]),
-    Lines("Words for times", "", ["a", "b"], [Curve("a", [1.0, -INF])]),
-    Lines("Nothing known", "", DAYS, [Curve("a", [NAN] * 60)]),
-    Lines("Same instant", "", ["2020-01-01"] * 3, [Curve("a", [1.0, 2.0, 3.0])]),
-    Curves("ROC", "", [], [Curve("m", [0.0, 0.7, 1.0], x=[0.0, 0.2, 1.0])], "x", "y", True),
-    Curves("Areas", "", [0.1, 0.5], [Curve("m", [0.1, None], counts=[900.0, 3.0])], "x", "y", True),
-    Curves("Constant", "", [1.0, 2.0], [Curve("m", [5.0, 5.0])], "x", "y"),
-    Curves("No curve", "", [], [], "x", "y"),
-    Histogram("PIT", "", [0.25, 0.25, 0.2, 0.3], num=200),
-    Histogram("Leads", "", [0.5, NAN, 0.5], even=False, low=0, high=22),
-    Histogram("None", "", []),
-    Bars("Ratios", "", ["a & b", "long " * 30, "c"], [0.98, 1.02, NAN], [0.97, 0.99], [0.99, 1.05], 1.0, "×"),
-    Bars("Equal", "", ["a"], [1.0], zero=1.0),
-    DotRows("Dots", "", ["calm", "shock"], [Dots("m", [0.9, None], [0.88], [0.91])], 0.9, [0.95], "%"),
-    Heat("Heat", "", ["r<"], ["c1", "c2"], [[0.1, NAN]]),
-    Heat("Wide", "", ["r"], [f"c{k}" for k in range(30)], [[0.0] * 30]),
+    TimeLines("One point", "", ["2020-02-29"], [Curve("a", [3.0])]),
+    TimeLines("Words for times", "", ["a", "b"], [Curve("a", [1.0, -INF])]),
+    TimeLines("Nothing known", "", DAYS, [Curve("a", [NAN] * 60)]),
+    TimeLines("Same instant", "", ["2020-01-01"] * 3, [Curve("a", [1.0, 2.0, 3.0])]),
+    CurveChart("ROC", "", [], [Curve("m", [0.0, 0.7, 1.0], x=[0.0, 0.2, 1.0])], "x", "y", True),
+    CurveChart("Areas", "", [0.1, 0.5], [Curve("m", [0.1, None], counts=[900.0, 3.0])], "x", "y", True),
+    CurveChart("Constant", "", [1.0, 2.0], [Curve("m", [5.0, 5.0])], "x", "y"),
+    CurveChart("No curve", "", [], [], "x", "y"),
+    HistogramChart("PIT", "", [0.25, 0.25, 0.2, 0.3], num=200),
+    HistogramChart("Leads", "", [0.5, NAN, 0.5], even=False, low=0, high=22),
+    HistogramChart("None", "", []),
+    BarChart("Ratios", "", ["a & b", "long " * 30, "c"], [0.98, 1.02, NAN], [0.97, 0.99], [0.99, 1.05], 1.0, "×"),
+    BarChart("Equal", "", ["a"], [1.0], zero=1.0),
+    DotChart("Dots", "", ["calm", "shock"], [DotGroup("m", [0.9, None], [0.88], [0.91])], 0.9, [0.95], "%"),
+    HeatMap("Heat", "", ["r<"], ["c1", "c2"], [[0.1, NAN]]),
+    HeatMap("Wide", "", ["r"], [f"c{k}" for k in range(30)], [[0.0] * 30]),
 ]  # fmt: skip
 
 
@@ -79,19 +79,25 @@ def test_every_chart_is_well_formed_and_holds_no_nan(chart):
 
 
 def test_a_chart_without_values_says_so():
-    assert "no value is known" in chart_html(Lines("t", "", DAYS, [Curve("a", [NAN] * 60)]))
-    assert "no value is known" not in chart_html(Lines("t", "", DAYS, [Curve("a", WAVE)]))
+    assert "no value is known" in chart_html(TimeLines("t", "", DAYS, [Curve("a", [NAN] * 60)]))
+    assert "no value is known" not in chart_html(TimeLines("t", "", DAYS, [Curve("a", WAVE)]))
 
 
 def test_a_gap_lifts_the_pen():
-    html = chart_html(Lines("t", "", DAYS[:40], [Curve("a", [*WAVE[:15], None, *WAVE[16:40]])]))
+    html = chart_html(TimeLines("t", "", DAYS[:40], [Curve("a", [*WAVE[:15], None, *WAVE[16:40]])]))
     assert re.search(r'<path class="line c0" d="([^"]*)"', html).group(1).count("M") == 2
 
 
 def test_only_what_left_the_widest_band_is_marked():
     actual = [0.0] * 60
     actual[7] = 9.0
-    fan = Fan("t", "", DAYS, [Band(0.5, [-1.0] * 60, [1.0] * 60), Band(0.9, [-5.0] * 60, [5.0] * 60)], actual)
+    fan = FanChart(
+        "t",
+        "",
+        DAYS,
+        [IntervalBand(0.5, [-1.0] * 60, [1.0] * 60), IntervalBand(0.9, [-5.0] * 60, [5.0] * 60)],
+        actual,
+    )
     assert chart_html(fan).count('class="dot outside"') == 1
 
 
@@ -99,7 +105,7 @@ def test_a_long_curve_keeps_its_spike():
     values = [0.0] * 20_000
     values[12_345] = 7.0
     times = [(date(1950, 1, 1) + timedelta(days=k)).isoformat() for k in range(20_000)]
-    html = chart_html(Lines("t", "", times, [Curve("a", values)]))
+    html = chart_html(TimeLines("t", "", times, [Curve("a", values)]))
     heights = [
         float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", re.search(r'line c0" d="([^"]*)"', html)[1])
     ]
@@ -157,7 +163,7 @@ def _evaluation(name="demo", **more):
 
 def test_json_gives_the_evaluation_back_and_one_page_shows_all(tmp_path):
     for name in ("zebra", "returns"):
-        tell(_evaluation(name), json_file=tmp_path / f"{name}.json", html_file=None)
+        write_outputs(_evaluation(name), json_file=tmp_path / f"{name}.json", html_file=None)
     back = read_evaluation(tmp_path / "zebra.json")
     assert (back.name, back.title, back.lead, back.seed, back.kind) == (
         "zebra",
@@ -204,5 +210,5 @@ def test_what_is_no_evaluation_is_refused_in_one_line(tmp_path):
 def test_a_point_without_neighbours_is_a_dot_and_a_line_is_none():
     values = [None] * 40
     values[9] = 1.0
-    html = chart_html(Lines("t", "", DAYS[:40], [Curve("misses", values), Curve("line", WAVE[:40])]))
+    html = chart_html(TimeLines("t", "", DAYS[:40], [Curve("misses", values), Curve("line", WAVE[:40])]))
     assert html.count('class="dot') == 1

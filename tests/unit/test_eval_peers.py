@@ -7,24 +7,24 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from htfi.apps.eval.peers import ConstantWalk, EwmaPeer, classical
-from htfi.apps.eval.peers_garch import (
+from htfi.domain.time import NS_PER_DAY
+from htfi.forecasting.config import ForecastConfig
+from htfi_eval.eval.peers.garch import (
     ALPHA,
     BETA,
     NU,
     OMEGA,
-    Fits,
+    GarchFits,
     GarchPeer,
     arch_module,
     fit_one,
     fit_yearly,
     next_variance,
 )
-from htfi.apps.eval.peers_har import har_variance
-from htfi.apps.eval.price_grid import Prices
-from htfi.apps.eval.walk import Instant, Measured, Walk, measure
-from htfi.domain.time import NS_PER_DAY
-from htfi.forecasting.config import ForecastConfig
+from htfi_eval.eval.peers.har import har_variance
+from htfi_eval.eval.peers.simple import ConstantWalk, EwmaPeer, classical
+from htfi_eval.eval.price_grid import Prices
+from htfi_eval.eval.walk import RealisedOutcomes, Walk, WalkInstant, measure_outcomes
 
 Array = NDArray[np.float64]
 CONFIG = ForecastConfig(horizons=(1, 5))
@@ -52,7 +52,7 @@ def _prices(num: int, num_series: int, seed: int) -> Prices:
 def test_measured_outcomes_are_the_moves_that_follow_and_ranges_add_up() -> None:
     prices = _prices(60, 3, 1)
     prices.close[20:23, 1] = np.nan  # a halt: the next bar counts as one
-    measured = measure(prices, CONFIG)
+    measured = measure_outcomes(prices, CONFIG)
     logs = np.log(prices.close)
     np.testing.assert_allclose(
         measured.outcomes[10, 0], [logs[11, 0] - logs[10, 0], logs[15, 0] - logs[10, 0]]
@@ -78,7 +78,7 @@ def test_peers_see_the_bars_of_their_own_series_when_one_starts_late() -> None:
 
 def test_ewma_is_riskmetrics_recursion() -> None:
     prices = _prices(300, 1, 3)
-    returns = measure(prices, CONFIG).returns[:, 0]
+    returns = measure_outcomes(prices, CONFIG).returns[:, 0]
     variance = 0.0
     for age, move in enumerate(returns):
         variance += max(1.0 / (age + 1.0), 0.06) * (move * move - variance)
@@ -100,7 +100,7 @@ def test_garch_filter_and_parameters_are_archs() -> None:
     ours = fit_one(arch, returns)
     theirs = arch.arch_model(100 * returns, mean="Zero", vol="GARCH", dist="t", rescale=False).fit(disp="off")
     np.testing.assert_allclose(ours[[ALPHA, BETA, NU]], theirs.params.to_numpy()[1:], rtol=1e-9)
-    fits = Fits(np.array([1499]), np.array([0]), ours[None, None], 1, False)
+    fits = GarchFits(np.array([1499]), np.array([0]), ours[None, None], 1, False)
     next_day = next_variance(returns[:, None], fits)[-1, 0]
     assert next_day == pytest.approx(float(theirs.forecast(horizon=1).variance.iloc[-1, 0]) / 1e4, rel=1e-4)
 
@@ -111,7 +111,7 @@ def test_garch_quantiles_rise_and_have_archs_variance(tails: str) -> None:
     arch = arch_module()
     fitted = arch.arch_model(100 * returns, mean="Zero", vol="GARCH", dist="t", rescale=False).fit(disp="off")
     expected = float(fitted.forecast(horizon=5).variance.iloc[-1].sum()) / 1e4
-    fits = Fits(np.array([1499]), np.array([0]), fit_one(arch, returns)[None, None], 1, False)
+    fits = GarchFits(np.array([1499]), np.array([0]), fit_one(arch, returns)[None, None], 1, False)
     peer = GarchPeer("peer", returns[:, None], fits, CONFIG, tails=tails)
     said = peer.quantiles(1499, np.array([0]), None)[0]  # pyright: ignore[reportArgumentType] - it looks at no bars
     assert (np.diff(said, axis=1) > 0).all()
@@ -126,9 +126,9 @@ def test_garch_fits_look_back_only_and_are_kept(tmp_path) -> None:  # type: igno
     returns = _garch_returns(900, 7)[:, None]
     ends_ns = (np.arange(900) * 7 // 5 + 16_000) * NS_PER_DAY
     first = fit_yearly(returns, ends_ns, 400, cache=tmp_path)
-    assert len(first.at) > 1
+    assert len(first.fitted_after) > 1
     other = returns.copy()
-    other[first.at[0] + 1 :] *= 1.7
+    other[first.fitted_after[0] + 1 :] *= 1.7
     changed = fit_yearly(other, ends_ns, 400, cache=tmp_path)
     assert (changed.parameters[0] == first.parameters[0]).all()
     assert (changed.parameters[1] != first.parameters[1]).any()
@@ -160,15 +160,15 @@ def test_har_looks_back_only_and_follows_volatility() -> None:
     assert np.corrcoef(np.log(whole[260:, 0, 1]), np.log(level[260:]))[0, 1] > 0.8
 
 
-def _measured(variance: Array) -> Measured:
+def _measured(variance: Array) -> RealisedOutcomes:
     blank = np.zeros((*variance.shape, 2))
-    return Measured(np.sqrt(variance), variance, blank, blank)
+    return RealisedOutcomes(np.sqrt(variance), variance, blank, blank)
 
 
 def _said(prices: Prices, peers: list[EwmaPeer] | list[ConstantWalk]) -> Array:
     walk = Walk(prices, CONFIG, peers)
     said = np.full((len(prices.ends_ns), len(prices.symbols), 2, len(LEVELS)), np.nan)
-    instant: Instant
+    instant: WalkInstant
     for instant in walk.instants():
         said[instant.t, instant.places] = instant.quantiles[-1]
     return said

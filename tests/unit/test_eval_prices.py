@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from htfi.apps.eval.price_grid import on_grid
-from htfi.apps.eval.prices import NAMES, Prices, data_folder, load_prices
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_DAY
+from htfi_eval.eval.price_grid import on_grid
+from htfi_eval.eval.prices import NAMES, Prices, data_folder, load_prices
 
 STAGED = Path(__file__).parents[3] / "shared" / "data"
 

@@ -6,32 +6,32 @@ import numpy as np
 import pytest
 
 from checks import nonempty
-from htfi.apps.eval import scores
-from htfi.apps.eval.cases import shuffled, unseen_cases
-from htfi.apps.eval.reading import (
+from htfi.decoding.ports import ForwardOutput, NetworkShape
+from htfi.domain.errors import InvalidInput
+from htfi.domain.generation import ControlToken, PlainText
+from htfi.narrative.answer import ParsedAnswer
+from htfi.narrative.question import shown_items
+from htfi.simulation.stories import FIRST_EVALUATION_SEED
+from htfi_eval.eval.mini import scores
+from htfi_eval.eval.mini.cases import shuffled, unseen_cases
+from htfi_eval.eval.mini.reading import (
     FIELDS,
     HEADLINES,
     LABELS,
     PATH,
-    Labelled,
-    Matches,
+    DraftMatches,
+    LabelledPassage,
     labels,
     model_losses,
     pooled,
     unigram_losses,
 )
-from htfi.apps.eval.scores import LEAK_ERRORS, Said
-from htfi.decoding.ports import NetworkShape, Pass
-from htfi.domain.errors import InvalidInput
-from htfi.domain.writing import Mark, Text
-from htfi.narrative.answer import Understanding
-from htfi.narrative.question import shown
-from htfi.simulation.stories import FIRST_EVALUATION_SEED
+from htfi_eval.eval.mini.scores import LEAK_ERRORS, ReaderAnswers
 
 
-def _said(direction, size=None, confidence=None, **more) -> Said:
+def _said(direction, size=None, confidence=None, **more) -> ReaderAnswers:
     ways = np.array(direction, np.float64)
-    return Said(
+    return ReaderAnswers(
         ways,
         np.abs(ways) if size is None else np.array(size, np.float64),
         np.full(len(ways), 0.7) if confidence is None else np.array(confidence, np.float64),
@@ -40,8 +40,8 @@ def _said(direction, size=None, confidence=None, **more) -> Said:
 
 
 def test_a_flat_answer_has_no_size():
-    flat = Understanding(0.0, 3.0, 1.5, 0.7, "with", "legal", (0,), "words")
-    answers = scores.said([flat, Understanding(-1.0, 2.0, 1.0, 0.4, "unmoved", "none", (), "")])
+    flat = ParsedAnswer(0.0, 3.0, 1.5, 0.7, "with", "legal", (0,), "words")
+    answers = scores.answers_of([flat, ParsedAnswer(-1.0, 2.0, 1.0, 0.4, "unmoved", "none", (), "")])
     assert answers.size_sigmas.tolist() == [0.0, 2.0]
     assert answers.cited == ((0,), ())
 
@@ -106,7 +106,7 @@ def test_others_headlines_leave_tags_ages_prices_and_truth():
     found = shuffled(cases)
     assert len(found) > 30
     for place, case in found:
-        own, other = shown(cases[place].question), shown(case.question)
+        own, other = shown_items(cases[place].question), shown_items(case.question)
         assert [(item.symbols, item.available_at_ns, item.id) for item in own] == [
             (item.symbols, item.available_at_ns, item.id) for item in other
         ]
@@ -115,16 +115,16 @@ def test_others_headlines_leave_tags_ages_prices_and_truth():
     changed = [
         mine.headline != other.headline
         for place, case in found
-        for mine, other in zip(shown(cases[place].question), shown(case.question), strict=True)
+        for mine, other in zip(shown_items(cases[place].question), shown_items(case.question), strict=True)
     ]
     assert np.mean(changed) > 0.97
-    words = sorted(item.headline for _, case in found for item in shown(case.question))
-    assert words == sorted(item.headline for place, _ in found for item in shown(cases[place].question))
+    words = sorted(item.headline for _, case in found for item in shown_items(case.question))
+    assert words == sorted(item.headline for place, _ in found for item in shown_items(cases[place].question))
 
 
 def test_a_case_whose_number_of_items_is_its_own_is_left_out():
     cases = unseen_cases(FIRST_EVALUATION_SEED, 60)
-    by_size = {len(shown(case.question)): case for case in cases}
+    by_size = {len(shown_items(case.question)): case for case in cases}
     assert len(by_size) > 2
     assert shuffled(list(by_size.values())) == []
 
@@ -141,16 +141,16 @@ def test_parts_of_a_passage_are_told_apart():
         texts = [
             part.segment.text.strip()
             for part, label in zip(case.passage, found, strict=True)
-            if label == HEADLINES and isinstance(part.segment, Text)
+            if label == HEADLINES and isinstance(part.segment, PlainText)
         ]
-        assert texts == [item.headline for item in shown(case.question)]
+        assert texts == [item.headline for item in shown_items(case.question)]
         view = [label for label in found if label in FIELDS]
         assert view[:4] == ["cites", "cites", "cause", "consistency"]
         assert view[-5:] == ["words", "direction", "size", "volatility", "confidence"]
         assert found.count(PATH) == 1
         marks = [part.segment for part in case.passage]
-        assert not found[marks.index(Mark("view"))]
-        assert not found[marks.index(Mark("/view"))]
+        assert not found[marks.index(ControlToken("view"))]
+        assert not found[marks.index(ControlToken("/view"))]
 
 
 class _Table:
@@ -163,14 +163,14 @@ class _Table:
 
     def forward(self, ids, positions, mask, keys, values):
         none = np.zeros((1, len(ids), 1, ids.shape[1], 2), np.float32)
-        return Pass(self.logits[ids], none, none)
+        return ForwardOutput(self.logits[ids], none, none)
 
 
 def test_perplexity_is_that_of_each_token_after_the_one_before():
     network = _Table(9)
     passages = [
-        Labelled(np.array([1, 4, 2, 7]), np.array([-1, 0, 0, -1])),
-        Labelled(np.array([3, 3, 5, 0, 8, 2]), np.array([-1, -1, LABELS.index(PATH), 0, -1, 0])),
+        LabelledPassage(np.array([1, 4, 2, 7]), np.array([-1, 0, 0, -1])),
+        LabelledPassage(np.array([3, 3, 5, 0, 8, 2]), np.array([-1, -1, LABELS.index(PATH), 0, -1, 0])),
     ]
     chances = np.exp(network.logits.astype(np.float64))
     chances /= chances.sum(axis=1, keepdims=True)
@@ -184,15 +184,15 @@ def test_perplexity_is_that_of_each_token_after_the_one_before():
 
 
 def test_a_unigram_expects_what_it_has_seen_in_the_same_part():
-    known = [Labelled(np.array([1, 1, 1, 2]), np.array([0, 0, 0, LABELS.index(PATH)]))]
-    asked = [Labelled(np.array([1, 2]), np.array([0, 0]))]
+    known = [LabelledPassage(np.array([1, 1, 1, 2]), np.array([0, 0, 0, LABELS.index(PATH)]))]
+    asked = [LabelledPassage(np.array([1, 2]), np.array([0, 0]))]
     losses = unigram_losses(known, asked, 4)
     assert losses.nats.sum() == pytest.approx(-math.log(3.5 / 5) - math.log(0.5 / 5))
 
 
 def test_match_rates_are_pooled_over_fields_by_group():
-    matches = {"size": Matches([1, 0], [1, 1]), "words": Matches([4, 3], [4, 4])}
+    matches = {"size": DraftMatches([1, 0], [1, 1]), "words": DraftMatches([4, 3], [4, 4])}
     share, error = pooled(matches).rate()
     assert share == pytest.approx(8 / 10)
     assert error == pytest.approx(math.sqrt(2) / 10)
-    assert math.isnan(Matches([], []).rate()[0])
+    assert math.isnan(DraftMatches([], []).rate()[0])

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from htfi.apps.eval.volatility_scores import close_to_close, past_mean, score
-from htfi.apps.eval.walk import Measured
 from htfi.forecasting.config import LEVELS
 from htfi.forecasting.scores import implied_variance, qlike
+from htfi_eval.eval.volatility_scores import close_to_close, past_mean, score
+from htfi_eval.eval.walk import RealisedOutcomes
 
 
 def test_qlike_is_zero_where_they_agree_and_harder_on_too_little() -> None:
@@ -50,7 +50,7 @@ def test_a_constant_bias_costs_nothing_in_the_long_run() -> None:
     assert scores.bias("biased", 1) == pytest.approx(0.25)
 
 
-def _measured(num: int) -> Measured:
+def _measured(num: int) -> RealisedOutcomes:
     dice = np.random.Generator(np.random.PCG64(2))
     returns = 0.01 * dice.standard_normal((num, 1))
     variance = 1e-4 * dice.chisquare(5, (num, 1)) / 5
@@ -58,4 +58,4 @@ def _measured(num: int) -> Measured:
     for j, h in enumerate((1, 5)):
         for t in range(num - h):
             realised[t, 0, j] = variance[t + 1 : t + 1 + h, 0].sum()
-    return Measured(returns, variance, np.full((num, 1, 2), np.nan), realised)
+    return RealisedOutcomes(returns, variance, np.full((num, 1, 2), np.nan), realised)

@@ -10,12 +10,12 @@ from htfi.domain.errors import InvalidInput
 from htfi.forecasting.evaluation.differences import (
     bandwidth,
     benjamini_hochberg,
-    compare,
-    from_differences,
+    diebold_mariano,
     holm,
     long_run_variance,
     mean_by_date,
     student_cdf,
+    test_differences,
 )
 
 
@@ -31,7 +31,7 @@ def test_student_cdf_is_scipys(value: float, freedom: int) -> None:
 
 def test_one_step_without_memory_is_nearly_the_t_test() -> None:
     differences = _dice(1).standard_normal(4000) - 0.05
-    found = from_differences(differences, 1)
+    found = test_differences(differences, 1)
     assert found.p == pytest.approx(stats.ttest_1samp(differences, 0.0, alternative="less").pvalue, abs=0.01)
 
 
@@ -55,7 +55,7 @@ def test_overlapping_outcomes_do_not_make_false_findings() -> None:
     for _ in range(200):
         noise = dice.standard_normal(1521)
         overlapping = np.convolve(noise, np.ones(22), "valid")
-        found += from_differences(overlapping, 22).p < 0.05
+        found += test_differences(overlapping, 22).p < 0.05
     assert 2 <= found <= 22
 
 
@@ -63,27 +63,32 @@ def test_the_better_forecaster_gets_the_low_chance_and_the_worse_the_high_one() 
     dice = _dice(5)
     first = dice.random((500, 8))
     second = first + 0.02 + 0.05 * dice.standard_normal((500, 8))
-    assert compare(first, second, 1).p < 1e-6
-    assert compare(second, first, 1).p > 1 - 1e-6
-    assert compare(first, second, 1).statistic == pytest.approx(-compare(second, first, 1).statistic)
+    assert diebold_mariano(first, second, 1).p < 1e-6
+    assert diebold_mariano(second, first, 1).p > 1 - 1e-6
+    assert diebold_mariano(first, second, 1).statistic == pytest.approx(
+        -diebold_mariano(second, first, 1).statistic
+    )
 
 
 def test_series_of_one_date_count_as_one() -> None:
     losses = np.array([[1.0, 3.0], [np.nan, 5.0], [np.nan, np.nan]])
     assert mean_by_date(losses).tolist() == [2.0, 5.0]
     one = _dice(6).standard_normal((300, 1))
-    alone, copied = from_differences(one[:, 0], 1), compare(np.repeat(one, 9, axis=1), np.zeros((300, 9)), 1)
+    alone, copied = (
+        test_differences(one[:, 0], 1),
+        diebold_mariano(np.repeat(one, 9, axis=1), np.zeros((300, 9)), 1),
+    )
     assert copied.p == pytest.approx(alone.p)
 
 
 def test_what_does_not_vary_has_no_chance() -> None:
-    assert math.isnan(from_differences(np.zeros(40), 1).p)
-    assert math.isnan(from_differences(np.array([0.3]), 1).p)
+    assert math.isnan(test_differences(np.zeros(40), 1).p)
+    assert math.isnan(test_differences(np.array([0.3]), 1).p)
 
 
 def test_losses_of_different_forecasts_are_refused() -> None:
     with pytest.raises(InvalidInput, match="same forecasts"):
-        compare(np.zeros((3, 2)), np.zeros((3, 3)), 1)
+        diebold_mariano(np.zeros((3, 2)), np.zeros((3, 3)), 1)
 
 
 def test_bandwidth_covers_the_overlap_and_never_the_whole_sample() -> None:

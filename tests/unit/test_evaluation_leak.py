@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from htfi.domain.errors import InvalidInput
-from htfi.forecasting.evaluation.leak import disturbed, find_leaks
+from htfi.forecasting.evaluation.leak import disturb_after, find_leaks
 
 PRICES = {"close": np.exp(np.random.Generator(np.random.PCG64(1)).standard_normal((60, 2)) * 0.01)}
 DICE_SEED = 7
@@ -36,7 +36,7 @@ def test_only_those_who_see_the_future_are_found_and_from_where() -> None:
 
 def test_the_past_is_left_as_it_is_and_fields_move_together() -> None:
     prices = {"high": PRICES["close"] * 1.01, "close": PRICES["close"]}
-    changed = disturbed(prices, 20, _dice())
+    changed = disturb_after(prices, 20, _dice())
     assert (changed["close"][:21] == prices["close"][:21]).all()
     assert (changed["close"][21:] != prices["close"][21:]).all()
     np.testing.assert_allclose(changed["high"] / changed["close"], 1.01)

@@ -4,7 +4,7 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from htfi.pipeline.intake.reasons import Reason
+from htfi.pipeline.intake.quarantine_reasons import QuarantineReason
 from htfi.pipeline.intake.spec import PAGE_KEYS, SourceSpec
 from htfi.wiring.feeds import resolve
 
@@ -13,7 +13,7 @@ TEXT = (Path(__file__).parents[2] / "docs" / "feeds.md").read_text(encoding="utf
 
 def test_every_reason_is_explained_and_no_other() -> None:
     table = TEXT.split("## Reasons")[1].split("\n\n")[0]
-    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [reason.value for reason in Reason]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [reason.value for reason in QuarantineReason]
 
 
 def test_the_example_of_web_sources_is_a_mapping(tmp_path: Path) -> None:

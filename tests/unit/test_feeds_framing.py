@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htfi.adapters.feeds.framing import MAX_ROW_BYTES, CsvRecords, Lines, Record
+from htfi.adapters.feeds.records import MAX_ROW_BYTES, CsvRecords, LineReader, Record
 
 
 def read_lines(data: bytes, chunk: int, offset: int = 0, max_bytes: int = MAX_ROW_BYTES) -> list[Record]:
     stream = io.BytesIO(data)
     stream.seek(offset)
-    lines = Lines(stream.read, offset, max_bytes)
+    lines = LineReader(stream.read, offset, max_bytes)
     found: list[Record] = []
     while (batch := lines.next(chunk)) is not None:
         found += batch
@@ -44,7 +44,7 @@ def test_lines_come_whole_with_their_places(data: bytes, chunk: int, max_bytes: 
 def test_a_line_of_fifty_megabytes_costs_no_memory() -> None:
     chunk = b"x" * (1 << 18)
     remaining = [b"\nok\n", *[chunk] * 200, b"ok\n"]
-    lines = Lines(lambda _: remaining.pop() if remaining else b"")
+    lines = LineReader(lambda _: remaining.pop() if remaining else b"")
     tracemalloc.start()
     found: list[Record] = []
     while (batch := lines.next()) is not None:

@@ -8,11 +8,11 @@ import pytest
 
 from htfi.adapters.stores.quarantine import QuarantineFile
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.domain.events import Rejection
+from htfi.domain.events import QuarantinedRow
 
 
-def rejection(row: int, reason: str = "late", source: str = "s") -> Rejection:
-    return Rejection(source, row, reason, "why", '{"a":1}')
+def rejection(row: int, reason: str = "late", source: str = "s") -> QuarantinedRow:
+    return QuarantinedRow(source, row, reason, "why", '{"a":1}')
 
 
 def test_each_row_is_a_line_with_its_reason(tmp_path: Path) -> None:
@@ -22,7 +22,7 @@ def test_each_row_is_a_line_with_its_reason(tmp_path: Path) -> None:
     store.set_aside(rejection(3))
     store.close()
     lines = (tmp_path / "q.jsonl").read_bytes().splitlines()
-    assert [msgspec.json.decode(line, type=Rejection) for line in lines] == [
+    assert [msgspec.json.decode(line, type=QuarantinedRow) for line in lines] == [
         rejection(1), rejection(2, "bad_price", "t"), rejection(3),
     ]  # fmt: skip
     assert store.counts() == {"bad_price": 1, "late": 2}

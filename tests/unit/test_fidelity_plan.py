@@ -2,7 +2,7 @@
 
 import pytest
 
-from htfi.domain.decision import Plan, Regime, Rung
+from htfi.domain.decision import FidelityPlan, Regime, Rung
 from htfi.domain.errors import InvalidInput
 from htfi.scheduling.config import FidelityConfig
 from htfi.scheduling.fidelity import plan
@@ -50,7 +50,7 @@ def test_missing_rung_falls_to_a_lower_one(facts: dict[str, float], available: s
 
 
 def test_plan_keeps_the_deadline_and_gives_its_reason_in_words() -> None:
-    assert plan(Regime.SHOCK, 50.0, frozenset({Rung.TEMPLATE})) == Plan(
+    assert plan(Regime.SHOCK, 50.0, frozenset({Rung.TEMPLATE})) == FidelityPlan(
         Rung.TEMPLATE, "shock: answer at once", 50.0
     )
 

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from htfi.adapters.feeds.web_memory import Validators, WebMemory
-from htfi.adapters.keys.witness_memory import FileMemory
-from htfi.decoding.replay_buffer import Drawn, from_line, to_line
-from htfi.decoding.sampling import Sampling
+from htfi.adapters.feeds.web.history import EntryHistory, Validators
+from htfi.adapters.keys.witness_file import WitnessMemoryFile
+from htfi.decoding.replay_buffer import RecordedPaths, from_line, to_line
+from htfi.decoding.sampling import SamplingParams
 from htfi.domain.errors import IntegrityError, InvalidInput
-from htfi.domain.line_sums import changed_lines, sum_holds, with_sum
-from htfi.governance.ports import Seen
+from htfi.domain.files import add_checksum, altered_lines, checksum_holds
+from htfi.governance.ports import WitnessedLog
 
-SEEN = Seen("log.example+00000000+AQ==", "log.example\n3\nAAAA\n")
+SEEN = WitnessedLog("log.example+00000000+AQ==", "log.example\n3\nAAAA\n")
 
 
 def flips(content: bytes, step: int = 1) -> Iterator[bytes]:
@@ -28,25 +28,25 @@ def flips(content: bytes, step: int = 1) -> Iterator[bytes]:
 
 def test_a_witness_remembers_what_it_saw_or_says_that_its_memory_is_damaged(tmp_path: Path) -> None:
     path = tmp_path / "w.state"
-    memory = FileMemory(path)
+    memory = WitnessMemoryFile(path)
     memory.remember("log.example", SEEN)
     memory.close()
     for content in flips(path.read_bytes()):
         path.write_bytes(content)
         try:
-            memory = FileMemory(path)
+            memory = WitnessMemoryFile(path)
         except IntegrityError:
             continue
         memory.close()
         assert memory.recall("log.example") == SEEN
     path.write_bytes(b'{"log.example":{"log_key":"k","checkpoint":"c"}}\n')  # from before there was a digest
-    memory = FileMemory(path)
-    assert memory.recall("log.example") == Seen("k", "c")
+    memory = WitnessMemoryFile(path)
+    assert memory.recall("log.example") == WitnessedLog("k", "c")
     memory.close()
 
 
 def test_an_exchange_is_learnt_from_as_it_was_said_or_not_at_all() -> None:
-    said = Drawn((1, 2), ((3, 4), (5, 6)), 7, Sampling(), 0, "target@1", "tokenizer")
+    said = RecordedPaths((1, 2), ((3, 4), (5, 6)), 7, SamplingParams(), 0, "target@1", "tokenizer")
     line = to_line(said)
     assert from_line(line) == said
     for changed in flips(line):
@@ -58,13 +58,13 @@ def test_an_exchange_is_learnt_from_as_it_was_said_or_not_at_all() -> None:
 
 def test_what_a_web_source_knows_of_its_server_is_as_it_was_or_forgotten(tmp_path: Path) -> None:
     path = tmp_path / "x.web.json"
-    memory = WebMemory(path, [], 100, "http://x/")
+    memory = EntryHistory(path, [], 100, "http://x/")
     memory.save('"etag"', "Mon", "http://x/", 90, [])
-    whole = WebMemory(path, [], 100, "http://x/").validators
+    whole = EntryHistory(path, [], 100, "http://x/").validators
     assert whole.etag == '"etag"'
     for content in flips(path.read_bytes()):
         path.write_bytes(content)
-        found = WebMemory(path, [], 100, "http://x/").validators
+        found = EntryHistory(path, [], 100, "http://x/").validators
         assert found in (whole, Validators())
 
 
@@ -83,11 +83,11 @@ def test_lines_lost_repeated_swapped_changed_or_joined_are_found(
 ) -> None:
     lines: list[bytes] = []
     for number in range(3):
-        lines.append(with_sum(b'{"row":"a%d"}' % number, sum(map(len, lines))) + b"\n")
+        lines.append(add_checksum(b'{"row":"a%d"}' % number, sum(map(len, lines))) + b"\n")
     path = tmp_path / "lines"
     path.write_bytes(b"".join(lines))
     num_bytes = path.stat().st_size
-    assert list(changed_lines(path, num_bytes)) == []
+    assert list(altered_lines(path, num_bytes)) == []
     path.write_bytes(b"".join(change(lines)))
-    assert next(changed_lines(path, num_bytes)) in (1, 2, 3)
-    assert sum_holds(b'{"row":"from before there were sums"}', 5)
+    assert next(altered_lines(path, num_bytes)) in (1, 2, 3)
+    assert checksum_holds(b'{"row":"from before there were sums"}', 5)

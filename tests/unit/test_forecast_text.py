@@ -2,13 +2,12 @@
 
 import pytest
 
-from htfi.apps.cli.forecast_answer import Answer
-from htfi.apps.cli.forecast_text import answer_lines
-from htfi.apps.cli.view_text import format_price
+from htfi.apps.cli.forecast.answer import ForecastAnswer, answer_lines
+from htfi.apps.cli.view.drawing import format_price
 
 
-def answer_of(decisions) -> Answer:
-    return Answer(
+def answer_of(decisions) -> ForecastAnswer:
+    return ForecastAnswer(
         decision=decisions[-1],
         prices=[decision.last_price for decision in decisions],
         scores=[],

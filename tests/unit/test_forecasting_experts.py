@@ -10,11 +10,11 @@ from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.config import LEVELS, ForecastConfig
 from htfi.forecasting.experts import EXPERTS, build_experts
-from htfi.forecasting.experts.ewma import Ewma
-from htfi.forecasting.experts.historical_simulation import HistoricalSimulation
-from htfi.forecasting.experts.log_range_har import LogRangeHar
-from htfi.forecasting.experts.market_har import MarketHar
-from htfi.forecasting.experts.random_walk import RandomWalk
+from htfi.forecasting.experts.ewma import EwmaExpert
+from htfi.forecasting.experts.historical_simulation import HistoricalSimulationExpert
+from htfi.forecasting.experts.log_range_har import LogRangeHarExpert
+from htfi.forecasting.experts.market_har import MarketHarExpert
+from htfi.forecasting.experts.random_walk import RandomWalkExpert
 from htfi.forecasting.panel import Panel
 from htfi.forecasting.ports import Expert
 from htfi.forecasting.shapes import gaussian_quantiles, student_quantiles
@@ -76,7 +76,7 @@ def test_random_walk_is_the_sample_deviation_of_twenty_returns_times_root_h():
     bars = market(np.full(60, 0.01))
     sigma = returns_of(bars)[-20:].std(ddof=1)
     expected = sigma * np.sqrt([[1.0], [5.0], [22.0]]) * gaussian_quantiles(LEVELS)
-    np.testing.assert_allclose(fed(RandomWalk(CONFIG), bars), expected, rtol=1e-9)
+    np.testing.assert_allclose(fed(RandomWalkExpert(CONFIG), bars), expected, rtol=1e-9)
 
 
 def test_ewma_is_the_riskmetrics_recursion_with_student_tails():
@@ -86,11 +86,12 @@ def test_ewma_is_the_riskmetrics_recursion_with_student_tails():
         var += max(1.0 / (age + 1), 0.06) * (move * move - var)
     shapes = np.array([student_quantiles(LEVELS, freedom) for freedom in (5.0, 9.0, 26.0)])
     expected = math.sqrt(var) * np.sqrt([[1.0], [5.0], [22.0]]) * shapes
-    np.testing.assert_allclose(fed(Ewma(CONFIG), bars), expected, rtol=1e-9)
+    np.testing.assert_allclose(fed(EwmaExpert(CONFIG), bars), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("expert", "needed"), [(RandomWalk, 20), (Ewma, 20), (HistoricalSimulation, 20), (LogRangeHar, 22)]
+    ("expert", "needed"),
+    [(RandomWalkExpert, 20), (EwmaExpert, 20), (HistoricalSimulationExpert, 20), (LogRangeHarExpert, 22)],
 )
 def test_expert_is_silent_until_its_history_suffices(expert: type, needed: int):
     bars = market(np.full(needed, 0.01))
@@ -98,14 +99,16 @@ def test_expert_is_silent_until_its_history_suffices(expert: type, needed: int):
     assert np.isfinite(fed(expert(CONFIG), bars)).all()
 
 
-@pytest.mark.parametrize("expert", [HistoricalSimulation, LogRangeHar])
+@pytest.mark.parametrize("expert", [HistoricalSimulationExpert, LogRangeHarExpert])
 def test_constant_volatility_is_found_whatever_the_unit_of_the_range(expert: type):
     quantiles = fed(expert(CONFIG), market(np.full(1200, 0.01), seed=1))
     assert quantiles[0, HIGH] == pytest.approx(0.01645, rel=0.25)  # one day's range moves it
     assert quantiles[2, HIGH] == pytest.approx(0.01645 * math.sqrt(22), rel=0.25)
 
 
-@pytest.mark.parametrize("expert", [RandomWalk, Ewma, HistoricalSimulation, LogRangeHar])
+@pytest.mark.parametrize(
+    "expert", [RandomWalkExpert, EwmaExpert, HistoricalSimulationExpert, LogRangeHarExpert]
+)
 def test_band_widens_when_the_market_turns_wild(expert: type):
     calm, wild = np.full(300, 0.005), np.full(15, 0.03)
     before = fed(expert(CONFIG), market(calm))[0, HIGH]
@@ -119,7 +122,7 @@ def test_har_learns_that_volatility_reverts():
     for day in range(1, len(log_vol)):  # a half-life of two days: no month of memory
         log_vol[day] = 0.7 * log_vol[day - 1] + 0.3 * rng.standard_normal()
     log_vol[-1] = 1.2
-    quantiles = fed(LogRangeHar(CONFIG), market(0.01 * np.exp(log_vol), seed=4))
+    quantiles = fed(LogRangeHarExpert(CONFIG), market(0.01 * np.exp(log_vol), seed=4))
     a_day, a_month = quantiles[0, HIGH], quantiles[2, HIGH] / math.sqrt(22)
     assert a_day > 1.25 * a_month
 
@@ -127,7 +130,7 @@ def test_har_learns_that_volatility_reverts():
 def test_historical_simulation_shows_the_fat_tails_of_its_residuals():
     rng = np.random.default_rng(8)
     shocks = 0.01 * np.where(rng.random(1500) < 0.04, 5.0, 0.7)
-    quantiles = fed(HistoricalSimulation(CONFIG), market(shocks, seed=9))[0]
+    quantiles = fed(HistoricalSimulationExpert(CONFIG), market(shocks, seed=9))[0]
     assert quantiles[LEVELS.index(0.99)] / quantiles[LEVELS.index(0.8)] > 1.15 * (2.326 / 0.842)
 
 
@@ -138,12 +141,12 @@ def test_historical_simulation_shows_skew_where_residuals_are_many():
         path = level + np.linspace(0.0, fall + 0.004 * rng.standard_normal(), 9)
         bars.append(daily(day, path))
         level = path[-1]
-    quantiles = fed(HistoricalSimulation(CONFIG), bars)[0]
+    quantiles = fed(HistoricalSimulationExpert(CONFIG), bars)[0]
     assert -quantiles[LEVELS.index(0.05)] > 1.3 * quantiles[LEVELS.index(0.95)]
     assert quantiles[LEVELS.index(0.5)] == 0.0
 
 
-@pytest.mark.parametrize("expert", [HistoricalSimulation, LogRangeHar])
+@pytest.mark.parametrize("expert", [HistoricalSimulationExpert, LogRangeHarExpert])
 def test_one_wild_print_widens_the_band_for_days_not_for_years(expert: type):
     bars = market(np.full(500, 0.01), seed=2)
     spiked = [*bars[:300], daily(300, np.array([0.0, 2.3])), *bars[301:]]
@@ -175,7 +178,7 @@ def daily_as(bar: Bar, symbol: str) -> Bar:
 
 
 @pytest.mark.parametrize("num_active", [0, 300])
-@pytest.mark.parametrize("expert", [HistoricalSimulation, LogRangeHar])
+@pytest.mark.parametrize("expert", [HistoricalSimulationExpert, LogRangeHarExpert])
 def test_series_that_wakes_from_years_of_one_price_is_soon_forecast_well(expert: type, num_active: int):
     active, later = market(np.full(num_active, 0.01), seed=5), market(np.full(250, 0.01), seed=6)
     last = math.log(active[-1].close / 100.0) if active else 0.0
@@ -201,7 +204,7 @@ def test_expert_on_the_market_knows_of_a_storm_that_has_not_reached_its_series()
     ]
     bands = []
     for world in (calm, wild):
-        expert, panel = MarketHar(CONFIG), Panel(CONFIG.horizons, CONFIG.session_gap_bars)
+        expert, panel = MarketHarExpert(CONFIG), Panel(CONFIG.horizons, CONFIG.session_gap_bars)
         expert.grow(8)
         for day in range(400):
             batch = panel.enter([daily_as(bars[day], f"S{place}") for place, bars in enumerate(world)])
@@ -214,7 +217,7 @@ def test_expert_on_the_market_knows_of_a_storm_that_has_not_reached_its_series()
 
 def test_expert_on_the_market_goes_on_bit_for_bit_from_its_state():
     bars = market(np.full(200, 0.01), seed=3)
-    whole, first, second = MarketHar(CONFIG), MarketHar(CONFIG), MarketHar(CONFIG)
+    whole, first, second = MarketHarExpert(CONFIG), MarketHarExpert(CONFIG), MarketHarExpert(CONFIG)
     expected = fed(whole, bars)
     panel = Panel(CONFIG.horizons, CONFIG.session_gap_bars)
     first.grow(1)

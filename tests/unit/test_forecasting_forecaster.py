@@ -117,7 +117,7 @@ def test_scale_tells_how_wide_the_forecast_is_against_the_usual():
     f = forecaster()
     for day in range(300):
         f.observe(day_of_bars(day, "A", sigma=0.01 if day < 290 else 0.04))
-    scale = f.forecast(["A/1d"]).scale(0)
+    scale = f.forecast(["A/1d"]).width(0)
     item = f.forecast(["A/1d"]).item(0)
     assert scale.sigma > 1.5 * scale.usual_sigma
     assert sorted(scale.experts) == sorted(item.experts)

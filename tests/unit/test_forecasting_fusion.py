@@ -9,7 +9,7 @@ import pytest
 from htfi.domain.decision import Forecast
 from htfi.forecasting.calibration import Calibration
 from htfi.forecasting.config import LEVELS, ForecastConfig
-from htfi.forecasting.fusion import ZONES, CrpsLearning, Matured, combine, mix, on_grid
+from htfi.forecasting.fusion import ZONES, CrpsAggregation, MaturedForecasts, combine, mix, on_grid
 from htfi.forecasting.scores import crps
 from htfi.forecasting.shapes import gaussian_quantiles
 
@@ -22,9 +22,9 @@ ALONE = {0: 1}
 NUM_REGIMES = 3
 
 
-def matured(y: float, regime: int = 1, at: int = 0) -> Matured:
+def matured(y: float, regime: int = 1, at: int = 0) -> MaturedForecasts:
     """The outcome of the one series there is, forecast in a regime."""
-    return Matured(
+    return MaturedForecasts(
         FIRST, GROUP, np.array([at]), np.array([[y]]), np.array([[True]]), np.array([[regime]]), {0: 1}
     )
 
@@ -52,8 +52,8 @@ def learnt_from(
 
 def zone_weights(
     experts: np.ndarray, outcomes: np.ndarray, half_life: float, regimes: np.ndarray | None = None
-) -> tuple[CrpsLearning, float]:
-    learning = CrpsLearning(LEVELS, experts.shape[1], 1, NUM_REGIMES, half_life)
+) -> tuple[CrpsAggregation, float]:
+    learning = CrpsAggregation(LEVELS, experts.shape[1], 1, NUM_REGIMES, half_life)
     learning.columns.grow(1)
     regimes = np.ones(len(outcomes), np.int64) if regimes is None else regimes
     ready, ones, total = np.ones((1, experts.shape[1]), bool), np.ones((1, 1)), 0.0
@@ -124,7 +124,7 @@ def test_weights_that_differ_by_zone_never_cross_quantiles():
 
 
 def test_expert_without_a_forecast_has_no_weight_and_the_rest_sum_to_one():
-    learning = CrpsLearning(LEVELS, 3, 2, NUM_REGIMES, 500.0)
+    learning = CrpsAggregation(LEVELS, 3, 2, NUM_REGIMES, 500.0)
     learning.columns.grow(2)
     ready = np.array([[True, False, True], [False, False, False]])
     weights = learning.weights(np.arange(2), np.array([0, 0]), ready, np.array([0, 1]), {0: 2})
@@ -134,7 +134,7 @@ def test_expert_without_a_forecast_has_no_weight_and_the_rest_sum_to_one():
 
 
 def test_expert_that_was_silent_neither_gains_nor_loses():
-    learning = CrpsLearning(LEVELS, 2, 1, NUM_REGIMES, 500.0)
+    learning = CrpsAggregation(LEVELS, 2, 1, NUM_REGIMES, 500.0)
     learning.columns.grow(1)
     experts = np.stack([NORMAL, np.full(13, math.nan)])[None, :, None]
     learning.learn(matured(0.3), experts, NORMAL[None, None])
@@ -200,7 +200,7 @@ def test_calibration_holds_in_each_regime_though_the_band_is_wrong_in_both():
 
 
 def test_series_that_has_seen_nothing_starts_from_what_the_others_have_taught():
-    learning = CrpsLearning(LEVELS, 2, 1, NUM_REGIMES, 500.0)
+    learning = CrpsAggregation(LEVELS, 2, 1, NUM_REGIMES, 500.0)
     learning.columns.grow(2)
     experts = (np.array([0.4, 1.0])[:, None, None] * NORMAL)[None]
     ready, ones = np.ones((1, 2), bool), np.ones((1, 1))

@@ -6,9 +6,15 @@ from scipy import stats
 
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import LEVELS
-from htfi.forecasting.foundation.levels import at_levels, summed
-from htfi.forecasting.foundation.mixture import path_quantiles, weighted_quantiles
-from htfi.forecasting.foundation.units import Units, ewma_units, long_memory_units
+from htfi.forecasting.scaled_returns import (
+    VolatilityUnits,
+    ewma_units,
+    interpolate_levels,
+    long_memory_units,
+    path_quantiles,
+    sum_quantiles,
+    weighted_quantiles,
+)
 
 CENTRES = np.linspace(-6.0, 6.0, 241)
 NORMAL = stats.norm.pdf(CENTRES) / stats.norm.pdf(CENTRES).sum()
@@ -51,37 +57,37 @@ def test_long_memory_shares_sum_to_one_and_keep_a_steady_volatility() -> None:
     assert units.shares.sum() == pytest.approx(1.0)
     steady = np.full((1, len(units.gains)), 4.0)
     assert units.sigma(steady)[0] == pytest.approx(2.0)
-    assert np.allclose(units.along(steady, np.array([2.0])), steady)
+    assert np.allclose(units.advance(steady, np.array([2.0])), steady)
 
 
 def test_a_component_is_a_plain_mean_until_its_memory_is_full() -> None:
-    units, state = Units(np.array([0.01]), np.array([1.0])), np.zeros((1, 1))
+    units, state = VolatilityUnits(np.array([0.01]), np.array([1.0])), np.zeros((1, 1))
     for age, variance in enumerate((1.0, 3.0, 5.0)):
-        state = units.after(state, np.array([variance]), np.array([age]))
+        state = units.update(state, np.array([variance]), np.array([age]))
     assert state[0, 0] == pytest.approx(3.0)
 
 
 def test_gaussian_bars_sum_to_a_gaussian_with_their_drift() -> None:
     levels = (0.1, 0.5, 0.9)
     by_bar = np.array([[0.1 + sigma * stats.norm.ppf(levels) for sigma in (1.0, 2.0, 2.0)]])
-    found = summed(by_bar, 1, (1, 3))
+    found = sum_quantiles(by_bar, 1, (1, 3))
     assert np.allclose(found[0, 0], by_bar[0, 0])
     assert np.allclose(found[0, 1], 0.3 + 3.0 * stats.norm.ppf(levels))
 
 
 def test_levels_between_and_beyond_are_a_students_where_the_model_is() -> None:
     stated = tuple(np.arange(1, 10) / 10)
-    found = at_levels(stats.t.ppf(stated, 5.0)[None], stated, LEVELS)
+    found = interpolate_levels(stats.t.ppf(stated, 5.0)[None], stated, LEVELS)
     assert np.allclose(found[0], stats.t.ppf(LEVELS, 5.0), atol=1e-6)
 
 
 def test_stated_levels_come_back_as_they_were_and_crossed_ones_in_order() -> None:
     values = np.array([[0.3, -0.1, 0.0, 0.2]])
-    found = at_levels(values, (0.2, 0.4, 0.5, 0.8), (0.2, 0.4, 0.5, 0.8))
+    found = interpolate_levels(values, (0.2, 0.4, 0.5, 0.8), (0.2, 0.4, 0.5, 0.8))
     assert np.allclose(found, [[-0.1, 0.0, 0.2, 0.3]])
 
 
 @pytest.mark.parametrize("stated", [(0.1, 0.9), (0.5, 0.6, 0.7), (0.9, 0.5, 0.1), (0.1, 0.5, 1.0)])
 def test_levels_that_do_not_surround_the_median_are_refused(stated: tuple[float, ...]) -> None:
     with pytest.raises(InvalidInput, match="levels"):
-        at_levels(np.zeros((1, len(stated))), stated, LEVELS)
+        interpolate_levels(np.zeros((1, len(stated))), stated, LEVELS)

@@ -10,7 +10,7 @@ from checks import nonempty
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.config import LEVELS, ForecastConfig
-from htfi.forecasting.experts.garch import GarchT, GjrT
+from htfi.forecasting.experts.garch import GarchTExpert, GjrTExpert
 from htfi.forecasting.panel import Panel
 
 CONFIG = ForecastConfig()
@@ -28,7 +28,7 @@ def bars_of(returns: np.ndarray, symbol: str = "A") -> list[Bar]:
     ]
 
 
-def fed(expert: GarchT | GjrT, *series: np.ndarray) -> np.ndarray:
+def fed(expert: GarchTExpert | GjrTExpert, *series: np.ndarray) -> np.ndarray:
     """Quantiles [n, H, Q] after all bars of series that end together."""
     panel = Panel(CONFIG.horizons, CONFIG.session_gap_bars)
     expert.grow(len(series))
@@ -44,10 +44,10 @@ def normal(num: int, seed: int, sigma: float = 0.01) -> np.ndarray:
     return sigma * np.random.Generator(np.random.PCG64(seed)).standard_normal(num)
 
 
-@pytest.mark.parametrize("expert", [GarchT, GjrT])
+@pytest.mark.parametrize("expert", [GarchTExpert, GjrTExpert])
 def test_forecast_is_the_recursion_summed_ahead_with_student_tails(expert: type):
     returns = normal(90, 1)
-    gamma = {GarchT: 0.0, GjrT: 2.0 * 0.0588 * 0.6}[
+    gamma = {GarchTExpert: 0.0, GjrTExpert: 2.0 * 0.0588 * 0.6}[
         expert
     ]  # typical parameters, while too few bars are in for a fit
     alpha = 0.0588 - 0.5 * gamma
@@ -65,7 +65,7 @@ def test_forecast_is_the_recursion_summed_ahead_with_student_tails(expert: type)
 
 @pytest.mark.parametrize("tail", [0.0172, 0.1, 0.207, 0.33, 0.4, 0.4721])
 def test_tails_between_the_tables_nodes_are_those_of_the_student_t(tail: float):
-    shape = GarchT(CONFIG)._shape(np.array([tail]))[0, 0]
+    shape = GarchTExpert(CONFIG)._shape(np.array([tail]))[0, 0]
     expected = stats.t.ppf(LEVELS, 1.0 / tail) * math.sqrt(1.0 - 2.0 * tail)
     np.testing.assert_allclose(shape, expected, rtol=1e-3, atol=1e-9)
 
@@ -78,7 +78,7 @@ def test_fit_finds_the_persistence_and_the_tails_of_its_series():
         for t in range(600):
             returns[t] = math.sqrt(var) * rng.standard_t(4.0) * math.sqrt(0.5)
             var = 1e-4 * (1.0 - alpha - beta) + alpha * returns[t] ** 2 + beta * var
-    expert = GarchT(CONFIG)
+    expert = GarchTExpert(CONFIG)
     fed(expert, quick, slow)
     climbed = expert.state()["climbed"]
     assert climbed[0, 1] < 0.97 < climbed[1, 1]
@@ -88,13 +88,13 @@ def test_fit_finds_the_persistence_and_the_tails_of_its_series():
 
 def test_a_fall_widens_the_band_of_gjr_more_than_a_rise():
     calm = normal(60, 2)
-    falls, rises = fed(GjrT(CONFIG), np.append(calm, -0.05), np.append(calm, 0.05))
+    falls, rises = fed(GjrTExpert(CONFIG), np.append(calm, -0.05), np.append(calm, 0.05))
     assert falls[0, HIGH] > 1.2 * rises[0, HIGH]
-    alike = fed(GarchT(CONFIG), np.append(calm, -0.05), np.append(calm, 0.05))
+    alike = fed(GarchTExpert(CONFIG), np.append(calm, -0.05), np.append(calm, 0.05))
     np.testing.assert_allclose(alike[0], alike[1], rtol=1e-12)
 
 
-@pytest.mark.parametrize("expert", [GarchT, GjrT])
+@pytest.mark.parametrize("expert", [GarchTExpert, GjrTExpert])
 def test_band_widens_in_a_storm_and_less_far_ahead(expert: type):
     calm, storm = normal(400, 3), np.concatenate([normal(385, 3), normal(15, 4, 0.04)])
     before, after = fed(expert(CONFIG), calm, storm)[:, :, HIGH]
@@ -102,13 +102,13 @@ def test_band_widens_in_a_storm_and_less_far_ahead(expert: type):
     assert after[2] / before[2] < 0.97 * after[0] / before[0]
 
 
-@pytest.mark.parametrize("expert", [GarchT, GjrT])
+@pytest.mark.parametrize("expert", [GarchTExpert, GjrTExpert])
 def test_silent_until_twenty_bars_are_in(expert: type):
     assert np.isnan(fed(expert(CONFIG), normal(19, 5))).all()
     assert np.isfinite(fed(expert(CONFIG), normal(20, 5))).all()
 
 
-@pytest.mark.parametrize("expert", [GarchT, GjrT])
+@pytest.mark.parametrize("expert", [GarchTExpert, GjrTExpert])
 def test_one_series_is_forecast_the_same_beside_others(expert: type):
     series = [normal(260, seed, sigma) for seed, sigma in enumerate((0.003, 0.01, 0.05))]
     panel = Panel(CONFIG.horizons, CONFIG.session_gap_bars)
@@ -131,11 +131,11 @@ def wild(num: int, seed: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("expert", "returns"),
     [
-        (GarchT, wild(400, 8)),
-        (GjrT, wild(400, 8)),
-        (GarchT, np.concatenate([normal(300, 9), np.zeros(700), normal(60, 10)])),
-        (GjrT, np.concatenate([normal(300, 9), np.zeros(700), normal(60, 10)])),
-        pytest.param(GjrT, normal(12_600, 11), marks=pytest.mark.slow),
+        (GarchTExpert, wild(400, 8)),
+        (GjrTExpert, wild(400, 8)),
+        (GarchTExpert, np.concatenate([normal(300, 9), np.zeros(700), normal(60, 10)])),
+        (GjrTExpert, np.concatenate([normal(300, 9), np.zeros(700), normal(60, 10)])),
+        pytest.param(GjrTExpert, normal(12_600, 11), marks=pytest.mark.slow),
     ],
     ids=["wild prints", "wild prints, gjr", "a halt", "a halt, gjr", "fifty years"],
 )
@@ -146,14 +146,14 @@ def test_ugly_history_leaves_a_sane_band(expert: type, returns: np.ndarray):
     assert (band < 4.0 * usual).all()
 
 
-@pytest.mark.parametrize("expert", [GarchT, GjrT])
+@pytest.mark.parametrize("expert", [GarchTExpert, GjrTExpert])
 def test_price_that_stops_keeps_the_risk_it_had(expert: type):
     before, after = (fed(expert(CONFIG), np.append(normal(300, 9), np.zeros(num))) for num in (5, 400))
     np.testing.assert_array_equal(before, after)
 
 
 def test_work_of_fitting_is_even_over_bars(monkeypatch: pytest.MonkeyPatch):
-    expert, fitted = GarchT(CONFIG), []
+    expert, fitted = GarchTExpert(CONFIG), []
     refit = expert._refit
     monkeypatch.setattr(expert, "_refit", lambda rows: (fitted.append(len(rows)), refit(rows)))
     fed(expert, *(normal(160, seed) for seed in range(100)))

@@ -8,7 +8,7 @@ import pytest
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.config import LEVELS, ForecastConfig
-from htfi.forecasting.experts.har import Har
+from htfi.forecasting.experts.har import HarExpert
 from htfi.forecasting.panel import Panel
 
 CONFIG = ForecastConfig()
@@ -29,7 +29,7 @@ def bars_of(sigmas: np.ndarray, seed: int) -> list[Bar]:
     return bars
 
 
-def fed(expert: Har, bars: list[Bar]) -> tuple[np.ndarray, np.ndarray]:
+def fed(expert: HarExpert, bars: list[Bar]) -> tuple[np.ndarray, np.ndarray]:
     """Quantiles [H, Q] after all bars, and every bar's variance [T]."""
     panel, variances = Panel(CONFIG.horizons, CONFIG.session_gap_bars), []
     expert.grow(1)
@@ -50,7 +50,7 @@ def wandering(num: int, seed: int, memory: float) -> np.ndarray:
 
 
 def test_coefficients_are_those_of_weighted_least_squares():
-    expert = Har(CONFIG)
+    expert = HarExpert(CONFIG)
     _, variance = fed(expert, bars_of(wandering(900, 1, 0.9), 2))
     num, keep = len(variance), 0.5 ** (1 / 350)
     level = np.empty(num)
@@ -73,7 +73,7 @@ def test_coefficients_are_those_of_weighted_least_squares():
 
 
 def test_where_volatility_reverts_yesterday_counts_less_the_further_the_horizon():
-    expert = Har(CONFIG)
+    expert = HarExpert(CONFIG)
     fed(expert, bars_of(wandering(1500, 4, 0.6), 5))
     level, day, _, _ = expert._fit.columns["beta"][0].T
     assert day[0] > 1.5 * day[2]
@@ -82,12 +82,12 @@ def test_where_volatility_reverts_yesterday_counts_less_the_further_the_horizon(
 
 def test_constant_volatility_is_found():
     """The mean of six paths; that of one is off by 13%, being read off its own 900 bars."""
-    found = [fed(Har(CONFIG), bars_of(np.full(900, 0.01), seed))[0][:, HIGH] for seed in range(6)]
+    found = [fed(HarExpert(CONFIG), bars_of(np.full(900, 0.01), seed))[0][:, HIGH] for seed in range(6)]
     np.testing.assert_allclose(np.mean(found, axis=0), 0.01645 * np.sqrt(CONFIG.horizons), rtol=0.15)
 
 
 def test_variance_stays_positive_where_the_regression_says_otherwise():
-    expert = Har(CONFIG)
+    expert = HarExpert(CONFIG)
     bars = bars_of(np.full(60, 0.01), 7)
     fed(expert, bars)
     expert._fit.columns["beta"][:] = [-1.0, -1.0, -1.0, -1.0]
@@ -106,12 +106,12 @@ def test_one_wild_print_widens_the_band_for_weeks_not_for_years():
     spiked = Bar(
         *(getattr(last, name) if name != "high" else 3.0 * last.high for name in Bar.__struct_fields__)
     )
-    clean, _ = fed(Har(CONFIG), bars)
-    after, _ = fed(Har(CONFIG), [*bars[:299], spiked, *bars[300:]])
+    clean, _ = fed(HarExpert(CONFIG), bars)
+    after, _ = fed(HarExpert(CONFIG), [*bars[:299], spiked, *bars[300:]])
     np.testing.assert_allclose(after[:, HIGH], clean[:, HIGH], rtol=0.35)
 
 
 @pytest.mark.parametrize(("num", "speaks"), [(21, False), (22, True)])
 def test_silent_until_a_month_is_in(num: int, speaks: bool):
-    quantiles, _ = fed(Har(CONFIG), bars_of(np.full(num, 0.01), 9))
+    quantiles, _ = fed(HarExpert(CONFIG), bars_of(np.full(num, 0.01), 9))
     assert np.isfinite(quantiles).all() == speaks

@@ -5,9 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from checks import nonempty
-from htfi.simulation.companies import MARKETS, Asset, draw_assets, exposure
-from htfi.simulation.dice import Dice
-from htfi.simulation.events import Event
+from htfi.simulation.companies import MARKETS, SimulatedAsset, draw_assets, factor_exposure
+from htfi.simulation.events import NewsEvent
 from htfi.simulation.headlines import (
     central_bank,
     commodities,
@@ -20,11 +19,12 @@ from htfi.simulation.headlines import (
     trivia,
 )
 from htfi.simulation.headlines.grammar import expand, wording
-from htfi.simulation.headlines.manner import render
+from htfi.simulation.headlines.manner import write_headline
+from htfi.simulation.rng import Rng
 
-ALPHA = Asset("ALPH", "Alpha Systems", "Alpha Systems", "software")
-BETA = Asset("BETA", "Beta Foods", "Beta Foods", "food maker")
-CAUSES: dict[str, Callable[[Dice], Event]] = {
+ALPHA = SimulatedAsset("ALPH", "Alpha Systems", "Alpha Systems", "software")
+BETA = SimulatedAsset("BETA", "Beta Foods", "Beta Foods", "food maker")
+CAUSES: dict[str, Callable[[Rng], NewsEvent]] = {
     "central bank": central_bank.draw,
     "commodities": commodities.draw,
     "earnings": lambda dice: earnings.draw(dice, ALPHA),
@@ -33,9 +33,9 @@ CAUSES: dict[str, Callable[[Dice], Event]] = {
     "guidance": lambda dice: guidance.draw(dice, ALPHA, BETA),
     "legal": lambda dice: legal.draw(dice, ALPHA, BETA),
     "rumour": lambda dice: rumour.draw(dice, ALPHA),
-    "confirmed": lambda dice: rumour.settled(dice, ALPHA, confirmed=True)[1],
-    "denied": lambda dice: rumour.settled(dice, ALPHA, confirmed=False)[1],
-    "forged": lambda dice: rumour.forged(dice, ALPHA),
+    "confirmed": lambda dice: rumour.answered_rumour(dice, ALPHA, confirmed=True)[1],
+    "denied": lambda dice: rumour.answered_rumour(dice, ALPHA, confirmed=False)[1],
+    "forged": lambda dice: rumour.forged_news(dice, ALPHA),
     "supply": lambda dice: supply.draw(dice, ALPHA, BETA),
     "trivia": lambda dice: trivia.draw(dice, ALPHA, BETA),
 }
@@ -46,21 +46,21 @@ def _sign(value: float) -> int:
 
 
 def test_choices_nest_and_slots_are_filled_and_spaces_made_single() -> None:
-    dice = Dice(1)
+    dice = Rng(1)
     seen = {expand("a [b|[c|{x}]|] e", {"x": "[d|{y}]", "y": "f"}, dice) for _ in range(200)}
     assert seen == {"a b e", "a c e", "a d e", "a f e", "a e"}
 
 
 def test_a_slot_without_a_fact_and_a_bracket_too_many_are_faults() -> None:
     with pytest.raises(KeyError):
-        expand("{nothing}", {}, Dice(1))
+        expand("{nothing}", {}, Rng(1))
     with pytest.raises(ValueError, match="outside brackets"):
-        expand("a] b", {}, Dice(1))
+        expand("a] b", {}, Rng(1))
 
 
 @pytest.mark.parametrize("cause", CAUSES)
 def test_no_wording_means_two_things(cause: str) -> None:
-    dice = Dice(3)
+    dice = Rng(3)
     meanings: dict[str, tuple[object, ...]] = {}
     for _ in range(4000):
         event = CAUSES[cause](dice)
@@ -74,14 +74,14 @@ def test_no_wording_means_two_things(cause: str) -> None:
     ("cause", "least"), [(name, 1500) for name in CAUSES if name not in ("confirmed", "denied")]
 )
 def test_a_cause_has_thousands_of_headlines(cause: str, least: int) -> None:
-    dice = Dice(4)
+    dice = Rng(4)
     assets = {ALPHA.symbol: ALPHA, BETA.symbol: BETA}
-    forms = {render(CAUSES[cause](dice), assets, dice) for _ in range(3000)}
+    forms = {write_headline(CAUSES[cause](dice), assets, dice) for _ in range(3000)}
     assert len(forms) > least
 
 
 def test_who_wins_and_who_loses_hangs_on_the_order_of_names() -> None:
-    dice = Dice(5)
+    dice = Rng(5)
     won = lost = 0
     for _ in range(3000):
         event = legal.draw(dice, ALPHA, BETA)
@@ -97,7 +97,7 @@ def test_who_wins_and_who_loses_hangs_on_the_order_of_names() -> None:
 
 
 def test_a_rise_that_is_smaller_than_expected_is_bad_and_a_loss_that_is_smaller_is_good() -> None:
-    dice = Dice(6)
+    dice = Rng(6)
     rose, fell = {"rose", "climbed", "grew"}, {"fell", "dropped", "declined"}
     seen: set[tuple[bool, bool, bool]] = set()
     for _ in range(8000):
@@ -122,19 +122,19 @@ def test_a_rise_that_is_smaller_than_expected_is_bad_and_a_loss_that_is_smaller_
 )
 def test_common_news_moves_sectors_apart(factor: str, signs: dict[str, int]) -> None:
     for sector, sign in nonempty(signs.items()):
-        assert _sign(exposure(Asset("X", "X", "X", sector), factor)) == sign
+        assert _sign(factor_exposure(SimulatedAsset("X", "X", "X", sector), factor)) == sign
 
 
 def test_a_currency_pair_turns_with_the_side_that_the_central_bank_is_on() -> None:
     pairs = {market.symbol: market for market in MARKETS if market.base}
-    assert exposure(pairs["USDJPY"], "rates USD") > 0 > exposure(pairs["EURUSD"], "rates USD")
-    assert exposure(pairs["EURUSD"], "rates EUR") > 0 > exposure(pairs["USDJPY"], "rates JPY")
-    assert exposure(pairs["EURGBP"], "rates USD") == 0
+    assert factor_exposure(pairs["USDJPY"], "rates USD") > 0 > factor_exposure(pairs["EURUSD"], "rates USD")
+    assert factor_exposure(pairs["EURUSD"], "rates EUR") > 0 > factor_exposure(pairs["USDJPY"], "rates JPY")
+    assert factor_exposure(pairs["EURGBP"], "rates USD") == 0
 
 
 def test_tickers_begin_as_names_do_and_differ_within_a_world() -> None:
     for number in range(40):
-        assets = draw_assets(Dice(2, number), 8, 4)
+        assets = draw_assets(Rng(2, number), 8, 4)
         assert len({asset.symbol for asset in assets}) == 12
         for asset in assets[:8]:
             assert 3 <= len(asset.symbol) <= 5

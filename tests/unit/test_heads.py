@@ -10,9 +10,8 @@ import pytest
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
 from htfi.narrative.encoding import fitting
 from htfi.narrative.encoding import heads as files
-from htfi.narrative.encoding.cues import cue_ids
-from htfi.narrative.encoding.fitting import FittingConfig, Lessons, fit_head
-from htfi.narrative.encoding.heads import Head, Heads, save
+from htfi.narrative.encoding.fitting import FittingConfig, HeadExamples, fit_head
+from htfi.narrative.encoding.heads import Head, Heads, cue_ids, save_heads
 
 LABELS = ("good", "bad", "neutral")
 TEXTS = ["profit rose", "profit fell", "profit was flat", "loss narrowed", "loss widened", "opens office"]
@@ -31,7 +30,9 @@ def _encoded() -> tuple[np.ndarray, list[np.ndarray]]:
 
 def _fit(config: FittingConfig = CONFIG) -> Head:
     points, states = _encoded()
-    return fit_head("sentiment", LABELS, Lessons(points, states, TEXTS, TARGETS, np.ones(len(TEXTS))), config)
+    return fit_head(
+        "sentiment", LABELS, HeadExamples(points, states, TEXTS, TARGETS, np.ones(len(TEXTS))), config
+    )
 
 
 def test_fitted_head_tells_its_own_lines() -> None:
@@ -42,21 +43,23 @@ def test_fitted_head_tells_its_own_lines() -> None:
 def test_gradients_are_those_of_the_loss() -> None:
     points, states = _encoded()
     weights = np.linspace(0.5, 2.0, len(TEXTS))
-    fit = fitting.Fit(3, Lessons(points, states, TEXTS, TARGETS, weights), replace(CONFIG, smoothing=0.1), 1)
+    fit = fitting.HeadFit(
+        3, HeadExamples(points, states, TEXTS, TARGETS, weights), replace(CONFIG, smoothing=0.1), 1
+    )
     rows = np.arange(len(TEXTS))
     told = fit.gradients(rows)
 
     def loss() -> float:
-        head = Head("h", LABELS, fit.scale, fit.bias, fit.eyes, fit.lids)
+        head = Head("h", LABELS, fit.weights, fit.bias, fit.token_weights, fit.token_biases)
         goal = np.full((len(TEXTS), 3), 0.1 / 3)
         goal[rows, TARGETS] += 0.9
         rises = -(goal * np.log(head.probabilities(points, states, WORDS))).sum(axis=1)
         return float((rises * weights).sum() / weights.sum())
 
     for array, gradient in (
-        (fit.eyes, told[0]),
-        (fit.lids, told[1]),
-        (fit.scale, told[2]),
+        (fit.token_weights, told[0]),
+        (fit.token_biases, told[1]),
+        (fit.weights, told[2]),
         (fit.bias, told[3]),
     ):
         place = np.unravel_index(np.abs(gradient).argmax(), gradient.shape)
@@ -70,13 +73,13 @@ def test_gradients_are_those_of_the_loss() -> None:
 
 
 def test_same_lines_give_the_same_bits(tmp_path: Path) -> None:
-    digests = {save(tmp_path / str(n), [_fit()], "e", {"n": 1}) for n in range(2)}
+    digests = {save_heads(tmp_path / str(n), [_fit()], "e", {"n": 1}) for n in range(2)}
     assert len(digests) == 1
 
 
 def test_saved_heads_score_as_before(tmp_path: Path) -> None:
     head = _fit()
-    digest = save(tmp_path, [head], "e", {})
+    digest = save_heads(tmp_path, [head], "e", {})
     loaded = Heads.load(tmp_path, digest)
     told = loaded.score(*_encoded(), TEXTS)["sentiment"]
     assert np.abs(told - head.probabilities(*_encoded(), WORDS)).max() < 5e-3
@@ -94,9 +97,9 @@ def test_batches_change_no_bit() -> None:
     assert at_once.tobytes() == np.stack(one_by_one).tobytes()
 
 
-@pytest.mark.parametrize("file", [files.FACTS_FILE, files.WEIGHTS_FILE])
+@pytest.mark.parametrize("file", [files.METADATA_FILE, files.WEIGHTS_FILE])
 def test_changed_byte_is_refused(tmp_path: Path, file: str) -> None:
-    digest = save(tmp_path, [_fit()], "e", {})
+    digest = save_heads(tmp_path, [_fit()], "e", {})
     content = bytearray((tmp_path / file).read_bytes())
     content[len(content) // 2] ^= 1
     (tmp_path / file).write_bytes(bytes(content))
@@ -107,7 +110,7 @@ def test_changed_byte_is_refused(tmp_path: Path, file: str) -> None:
 def test_cut_or_missing_files_are_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="htfi models heads"):
         Heads.load(tmp_path)
-    save(tmp_path, [_fit()], "e", {})
+    save_heads(tmp_path, [_fit()], "e", {})
     weights = (tmp_path / files.WEIGHTS_FILE).read_bytes()
     for wrong in (weights[:-2], weights + b"\0\0", b""):
         (tmp_path / files.WEIGHTS_FILE).write_bytes(wrong)
@@ -137,9 +140,9 @@ def test_parts_of_other_sizes_are_refused() -> None:
     "wrong", [{"num_seen": 10**9}, {"temperature": 0.0}, {"width": 0}, {"labels": ("one",)}, {"more": 1}]
 )
 def test_facts_that_cannot_be_are_refused(tmp_path: Path, wrong: dict[str, object]) -> None:
-    save(tmp_path, [_fit()], "e", {})
-    facts = json.loads((tmp_path / files.FACTS_FILE).read_text())
+    save_heads(tmp_path, [_fit()], "e", {})
+    facts = json.loads((tmp_path / files.METADATA_FILE).read_text())
     facts["heads"][0] |= wrong
-    (tmp_path / files.FACTS_FILE).write_text(json.dumps(facts))
+    (tmp_path / files.METADATA_FILE).write_text(json.dumps(facts))
     with pytest.raises(InvalidInput, match=r"heads\.json"):
         Heads.load(tmp_path)

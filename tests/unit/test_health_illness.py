@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from htfi.scheduling.health.config import HealthConfig
-from htfi.scheduling.health.illness import Illness, judge
-from htfi.scheduling.health.messages import Vitals
+from htfi.scheduling.health.degradation import Degradation, assess
+from htfi.scheduling.health.messages import NodeHealthMetrics
 
 CONFIG = HealthConfig()
 BEAT_S = 0.075
@@ -12,22 +12,26 @@ BEAT_S = 0.075
 
 class Patient:
     def __init__(self) -> None:
-        self.illness = Illness()
+        self.illness = Degradation()
         self.now_s = 0.0
         self.turns: list[tuple[float, bool]] = []
 
-    def live(self, seconds: float, vitals: Callable[[float], Vitals], rtt_ms: float | None = 20.0) -> None:
+    def live(
+        self, seconds: float, vitals: Callable[[float], NodeHealthMetrics], rtt_ms: float | None = 20.0
+    ) -> None:
         end_s = self.now_s + seconds
         while self.now_s < end_s:
             self.now_s += BEAT_S
-            was_ill = self.illness.is_ill
-            self.illness = judge(self.illness, vitals(self.now_s), rtt_ms, self.now_s, CONFIG)
-            if self.illness.is_ill != was_ill:
-                self.turns.append((self.now_s, self.illness.is_ill))
+            was_ill = self.illness.is_degraded
+            self.illness = assess(self.illness, vitals(self.now_s), rtt_ms, self.now_s, CONFIG)
+            if self.illness.is_degraded != was_ill:
+                self.turns.append((self.now_s, self.illness.is_degraded))
 
 
-def _working(step_ms: float = 4.0, num_rows: int = 4, **others: object) -> Callable[[float], Vitals]:
-    return lambda now_s: Vitals(
+def _working(
+    step_ms: float = 4.0, num_rows: int = 4, **others: object
+) -> Callable[[float], NodeHealthMetrics]:
+    return lambda now_s: NodeHealthMetrics(
         num_rows=num_rows,
         step_p50_ms=step_ms,
         step_p95_ms=step_ms * 1.5,
@@ -36,8 +40,8 @@ def _working(step_ms: float = 4.0, num_rows: int = 4, **others: object) -> Calla
     )
 
 
-def _still(queue: int = 0) -> Callable[[float], Vitals]:
-    vitals = Vitals(queue=queue, progress=77)
+def _still(queue: int = 0) -> Callable[[float], NodeHealthMetrics]:
+    vitals = NodeHealthMetrics(queue=queue, progress=77)
     return lambda _: vitals
 
 
@@ -45,14 +49,14 @@ def test_a_node_whose_steps_take_three_times_as_long_as_usual_is_ill_and_says_wh
     patient = Patient()
     patient.live(20.0, _working(4.0))
     patient.live(2.0, _working(11.0))
-    assert not patient.illness.is_ill
+    assert not patient.illness.is_degraded
     patient.live(20.0, _working(4.0))
     patient.live(1.0, _working(16.0))
     assert patient.illness.words.startswith("a step takes 16.0 ms, 4.")
     patient.live(1.0, _working(4.0))
-    assert patient.illness.is_ill  # not yet trusted again
+    assert patient.illness.is_degraded  # not yet trusted again
     patient.live(2.0, _working(4.0))
-    assert not patient.illness.is_ill
+    assert not patient.illness.is_degraded
     assert len(patient.turns) == 2
 
 
@@ -69,9 +73,9 @@ def test_a_node_that_was_slow_from_the_first_is_not_ill_and_a_change_that_stays_
     patient.live(60.0, _working(40.0))
     assert patient.turns == []
     patient.live(150.0, _working(160.0))
-    assert patient.illness.is_ill  # illness does not soon pass for health
+    assert patient.illness.is_degraded  # illness does not soon pass for health
     patient.live(1_800.0, _working(160.0))
-    assert not patient.illness.is_ill
+    assert not patient.illness.is_degraded
 
 
 def test_standing_still_with_work_waiting_is_illness_and_idling_is_not() -> None:
@@ -84,7 +88,7 @@ def test_standing_still_with_work_waiting_is_illness_and_idling_is_not() -> None
     assert "no progress" in patient.illness.words
     # Its passes are long: it may stand still for longer.
     other = Patient()
-    other.live(4.5, lambda now_s: Vitals(num_rows=9, step_p95_ms=500.0, progress=int(now_s / 4.0)))
+    other.live(4.5, lambda now_s: NodeHealthMetrics(num_rows=9, step_p95_ms=500.0, progress=int(now_s / 4.0)))
     assert other.turns == []
 
 

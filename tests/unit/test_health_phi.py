@@ -11,14 +11,14 @@ from htfi.scheduling.health.config import HealthConfig
 CONFIG = HealthConfig()
 
 
-def _steady(num_beats: int, gap_s: float = 0.075) -> phi.Rhythm:
-    rhythm = phi.begin(0.0)
+def _steady(num_beats: int, gap_s: float = 0.075) -> phi.HeartbeatHistory:
+    rhythm = phi.start_history(0.0)
     for index in range(num_beats):
-        rhythm = phi.beat(rhythm, index * gap_s, CONFIG)
+        rhythm = phi.record_heartbeat_interval(rhythm, index * gap_s, CONFIG)
     return rhythm
 
 
-def _silence_until_noticed_ms(rhythm: phi.Rhythm) -> float:
+def _silence_until_noticed_ms(rhythm: phi.HeartbeatHistory) -> float:
     return next(ms for ms in range(5_000) if phi.is_silent(rhythm, rhythm.last_heard_s + ms / 1e3, CONFIG))
 
 
@@ -40,39 +40,41 @@ def test_phi_never_falls_while_silence_lasts_and_is_defined_from_the_first_momen
 @pytest.mark.parametrize("std_ms", [0.0, 10.0, 60.0, 150.0])
 def test_silence_is_noticed_within_the_hard_bound_however_irregular_the_beats(std_ms: float) -> None:
     dice = np.random.Generator(np.random.PCG64(5))
-    rhythm, at_s = phi.begin(0.0), 0.0
+    rhythm, at_s = phi.start_history(0.0), 0.0
     for _ in range(200):
         at_s += max(0.0, dice.normal(75.0, std_ms)) / 1e3
-        rhythm = phi.beat(rhythm, at_s, CONFIG)
+        rhythm = phi.record_heartbeat_interval(rhythm, at_s, CONFIG)
     noticed_ms = _silence_until_noticed_ms(rhythm)
     assert 300.0 <= noticed_ms <= CONFIG.silence_ms + 1.0
     assert CONFIG.silence_ms + 2 * CONFIG.tick_ms <= 450.0
 
 
 def test_an_even_rhythm_is_missed_sooner_than_an_irregular_one() -> None:
-    uneven = phi.begin(0.0)
+    uneven = phi.start_history(0.0)
     for index in range(100):
-        uneven = phi.beat(uneven, index * 0.075 + (0.06 if index % 2 else 0.0), CONFIG)
+        uneven = phi.record_heartbeat_interval(uneven, index * 0.075 + (0.06 if index % 2 else 0.0), CONFIG)
     assert _silence_until_noticed_ms(_steady(100)) < _silence_until_noticed_ms(uneven)
 
 
 def test_an_outage_and_a_burst_after_it_do_not_spoil_the_rhythm() -> None:
     rhythm = _steady(64)
-    at_s = rhythm.last_beat_s + 3.0
+    at_s = rhythm.last_heartbeat_s + 3.0
     for _ in range(40):
-        rhythm = phi.beat(rhythm, at_s, CONFIG)
+        rhythm = phi.record_heartbeat_interval(rhythm, at_s, CONFIG)
     assert _silence_until_noticed_ms(rhythm) <= 340
 
 
 def test_time_in_which_the_observer_did_not_run_does_not_count() -> None:
     clock = phi.RunningClock(50.0)
     for index in range(40):
-        clock = phi.run_on(clock, 50.0 + index * 0.025, CONFIG)
+        clock = phi.advance_clock(clock, 50.0 + index * 0.025, CONFIG)
     assert clock.ran_s == pytest.approx(39 * 0.025)
-    frozen = phi.run_on(clock, clock.last_s + 3.0, CONFIG)
+    frozen = phi.advance_clock(clock, clock.last_s + 3.0, CONFIG)
     assert frozen.ran_s == pytest.approx(clock.ran_s + CONFIG.late_ms / 1e3)
     assert frozen.resumed_s == frozen.last_s
-    assert phi.run_on(frozen, frozen.last_s - 1.0, CONFIG) is frozen  # a clock that goes back stands still
+    assert (
+        phi.advance_clock(frozen, frozen.last_s - 1.0, CONFIG) is frozen
+    )  # a clock that goes back stands still
 
 
 def test_false_suspicion_is_rare_with_jitter_steps_of_rtt_and_lost_beats() -> None:
@@ -80,7 +82,7 @@ def test_false_suspicion_is_rare_with_jitter_steps_of_rtt_and_lost_beats() -> No
     a row (an isolated loss). Over 200,000 beats (4.2 hours) the alarms are at most 1 an hour.
     """
     dice = np.random.Generator(np.random.PCG64(20_040))
-    rhythm, num_alarms, arrived_s, since_lost = phi.begin(0.0), 0, 0.0, 9
+    rhythm, num_alarms, arrived_s, since_lost = phi.start_history(0.0), 0, 0.0, 9
     num_beats = 200_000
     for index in range(num_beats):
         sent_s = index * 0.075
@@ -94,6 +96,6 @@ def test_false_suspicion_is_rare_with_jitter_steps_of_rtt_and_lost_beats() -> No
         if index:
             # What a tick just before the arrival would have said.
             num_alarms += phi.is_silent(rhythm, max(rhythm.last_heard_s, arrived_s - 1e-6), CONFIG)
-        rhythm = phi.beat(rhythm, arrived_s, CONFIG)
+        rhythm = phi.record_heartbeat_interval(rhythm, arrived_s, CONFIG)
     hours = num_beats * 0.075 / 3_600.0
     assert num_alarms / hours <= 1.0, f"{num_alarms} false alarms in {hours:.1f} hours"

@@ -3,21 +3,21 @@
 import numpy as np
 import pytest
 
-from htfi.pipeline.intake.clocks import Clock, Survey
+from htfi.pipeline.intake.bar_spacing import BarSpacing, BarSurvey
 
 HOUR_NS = 3_600_000_000_000
 
 
-def clock(gaps: list[float], stated: str = "") -> Clock:
+def clock(gaps: list[float], stated: str = "") -> BarSpacing:
     """The clock of a symbol whose rows stand so many hours apart."""
-    survey = Survey()
+    survey = BarSurvey()
     survey.add_all(("A", stated, False), np.cumsum([0, *(gap * HOUR_NS for gap in gaps)]).astype(np.int64))
     found = survey.clocks().of("A", stated, False)
     assert found is not None
     return found
 
 
-def doubts(found: Clock) -> dict[float, float]:
+def doubts(found: BarSpacing) -> dict[float, float]:
     """The hour at which each doubtful bar begins, and after how many hours it is known."""
     pairs = zip(found.doubtful.tolist(), found.known_after_ns.tolist(), strict=True)
     return {at / HOUR_NS: after / HOUR_NS for at, after in pairs}
@@ -87,7 +87,7 @@ def test_only_the_part_that_contradicts_the_statement_is_refused() -> None:
 
 
 def test_a_few_dates_of_which_two_are_neighbours_are_days() -> None:
-    survey = Survey()
+    survey = BarSurvey()
     survey.add_all(("A", "", True), np.array([0, 1, 4], np.int64) * 24 * HOUR_NS)
     survey.add_all(("B", "", True), np.array([0, 3, 10], np.int64) * 24 * HOUR_NS)
     days, unknown = (survey.clocks().of(symbol, "", True) for symbol in "AB")

@@ -3,7 +3,7 @@
 import pytest
 
 from htfi.domain.errors import InvalidInput
-from htfi.pipeline.intake.columns import recognise, require_layout
+from htfi.pipeline.intake.columns import recognise_layout, require_layout
 from htfi.pipeline.intake.spec import SourceSpec
 
 PLAIN = SourceSpec("s")
@@ -32,15 +32,15 @@ PLAIN = SourceSpec("s")
     ],
 )
 def test_kind_and_columns_are_found_by_name(names: list[str], kind: str, fields: dict[str, str]) -> None:
-    layout = recognise(names, PLAIN)
+    layout = recognise_layout(names, PLAIN)
     assert layout is not None
     assert layout.kind == kind
     assert fields.items() <= layout.fields.items()
-    assert layout.missing(PLAIN) == []
+    assert layout.missing_fields(PLAIN) == []
 
 
 def test_news_text_is_not_both_headline_and_body() -> None:
-    layout = recognise(["ts", "text"], PLAIN)
+    layout = recognise_layout(["ts", "text"], PLAIN)
     assert layout is not None
     assert "body" not in layout.fields
 
@@ -56,35 +56,35 @@ def test_news_text_is_not_both_headline_and_body() -> None:
     ],
 )
 def test_side_tells_quotes_from_trades(sides: list[str], kind: str) -> None:
-    layout = recognise(["ts", "side", "price", "size"], PLAIN, [{"side": side} for side in sides])
+    layout = recognise_layout(["ts", "side", "price", "size"], PLAIN, [{"side": side} for side in sides])
     assert layout is not None
     assert layout.kind == kind
 
 
 def test_a_time_columns_name_tells_its_unit_and_the_end_of_bars() -> None:
-    layout = recognise(["close_time_ms", "close"], PLAIN)
+    layout = recognise_layout(["close_time_ms", "close"], PLAIN)
     assert layout is not None
     assert (layout.fields["ts"], layout.time_unit) == ("close_time_ms", "ms")
-    assert not recognise(["open_time", "close"], PLAIN).stamps_end  # type: ignore[union-attr]
-    assert recognise(["close_time", "close"], PLAIN).stamps_end  # type: ignore[union-attr]
+    assert not recognise_layout(["open_time", "close"], PLAIN).stamps_end  # type: ignore[union-attr]
+    assert recognise_layout(["close_time", "close"], PLAIN).stamps_end  # type: ignore[union-attr]
 
 
 def test_date_and_time_columns_are_read_together() -> None:
-    layout = recognise(["Date", "Time", "Close"], PLAIN)
+    layout = recognise_layout(["Date", "Time", "Close"], PLAIN)
     assert layout is not None
     assert (layout.fields["ts"], layout.clock) == ("Date", "Time")
 
 
 def test_a_mapping_overrides_names() -> None:
     spec = SourceSpec("s", kind="trade", columns={"price": "x", "ts": "when"})
-    layout = recognise(["when", "x", "price"], spec)
+    layout = recognise_layout(["when", "x", "price"], spec)
     assert layout is not None
     assert (layout.fields["price"], layout.fields["ts"]) == ("x", "when")
 
 
 def test_a_mapped_column_means_nothing_else_and_an_absent_one_nothing() -> None:
     spec = SourceSpec("s", columns={"price": "close", "bid": "b"})
-    layout = recognise(["ts", "close"], spec)
+    layout = recognise_layout(["ts", "close"], spec)
     assert layout is not None
     assert (layout.kind, layout.fields) == ("trade", {"ts": "ts", "price": "close"})
 

@@ -3,8 +3,8 @@
 import pytest
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.events import Bar, Rejection
-from htfi.pipeline.intake.intervals import ACCEPTED, read_interval
+from htfi.domain.events import Bar, QuarantinedRow
+from htfi.pipeline.intake.intervals import ACCEPTED_INTERVALS, read_interval
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
 
@@ -57,10 +57,10 @@ def test_a_column_states_the_interval_of_its_row(column: str, cell: object, inte
 def test_an_unknown_spelling_is_quarantined_with_the_forms_that_are_known() -> None:
     row = {"ts": "2013-10-07T14:00:00Z", "close": 1.0, "res": "hour-ish"}
     found = RowParser(SourceSpec("s"), "A").parse(row, 1)
-    assert isinstance(found, Rejection)
+    assert isinstance(found, QuarantinedRow)
     assert (found.reason, found.detail) == (
         "bad_interval",
-        f"res: 'hour-ish' is no interval: write one of {ACCEPTED}",
+        f"res: 'hour-ish' is no interval: write one of {ACCEPTED_INTERVALS}",
     )
 
 
@@ -69,5 +69,5 @@ def test_a_column_that_only_sounds_like_one_gives_way_to_the_mapping() -> None:
     told = RowParser(SourceSpec("s", interval="1h"), "A").parse(row, 1)
     mapped = RowParser(SourceSpec("s", interval="1h", columns={"interval": "period"}), "A").parse(row, 1)
     assert isinstance(told, Bar)
-    assert isinstance(mapped, Rejection)
+    assert isinstance(mapped, QuarantinedRow)
     assert (told.interval, mapped.reason) == ("1h", "bad_interval")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from htfi.domain.errors import InvalidInput
-from htfi.pipeline.intake.mapping import load_mapping, stem
+from htfi.pipeline.intake.mapping import load_mapping, source_name
 
 
 def mapping(folder: Path, text: str) -> Path:
@@ -56,7 +56,7 @@ def test_every_key_is_read_and_paths_start_at_the_mapping(tmp_path: Path) -> Non
 def test_a_source_without_name_takes_its_files(tmp_path: Path) -> None:
     (spec,) = load_mapping(mapping(tmp_path, '[[source]]\npath = "x/AAPL.csv.gz"'))
     assert spec.name == "AAPL"
-    assert stem(".csv") == ".csv"
+    assert source_name(".csv") == ".csv"
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from htfi.domain.errors import DependencyUnavailable
-from htfi.domain.events import Event, FeedItem, Rejection, TimePassed, Trade
+from htfi.domain.events import Event, FeedItem, QuarantinedRow, TimePassed, Trade
 from htfi.domain.time import NS_PER_S
-from htfi.pipeline.intake.merge import Merge
+from htfi.pipeline.intake.merged_feed import MergedFeed
 from htfi.pipeline.intake.reorder import LEAP_NS, NO_LEAP_NS
-from htfi.pipeline.intake.source import Block, Mark, Source
+from htfi.pipeline.intake.source import OrderedSource, ReadPosition, RowBlock
 
 T0_NS = 1_381_132_800 * NS_PER_S
 
@@ -20,23 +20,23 @@ class ListReader:
     """Blocks from a list; a live one gives what `blocks` holds and never ends."""
 
     def __init__(
-        self, blocks: list[list[Event | Rejection]], now_ns: Callable[[], int] | None = None
+        self, blocks: list[list[Event | QuarantinedRow]], now_ns: Callable[[], int] | None = None
     ) -> None:
         self.blocks = blocks
         self.live = now_ns is not None
         self._now_ns = now_ns
         self._row = 0
 
-    def start(self, mark: Mark | None) -> None:
+    def start(self, mark: ReadPosition | None) -> None:
         assert mark is None
 
-    def read(self) -> Block | None:
+    def read(self) -> RowBlock | None:
         known_ns = self._now_ns() if self._now_ns else None
         if not self.blocks:
-            return Block([self._row], [], known_until_ns=known_ns) if self.live else None
+            return RowBlock([self._row], [], known_until_ns=known_ns) if self.live else None
         items = self.blocks.pop(0)
         self._row += len(items)
-        return Block([self._row - len(items)], items)
+        return RowBlock([self._row - len(items)], items)
 
     def progress(self) -> float | None:
         return None if self.live else 0.5
@@ -48,9 +48,9 @@ class Aside:
     """A quarantine that only remembers."""
 
     def __init__(self) -> None:
-        self.rejections: list[Rejection] = []
+        self.rejections: list[QuarantinedRow] = []
 
-    def set_aside(self, rejection: Rejection) -> None:
+    def set_aside(self, rejection: QuarantinedRow) -> None:
         self.rejections.append(rejection)
 
     def counts(self) -> dict[str, int]:
@@ -67,13 +67,13 @@ def trade(source: str, second: float, row: int) -> Trade:
     return Trade(at_ns, at_ns, source, row, "A", 1.0, 1.0)
 
 
-def source(name: str, reader: ListReader, tolerance_ns: int = 0) -> Source:
+def source(name: str, reader: ListReader, tolerance_ns: int = 0) -> OrderedSource:
     leap_ns = NO_LEAP_NS if reader.live else LEAP_NS
-    return Source(name, reader, tolerance_ns, keep_duplicates=True, leap_ns=leap_ns)
+    return OrderedSource(name, reader, tolerance_ns, keep_duplicates=True, leap_ns=leap_ns)
 
 
-def merge(*sources: Source, aside: Aside | None = None) -> Merge:
-    return Merge(sources, aside or Aside(), threading.Event())
+def merge(*sources: OrderedSource, aside: Aside | None = None) -> MergedFeed:
+    return MergedFeed(sources, aside or Aside(), threading.Event())
 
 
 def told(items: Sequence[FeedItem]) -> list[tuple[str, int]]:
@@ -94,7 +94,7 @@ def test_the_last_rows_of_a_file_need_no_later_one() -> None:
 
 def test_refused_rows_reach_the_quarantine_when_the_stream_reaches_them() -> None:
     aside = Aside()
-    bad = Rejection("a", 2, "malformed", "", "")
+    bad = QuarantinedRow("a", 2, "malformed", "", "")
     feed = merge(source("a", ListReader([[trade("a", 0, 1), bad, trade("a", 1, 3)]])), aside=aside)
     items = iter(feed)
     assert next(items).available_at_ns == T0_NS
@@ -146,7 +146,7 @@ def test_progress_is_known_where_any_source_has_an_end() -> None:
 
 def test_what_a_reader_raises_reaches_the_caller() -> None:
     class Broken(ListReader):
-        def read(self) -> Block | None:
+        def read(self) -> RowBlock | None:
             raise DependencyUnavailable("disk gone")
 
     with pytest.raises(DependencyUnavailable, match="disk gone"):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from htfi.domain.events import News
-from htfi.pipeline.intake.identity import identity
+from htfi.pipeline.intake.reorder import row_identity
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
 
@@ -41,7 +41,7 @@ def test_a_retraction_of_nothing_is_none() -> None:
 
 def test_a_correction_under_the_id_of_its_item_is_no_duplicate_of_it() -> None:
     plain, corrected, back = read({}), read({"corrects": "a"}), read({"corrects": "a", "retracts": True})
-    assert len({identity(item, b"") for item in (plain, corrected, back)}) == 3
+    assert len({row_identity(item, b"") for item in (plain, corrected, back)}) == 3
 
 
 def test_a_live_item_dated_by_day_did_not_happen_after_it_came() -> None:

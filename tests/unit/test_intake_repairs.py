@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from htfi.domain.events import Bar, Rejection
-from htfi.pipeline.intake.repairs import RepairedBar
+from htfi.domain.events import Bar, QuarantinedRow
+from htfi.pipeline.intake.cells import RepairedBar
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
 
@@ -67,7 +67,7 @@ def test_the_note_says_what_was_and_what_is() -> None:
 )
 def test_a_close_that_nothing_supports_is_refused(cells: tuple[float, float, float, float]) -> None:
     found = parse(*cells)
-    assert isinstance(found, Rejection)
+    assert isinstance(found, QuarantinedRow)
     assert (found.reason, found.repairs) == ("bad_bar", ())
     assert f"close {cells[3]}" in found.detail
 

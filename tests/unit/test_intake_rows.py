@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from htfi.domain.events import Bar, MacroRelease, News, Quote, Rejection, Trade
+from htfi.domain.events import Bar, MacroAnnouncement, News, QuarantinedRow, Quote, Trade
 from htfi.domain.time import format_ns
 from htfi.pipeline.intake.cells import show_row
-from htfi.pipeline.intake.reasons import RAW_CHARS
+from htfi.pipeline.intake.quarantine_reasons import MAX_RAW_CHARS
 from htfi.pipeline.intake.rows import RowParser
 from htfi.pipeline.intake.spec import SourceSpec
 
@@ -40,7 +40,7 @@ def test_each_kind_becomes_its_event() -> None:
     end_ns = TS_NS + 60 * 10**9
     assert parse(BAR) == Bar(end_ns, end_ns, "s", 1, "IBM", "1m", TS_NS, end_ns, 2.0, 3.0, 1.0, 2.5, 10.0)
     assert parse(NEWS, 7) == News(TS_NS, TS_NS, "s", 7, "s:7", "Fed cuts", ("IBM", "MSFT"))
-    assert parse(MACRO) == MacroRelease(TS_NS, TS_NS, "s", 1, "VIX", -1.5)
+    assert parse(MACRO) == MacroAnnouncement(TS_NS, TS_NS, "s", 1, "VIX", -1.5)
 
 
 def test_numbers_may_be_texts_and_a_missing_symbol_is_the_files_name() -> None:
@@ -64,7 +64,7 @@ def test_a_quote_may_carry_one_of_its_two_sides() -> None:
 
 
 def test_a_row_can_name_its_kind() -> None:
-    assert type(parse({**MACRO, "kind": " Macro "})) is MacroRelease
+    assert type(parse({**MACRO, "kind": " Macro "})) is MacroAnnouncement
     assert type(parse({**TRADE, "type": "trade"})) is Trade
     assert type(parse({**TRADE, "type": "odd lot"})) is Trade  # any other `type` is the source's own affair
 
@@ -122,7 +122,7 @@ def test_a_row_can_name_its_kind() -> None:
 )
 def test_a_bad_row_is_refused_with_its_reason(row: dict[str, Any], reason: str) -> None:
     found = parse(row, 3)
-    assert isinstance(found, Rejection)
+    assert isinstance(found, QuarantinedRow)
     assert (found.source, found.row, found.reason) == ("s", 3, reason)
     assert found.detail
 
@@ -135,7 +135,7 @@ def test_what_a_rejection_keeps_of_a_row_is_bounded_and_says_how_it_is_cut() -> 
     row = {**NEWS, "headline": "", "body": "x" * 10_000}
     whole = show_row(row).encode()
     found = parse(row)
-    assert found.raw == whole[:RAW_CHARS].decode()
+    assert found.raw == whole[:MAX_RAW_CHARS].decode()
     assert (found.num_bytes, found.sha256) == (len(whole), sha256(whole).hexdigest())
     short = parse({**NEWS, "headline": ""})
     assert (short.raw, short.num_bytes, short.sha256) == (show_row({**NEWS, "headline": ""}), 0, "")

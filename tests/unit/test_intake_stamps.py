@@ -7,9 +7,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from htfi.domain.time import format_ns
-from htfi.pipeline.intake.reasons import Refusal
+from htfi.pipeline.intake.quarantine_reasons import RowRefused
 from htfi.pipeline.intake.spec import SourceSpec
-from htfi.pipeline.intake.stamps import DayRule, Instant, next_weekday, read_time
+from htfi.pipeline.intake.times import DayRule, FileTimestamp, next_weekday, read_time
 
 NEW_YORK = ZoneInfo("America/New_York")
 
@@ -30,7 +30,7 @@ NEW_YORK = ZoneInfo("America/New_York")
         ("1.3811328e9", "", "2013-10-07T08:00:00Z"),
         (20_131_007, "s", "1970-08-21T23:56:47Z"),
         (-86_400, "s", "1969-12-31T00:00:00Z"),
-        (Instant(1_381_132_800_000_000_007, True), "", "2013-10-07T08:00:00.000000007Z"),
+        (FileTimestamp(1_381_132_800_000_000_007, True), "", "2013-10-07T08:00:00.000000007Z"),
         (datetime(2013, 10, 7, 4, tzinfo=timezone(timedelta(hours=-4))), "", "2013-10-07T08:00:00Z"),
     ],
 )
@@ -51,7 +51,7 @@ def test_a_date_stays_a_date(value: Any) -> None:
         ("2013-10-07T08:00:00", "no_zone"),
         ("2013-10-07T08:00:00.123456789", "no_zone"),
         (datetime(2013, 10, 7), "no_zone"),  # noqa: DTZ001 -- the case
-        (Instant(0, False), "no_zone"),
+        (FileTimestamp(0, False), "no_zone"),
         ("yesterday", "bad_time"),
         ("10/07/2013", "bad_time"),
         ("2013-02-30", "bad_time"),
@@ -67,11 +67,11 @@ def test_a_date_stays_a_date(value: Any) -> None:
         ("2200-01-01T00:00:00Z", "absurd_time"),
         ("1850-01-01", "absurd_time"),
         (10**30, "absurd_time"),
-        (Instant(8 * 10**18, True), "absurd_time"),
+        (FileTimestamp(8 * 10**18, True), "absurd_time"),
     ],
 )
 def test_what_is_no_time_is_refused_with_its_reason(value: Any, reason: str) -> None:
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(RowRefused) as caught:
         read_time(value, None, "")
     assert caught.value.reason == reason
 
@@ -80,7 +80,7 @@ def test_a_stated_zone_is_that_of_texts_without_one() -> None:
     found = read_time("2013-10-07 04:00:00", NEW_YORK, "")
     assert isinstance(found, int)
     assert format_ns(found) == "2013-10-07T08:00:00Z"
-    assert read_time(Instant(1_381_118_400_000_000_005, False), NEW_YORK, "") == found + 5
+    assert read_time(FileTimestamp(1_381_118_400_000_000_005, False), NEW_YORK, "") == found + 5
 
 
 def test_a_bar_dated_by_day_ends_at_the_new_york_close_in_winter_and_summer() -> None:

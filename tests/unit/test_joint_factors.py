@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 from htfi.domain.errors import InvalidInput
-from htfi.forecasting.joint.factors import fit_factors
-from htfi.forecasting.joint.scenarios import draw_scores, fit_freedom, learn_dependence
+from htfi.forecasting.joint.dependence import (
+    draw_scores,
+    fit_degrees_of_freedom,
+    fit_factors,
+    learn_dependence,
+)
 
 
 def sample(num: int, loadings: np.ndarray, seed: int) -> np.ndarray:
@@ -102,10 +106,10 @@ def test_degrees_of_freedom_of_a_t_copula_are_found():
     rng = np.random.default_rng(13)
     scores = sample(500, np.full((40, 1), 0.6), 14)
     heavy = scores / np.sqrt(rng.chisquare(4.0, (500, 1)) / 4.0)
-    found = fit_freedom(learn_dependence(heavy, rng), rng)
+    found = fit_degrees_of_freedom(learn_dependence(heavy, rng), rng)
     assert found is not None
     assert found <= 6.0
-    light = fit_freedom(learn_dependence(scores, rng), rng)
+    light = fit_degrees_of_freedom(learn_dependence(scores, rng), rng)
     assert light is None or light >= 20.0
 
 

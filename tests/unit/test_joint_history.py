@@ -8,8 +8,8 @@ from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.forecasting.config import LEVELS, ForecastConfig
-from htfi.forecasting.experts.ewma import Ewma
-from htfi.forecasting.experts.random_walk import RandomWalk
+from htfi.forecasting.experts.ewma import EwmaExpert
+from htfi.forecasting.experts.random_walk import RandomWalkExpert
 from htfi.forecasting.forecaster import Forecaster
 from htfi.forecasting.joint.history import JointHistory
 from htfi.forecasting.shapes import gaussian_quantiles
@@ -111,7 +111,7 @@ def bars(day: int, moves: np.ndarray, levels: np.ndarray) -> list[Bar]:
 
 def walked(num_days: int) -> Forecaster:
     config = ForecastConfig()
-    forecaster = Forecaster(config, [Ewma(config), RandomWalk(config)])
+    forecaster = Forecaster(config, [EwmaExpert(config), RandomWalkExpert(config)])
     rng, levels = np.random.default_rng(5), np.full(4, 100.0)
     for day in range(num_days):
         moves = 0.01 * (rng.standard_normal() * 0.8 + rng.standard_normal(4) * 0.6)
@@ -130,7 +130,7 @@ def test_forecaster_keeps_surprises_that_show_the_dependence():
 
 def test_restored_forecaster_keeps_the_same_surprises():
     forecaster, config = walked(60), ForecastConfig()
-    again = Forecaster(config, [Ewma(config), RandomWalk(config)])
+    again = Forecaster(config, [EwmaExpert(config), RandomWalkExpert(config)])
     again.restore(forecaster.state())
     names = [series_id(f"S{n}", "1d") for n in range(4)]
     assert again.surprises(names).scores.tobytes() == forecaster.surprises(names).scores.tobytes()

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from htfi.forecasting.config import LEVELS
-from htfi.forecasting.joint.marginals import FURTHEST, Marginals, normal_scores
+from htfi.forecasting.joint.marginals import MAX_SCORE, MarginalMap, normal_scores
 from htfi.forecasting.shapes import student_quantiles
 
-MARGINALS = Marginals(LEVELS)
+MARGINALS = MarginalMap(LEVELS)
 STUDENT = student_quantiles(LEVELS, 5.0)[None] * 0.01
 AT_LEVELS = np.array([NormalDist().inv_cdf(level) for level in LEVELS])
 
@@ -50,7 +50,7 @@ def test_outcome_on_equal_quantiles_has_the_middle_of_their_scores():
 
 def test_outcome_beside_a_point_is_as_far_as_scores_go():
     flat = np.zeros((2, len(LEVELS)))
-    assert MARGINALS.scores(flat, np.array([0.1, -0.1])).tolist() == [FURTHEST, -FURTHEST]
+    assert MARGINALS.scores(flat, np.array([0.1, -0.1])).tolist() == [MAX_SCORE, -MAX_SCORE]
 
 
 def test_missing_outcomes_and_quantiles_have_no_score():

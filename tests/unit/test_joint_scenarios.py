@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from htfi.forecasting.config import LEVELS
-from htfi.forecasting.joint.scenarios import draw_scores, learn_dependence, to_returns
+from htfi.forecasting.joint.dependence import draw_scores, learn_dependence, to_returns
 from htfi.forecasting.shapes import student_quantiles
 
 NUM = 5

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from htfi.forecasting.joint.factors import fit_factors
-from htfi.forecasting.joint.transmission import regression, transmit
+from htfi.forecasting.joint.dependence import fit_factors
+from htfi.forecasting.joint.transmission import shock_regression, transmit_shock
 
 NUM, T = 8, 500
 
@@ -25,7 +25,7 @@ def own(seed=0):
 
 
 def brought(history, place, target):
-    return transmit(fit_factors(history), history, np.array([place]), np.array([target]))
+    return transmit_shock(fit_factors(history), history, np.array([place]), np.array([target]))
 
 
 @pytest.mark.parametrize("size", [3.0, -6.0])
@@ -49,11 +49,13 @@ def test_without_evidence_a_shift_is_small_and_bounded_by_the_shock():
     noise = np.random.default_rng(1).standard_normal((T, NUM))
     found = brought(noise, 0, -12.0)
     assert np.abs(found.shift[1:]).max() < 0.1 * 12.0  # a slope of chance, once in √500, would bring .5
-    none = transmit(fit_factors(np.zeros((0, 3))), np.zeros((0, 3)), np.array([0]), np.array([5.0]))
+    none = transmit_shock(fit_factors(np.zeros((0, 3))), np.zeros((0, 3)), np.array([0]), np.array([5.0]))
     assert none.shift[1:].tolist() == [0.0, 0.0]
     alike = shared()
     alike[:, 1] = alike[:, 0] + 0.01 * np.random.default_rng(2).standard_normal(T)
-    against = transmit(fit_factors(alike), alike, np.array([0, 1]), np.array([-5.0, 5.0]))  # what never was
+    against = transmit_shock(
+        fit_factors(alike), alike, np.array([0, 1]), np.array([-5.0, 5.0])
+    )  # what never was
     assert np.abs(against.shift).max() <= 5.0
     assert np.isfinite(against.scale)
 
@@ -62,7 +64,7 @@ def test_many_shocks_at_once_leave_the_rest_bounded():
     rng = np.random.default_rng(8)
     history = 0.6 * rng.standard_normal((120, 1)) + 0.8 * rng.standard_normal((120, 60))
     targets = rng.standard_normal(55)
-    found = transmit(fit_factors(history), history, np.arange(55), targets)
+    found = transmit_shock(fit_factors(history), history, np.arange(55), targets)
     assert np.abs(found.shift[55:]).max() < 1.5
     assert (found.explained >= 0.0).all()
     assert (found.explained < 1.0).all()
@@ -81,9 +83,9 @@ def test_neither_names_nor_order_change_what_arrives():
     history = shared(5)
     order = np.array([3, 1, 7, 0, 2, 6, 5, 4])
     model = fit_factors(history)
-    one = transmit(model, history, np.array([3, 1]), np.array([-3.0, -2.0]))
+    one = transmit_shock(model, history, np.array([3, 1]), np.array([-3.0, -2.0]))
     again = fit_factors(history[:, order])
-    other = transmit(again, history[:, order], np.array([0, 1]), np.array([-3.0, -2.0]))
+    other = transmit_shock(again, history[:, order], np.array([0, 1]), np.array([-3.0, -2.0]))
     assert other.shift == pytest.approx(one.shift[order], abs=1e-6)
     assert other.scale == pytest.approx(one.scale, rel=1e-6)
 
@@ -91,7 +93,7 @@ def test_neither_names_nor_order_change_what_arrives():
 def test_a_correlation_that_noise_explains_is_shrunk():
     rng = np.random.default_rng(7)
     history = rng.standard_normal((60, 4))
-    gain, _ = regression(fit_factors(history), 60, np.array([0]))
+    gain, _ = shock_regression(fit_factors(history), 60, np.array([0]))
     model = fit_factors(history).correlation()[0]
     weak = np.abs(model[1:]) < 0.1
     assert weak.any()
@@ -110,7 +112,7 @@ def test_bands_given_a_large_move_hold_what_came(make):
         past, later = past / sigma, later / sigma
         model = fit_factors(past)
         for t, place in zip(*np.nonzero(np.abs(later) > 3.0), strict=True):
-            found = transmit(model, past, np.array([place]), later[t, [place]])
+            found = transmit_shock(model, past, np.array([place]), later[t, [place]])
             reach = 1.645 * found.scale * np.sqrt(1.0 - found.explained)
             hits += [float(abs(later[t, j] - found.shift[j]) <= reach[j]) for j in range(NUM) if j != place]
     assert len(hits) > 500

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.kept_blocks import KeptBlocks
-from htfi.decoding.ports import Pass
-from htfi.decoding.sessions import Sessions, ToRead
-from htfi.narrative.caching.event_time import EventTime
-from htfi.narrative.caching.memory import Memory
-from htfi.narrative.caching.tiers import Outer, Tiers
-from htfi.wiring.open_folder import open_folder
+from htfi.decoding.kv_cache import SharedKVBlocks
+from htfi.decoding.ports import ForwardOutput
+from htfi.decoding.sessions import KVSessions, PromptToPrefill
+from htfi.narrative.caching.keys import EventClock
+from htfi.narrative.caching.memory import MemoryTier
+from htfi.narrative.caching.tiers import OuterTier, TieredCache
+from htfi.wiring.models.loading import open_model
 from random_pair import write_random_pair
 
 IDS = [5 + k % 40 for k in range(90)]
@@ -28,7 +28,7 @@ class Counting:
         self.shape, self.digest = network.shape, network.digest
         self.num_read = 0
 
-    def forward(self, ids, positions, mask, keys, values) -> Pass:
+    def forward(self, ids, positions, mask, keys, values) -> ForwardOutput:
         self.num_read += ids.size
         return self._network.forward(ids, positions, mask, keys, values)
 
@@ -36,24 +36,26 @@ class Counting:
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory):
     folder, _ = write_random_pair(Path(tmp_path_factory.mktemp("pair")))
-    return open_folder(folder, "int8").network
+    return open_model(folder, "int8").network
 
 
 @pytest.fixture
-def cache() -> Tiers:
-    return Tiers(Memory(2**24, EventTime()))
+def cache() -> TieredCache:
+    return TieredCache(MemoryTier(2**24, EventClock()))
 
 
-def sessions(network, cache: Tiers | None, reader: bytes = b"me", cache_bytes: int = 2**22) -> Sessions:
+def sessions(
+    network, cache: TieredCache | None, reader: bytes = b"me", cache_bytes: int = 2**22
+) -> KVSessions:
     counting = Counting(network)
-    kept = None if cache is None else KeptBlocks(cache, reader, network.shape, HOUR)
-    return Sessions(counting, DecodingConfig(2**22, cache_bytes), kept)
+    kept = None if cache is None else SharedKVBlocks(cache, reader, network.shape, HOUR)
+    return KVSessions(counting, DecodingConfig(2**22, cache_bytes), kept)
 
 
-def read(one: Sessions, ids=IDS, about=("item:1",), residency=frozenset()):
+def read(one: KVSessions, ids=IDS, about=("item:1",), residency=frozenset()):
     """Logits after the prompt, its keys and values, and how many tokens were read for them."""
     before = one.network.num_read
-    (opened,) = one.open_all([ToRead(ids, 120, SHARED, about, residency)])
+    (opened,) = one.open_all([PromptToPrefill(ids, 120, SHARED, about, residency)])
     row = opened.row
     kv = [memory[:, row.slot, :, : len(ids)].copy() for memory in (one.arena.keys, one.arena.values)]
     one.close(row)
@@ -86,7 +88,7 @@ def test_another_engine_or_kind_of_machine_reads_for_itself(network, cache) -> N
     assert read(sessions(network, cache, b"other"))[2] == len(IDS)
 
 
-class Unasked(Memory):
+class Unasked(MemoryTier):
     """A tier that must not be asked for what it cannot hold."""
 
     name = "unasked"
@@ -96,9 +98,11 @@ class Unasked(Memory):
 
 
 def test_a_tier_that_keeps_no_such_large_values_is_not_asked(network) -> None:
-    narrow = Tiers(Memory(2**24, EventTime()), [Outer(Unasked(2**24, EventTime()), None, 1_000)])
+    narrow = TieredCache(
+        MemoryTier(2**24, EventClock()), [OuterTier(Unasked(2**24, EventClock()), None, 1_000)]
+    )
     assert read(sessions(network, narrow))[2] == len(IDS)
-    narrow.settle()
+    narrow.flush()
     assert read(sessions(network, narrow))[2] == len(IDS) - SHARED
 
 
@@ -110,7 +114,7 @@ def test_retracted_news_are_read_anew_and_not_kept(network, cache) -> None:
 
 
 def test_a_value_of_another_size_is_none(network, cache) -> None:
-    blocks = KeptBlocks(cache, b"me", network.shape, HOUR)
+    blocks = SharedKVBlocks(cache, b"me", network.shape, HOUR)
     read(sessions(network, cache))
     names = {key: value for key, (value, _, _) in cache._memory._kept.items()}
     for key, value in names.items():

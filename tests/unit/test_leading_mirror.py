@@ -2,7 +2,7 @@
 
 from io import BytesIO
 
-from htfi.wiring.leading import LeadingMirror
+from htfi.wiring.cluster.edge import LeaderOutput
 
 
 class Turn:
@@ -20,14 +20,14 @@ class Turn:
 
 def test_a_follower_publishes_nothing() -> None:
     turn, out = Turn(), BytesIO()
-    mirror = LeadingMirror(out, turn, 2.0, turn.clock)
+    mirror = LeaderOutput(out, turn, 2.0, turn.clock)
     assert mirror.write(b"a\n") == 2
     assert out.getvalue() == b""
 
 
 def test_who_takes_the_lead_says_what_nobody_may_have_said() -> None:
     turn, out = Turn(), BytesIO()
-    mirror = LeadingMirror(out, turn, 2.0, turn.clock)
+    mirror = LeaderOutput(out, turn, 2.0, turn.clock)
     mirror.write(b"long ago\n")
     turn.now_s = 5.0
     mirror.write(b"just now\n")
@@ -39,7 +39,7 @@ def test_who_takes_the_lead_says_what_nobody_may_have_said() -> None:
 def test_who_loses_the_lead_falls_silent_and_a_leader_says_nothing_twice() -> None:
     turn, out = Turn(), BytesIO()
     turn.leads = True
-    mirror = LeadingMirror(out, turn, 2.0, turn.clock)
+    mirror = LeaderOutput(out, turn, 2.0, turn.clock)
     mirror.write(b"a\n")
     turn.leads = False
     mirror.write(b"b\n")

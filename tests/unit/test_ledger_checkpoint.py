@@ -13,7 +13,7 @@ from htfi.governance.ledger.checkpoint import (
     require_witnesses,
     sign_checkpoint,
 )
-from htfi.governance.ledger.note import Note, VerifierKey, parse_note, parse_verifier_key
+from htfi.governance.ledger.note import SignedNote, VerifierKey, parse_note, parse_verifier_key
 
 # A checkpoint of a CT log in staging, cosigned by public witnesses on 2026-05-23
 STAGING = """arche2025h1.staging.ct.transparency.dev
@@ -53,7 +53,7 @@ def test_real_checkpoint_opens_under_its_logs_key() -> None:
 def test_real_cosignatures_hold_and_carry_their_time() -> None:
     note = parse_note(STAGING)
     for key in WITNESSES:
-        (signature,) = note.by(key)
+        (signature,) = note.signatures_of(key)
         assert cosignature_time_s(note.text, signature, key, verify_signature) == 1_779_573_024
 
 
@@ -144,5 +144,5 @@ def test_cosignature_covers_extension_lines_and_time() -> None:
     key = VerifierKey("w.example", 4, SIGNER.public_key)
     assert cosignature_time_s(text, signature, key, verify_signature) == 1_700_000_000
     assert cosignature_time_s(text.replace("more", "less"), signature, key, verify_signature) is None
-    plain = Note(text, (signature,)).by(VerifierKey("w.example", 1, SIGNER.public_key))
+    plain = SignedNote(text, (signature,)).signatures_of(VerifierKey("w.example", 1, SIGNER.public_key))
     assert plain == ()

@@ -34,7 +34,9 @@ SUMDB_NOTE = (
 def num_holding(content: str, vkey: str) -> int:
     """How many signatures of the key hold."""
     note, key = parse_note(content), parse_verifier_key(vkey)
-    return sum(verify_signature(key.public_key, note.text.encode(), s.payload) for s in note.by(key))
+    return sum(
+        verify_signature(key.public_key, note.text.encode(), s.payload) for s in note.signatures_of(key)
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,7 +67,7 @@ def test_text_may_hold_empty_lines() -> None:
 def test_signature_of_another_key_with_the_same_name_is_ignored() -> None:
     note = parse_note(TEXT + "\n" + PETER_LINE)
     other = parse_verifier_key(ENOCH)
-    assert note.by(type(other)("PeterNeumann", other.algorithm, other.public_key)) == ()
+    assert note.signatures_of(type(other)("PeterNeumann", other.algorithm, other.public_key)) == ()
 
 
 @pytest.mark.parametrize(

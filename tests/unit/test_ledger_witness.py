@@ -8,9 +8,9 @@ from htfi.adapters.keys.ed25519 import SigningKey, signing_key, verify_signature
 from htfi.domain.errors import IntegrityError
 from htfi.governance.ledger.checkpoint import Checkpoint, cosignature_time_s, log_key, sign_checkpoint
 from htfi.governance.ledger.merkle import consistency_proof, leaf_hash, perfect_root, range_hash
-from htfi.governance.ledger.note import Signature
-from htfi.governance.ledger.witness import Witness
-from htfi.governance.ports import Seen
+from htfi.governance.ledger.note import NoteSignature
+from htfi.governance.ledger.witness import LogWitness
+from htfi.governance.ports import WitnessedLog
 
 ORIGIN = "log.example/desk"
 LOG_KEY = signing_key(ORIGIN, b"\x01" * 32)
@@ -21,13 +21,13 @@ class Memory:
     """A hand-written memory; `broken` stands for a disk that fails."""
 
     def __init__(self) -> None:
-        self.seen: dict[str, Seen] = {}
+        self.seen: dict[str, WitnessedLog] = {}
         self.broken = False
 
-    def recall(self, origin: str) -> Seen | None:
+    def recall(self, origin: str) -> WitnessedLog | None:
         return self.seen.get(origin)
 
-    def remember(self, origin: str, seen: Seen) -> None:
+    def remember(self, origin: str, seen: WitnessedLog) -> None:
         if self.broken:
             raise OSError
         self.seen[origin] = seen
@@ -43,7 +43,7 @@ class Tree:
     def subtree(self, height: int, index: int) -> bytes:
         return perfect_root(self.leaves[index << height : (index + 1) << height])
 
-    def submit(self, witness: Witness) -> Signature:
+    def submit(self, witness: LogWitness) -> NoteSignature:
         size = len(self.leaves)
         checkpoint = Checkpoint(ORIGIN, size, range_hash(0, size, self.subtree))
         return witness.add_checkpoint(
@@ -58,11 +58,11 @@ ENTRIES = [b"%d" % index for index in range(20)]
 
 
 @pytest.fixture
-def witness() -> Witness:
-    return Witness("w.example/1", signing_key("w.example/1", b"\x02" * 32), Memory(), verify_signature)
+def witness() -> LogWitness:
+    return LogWitness("w.example/1", signing_key("w.example/1", b"\x02" * 32), Memory(), verify_signature)
 
 
-def test_growth_is_cosigned_step_by_step(witness: Witness) -> None:
+def test_growth_is_cosigned_step_by_step(witness: LogWitness) -> None:
     for size in (0, 1, 7, 7, 20):
         tree = Tree(ENTRIES[:size])
         signature = tree.submit(witness)
@@ -70,34 +70,34 @@ def test_growth_is_cosigned_step_by_step(witness: Witness) -> None:
         assert cosignature_time_s(text, signature, witness.key, verify_signature) == TIME_S
 
 
-def test_rollback_is_refused(witness: Witness) -> None:
+def test_rollback_is_refused(witness: LogWitness) -> None:
     Tree(ENTRIES).submit(witness)
     with pytest.raises(IntegrityError, match=r"rollback: .* shows 19 entries after 20 were witnessed"):
         Tree(ENTRIES[:19]).submit(witness)
 
 
 @pytest.mark.parametrize("size", [10, 20])
-def test_fork_is_refused(witness: Witness, size: int) -> None:
+def test_fork_is_refused(witness: LogWitness, size: int) -> None:
     Tree(ENTRIES[:10]).submit(witness)
     forked = Tree([b"another", *ENTRIES[1:size]])
     with pytest.raises(IntegrityError, match="fork: "):
         forked.submit(witness)
 
 
-def test_refusal_leaves_what_was_seen_untouched(witness: Witness) -> None:
+def test_refusal_leaves_what_was_seen_untouched(witness: LogWitness) -> None:
     Tree(ENTRIES[:10]).submit(witness)
     with pytest.raises(IntegrityError):
         Tree([b"another"] * 12).submit(witness)
     Tree(ENTRIES[:11]).submit(witness)
 
 
-def test_log_that_changes_its_key_is_refused(witness: Witness) -> None:
+def test_log_that_changes_its_key_is_refused(witness: LogWitness) -> None:
     Tree(ENTRIES[:3]).submit(witness)
     with pytest.raises(IntegrityError, match="now signs by"):
         Tree(ENTRIES[:4], signing_key(ORIGIN, b"\x03" * 32)).submit(witness)
 
 
-def test_false_signature_is_not_cosigned(witness: Witness) -> None:
+def test_false_signature_is_not_cosigned(witness: LogWitness) -> None:
     tree = Tree(ENTRIES[:3])
     checkpoint = sign_checkpoint(Checkpoint(ORIGIN, 3, range_hash(0, 3, tree.subtree)), LOG_KEY)
     other = Tree(ENTRIES[:2])
@@ -108,7 +108,7 @@ def test_false_signature_is_not_cosigned(witness: Witness) -> None:
     assert witness.memory.recall(ORIGIN) is None
 
 
-def test_no_cosignature_leaves_before_the_memory_is_kept(witness: Witness) -> None:
+def test_no_cosignature_leaves_before_the_memory_is_kept(witness: LogWitness) -> None:
     assert isinstance(witness.memory, Memory)
     witness.memory.broken = True
     with pytest.raises(OSError):  # noqa: PT011 - the fake's own

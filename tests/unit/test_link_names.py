@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from htfi.adapters.certs.authority import Role, make_certificates
-from htfi.adapters.grpc.config import Bounds
-from htfi.adapters.grpc.diagnosis import fault_of
-from htfi.adapters.grpc.tls import TlsFiles, names_of, peer_name, read_identity
+from htfi.adapters.certs.authority import CertificateRole, make_certificates
+from htfi.adapters.grpc.dialler import certificate_fault
+from htfi.adapters.grpc.library import TransportLimits
+from htfi.adapters.grpc.tls import TlsFiles, dns_names, peer_name, read_identity
 from htfi.domain.errors import InvalidInput
 
 
@@ -38,7 +38,11 @@ def test_a_peer_is_the_one_name_that_its_certificate_says(
 
 
 def test_each_fault_of_a_clouds_certificate_has_its_words(tmp_path: Path) -> None:
-    nodes = (("cloud1", Role.CLOUD), ("cloud2", Role.CLOUD), ("edge1", Role.EDGE))
+    nodes = (
+        ("cloud1", CertificateRole.CLOUD),
+        ("cloud2", CertificateRole.CLOUD),
+        ("edge1", CertificateRole.EDGE),
+    )
     make_certificates(tmp_path / "now", nodes)
     make_certificates(tmp_path / "other", nodes[:1])
     now = datetime.now(UTC)
@@ -48,7 +52,7 @@ def test_each_fault_of_a_clouds_certificate_has_its_words(tmp_path: Path) -> Non
     def fault(folder: str, node: str, dialled: str = "cloud1", authority: str = "") -> str:
         certificate = x509.load_pem_x509_certificate((tmp_path / folder / f"{node}.pem").read_bytes())
         trusted = (tmp_path / (authority or folder) / "ca.pem").read_bytes()
-        return fault_of(certificate, dialled, trusted)
+        return certificate_fault(certificate, dialled, trusted)
 
     assert fault("now", "cloud1") == ""
     assert fault("other", "cloud1", authority="now") == "certificate of cloud1 is signed by another authority"
@@ -59,16 +63,18 @@ def test_each_fault_of_a_clouds_certificate_has_its_words(tmp_path: Path) -> Non
 
 
 def test_an_identity_that_is_not_valid_yet_asks_for_the_clock(tmp_path: Path) -> None:
-    make_certificates(tmp_path, [("edge1", Role.EDGE)], now=datetime.now(UTC) + timedelta(days=2))
+    make_certificates(tmp_path, [("edge1", CertificateRole.EDGE)], now=datetime.now(UTC) + timedelta(days=2))
     files = TlsFiles(tmp_path / "ca.pem", tmp_path / "edge1.pem", tmp_path / "edge1.key")
     with pytest.raises(InvalidInput, match=r"ca\.pem is not valid before .*clock right"):
         read_identity(files, "edge1", listens=False)
 
 
 def test_a_clock_two_minutes_behind_takes_a_new_certificate(tmp_path: Path) -> None:
-    make_certificates(tmp_path, [("edge1", Role.EDGE)], now=datetime.now(UTC) + timedelta(minutes=2))
+    make_certificates(
+        tmp_path, [("edge1", CertificateRole.EDGE)], now=datetime.now(UTC) + timedelta(minutes=2)
+    )
     files = TlsFiles(tmp_path / "ca.pem", tmp_path / "edge1.pem", tmp_path / "edge1.key")
-    assert names_of(read_identity(files, "edge1", listens=False).certificate) == ["edge1"]
+    assert dns_names(read_identity(files, "edge1", listens=False).certificate) == ["edge1"]
 
 
 @pytest.mark.parametrize(
@@ -85,4 +91,4 @@ def test_a_clock_two_minutes_behind_takes_a_new_certificate(tmp_path: Path) -> N
 )
 def test_bounds_that_cannot_work_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InvalidInput):
-        Bounds(**wrong)  # pyright: ignore[reportArgumentType]
+        TransportLimits(**wrong)  # pyright: ignore[reportArgumentType]

@@ -23,9 +23,9 @@ def test_what_threads_put_in_comes_out_once_and_in_order() -> None:
             thread.start()
         taken: list[bytes] = []
         while len(taken) < num_threads * num_each:
-            sealed = await asyncio.wait_for(outbox.take(), 10)
+            sealed = await asyncio.wait_for(outbox.next_frame(), 10)
             assert sealed is not None
-            outbox.taken(sealed)
+            outbox.frame_sent(sealed)
             taken.append(sealed)
         for thread in threads:
             thread.join()
@@ -42,15 +42,15 @@ def test_bytes_count_until_they_are_taken_over_and_a_closed_outbox_gives_what_it
         outbox = Outbox(asyncio.get_running_loop(), 10)
         assert outbox.put(b"123456")
         assert not outbox.put(b"12345")
-        first = await outbox.take()
+        first = await outbox.next_frame()
         assert first == b"123456"
         assert not outbox.put(b"12345")  # HTTP/2 has not taken it yet
-        outbox.taken(first)
+        outbox.frame_sent(first)
         assert outbox.put(b"12345")
         outbox.close()
         assert not outbox.put(b"1")
-        assert await outbox.take() == b"12345"
-        assert await outbox.take() is None
+        assert await outbox.next_frame() == b"12345"
+        assert await outbox.next_frame() is None
 
     asyncio.run(act())
 
@@ -58,7 +58,7 @@ def test_bytes_count_until_they_are_taken_over_and_a_closed_outbox_gives_what_it
 def test_whoever_waits_for_a_frame_wakes_when_it_closes() -> None:
     async def act() -> bytes | None:
         outbox = Outbox(asyncio.get_running_loop(), 10)
-        waiting = asyncio.ensure_future(outbox.take())
+        waiting = asyncio.ensure_future(outbox.next_frame())
         await asyncio.sleep(0.01)
         outbox.close()
         return await asyncio.wait_for(waiting, 5)

@@ -4,39 +4,50 @@ import math
 
 import pytest
 
-from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.link.edge_config import EdgeConfig
-from htfi.decoding.link.frames import Frame, Lead, Leave, Need, Open, Refused, Why, encode, unpack, unseal
-from htfi.decoding.link.ports import Arrival, Happening
-from htfi.decoding.link.pursuit_answers import ALONE
-from htfi.domain.writing import Refusal, Request, Writing
+from htfi.decoding.link.client.answers import ALONE
+from htfi.decoding.link.config import EdgeConfig
+from htfi.decoding.link.frames import (
+    CancelFrame,
+    DraftLead,
+    Frame,
+    NeedFrame,
+    OpenFrame,
+    RefusalReason,
+    RefusedFrame,
+    encode,
+    unpack,
+    unseal,
+)
+from htfi.decoding.link.ports import StreamArrival, StreamEvent
+from htfi.decoding.local_generator import LocalGenerator
+from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
 from linked_world import TOKENIZER, FakeCloud, Scene, draft_author, local, question
 
 
-def truth(scene: Scene, request: Request) -> tuple[int, ...]:
+def truth(scene: Scene, request: GenerationRequest) -> tuple[int, ...]:
     (answer,) = scene.target.write([request])
-    assert isinstance(answer, Writing)
+    assert isinstance(answer, Completion)
     return answer.tokens
 
 
-def one(scene: Scene, request: Request) -> Writing:
+def one(scene: Scene, request: GenerationRequest) -> Completion:
     (answer,) = scene.author.write([request])
-    assert isinstance(answer, Writing), answer
+    assert isinstance(answer, Completion), answer
     return answer
 
 
-def check_provisional(scene: Scene, request: Request, answer: Writing) -> None:
+def check_provisional(scene: Scene, request: GenerationRequest, answer: Completion) -> None:
     assert answer.is_provisional
     assert answer.place.startswith(ALONE)
     assert answer.tokens[: answer.num_settled] == truth(scene, request)[: answer.num_settled]
-    alone = scene.draft.write_on(answer.prompt, request, answer.tokens[: answer.num_settled])
-    assert isinstance(alone, Writing)
+    alone = scene.draft.continue_from(answer.prompt, request, answer.tokens[: answer.num_settled])
+    assert isinstance(alone, Completion)
     assert (answer.tokens, answer.fields) == (alone.tokens, alone.fields)
 
 
-@pytest.mark.parametrize("lead", list(Lead))
-def test_at_its_deadline_a_request_is_finished_alone_and_amended_later(lead: Lead):
+@pytest.mark.parametrize("lead", list(DraftLead))
+def test_at_its_deadline_a_request_is_finished_alone_and_amended_later(lead: DraftLead):
     scene = Scene(lead, rtt_ms=40.0, draft=draft_author(0.4))
     scene.clouds[0].pass_ms = 30.0
     request = question(1, deadline_ms=200.0)
@@ -45,22 +56,22 @@ def test_at_its_deadline_a_request_is_finished_alone_and_amended_later(lead: Lea
     assert 0.15 <= scene.world.now_s - began_s <= 0.2
     check_provisional(scene, request, answer)
     assert 0 < answer.num_settled < 24
-    assert scene.author.late() == []
+    assert scene.author.take_late_completions() == []
     late = scene.late(3_000.0)
     assert list(late) == ["q1"]
     amended = late["q1"]
-    assert isinstance(amended, Writing)
+    assert isinstance(amended, Completion)
     assert amended.tokens == truth(scene, request)
     assert not amended.is_provisional
-    assert scene.author.late() == []
+    assert scene.author.take_late_completions() == []
 
 
 def test_what_was_finished_alone_goes_on_with_all_that_is_known_as_guesses():
-    scene = Scene(Lead.FLIGHT, rtt_ms=40.0)
+    scene = Scene(DraftLead.FLIGHT, rtt_ms=40.0)
     scene.clouds[0].pass_ms = 100.0
     answer = one(scene, question(1, deadline_ms=200.0))
-    opened = [frame for frame in scene.transport.frames if isinstance(frame, Open)]
-    assert [frame.lead for frame in opened] == [Lead.FLIGHT, Lead.CLOUD]
+    opened = [frame for frame in scene.transport.frames if isinstance(frame, OpenFrame)]
+    assert [frame.lead for frame in opened] == [DraftLead.FLIGHT, DraftLead.CLOUD]
     assert opened[1].epoch > opened[0].epoch
     assert opened[1].handle == opened[0].handle
     assert unpack(opened[1].guesses) == list(answer.tokens)
@@ -69,7 +80,7 @@ def test_what_was_finished_alone_goes_on_with_all_that_is_known_as_guesses():
 
 def test_a_request_without_an_id_is_not_awaited_after_its_deadline():
     scene = Scene(rtt_ms=100.0)
-    request = Request(question(1).prompt, question(1).form, 1, 1.0, 50.0)
+    request = GenerationRequest(question(1).prompt, question(1).form, 1, 1.0, 50.0)
     assert one(scene, request).is_provisional
     assert scene.late(500.0) == {}
     assert not scene.clouds[0].asks
@@ -87,7 +98,7 @@ def test_without_a_cloud_it_is_written_alone_at_once_and_amended_when_one_comes(
     scene.transport.connect(FakeCloud(scene.world, "cloud9", scene.target))
     scene.usable.append("cloud9")
     late = scene.late(1_000.0)
-    assert isinstance(late["q1"], Writing)
+    assert isinstance(late["q1"], Completion)
     assert late["q1"].tokens == truth(scene, request)
 
 
@@ -102,11 +113,11 @@ def test_a_plan_may_say_alone_and_the_target_amends_all_the_same():
 
 
 def test_a_stream_that_ends_moves_its_requests_with_all_that_is_known():
-    scene = Scene(Lead.PLAIN, num_clouds=2, config=EdgeConfig(hedges=False))
+    scene = Scene(DraftLead.PLAIN, num_clouds=2, config=EdgeConfig(hedges=False))
     scene.world.after(90.0, lambda: scene.transport.cut("cloud1"))
     request = question(1)
     assert one(scene, request).tokens == truth(scene, request)
-    opened = [frame for frame in scene.transport.frames if isinstance(frame, Open)]
+    opened = [frame for frame in scene.transport.frames if isinstance(frame, OpenFrame)]
     assert len(opened) == 2
     known = unpack(opened[1].guesses)
     assert 3 < len(known) < 24
@@ -116,7 +127,7 @@ def test_a_stream_that_ends_moves_its_requests_with_all_that_is_known():
 
 
 def test_an_only_cloud_that_comes_back_soon_is_waited_for():
-    scene = Scene(Lead.FLIGHT)
+    scene = Scene(DraftLead.FLIGHT)
     scene.world.after(60.0, lambda: scene.transport.cut("cloud1"))
     scene.world.after(120.0, lambda: scene.transport.connect(scene.clouds[0]))
     scene.clouds[0].pass_ms = 30.0
@@ -127,7 +138,7 @@ def test_an_only_cloud_that_comes_back_soon_is_waited_for():
 
 
 def test_an_only_cloud_that_stays_away_is_not_waited_for_long():
-    scene = Scene(Lead.FLIGHT, config=EdgeConfig(patience_ms=100.0))
+    scene = Scene(DraftLead.FLIGHT, config=EdgeConfig(patience_ms=100.0))
     scene.clouds[0].pass_ms = 30.0
     began_s = scene.world.now_s
     scene.world.after(60.0, lambda: scene.transport.cut("cloud1"))
@@ -138,7 +149,7 @@ def test_an_only_cloud_that_stays_away_is_not_waited_for_long():
 
 
 def test_a_cloud_that_health_gives_up_is_left_for_another():
-    scene = Scene(Lead.FLIGHT, num_clouds=2, config=EdgeConfig(hedges=False))
+    scene = Scene(DraftLead.FLIGHT, num_clouds=2, config=EdgeConfig(hedges=False))
     scene.clouds[0].is_silent = True
     scene.world.after(100.0, lambda: scene.usable.remove("cloud1"))
     request = question(1)
@@ -150,7 +161,7 @@ def test_a_cloud_that_health_gives_up_is_left_for_another():
 
 
 def test_an_only_cloud_that_health_gives_up_leaves_the_edge_alone_at_once():
-    scene = Scene(Lead.FLIGHT)
+    scene = Scene(DraftLead.FLIGHT)
     scene.clouds[0].is_silent = True
     scene.world.after(100.0, scene.usable.clear)
     began_s = scene.world.now_s
@@ -160,7 +171,7 @@ def test_an_only_cloud_that_health_gives_up_leaves_the_edge_alone_at_once():
 
 
 def test_a_cloud_with_other_weights_than_it_says_is_dropped_and_not_used_in_this_life():
-    scene = Scene(Lead.PLAIN, num_clouds=2, config=EdgeConfig(hedge_ms=50.0))
+    scene = Scene(DraftLead.PLAIN, num_clouds=2, config=EdgeConfig(hedge_ms=50.0))
     wrong = FakeCloud(scene.world, "cloud2", local(5))
     wrong.welcome_as = {"target": scene.target.sessions.network.digest}
     scene.transport.cut("cloud2")
@@ -212,13 +223,13 @@ def test_a_cloud_that_is_not_what_is_expected_is_named_once_and_not_used(
 
 
 def test_data_that_must_not_leave_goes_only_where_it_may():
-    scene = Scene(Lead.FLIGHT, num_clouds=2)
+    scene = Scene(DraftLead.FLIGHT, num_clouds=2)
     scene.clouds[1].residency = ("eu", "uk")
     scene.transport.cut("cloud2")
     scene.transport.connect(scene.clouds[1])
-    scene.author.late()
+    scene.author.take_late_completions()
     scene.pass_time(100.0)
-    scene.author.late()
+    scene.author.take_late_completions()
     request = question(1, residency=frozenset({"eu"}))
     answer = one(scene, request)
     assert answer.place.startswith("cloud2")
@@ -229,19 +240,19 @@ def test_data_that_must_not_leave_goes_only_where_it_may():
 
 
 def test_a_busy_cloud_is_left_for_another_and_an_only_one_is_asked_again():
-    busy = Refused(0, 0, Why.BUSY, 80, "too many")
-    scene = Scene(Lead.FLIGHT, num_clouds=2)
+    busy = RefusedFrame(0, 0, RefusalReason.BUSY, 80, "too many")
+    scene = Scene(DraftLead.FLIGHT, num_clouds=2)
     scene.clouds[0].refuses = busy
     request = question(1)
     answer = one(scene, request)
     assert answer.place.startswith("cloud2")
-    only = Scene(Lead.FLIGHT)
+    only = Scene(DraftLead.FLIGHT)
     only.clouds[0].refuses = busy
     only.world.after(150.0, lambda: setattr(only.clouds[0], "refuses", None))
     answer = one(only, request)
     assert answer.tokens == truth(only, request)
-    late = Scene(Lead.FLIGHT)
-    late.clouds[0].refuses = Refused(0, 0, Why.BUSY, 5_000, "too many")
+    late = Scene(DraftLead.FLIGHT)
+    late.clouds[0].refuses = RefusedFrame(0, 0, RefusalReason.BUSY, 5_000, "too many")
     began_s = late.world.now_s
     answer = one(late, question(1, deadline_ms=1_000.0))
     assert answer.is_provisional
@@ -249,16 +260,16 @@ def test_a_busy_cloud_is_left_for_another_and_an_only_one_is_asked_again():
 
 
 def test_a_draining_cloud_is_asked_nothing_new_until_it_comes_back():
-    scene = Scene(Lead.FLIGHT, num_clouds=2)
-    scene.clouds[0].refuses = Refused(0, 0, Why.DRAINING, 500, "about to stop")
+    scene = Scene(DraftLead.FLIGHT, num_clouds=2)
+    scene.clouds[0].refuses = RefusedFrame(0, 0, RefusalReason.DRAINING, 500, "about to stop")
     for seed in range(3):
         assert one(scene, question(seed)).place.startswith("cloud2")
-    opened = [frame for frame in scene.transport.frames if isinstance(frame, Open)]
+    opened = [frame for frame in scene.transport.frames if isinstance(frame, OpenFrame)]
     assert len(opened) == 4  # one refused
     scene.clouds[0].refuses = None
     scene.transport.cut("cloud1")
     scene.transport.connect(scene.clouds[0])
-    scene.author.late()
+    scene.author.take_late_completions()
     scene.pass_time(100.0)
     assert one(scene, question(5)).place.startswith("cloud2")  # the plan takes the first that is named
     scene.transport.cut("cloud2")
@@ -267,17 +278,17 @@ def test_a_draining_cloud_is_asked_nothing_new_until_it_comes_back():
 
 def test_what_the_target_cannot_answer_is_refused_in_its_words():
     scene = Scene()
-    scene.clouds[0].refuses = Refused(
-        0, 0, Why.CANNOT, -1, "700 tokens with the answer; the model reads at most 512"
+    scene.clouds[0].refuses = RefusedFrame(
+        0, 0, RefusalReason.CANNOT, -1, "700 tokens with the answer; the model reads at most 512"
     )
     (answer,) = scene.author.write([question(1)])
-    assert answer == Refusal("700 tokens with the answer; the model reads at most 512")
+    assert answer == RequestRefused("700 tokens with the answer; the model reads at most 512")
     assert scene.late(200.0) == {}
 
 
 def test_a_cloud_that_refuses_for_ever_costs_no_deadline():
     scene = Scene()
-    scene.clouds[0].refuses = Refused(0, 0, Why.MALFORMED, -1, "what is this")
+    scene.clouds[0].refuses = RefusedFrame(0, 0, RefusalReason.MALFORMED, -1, "what is this")
     began_s = scene.world.now_s
     answer = one(scene, question(1, deadline_ms=400.0))
     assert answer.is_provisional
@@ -285,45 +296,45 @@ def test_a_cloud_that_refuses_for_ever_costs_no_deadline():
 
 
 def test_what_is_pursued_comes_late_and_is_asked_once():
-    scene = Scene(Lead.FLIGHT)
+    scene = Scene(DraftLead.FLIGHT)
     requests = [question(seed) for seed in range(3)]
-    scene.author.pursue(requests)
-    scene.author.pursue(requests[:2])
+    scene.author.request_completions(requests)
+    scene.author.request_completions(requests[:2])
     late = scene.late(2_000.0)
     assert {name: answer.tokens for name, answer in late.items()} == {  # type: ignore[attr-defined]
         request.id: truth(scene, request) for request in requests
     }
-    opened = [frame for frame in scene.transport.frames if isinstance(frame, Open)]
+    opened = [frame for frame in scene.transport.frames if isinstance(frame, OpenFrame)]
     assert len(opened) == 3
-    assert {frame.lead for frame in opened} == {Lead.CLOUD}
+    assert {frame.lead for frame in opened} == {DraftLead.CLOUD}
 
 
 def test_a_question_that_is_awaited_late_may_be_asked_in_earnest():
-    scene = Scene(Lead.FLIGHT)
+    scene = Scene(DraftLead.FLIGHT)
     request = question(1)
-    scene.author.pursue([request])
+    scene.author.request_completions([request])
     assert one(scene, request).tokens == truth(scene, request)
     assert scene.late(500.0) == {}
-    assert len([frame for frame in scene.transport.frames if isinstance(frame, Open)]) == 1
+    assert len([frame for frame in scene.transport.frames if isinstance(frame, OpenFrame)]) == 1
 
 
 def test_no_more_than_so_many_answers_are_awaited_and_the_oldest_is_given_up():
     scene = Scene(num_clouds=0, config=EdgeConfig(max_late=4))
     for seed in range(6):
         assert one(scene, question(seed)).is_provisional
-    told = dict(scene.author.late())
+    told = dict(scene.author.take_late_completions())
     assert list(told) == ["q0", "q1"]
-    assert all(isinstance(answer, Refusal) for answer in told.values())
+    assert all(isinstance(answer, RequestRefused) for answer in told.values())
 
 
 def test_clouds_are_left_by_what_is_given_up():
     scene = Scene(config=EdgeConfig(max_late=2))
     scene.clouds[0].pass_ms = 500.0
     for seed in range(4):
-        scene.author.pursue([question(seed)])
+        scene.author.request_completions([question(seed)])
         scene.pass_time(50.0)
     assert len(scene.clouds[0].asks) == 2
-    assert len(dict(scene.author.late())) == 2
+    assert len(dict(scene.author.take_late_completions())) == 2
 
 
 def test_what_a_cloud_said_to_lack_is_sent_though_that_was_lost():
@@ -334,7 +345,7 @@ def test_what_a_cloud_said_to_lack_is_sent_though_that_was_lost():
     deliver = scene.transport.deliver
 
     def deaf(stream: str, frame: Frame) -> None:
-        if not isinstance(frame, Need):
+        if not isinstance(frame, NeedFrame):
             deliver(stream, frame)
 
     scene.transport.deliver = deaf  # type: ignore[method-assign]
@@ -346,7 +357,7 @@ def test_what_does_not_come_in_time_is_refused_late():
     one(scene, question(1))
     assert scene.late(250.0) == {}
     late = scene.late(200.0)
-    assert late == {"q1": Refusal("no cloud has answered in time")}
+    assert late == {"q1": RequestRefused("no cloud has answered in time")}
 
 
 def test_a_cloud_that_never_says_who_it_is_is_dialled_anew():
@@ -365,18 +376,18 @@ def test_a_cloud_that_never_says_who_it_is_is_dialled_anew():
 def test_a_draft_with_little_memory_finishes_all_the_same():
     draft = draft_author()
     room = draft.sessions.network.shape.kv_bytes_per_token * 32 * 2  # of two answers
-    tight = LocalAuthor(draft.sessions.network, TOKENIZER, "draft", DecodingConfig(batch_bytes=room))
-    scene = Scene(Lead.FLIGHT, draft=tight)
+    tight = LocalGenerator(draft.sessions.network, TOKENIZER, "draft", DecodingConfig(batch_bytes=room))
+    scene = Scene(DraftLead.FLIGHT, draft=tight)
     scene.clouds[0].pass_ms = 1_000.0
     requests = [question(seed, deadline_ms=300.0 - 50.0 * seed) for seed in range(5)]
     answers = scene.author.write(requests)
     for request, answer in zip(requests, answers, strict=True):
-        assert isinstance(answer, Writing), answer
+        assert isinstance(answer, Completion), answer
         check_provisional(scene, request, answer)
 
 
 def test_a_newer_stream_to_a_cloud_takes_the_place_of_one_that_ended_unheard():
-    scene = Scene(Lead.FLIGHT)
+    scene = Scene(DraftLead.FLIGHT)
     scene.clouds[0].pass_ms = 30.0
     (old,) = scene.transport.streams
 
@@ -394,7 +405,7 @@ def test_a_newer_stream_to_a_cloud_takes_the_place_of_one_that_ended_unheard():
 
 @pytest.mark.parametrize("deadline_ms", [0.0, -5.0, math.nan])
 def test_no_time_is_answered_alone_at_once(deadline_ms: float):
-    scene = Scene(Lead.FLIGHT)
+    scene = Scene(DraftLead.FLIGHT)
     began_s = scene.world.now_s
     check_provisional(scene, question(1), one(scene, question(1, deadline_ms=deadline_ms)))
     assert scene.world.now_s - began_s < 0.001
@@ -402,19 +413,19 @@ def test_no_time_is_answered_alone_at_once(deadline_ms: float):
 
 
 def test_all_the_time_there_is_is_no_error():
-    scene = Scene(Lead.FLIGHT)
+    scene = Scene(DraftLead.FLIGHT)
     request = question(1, deadline_ms=math.inf)
     assert one(scene, request).tokens == truth(scene, request)
 
 
 def test_frames_that_no_cloud_sends_end_its_stream():
-    scene = Scene(Lead.FLIGHT, num_clouds=2, config=EdgeConfig(hedges=False))
+    scene = Scene(DraftLead.FLIGHT, num_clouds=2, config=EdgeConfig(hedges=False))
     (stream, _) = scene.transport.streams
-    for body in (b"garbage", b"\x95\x09", unseal(encode(Leave(1, 1)))[1]):
+    for body in (b"garbage", b"\x95\x09", unseal(encode(CancelFrame(1, 1)))[1]):
         scene.world.after(
             50.0,
             lambda body=body: scene.transport.arrived.append(
-                Arrival(stream, "cloud1", Happening.FRAME, body)
+                StreamArrival(stream, "cloud1", StreamEvent.FRAME, body)
             ),
         )
     scene.clouds[0].pass_ms = 30.0
@@ -427,7 +438,7 @@ def test_frames_that_no_cloud_sends_end_its_stream():
 
 def test_closing_leaves_every_cloud():
     scene = Scene(rtt_ms=20.0)
-    scene.author.pursue([question(seed) for seed in range(3)])
+    scene.author.request_completions([question(seed) for seed in range(3)])
     scene.pass_time(40.0)
     assert scene.clouds[0].asks
     scene.author.close()

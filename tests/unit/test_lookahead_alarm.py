@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from htfi.decoding.acceptance_alarm import AcceptanceAlarm, AlarmConfig, Change
+from htfi.decoding.acceptance import AcceptanceAlarm, AcceptanceAlarmConfig, AlarmChange
 from htfi.domain.errors import InvalidInput
 
 LENGTH = 6
@@ -24,7 +24,7 @@ def rounds(rates, seed, scatter=0.5, swing=0.3, length=LENGTH) -> Iterator[int]:
         yield int(np.argmin([*right, False]))
 
 
-def changes(alarm, rates, seed, kind="view", **options) -> list[tuple[int, Change]]:
+def changes(alarm, rates, seed, kind="view", **options) -> list[tuple[int, AlarmChange]]:
     found = []
     for at, accepted in enumerate(rounds(rates, seed, **options)):
         change = alarm.learn(kind, LENGTH, accepted)
@@ -52,11 +52,11 @@ def test_false_alarms_are_as_rare_as_was_asked_for():
     """Asked for one in 500 rounds at most, on average: counted over 60,000, each alarm being a run of its own."""
     num_alarms = num_rounds = 0
     for seed in range(8):
-        alarm = AcceptanceAlarm(AlarmConfig(rounds_per_false_alarm=500.0))
+        alarm = AcceptanceAlarm(AcceptanceAlarmConfig(rounds_per_false_alarm=500.0))
         for accepted in rounds([0.9] * 7_500, seed):
             change = alarm.learn("view", LENGTH, accepted)
             num_rounds += not alarm.is_raised
-            num_alarms += change is Change.RAISED
+            num_alarms += change is AlarmChange.RAISED
     assert num_alarms <= num_rounds / 500
     assert num_alarms > 0  # or the test says nothing
 
@@ -66,7 +66,7 @@ def test_a_drop_is_told_within_some_dozens_of_rounds(drop, median_rounds):
     delays = []
     for seed in range(9):
         found = changes(AcceptanceAlarm(), [0.95] * 1500 + [drop] * 600, seed)
-        raised = [at for at, change in found if change is Change.RAISED]
+        raised = [at for at, change in found if change is AlarmChange.RAISED]
         assert raised
         assert raised[0] >= 1500
         delays.append(raised[0] - 1500)
@@ -77,7 +77,7 @@ def test_a_drop_is_told_within_some_dozens_of_rounds(drop, median_rounds):
 def test_the_alarm_is_cleared_once_acceptance_is_back_and_not_before():
     alarm = AcceptanceAlarm()
     found = changes(alarm, [0.95] * 1000 + [0.6] * 1000 + [0.95] * 500, 3)
-    assert [change for _, change in found] == [Change.RAISED, Change.CLEARED]
+    assert [change for _, change in found] == [AlarmChange.RAISED, AlarmChange.CLEARED]
     assert 1000 <= found[0][0] < 1150
     assert 2000 <= found[1][0] < 2400
     assert not alarm.is_raised
@@ -105,14 +105,14 @@ def test_poison_in_small_doses_is_told_in_the_end():
     alarm = AcceptanceAlarm()
     changes(alarm, [0.95] * 1000, 5)
     found = changes(alarm, np.linspace(0.95, 0.75, 20_000).tolist(), 6)
-    assert [change for _, change in found][:1] == [Change.RAISED]
+    assert [change for _, change in found][:1] == [AlarmChange.RAISED]
 
 
 def test_a_new_draft_begins_anew():
     alarm = AcceptanceAlarm()
     changes(alarm, [0.95] * 800 + [0.5] * 200, 7)
     assert alarm.is_raised
-    alarm.rebase()
+    alarm.reset()
     assert not alarm.is_raised
     assert changes(alarm, [0.5] * 2000, 8) == []
 
@@ -145,4 +145,4 @@ def test_a_foreign_state_is_refused_and_the_alarm_begins_anew(broken):
 def test_settings_out_of_range_are_refused():
     for wrong in ({"rounds_per_false_alarm": 1.0}, {"shift": 0.0}, {"warm_rounds": 2}, {"slack": -1.0}):
         with pytest.raises(InvalidInput, match="acceptance alarm"):
-            AlarmConfig(**wrong)
+            AcceptanceAlarmConfig(**wrong)

@@ -5,16 +5,22 @@ import math
 import numpy as np
 import pytest
 
-from htfi.decoding.lookahead.costs import DRAFT_PRIOR, TARGET_PRIOR, NominalCosts, PassCosts, Plane
+from htfi.decoding.draft_length.pass_costs import (
+    DRAFT_PRIOR,
+    TARGET_PRIOR,
+    LearnedPassCosts,
+    NominalPassCosts,
+    PassCostPlane,
+)
 from htfi.domain.errors import InvalidInput
 
-HEAVY = Plane(11.7, 0.27, 0.0, 1.0)
+HEAVY = PassCostPlane(11.7, 0.27, 0.0, 1.0)
 SIZES = [(rows, tokens) for rows in (1, 2, 3, 5, 8, 16, 40, 100) for tokens in (1, 2, 3, 5, 7, 9, 17, 25)]
 
 
 def taught(truth, sizes, num, seed=3, noise=0.2, **options):
     rng = np.random.default_rng(seed)
-    costs = PassCosts(**options)
+    costs = LearnedPassCosts(**options)
     for at in range(num):
         rows, tokens = sizes[at % len(sizes)]
         slow = 8.0 if rng.random() < 0.04 else 1.0
@@ -32,7 +38,7 @@ def test_the_prior_tells_the_shipped_pair_within_a_third_of_what_was_measured():
         (16, 8): 8.8,
         (100, 8): 55.0,
     }
-    costs = PassCosts()
+    costs = LearnedPassCosts()
     for (rows, tokens), ms in measured.items():
         assert costs.estimate(rows, tokens) == pytest.approx(ms, rel=0.33)
         assert costs.estimate(rows, tokens) == pytest.approx(TARGET_PRIOR.ms(rows, tokens))
@@ -59,7 +65,7 @@ def test_one_size_tells_the_pace_of_all():
 
 def test_estimates_never_fall_with_rows_or_tokens():
     rng = np.random.default_rng(5)
-    costs = PassCosts()
+    costs = LearnedPassCosts()
     for _ in range(300):  # times without any sense in them
         costs.learn(int(rng.integers(1, 100)), int(rng.integers(1, 40)), float(rng.lognormal(0, 1)))
     table = np.array([[costs.estimate(rows, tokens) for tokens in range(1, 60)] for rows in range(1, 140)])
@@ -86,7 +92,7 @@ def test_a_machine_that_slows_down_slows_what_was_not_done_lately_as_well():
 
 
 def test_a_low_quantile_is_deaf_to_the_reading_of_a_prompt_in_every_other_round():
-    costs = PassCosts(DRAFT_PRIOR)
+    costs = LearnedPassCosts(DRAFT_PRIOR)
     for at in range(200):
         costs.learn(1, 4, 13.0 if at % 2 else 0.4)
     assert costs.estimate(1, 4) == pytest.approx(0.4, rel=0.15)
@@ -94,7 +100,7 @@ def test_a_low_quantile_is_deaf_to_the_reading_of_a_prompt_in_every_other_round(
 
 
 def test_a_first_pass_that_had_to_load_does_not_stand_for_its_size():
-    costs = PassCosts()
+    costs = LearnedPassCosts()
     costs.learn(1, 5, 80.0)
     for _ in range(20):
         costs.learn(1, 1, 0.6)
@@ -103,7 +109,7 @@ def test_a_first_pass_that_had_to_load_does_not_stand_for_its_size():
 
 
 def test_nonsense_is_not_learnt():
-    costs = PassCosts()
+    costs = LearnedPassCosts()
     for ms in (math.nan, math.inf, -1.0):
         costs.learn(1, 1, ms)
     costs.learn(0, 4, 1.0)
@@ -113,7 +119,7 @@ def test_nonsense_is_not_learnt():
 
 
 def test_nominal_costs_stay_what_was_configured():
-    costs = NominalCosts(HEAVY)
+    costs = NominalPassCosts(HEAVY)
     costs.learn(1, 1, 1000.0)
     assert costs.estimate(1, 8) == HEAVY.ms(1, 8)
     assert costs.estimate(4, 0) == 0.0
@@ -121,12 +127,13 @@ def test_nominal_costs_stay_what_was_configured():
 
 def test_a_quantile_out_of_range_is_refused():
     with pytest.raises(InvalidInput, match="quantile"):
-        PassCosts(quantile=1.0)
+        LearnedPassCosts(quantile=1.0)
 
 
 @pytest.mark.parametrize(
-    "plane", [Plane(-1.0, 1.0, 1.0, 1.0), Plane(0.0, 0.0, 0.0, 0.0), Plane(math.nan, 1, 1, 1)]
+    "plane",
+    [PassCostPlane(-1.0, 1.0, 1.0, 1.0), PassCostPlane(0.0, 0.0, 0.0, 0.0), PassCostPlane(math.nan, 1, 1, 1)],
 )
 def test_costs_that_cannot_be_are_refused(plane):
     with pytest.raises(InvalidInput, match="decoding costs"):
-        NominalCosts(plane)
+        NominalPassCosts(plane)

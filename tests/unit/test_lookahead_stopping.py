@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from htfi.decoding.lookahead.stopping import EntropyStop, Stopping, Threshold
+from htfi.decoding.draft_length.stopping import EntropyStop, Stopping, Threshold
 from htfi.domain.errors import InvalidInput
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from htfi.decoding.lookahead.survival import Survival
+from htfi.decoding.draft_length.acceptance_curve import AcceptanceCurves
 from htfi.domain.errors import InvalidInput
 
 
@@ -26,7 +26,7 @@ def teach(survival, kind, rates, num, length, seed=7):
 
 def test_curve_of_a_steady_draft_is_found_place_by_place():
     rates = [0.95, 0.9, 0.6, 0.9, 0.8, 0.7]
-    survival = Survival(max_places=6, memory_rounds=2000)
+    survival = AcceptanceCurves(max_places=6, memory_rounds=2000)
     teach(survival, "view", rates, 3000, 6)
     assert survival.curve("view") == pytest.approx(np.cumprod(rates).tolist(), abs=0.03)
     assert survival.expected("view", 3) == pytest.approx(1 + np.cumprod(rates)[:3].sum(), abs=0.06)
@@ -34,7 +34,7 @@ def test_curve_of_a_steady_draft_is_found_place_by_place():
 
 
 def test_short_drafts_do_not_speak_against_longer_ones():
-    survival = Survival(max_places=8)
+    survival = AcceptanceCurves(max_places=8)
     for _ in range(300):
         survival.learn("view", 2, 2)  # all accepted: what lay beyond was not tried
     curve = survival.curve("view")
@@ -44,7 +44,7 @@ def test_short_drafts_do_not_speak_against_longer_ones():
 
 
 def test_a_new_kind_is_taken_for_like_the_others_and_then_learnt():
-    survival = Survival(max_places=4)
+    survival = AcceptanceCurves(max_places=4)
     teach(survival, "view", [0.9] * 4, 400, 4)
     assert survival.curve("path") == pytest.approx([0.9**j for j in range(1, 5)], abs=0.06)
     teach(survival, "path", [0.3] * 4, 60, 4)
@@ -53,14 +53,14 @@ def test_a_new_kind_is_taken_for_like_the_others_and_then_learnt():
 
 
 def test_drift_is_followed_within_the_memory():
-    survival = Survival(max_places=4, memory_rounds=50)
+    survival = AcceptanceCurves(max_places=4, memory_rounds=50)
     teach(survival, "view", [0.95] * 4, 500, 4)
     teach(survival, "view", [0.4] * 4, 150, 4)
     assert survival.curve("view")[0] == pytest.approx(0.4, abs=0.1)
 
 
 def test_rounds_without_a_draft_say_nothing():
-    survival = Survival()
+    survival = AcceptanceCurves()
     before = survival.curve("view")
     survival.learn("view", 0, 0)
     assert survival.curve("view") == before
@@ -68,10 +68,10 @@ def test_rounds_without_a_draft_say_nothing():
 
 
 def test_survival_goes_on_from_its_saved_state():
-    survival = Survival(max_places=5)
+    survival = AcceptanceCurves(max_places=5)
     teach(survival, "view", [0.9, 0.8, 0.7, 0.6, 0.5], 100, 5)
     teach(survival, "", [0.5] * 5, 10, 5)
-    again = Survival(max_places=5)
+    again = AcceptanceCurves(max_places=5)
     again.restore(json.loads(json.dumps(survival.state())))
     for kind in ("view", "", "other"):
         assert again.curve(kind) == survival.curve(kind)
@@ -80,9 +80,9 @@ def test_survival_goes_on_from_its_saved_state():
 @pytest.mark.parametrize("state", [{}, {"": [1, [1.0], [1.0]]}, {"": 3}, [], {"": [1, ["x"] * 5, [0.0] * 5]}])
 def test_a_foreign_state_is_refused_in_one_line(state):
     with pytest.raises(InvalidInput, match="saved state"):
-        Survival(max_places=5).restore(state)
+        AcceptanceCurves(max_places=5).restore(state)
 
 
 def test_settings_out_of_range_are_refused():
     with pytest.raises(InvalidInput, match="prior_rate"):
-        Survival(prior_rate=1.0)
+        AcceptanceCurves(prior_rate=1.0)

@@ -6,7 +6,7 @@ import pytest
 
 from htfi.domain.events import Quote, Trade
 from htfi.market.config import MarketConfig
-from htfi.market.state import Market
+from htfi.market.state import MarketState
 
 S = 10**9
 OPEN = 1_381_152_600 * S
@@ -16,7 +16,7 @@ class Tape:
     """Quotes of one symbol, seconds after the open."""
 
     def __init__(self, **settings) -> None:
-        self.market = Market(MarketConfig(**settings))
+        self.market = MarketState(MarketConfig(**settings))
 
     def quote(
         self, at_s: float, venue: str, bid=None, bid_size=None, ask=None, ask_size=None

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
-from htfi.domain.events import Bar, MacroRelease, Quote, Trade
+from htfi.domain.events import Bar, MacroAnnouncement, Quote, Trade
 from htfi.market.batch import ASK_ROW, BID_ROW, QUOTE_ROW, TRADE_ROW, TickBatch
 from htfi.market.config import MarketConfig, is_intraday, parse_clock
-from htfi.market.state import Market, macro_feature
+from htfi.market.state import MarketState, macro_feature
 
 S = 10**9
 OPEN = 1_381_152_600 * S
 
 
 def test_extremes_leave_every_feature_finite() -> None:
-    market = Market(MarketConfig(bar="60s,volume:10"))
+    market = MarketState(MarketConfig(bar="60s,volume:10"))
     prices = [1e-12, 1e18, 100.0, math.nan, math.inf, -1.0, 0.0, 5e-324]
     sizes = [0.0, 1e300, math.nan, math.inf, -1.0, 1.0]
     rng = np.random.default_rng(1)
@@ -35,7 +35,7 @@ def test_extremes_leave_every_feature_finite() -> None:
 
 
 def test_flat_bars_have_features_and_no_volume_ratio() -> None:
-    market = Market(MarketConfig())
+    market = MarketState(MarketConfig())
     for k in range(30):
         market.close_bar(Bar(k * S, k * S, "test", k + 1, "X", "1s", k * S, k * S + S, 5.0, 5.0, 5.0, 5.0))
     features = market.features("X", "1s")
@@ -45,22 +45,22 @@ def test_flat_bars_have_features_and_no_volume_ratio() -> None:
 
 
 def test_unknown_series_has_macro_values_alone() -> None:
-    market = Market(MarketConfig())
-    market.observe(MacroRelease(OPEN, OPEN, "test", 1, "US.CPI-YoY", 3.2))
-    market.observe(MacroRelease(OPEN, OPEN, "test", 2, "US.CPI-YoY", 3.1))
-    market.observe(MacroRelease(OPEN, OPEN, "test", 3, "broken", math.nan))
+    market = MarketState(MarketConfig())
+    market.observe(MacroAnnouncement(OPEN, OPEN, "test", 1, "US.CPI-YoY", 3.2))
+    market.observe(MacroAnnouncement(OPEN, OPEN, "test", 2, "US.CPI-YoY", 3.1))
+    market.observe(MacroAnnouncement(OPEN, OPEN, "test", 3, "broken", math.nan))
     assert market.features("AA", "60s") == {"macro_us_cpi_yoy": 3.1}
     assert macro_feature("Fed funds, target") == "macro_fed_funds_target"
 
 
 def test_first_daily_bar_has_a_range_and_no_return() -> None:
-    market = Market(MarketConfig())
+    market = MarketState(MarketConfig())
     market.close_bar(Bar(S, S, "test", 1, "SPX", "1d", 0, S, 10.0, 11.0, 9.0, 10.5, 7.0))
     assert set(market.features("SPX", "1d")) == {"range_last", "range_vol"}
 
 
 def test_order_flow_of_the_closed_bar_and_of_the_open_one_are_apart() -> None:
-    market = Market(MarketConfig(bar="60s"))
+    market = MarketState(MarketConfig(bar="60s"))
     start = OPEN // (60 * S) * 60 * S
     for second, size in ((0, 100.0), (1, 300.0), (61, 200.0)):
         at_ns = start + second * S
@@ -72,7 +72,7 @@ def test_order_flow_of_the_closed_bar_and_of_the_open_one_are_apart() -> None:
 
 
 def test_thousands_of_symbols_are_kept_apart() -> None:
-    market = Market(MarketConfig(bar="60s"))
+    market = MarketState(MarketConfig(bar="60s"))
     for k in range(3_000):
         market.observe(Trade(OPEN, OPEN, "test", 1, f"S{k}", 1.0 + k, 100.0))
     bars = market.advance(OPEN + 60 * S)
@@ -80,9 +80,9 @@ def test_thousands_of_symbols_are_kept_apart() -> None:
 
 
 def test_state_of_other_settings_is_refused() -> None:
-    state = Market(MarketConfig(bar="60s")).state()
+    state = MarketState(MarketConfig(bar="60s")).state()
     with pytest.raises(IntegrityError, match="other bars or scales"):
-        Market(MarketConfig(bar="30s")).restore(state)
+        MarketState(MarketConfig(bar="30s")).restore(state)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def batch(**changes: object) -> TickBatch:
 
 
 def test_batch_of_one_sided_quotes_makes_a_market() -> None:
-    market = Market(MarketConfig())
+    market = MarketState(MarketConfig())
     assert market.observe_batch(batch()) == []
     assert market.features("AA", "60s")["spread_bps"] == pytest.approx(20.0)
 

@@ -14,7 +14,7 @@ from htfi.domain.decision import Regime
 from htfi.domain.events import Bar, Trade
 from htfi.market.config import MarketConfig
 from htfi.market.regime import Detector, target
-from htfi.market.state import Market
+from htfi.market.state import MarketState
 
 S = 10**9
 DAY = 86_400 * S
@@ -84,7 +84,7 @@ def test_regime_does_not_flap_around_a_threshold() -> None:
 def spx() -> dict[str, Counter[Regime]]:
     """Regimes of the index by month."""
     file = next(path for path in sample.paths() if path.name == "spx_daily.parquet")
-    market = Market(MarketConfig())
+    market = MarketState(MarketConfig())
     months: dict[str, Counter[Regime]] = {}
     for row, day in enumerate(pq.read_table(file).to_pylist()):
         start_ns = (day["date"] - date(1970, 1, 1)).days * DAY
@@ -116,7 +116,7 @@ def test_recovery_of_late_2009_is_calm_or_normal(spx: dict[str, Counter[Regime]]
 
 
 def test_tick_series_take_the_worse_of_ticks_and_bars() -> None:
-    market = Market(MarketConfig(scales=("1s",), base_scale="1s"))
+    market = MarketState(MarketConfig(scales=("1s",), base_scale="1s"))
     rng = np.random.default_rng(6)
     price, at_ns = 100.0, 1_381_152_600 * S
     for k in range(400):

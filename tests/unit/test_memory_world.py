@@ -5,48 +5,48 @@ from collections.abc import Callable
 import pytest
 
 from htfi.decoding.link import frames
-from htfi.decoding.link.frames import Channel, Refused, Why, seal
-from htfi.decoding.link.ports import Arrival, Happening
+from htfi.decoding.link.frames import FrameChannel, RefusalReason, RefusedFrame, seal
+from htfi.decoding.link.ports import StreamArrival, StreamEvent
 from htfi.domain.errors import InvalidInput
-from htfi.simulation.faulty_link.frame_weather import CALM, FrameWeather
-from htfi.simulation.faulty_link.memory import MemoryTransport, World, memory_pair
+from htfi.simulation.faulty_link.frame_weather import NO_FAULTS, FrameFaults
+from htfi.simulation.faulty_link.memory import MemoryTransport, SimulatedNetwork, network_of_two
 
-DELAY = FrameWeather(delay_ms=10)
+DELAY = FrameFaults(delay_ms=10)
 
 
 def sealed(number: int) -> bytes:
-    return seal(Channel.LINK, number.to_bytes(4, "big"))
+    return seal(FrameChannel.LINK, number.to_bytes(4, "big"))
 
 
-def number(arrival: Arrival | None) -> int:
+def number(arrival: StreamArrival | None) -> int:
     assert arrival is not None
-    assert arrival.happening is Happening.FRAME, arrival
+    assert arrival.event is StreamEvent.FRAME, arrival
     return int.from_bytes(arrival.body, "big")
 
 
-def echo(world: World, cloud: MemoryTransport, pass_s: float = 0.0) -> Callable[[], None]:
+def echo(world: SimulatedNetwork, cloud: MemoryTransport, pass_s: float = 0.0) -> Callable[[], None]:
     """A cloud that sends back each frame, after a pass that lasts so long for all that wait."""
 
     def step() -> None:
-        heard: list[Arrival] = []
+        heard: list[StreamArrival] = []
         while (arrival := cloud.receive(0.0)) is not None:
             heard.append(arrival)
-        world.spend(pass_s)
+        world.consume_time(pass_s)
         for arrival in heard:
-            if arrival.happening is Happening.FRAME:
-                cloud.send(arrival.stream, seal(Channel.LINK, arrival.body))
+            if arrival.event is StreamEvent.FRAME:
+                cloud.send(arrival.stream, seal(FrameChannel.LINK, arrival.body))
 
     return step
 
 
 def opened(
-    seed: int = 0, weather: FrameWeather = DELAY, pass_s: float = 0.0
-) -> tuple[World, MemoryTransport, str]:
-    world, edge, cloud = memory_pair(seed, weather)
+    seed: int = 0, weather: FrameFaults = DELAY, pass_s: float = 0.0
+) -> tuple[SimulatedNetwork, MemoryTransport, str]:
+    world, edge, cloud = network_of_two(seed, weather)
     world.attach("cloud", echo(world, cloud, pass_s))
     up = edge.receive(1.0)
     assert up is not None
-    assert (up.node, up.happening) == ("cloud", Happening.UP)
+    assert (up.node, up.event) == ("cloud", StreamEvent.UP)
     return world, edge, up.stream
 
 
@@ -72,7 +72,7 @@ def test_frames_that_come_while_a_node_computes_wait_for_its_next_step() -> None
     world, edge, stream = opened(pass_s=0.05)
     began_s = world.now_s
     edge.send(stream, sealed(1))
-    world.spend(0.02)  # the edge computes as well
+    world.consume_time(0.02)  # the edge computes as well
     edge.send(stream, sealed(2))
     assert number(edge.receive(1.0)) == 1
     assert world.now_s == pytest.approx(began_s + 0.01 + 0.05 + 0.01)
@@ -81,12 +81,12 @@ def test_frames_that_come_while_a_node_computes_wait_for_its_next_step() -> None
 
 
 def test_a_step_is_called_again_when_it_asked_for_it() -> None:
-    world = World()
+    world = SimulatedNetwork()
     called_s: list[float] = []
 
     def step() -> float | None:
         called_s.append(world.now_s)
-        world.spend(0.1)
+        world.consume_time(0.1)
         assert world.now_s == pytest.approx(called_s[-1] + 0.1), "its own clock goes on"
         return 0.4 if len(called_s) < 4 else None
 
@@ -96,19 +96,19 @@ def test_a_step_is_called_again_when_it_asked_for_it() -> None:
 
 
 def test_a_step_that_never_waits_is_found_out() -> None:
-    world = World(3)
+    world = SimulatedNetwork(3)
     world.node("cloud", lambda: 0.0)
     with pytest.raises(InvalidInput, match="time stands still"):
         world.advance(1.0)
 
 
 def test_a_step_cannot_wait_and_nobody_waits_for_ever() -> None:
-    world, edge, cloud = memory_pair()
-    seen: list[Arrival | None] = []
+    world, edge, cloud = network_of_two()
+    seen: list[StreamArrival | None] = []
     world.attach("cloud", lambda: seen.append(cloud.receive(5.0)))
     world.advance(1.0)
     assert world.now_s == 1.0
-    assert [one and one.happening for one in seen] == [None, Happening.UP]
+    assert [one and one.event for one in seen] == [None, StreamEvent.UP]
     assert edge.receive(0.0) is not None
     with pytest.raises(InvalidInput, match="waits for ever"):
         edge.receive(float("inf"))
@@ -121,8 +121,8 @@ def test_both_sides_hear_that_a_stream_ended_and_it_is_dialled_again_by_another_
     down, up = edge.receive(1.0), edge.receive(1.0)
     assert down is not None
     assert up is not None
-    assert (down.stream, down.happening, down.words) == (stream, Happening.DOWN, "the connection was reset")
-    assert up.happening is Happening.UP
+    assert (down.stream, down.event, down.words) == (stream, StreamEvent.DOWN, "the connection was reset")
+    assert up.event is StreamEvent.UP
     assert up.stream != stream
     assert not edge.send(stream, sealed(2))
     assert edge.send(up.stream, sealed(3))
@@ -135,63 +135,63 @@ def test_who_drops_a_stream_hears_of_it_at_once() -> None:
     edge.drop(stream, "it lies")
     down = edge.receive(1.0)
     assert down is not None
-    assert (down.happening, down.words, world.now_s) == (Happening.DOWN, "it lies", began_s)
+    assert (down.event, down.words, world.now_s) == (StreamEvent.DOWN, "it lies", began_s)
 
 
 def test_a_full_stream_takes_no_more_until_something_has_arrived() -> None:
-    world, edge, stream = opened(weather=FrameWeather(delay_ms=10, takes_bytes=20))
+    world, edge, stream = opened(weather=FrameFaults(delay_ms=10, takes_bytes=20))
     assert [edge.send(stream, sealed(n)) for n in range(4)] == [True, True, False, False]
     assert number(edge.receive(1.0)) == 0
-    assert edge.send(stream, sealed(5)), world.story()
+    assert edge.send(stream, sealed(5)), world.describe()
 
 
 def test_a_corrupted_frame_is_refused_by_name_and_the_stream_survives_a_few() -> None:
     world, edge, stream = opened()
-    world.weather = FrameWeather(delay_ms=10, corrupts=1.0)
+    world.frame_faults = FrameFaults(delay_ms=10, corrupts=1.0)
     for n in range(20):
         edge.send(stream, sealed(n))
     world.advance(world.now_s + 0.009)
-    world.weather = DELAY
+    world.frame_faults = DELAY
     refusals = 0
-    while (arrival := edge.receive(1.0)) is not None and arrival.happening is Happening.FRAME:
+    while (arrival := edge.receive(1.0)) is not None and arrival.event is StreamEvent.FRAME:
         refused = frames.decode(arrival.body)
-        assert isinstance(refused, Refused)
-        assert (refused.handle, refused.why) == (-1, Why.MALFORMED)
+        assert isinstance(refused, RefusedFrame)
+        assert (refused.handle, refused.reason) == (-1, RefusalReason.MALFORMED)
         refusals += 1
     assert arrival is not None
-    assert arrival.happening is Happening.DOWN
+    assert arrival.event is StreamEvent.DOWN
     assert "cannot be read" in arrival.words
     assert refusals <= 15
 
 
 def test_frames_can_come_twice_never_or_before_those_sent_earlier() -> None:
     world, edge, stream = opened()
-    world.weather = FrameWeather(delay_ms=10, duplicates=1.0)
+    world.frame_faults = FrameFaults(delay_ms=10, duplicates=1.0)
     edge.send(stream, sealed(1))
     world.advance(world.now_s + 0.005)
-    world.weather = DELAY
+    world.frame_faults = DELAY
     assert [number(edge.receive(1.0)) for _ in range(2)] == [1, 1]
-    world.weather = FrameWeather(delay_ms=10, loses=1.0)
+    world.frame_faults = FrameFaults(delay_ms=10, loses=1.0)
     edge.send(stream, sealed(2))
-    world.weather = FrameWeather(delay_ms=50)
+    world.frame_faults = FrameFaults(delay_ms=50)
     edge.send(stream, sealed(3))
-    world.weather = FrameWeather(delay_ms=10, overtakes=1.0)
+    world.frame_faults = FrameFaults(delay_ms=10, overtakes=1.0)
     edge.send(stream, sealed(4))
-    assert [number(edge.receive(1.0)) for _ in range(2)] == [4, 3], world.story()
+    assert [number(edge.receive(1.0)) for _ in range(2)] == [4, 3], world.describe()
 
 
 def test_in_the_dark_nobody_is_told_and_afterwards_a_newer_stream_replaces_the_old() -> None:
     world, edge, stream = opened()
-    world.weather = FrameWeather(is_dark=True)
+    world.frame_faults = FrameFaults(is_dark=True)
     edge.send(stream, sealed(1))
     assert edge.receive(2.0) is None
     edge.drop(stream, "silent for too long")
-    assert edge.receive(0.0).happening is Happening.DOWN  # pyright: ignore[reportOptionalMemberAccess]
+    assert edge.receive(0.0).event is StreamEvent.DOWN  # pyright: ignore[reportOptionalMemberAccess]
     assert edge.receive(2.0) is None
-    world.weather = DELAY
+    world.frame_faults = DELAY
     up = edge.receive(1.0)
     assert up is not None
-    assert up.happening is Happening.UP
+    assert up.event is StreamEvent.UP
     edge.send(up.stream, sealed(2))
     assert number(edge.receive(1.0)) == 2
 
@@ -203,21 +203,21 @@ def test_a_killed_node_is_missed_and_its_successor_dialled() -> None:
     world.kill("cloud")
     down = edge.receive(1.0)
     assert down is not None
-    assert down.happening is Happening.DOWN
+    assert down.event is StreamEvent.DOWN
     assert edge.receive(1.0) is None
     cloud = world.node("cloud")
     world.attach("cloud", echo(world, cloud))
     up = edge.receive(1.0)
     assert up is not None
     edge.send(up.stream, sealed(2))
-    assert number(edge.receive(1.0)) == 2, world.story()
+    assert number(edge.receive(1.0)) == 2, world.describe()
     with pytest.raises(InvalidInput, match="already"):
         world.node("cloud")
 
 
 def test_a_frozen_node_answers_everything_in_order_when_it_thaws() -> None:
     world, edge, stream = opened()
-    world.freeze("cloud", 3.0)
+    world.pause_node("cloud", 3.0)
     for n in range(5):
         edge.send(stream, sealed(n))
     assert edge.receive(2.9) is None
@@ -241,19 +241,19 @@ class Beats:
         self.heard_of.append((node, body))
 
     def due(self) -> list[tuple[str, bytes]]:
-        return [(stream, seal(Channel.WATCH, b"beat")) for stream in self.streams]
+        return [(stream, seal(FrameChannel.HEALTH, b"beat")) for stream in self.streams]
 
 
 def test_a_watch_hears_its_peers_even_while_its_node_computes() -> None:
-    world, mine, theirs = World(1, DELAY), Beats(), Beats()
+    world, mine, theirs = SimulatedNetwork(1, DELAY), Beats(), Beats()
     world.node("edge", watch=mine)
-    world.node("cloud", lambda: world.spend(5.0), theirs)
-    world.join("edge", "cloud")
+    world.node("cloud", lambda: world.consume_time(5.0), theirs)
+    world.connect("edge", "cloud")
     world.advance(1.0)
     assert 30 <= len(mine.heard_of) <= 40
     assert 30 <= len(theirs.heard_of) <= 40
     assert set(theirs.heard_of) == {("edge", b"beat")}
-    world.freeze("cloud", 10.0)
+    world.pause_node("cloud", 10.0)
     num_heard = len(mine.heard_of)
     world.advance(2.0)
     assert len(mine.heard_of) <= num_heard + 1
@@ -261,7 +261,7 @@ def test_a_watch_hears_its_peers_even_while_its_node_computes() -> None:
 
 def test_weather_that_cannot_be_is_refused() -> None:
     with pytest.raises(InvalidInput, match="corrupts"):
-        FrameWeather(corrupts=2.0)
+        FrameFaults(corrupts=2.0)
     with pytest.raises(InvalidInput, match="delay_ms"):
-        FrameWeather(delay_ms=float("inf"))
-    assert str(CALM) == "calm"
+        FrameFaults(delay_ms=float("inf"))
+    assert str(NO_FAULTS) == "calm"

@@ -3,15 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
-from htfi.domain.decision import Meant, Part, View
+from htfi.domain.decision import CalibratedEffect, NewsView, ViewPart
 from htfi.domain.time import NS_PER_DAY
-from htfi.narrative.merging import again, contradictions, derived, merge, own
+from htfi.narrative.merging import find_contradictions, merge_views, rederive, remerge, unmerged
 
 NOW = 10 * NS_PER_DAY
 
 
-def view(direction: float = 1.0, confidence: float = 0.8, **more: object) -> View:
-    told = View(
+def view(direction: float = 1.0, confidence: float = 0.8, **more: object) -> NewsView:
+    told = NewsView(
         direction=direction,
         size_sigmas=1.5,
         volatility_multiplier=1.25,
@@ -23,13 +23,15 @@ def view(direction: float = 1.0, confidence: float = 0.8, **more: object) -> Vie
         consistency="unmoved",
         words="good for {symbol}",
         reader="target@1",
-        meant=(Meant(1, 0.4, 1.1), Meant(5, 0.6, 1.2)),
+        meant=(CalibratedEffect(1, 0.4, 1.1), CalibratedEffect(5, 0.6, 1.2)),
     )
     return replace(told, **more)
 
 
-def part(direction: float = 1.0, confidence: float = 0.4, age_days: float = 0.0, trust: float = 1.0) -> Part:
-    return Part(
+def part(
+    direction: float = 1.0, confidence: float = 0.4, age_days: float = 0.0, trust: float = 1.0
+) -> ViewPart:
+    return ViewPart(
         reader="encoder",
         direction=direction,
         size_sigmas=1.0,
@@ -43,22 +45,22 @@ def part(direction: float = 1.0, confidence: float = 0.4, age_days: float = 0.0,
     )
 
 
-def expected_move(merged: View | None) -> float:
+def expected_move(merged: NewsView | None) -> float:
     assert merged is not None
     return merged.direction * merged.size_sigmas * merged.confidence
 
 
 def test_a_fully_trusted_view_alone_stays_as_it_is() -> None:
-    assert merge(view(), 1.0, [], NOW) == view()
+    assert merge_views(view(), 1.0, [], NOW) == view()
 
 
 def test_nothing_read_and_nothing_noted_is_no_view() -> None:
-    assert merge(None, 1.0, [], NOW) is None
+    assert merge_views(None, 1.0, [], NOW) is None
 
 
 def test_a_view_half_trusted_expects_half_the_move_and_keeps_its_age() -> None:
     old = view(as_of_ns=NOW - NS_PER_DAY)
-    merged = merge(old, 0.5, [], NOW)
+    merged = merge_views(old, 0.5, [], NOW)
     assert merged is not None
     assert merged.as_of_ns == old.as_of_ns
     assert expected_move(merged) == pytest.approx(0.5 * expected_move(old))
@@ -67,7 +69,7 @@ def test_a_view_half_trusted_expects_half_the_move_and_keeps_its_age() -> None:
 
 
 def test_moves_of_different_items_add_up() -> None:
-    merged = merge(view(), 1.0, [part()], NOW)
+    merged = merge_views(view(), 1.0, [part()], NOW)
     assert expected_move(merged) == pytest.approx(0.8 * 1.5 + 0.4 * 1.0, rel=1e-4)
 
 
@@ -75,31 +77,31 @@ def test_moves_of_different_items_add_up() -> None:
 def test_a_reading_fades_with_its_half_life_and_counts_for_nothing_once_stale(
     age_days: float, left: float
 ) -> None:
-    merged = merge(view(), 1.0, [part(age_days=age_days)], NOW)
+    merged = merge_views(view(), 1.0, [part(age_days=age_days)], NOW)
     assert expected_move(merged) == pytest.approx(1.2 + 0.4 * left, rel=1e-4)
 
 
 def test_a_reading_from_the_future_counts_for_nothing() -> None:
-    assert expected_move(merge(view(), 1.0, [part(age_days=-0.5)], NOW)) == pytest.approx(1.2, rel=1e-4)
+    assert expected_move(merge_views(view(), 1.0, [part(age_days=-0.5)], NOW)) == pytest.approx(1.2, rel=1e-4)
 
 
 def test_readings_that_contradict_each_other_cancel_in_the_middle_and_widen_the_rest() -> None:
-    agreeing = merge(view(confidence=0.4, size_sigmas=1.0), 1.0, [part()], NOW)
-    opposed = merge(view(confidence=0.4, size_sigmas=1.0), 1.0, [part(direction=-1.0)], NOW)
+    agreeing = merge_views(view(confidence=0.4, size_sigmas=1.0), 1.0, [part()], NOW)
+    opposed = merge_views(view(confidence=0.4, size_sigmas=1.0), 1.0, [part(direction=-1.0)], NOW)
     assert opposed is not None
     assert agreeing is not None
     assert expected_move(opposed) == pytest.approx(0.0)
     assert opposed.volatility_multiplier > agreeing.volatility_multiplier
-    assert contradictions(opposed.parts, NOW) == [(0, 1)]
+    assert find_contradictions(opposed.parts, NOW) == [(0, 1)]
     assert [one.direction for one in opposed.parts] == [1.0, -1.0]
 
 
 def test_what_counts_for_little_contradicts_nobody() -> None:
-    assert contradictions([part(), part(direction=-1.0, trust=0.1)], NOW) == []
+    assert find_contradictions([part(), part(direction=-1.0, trust=0.1)], NOW) == []
 
 
 def test_the_words_are_the_models_and_the_readers_are_all_named() -> None:
-    merged = merge(view(), 1.0, [part()], NOW)
+    merged = merge_views(view(), 1.0, [part()], NOW)
     assert merged is not None
     assert merged.words == "good for {symbol}"
     assert merged.reader == "target@1, with encoder"
@@ -108,38 +110,38 @@ def test_the_words_are_the_models_and_the_readers_are_all_named() -> None:
 
 def test_what_was_read_is_found_again_in_what_was_merged() -> None:
     for read in (view(), view(confidence=0.0, direction=0.0, size_sigmas=0.0)):
-        merged = merge(read, 0.7, [part(), part(direction=-1.0)], NOW)
+        merged = merge_views(read, 0.7, [part(), part(direction=-1.0)], NOW)
         assert merged is not None
-        assert own(merged) == read
-    noted = merge(None, 1.0, [part()], NOW)
+        assert unmerged(merged) == read
+    noted = merge_views(None, 1.0, [part()], NOW)
     assert noted is not None
-    assert own(noted) is None
+    assert unmerged(noted) is None
 
 
 def test_an_amendment_keeps_the_other_readings_and_the_trust() -> None:
-    first = merge(view(), 0.5, [part()], NOW)
-    later = again(view(direction=-1.0), 0.5, first, NOW)
+    first = merge_views(view(), 0.5, [part()], NOW)
+    later = remerge(view(direction=-1.0), 0.5, first, NOW)
     assert [one.direction for one in later.parts] == [-1.0, 1.0]
     assert later.parts[0].trust == 0.5
-    assert again(view(), 1.0, None, NOW) == view()
+    assert remerge(view(), 1.0, None, NOW) == view()
 
 
 def test_a_provisional_reading_stays_provisional_whatever_it_is_merged_with_and_when() -> None:
     read = replace(view(), provisional=True)
     for as_of_ns in (NOW, NOW + read.half_life_ns // 2):
-        merged = merge(read, 0.5, [part()], as_of_ns)
+        merged = merge_views(read, 0.5, [part()], as_of_ns)
         assert merged is not None
         assert merged.provisional
-        assert merged.read_ns == read.as_of_ns
-        assert own(merged) == read
+        assert merged.read_at_ns == read.as_of_ns
+        assert unmerged(merged) == read
 
 
 def test_numbers_that_do_not_follow_from_the_parts_are_found() -> None:
-    merged = merge(view(), 1.0, [part()], NOW)
+    merged = merge_views(view(), 1.0, [part()], NOW)
     assert merged is not None
-    assert derived(merged) == merged
-    assert derived(replace(merged, confidence=0.99)) != replace(merged, confidence=0.99)
-    scaled = merge(view(), 0.5, [], NOW)
+    assert rederive(merged) == merged
+    assert rederive(replace(merged, confidence=0.99)) != replace(merged, confidence=0.99)
+    scaled = merge_views(view(), 0.5, [], NOW)
     assert scaled is not None
-    assert derived(scaled) == scaled
-    assert derived(replace(scaled, size_sigmas=3.0)) != replace(scaled, size_sigmas=3.0)
+    assert rederive(scaled) == scaled
+    assert rederive(replace(scaled, size_sigmas=3.0)) != replace(scaled, size_sigmas=3.0)

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from checks import nonempty
-from htfi.apps.eval.mini_returns import FoundationPeer, MiniPeer, choose_points
-from htfi.apps.eval.prices import Prices
-from htfi.apps.eval.walk import Walk, measure
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.shapes import gaussian_quantiles
+from htfi_eval.eval.prices import Prices
+from htfi_eval.eval.returns.mini_peer import FoundationPeer, MiniPeer, choose_points
+from htfi_eval.eval.walk import Walk, measure_outcomes
 
 Array = NDArray[np.float64]
 CONFIG = ForecastConfig(horizons=(1, 3), experts=("ewma",))
@@ -49,7 +49,7 @@ def prices(num_bars: int = 160, num_series: int = 3) -> Prices:
 
 
 def test_points_have_an_outcome_a_history_and_a_date_that_is_scored() -> None:
-    measured = measure(prices(), CONFIG)
+    measured = measure_outcomes(prices(), CONFIG)
     chosen = choose_points(measured, 90, CONFIG, 4, num_points=50, num_drawn=20)
     assert chosen.sum(axis=(0, 1)).tolist() == [50, 20]
     assert np.isfinite(measured.outcomes[chosen]).all()
@@ -61,7 +61,7 @@ def test_points_have_an_outcome_a_history_and_a_date_that_is_scored() -> None:
 
 def test_the_peer_speaks_where_it_is_asked_and_never_elsewhere() -> None:
     made = prices()
-    measured = measure(made, CONFIG)
+    measured = measure_outcomes(made, CONFIG)
     chosen = choose_points(measured, 90, CONFIG, 4, num_points=50, num_drawn=20)
     sampler = GaussSampler()
     walk = Walk(made, CONFIG, [MiniPeer(sampler, chosen, CONFIG)])
@@ -76,7 +76,7 @@ def test_the_peer_speaks_where_it_is_asked_and_never_elsewhere() -> None:
 
 def test_a_later_price_changes_nothing_that_was_said_before_it() -> None:
     made = prices()
-    chosen = choose_points(measure(made, CONFIG), 90, CONFIG, 4, num_points=50, num_drawn=20)
+    chosen = choose_points(measure_outcomes(made, CONFIG), 90, CONFIG, 4, num_points=50, num_drawn=20)
 
     def said(of: Prices) -> list[Array]:
         walk = Walk(of, CONFIG, [MiniPeer(GaussSampler(), chosen, CONFIG)])
@@ -101,7 +101,7 @@ class GaussModel:
 
 def test_a_foundation_model_speaks_where_it_is_asked() -> None:
     made = prices()
-    chosen = choose_points(measure(made, CONFIG), 90, CONFIG, 4, num_points=50, num_drawn=20)
+    chosen = choose_points(measure_outcomes(made, CONFIG), 90, CONFIG, 4, num_points=50, num_drawn=20)
     walk = Walk(made, CONFIG, [FoundationPeer(GaussModel(), chosen, CONFIG)])
     spoke = np.zeros_like(chosen)
     for instant in walk.instants(90):

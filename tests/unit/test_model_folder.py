@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from htfi.decoding.checkpoint.architecture import Architecture, Family, config_json, parse_architecture
+from htfi.decoding.checkpoint.architecture import Architecture, ModelFamily, config_json, parse_architecture
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.checkpoint.rope import Rope, RopeKind, rotary_frequencies
-from htfi.decoding.checkpoint.weights import INDEX, open_weights, write_safetensors
+from htfi.decoding.checkpoint.weights import INDEX_FILE, open_weights, write_safetensors
 from htfi.domain.errors import InvalidInput, ShapeMismatch
 
 SMALL = {
@@ -30,7 +30,11 @@ def parse(**changes: object) -> Architecture:
 
 def test_llama_config_gives_sizes_and_defaults() -> None:
     architecture = parse(rms_norm_eps=1e-5, rope_theta=5e5, tie_word_embeddings=True)
-    assert (architecture.family, architecture.head_dim, architecture.num_kv_heads) == (Family.LLAMA, 8, 1)
+    assert (architecture.family, architecture.head_dim, architecture.num_kv_heads) == (
+        ModelFamily.LLAMA,
+        8,
+        1,
+    )
     assert (architecture.norm_eps, architecture.tie_embeddings) == (1e-5, True)
     assert architecture.rope == Rope(5e5)
 
@@ -141,7 +145,7 @@ def test_safetensors_library_reads_what_is_written(tmp_path: Path) -> None:
 def test_shards_read_as_one(tmp_path: Path) -> None:
     write_safetensors(tmp_path / "one.safetensors", {"a": np.ones(2, np.float32)})
     write_safetensors(tmp_path / "two.safetensors", {"b": np.zeros(3, np.float32)})
-    (tmp_path / INDEX).write_text(
+    (tmp_path / INDEX_FILE).write_text(
         json.dumps({"weight_map": {"a": "one.safetensors", "b": "two.safetensors"}})
     )
     weights = open_weights(tmp_path)

@@ -7,35 +7,40 @@ from msgspec.structs import replace
 
 from checks import nonempty
 from htfi.domain.decision import (
-    Circumstances,
+    BarCircumstances,
     Decision,
+    DecisionInputs,
+    FidelityPlan,
     Forecast,
-    Inputs,
-    Outcome,
-    Part,
-    Plan,
+    GenerationTrace,
+    NewsTilt,
+    NewsView,
+    PolicyOutcome,
+    PolicyVerdict,
     Rationale,
     Regime,
     Rung,
-    Tilt,
-    Verdict,
-    View,
-    Wording,
+    ViewPart,
 )
-from htfi.domain.news import Heard, Hearing, Means, Route, Scores, Screening
-from htfi.domain.writing import DraftRound
-from htfi.narrative.audit import MAX_ITEMS, account, reader_in_words
-from htfi.narrative.audit_summary import Summary
-from htfi.narrative.audit_wording import overturned, told_wording
+from htfi.domain.generation import DraftRound
+from htfi.domain.news import NewsContext, NewsItemAudit, NewsScores, ReadingBudget, Route, Screening
+from htfi.narrative.audit import (
+    MAX_LISTED_ITEMS,
+    amendment_lines,
+    explain_decision,
+    generation_lines,
+    reader_in_words,
+)
+from htfi.narrative.audit_summary import AuditSummary
 
 NOW = 1_221_500_000 * 10**9
 HOUR = 3_600 * 10**9
 LEVELS = (0.05, 0.5, 0.95)
-SCORES = Scores(0.62, -0.1, "earnings", 0.71, 0.8, 0.33, ("A",), "minilm@1")
+SCORES = NewsScores(0.62, -0.1, "earnings", 0.71, 0.8, 0.33, ("A",), "minilm@1")
 
 
-def heard(name: str, **changed: object) -> Heard:
-    made = Heard(
+def heard(name: str, **changed: object) -> NewsItemAudit:
+    made = NewsItemAudit(
         name, "wire", NOW - HOUR, Screening.PASS, 1.0, (), 1, SCORES, Route.TARGET, "worth 0.26; normal case"
     )
     return replace(made, **changed)
@@ -46,31 +51,31 @@ POISON = heard(
     reasons=("injection: orders to a model", "burst: 5 alike"), why="in quarantine",
 )  # fmt: skip
 PARTS = (
-    Part("target@7a26", 1.0, 2.0, 1.5, 0.7, ("n1",), NOW, 24 * HOUR, 1.0, is_worded=True),
-    Part("encoder@1", -1.0, 1.0, 1.0, 0.4, ("n2",), NOW - 12 * HOUR, 24 * HOUR, 0.5),
+    ViewPart("target@7a26", 1.0, 2.0, 1.5, 0.7, ("n1",), NOW, 24 * HOUR, 1.0, is_worded=True),
+    ViewPart("encoder@1", -1.0, 1.0, 1.0, 0.4, ("n2",), NOW - 12 * HOUR, 24 * HOUR, 0.5),
 )
-WORDING = Wording(
+WORDING = GenerationTrace(
     target="target@7a26", draft="draft@d0d0", strategy="chain", seed=1, temperature=0.0, num_items=1, prompt=(1,),
     tokens=(5, 6, 9, 8, 7),
     rounds=(DraftRound((5, 6, 7), (), (0, 1), 9), DraftRound((8,), (), (0,), 7)),
 )  # fmt: skip
-VIEW = View(
+VIEW = NewsView(
     1.0, 1.5, 1.4, 0.75, ("n1", "n2"), NOW, 24 * HOUR, words="{symbol} is lifted", reader="target@7a26, with encoder@1",
     wording=WORDING, parts=PARTS,
 )  # fmt: skip
-TILT = Tilt(VIEW.reader, [0.01, 0.01], [1.2, 1.1], [0.5, 0.25], 0.61, 0.973)
-HEARING = Hearing((heard("n1"), heard("n2", route=Route.ENCODER)), (POISON,), Means(80.0, 80.0))
+TILT = NewsTilt(VIEW.reader, [0.01, 0.01], [1.2, 1.1], [0.5, 0.25], 0.61, 0.973)
+HEARING = NewsContext((heard("n1"), heard("n2", route=Route.ENCODER)), (POISON,), ReadingBudget(80.0, 80.0))
 DECISION = Decision(
-    id="A/1d@x", symbol="A", interval="1d", as_of_ns=NOW, last_price=100.0, inputs=Inputs("d", 1, {}),
-    settings_digest="s", models={}, plan=Plan(Rung.SPECULATIVE, "normal case", 80.0), regime=Regime.NORMAL, features={},
+    id="A/1d@x", symbol="A", interval="1d", as_of_ns=NOW, last_price=100.0, inputs=DecisionInputs("d", 1, {}),
+    settings_digest="s", models={}, plan=FidelityPlan(Rung.SPECULATIVE, "normal case", 80.0), regime=Regime.NORMAL, features={},
     forecast=Forecast((1, 5), LEVELS, [[-0.1, 0.0, 0.1]] * 2, {}, {}, [1.0, 1.0], TILT), view=VIEW,
-    rationale=Rationale("", "", {}, [], []), circumstances=Circumstances(0, 1, None, 0.0),
-    verdict=Verdict(Outcome.RELEASE, []), hearing=HEARING,
+    rationale=Rationale("", "", {}, [], []), circumstances=BarCircumstances(0, 1, None, 0.0),
+    verdict=PolicyVerdict(PolicyOutcome.RELEASE, []), hearing=HEARING,
 )  # fmt: skip
 
 
 def words(decision: Decision, title: str) -> str:
-    (found,) = [section for section in account(decision) if section.title == title]
+    (found,) = [section for section in explain_decision(decision) if section.title == title]
     return "\n".join(found.lines)
 
 
@@ -113,18 +118,18 @@ def test_where_draft_and_target_differ_is_told_by_round_in_tokens_or_in_words() 
     assert "4 tokens were drafted by draft, 3 stood" in told
     assert "Round 1: drafted #7, the target said #9" in told
     assert "Round 2" not in told
-    spelt = told_wording(WORDING, {7: "up", 9: "down"}.__getitem__)
+    spelt = generation_lines(WORDING, {7: "up", 9: "down"}.__getitem__)
     assert "Round 1: drafted “up”, the target said “down”." in spelt
 
 
 def test_of_a_tree_all_guesses_for_the_place_that_fell_are_told() -> None:
     tree = replace(WORDING, rounds=(DraftRound((5, 6, 7, 8), (-1, 0, 0, 2), (0,), 9),))
-    assert "Round 1: drafted #6 or #7, the target said #9." in told_wording(tree, None)
+    assert "Round 1: drafted #6 or #7, the target said #9." in generation_lines(tree, None)
 
 
 def test_an_amendment_tells_the_view_before_and_where_the_tokens_part() -> None:
     first = replace(DECISION, view=replace(VIEW, direction=-1.0, wording=replace(WORDING, tokens=(5, 6, 4))))
-    told = "\n".join(overturned(first, replace(DECISION, amends=first.id), None))
+    told = "\n".join(amendment_lines(first, replace(DECISION, amends=first.id), None))
     assert "down by 1.5 sigma" in told
     assert "up by 1.5 sigma" in told
     assert "part at token 3: #4 before, #9 #8 #7 now" in told
@@ -188,15 +193,15 @@ CHANGES = [
     Change("tokens", _viewed(wording=replace(WORDING, rounds=WORDING.rounds[1:]))),
     Change("drafter", _viewed(wording=replace(WORDING, draft="other@1"))),
     Change("settled", _viewed(wording=replace(WORDING, num_settled=2))),
-    Change("rung", replace(DECISION, plan=Plan(Rung.EDGE, "normal case", 80.0))),
-    Change("reason of the plan", replace(DECISION, plan=Plan(Rung.SPECULATIVE, "high load", 80.0))),
+    Change("rung", replace(DECISION, plan=FidelityPlan(Rung.EDGE, "normal case", 80.0))),
+    Change("reason of the plan", replace(DECISION, plan=FidelityPlan(Rung.SPECULATIVE, "high load", 80.0))),
     Change("suspicion", replace(DECISION, hearing=replace(HEARING, suspicion="all news suspected"))),
 ]
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.name)
 def test_words_change_with_the_record(change: Change) -> None:
-    assert account(change.decision) != account(DECISION)
+    assert explain_decision(change.decision) != explain_decision(DECISION)
 
 
 def test_hostile_text_stays_one_line_in_its_quotes_and_hides_nothing() -> None:
@@ -207,7 +212,7 @@ def test_hostile_text_stays_one_line_in_its_quotes_and_hides_nothing() -> None:
     view = replace(
         VIEW, words=evil, reader=evil, cited=(evil,), parts=(replace(PARTS[0], reader=evil, cited=(evil,)),)
     )
-    for section in nonempty(account(replace(DECISION, hearing=hearing, view=view))):
+    for section in nonempty(explain_decision(replace(DECISION, hearing=hearing, view=view))):
         for line in nonempty(section.lines):
             assert line.isprintable(), line
             assert "\u202e" not in line
@@ -215,7 +220,7 @@ def test_hostile_text_stays_one_line_in_its_quotes_and_hides_nothing() -> None:
 
 
 def test_many_items_are_told_by_number() -> None:
-    many = tuple(heard(f"n{k}") for k in range(MAX_ITEMS + 5))
+    many = tuple(heard(f"n{k}") for k in range(MAX_LISTED_ITEMS + 5))
     assert "And 5 more." in words(
         replace(DECISION, hearing=replace(HEARING, considered=many)), "What was read"
     )
@@ -223,14 +228,16 @@ def test_many_items_are_told_by_number() -> None:
 
 def test_without_news_and_without_a_view_it_says_so() -> None:
     bare = replace(DECISION, hearing=None, view=None, forecast=replace(DECISION.forecast, tilt=None))
-    told = {section.title: section.lines for section in account(bare)}
+    told = {section.title: section.lines for section in explain_decision(bare)}
     assert told["What was read"] == ("No news was known.",)
     assert "What the view says" not in told
 
 
 def test_a_summary_counts_items_once_and_tells_reasons_sources_and_suspicion() -> None:
     suspected = replace(DECISION, id="A/1d@y", hearing=replace(HEARING, suspicion="symbol A suspected"))
-    sections = Summary.of([DECISION, suspected, replace(DECISION, id="z", amends=DECISION.id)]).sections()
+    sections = AuditSummary.of(
+        [DECISION, suspected, replace(DECISION, id="z", amends=DECISION.id)]
+    ).sections()
     told = {section.title: "\n".join(section.lines) for section in sections}
     assert "3 decisions, 2 of them with news, 1 amendments" in told["Decisions"]
     assert (

@@ -6,26 +6,34 @@ import msgspec
 import numpy as np
 import pytest
 
-from htfi.apps.eval.narrative_market import ideal_view
-from htfi.apps.eval.narrative_moments import Asked
-from htfi.apps.eval.narrative_worlds import log_returns, questions, world_prices
 from htfi.domain.errors import InvalidInput
-from htfi.narrative.answer import AS_STATED
-from htfi.narrative.meaning import FURTHEST_SIGMAS, NUM_MOVES, NUM_WIDTHS, WIDEST, Meaning, moves, widths
-from htfi.simulation.stories import stories, world_stories
-from htfi.simulation.world import DECAY, run_world
-from htfi.wiring.model_calibration import SEED, fit_meaning
-from htfi.wiring.model_trust import read_meaning, read_trust, write_trust
+from htfi.narrative.answer import UNCALIBRATED
+from htfi.narrative.view_calibration import (
+    MAX_SHIFT_SIGMAS,
+    MAX_STRETCH,
+    NUM_MOVE_FEATURES,
+    NUM_WIDTH_FEATURES,
+    ViewCalibration,
+    move_features,
+    width_features,
+)
+from htfi.simulation.reader_calibration import SEED, fit_meaning
+from htfi.simulation.simulated_market import DECAY, simulate_market
+from htfi.simulation.stories import stories, stories_of_market
+from htfi.wiring.models.loading import read_meaning, read_trust, write_trust
+from htfi_eval.eval.narrative.moments import NewsQuestion
+from htfi_eval.eval.narrative.simulated import ideal_view
+from htfi_eval.eval.narrative.worlds import log_returns, questions, world_prices
 
 VIEW = ideal_view(-2.0, 1.5, 0)
 
 
-def made(shift: float, stretch: float, horizons: tuple[int, ...] = (1, 4)) -> Meaning:
-    row = (shift,) * NUM_MOVES
-    return Meaning(
+def made(shift: float, stretch: float, horizons: tuple[int, ...] = (1, 4)) -> ViewCalibration:
+    row = (shift,) * NUM_MOVE_FEATURES
+    return ViewCalibration(
         horizons,
         tuple(tuple(value * place for value in row) for place in range(1, len(horizons) + 1)),
-        ((stretch,) + (0.0,) * (NUM_WIDTHS - 1),) * len(horizons),
+        ((stretch,) + (0.0,) * (NUM_WIDTH_FEATURES - 1),) * len(horizons),
     )
 
 
@@ -37,8 +45,8 @@ def test_a_view_shifts_by_its_effect_and_between_horizons_by_their_logs() -> Non
 
 def test_no_coefficient_moves_or_stretches_a_forecast_without_bound() -> None:
     wild = made(1e6, 50.0)
-    assert wild.shift_sigmas(VIEW, 1) == -FURTHEST_SIGMAS
-    assert wild.stretch(VIEW, 1) == pytest.approx(WIDEST)
+    assert wild.shift_sigmas(VIEW, 1) == -MAX_SHIFT_SIGMAS
+    assert wild.stretch(VIEW, 1) == pytest.approx(MAX_STRETCH)
 
 
 @pytest.mark.parametrize(
@@ -47,13 +55,13 @@ def test_no_coefficient_moves_or_stretches_a_forecast_without_bound() -> None:
         {"horizons": (4, 1)},
         {"horizons": ()},
         {"shifts": ((0.1,),) * 2},
-        {"shifts": ((-0.1,) * NUM_MOVES,) * 2},
-        {"stretches": ((float("nan"),) * NUM_WIDTHS,) * 2},
+        {"shifts": ((-0.1,) * NUM_MOVE_FEATURES,) * 2},
+        {"stretches": ((float("nan"),) * NUM_WIDTH_FEATURES,) * 2},
     ],
 )
 def test_a_broken_meaning_is_refused(broken: dict[str, object]) -> None:
     with pytest.raises(InvalidInput, match="meaning"):
-        msgspec.convert({**msgspec.to_builtins(made(0.1, 0.1)), **broken}, Meaning)
+        msgspec.convert({**msgspec.to_builtins(made(0.1, 0.1)), **broken}, ViewCalibration)
 
 
 def test_one_who_understands_is_believed_and_one_who_guesses_is_not() -> None:
@@ -81,11 +89,11 @@ def test_meaning_is_kept_beside_trust_in_the_models_folder(tmp_path) -> None:
     (tmp_path / "config.json").write_text("{}")
     assert read_meaning(tmp_path) is None
     meaning = made(0.25, 0.1)
-    write_trust(tmp_path, AS_STATED, meaning)
+    write_trust(tmp_path, UNCALIBRATED, meaning)
     assert read_meaning(tmp_path) == meaning
-    write_trust(tmp_path, AS_STATED)
+    write_trust(tmp_path, UNCALIBRATED)
     assert read_meaning(tmp_path) == meaning
-    assert read_trust(tmp_path) == AS_STATED
+    assert read_trust(tmp_path) == UNCALIBRATED
     (tmp_path / "config.json").write_text('{"htfi_meaning": {"horizons": [1]}}')
     with pytest.raises(InvalidInput, match="htfi_meaning"):
         read_meaning(tmp_path)
@@ -93,13 +101,13 @@ def test_meaning_is_kept_beside_trust_in_the_models_folder(tmp_path) -> None:
 
 def test_what_prices_say_of_the_news_changes_what_is_read_off_a_view() -> None:
     against = msgspec.structs.replace(VIEW, consistency="against", cause="earnings")
-    assert sum(moves(against)) == 2 * sum(moves(VIEW)) == -4.0
-    assert widths(against)[-1] == 1.0
-    assert widths(VIEW)[-1] == 0.0
+    assert sum(move_features(against)) == 2 * sum(move_features(VIEW)) == -4.0
+    assert width_features(against)[-1] == 1.0
+    assert width_features(VIEW)[-1] == 0.0
 
 
 def test_prices_of_a_world_scale_back_to_what_it_tells() -> None:
-    world = run_world(SEED, 3)
+    world = simulate_market(SEED, 3)
     closes = world_prices([world]).close
     moved = np.diff(np.log(closes), axis=0, prepend=np.log(100.0))
     variance = np.full(closes.shape[1], 0.01**2)
@@ -110,12 +118,12 @@ def test_prices_of_a_world_scale_back_to_what_it_tells() -> None:
 
 
 def test_worlds_are_asked_as_stories_are_told_and_stand_side_by_side() -> None:
-    def told(asked: list[Asked]) -> set[tuple[str, ...]]:
+    def told(asked: list[NewsQuestion]) -> set[tuple[str, ...]]:
         return {tuple(item.headline for item in one.question.items) for one in asked}
 
-    one, two = run_world(SEED, 0), run_world(SEED, 1)
+    one, two = simulate_market(SEED, 0), simulate_market(SEED, 1)
     asked = questions([one])
-    as_stories = world_stories(SEED, 0)
+    as_stories = stories_of_market(SEED, 0)
     assert told(asked) == {tuple(item.headline for item in story.items) for story in as_stories}
     by_words = {tuple(i.headline for i in s.items) + s.context: s for s in as_stories}
     for found in asked:
@@ -126,6 +134,6 @@ def test_worlds_are_asked_as_stories_are_told_and_stand_side_by_side() -> None:
             for i in found.question.items
         ]
         assert ages == pytest.approx(story.ages_bars, abs=0.006)
-    prices = world_prices([run_world(SEED, 0), two])
+    prices = world_prices([simulate_market(SEED, 0), two])
     assert len(prices.symbols) == len(one.assets) + len(two.assets)
     assert questions([two])[0].place + len(one.assets) == questions([one, two])[len(asked)].place

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from htfi.domain.decision import Driver, Rationale, Regime
+from htfi.domain.decision import FeatureDriver, Rationale, Regime
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
-from htfi.narrative.rationale import fill, write_rationale
-from htfi.narrative.sentences import CLAIM, OPENINGS, SENTENCES
+from htfi.narrative.rationale.sentences import CLAIM, OPENINGS, SENTENCES
+from htfi.narrative.rationale.writer import fill, write_rationale
 
 HOUR_NS = 3_600 * 10**9
-SPREAD = Driver("spread_bps", 3.1, 1.3, 3.1 / 1.3)
+SPREAD = FeatureDriver("spread_bps", 3.1, 1.3, 3.1 / 1.3)
 
 
 def write(**changed: Any) -> Rationale:

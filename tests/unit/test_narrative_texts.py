@@ -6,16 +6,16 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from htfi.apps.eval.narrative_texts import (
-    Item,
-    first_told,
+from htfi.domain.time import to_ns
+from htfi_eval.eval.narrative.texts import (
+    PublishedText,
     questions,
     scaled_returns,
     session_closes,
     sessions_of,
+    without_repeats,
 )
-from htfi.apps.eval.prices import Prices
-from htfi.domain.time import to_ns
+from htfi_eval.eval.prices import Prices
 
 NEW_YORK = ZoneInfo("America/New_York")
 HOLIDAYS = {date(2014, 11, 27), date(2014, 12, 25), date(2015, 1, 1), date(2015, 1, 19)}
@@ -77,22 +77,24 @@ def test_half_days_end_at_one_and_no_other_day_does() -> None:
 
 
 def test_repeats_retweets_and_copies_under_other_symbols_are_told_once() -> None:
-    first = Item(1, ("ACME",), "$ACME profit falls far short of plan in quarter http://x.co/1", 5)
+    first = PublishedText(1, ("ACME",), "$ACME profit falls far short of plan in quarter http://x.co/1", 5)
     items = [
-        Item(3, ("ACME",), "RT @someone: $ACME profit falls far short of plan in quarter http://x.co/2", 9),
-        Item(2, ("OTHR",), "$OTHR profit falls far short of plan in quarter", 7),
+        PublishedText(
+            3, ("ACME",), "RT @someone: $ACME profit falls far short of plan in quarter http://x.co/2", 9
+        ),
+        PublishedText(2, ("OTHR",), "$OTHR profit falls far short of plan in quarter", 7),
         first,
-        Item(4, ("ACME",), "$ACME wins a large order from the navy", 1),
+        PublishedText(4, ("ACME",), "$ACME wins a large order from the navy", 1),
     ]
-    assert [item.published_ns for item in first_told(items)] == [1, 4]
-    assert first_told(items)[0] == first
+    assert [item.published_ns for item in without_repeats(items)] == [1, 4]
+    assert without_repeats(items)[0] == first
 
 
 def test_lists_of_symbols_and_texts_without_words_are_dropped() -> None:
-    lists = Item(1, ("A", "B", "C", "D", "E"), "these five shares rose most today on volume", 1)
-    bare = Item(2, ("A",), "$A $B http://x.co up 3%", 1)
-    unnamed = Item(3, (), "shares rose most today on heavy volume", 1)
-    assert first_told([lists, bare, unnamed]) == []
+    lists = PublishedText(1, ("A", "B", "C", "D", "E"), "these five shares rose most today on volume", 1)
+    bare = PublishedText(2, ("A",), "$A $B http://x.co up 3%", 1)
+    unnamed = PublishedText(3, (), "shares rose most today on heavy volume", 1)
+    assert without_repeats([lists, bare, unnamed]) == []
 
 
 def _prices() -> Prices:
@@ -104,7 +106,7 @@ def _prices() -> Prices:
 def test_a_question_knows_no_text_and_no_price_after_its_close() -> None:
     prices = _prices()
     items = [
-        Item(at(f"{day}T{hour:02d}:30:00"), ("ACME",), f"word{k} word{k}a word{k}b word{k}c", k)
+        PublishedText(at(f"{day}T{hour:02d}:30:00"), ("ACME",), f"word{k} word{k}a word{k}b word{k}c", k)
         for k, (day, hour) in enumerate((day, hour) for day in SESSIONS[40:80] for hour in (3, 9, 15, 17, 22))
     ]
     asked = questions(prices, items, 1_000, 22, np.random.Generator(np.random.PCG64(1)))

@@ -9,8 +9,8 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.question import Question
-from htfi.narrative.template_reader import TemplateReader
-from htfi.narrative.wire import Wire
+from htfi.narrative.readers import TemplateReader
+from htfi.narrative.recent_news import RecentNews
 
 HALF_LIFE_NS = 1_000
 CONFIG = NarrativeConfig(half_life_ns=HALF_LIFE_NS, min_weight=0.125, max_items_per_symbol=4, max_symbols=3)
@@ -24,10 +24,10 @@ def ids(items: list[News]) -> list[str]:
     return [item.id for item in items]
 
 
-def filled(*items: News) -> Wire:
-    wire = Wire(CONFIG)
+def filled(*items: News) -> RecentNews:
+    wire = RecentNews(CONFIG)
     for item in items:
-        wire.hear(item)
+        wire.add(item)
     return wire
 
 
@@ -52,7 +52,7 @@ def test_memory_is_bounded_by_items_and_by_symbols() -> None:
     wire = filled(*(news(n, "IBM") for n in range(100)))
     assert ids(wire.recent("IBM", 100)) == ["n99", "n98", "n97", "n96"]
     for n, symbol in enumerate(("A", "B", "C"), start=100):
-        wire.hear(news(n, symbol))
+        wire.add(news(n, symbol))
     assert wire.recent("IBM", 103) == []  # the symbol longest out of the news made room
     assert ids(wire.recent("A", 103)) == ["n100"]
 
@@ -75,10 +75,10 @@ def test_text_is_cleaned_cut_and_blank_headlines_dropped() -> None:
 def test_restored_wire_goes_on_as_if_never_stopped() -> None:
     items = [news(n, *(["IBM"] if n % 2 else []), id_=f"é{n}") for n in range(9)]
     whole, first = filled(*items), filled(*items[:5])
-    second = Wire(CONFIG)
+    second = RecentNews(CONFIG)
     second.restore(json.loads(msgspec.json.encode(first.state())))
     for item in items[5:]:
-        second.hear(item)
+        second.add(item)
     assert second.state() == whole.state()
     assert second.recent("IBM", 20) == whole.recent("IBM", 20)
 

@@ -8,9 +8,9 @@ import pytest
 
 from htfi.domain.errors import IntegrityError
 from htfi.forecasting.config import LEVELS
-from htfi.forecasting.earned import MOST_NARRATORS, Narrators
-from htfi.forecasting.narrator import apply
 from htfi.forecasting.scores import crps
+from htfi.forecasting.tilts import apply_tilt
+from htfi.forecasting.track_record import MAX_NARRATORS, NarratorTrackRecords
 
 PLAIN = np.array([NormalDist().inv_cdf(level) for level in LEVELS])
 MEDIAN = LEVELS.index(0.5)
@@ -41,7 +41,7 @@ def overdone(dice: Dice) -> tuple[float, float]:
 def play(story: Story, num: int, seed: int, num_series: int = 1) -> tuple[list[float], float, float]:
     """Weights by round at the first horizon, and the summed CRPS of the numbers and of what was released."""
     dice = np.random.Generator(np.random.PCG64(seed))
-    narrators = Narrators((1,), LEVELS)
+    narrators = NarratorTrackRecords((1,), LEVELS)
     serial = float(narrators.serial("n"))
     weights, plain_total, told_total = [], 0.0, 0.0
     plain = np.repeat(PLAIN[None, None], num_series, axis=0)
@@ -53,7 +53,7 @@ def play(story: Story, num: int, seed: int, num_series: int = 1) -> tuple[list[f
         outcome = np.array([[move + dice.standard_normal()] for _, move in drawn])
         told = narrators.learn(np.full((num_series, 1), serial), tilts, plain, outcome)
         assert np.array_equal(
-            told[:, 0], apply(plain[:, 0], tilts[:, 0, 0], tilts[:, 1, 0], tilts[:, 2, 0], MEDIAN)
+            told[:, 0], apply_tilt(plain[:, 0], tilts[:, 0, 0], tilts[:, 1, 0], tilts[:, 2, 0], MEDIAN)
         )
         plain_total += float(crps(plain, outcome, np.array(LEVELS)).sum())
         told_total += float(crps(told, outcome, np.array(LEVELS)).sum())
@@ -97,7 +97,7 @@ def test_one_who_exaggerates_is_heeded_in_part() -> None:
 def heard(shift_told: bool, seed: int, num: int = 250) -> float:
     """The weight of one who calls all moments wilder than usual, as they are, with the move that comes or another."""
     dice = np.random.Generator(np.random.PCG64(seed))
-    narrators = Narrators((1,), LEVELS)
+    narrators = NarratorTrackRecords((1,), LEVELS)
     serial = np.full((1, 1), float(narrators.serial("n")))
     for _ in range(num):
         moves = 1.2 * dice.choice([-1.0, 1.0], 2)
@@ -124,7 +124,7 @@ def test_one_who_has_faded_can_come_back() -> None:
 
 
 def test_weights_lie_between_nothing_and_all_and_start_modest() -> None:
-    narrators = Narrators((1, 5), LEVELS)
+    narrators = NarratorTrackRecords((1, 5), LEVELS)
     assert narrators.weight("never heard") == [0.175, 0.175]
     for seed in range(4):
         weights, _, _ = play(true, 40, seed)
@@ -132,11 +132,11 @@ def test_weights_lie_between_nothing_and_all_and_start_modest() -> None:
 
 
 def test_of_too_many_the_one_heard_longest_ago_is_forgotten() -> None:
-    narrators = Narrators((1,), LEVELS)
+    narrators = NarratorTrackRecords((1,), LEVELS)
     first = narrators.serial("first")
     second = narrators.serial("second")
     assert narrators.serial("first") == first
-    for k in range(MOST_NARRATORS - 1):
+    for k in range(MAX_NARRATORS - 1):
         narrators.serial(str(k))
     assert narrators.serial("first") == first
     assert narrators.serial("second") != second
@@ -144,11 +144,11 @@ def test_of_too_many_the_one_heard_longest_ago_is_forgotten() -> None:
 
 def test_a_saved_state_goes_on_to_the_bit_and_only_under_its_own_horizons() -> None:
     dice = np.random.Generator(np.random.PCG64(5))
-    one = Narrators((1, 5), LEVELS)
+    one = NarratorTrackRecords((1, 5), LEVELS)
     told = (np.full((3, 2), float(one.serial("n"))), dice.normal(size=(3, 3, 2)) ** 2 * 0.2)
     plain = np.broadcast_to(PLAIN, (3, 2, len(LEVELS))).copy()
     one.learn(*told, plain, dice.normal(size=(3, 2)))
-    other = Narrators((1, 5), LEVELS)
+    other = NarratorTrackRecords((1, 5), LEVELS)
     other.restore(one.state())
     outcome = dice.normal(size=(3, 2))
     for narrators in (one, other):
@@ -156,4 +156,4 @@ def test_a_saved_state_goes_on_to_the_bit_and_only_under_its_own_horizons() -> N
     assert one.weight("n") == other.weight("n")
     assert one.rows() == other.rows()
     with pytest.raises(IntegrityError, match="another form"):
-        Narrators((1,), LEVELS).restore(one.state())
+        NarratorTrackRecords((1,), LEVELS).restore(one.state())

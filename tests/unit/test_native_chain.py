@@ -6,18 +6,18 @@ import pytest
 from htfi import models
 from htfi.adapters.native import network as native
 from htfi.adapters.native.network import NativeNetwork
-from htfi.decoding.chaining import FlatForm, flat_form
 from htfi.decoding.checkpoint.folder import ModelFolder
-from htfi.decoding.form import CompiledForm
-from htfi.decoding.noise import counters
+from htfi.decoding.grammar import CompiledGrammar
+from htfi.decoding.noise import token_counters
 from htfi.decoding.ports import Floats, Ids
-from htfi.decoding.sampling import Admitted, Sampling, choose
+from htfi.decoding.sampling import AllowedTokens, SamplingParams, sample_tokens
+from htfi.decoding.strategies.chain import FlatGrammar, flatten_grammar
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import ShapeMismatch
-from htfi.domain.writing import Choice, Fixed, Text, Words
+from htfi.domain.generation import ChoiceField, FixedField, FreeTextField, PlainText
 from tiny_network import TinyTokenizer
 
-pytestmark = pytest.mark.skipif(not native.available(), reason="the network in C was not compiled")
+pytestmark = pytest.mark.skipif(not native.is_compiled(), reason="the network in C was not compiled")
 
 CAPACITY, SLOT, HELD = 96, 1, 40
 
@@ -27,7 +27,7 @@ def network(request: pytest.FixtureRequest) -> NativeNetwork:
     return NativeNetwork(ModelFolder.open(models.DRAFT), level=request.param)
 
 
-def automaton(rng: np.random.Generator, vocab_size: int, num_states: int = 12) -> FlatForm:
+def automaton(rng: np.random.Generator, vocab_size: int, num_states: int = 12) -> FlatGrammar:
     """Random states, every third of which forces its token; the last is the end."""
     begins, tokens, nexts = [0], [], []
     for state in range(num_states - 1):
@@ -37,7 +37,7 @@ def automaton(rng: np.random.Generator, vocab_size: int, num_states: int = 12) -
         begins.append(len(tokens))
     ids = np.array(tokens, np.int64)
     ends = np.array([*begins, len(tokens)], np.int64)
-    return FlatForm(ends, ids, np.array(nexts, np.int64), counters(ids))
+    return FlatGrammar(ends, ids, np.array(nexts, np.int64), token_counters(ids))
 
 
 def stepwise(
@@ -45,7 +45,7 @@ def stepwise(
     keys: Floats,
     values: Floats,
     unread: list[int],
-    form: FlatForm,
+    form: FlatGrammar,
     num_chosen: int,
     temperature: float,
     noise: np.ndarray,
@@ -53,7 +53,7 @@ def stepwise(
     """The same by one pass a step, with every logit; the row's keys and values grow in place."""
     tokens, states, state, length, pending = [], [], 0, HELD, list(unread)
     while len(tokens) < len(noise):
-        here = slice(*form.begins[state : state + 2])
+        here = slice(*form.offsets[state : state + 2])
         ids: Ids = form.tokens[here]
         if not len(ids):
             break
@@ -72,8 +72,10 @@ def stepwise(
             values[:, SLOT, :, length : length + n] = done.values[:, 0]
             length, pending = length + n, []
             key = noise[len(tokens) : len(tokens) + 1]
-            token = int(choose(done.logits[0, -1:], Admitted.of(ids), Sampling(temperature), key)[0])
-        state = int(form.nexts[here][np.searchsorted(ids, token)])
+            token = int(
+                sample_tokens(done.logits[0, -1:], AllowedTokens.of(ids), SamplingParams(temperature), key)[0]
+            )
+        state = int(form.next_states[here][np.searchsorted(ids, token)])
         pending.append(token)
         tokens.append(token)
         states.append(state)
@@ -106,17 +108,22 @@ def test_a_chain_is_what_single_steps_draft(network: NativeNetwork, seed: int, t
 
 def test_a_form_becomes_arrays_that_lead_where_it_leads() -> None:
     vocabulary = Vocabulary(TinyTokenizer())
-    options = ((Text("up"),), (Text("down"),), (Text("cd"),))
-    parts = (Fixed((Text("a"),)), Choice("way", options), Fixed((Text(": "),)), Words("why", 3, Text(".")))
-    form = CompiledForm(parts, vocabulary)
-    flat = flat_form(form)
-    assert len(flat.begins) == len(form.steps) + 2
-    assert flat.begins[-1] == flat.begins[-2]
+    options = ((PlainText("up"),), (PlainText("down"),), (PlainText("cd"),))
+    parts = (
+        FixedField((PlainText("a"),)),
+        ChoiceField("way", options),
+        FixedField((PlainText(": "),)),
+        FreeTextField("why", 3, PlainText(".")),
+    )
+    form = CompiledGrammar(parts, vocabulary)
+    flat = flatten_grammar(form)
+    assert len(flat.offsets) == len(form.steps) + 2
+    assert flat.offsets[-1] == flat.offsets[-2]
     for state, step in enumerate(form.steps):
-        here = slice(*flat.begins[state : state + 2])
-        ids = [step.forced] if step.forced >= 0 else step.admitted.ids.tolist()
+        here = slice(*flat.offsets[state : state + 2])
+        ids = [step.forced] if step.forced >= 0 else step.allowed.ids.tolist()
         assert flat.tokens[here].tolist() == ids
-        assert flat.nexts[here].tolist() == [form.advance(state, token) for token in ids]
+        assert flat.next_states[here].tolist() == [form.advance(state, token) for token in ids]
 
 
 def test_a_chain_without_room_is_refused(network: NativeNetwork) -> None:

@@ -10,15 +10,15 @@ pytest.importorskip("onnxruntime")
 from htfi import models
 from htfi.adapters.native import network as native
 from htfi.adapters.onnx.network import OnnxNetwork
-from htfi.adapters.onnx.written import Precision
+from htfi.adapters.onnx.session import Precision
 from htfi.decoding.checkpoint.folder import ModelFolder
-from htfi.decoding.kv import HIDDEN
-from htfi.decoding.passes import read_whole
-from htfi.decoding.ports import Network, Pass
+from htfi.decoding.forward_pass import forward_text
+from htfi.decoding.kv_cache import MASKED
+from htfi.decoding.ports import ForwardOutput, Network
 from htfi.domain.errors import DependencyUnavailable, InvalidInput, ShapeMismatch
 from model_folders import bert_model, causal_model, save
 
-pytestmark = pytest.mark.skipif(not native.available(), reason="the network in C was not compiled")
+pytestmark = pytest.mark.skipif(not native.is_compiled(), reason="the network in C was not compiled")
 
 SMALL: dict[str, Any] = {
     "hidden_size": 48,
@@ -56,7 +56,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return ModelFolder.open(save(causal_model(config, 7), tmp_path_factory.mktemp("native")))
 
 
-def near(found: Pass, wanted: Pass, share: float = SHARE) -> bool:
+def near(found: ForwardOutput, wanted: ForwardOutput, share: float = SHARE) -> bool:
     return all(
         np.sqrt(np.mean((one - other) ** 2)) <= share * np.std(other)
         for one, other in zip(found, wanted, strict=True)
@@ -71,7 +71,7 @@ def drawn(folder: ModelFolder, num_rows: int, num_new: int, past: int, seed: int
     """A pass of random tokens after a random past, of which each row hides its end, under a random tree's mask."""
     rng, of = np.random.Generator(np.random.PCG64(seed)), folder.architecture
     lengths = rng.integers(0, past + 1, num_rows)
-    mask = np.full((num_rows, num_new, past + num_new), HIDDEN, np.float32)
+    mask = np.full((num_rows, num_new, past + num_new), MASKED, np.float32)
     depths = np.zeros((num_rows, num_new), np.int64)
     for row in range(num_rows):
         mask[row, :, : lengths[row]] = 0.0
@@ -102,9 +102,9 @@ def test_shipped_draft_is_as_near_as_the_general_engines_own_bytes() -> None:
     ids = np.random.Generator(np.random.PCG64(3)).integers(0, folder.architecture.vocab_size, (2, 60))
 
     def error(network: Network) -> float:
-        return float(np.std(read_whole(network, ids).logits - wanted))
+        return float(np.std(forward_text(network, ids).logits - wanted))
 
-    wanted = read_whole(OnnxNetwork(folder, Precision.FP32), ids).logits
+    wanted = forward_text(OnnxNetwork(folder, Precision.FP32), ids).logits
     assert error(native.NativeNetwork(folder)) < error(OnnxNetwork(folder, Precision.INT8))
 
 
@@ -176,6 +176,6 @@ def test_encoders_and_large_models_are_refused(tmp_path: Path, monkeypatch: pyte
 
 def test_without_the_compiled_part_one_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "core", None)
-    assert not native.available()
+    assert not native.is_compiled()
     with pytest.raises(DependencyUnavailable, match="C compiler"):
         native.NativeNetwork(ModelFolder.open(models.DRAFT))

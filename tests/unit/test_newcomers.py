@@ -3,14 +3,14 @@
 import json
 
 from htfi.domain.time import NS_PER_DAY
-from htfi.narrative.sanitising.newcomers import Newcomers
+from htfi.narrative.sanitising.newcomers import NewcomerRegister
 
 NOW = 15_000 * NS_PER_DAY
 
 
-def begun(*voices: str) -> Newcomers:
+def begun(*voices: str) -> NewcomerRegister:
     """After ten days of these voices."""
-    found = Newcomers(64)
+    found = NewcomerRegister(64)
     for day in range(10):
         for voice in voices:
             assert found.judge(voice, NOW + day * NS_PER_DAY) is None
@@ -32,7 +32,7 @@ def test_a_voice_that_is_first_heard_later_is_new() -> None:
 
 
 def test_a_slow_feed_of_the_beginning_stays_known() -> None:
-    found = Newcomers(64)
+    found = NewcomerRegister(64)
     found.judge("weekly", NOW)
     for day in range(10):
         found.judge("wire", NOW + day * NS_PER_DAY)
@@ -64,7 +64,7 @@ def test_a_flood_of_names_displaces_nobody_who_is_known() -> None:
 def test_it_goes_the_way_of_a_snapshot() -> None:
     found = begun("wire")
     found.judge("tips", NOW + 10 * NS_PER_DAY)
-    again = Newcomers(64)
+    again = NewcomerRegister(64)
     again.restore(json.loads(json.dumps(found.state())))
     for day in range(11, 20):
         for voice in ("wire", "tips", "else"):

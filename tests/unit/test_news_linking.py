@@ -2,9 +2,9 @@
 
 import pytest
 
-from htfi.narrative.encoding.linking import MAX_SYMBOLS, Linker, bears_on, kind_of
+from htfi.narrative.encoding.linking import MAX_SYMBOLS, EntityLinker, affected_symbols, entity_kind
 
-LINKER = Linker({})
+LINKER = EntityLinker({})
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_words_are_no_symbols(text: str) -> None:
 
 
 def test_names_of_the_run_come_before_the_built_in_ones() -> None:
-    linker = Linker({"MINE": ["Wall Street", "Boeing"], "X1": ["Ülker Bisküvi"]})
+    linker = EntityLinker({"MINE": ["Wall Street", "Boeing"], "X1": ["Ülker Bisküvi"]})
     assert linker.link("Boeing lifts Wall Street, Ülker Bisküvi and Airbus fall") == ("MINE", "X1", "AIR")
-    assert Linker({"MINE": ["Boeing"]}, built_in=False).link("Boeing and Airbus") == ("MINE",)
+    assert EntityLinker({"MINE": ["Boeing"]}, built_in=False).link("Boeing and Airbus") == ("MINE",)
 
 
 def test_symbols_are_bounded_and_each_told_once() -> None:
@@ -60,9 +60,9 @@ def test_symbols_are_bounded_and_each_told_once() -> None:
 
 
 def test_a_central_bank_tells_the_series_and_currency_that_it_moves() -> None:
-    assert bears_on("FED") == ("FED_FUNDS_TARGET_UPPER", "USD")
-    assert bears_on("AAPL") == ()
-    assert [kind_of(symbol) for symbol in ("ECB", "SPX", "GOLD", "EUR", "AAPL")] == [
+    assert affected_symbols("FED") == ("FED_FUNDS_TARGET_UPPER", "USD")
+    assert affected_symbols("AAPL") == ()
+    assert [entity_kind(symbol) for symbol in ("ECB", "SPX", "GOLD", "EUR", "AAPL")] == [
         "central_banks",
         "indices",
         "commodities",

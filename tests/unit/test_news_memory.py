@@ -10,17 +10,15 @@ from test_news_desk import ByWord
 
 from htfi.domain.events import News
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
-from htfi.narrative import desk as desk_module
-from htfi.narrative.config import NarrativeConfig
-from htfi.narrative.desk import Desk
-from htfi.narrative.routing_config import RoutingConfig
-from htfi.narrative.sanitising.bursts import Bursts, Said
+from htfi.narrative import processor as desk_module
+from htfi.narrative.config import NarrativeConfig, RoutingConfig, SecureConfig
+from htfi.narrative.processor import NewsProcessor
+from htfi.narrative.sanitising.bursts import BurstDetector, BurstItem
 from htfi.narrative.sanitising.config import SanitiserConfig
-from htfi.narrative.sanitising.likeness import signature
+from htfi.narrative.sanitising.duplicates import minhash_signature
 from htfi.narrative.sanitising.sanitiser import Sanitiser
-from htfi.narrative.secure import Secure
-from htfi.narrative.secure_config import SecureConfig
-from htfi.pipeline.snapshot import decode_state, encode_state
+from htfi.narrative.suspicion import SuspicionMonitor
+from htfi.pipeline.run_state import decode_state, encode_state
 
 WORDS = (
     "profit",
@@ -46,10 +44,12 @@ def few_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(desk_module, "MAX_NOTES", FEW)
 
 
-def small_desk() -> Desk:
+def small_desk() -> NewsProcessor:
     sanitiser = Sanitiser(SanitiserConfig(max_items=FEW, max_sources=32, max_symbols=64))
     config = NarrativeConfig(max_symbols=64)
-    return Desk(config, RoutingConfig(), sanitiser, ByWord(), Secure(SecureConfig(max_scopes=64)))
+    return NewsProcessor(
+        config, RoutingConfig(), sanitiser, ByWord(), SuspicionMonitor(SecureConfig(max_scopes=64))
+    )
 
 
 def flood(num: int, spacing_s: int, body: str = "", seed: int = 1) -> Iterator[News]:
@@ -79,7 +79,7 @@ def flood(num: int, spacing_s: int, body: str = "", seed: int = 1) -> Iterator[N
 def test_what_a_desk_saves_does_not_grow_with_the_stream(spacing_s: int) -> None:
     made, sizes = small_desk(), list[int]()
     for at, item in enumerate(flood(800, spacing_s, "word " * 160), 1):
-        made.hear(item)
+        made.receive(item)
         if at % 200 == 0:
             sizes.append(len(encode_state({"desk": made.state()})))
     assert len(sizes) == 4
@@ -95,10 +95,10 @@ def test_an_item_stands_on_no_shelf_once_its_note_is_gone() -> None:
         replace_symbols(item, "AAA" if at < 20 else f"S{at % 40}") for at, item in enumerate(flood(200, 60))
     ]
     for item in items:
-        made.hear(item)
+        made.receive(item)
     now_ns = items[-1].available_at_ns
-    assert made.gather("AAA", now_ns).items == ()
-    assert made.gather("S39", now_ns).items
+    assert made.select("AAA", now_ns).items == ()
+    assert made.select("S39", now_ns).items
 
 
 def replace_symbols(item: News, symbol: str) -> News:
@@ -107,13 +107,13 @@ def replace_symbols(item: News, symbol: str) -> News:
 
 def test_a_note_outlives_every_view_that_may_rest_on_it() -> None:
     made = small_desk()
-    made.hear(News(START_NS, START_NS, "feed", 1, "first", "Acme posts record profit this year", ("AAA",)))
+    made.receive(News(START_NS, START_NS, "feed", 1, "first", "Acme posts record profit this year", ("AAA",)))
     for day, is_known in ((5, True), (7, False)):
         now_ns = START_NS + day * NS_PER_DAY
-        made.hear(
+        made.receive(
             News(now_ns, now_ns, "feed", day, f"n{day}", f"Beta cuts {day} plants in the north", ("BBB",))
         )
-        made.settle()
+        made.score_pending()
         assert bool(made.items(["first"])) is is_known
 
 
@@ -123,23 +123,23 @@ def test_what_is_dropped_does_not_depend_on_restarts(spacing_s: int) -> None:
     through, restarted, rng = small_desk(), small_desk(), random.Random(3)
     num_restarts = 0
     for at, item in enumerate(flood(900, spacing_s)):
-        assert through.hear(item) == restarted.hear(item)
+        assert through.receive(item) == restarted.receive(item)
         if at % 50 == 0:
             symbol = f"S{rng.randrange(1000)}"
             now_ns = item.available_at_ns
-            assert through.gather(symbol, now_ns) == restarted.gather(symbol, now_ns)
+            assert through.select(symbol, now_ns) == restarted.select(symbol, now_ns)
         if rng.random() < 0.02:
             state = decode_state(encode_state({"desk": restarted.state()}))
             restarted = small_desk()
             restarted.restore(state["desk"])
             num_restarts += 1
     assert num_restarts > 5
-    through.settle()
-    restarted.settle()
+    through.score_pending()
+    restarted.score_pending()
     assert encode_state(_without_numbers(through)) == encode_state(_without_numbers(restarted))
 
 
-def _without_numbers(made: Desk) -> dict[str, object]:
+def _without_numbers(made: NewsProcessor) -> dict[str, object]:
     """The state, with what was said within minutes in order and not by number: a restart counts anew."""
     state = made.state()
     shelves = state["sanitiser"]["bursts"]["shelves"]
@@ -152,11 +152,11 @@ def _without_numbers(made: Desk) -> dict[str, object]:
 
 def test_what_was_said_minutes_ago_is_dropped_on_every_symbol() -> None:
     config = replace(SanitiserConfig(), max_items=100)
-    bursts = Bursts(config)
-    words = signature(["record", "profit"])
+    bursts = BurstDetector(config)
+    words = minhash_signature(["record", "profit"])
     for at in range(1_000):
-        bursts.observe(Said(f"n{at}", at * NS_PER_S, f"v{at}", True, 1, words), (f"S{at}",))
+        bursts.observe(BurstItem(f"n{at}", at * NS_PER_S, f"v{at}", True, 1, words), (f"S{at}",))
     assert sum(len(told) for *_, told in bursts.state()["shelves"]) == 100
     late_ns = 1_000 * NS_PER_S + 2 * config.burst_ns
-    bursts.observe(Said("late", late_ns, "v", True, 1, words), ("S1",))
+    bursts.observe(BurstItem("late", late_ns, "v", True, 1, words), ("S1",))
     assert [(symbol, len(told)) for symbol, _, _, told in bursts.state()["shelves"] if told] == [("S1", 1)]

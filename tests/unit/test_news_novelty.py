@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from htfi.domain.errors import InvalidInput
-from htfi.narrative.encoding.novelty import Novelty
+from htfi.narrative.encoding.novelty import NoveltyIndex
 
 HOUR = 3_600 * 10**9
 
@@ -17,42 +17,42 @@ def point(seed: int, size: int = 32) -> np.ndarray:
 
 
 def test_the_same_again_is_not_new_and_grows_new_with_age() -> None:
-    novelty = Novelty(32, 8, HOUR)
-    assert novelty.judge(point(1), ["A"], 0) == 1000
-    assert novelty.judge(point(1), ["A"], 0) == 0
-    assert novelty.judge(point(1), ["A"], HOUR) == 500
-    assert novelty.judge(point(1), ["A"], 100 * HOUR) == 1000
+    novelty = NoveltyIndex(32, 8, HOUR)
+    assert novelty.measure(point(1), ["A"], 0) == 1000
+    assert novelty.measure(point(1), ["A"], 0) == 0
+    assert novelty.measure(point(1), ["A"], HOUR) == 500
+    assert novelty.measure(point(1), ["A"], 100 * HOUR) == 1000
 
 
 def test_only_items_of_the_same_symbols_count() -> None:
-    novelty = Novelty(32, 8, HOUR)
-    novelty.judge(point(1), ["A", "B"], 0)
-    assert novelty.judge(point(1), ["C"], 0) == 1000
-    assert novelty.judge(point(1), [], 0) == 1000  # of the whole market
-    assert novelty.judge(point(1), ["Z", "B"], 0) == 0
-    assert novelty.judge(point(1), [], 0) == 0
+    novelty = NoveltyIndex(32, 8, HOUR)
+    novelty.measure(point(1), ["A", "B"], 0)
+    assert novelty.measure(point(1), ["C"], 0) == 1000
+    assert novelty.measure(point(1), [], 0) == 1000  # of the whole market
+    assert novelty.measure(point(1), ["Z", "B"], 0) == 0
+    assert novelty.measure(point(1), [], 0) == 0
 
 
 def test_what_is_pushed_out_of_the_ring_is_forgotten() -> None:
-    novelty = Novelty(32, 3, HOUR)
+    novelty = NoveltyIndex(32, 3, HOUR)
     for seed in range(4):
-        novelty.judge(point(seed), ["A"], 0)
-    assert novelty.judge(point(3), ["A"], 0) == 0
-    assert novelty.judge(point(0), ["A"], 0) > 300
+        novelty.measure(point(seed), ["A"], 0)
+    assert novelty.measure(point(3), ["A"], 0) == 0
+    assert novelty.measure(point(0), ["A"], 0) > 300
     assert len(novelty.state()["symbols"]) == 3
 
 
 @pytest.mark.parametrize("num_read", [0, 1, 5, 40])
 def test_the_state_goes_on_to_the_same_numbers(num_read: int) -> None:
-    first = Novelty(32, 16, HOUR)
+    first = NoveltyIndex(32, 16, HOUR)
     for seed in range(num_read):
-        first.judge(point(seed % 11), [f"S{seed % 3}"], seed * HOUR // 7)
-    again = Novelty(32, 16, HOUR)
+        first.measure(point(seed % 11), [f"S{seed % 3}"], seed * HOUR // 7)
+    again = NoveltyIndex(32, 16, HOUR)
     again.restore(json.loads(json.dumps(first.state())))
     assert again.state() == first.state()
     for seed in range(20):
         at = (num_read + seed) * HOUR // 7
-        assert again.judge(point(seed), ["S1"], at) == first.judge(point(seed), ["S1"], at)
+        assert again.measure(point(seed), ["S1"], at) == first.measure(point(seed), ["S1"], at)
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,12 @@ def test_the_state_goes_on_to_the_same_numbers(num_read: int) -> None:
 )
 def test_a_state_that_is_none_is_refused_in_one_line(state: dict[str, object]) -> None:
     with pytest.raises(InvalidInput, match="novelty"):
-        Novelty(32, 4, HOUR).restore(state)
+        NoveltyIndex(32, 4, HOUR).restore(state)
 
 
 def test_points_that_are_no_numbers_are_new_and_do_no_harm() -> None:
-    novelty = Novelty(32, 4, HOUR)
+    novelty = NoveltyIndex(32, 4, HOUR)
     wild = np.full(32, np.nan, np.float32)
-    assert novelty.judge(wild, ["A"], 0) == 1000
-    assert novelty.judge(point(1), ["A"], 0) == 1000
-    assert novelty.judge(point(1), ["A"], 0) == 0
+    assert novelty.measure(wild, ["A"], 0) == 1000
+    assert novelty.measure(point(1), ["A"], 0) == 1000
+    assert novelty.measure(point(1), ["A"], 0) == 0

@@ -7,13 +7,13 @@ import numpy as np
 
 from checks import nonempty
 from htfi.domain.events import News
-from htfi.domain.news import Screened, Screening
+from htfi.domain.news import ScreenedItem, Screening
 from htfi.narrative.answer import CAUSES
 from htfi.narrative.encoding.config import EncodingConfig
 from htfi.narrative.encoding.heads import Head, Heads
-from htfi.narrative.encoding.linking import Linker
-from htfi.narrative.encoding.scorer import Scorer, shown_text
-from htfi.narrative.ports import Encoded
+from htfi.narrative.encoding.linking import EntityLinker
+from htfi.narrative.encoding.scorer import NewsScorer, scored_text
+from htfi.narrative.ports import TextEmbeddings
 
 SIZE = 16
 LABELS = {
@@ -29,13 +29,13 @@ class Letters:
 
     version, size = "letters@1", SIZE
 
-    def read(self, texts: Sequence[str]) -> Encoded:
+    def read(self, texts: Sequence[str]) -> TextEmbeddings:
         points = np.zeros((len(texts), SIZE), np.float32)
         for row, text in enumerate(texts):
             drawn = np.frombuffer(sha256(text.encode("utf-8", "replace")).digest()[:SIZE], np.uint8)
             points[row] = drawn / np.float32(256) - 0.5
         points /= np.sqrt((points * points).sum(axis=1, keepdims=True))
-        return Encoded(points, [np.repeat(point[None], 3, axis=0) for point in points])
+        return TextEmbeddings(points, [np.repeat(point[None], 3, axis=0) for point in points])
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         return self.read(texts).points
@@ -54,20 +54,20 @@ def heads() -> Heads:
     return Heads(made, "letters@1", {}, "d" * 64)
 
 
-def item(at: int, headline: str, body: str = "", num_alike: int = 1) -> Screened:
+def item(at: int, headline: str, body: str = "", num_alike: int = 1) -> ScreenedItem:
     news = News(at * 10**9, 0, "wire", at, f"n{at}", headline, ("SPX",), body)
-    return Screened(news, Screening.PASS, 1.0, num_alike=num_alike)
+    return ScreenedItem(news, Screening.PASS, 1.0, num_alike=num_alike)
 
 
-def scorer() -> Scorer:
-    return Scorer(EncodingConfig(), Letters(), heads(), Linker({}))
+def scorer() -> NewsScorer:
+    return NewsScorer(EncodingConfig(), Letters(), heads(), EntityLinker({}))
 
 
 ITEMS = [item(at, f"Boeing tells of {word} orders today", "$AAPL too") for at, word in enumerate("abcabdea")]
 
 
 def test_without_an_encoder_items_are_linked_and_the_scores_say_that_nobody_judged() -> None:
-    plain = Scorer(EncodingConfig(), None, None, Linker({}))
+    plain = NewsScorer(EncodingConfig(), None, None, EntityLinker({}))
     first, again = plain.score([item(0, "Boeing wins"), item(1, "Boeing wins", num_alike=4)])
     assert plain.version == first.encoder == ""
     assert (first.symbols, first.sentiment, first.stance, first.relevance) == (("BA",), 0.0, 0.0, 0.5)
@@ -102,6 +102,6 @@ def test_the_state_goes_on_and_that_of_another_encoder_is_forgotten() -> None:
 
 
 def test_a_headline_stands_for_its_item_and_a_short_one_takes_the_body_along() -> None:
-    assert shown_text(item(0, "Profit of the firm rises", "A long lead.")) == "Profit of the firm rises"
-    assert shown_text(item(0, "UPDATE 1", "A long lead.")) == "UPDATE 1\nA long lead."
-    assert shown_text(item(0, "UPDATE 1")) == "UPDATE 1"
+    assert scored_text(item(0, "Profit of the firm rises", "A long lead.")) == "Profit of the firm rises"
+    assert scored_text(item(0, "UPDATE 1", "A long lead.")) == "UPDATE 1\nA long lead."
+    assert scored_text(item(0, "UPDATE 1")) == "UPDATE 1"

@@ -8,11 +8,11 @@ import pytest
 
 pytest.importorskip("onnxruntime")
 from htfi.adapters.onnx.network import OnnxNetwork
-from htfi.adapters.onnx.saturation import largest_weight
-from htfi.adapters.onnx.written import Precision
+from htfi.adapters.onnx.saturation import max_weight_level
+from htfi.adapters.onnx.session import Precision
 from htfi.decoding.checkpoint.folder import ModelFolder
-from htfi.decoding.checkpoint.weights import INDEX
-from htfi.decoding.ports import Floats, Pass
+from htfi.decoding.checkpoint.weights import INDEX_FILE
+from htfi.decoding.ports import Floats, ForwardOutput
 from htfi.domain.errors import InvalidInput, ShapeMismatch
 from model_folders import bert_model, causal_model, save
 
@@ -39,7 +39,7 @@ def opened(folder: Path, cache: Path, precision: Precision = Precision.FP32) -> 
     return OnnxNetwork(ModelFolder.open(folder), precision, cache_folder=cache)
 
 
-def passed(network: OnnxNetwork, **changes: Any) -> Pass:
+def passed(network: OnnxNetwork, **changes: Any) -> ForwardOutput:
     """Two rows, three new positions after four hidden ones."""
     arguments: dict[str, Any] = {
         "ids": np.arange(6).reshape(2, 3),
@@ -117,7 +117,7 @@ def test_config_and_weights_of_different_models_are_refused(folder: Path, tmp_pa
 @pytest.mark.parametrize("precision", list(Precision))
 def test_shards_give_the_same_logits_as_one_file(folder: Path, tmp_path: Path, precision: Precision) -> None:
     save(causal_model(CONFIG, 5), tmp_path, max_shard_size="30KB")
-    assert (tmp_path / INDEX).exists()
+    assert (tmp_path / INDEX_FILE).exists()
     found = logits(opened(tmp_path, tmp_path / "cache", precision))
     assert np.array_equal(found, logits(opened(folder, tmp_path / "other", precision)))
 
@@ -149,7 +149,7 @@ def test_cached_graph_gives_the_same_logits_without_writing_again(
 
 
 def test_processor_says_whether_byte_sums_are_exact(tmp_path: Path) -> None:
-    assert largest_weight(tmp_path) in (63, 127)
+    assert max_weight_level(tmp_path) in (63, 127)
 
 
 @pytest.mark.parametrize("top", [63, 127])

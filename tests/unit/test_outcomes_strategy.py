@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from htfi.decoding.sessions import Sessions
-from htfi.decoding.stem import Stem
-from htfi.decoding.strategies.outcome_drafter import FanOut, OutcomeDrafter
-from htfi.decoding.strategies.outcome_words import next_epoch, read_on
-from htfi.decoding.strategies.outcomes import InProcess, OutcomeStrategy
+from htfi.decoding.sequence import SequenceState
+from htfi.decoding.sessions import KVSessions
+from htfi.decoding.strategies.outcomes.drafter import FanOut, OutcomeDrafter
+from htfi.decoding.strategies.outcomes.strategy import InProcessDraft, OutcomeStrategy
+from htfi.decoding.strategies.outcomes.tree import next_epoch, read_continuation
 from htfi.domain.errors import InvalidInput
 from outcome_pair import CONFIG, PATH, VIEW, WORDS, author, chain, drafter, network, requests, written
 
@@ -20,7 +20,7 @@ def test_answers_and_rounds_equal_those_of_chain_speculation(form, temperature, 
     asked = requests(6, form, temperature)
     plain = written(author(None).write(asked))
     chained = written(author(chain()).write(asked))
-    ahead = written(author(OutcomeStrategy(InProcess(drafter(ranked_by), num_steps))).write(asked))
+    ahead = written(author(OutcomeStrategy(InProcessDraft(drafter(ranked_by), num_steps))).write(asked))
     assert [one.tokens for one in ahead] == [one.tokens for one in plain]
     assert [one.rounds for one in ahead] == [one.rounds for one in chained]
 
@@ -28,7 +28,7 @@ def test_answers_and_rounds_equal_those_of_chain_speculation(form, temperature, 
 def test_the_noise_finds_more_than_twice_the_outcomes_that_probability_finds():
     rates = {}
     for ranked_by in ("noise", "probability"):
-        strategy = OutcomeStrategy(InProcess(drafter(ranked_by, FanOut(most=4)), num_steps=6))
+        strategy = OutcomeStrategy(InProcessDraft(drafter(ranked_by, FanOut(max_outcomes=4)), num_steps=6))
         one_by_one = author(strategy)
         for request in requests(20, WORDS):
             one_by_one.write([request])
@@ -39,7 +39,7 @@ def test_the_noise_finds_more_than_twice_the_outcomes_that_probability_finds():
 def test_hits_are_counted_by_the_number_accepted_and_save_passes_of_the_draft():
     waited = {}
     for num_steps in (0, 9):
-        ahead = InProcess(drafter(), num_steps)
+        ahead = InProcessDraft(drafter(), num_steps)
         strategy = OutcomeStrategy(ahead)
         author(strategy).write(requests(1))
         waited[num_steps] = ahead.num_waited
@@ -53,7 +53,7 @@ def test_the_cache_holds_what_would_be_drafted_after_each_outcome():
     ahead = _joined(length=4)
     words = _worked(ahead, num_steps=12)
     stem_tokens = ahead.trees[0].stem.tokens
-    block = read_on(words, 1)
+    block = read_continuation(words, 1)
     tree = ahead.trees[0]
     begun = [
         (branch.at, branch.token, branch) for branch in tree.branches if branch.tip and branch.num_chosen
@@ -61,7 +61,7 @@ def test_the_cache_holds_what_would_be_drafted_after_each_outcome():
     assert len(begun) > 5
     for at, token, _ in begun:
         said = [*block[: at.position - tree.root.position], token]
-        cached = read_on(words, 1, said)
+        cached = read_continuation(words, 1, said)
         fresh = _joined(length=len(cached), tokens=[*stem_tokens, *said])
         _worked(fresh, num_steps=len(cached) + 1)
         assert fresh.trees[0].chain()[: len(cached)] == cached
@@ -70,14 +70,14 @@ def test_the_cache_holds_what_would_be_drafted_after_each_outcome():
 def test_an_outcome_ends_the_round_and_all_of_its_cache():
     ahead = _joined(length=4)
     words = _worked(ahead, num_steps=12)
-    block, num_nodes = read_on(words, 1), len(words)
+    block, num_nodes = read_continuation(words, 1), len(words)
     assert num_nodes > 10
     assert ahead.settle(0, [*block[:2], _other(ahead, block, 2)])
-    kept = ahead.trees[0].untold(2)
+    kept = ahead.trees[0].unpublished_words(2)
     assert 0 < len(kept) < num_nodes
-    assert read_on(kept, 1) == []  # words of another round are not read
-    assert read_on(kept, 2)
-    assert read_on(kept, 2, [block[2]]) is None or kept[0] >> 48 == 2
+    assert read_continuation(kept, 1) == []  # words of another round are not read
+    assert read_continuation(kept, 2)
+    assert read_continuation(kept, 2, [block[2]]) is None or kept[0] >> 48 == 2
 
 
 def test_the_drafted_token_itself_is_never_ranked_where_it_was_refused():
@@ -93,12 +93,12 @@ def test_the_drafted_token_itself_is_never_ranked_where_it_was_refused():
 def test_words_of_an_earlier_round_are_not_read_when_epochs_begin_anew():
     assert next_epoch(0) == 1
     assert next_epoch(0xFFFF) == 1
-    assert read_on([1 << 48 | 1 << 47 | 7], 2) == []
+    assert read_continuation([1 << 48 | 1 << 47 | 7], 2) == []
 
 
 def test_a_stem_without_room_is_not_drafted_for():
-    small = OutcomeDrafter(Sessions(network(is_draft=True), CONFIG), fan=FanOut(room=10**6))
-    strategy = OutcomeStrategy(InProcess(small, 3))
+    small = OutcomeDrafter(KVSessions(network(is_draft=True), CONFIG), fan=FanOut(max_nodes=10**6))
+    strategy = OutcomeStrategy(InProcessDraft(small, 3))
     asked = requests(3)
     assert [one.tokens for one in written(author(strategy).write(asked))] == [
         one.tokens for one in written(author(None).write(asked))
@@ -109,7 +109,7 @@ def test_a_stem_without_room_is_not_drafted_for():
 def test_a_draft_whose_logits_are_not_finite_is_given_up_and_the_answer_is_right():
     broken = network(is_draft=True)
     broken._head[:] = np.nan
-    strategy = OutcomeStrategy(InProcess(OutcomeDrafter(Sessions(broken, CONFIG)), 3))
+    strategy = OutcomeStrategy(InProcessDraft(OutcomeDrafter(KVSessions(broken, CONFIG)), 3))
     asked = requests(3)
     assert [one.tokens for one in written(author(strategy).write(asked))] == [
         one.tokens for one in written(author(None).write(asked))
@@ -124,11 +124,11 @@ def test_a_ranking_that_is_not_known_is_refused():
 def _joined(length: int, tokens: list[int] | None = None) -> OutcomeDrafter:
     """A drafter with the first request's stem in slot 0, which may be some tokens further."""
     ahead = drafter()
-    asked = author(None).ask(requests(1)[0])
-    state = asked.form.start
+    asked = author(None).tokenize(requests(1)[0])
+    state = asked.grammar.start
     for token in tokens or []:
-        state = asked.form.advance(state, token)
-    assert ahead.join(0, Stem(asked, list(tokens or []), state))
+        state = asked.grammar.advance(state, token)
+    assert ahead.join(0, SequenceState(asked, list(tokens or []), state))
     ahead.ask(0, length)
     return ahead
 
@@ -137,7 +137,7 @@ def _worked(ahead: OutcomeDrafter, num_steps: int) -> list[int]:
     """The words of round 1 after so many passes."""
     for _ in range(num_steps):
         ahead.step()
-    return ahead.trees[0].untold(1)
+    return ahead.trees[0].unpublished_words(1)
 
 
 def _other(ahead: OutcomeDrafter, block: list[int], place: int) -> int:

@@ -4,31 +4,33 @@ import numpy as np
 
 from htfi.decoding.paths.plan import (
     FewestPasses,
+    GuessSource,
     LeastTime,
-    PlaceSurvival,
-    Seen,
-    Source,
-    Standing,
-    Step,
-    least_time,
+    PathProgress,
+    PathRoundReport,
+    PathStep,
+    PositionAcceptance,
+    fastest_step,
 )
 
 HALF = 0.5 ** np.arange(64)
 SURE = 0.99 ** np.arange(64)
-CURVES = {Source.OWN: 0.9 ** np.arange(64), Source.DRAFT: SURE}
+CURVES = {GuessSource.OWN: 0.9 ** np.arange(64), GuessSource.DRAFT: SURE}
 
 
-def standing(num_paths: int = 16, left: int = 23, has_draft: bool = False, num_rounds: int = 0) -> Standing:
-    return Standing(np.full(num_paths, left), num_paths, has_draft, num_rounds)
+def standing(
+    num_paths: int = 16, left: int = 23, has_draft: bool = False, num_rounds: int = 0
+) -> PathProgress:
+    return PathProgress(np.full(num_paths, left), num_paths, has_draft, num_rounds)
 
 
 def test_where_arithmetic_is_all_sampling_is_plain():
     full = lambda rows, tokens: 0.5 * rows * tokens  # noqa: E731 (a cost of one line)
-    assert least_time(standing(100), CURVES, full, full).num_guesses == 0
+    assert fastest_step(standing(100), CURVES, full, full).num_guesses == 0
 
 
 def test_where_a_pass_costs_the_same_whatever_is_in_it_all_is_guessed():
-    step = least_time(standing(), {**CURVES, Source.OWN: SURE}, lambda *_: 10.0, lambda *_: 0.0)
+    step = fastest_step(standing(), {**CURVES, GuessSource.OWN: SURE}, lambda *_: 10.0, lambda *_: 0.0)
     assert step.num_guesses >= 15
 
 
@@ -37,7 +39,7 @@ def test_windows_grow_with_survival_and_shrink_with_rows():
         return 4.0 + 0.1 * rows * tokens
 
     def window(curve: np.ndarray, num: int) -> int:
-        return least_time(standing(num), {Source.OWN: curve}, ms, ms).num_guesses
+        return fastest_step(standing(num), {GuessSource.OWN: curve}, ms, ms).num_guesses
 
     assert window(HALF, 4) < window(0.9 ** np.arange(64), 4) < window(SURE, 4)
     assert window(SURE, 64) < window(SURE, 4)
@@ -46,27 +48,27 @@ def test_windows_grow_with_survival_and_shrink_with_rows():
 
 def test_a_draft_is_asked_where_it_earns_its_time():
     target = lambda _, tokens: 10.0 + tokens  # noqa: E731
-    asked = least_time(standing(has_draft=True), CURVES, target, lambda _, tokens: 0.1 * tokens)
-    assert asked.source is Source.DRAFT
-    dear = least_time(standing(has_draft=True), CURVES, target, lambda _, tokens: 9.0 * tokens)
-    assert dear.source is Source.OWN
-    unread = least_time(standing(1, left=2, has_draft=True), CURVES, target, lambda _, tokens: 0.1 * tokens)
-    assert unread.source is Source.OWN  # reading the prefix would take longer than all that is left
-    absent = least_time(standing(), CURVES, target, lambda _, tokens: 0.1 * tokens)
-    assert absent.source is Source.OWN
+    asked = fastest_step(standing(has_draft=True), CURVES, target, lambda _, tokens: 0.1 * tokens)
+    assert asked.source is GuessSource.DRAFT
+    dear = fastest_step(standing(has_draft=True), CURVES, target, lambda _, tokens: 9.0 * tokens)
+    assert dear.source is GuessSource.OWN
+    unread = fastest_step(standing(1, left=2, has_draft=True), CURVES, target, lambda _, tokens: 0.1 * tokens)
+    assert unread.source is GuessSource.OWN  # reading the prefix would take longer than all that is left
+    absent = fastest_step(standing(), CURVES, target, lambda _, tokens: 0.1 * tokens)
+    assert absent.source is GuessSource.OWN
 
 
 def test_no_window_is_longer_than_what_is_left():
     for left in (1, 2, 3, 7):
-        step = least_time(standing(left=left), {Source.OWN: SURE}, lambda *_: 1.0, lambda *_: 1.0)
+        step = fastest_step(standing(left=left), {GuessSource.OWN: SURE}, lambda *_: 1.0, lambda *_: 1.0)
         assert step.num_guesses <= left - 1
 
 
 def test_few_paths_that_lack_much_do_not_make_all_others_wait_for_padding():
     left = np.array([20] + [1] * 63)
-    step = least_time(
-        Standing(left, 64, False),
-        {Source.OWN: SURE},
+    step = fastest_step(
+        PathProgress(left, 64, False),
+        {GuessSource.OWN: SURE},
         lambda rows, tokens: 0.1 * rows * tokens,
         lambda *_: 0.0,
     )
@@ -75,13 +77,13 @@ def test_few_paths_that_lack_much_do_not_make_all_others_wait_for_padding():
 
 def test_fewest_passes_drafts_first_and_refines_from_then_on():
     plan = FewestPasses()
-    assert plan.next(standing(has_draft=True)) == Step(22, Source.DRAFT)
-    assert plan.next(standing(left=9, has_draft=True, num_rounds=1)) == Step(8, Source.OWN)
-    assert plan.next(standing()) == Step(22, Source.OWN)
+    assert plan.next(standing(has_draft=True)) == PathStep(22, GuessSource.DRAFT)
+    assert plan.next(standing(left=9, has_draft=True, num_rounds=1)) == PathStep(8, GuessSource.OWN)
+    assert plan.next(standing()) == PathStep(22, GuessSource.OWN)
 
 
 def test_a_place_of_which_nothing_is_known_is_like_the_prior_and_learns_from_rounds():
-    survival = PlaceSurvival()
+    survival = PositionAcceptance()
     prior = survival.curve()
     assert prior[0] == 1.0
     assert (np.diff(prior) < 0).all()
@@ -117,7 +119,7 @@ def test_one_slow_pass_does_not_close_a_window_for_ever():
     for _ in range(2000):
         step = plan.next(standing())
         seen = np.full(step.num_guesses, 16) if step.num_guesses else none
-        plan.learn(Seen(step, 16, seen, seen, 12.0 + step.num_guesses + 1, 0.0))
+        plan.learn(PathRoundReport(step, 16, seen, seen, 12.0 + step.num_guesses + 1, 0.0))
     assert plan.next(standing()).num_guesses >= best
 
 
@@ -127,13 +129,13 @@ def test_least_time_gives_up_guesses_that_fail_and_seldom_tries_them_again():
     assert first.num_guesses > 0
     for _ in range(3):
         tried = np.array([100] + [0] * (first.num_guesses - 1))
-        plan.learn(Seen(first, 100, tried, np.zeros_like(tried), 50.0, 0.0))
+        plan.learn(PathRoundReport(first, 100, tried, np.zeros_like(tried), 50.0, 0.0))
     none = np.zeros(0, np.int64)
     steps: list[int] = []
     for _ in range(200):
         step = plan.next(standing(100))
         steps.append(step.num_guesses)
         tried = np.full(step.num_guesses, 100) if step.num_guesses else none
-        plan.learn(Seen(step, 100, tried, np.zeros_like(tried), 12.0, 0.0))
+        plan.learn(PathRoundReport(step, 100, tried, np.zeros_like(tried), 12.0, 0.0))
     assert steps.count(0) >= 190
     assert set(steps) == {0, 1}

@@ -9,8 +9,8 @@ from htfi.domain.errors import IntegrityError, LedgerUnavailable
 from htfi.domain.events import Bar, FeedItem, News, TimePassed, Trade
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.governance.config import PolicyConfig
-from htfi.pipeline.loop import Loop
-from htfi.pipeline.moments import split_moments
+from htfi.pipeline.loop import DecisionLoop
+from htfi.pipeline.moments import split_decision_points
 from memory_run import MemoryLedger, loop_over
 
 START_NS = 15_000 * NS_PER_DAY
@@ -43,7 +43,7 @@ def days(*symbols: str) -> list[FeedItem]:
     ]
 
 
-def run(loop: Loop) -> None:
+def run(loop: DecisionLoop) -> None:
     loop.run(lambda: None)
 
 
@@ -127,7 +127,7 @@ def test_a_group_waits_for_its_time_and_leaves_whole_at_the_end() -> None:
     for item in loop.feed:
         loop.step(item)
     assert ledger.size == 0
-    loop.recorder.release(now=True)
+    loop.recorder.commit(now=True)
     assert ledger.size == outlet.num_released > 0
 
 
@@ -196,7 +196,7 @@ def test_stopping_leaves_the_last_moment_open_for_the_next_start() -> None:
 
 def test_a_restored_loop_still_knows_how_many_decisions_were_withheld() -> None:
     loop, ledger, _ = loop_over(days("A"))
-    loop.terms = dataclasses.replace(loop.terms, policy=PolicyConfig(restricted_symbols=("A",)))
+    loop.context = dataclasses.replace(loop.context, policy=PolicyConfig(restricted_symbols=("A",)))
     run(loop)
     again, _, _ = loop_over([])
     again.restore(loop.state())
@@ -205,7 +205,7 @@ def test_a_restored_loop_still_knows_how_many_decisions_were_withheld() -> None:
 
 def test_moments_go_by_instant_and_split_a_series_that_closes_twice() -> None:
     bars = [bar("A", 2, 1.0), bar("B", 1, 2.0), bar("A", 1, 3.0), bar("A", 1, 4.0)]
-    moments = list(split_moments(bars))
+    moments = list(split_decision_points(bars))
     assert [
         (moment.as_of_ns // NS_PER_DAY - 15_000, [b.symbol for b in moment.bars]) for moment in moments
     ] == [

@@ -2,10 +2,10 @@
 
 import json
 
-from htfi.domain.decision import Plan, Rung, View
+from htfi.domain.decision import FidelityPlan, NewsView, Rung
 from htfi.domain.events import News
 from htfi.narrative.question import Question
-from htfi.pipeline.reading import Asked, Readings
+from htfi.pipeline.view_cache import ReadRequest, ViewCache
 
 DAY_NS = 86_400 * 10**9
 
@@ -17,23 +17,23 @@ class Recording:
         self.version = version
         self.asked: list[list[str]] = []
 
-    def read(self, questions: list[Question], deadline_ms: float) -> list[View]:
+    def read(self, questions: list[Question], deadline_ms: float) -> list[NewsView]:
         self.asked.append([question.symbol for question in questions])
         return [
-            View(1.0, 0.5, 1.0, 0.7, tuple(item.id for item in question.items), question.as_of_ns, DAY_NS,
+            NewsView(1.0, 0.5, 1.0, 0.7, tuple(item.id for item in question.items), question.as_of_ns, DAY_NS,
                  reader=self.version)
             for question in questions
         ]  # fmt: skip
 
 
-def asked(symbol: str, rung: Rung, *ids: str) -> Asked:
+def asked(symbol: str, rung: Rung, *ids: str) -> ReadRequest:
     items = tuple(News(0, 0, "wire", 1, name, "headline") for name in ids)
-    return Asked(f"{symbol}/1d", Question(symbol, DAY_NS, DAY_NS, items), Plan(rung, "", 50.0))
+    return ReadRequest(f"{symbol}/1d", Question(symbol, DAY_NS, DAY_NS, items), FidelityPlan(rung, "", 50.0))
 
 
-def readings(max_series: int = 8) -> tuple[Readings, dict[Rung, Recording]]:
+def readings(max_series: int = 8) -> tuple[ViewCache, dict[Rung, Recording]]:
     readers = {rung: Recording(f"{rung.value}/1") for rung in (Rung.TEMPLATE, Rung.EDGE, Rung.SPECULATIVE)}
-    return Readings(readers, max_series), readers
+    return ViewCache(readers, max_series), readers
 
 
 def test_a_moment_is_read_in_one_batch_for_each_rung() -> None:
@@ -84,27 +84,27 @@ def test_the_number_of_views_kept_is_bounded_and_the_oldest_goes() -> None:
 
 def test_series_share_the_moments_deadline_and_those_left_over_are_read_later() -> None:
     from htfi.domain.events import Bar
-    from htfi.pipeline.decide import ask_all
-    from htfi.pipeline.rooms import Terms
-    from htfi.wiring.engine import build_rooms
+    from htfi.pipeline.components import RunContext
+    from htfi.pipeline.decide import plan_readings
+    from htfi.wiring.run import build_components
     from htfi.wiring.settings import load_settings, override
 
     settings = override(load_settings(environment={}), "pipeline", deadline_ms=200.0)
     settings = override(settings, "scheduling", edge_ms=20.0, speculative_ms=80.0)
     _, readers = readings()
-    rooms = build_rooms(settings, readers)
-    terms = Terms(settings.pipeline, settings.policy, settings.scheduling, "", {})
+    rooms = build_components(settings, readers)
+    terms = RunContext(settings.pipeline, settings.policy, settings.scheduling, "", {})
     bars = [
         Bar(2 * DAY_NS, 0, "p", 1, f"S{k}", "1d", DAY_NS, 2 * DAY_NS, 9.0, 9.0, 9.0, 9.0) for k in range(6)
     ]
 
     def moment() -> list[Rung]:
-        found = ask_all(bars, 2 * DAY_NS, rooms, terms)
-        rooms.readings.read(found)
+        found = plan_readings(bars, 2 * DAY_NS, rooms, terms)
+        rooms.views.read(found)
         return [asked.plan.rung for asked in found]
 
     assert moment() == [Rung.SPECULATIVE] * 6  # no news: nothing to wait for
-    rooms.desk.hear(News(DAY_NS, DAY_NS, "wire", 1, "n1", "Fed cuts"))
+    rooms.news.receive(News(DAY_NS, DAY_NS, "wire", 1, "n1", "Fed cuts"))
     assert moment() == [Rung.EDGE] * 5 + [Rung.SPECULATIVE]
     while (rungs := moment()) != [Rung.SPECULATIVE] * 6:
         assert set(rungs) <= {Rung.EDGE, Rung.SPECULATIVE}
@@ -116,16 +116,16 @@ def test_series_share_the_moments_deadline_and_those_left_over_are_read_later() 
 
 def test_among_many_series_each_is_read_in_its_turn() -> None:
     from htfi.domain.events import Bar
-    from htfi.pipeline.decide import ask_all
-    from htfi.pipeline.rooms import Terms
-    from htfi.wiring.engine import build_rooms
+    from htfi.pipeline.components import RunContext
+    from htfi.pipeline.decide import plan_readings
+    from htfi.wiring.run import build_components
     from htfi.wiring.settings import load_settings, override
 
     settings = override(load_settings(environment={}), "pipeline", deadline_ms=100.0)
     settings = override(settings, "scheduling", edge_ms=20.0, speculative_ms=80.0)
     _, readers = readings(max_series=64)
-    rooms = build_rooms(settings, readers)
-    terms = Terms(settings.pipeline, settings.policy, settings.scheduling, "", {})
+    rooms = build_components(settings, readers)
+    terms = RunContext(settings.pipeline, settings.policy, settings.scheduling, "", {})
     headlines = (
         "Fed cuts rates by half a point",
         "Oil jumps after refinery fire",
@@ -136,8 +136,8 @@ def test_among_many_series_each_is_read_in_its_turn() -> None:
     for day in range(2, 7):  # news on all of them every day, time for five
         at = day * DAY_NS
         bars = [Bar(at, 0, "p", 1, f"S{k:02d}", "1d", at - DAY_NS, at, 9.0, 9.0, 9.0, 9.0) for k in range(25)]
-        rooms.desk.hear(News(at - 1, at - 1, "wire", day, f"n{day}", headlines[day - 2]))
-        rooms.readings.read(ask_all(bars, at, rooms, terms))
+        rooms.news.receive(News(at - 1, at - 1, "wire", day, f"n{day}", headlines[day - 2]))
+        rooms.views.read(plan_readings(bars, at, rooms, terms))
     names = [name for asked in readers[Rung.EDGE].asked for name in asked]
     assert len(names) == 25
     assert len(set(names)) == 25

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Trade
 from htfi.pipeline.inputs import FOLD_EVENTS, InputChain
-from htfi.pipeline.snapshot import decode_state, encode_state
+from htfi.pipeline.run_state import decode_state, encode_state
 from htfi.simulation.clock import VirtualClock
 from htfi.simulation.pacing import PacedFeed
 from htfi.wiring.settings import decode_settings, encode_settings, load_settings, override, settings_digest

@@ -7,12 +7,12 @@ import pytest
 
 from htfi.domain.errors import InvalidInput
 from htfi.scheduling.placement.config import PlacementConfig
-from htfi.scheduling.placement.quantiles import Recent
+from htfi.scheduling.placement.live import RecentQuantiles
 
 BEAT_S = 0.075
 
 
-def median(recent: Recent) -> float:
+def median(recent: RecentQuantiles) -> float:
     found = recent.quantile(0.5)
     assert found is not None
     return found
@@ -20,7 +20,7 @@ def median(recent: Recent) -> float:
 
 def test_steps_of_the_round_trip_are_followed_within_four_samples() -> None:
     rng = np.random.Generator(np.random.PCG64(3))
-    recent, at_s = Recent(), 0.0
+    recent, at_s = RecentQuantiles(), 0.0
     for level_ms in (5.0, 120.0, 20.0):
         for sample in range(60):
             at_s += BEAT_S
@@ -31,7 +31,7 @@ def test_steps_of_the_round_trip_are_followed_within_four_samples() -> None:
 
 
 def test_a_single_stall_changes_no_median_and_is_no_jump() -> None:
-    recent = Recent()
+    recent = RecentQuantiles()
     for sample in range(40):
         recent.add(400.0 if sample == 30 else 20.0 + sample % 3, sample * BEAT_S)
     assert median(recent) == pytest.approx(21.0, abs=1.0)
@@ -39,7 +39,7 @@ def test_a_single_stall_changes_no_median_and_is_no_jump() -> None:
 
 
 def test_old_samples_weigh_half_after_each_half_life() -> None:
-    recent = Recent(64, half_life_s=1.0)
+    recent = RecentQuantiles(64, half_life_s=1.0)
     for _ in range(3):
         recent.add(10.0, 0.0)
     recent.add(11.0, 2.0)
@@ -48,14 +48,14 @@ def test_old_samples_weigh_half_after_each_half_life() -> None:
 
 
 def test_memory_is_bounded_and_rubbish_is_passed_over() -> None:
-    recent = Recent(16)
+    recent = RecentQuantiles(16)
     for sample in range(1_000):
         recent.add(5.0, sample * BEAT_S)
     for rubbish in (math.nan, math.inf, -1.0):
         recent.add(rubbish, 80.0)
     assert len(recent) == 16
     assert median(recent) == 5.0
-    assert Recent().quantile(0.5) is None
+    assert RecentQuantiles().quantile(0.5) is None
 
 
 @pytest.mark.parametrize(

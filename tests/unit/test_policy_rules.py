@@ -5,14 +5,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from htfi.domain.decision import Outcome, Regime
+from htfi.domain.decision import PolicyOutcome, Regime
 from htfi.domain.errors import InvalidInput
 from htfi.governance.config import PolicyConfig
-from htfi.governance.policy import RULES, Facts, judge
+from htfi.governance.policy import RULES, PolicyFacts, judge
 
 NAN, INF = float("nan"), float("inf")
 SECOND_NS = 10**9
-SOUND = Facts(
+SOUND = PolicyFacts(
     symbol="SPX",
     regime=Regime.NORMAL,
     quantiles=[[-0.02, 0.0, 0.02], [-0.05, 0.0, 0.05]],
@@ -27,37 +27,37 @@ SOUND = Facts(
 CONFIG = PolicyConfig(restricted_symbols=("GME",))
 
 
-def verdict(**changed: Any) -> tuple[Outcome, list[str]]:
+def verdict(**changed: Any) -> tuple[PolicyOutcome, list[str]]:
     found = judge(msgspec.structs.replace(SOUND, **changed), CONFIG)
     return found.outcome, [reason.partition(":")[0] for reason in found.reasons]
 
 
 def test_sound_forecast_is_released_without_remark() -> None:
-    assert verdict() == (Outcome.RELEASE, [])
+    assert verdict() == (PolicyOutcome.RELEASE, [])
 
 
 @pytest.mark.parametrize(
     ("changed", "outcome", "rule"),
     [
-        ({"symbol": "GME"}, Outcome.WITHHOLD, "symbol-permitted"),
-        ({"quantiles": []}, Outcome.WITHHOLD, "forecast-sound"),
-        ({"quantiles": [[]]}, Outcome.WITHHOLD, "forecast-sound"),
-        ({"quantiles": [[-0.1, NAN, 0.1]]}, Outcome.WITHHOLD, "forecast-sound"),
-        ({"quantiles": [[-INF, 0.0, INF]]}, Outcome.WITHHOLD, "forecast-sound"),
-        ({"quantiles": [[-0.1, 0.1], [0.2, 0.1]]}, Outcome.WITHHOLD, "forecast-sound"),
-        ({"last_return": -0.5, "last_sigmas": -40.0}, Outcome.WITHHOLD, "price-jump"),
-        ({"last_return": NAN, "last_sigmas": NAN}, Outcome.WITHHOLD, "price-jump"),
-        ({"quote_age_ns": 61 * SECOND_NS}, Outcome.CAUTION, "stale-quote"),
-        ({"bar_age_ns": 61 * SECOND_NS}, Outcome.CAUTION, "stale-bar"),
-        ({"bar_age_ns": -2 * SECOND_NS}, Outcome.WITHHOLD, "look-ahead"),
-        ({"band_width": 0.51}, Outcome.CAUTION, "band-width"),
-        ({"band_width": NAN}, Outcome.CAUTION, "band-width"),
-        ({"regime": Regime.SHOCK}, Outcome.CAUTION, "shock-regime"),
-        ({"quarantine_share": 0.06}, Outcome.CAUTION, "source-quality"),
-        ({"quarantine_share": NAN}, Outcome.CAUTION, "source-quality"),
+        ({"symbol": "GME"}, PolicyOutcome.WITHHOLD, "symbol-permitted"),
+        ({"quantiles": []}, PolicyOutcome.WITHHOLD, "forecast-sound"),
+        ({"quantiles": [[]]}, PolicyOutcome.WITHHOLD, "forecast-sound"),
+        ({"quantiles": [[-0.1, NAN, 0.1]]}, PolicyOutcome.WITHHOLD, "forecast-sound"),
+        ({"quantiles": [[-INF, 0.0, INF]]}, PolicyOutcome.WITHHOLD, "forecast-sound"),
+        ({"quantiles": [[-0.1, 0.1], [0.2, 0.1]]}, PolicyOutcome.WITHHOLD, "forecast-sound"),
+        ({"last_return": -0.5, "last_sigmas": -40.0}, PolicyOutcome.WITHHOLD, "price-jump"),
+        ({"last_return": NAN, "last_sigmas": NAN}, PolicyOutcome.WITHHOLD, "price-jump"),
+        ({"quote_age_ns": 61 * SECOND_NS}, PolicyOutcome.CAUTION, "stale-quote"),
+        ({"bar_age_ns": 61 * SECOND_NS}, PolicyOutcome.CAUTION, "stale-bar"),
+        ({"bar_age_ns": -2 * SECOND_NS}, PolicyOutcome.WITHHOLD, "look-ahead"),
+        ({"band_width": 0.51}, PolicyOutcome.CAUTION, "band-width"),
+        ({"band_width": NAN}, PolicyOutcome.CAUTION, "band-width"),
+        ({"regime": Regime.SHOCK}, PolicyOutcome.CAUTION, "shock-regime"),
+        ({"quarantine_share": 0.06}, PolicyOutcome.CAUTION, "source-quality"),
+        ({"quarantine_share": NAN}, PolicyOutcome.CAUTION, "source-quality"),
     ],
 )
-def test_rule_objects(changed: dict[str, Any], outcome: Outcome, rule: str) -> None:
+def test_rule_objects(changed: dict[str, Any], outcome: PolicyOutcome, rule: str) -> None:
     assert verdict(**changed) == (outcome, [rule])
 
 
@@ -75,12 +75,12 @@ def test_rule_objects(changed: dict[str, Any], outcome: Outcome, rule: str) -> N
     ],
 )
 def test_rule_is_content_within_its_limit(changed: dict[str, Any]) -> None:
-    assert verdict(**changed) == (Outcome.RELEASE, [])
+    assert verdict(**changed) == (PolicyOutcome.RELEASE, [])
 
 
 def test_most_severe_outcome_wins_and_every_reason_is_kept() -> None:
     found = verdict(regime=Regime.SHOCK, quantiles=[[1.0, 0.0]], band_width=0.6)
-    assert found == (Outcome.WITHHOLD, ["forecast-sound", "band-width", "shock-regime"])
+    assert found == (PolicyOutcome.WITHHOLD, ["forecast-sound", "band-width", "shock-regime"])
 
 
 def test_reasons_are_stable_codes_with_words() -> None:
@@ -94,16 +94,16 @@ def test_reasons_are_stable_codes_with_words() -> None:
 def test_fact_of_the_wrong_kind_is_withheld_not_passed(field: str) -> None:
     broken = msgspec.structs.replace(SOUND, **{field: "unknown"})
     found = judge(broken, CONFIG)
-    assert found.outcome is Outcome.WITHHOLD
+    assert found.outcome is PolicyOutcome.WITHHOLD
     assert any(reason.endswith("could not be evaluated") or "quantile" in reason for reason in found.reasons)
 
 
 def test_symbol_off_the_list_is_withheld_and_an_empty_list_allows_nothing() -> None:
-    assert judge(SOUND, PolicyConfig(allowed_symbols=("SPX", "VIX"))).outcome is Outcome.RELEASE
-    assert judge(SOUND, PolicyConfig(allowed_symbols=("VIX",))).outcome is Outcome.WITHHOLD
-    assert judge(SOUND, PolicyConfig(allowed_symbols=())).outcome is Outcome.WITHHOLD
+    assert judge(SOUND, PolicyConfig(allowed_symbols=("SPX", "VIX"))).outcome is PolicyOutcome.RELEASE
+    assert judge(SOUND, PolicyConfig(allowed_symbols=("VIX",))).outcome is PolicyOutcome.WITHHOLD
+    assert judge(SOUND, PolicyConfig(allowed_symbols=())).outcome is PolicyOutcome.WITHHOLD
     restricted = PolicyConfig(allowed_symbols=("SPX",), restricted_symbols=("SPX",))
-    assert judge(SOUND, restricted).outcome is Outcome.WITHHOLD
+    assert judge(SOUND, restricted).outcome is PolicyOutcome.WITHHOLD
 
 
 def test_rule_ids_are_unique_and_known_to_ledgers() -> None:

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from checks import nonempty
-from htfi.apps.eval.portfolio_rules import configurations, judge_family, toss_coins, try_rules
-from htfi.apps.eval.portfolio_walk import carried_log
-from htfi.apps.eval.prices import Prices
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_DAY
+from htfi_eval.eval.portfolio.rules import configurations, judge_family, random_rules, try_rules
+from htfi_eval.eval.portfolio.walk import carried_log_closes
+from htfi_eval.eval.prices import Prices
 
 
 def prices_of(log_close: np.ndarray, log_open: np.ndarray | None = None) -> Prices:
@@ -28,7 +28,7 @@ def test_rule_cannot_earn_the_move_it_reacts_to():
     rng = np.random.default_rng(1)
     moves = 0.02 * rng.standard_normal((900, 4))
     found = {result.name: result for result in try_rules(prices_of(np.cumsum(moves, axis=0)), 300, 0.0)}
-    assert abs(found["reversal 1/1"].sharpe_a_year) < 2.5  # 4 deviations of a worthless rule over 598 days
+    assert abs(found["reversal 1/1"].annual_sharpe) < 2.5  # 4 deviations of a worthless rule over 598 days
 
 
 def test_rule_earns_from_the_next_open_to_the_one_after():
@@ -40,16 +40,18 @@ def test_rule_earns_from_the_next_open_to_the_one_after():
     found = {result.name: result for result in try_rules(prices_of(close, opens), 300, 0.0)}
     # a signal of day t buys at the open of t+1 and is paid by the night to t+2, which is another pair's half the time
     assert found["reversal 1/1"].returns.std() > 0.0
-    assert abs(found["reversal 1/1"].sharpe_a_year) < 3.5
+    assert abs(found["reversal 1/1"].annual_sharpe) < 3.5
 
 
 def test_true_trend_is_found_and_costs_are_paid():
     trend = walk(1000, 6, 3) + np.arange(1000)[:, None] * np.linspace(-0.004, 0.004, 6)
     free = {result.name: result for result in try_rules(prices_of(trend), 300, 0.0)}
     paid = {result.name: result for result in try_rules(prices_of(trend), 300, 50.0)}
-    assert free["momentum 252/21"].sharpe_a_year > 3.0
+    assert free["momentum 252/21"].annual_sharpe > 3.0
     assert all(paid[name].returns.sum() < free[name].returns.sum() for name in free)
-    family = judge_family([free["momentum 252/21"], *toss_coins(prices_of(walk(1000, 6, 3)), 300, 0.0, 1)], 0)
+    family = judge_family(
+        [free["momentum 252/21"], *random_rules(prices_of(walk(1000, 6, 3)), 300, 0.0, 1)], 0
+    )
     assert family.best.name == "momentum 252/21"
     assert family.deflated(family.best) > 0.95
 
@@ -64,17 +66,17 @@ def test_future_prices_change_no_earlier_return():
 
 
 def test_best_of_worthless_rules_looks_good_alone_and_is_luck_once_trials_count():
-    family = judge_family(toss_coins(prices_of(walk(1500, 20, 5)), 300, 0.0, 6), 0)
+    family = judge_family(random_rules(prices_of(walk(1500, 20, 5)), 300, 0.0, 6), 0)
     assert family.probabilistic(family.best) > 0.9
     assert family.deflated(family.best) < 0.9
     assert family.num_trials == len(family.results)
 
 
 def test_more_trials_deflate_more():
-    results = toss_coins(prices_of(walk(800, 8, 7)), 300, 0.0, 8)
+    results = random_rules(prices_of(walk(800, 8, 7)), 300, 0.0, 8)
     few, many = judge_family(results, 0), judge_family(results, 10_000)
     assert many.deflated(many.best) < few.deflated(few.best)
-    assert many.luckiest_a_year() > few.luckiest_a_year()
+    assert many.expected_max_annual_sharpe() > few.expected_max_annual_sharpe()
 
 
 def test_every_configuration_is_named_once():
@@ -99,4 +101,4 @@ def test_too_little_data_is_refused(shape: tuple[int, int]):
 
 def test_missing_closes_carry_the_last_one_and_a_late_series_stands_still_before():
     close = np.array([[np.nan, 1.0], [2.0, np.nan], [np.nan, 3.0]])
-    assert np.exp(carried_log(close)) == pytest.approx(np.array([[2.0, 1.0], [2.0, 1.0], [2.0, 3.0]]))
+    assert np.exp(carried_log_closes(close)) == pytest.approx(np.array([[2.0, 1.0], [2.0, 1.0], [2.0, 3.0]]))

@@ -11,10 +11,10 @@ from htfi.decoding.prices import (
     NUM_START_RETURNS,
     PriceBins,
     ScaledReturns,
-    scale,
-    start_sigma,
+    initial_sigma,
+    scale_returns,
     to_path_bins,
-    unscale,
+    unscale_returns,
 )
 from htfi.domain.errors import InvalidInput, ShapeMismatch
 
@@ -86,10 +86,10 @@ def test_variance_of_the_representatives_is_one_under_their_own_law():
 
 def test_scaling_uses_only_the_volatility_before_each_return():
     returns = np.array([0.01, -0.02, 0.03])
-    z, after = scale(returns, 0.01)
+    z, after = scale_returns(returns, 0.01)
     second = math.sqrt(0.94 * 1e-4 + 0.06 * 1e-4)
     assert z[:2] == pytest.approx([1.0, -0.02 / second])
-    cut, _ = scale(returns[:2], 0.01)
+    cut, _ = scale_returns(returns[:2], 0.01)
     np.testing.assert_array_equal(cut, z[:2])
     third = math.sqrt(0.94 * second**2 + 0.06 * 4e-4)
     assert after == pytest.approx(math.sqrt(0.94 * third**2 + 0.06 * 9e-4))
@@ -97,10 +97,10 @@ def test_scaling_uses_only_the_volatility_before_each_return():
 
 def test_rows_are_scaled_as_if_alone():
     returns = 0.01 * student(300, seed=1).reshape(3, 100)
-    sigma = start_sigma(returns[:, :8])
-    z, after = scale(returns, sigma)
+    sigma = initial_sigma(returns[:, :8])
+    z, after = scale_returns(returns, sigma)
     for row in range(3):
-        alone, last = scale(returns[row], sigma[row])
+        alone, last = scale_returns(returns[row], sigma[row])
         np.testing.assert_array_equal(alone, z[row])
         assert last == after[row]
 
@@ -109,8 +109,8 @@ def test_a_path_read_from_its_bins_stays_within_a_bin_of_every_return():
     returns = 0.01 * np.clip(student(20 * 24, seed=2), -5, 5).reshape(20, 24)
     sigma = np.full(20, 0.01)
     path = to_path_bins(returns, sigma, BINS)
-    read = unscale(BINS.from_bins(path), sigma)
-    again, _ = scale(read, sigma)
+    read = unscale_returns(BINS.from_bins(path), sigma)
+    again, _ = scale_returns(read, sigma)
     np.testing.assert_array_equal(BINS.to_bins(again), path)
     volatility = read / np.where(again == 0.0, 1.0, again)
     wide = np.where(again == 0.0, 1.0, BINS.width(path) * volatility)
@@ -118,23 +118,23 @@ def test_a_path_read_from_its_bins_stays_within_a_bin_of_every_return():
 
 
 def test_a_series_that_does_not_move_scales_to_zeros():
-    z, after = scale(np.zeros(400), 0.0)
+    z, after = scale_returns(np.zeros(400), 0.0)
     assert not z.any()
     assert after == MIN_SIGMA
-    assert start_sigma(np.zeros(5)) == MIN_SIGMA
-    moved, _ = scale(np.append(np.zeros(20_000), 0.05), 0.01)
+    assert initial_sigma(np.zeros(5)) == MIN_SIGMA
+    moved, _ = scale_returns(np.append(np.zeros(20_000), 0.05), 0.01)
     assert np.isfinite(moved).all()
 
 
 def test_scaling_refuses_shapes_and_values_without_sense():
     with pytest.raises(ShapeMismatch):
-        scale(np.zeros((2, 3)), 0.01)
+        scale_returns(np.zeros((2, 3)), 0.01)
     with pytest.raises(ShapeMismatch):
-        start_sigma([])
+        initial_sigma([])
     with pytest.raises(InvalidInput):
-        scale([0.1, math.nan], 0.01)
+        scale_returns([0.1, math.nan], 0.01)
     with pytest.raises(InvalidInput):
-        unscale([0.1], -0.01)
+        unscale_returns([0.1], -0.01)
 
 
 def test_the_room_agrees_with_the_pure_functions_and_keeps_the_last():
@@ -142,10 +142,10 @@ def test_the_room_agrees_with_the_pure_functions_and_keeps_the_last():
     room = ScaledReturns()
     for value in returns:
         room.learn("A", float(value))
-    sigma = start_sigma(returns[:NUM_START_RETURNS])
-    z, after = scale(returns[NUM_START_RETURNS:], sigma)
-    assert room.of("A") == pytest.approx(z[-32:], rel=1e-12)
-    assert len(room.of("A")) == 32
+    sigma = initial_sigma(returns[:NUM_START_RETURNS])
+    z, after = scale_returns(returns[NUM_START_RETURNS:], sigma)
+    assert room.recent("A") == pytest.approx(z[-32:], rel=1e-12)
+    assert len(room.recent("A")) == 32
     assert room.sigma("A") == pytest.approx(float(after), rel=1e-12)
 
 
@@ -153,14 +153,14 @@ def test_the_room_waits_for_a_start_that_moves():
     room = ScaledReturns()
     for _ in range(50):
         room.learn("A", 0.0)
-    assert room.of("A") == ()
+    assert room.recent("A") == ()
     assert room.sigma("A") == 0.0
-    assert room.of("unknown") == ()
+    assert room.recent("unknown") == ()
     room.learn("A", 0.02)
-    assert room.of("A") == ()
+    assert room.recent("A") == ()
     assert room.sigma("A") == pytest.approx(0.02 / math.sqrt(8))
     room.learn("A", 0.0)
-    assert room.of("A") == (0.0,)
+    assert room.recent("A") == (0.0,)
 
 
 def test_the_room_survives_a_restart_anywhere():

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from htfi.adapters.probes.server import MAX_REQUEST_BYTES, Condition, Probes
+from htfi.adapters.probes.server import MAX_REQUEST_BYTES, ProbeResult, ProbeServer
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 
 
@@ -19,11 +19,11 @@ class Node:
     def __init__(self) -> None:
         self.is_ready = False
 
-    def live(self) -> Condition:
-        return Condition(True)
+    def live(self) -> ProbeResult:
+        return ProbeResult(True)
 
-    def ready(self) -> Condition:
-        return Condition(self.is_ready, "" if self.is_ready else "the target is being opened")
+    def ready(self) -> ProbeResult:
+        return ProbeResult(self.is_ready, "" if self.is_ready else "the target is being opened")
 
 
 @pytest.fixture
@@ -32,8 +32,8 @@ def node() -> Node:
 
 
 @pytest.fixture
-def probes(node: Node) -> Iterator[Probes]:
-    with Probes("127.0.0.1:0", node.live, node.ready, answer_s=0.3, num_connections=8) as server:
+def probes(node: Node) -> Iterator[ProbeServer]:
+    with ProbeServer("127.0.0.1:0", node.live, node.ready, answer_s=0.3, num_connections=8) as server:
         yield server
 
 
@@ -47,7 +47,7 @@ def _ask(port: int, path: str, method: str = "GET") -> tuple[int, bytes]:
         connection.close()
 
 
-def test_readiness_follows_the_node(node: Node, probes: Probes) -> None:
+def test_readiness_follows_the_node(node: Node, probes: ProbeServer) -> None:
     status, body = _ask(probes.port, "/ready")
     assert status == 503
     assert json.loads(body) == {"ok": False, "words": "the target is being opened"}
@@ -56,23 +56,23 @@ def test_readiness_follows_the_node(node: Node, probes: Probes) -> None:
     assert json.loads(_ask(probes.port, "/live")[1])["ok"] is True
 
 
-def test_head_carries_no_body_and_other_requests_are_refused(probes: Probes) -> None:
+def test_head_carries_no_body_and_other_requests_are_refused(probes: ProbeServer) -> None:
     assert _ask(probes.port, "/live", "HEAD") == (200, b"")
     assert _ask(probes.port, "/live", "POST")[0] == 405
     assert _ask(probes.port, "/secrets")[0] == 404
 
 
 def test_a_condition_that_raises_is_a_no() -> None:
-    def broken() -> Condition:
+    def broken() -> ProbeResult:
         raise RuntimeError("the engine's thread is gone")
 
-    with Probes("127.0.0.1:0", broken, broken) as probes:
+    with ProbeServer("127.0.0.1:0", broken, broken) as probes:
         status, body = _ask(probes.port, "/live")
     assert status == 503
     assert "the engine's thread is gone" in json.loads(body)["words"]
 
 
-def test_garbage_and_silence_are_cut_off_and_real_questions_answered(probes: Probes) -> None:
+def test_garbage_and_silence_are_cut_off_and_real_questions_answered(probes: ProbeServer) -> None:
     for garbage in (
         b"\x16\x03\x01\x02\x00\x01" * 50,
         b"A" * (2 * MAX_REQUEST_BYTES),
@@ -96,18 +96,18 @@ def test_garbage_and_silence_are_cut_off_and_real_questions_answered(probes: Pro
     assert _ask(probes.port, "/live")[0] == 200
 
 
-def test_an_address_that_cannot_be_is_refused_in_one_line(node: Node, probes: Probes) -> None:
+def test_an_address_that_cannot_be_is_refused_in_one_line(node: Node, probes: ProbeServer) -> None:
     with pytest.raises(InvalidInput, match="write HOST:PORT"):
-        Probes("8080", node.live, node.ready)
+        ProbeServer("8080", node.live, node.ready)
     with pytest.raises(DependencyUnavailable, match=f"cannot listen on 127.0.0.1:{probes.port} for probes"):
-        Probes(f"127.0.0.1:{probes.port}", node.live, node.ready)
+        ProbeServer(f"127.0.0.1:{probes.port}", node.live, node.ready)
 
 
 def test_close_hangs_up_on_whoever_is_connected_and_frees_the_port(node: Node) -> None:
-    probes = Probes("127.0.0.1:0", node.live, node.ready, answer_s=30.0)
+    probes = ProbeServer("127.0.0.1:0", node.live, node.ready, answer_s=30.0)
     with socket.create_connection(("127.0.0.1", probes.port), timeout=3):
         began_s = time.monotonic()
         probes.close()
         probes.close()
     assert time.monotonic() - began_s < 1.0
-    Probes(f"127.0.0.1:{probes.port}", node.live, node.ready).close()
+    ProbeServer(f"127.0.0.1:{probes.port}", node.live, node.ready).close()

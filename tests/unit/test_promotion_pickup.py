@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from htfi.domain.errors import InvalidInput
-from htfi.wiring.models import open_folder
-from htfi.wiring.promotion import POINTER, PromotedDraft, promote, read_promoted
+from htfi.wiring.models.promotion import POINTER, PromotedDraftSource, promote, read_promoted
+from htfi.wiring.models.readers import open_model
 from random_pair import write_random_pair
 
 
@@ -23,8 +23,8 @@ class Service:
         self.pair, self.drafts = pair, folder / "drafts"
         self.drafts.mkdir()
         self.said: list[str] = []
-        self.first = open_folder(pair[1], "int8")
-        self.draft = PromotedDraft(self.drafts, self.first, self.said.append)
+        self.first = open_model(pair[1], "int8")
+        self.draft = PromotedDraftSource(self.drafts, self.first, self.said.append)
 
     def promote(self) -> Path:
         candidate = self.drafts / ".candidate"
@@ -42,7 +42,7 @@ def test_the_first_draft_stays_until_another_is_promoted_then_that_one_is_curren
     folder = service.promote()
     found = service.draft.current()
     assert found.folder.path == folder
-    assert found.folder.digest == open_folder(service.pair[0], "int8").folder.digest
+    assert found.folder.digest == open_model(service.pair[0], "int8").folder.digest
     assert service.draft.current() is found
     assert not service.said
     assert not (service.drafts / ".candidate").exists()

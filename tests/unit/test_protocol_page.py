@@ -11,16 +11,15 @@ import msgspec
 import pytest
 
 from htfi.decoding.link import frames
-from htfi.decoding.link.forms import encode_form
 from htfi.decoding.link.frames import (
+    AcceptedFrame,
+    CancelFrame,
+    DraftLead,
     Frame,
-    Lead,
-    Leave,
-    Need,
-    Open,
-    Settled,
-    Why,
-    Window,
+    NeedFrame,
+    OpenFrame,
+    RefusalReason,
+    WindowFrame,
     decode,
     encode,
     pack,
@@ -28,9 +27,16 @@ from htfi.decoding.link.frames import (
     seal,
     unseal,
 )
-from htfi.decoding.link.parts import MAX_PART_BYTES, part_name, request_name
-from htfi.decoding.sampling import Sampling
-from htfi.domain.writing import Choice, Fixed, Mark, Sigmas, Text, Words
+from htfi.decoding.link.parts import MAX_PART_BYTES, encode_grammar, part_name, request_name
+from htfi.decoding.sampling import SamplingParams
+from htfi.domain.generation import (
+    ChoiceField,
+    ControlToken,
+    FixedField,
+    FreeTextField,
+    PlainText,
+    ScaledMoves,
+)
 
 PAGE = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text(encoding="utf-8")
 TYPES = {
@@ -72,10 +78,10 @@ def test_the_page_has_each_frames_tag_and_fields_in_order(frame):
 
 def test_the_page_has_all_refusals_and_leads():
     assert [(int(row[0]), row[1]) for row in rows_after("## Refusals")] == [
-        (int(why), why.name) for why in Why
+        (int(why), why.name) for why in RefusalReason
     ]
     told = next(row[2] for row in rows_after("### 5 `Open`") if row[0] == "lead")
-    assert told == ", ".join(f"{int(lead)} {lead.name}" for lead in Lead)
+    assert told == ", ".join(f"{int(lead)} {lead.name}" for lead in DraftLead)
 
 
 def test_packed_ids_and_names_are_those_of_the_page():
@@ -88,24 +94,24 @@ def test_packed_ids_and_names_are_those_of_the_page():
     assert f"Hash of 1, 2, 300: `{prefix_hash([1, 2, 300]):#010x}`" in PAGE
     assert prefix_hash([300], prefix_hash([1, 2])) == prefix_hash([1, 2, 300])
     part = part_name(pack([1, 2, 300]))
-    request = request_name((part,), part_name(b"form"), 49, Sampling(1.0, 0, 1.0))
+    request = request_name((part,), part_name(b"form"), 49, SamplingParams(1.0, 0, 1.0))
     assert [row[1] for row in rows_after("### Names")] == [f"`{part.hex()}`", f"`{request.hex()}`"]
     assert f"`{1.0!r}`, `{0.35!r}`, `{1e-5!r}`" in PAGE
 
 
 def test_the_frames_written_out_are_the_codes():
     before, after = prefix_hash([1, 2, 300]), prefix_hash([1, 2, 300, 17, 19])
-    assert f"Window   {spaced(encode(Window(7, 2, 3, before, pack([17, 18]))))}\n" in PAGE
-    assert f"Settled  {spaced(encode(Settled(7, 2, 3, after, 1, False, pack([17, 19]))))}\n" in PAGE
+    assert f"Window   {spaced(encode(WindowFrame(7, 2, 3, before, pack([17, 18]))))}\n" in PAGE
+    assert f"Settled  {spaced(encode(AcceptedFrame(7, 2, 3, after, 1, False, pack([17, 19]))))}\n" in PAGE
 
 
 def test_a_form_is_written_as_the_page_says():
     form = (
-        Fixed((Mark("news"), Text("up"))),
-        Choice("way", ((Text("a"),), (Sigmas((1.5,)),))),
-        Words("why", 9, Mark("end"), (Mark("size"),)),
+        FixedField((ControlToken("news"), PlainText("up"))),
+        ChoiceField("way", ((PlainText("a"),), (ScaledMoves((1.5,)),))),
+        FreeTextField("why", 9, ControlToken("end"), (ControlToken("size"),)),
     )
-    assert msgspec.msgpack.decode(encode_form(form)) == [
+    assert msgspec.msgpack.decode(encode_grammar(form)) == [
         [0, [[0, "news"], [1, "up"]]],
         [1, "way", [[[1, "a"]], [[2, [1.5]]]]],
         [2, "why", 9, [0, "end"], [[0, "size"]]],
@@ -119,8 +125,8 @@ def test_bounds_of_frames_and_parts_are_those_of_the_page():
 
 def test_a_round_costs_what_the_page_says():
     prefix = 1 << 31
-    window = len(encode(Window(7, 2, 40, prefix, GUESSES))) - len(GUESSES)
-    settled = len(encode(Settled(7, 2, 40, prefix, 16, False, GUESSES))) - len(GUESSES)
+    window = len(encode(WindowFrame(7, 2, 40, prefix, GUESSES))) - len(GUESSES)
+    settled = len(encode(AcceptedFrame(7, 2, 40, prefix, 16, False, GUESSES))) - len(GUESSES)
     sums = [window + settled]
     for each in (GRPC_BYTES, UPDATES_BYTES, TLS_BYTES):
         sums.append(sums[-1] + 2 * each)
@@ -129,11 +135,14 @@ def test_a_round_costs_what_the_page_says():
     assert told == [[*pair, total] for pair, total in zip(added, sums, strict=True)]
     assert f"What we add is {sums[0]}, and with its framing {sums[1]}." in PAGE
     for one, grown in ((128, 1), (256, 2)):
-        assert len(encode(Leave(one, 2))) == len(encode(Leave(7, 2))) + grown
+        assert len(encode(CancelFrame(one, 2))) == len(encode(CancelFrame(7, 2))) + grown
     assert f"16 guesses are {len(GUESSES)} bytes" in PAGE
     assert f"{len(pack(range(70_000, 70_016)))} where ids need 3" in PAGE
-    assert f"`Leave` takes {len(encode(Leave(7, 2)))} bytes, a `Need` {len(encode(Need(NAME, 0)))}" in PAGE
-    opened = Open(7, NAME, 1, (NAME, NAME), NAME, 49, 1.0, 0, 1.0, "view", 250, 3, 1 << 20, (), b"")
+    assert (
+        f"`Leave` takes {len(encode(CancelFrame(7, 2)))} bytes, a `Need` {len(encode(NeedFrame(NAME, 0)))}"
+        in PAGE
+    )
+    opened = OpenFrame(7, NAME, 1, (NAME, NAME), NAME, 49, 1.0, 0, 1.0, "view", 250, 3, 1 << 20, (), b"")
     assert f"an `Open` of two parts without guesses {len(encode(opened))}" in PAGE
 
 
@@ -170,8 +179,10 @@ def _of(num_bytes: int) -> tuple[str, int]:
     return f"{num_bytes:,} B", 16 * num_bytes
 
 
-@pytest.mark.parametrize("frame", [Leave(7, 2), Settled(7, 2, 0, 1, 0, True, b""), Window(7, 2, 0, 1, b"")])
+@pytest.mark.parametrize(
+    "frame", [CancelFrame(7, 2), AcceptedFrame(7, 2, 0, 1, 0, True, b""), WindowFrame(7, 2, 0, 1, b"")]
+)
 def test_a_frame_that_has_grown_at_its_end_is_understood(frame):
     _, body = unseal(encode(frame))
     grown = msgspec.msgpack.encode([*msgspec.msgpack.decode(body), "of a later release", [1, 2]])
-    assert decode(unseal(seal(frames.Channel.LINK, grown))[1]) == frame
+    assert decode(unseal(seal(frames.FrameChannel.LINK, grown))[1]) == frame

@@ -10,20 +10,29 @@ import pytest
 
 from checks import nonempty
 from chi_square import fit
-from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.draft import DraftTree
-from htfi.decoding.lookahead.plan import Fixed as FixedLength
-from htfi.decoding.rules.entropy import EntropyAware
-from htfi.decoding.rules.rejection_rule import Rejection
-from htfi.decoding.rules.shared_noise import Rule, settle
-from htfi.decoding.sessions import Sessions
-from htfi.decoding.stem import Stem
-from htfi.decoding.strategies.chain import Chain
-from htfi.decoding.strategies.drawn import Drawn
-from htfi.decoding.strategy import Strategy
+from htfi.decoding.draft_length.planner import FixedLengthPlanner as FixedLength
+from htfi.decoding.draft_tree import DraftTree
+from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.rules.coupled import AcceptanceRule, accept_coupled
+from htfi.decoding.rules.rejection import EntropyAwareRule, RejectionRule
+from htfi.decoding.sequence import SequenceState
+from htfi.decoding.sessions import KVSessions
+from htfi.decoding.strategies.chain import ChainStrategy
+from htfi.decoding.strategies.sampled import SampledStrategy
+from htfi.decoding.strategy import DraftStrategy
 from htfi.domain.errors import InvalidInput
-from htfi.domain.writing import Choice, Fixed, Form, Mark, Refusal, Request, Text, Words, Writing
+from htfi.domain.generation import (
+    ChoiceField,
+    Completion,
+    ControlToken,
+    FixedField,
+    FreeTextField,
+    GenerationRequest,
+    OutputGrammar,
+    PlainText,
+    RequestRefused,
+)
 from tiny_network import TinyNetwork, TinyTokenizer
 from writing_laws import law_of_writings
 
@@ -31,16 +40,20 @@ FALSE_ALARM = 1e-4
 NUM_TEXTS = 400
 TOKENIZER = TinyTokenizer()
 CONFIG = DecodingConfig(block_tokens=8, batch_bytes=2**23, cache_bytes=2**20)
-SAYS = tuple((Mark(name),) for name in ("up", "flat", "down"))
-FORM: Form = (
-    Fixed((Mark("view"),)),
-    Choice("first", SAYS),
-    Fixed((Text(" so"),)),
-    Choice("then", SAYS),
-    Choice("last", SAYS),
-    Fixed((Mark("/view"),)),
+SAYS = tuple((ControlToken(name),) for name in ("up", "flat", "down"))
+FORM: OutputGrammar = (
+    FixedField((ControlToken("view"),)),
+    ChoiceField("first", SAYS),
+    FixedField((PlainText(" so"),)),
+    ChoiceField("then", SAYS),
+    ChoiceField("last", SAYS),
+    FixedField((ControlToken("/view"),)),
 )
-LONG: Form = (Words("words", 20, Mark("end")), Choice("first", SAYS), Fixed((Text(" so it goes"),)))
+LONG: OutputGrammar = (
+    FreeTextField("words", 20, ControlToken("end")),
+    ChoiceField("first", SAYS),
+    FixedField((PlainText(" so it goes"),)),
+)
 
 
 def target() -> TinyNetwork:
@@ -55,36 +68,40 @@ def nearby() -> TinyNetwork:
     return network
 
 
-def author(strategy: Strategy | None, length: int = 2, rule: Rule | None = None) -> LocalAuthor:
-    return LocalAuthor(
+def author(
+    strategy: DraftStrategy | None, length: int = 2, rule: AcceptanceRule | None = None
+) -> LocalGenerator:
+    return LocalGenerator(
         target(),
         TOKENIZER,
         "tiny",
         CONFIG,
         strategy=strategy,
         lookahead=FixedLength(length),
-        rule=rule or Rejection(),
+        rule=rule or RejectionRule(),
     )
 
 
-def drawn(*widths: int, **settings: float) -> Drawn:
-    return Drawn(Sessions(nearby(), CONFIG), widths, **settings)
+def drawn(*widths: int, **settings: float) -> SampledStrategy:
+    return SampledStrategy(KVSessions(nearby(), CONFIG), widths, **settings)
 
 
-def question(seed: int, form: Form = FORM, **sampling: float) -> Request:
-    return Request((Mark("news"), Text(" it rose")), form, seed=seed, **{"temperature": 2.0, **sampling})
+def question(seed: int, form: OutputGrammar = FORM, **sampling: float) -> GenerationRequest:
+    return GenerationRequest(
+        (ControlToken("news"), PlainText(" it rose")), form, seed=seed, **{"temperature": 2.0, **sampling}
+    )
 
 
-def written(answers: list[Writing | Refusal]) -> list[Writing]:
-    assert all(isinstance(answer, Writing) for answer in answers), answers
-    return [answer for answer in answers if isinstance(answer, Writing)]
+def written(answers: list[Completion | RequestRefused]) -> list[Completion]:
+    assert all(isinstance(answer, Completion) for answer in answers), answers
+    return [answer for answer in answers if isinstance(answer, Completion)]
 
 
-def tokens_of(writer: LocalAuthor, requests: list[Request]) -> list[tuple[int, ...]]:
+def tokens_of(writer: LocalGenerator, requests: list[GenerationRequest]) -> list[tuple[int, ...]]:
     return [writing.tokens for writing in written(writer.write(requests))]
 
 
-def p_value(writer: LocalAuthor, num_texts: int = NUM_TEXTS, **sampling: float) -> float:
+def p_value(writer: LocalGenerator, num_texts: int = NUM_TEXTS, **sampling: float) -> float:
     law = law_of_writings(author(None, 0), question(0, **sampling))
     counts = Counter(tokens_of(writer, [question(seed, **sampling) for seed in range(num_texts)]))
     assert set(counts) <= set(law)
@@ -96,7 +113,9 @@ CASES = {
     "chain": lambda: author(drawn(1)),
     "tree": lambda: author(drawn(2, 2), 3),
     "branches end by entropy": lambda: author(drawn(2, 1, most_nats=1.0), 3),
-    "guesses with the shared noise count as certain": lambda: author(Chain(Sessions(nearby(), CONFIG))),
+    "guesses with the shared noise count as certain": lambda: author(
+        ChainStrategy(KVSessions(nearby(), CONFIG))
+    ),
 }
 RATE = FALSE_ALARM / (len(CASES) + 2)
 
@@ -119,7 +138,7 @@ def test_many_writings_follow_the_targets_law(name: str):
 
 
 def test_the_lossy_option_is_refused_by_the_same_check():
-    lossy = Rejection(EntropyAware(threshold_nats=0.2, top_n=3, overlap=0.5))
+    lossy = RejectionRule(EntropyAwareRule(threshold_nats=0.2, top_n=3, overlap=0.5))
     assert p_value(author(drawn(1), rule=lossy), 200) < RATE
 
 
@@ -134,13 +153,13 @@ def test_the_same_drafts_give_the_same_writings_alone_or_together():
 
 
 def test_at_temperature_0_the_greedy_writing_comes_of_any_draft():
-    greedy = tokens_of(author(None, 0, settle), [question(0, LONG, temperature=0.0)])
-    for strategy in (None, drawn(1), drawn(3, 2), Chain(Sessions(nearby(), CONFIG))):
+    greedy = tokens_of(author(None, 0, accept_coupled), [question(0, LONG, temperature=0.0)])
+    for strategy in (None, drawn(1), drawn(3, 2), ChainStrategy(KVSessions(nearby(), CONFIG))):
         assert tokens_of(author(strategy, 3), [question(5, LONG, temperature=0.0)]) == greedy
 
 
 def test_a_draft_equal_to_the_target_is_never_refused():
-    twin = Drawn(Sessions(target(), CONFIG))
+    twin = SampledStrategy(KVSessions(target(), CONFIG))
     for writing in nonempty(written(author(twin, 4).write([question(seed, LONG) for seed in range(8)]))):
         for told in nonempty(writing.rounds):
             assert len(told.accepted) == len(told.drafted)
@@ -149,21 +168,21 @@ def test_a_draft_equal_to_the_target_is_never_refused():
 def test_laws_that_were_drawn_from_are_accepted_more_often_than_guesses_without_one():
     requests = [question(seed, LONG) for seed in range(12)]
 
-    def passes(strategy: Strategy) -> int:
+    def passes(strategy: DraftStrategy) -> int:
         writer = author(strategy, 4)
         tokens_of(writer, requests)
         network = writer.sessions.network
         assert isinstance(network, TinyNetwork)
         return network.num_passes
 
-    class Silent(Drawn):
-        def speculate(self, stems: list[Stem], lengths: list[int]) -> list[DraftTree]:
+    class Silent(SampledStrategy):
+        def speculate(self, stems: list[SequenceState], lengths: list[int]) -> list[DraftTree]:
             trees = super().speculate(stems, lengths)
             for tree in trees:
-                tree.laws.clear()
+                tree.draft_probs.clear()
             return trees
 
-    one, certain = drawn(1), Silent(Sessions(nearby(), CONFIG), (1,))
+    one, certain = drawn(1), Silent(KVSessions(nearby(), CONFIG), (1,))
     assert passes(one) < passes(certain)
     assert passes(drawn(3, 2, 1)) < passes(drawn(1))
 
@@ -171,7 +190,7 @@ def test_laws_that_were_drawn_from_are_accepted_more_often_than_guesses_without_
 def test_a_draft_that_is_not_finite_costs_only_speed():
     broken = nearby()
     broken._head = broken._head * np.float32(np.nan)
-    strategy = Drawn(Sessions(broken, CONFIG), (2, 1))
+    strategy = SampledStrategy(KVSessions(broken, CONFIG), (2, 1))
     requests = [question(seed, LONG) for seed in range(4)]
     assert tokens_of(author(strategy, 3), requests) == tokens_of(author(None, 0), requests)
 
@@ -182,7 +201,7 @@ def test_a_target_that_is_not_finite_is_refused():
     assert isinstance(network, TinyNetwork)
     network._head = network._head * np.float32(np.nan)
     (answer,) = writer.write([question(0, LONG)])
-    assert isinstance(answer, Refusal)
+    assert isinstance(answer, RequestRefused)
 
 
 def test_every_row_is_free_again_when_the_answers_are_written():
@@ -190,7 +209,7 @@ def test_every_row_is_free_again_when_the_answers_are_written():
     writer = author(strategy, 3)
     tokens_of(writer, [question(seed, LONG) for seed in range(10)])
     for sessions in (writer.sessions, strategy._rows.sessions):
-        assert sessions.num_rows_free(40) == Sessions(target(), CONFIG).num_rows_free(40)
+        assert sessions.num_rows_free(40) == KVSessions(target(), CONFIG).num_rows_free(40)
 
 
 def test_widths_below_one_are_refused():

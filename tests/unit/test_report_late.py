@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from htfi.apps.cli.report.late import MAX_PLACES, amended_by
+from htfi.apps.cli.report.amendments import MAX_PLACES, amended_id
 from htfi.apps.cli.report.survey import take_survey
 from htfi.apps.cli.report.tables import readings_html
-from htfi.apps.cli.report.tracks import choose, collect
-from htfi.domain.decision import Outcome, View, Wording, amendment_id
-from htfi.wiring.outputs import Released, Withheld
+from htfi.apps.cli.report.tracks import choose_tracks, collect_tracks
+from htfi.domain.decision import GenerationTrace, NewsView, PolicyOutcome, amendment_id
+from htfi.wiring.outputs import ReleasedLine, WithheldLine
 
 SUMS = ("crps", "num", "below", "pit", "regime_within", "regime_num")
 
@@ -17,11 +17,11 @@ SUMS = ("crps", "num", "below", "pit", "regime_within", "regime_num")
 def as_lines(decisions):
     lines = []
     for index, d in enumerate(decisions):
-        if d.verdict.outcome is Outcome.WITHHOLD:
+        if d.verdict.outcome is PolicyOutcome.WITHHOLD:
             about = (d.id, d.symbol, d.interval, d.as_of_ns, d.last_price, d.regime, d.verdict.reasons)
-            lines.append(Withheld(index, "00" * 32, True, *about))
+            lines.append(WithheldLine(index, "00" * 32, True, *about))
         else:
-            lines.append(Released(index, "00" * 32, d))
+            lines.append(ReleasedLine(index, "00" * 32, d))
     return lines
 
 
@@ -32,9 +32,11 @@ def survey_of(decisions):
 
 
 def read(decision, reader, place, direction=1.0, provisional=False):
-    wording = Wording("t@1", "d@1", "chain", 0, 0.0, 1, (1,), (2,), (), place, 3 if provisional else -1)
+    wording = GenerationTrace(
+        "t@1", "d@1", "chain", 0, 0.0, 1, (1,), (2,), (), place, 3 if provisional else -1
+    )
     at_ns = decision.as_of_ns
-    return View(
+    return NewsView(
         direction, 2.0, 1.5, 0.8, (), at_ns, 1, reader=reader, wording=wording, provisional=provisional
     )
 
@@ -85,7 +87,7 @@ def test_an_amendment_of_what_was_kept_back_is_no_decision_of_its_own(make_decis
     survey = survey_of([*decisions[:5], amendment, *decisions[5:]])
     assert (survey.num_lines, survey.withheld) == (12, {"too wide": 2})
     (line,) = as_lines([amendment])
-    assert amended_by(line) == kept_back.id
+    assert amended_id(line) == kept_back.id
 
 
 def test_of_a_reading_and_its_amendment_the_one_that_stood_at_the_next_bar_counts(make_decisions):
@@ -102,7 +104,7 @@ def test_what_was_late_is_counted_by_place_and_the_page_tells_it(make_decisions)
     run += [late(decisions[-1])[0]]  # never amended
     on_time = structs.replace(decisions[12], view=read(decisions[12], "t@1", "cloud1, in flight"))
     survey = survey_of([on_time if decision.id == on_time.id else decision for decision in run])
-    tally = survey.late
+    tally = survey.amendments
     assert (tally.num_provisional, tally.num_amended, tally.num_confirmed) == (5, 4, 3)
     counts = {
         place: (at.num_answers, at.num_provisional, at.num_amendments) for place, at in tally.places.items()
@@ -118,7 +120,7 @@ def test_reasons_for_being_alone_and_names_without_end_do_not_fill_the_table(mak
     decisions = make_decisions(200)
     places = [f"edge alone, {k} ms were left" if k % 2 else f"cloud{k}, plain" for k in range(200)]
     run = [structs.replace(d, view=read(d, "t@1", place)) for d, place in zip(decisions, places, strict=True)]
-    tally = survey_of(run).late
+    tally = survey_of(run).amendments
     assert tally.places["edge alone"].num_answers == 100
     assert len(tally.places) <= MAX_PLACES + 2
     assert sum(at.num_answers for at in tally.places.values()) == 200
@@ -128,7 +130,7 @@ def test_a_view_that_is_carried_on_is_counted_once(make_decisions):
     first, second = make_decisions(2)
     first, _ = late(first)
     survey = survey_of([first, structs.replace(second, view=first.view)])
-    assert survey.late.num_provisional == 1
+    assert survey.amendments.num_provisional == 1
 
 
 def test_a_run_that_read_at_home_and_in_time_says_nothing_of_places(make_decisions):
@@ -146,7 +148,7 @@ def test_tracks_hold_each_bar_once_with_the_words_of_its_amendment(make_decision
     for run in (plain_run, amended_run):
         survey = take_survey(run, len(run))
         assert survey is not None
-        (track,) = collect(run, survey, choose(survey))
+        (track,) = collect_tracks(run, survey, choose_tracks(survey))
         tracks.append(track)
     before, after = tracks
     assert {**after, "texts": before["texts"]} == before

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from htfi.apps.cli.report.peers import NUM_LATEST, PEERS, PEERS_LISTED, peers_html, read_peers
+from htfi.apps.cli.report.facts import NUM_LATEST, PEERS, PEERS_LISTED, peers_html, read_peers
 
 NOW_NS = 1_700_000_000 * 10**9
 
@@ -39,7 +39,7 @@ BROKEN = [
 def test_a_broken_line_is_counted_and_the_others_are_told(tmp_path, broken):
     (tmp_path / PEERS).write_bytes(line() + broken.rstrip(b"\n") + b"\n" + line(what="joined"))
     facts = read_peers(tmp_path)
-    assert (facts.num_broken, len(facts.latest)) == (1, 2)
+    assert (facts.num_unreadable, len(facts.latest)) == (1, 2)
     assert "could not be read: 1" in peers_html(facts)
 
 

@@ -5,22 +5,21 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from htfi.apps.cli.report.notable import NUM_KEPT
-from htfi.apps.cli.report.sums import NUM_STRETCHES
-from htfi.apps.cli.report.survey import take_survey
-from htfi.domain.decision import Outcome
+from htfi.apps.cli.report.notable import NUM_LISTED
+from htfi.apps.cli.report.survey import NUM_INTERVALS, take_survey
+from htfi.domain.decision import PolicyOutcome
 from htfi.forecasting.scores import crps
-from htfi.wiring.outputs import Released, Withheld
+from htfi.wiring.outputs import ReleasedLine, WithheldLine
 
 
 def as_lines(decisions):
     lines = []
     for index, d in enumerate(decisions):
-        if d.verdict.outcome is Outcome.WITHHOLD:
+        if d.verdict.outcome is PolicyOutcome.WITHHOLD:
             about = (d.id, d.symbol, d.interval, d.as_of_ns, d.last_price, d.regime, d.verdict.reasons)
-            lines.append(Withheld(index, "00" * 32, True, *about))
+            lines.append(WithheldLine(index, "00" * 32, True, *about))
         else:
-            lines.append(Released(index, "00" * 32, d))
+            lines.append(ReleasedLine(index, "00" * 32, d))
     return lines
 
 
@@ -56,7 +55,7 @@ def test_crps_is_that_of_every_pair_of_prices(make_decisions, horizon, name):
 def test_a_withheld_bar_still_counts_as_an_outcome_but_is_not_scored(make_decisions):
     decisions = make_decisions(60, withhold_every=10)
     survey = survey_of(decisions)
-    released = [n for n, d in enumerate(decisions) if d.verdict.outcome is Outcome.RELEASE]
+    released = [n for n, d in enumerate(decisions) if d.verdict.outcome is PolicyOutcome.RELEASE]
     assert survey.num[:, 1].sum() == sum(n + 5 < 60 for n in released)
     assert survey.withheld == {"too wide": 6}
     spx = survey.series["SPX/1d"]
@@ -93,9 +92,9 @@ def test_pit_counts_every_outcome_once_and_is_flat_for_honest_forecasts(make_dec
 
 
 def test_stretches_cover_the_whole_run_evenly(make_decisions):
-    decisions = make_decisions(3 * NUM_STRETCHES)
+    decisions = make_decisions(3 * NUM_INTERVALS)
     survey = survey_of(decisions)
-    assert survey.num_weights.tolist() == [3] * NUM_STRETCHES
+    assert survey.num_weights.tolist() == [3] * NUM_INTERVALS
     assert survey.times_ns == [decision.as_of_ns for decision in decisions[2::3]]
     assert (survey.start_ns, survey.end_ns) == (decisions[0].as_of_ns, decisions[-1].as_of_ns)
 
@@ -113,7 +112,7 @@ def test_the_worst_surprise_is_listed_first_and_one_stretch_counts_once(make_dec
     worst = survey_of(decisions).surprises
     assert worst[0].as_of_ns == decisions[79].as_of_ns
     assert all(abs(noted.as_of_ns - worst[0].as_of_ns) > 3 * 86_400 * 10**9 for noted in worst[1:])
-    assert len(worst) <= NUM_KEPT
+    assert len(worst) <= NUM_LISTED
 
 
 def test_scores_begin_once_every_expert_takes_part(make_decisions):
@@ -139,22 +138,24 @@ def test_a_run_that_kept_everything_back_has_no_survey(make_decisions):
 
 
 def test_views_are_counted_once_and_held_against_the_next_bar(make_decisions) -> None:
-    from htfi.apps.cli.report.readings import ReadingsTally, read_in
-    from htfi.domain.decision import View
+    from htfi.apps.cli.report.readings import ReadingScores, fresh_reading
+    from htfi.domain.decision import NewsView
 
     first, second = make_decisions(num=2)
-    view = View(1.0, 2.0, 1.5, 0.8, ("n",), first.as_of_ns, 10**15, "earnings", "unmoved", "beats", "mini@1")
+    view = NewsView(
+        1.0, 2.0, 1.5, 0.8, ("n",), first.as_of_ns, 10**15, "earnings", "unmoved", "beats", "mini@1"
+    )
     flat = msgspec.structs.replace(view, direction=0.0, size_sigmas=0.0, as_of_ns=second.as_of_ns)
-    tally = ReadingsTally()
-    taken = read_in(msgspec.structs.replace(first, view=view))
+    tally = ReadingScores()
+    taken = fresh_reading(msgspec.structs.replace(first, view=view))
     assert taken is not None
-    tally.weigh(taken, 0.01)
-    tally.weigh(taken, -0.01)
-    assert read_in(msgspec.structs.replace(second, view=view)) is None  # taken a bar ago
-    assert read_in(second) is None
-    no_direction = read_in(msgspec.structs.replace(second, view=flat))
+    tally.add(taken, 0.01)
+    tally.add(taken, -0.01)
+    assert fresh_reading(msgspec.structs.replace(second, view=view)) is None  # taken a bar ago
+    assert fresh_reading(second) is None
+    no_direction = fresh_reading(msgspec.structs.replace(second, view=flat))
     assert no_direction is not None
-    tally.weigh(no_direction, 0.01)
+    tally.add(no_direction, 0.01)
     counted = tally.readers["mini@1"]
     assert (counted.num_views, counted.num_called, counted.num_right) == (3, 2, 1)
     assert {read.outcome for read in tally.strongest()} == {0.01, -0.01}

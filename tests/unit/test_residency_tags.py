@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.events import News, Rejection
-from htfi.narrative.model_reader import ModelReader
+from htfi.domain.events import News, QuarantinedRow
 from htfi.narrative.question import MAX_ITEMS, Question, question_id
-from htfi.narrative.wire import Wire
+from htfi.narrative.readers import ModelReader
+from htfi.narrative.recent_news import RecentNews
 from htfi.pipeline.inputs import InputChain
 from htfi.pipeline.intake.columns import require_layout
 from htfi.pipeline.intake.mapping import load_mapping
@@ -23,9 +23,9 @@ from late_weather import LateAuthor
 ROW = {"ts": "2020-01-01T00:00:00Z", "headline": "Fed cuts"}
 
 
-def parsed(spec: SourceSpec, **cells: object) -> News | Rejection:
+def parsed(spec: SourceSpec, **cells: object) -> News | QuarantinedRow:
     found = RowParser(spec, "").parse({**ROW, **cells}, 1)
-    assert isinstance(found, News | Rejection)
+    assert isinstance(found, News | QuarantinedRow)
     return found
 
 
@@ -50,7 +50,7 @@ def test_a_sources_tags_and_a_rows_own_join() -> None:
 @pytest.mark.parametrize("value", [7, {"eu": 1}, ["eu", 3], ["e u"], "x" * 33, ["e\nu"], [[]], "\u202e"])
 def test_a_row_whose_tags_cannot_be_read_is_refused(value: object) -> None:
     found = parsed(SourceSpec("wire", residency=("eu",)), residency=value)
-    assert isinstance(found, Rejection)
+    assert isinstance(found, QuarantinedRow)
     assert found.reason == "bad_tag"
 
 
@@ -85,7 +85,7 @@ def test_a_mixed_stream_tags_its_news_alone() -> None:
     assert isinstance(news, News)
     assert news.residency == ("eu",)
     assert trade is not None
-    assert not isinstance(trade, Rejection)
+    assert not isinstance(trade, QuarantinedRow)
 
 
 def test_a_source_without_tags_is_described_as_ever_and_one_with_them_is_another(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_the_digest_of_untagged_news_is_what_it_was_before_there_were_tags() -> 
 
 def test_a_request_carries_the_tags_of_all_that_it_shows_and_of_nothing_else() -> None:
     author = LateAuthor(0, late_share=0.0)
-    wire = Wire()
+    wire = RecentNews()
     hidden = [item(place, "hidden") for place in range(1, 4)]
     shown = [
         item(place, *(("eu",) if place == 5 else ("ch", "eu") if place == 7 else ()))
@@ -132,8 +132,8 @@ def test_a_request_carries_the_tags_of_all_that_it_shows_and_of_nothing_else() -
     ]
     assert len(shown) == MAX_ITEMS
     for one in (*hidden, *shown):
-        wire.hear(one)
-    again = Wire()
+        wire.add(one)
+    again = RecentNews()
     again.restore(json.loads(json.dumps(wire.state())))
     question = Question("A", 10, 10, tuple(again.recent("A", 10)))
     ModelReader(author).read([question], 50.0)

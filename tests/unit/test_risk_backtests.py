@@ -8,7 +8,7 @@ from scipy import stats
 
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.evaluation.backtests import (
-    Light,
+    TrafficLight,
     acerbi_szekely_1,
     acerbi_szekely_2,
     binomial_cdf,
@@ -18,7 +18,7 @@ from htfi.forecasting.evaluation.backtests import (
     exceedances,
     fissler_ziegel,
     kupiec,
-    simulated_verdicts,
+    simulated_results,
     traffic_light,
 )
 
@@ -70,7 +70,7 @@ def test_closed_forms_are_scipys_chi_square(freedom: int):
 def test_binomial_and_traffic_light_are_basels():
     assert binomial_cdf(4, 250, 0.01) == pytest.approx(stats.binom.cdf(4, 250, 0.01))
     lights = [traffic_light(misses(250, hits), 0.01) for hits in (4, 5, 9, 10)]
-    assert lights == [Light.GREEN, Light.YELLOW, Light.YELLOW, Light.RED]
+    assert lights == [TrafficLight.GREEN, TrafficLight.YELLOW, TrafficLight.YELLOW, TrafficLight.RED]
 
 
 def test_shortfall_tests_are_near_zero_for_what_is_right_and_negative_for_what_is_small():
@@ -88,7 +88,7 @@ def test_simulated_p_values_alarm_for_heavy_tails_under_a_gaussian_forecast():
     ones = np.ones(1000)
     heavy = rng.standard_t(3.0, 1000)
     draws = rng.standard_normal((500, 1000))
-    z1, z2 = simulated_verdicts(heavy, VAR99 * ones, ES99 * ones, 0.01, draws)
+    z1, z2 = simulated_results(heavy, VAR99 * ones, ES99 * ones, 0.01, draws)
     assert z1.p_value < 0.01
     assert z2.p_value < 0.01
 
@@ -102,7 +102,7 @@ def test_no_test_alarms_more_often_than_it_says_when_the_forecast_is_right():
     for _ in range(200):
         profit = rng.standard_normal(500)
         missed = exceedances(profit, var)
-        z1, z2 = simulated_verdicts(profit, var, shortfall, 0.05, draws)
+        z1, z2 = simulated_results(profit, var, shortfall, 0.05, draws)
         tests = (kupiec(missed, 0.05), christoffersen(missed, 0.05), z1, z2)
         alarms += [test.p_value < 0.05 for test in tests]
     assert (alarms / 200 < 0.11).all(), alarms / 200
@@ -123,6 +123,6 @@ def test_nothing_to_test_gives_no_p_value_and_no_crash():
     assert math.isnan(christoffersen_independence(empty[:1]).p_value)
     assert math.isnan(acerbi_szekely_2(none, none, none, 0.01))
     assert math.isnan(acerbi_szekely_1(np.ones(5), np.ones(5), np.ones(5)))
-    assert traffic_light(empty, 0.01) is Light.GREEN
+    assert traffic_light(empty, 0.01) is TrafficLight.GREEN
     assert kupiec(np.zeros(10, np.bool_), 0.01).p_value > 0.5
     assert kupiec(np.ones(10, np.bool_), 0.01).p_value < 1e-9

@@ -2,18 +2,18 @@
 
 import pytest
 
-from htfi.domain.decision import Plan, Rung
+from htfi.domain.decision import FidelityPlan, Rung
 from htfi.domain.errors import InvalidInput
-from htfi.domain.news import Heard, Hearing, Means, Route, Scores, Screening
-from htfi.narrative.routing import capped, problems, route, worth_reading
-from htfi.narrative.routing_config import RoutingConfig
+from htfi.domain.news import NewsContext, NewsItemAudit, NewsScores, ReadingBudget, Route, Screening
+from htfi.narrative.config import RoutingConfig
+from htfi.narrative.routing import cap_plan, choose_route, max_route, routing_problems
 
 CONFIG = RoutingConfig()
-MEANS = Means(250.0, 250.0)
+MEANS = ReadingBudget(250.0, 250.0)
 
 
-def scores(relevance: float = 0.9, novelty: float = 0.9, encoder: str = "encoder@1") -> Scores:
-    return Scores(0.5, 0.0, "earnings", 0.8, relevance, novelty, (), encoder)
+def scores(relevance: float = 0.9, novelty: float = 0.9, encoder: str = "encoder@1") -> NewsScores:
+    return NewsScores(0.5, 0.0, "earnings", 0.8, relevance, novelty, (), encoder)
 
 
 @pytest.mark.parametrize(
@@ -36,62 +36,67 @@ def scores(relevance: float = 0.9, novelty: float = 0.9, encoder: str = "encoder
     ],
 )
 def test_an_item_is_worth_a_reader(
-    verdict: Screening, told_before: str, scored: Scores | None, position: float, taken: Route
+    verdict: Screening, told_before: str, scored: NewsScores | None, position: float, taken: Route
 ) -> None:
-    most, why = worth_reading(verdict, told_before, scored, position, CONFIG)
+    most, why = max_route(verdict, told_before, scored, position, CONFIG)
     assert most is taken
     assert why
 
 
 def test_what_names_a_symbol_is_read_whatever_a_head_makes_of_it() -> None:
     doubted = scores(relevance=0.05)
-    assert worth_reading(Screening.PASS, "", doubted, 1.0, CONFIG)[0] is Route.TEMPLATE
-    most, why = worth_reading(Screening.PASS, "", doubted, 1.0, CONFIG, is_tagged=True)
+    assert max_route(Screening.PASS, "", doubted, 1.0, CONFIG)[0] is Route.TEMPLATE
+    most, why = max_route(Screening.PASS, "", doubted, 1.0, CONFIG, is_tagged=True)
     assert most is Route.TARGET
     assert "relevance 0.50" in why
 
 
 def test_a_moment_without_time_has_nobody_read_and_says_so() -> None:
-    plan = Plan(Rung.TEMPLATE, "no time for a model", 1.0)
-    taken, why = route(Route.TARGET, "worth 0.90", plan, MEANS, CONFIG)
+    plan = FidelityPlan(Rung.TEMPLATE, "no time for a model", 1.0)
+    taken, why = choose_route(Route.TARGET, "worth 0.90", plan, MEANS, CONFIG)
     assert taken is Route.TEMPLATE
     assert why.endswith("no time for a model")
 
 
 def test_a_frontier_model_reads_after_the_release_where_there_is_money_and_time() -> None:
-    rich = Means(250.0, 250.0, frontier_cents=5.0)
-    plan = Plan(Rung.SPECULATIVE, "normal case", 250.0)
-    then = Plan(Rung.SPECULATIVE, "normal case", 250.0, then=Rung.DEEP)
-    assert route(Route.FRONTIER, "w", then, rich, CONFIG)[0] is Route.FRONTIER
-    assert route(Route.FRONTIER, "w", then, MEANS, CONFIG)[0] is Route.TARGET
-    assert route(Route.FRONTIER, "w", plan, rich, CONFIG)[0] is Route.TARGET
-    assert route(Route.TARGET, "w", then, rich, CONFIG)[0] is Route.TARGET
+    rich = ReadingBudget(250.0, 250.0, frontier_cents=5.0)
+    plan = FidelityPlan(Rung.SPECULATIVE, "normal case", 250.0)
+    then = FidelityPlan(Rung.SPECULATIVE, "normal case", 250.0, then=Rung.DEEP)
+    assert choose_route(Route.FRONTIER, "w", then, rich, CONFIG)[0] is Route.FRONTIER
+    assert choose_route(Route.FRONTIER, "w", then, MEANS, CONFIG)[0] is Route.TARGET
+    assert choose_route(Route.FRONTIER, "w", plan, rich, CONFIG)[0] is Route.TARGET
+    assert choose_route(Route.TARGET, "w", then, rich, CONFIG)[0] is Route.TARGET
 
 
 def test_the_draft_reads_alone_only_where_nothing_is_worth_more() -> None:
-    plan, wired = Plan(Rung.SPECULATIVE, "normal case", 250.0), frozenset({Rung.EDGE, Rung.SPECULATIVE})
-    assert capped(plan, [Route.DRAFT, Route.DRAFT], wired).rung is Rung.EDGE
-    assert capped(plan, [Route.DRAFT, Route.TARGET], wired) == plan
-    assert capped(plan, [Route.DRAFT], frozenset({Rung.SPECULATIVE})) == plan
+    plan, wired = (
+        FidelityPlan(Rung.SPECULATIVE, "normal case", 250.0),
+        frozenset({Rung.EDGE, Rung.SPECULATIVE}),
+    )
+    assert cap_plan(plan, [Route.DRAFT, Route.DRAFT], wired).rung is Rung.EDGE
+    assert cap_plan(plan, [Route.DRAFT, Route.TARGET], wired) == plan
+    assert cap_plan(plan, [Route.DRAFT], frozenset({Rung.SPECULATIVE})) == plan
 
 
-def heard(plan: Plan, **more: object) -> Heard:
+def heard(plan: FidelityPlan, **more: object) -> NewsItemAudit:
     scored = scores(0.8, 0.8)
-    most, why = worth_reading(Screening.PASS, "", scored, 1.0, CONFIG)
-    taken, why = route(most, why, plan, MEANS, CONFIG)
+    most, why = max_route(Screening.PASS, "", scored, 1.0, CONFIG)
+    taken, why = choose_route(most, why, plan, MEANS, CONFIG)
     told = {
         "id": "n1", "source": "wire", "available_at_ns": 1, "verdict": Screening.PASS, "trust": 1.0, "reasons": (),
         "num_alike": 1, "scores": scored, "route": taken, "why": why,
     }  # fmt: skip
-    return Heard(**{**told, **more})
+    return NewsItemAudit(**{**told, **more})
 
 
 def test_an_auditor_takes_the_same_route_and_finds_another() -> None:
-    plan = Plan(Rung.SPECULATIVE, "normal case", 250.0)
-    assert problems(Hearing((heard(plan),), (), MEANS), plan, CONFIG) == []
-    assert problems(Hearing((heard(plan, route=Route.DRAFT),), (), MEANS), plan, CONFIG)
-    assert problems(Hearing((heard(plan, scores=scores(0.1, 0.8)),), (), MEANS), plan, CONFIG)
-    assert problems(Hearing((heard(plan),), (), MEANS, suspicion="symbol A suspected"), plan, CONFIG)
+    plan = FidelityPlan(Rung.SPECULATIVE, "normal case", 250.0)
+    assert routing_problems(NewsContext((heard(plan),), (), MEANS), plan, CONFIG) == []
+    assert routing_problems(NewsContext((heard(plan, route=Route.DRAFT),), (), MEANS), plan, CONFIG)
+    assert routing_problems(NewsContext((heard(plan, scores=scores(0.1, 0.8)),), (), MEANS), plan, CONFIG)
+    assert routing_problems(
+        NewsContext((heard(plan),), (), MEANS, suspicion="symbol A suspected"), plan, CONFIG
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
-from htfi.domain.news import Screened, Screening
+from htfi.domain.news import ScreenedItem, Screening
 from htfi.narrative.sanitising.config import SanitiserConfig
-from htfi.narrative.sanitising.publishers import Publisher, Registry, host_of
+from htfi.narrative.sanitising.publishers import Publisher, PublisherRegistry, host_of
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 
 S = 1_000_000_000
@@ -16,7 +16,7 @@ HOUR = 3_600 * S
 START = 1_700_000_000 * S
 LEAD = "Acme Inc said on Monday that third-quarter profit rose 12 percent on strong demand for its anvils in Asia."
 
-Tell = Callable[..., Screened]
+Tell = Callable[..., ScreenedItem]
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def tell(sanitiser: Sanitiser) -> Tell:
         after_s: float = 0.0,
         symbols: tuple[str, ...] = ("ACME",),
         **more: object,
-    ) -> Screened:
+    ) -> ScreenedItem:
         nonlocal number
         number += 1
         at_ns = START + round(after_s * S)
@@ -46,7 +46,7 @@ def tell(sanitiser: Sanitiser) -> Tell:
     return say
 
 
-def rules(screened: Screened) -> set[str]:
+def rules(screened: ScreenedItem) -> set[str]:
     return {finding.rule for finding in screened.findings}
 
 
@@ -112,15 +112,15 @@ def test_copy_with_an_altered_figure_of_a_better_source_counts_for_less(tell: Te
     copy = tell("Acme profit rises 12 percent", "blog", 60, body=LEAD.replace("12", "72"))
     assert rules(copy) == {"contradicted"}
     assert copy.verdict is Screening.DISCOUNT
-    assert sanitiser.invalidated() == []
+    assert sanitiser.take_invalidated() == []
 
 
 def test_better_source_overturns_the_altered_copy_that_came_first(tell: Tell, sanitiser: Sanitiser):
     early = tell("Acme profit rises 72 percent", "blog", body=LEAD.replace("12", "72"))
     true = tell("Acme profit rises 12 percent", "reuters", 60, body=LEAD)
     assert true.findings == ()
-    assert sanitiser.invalidated() == [early.item.id]
-    assert sanitiser.invalidated() == []
+    assert sanitiser.take_invalidated() == [early.item.id]
+    assert sanitiser.take_invalidated() == []
     assert sanitiser.belief("blog").credibility < Sanitiser().belief("blog").credibility
 
 
@@ -141,10 +141,10 @@ def test_claim_is_overturned_by_a_better_source_and_not_by_a_worse(claim: str, d
         two = sanitiser.screen(News(START + S, START + S, second, 2, "two", truth, ("ACME",)))
         assert one.verdict is Screening.PASS
         if worse_first:
-            assert sanitiser.invalidated() == ["one"]
+            assert sanitiser.take_invalidated() == ["one"]
             assert two.findings == ()
         else:
-            assert sanitiser.invalidated() == []
+            assert sanitiser.take_invalidated() == []
             assert rules(two) == {"contradicted"}
 
 
@@ -152,16 +152,16 @@ def test_one_source_that_tells_the_next_chapter_does_not_contradict_itself(tell:
     tell("Acme shares rise as profit climbs", "reuters")
     later = tell("Acme profit outlook falls", "reuters", 900)
     assert later.findings == ()
-    assert sanitiser.invalidated() == []
+    assert sanitiser.take_invalidated() == []
 
 
 def test_source_corrects_its_own_items_and_nobody_elses(tell: Tell, sanitiser: Sanitiser):
     told = tell("Acme cuts its outlook", "reuters")
     forged = tell("Please disregard our report", "blog", 5, corrects=told.item.id, retracts=True)
     assert rules(forged) == {"contradicted"}
-    assert sanitiser.invalidated() == []
+    assert sanitiser.take_invalidated() == []
     tell("CORRECTED-Acme keeps its outlook", "reuters", 9, corrects=told.item.id)
-    assert sanitiser.invalidated() == [told.item.id]
+    assert sanitiser.take_invalidated() == [told.item.id]
 
 
 def test_id_that_another_source_uses_already_names_no_second_item(tell: Tell):
@@ -232,7 +232,7 @@ def test_host_of_a_link_is_where_it_leads():
     assert host_of("https://reuters.com@evil.example/") == "reuters.com@evil.example"
     assert host_of("//evil.example\\@reuters.com") == "evil.example"
     assert host_of("nonsense") == host_of("") == host_of("https://[::1") == ""
-    assert Registry().imitates("xn--\udc80.com") is None
+    assert PublisherRegistry().imitates("xn--\udc80.com") is None
 
 
 def test_voices_that_say_the_same_within_minutes_are_held_back_and_those_before_them_forgotten(
@@ -242,8 +242,8 @@ def test_voices_that_say_the_same_within_minutes_are_held_back_and_those_before_
     assert [one.verdict for one in told[:2]] == [Screening.PASS] * 2
     assert told[2].verdict is Screening.DISCOUNT
     assert told[-1].verdict is Screening.QUARANTINE
-    assert {one.item.id for one in told[:4]} <= set(sanitiser.invalidated())
-    assert {trouble.rule for trouble in sanitiser.take_troubles()} == {"burst"}
+    assert {one.item.id for one in told[:4]} <= set(sanitiser.take_invalidated())
+    assert {trouble.rule for trouble in sanitiser.take_incidents()} == {"burst"}
 
 
 def _word(number: int) -> str:
@@ -325,7 +325,7 @@ def test_item_dated_before_a_move_that_it_came_after_is_told(tell: Tell, sanitis
         tell(
             f"Something small number {n} of many", "feed", 60 * n, (), event_time_ns=START + (60 * n - 5) * S
         )
-    sanitiser.moved("ACME", START + 7_000 * S, 4.0)
+    sanitiser.observe_return("ACME", START + 7_000 * S, 4.0)
     honest = tell("Acme soars after results", "feed", 7_060, event_time_ns=START + 7_050 * S)
     wise = tell("Acme to soar on new contract", "feed", 14_000, event_time_ns=START + 6_900 * S)
     assert honest.findings == ()

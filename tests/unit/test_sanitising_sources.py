@@ -1,13 +1,13 @@
 """What is believed of sources: slow to gain, quick to lose, fading, and in bounded number."""
 
-from htfi.narrative.sanitising.sources import Sources
+from htfi.narrative.sanitising.sources import SourceReputation
 
 HOUR = 3_600 * 10**9
 START = 1_700_000_000 * 10**9
 
 
 def test_prior_is_that_of_the_kind():
-    sources = Sources(8)
+    sources = SourceReputation(8)
     believed = [
         sources.belief("x", START, kind).credibility for kind in ("official", "wire", "unknown", "social")
     ]
@@ -16,17 +16,17 @@ def test_prior_is_that_of_the_kind():
 
 
 def test_it_is_quick_to_lose_and_slow_to_gain():
-    sources = Sources(8)
+    sources = SourceReputation(8)
     before = sources.belief("x", START).credibility
-    sources.borne_out("up", 0.5, START)
-    sources.belied("down", 1.8, START)
+    sources.record_confirmed("up", 0.5, START)
+    sources.record_contradicted("down", 1.8, START)
     gained, lost = (sources.belief(name, START).credibility for name in ("up", "down"))
     assert 0.0 < gained - before < before - lost
 
 
 def test_one_item_held_back_lowers_standing_for_hours_and_credibility_little():
-    sources = Sources(8)
-    sources.held_back("x", 1.0, START)
+    sources = SourceReputation(8)
+    sources.record_held_back("x", 1.0, START)
     held = sources.belief("x", START)
     later = sources.belief("x", START + 24 * HOUR)
     assert held.standing < 0.6 * held.credibility
@@ -34,26 +34,26 @@ def test_one_item_held_back_lowers_standing_for_hours_and_credibility_little():
 
 
 def test_one_item_held_back_among_many_tells_little():
-    few, many = Sources(8), Sources(8)
+    few, many = SourceReputation(8), SourceReputation(8)
     for _ in range(300):
-        many.told("x", START)
+        many.record_passed("x", START)
     for sources in (few, many):
-        sources.held_back("x", 1.0, START)
+        sources.record_held_back("x", 1.0, START)
     assert many.belief("x", START).standing > 0.9 * many.belief("x", START).credibility > 0.5
     assert few.belief("x", START).standing < many.belief("x", START).standing
 
 
 def test_harmless_items_earn_no_credit():
-    sources = Sources(8)
+    sources = SourceReputation(8)
     for _ in range(1_000):
-        sources.told("x", START)
+        sources.record_passed("x", START)
     assert sources.belief("x", START).credibility == sources.belief("y", START).credibility
 
 
 def test_evidence_fades_towards_the_prior():
-    sources = Sources(8)
+    sources = SourceReputation(8)
     for _ in range(20):
-        sources.belied("x", 1.0, START)
+        sources.record_contradicted("x", 1.0, START)
     beliefs = [sources.belief("x", START + days * 24 * HOUR).credibility for days in (0, 30, 90, 400)]
     assert beliefs == sorted(beliefs)
     assert beliefs[0] < 0.3
@@ -61,11 +61,11 @@ def test_evidence_fades_towards_the_prior():
 
 
 def test_prices_that_follow_by_chance_change_nothing_and_those_that_never_do_cost():
-    sources = Sources(8)
+    sources = SourceReputation(8)
     for turn in range(400):
-        sources.followed("chance", 1.0, turn % 2 == 0, START)
-        sources.followed("wrong", 1.0, turn % 10 == 0, START)
-        sources.followed("right", 1.0, turn % 10 != 0, START)
+        sources.record_price_move("chance", 1.0, turn % 2 == 0, START)
+        sources.record_price_move("wrong", 1.0, turn % 10 == 0, START)
+        sources.record_price_move("right", 1.0, turn % 10 != 0, START)
     prior = sources.belief("nobody", START).credibility
     chance, wrong, right = (sources.belief(name, START).credibility for name in ("chance", "wrong", "right"))
     assert abs(chance - prior) < 0.01
@@ -74,27 +74,27 @@ def test_prices_that_follow_by_chance_change_nothing_and_those_that_never_do_cos
 
 
 def test_flood_of_new_names_does_not_wash_out_what_is_known_of_an_old_one():
-    sources = Sources(64)
-    sources.belied("liar", 5.0, START)
+    sources = SourceReputation(64)
+    sources.record_contradicted("liar", 5.0, START)
     for number in range(5_000):
-        sources.told(f"fresh{number}", START)
+        sources.record_passed(f"fresh{number}", START)
     assert len(sources.state()) == 64
     assert sources.belief("liar", START).credibility < 0.4
 
 
 def test_state_goes_on_where_it_was():
-    sources, other = Sources(8), Sources(8)
-    sources.borne_out("a", 0.4, START)
-    sources.held_back("b", 1.0, START, "social")
+    sources, other = SourceReputation(8), SourceReputation(8)
+    sources.record_confirmed("a", 0.4, START)
+    sources.record_held_back("b", 1.0, START, "social")
     other.restore(sources.state())
     later = START + 7 * HOUR
     assert [other.belief(name, later) for name in "ab"] == [sources.belief(name, later) for name in "ab"]
 
 
 def test_who_has_told_much_for_days_without_trouble_is_known():
-    sources = Sources(8)
+    sources = SourceReputation(8)
     for hour in range(60):
-        sources.told("x", START + hour * HOUR)
+        sources.record_passed("x", START + hour * HOUR)
         assert sources.belief("x", START + hour * HOUR).known is (hour >= 48)
-    sources.held_back("x", 1.0, START + 60 * HOUR)
+    sources.record_held_back("x", 1.0, START + 60 * HOUR)
     assert not sources.belief("x", START + 60 * HOUR).known

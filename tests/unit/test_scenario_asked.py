@@ -8,23 +8,25 @@ import pytest
 from checks import nonempty
 from htfi import sample
 from htfi.domain.errors import InvalidInput
-from htfi.forecasting.scenarios.asked import Kind, check_asked, read_asked
-from htfi.forecasting.scenarios.positions import even_positions, read_positions
-from htfi.forecasting.scenarios.shocks import (
-    Shock,
-    Unit,
+from htfi.forecasting.scenarios.positions import equal_positions, read_positions
+from htfi.forecasting.scenarios.requests import (
+    PriceShock,
+    ScenarioKind,
+    ShockUnit,
+    check_requests,
     find_series,
+    parse_requests,
     parse_shocks,
     require_series,
     resolve_names,
     to_log_return,
 )
 from htfi.forecasting.scenarios.stresses import (
-    can_hold,
-    factors,
-    factors_of,
+    factors_by_symbol,
     find_stress,
-    library,
+    is_tradable_symbol,
+    stress_factors,
+    stress_library,
     window_days,
 )
 
@@ -42,14 +44,17 @@ def told(call, *arguments, **named) -> str:
 @pytest.mark.parametrize(
     ("text", "shocks"),
     [
-        ("SPX -5%", [Shock("SPX", -5.0, Unit.PERCENT)]),
-        ("SPX −5 %", [Shock("SPX", -5.0, Unit.PERCENT)]),
-        ("ＳＰＸ　－３sd", [Shock("SPX", -3.0, Unit.SIGMAS)]),
-        ("VIX=+5", [Shock("VIX", 5.0, Unit.POINTS)]),
-        ("US10Y: 25bps", [Shock("US10Y", 25.0, Unit.BASIS_POINTS)]),
-        ("EUR/USD -.5%, VIX 3σ", [Shock("EUR/USD", -0.5, Unit.PERCENT), Shock("VIX", 3.0, Unit.SIGMAS)]),
-        ("^GSPC -2sigmas", [Shock("^GSPC", -2.0, Unit.SIGMAS)]),
-        ("S&P 500 -1.5%", [Shock("S&P 500", -1.5, Unit.PERCENT)]),
+        ("SPX -5%", [PriceShock("SPX", -5.0, ShockUnit.PERCENT)]),
+        ("SPX −5 %", [PriceShock("SPX", -5.0, ShockUnit.PERCENT)]),
+        ("ＳＰＸ　－３sd", [PriceShock("SPX", -3.0, ShockUnit.SIGMAS)]),
+        ("VIX=+5", [PriceShock("VIX", 5.0, ShockUnit.POINTS)]),
+        ("US10Y: 25bps", [PriceShock("US10Y", 25.0, ShockUnit.BASIS_POINTS)]),
+        (
+            "EUR/USD -.5%, VIX 3σ",
+            [PriceShock("EUR/USD", -0.5, ShockUnit.PERCENT), PriceShock("VIX", 3.0, ShockUnit.SIGMAS)],
+        ),
+        ("^GSPC -2sigmas", [PriceShock("^GSPC", -2.0, ShockUnit.SIGMAS)]),
+        ("S&P 500 -1.5%", [PriceShock("S&P 500", -1.5, ShockUnit.PERCENT)]),
     ],
 )
 def test_a_shock_is_read_however_it_is_written(text, shocks):
@@ -67,14 +72,18 @@ def test_a_shock_that_cannot_be_read_is_refused_in_one_line(text):
 
 
 def test_a_shock_means_a_log_return():
-    assert to_log_return(Shock("A", -5.0, Unit.PERCENT), 80.0, 0.0, 0.01) == pytest.approx(math.log(0.95))
-    assert to_log_return(Shock("A", 5.0, Unit.POINTS), 20.0, 0.0, 0.01) == pytest.approx(math.log(25 / 20))
-    assert to_log_return(Shock("A", -3.0, Unit.SIGMAS), 20.0, 0.001, 0.01) == pytest.approx(-0.029)
-    assert to_log_return(Shock("A", 25.0, Unit.BASIS_POINTS), 4.0, 0.0, 0.01) == pytest.approx(
+    assert to_log_return(PriceShock("A", -5.0, ShockUnit.PERCENT), 80.0, 0.0, 0.01) == pytest.approx(
+        math.log(0.95)
+    )
+    assert to_log_return(PriceShock("A", 5.0, ShockUnit.POINTS), 20.0, 0.0, 0.01) == pytest.approx(
+        math.log(25 / 20)
+    )
+    assert to_log_return(PriceShock("A", -3.0, ShockUnit.SIGMAS), 20.0, 0.001, 0.01) == pytest.approx(-0.029)
+    assert to_log_return(PriceShock("A", 25.0, ShockUnit.BASIS_POINTS), 4.0, 0.0, 0.01) == pytest.approx(
         math.log(4.25 / 4)
     )
-    assert "above zero" in told(to_log_return, Shock("A", -30.0, Unit.POINTS), 20.0, 0.0, 0.01)
-    assert "factor of 20" in told(to_log_return, Shock("A", 9_000.0, Unit.PERCENT), 20.0, 0.0, 0.01)
+    assert "above zero" in told(to_log_return, PriceShock("A", -30.0, ShockUnit.POINTS), 20.0, 0.0, 0.01)
+    assert "factor of 20" in told(to_log_return, PriceShock("A", 9_000.0, ShockUnit.PERCENT), 20.0, 0.0, 0.01)
 
 
 def test_a_name_finds_its_series_in_any_case_and_never_one_of_two():
@@ -95,13 +104,13 @@ def test_positions_are_read_by_any_size_and_rows_of_one_symbol_add_up():
     prices = [1000.0, 20.0, 1.1, 50.0]
     rows = [["\ufeffTicker", "Shares"], ["SPX", "2"], ["aapl", "-10"], [], ["SPX", "1"]]
     found = read_positions(rows, SERIES, prices, origin="b.csv")
-    assert found.book.notionals.tolist() == [3000.0, 0.0, 0.0, -500.0]
+    assert found.portfolio.notionals.tolist() == [3000.0, 0.0, 0.0, -500.0]
     assert found.in_money
     assert (found.gross, found.net) == (3500.0, 2500.0)
     weights = read_positions(
         [["symbol", "weight"], ["SPX", "60%"], ["VIX", "−0.1"]], SERIES, prices, origin="b.csv"
     )
-    assert weights.book.notionals.tolist() == pytest.approx([0.6, -0.1, 0.0, 0.0])
+    assert weights.portfolio.notionals.tolist() == pytest.approx([0.6, -0.1, 0.0, 0.0])
     assert not weights.in_money
     skipped = read_positions(
         [["symbol", "notional"], ["GONE", "5"], ["SPX", "7"]],
@@ -110,7 +119,7 @@ def test_positions_are_read_by_any_size_and_rows_of_one_symbol_add_up():
         origin="b.csv",
         skip_unknown=True,
     )
-    assert skipped.unknown == ("GONE",)
+    assert skipped.unknown_symbols == ("GONE",)
 
 
 @pytest.mark.parametrize(
@@ -136,27 +145,32 @@ def test_positions_that_cannot_be_used_are_refused_with_their_row(rows, word):
 
 
 def test_a_book_of_nothing_named_holds_what_can_be_held():
-    held = [can_hold(symbol) for symbol in ("SPX", "VIX", "EURUSD", "aapl", "us10y")]
+    held = [is_tradable_symbol(symbol) for symbol in ("SPX", "VIX", "EURUSD", "aapl", "us10y")]
     assert held == [True, False, True, True, False]
-    assert even_positions(SERIES, [True, False, True, False]).book.notionals.tolist() == [0.5, 0.0, 0.5, 0.0]
-    assert even_positions(("VIX/1d",), [False]).book.notionals.tolist() == [1.0]
+    assert equal_positions(SERIES, [True, False, True, False]).portfolio.notionals.tolist() == [
+        0.5,
+        0.0,
+        0.5,
+        0.0,
+    ]
+    assert equal_positions(("VIX/1d",), [False]).portfolio.notionals.tolist() == [1.0]
 
 
 def test_the_library_is_whole_and_its_sizes_are_plausible():
     assert {"lehman_2008", "flash_2010", "downgrade_2011", "china_2015", "brexit_2016", "covid_2020"} <= set(
-        library()
+        stress_library()
     )
-    assert list(library()) == sorted(library(), key=lambda name: library()[name].before)
-    for stress in library().values():
-        assert set(stress.moves) <= set(factors())
+    assert list(stress_library()) == sorted(stress_library(), key=lambda name: stress_library()[name].before)
+    for stress in stress_library().values():
+        assert set(stress.moves) <= set(stress_factors())
         assert "sp500" in stress.moves
         for factor, moves in stress.moves.items():
             assert all(math.isfinite(move) for move in moves)
             worst = {"vix": 300.0, "us10y": 200.0}.get(factor, 65.0)
             assert max(map(abs, moves)) < worst, (stress.id, factor)
-            if factors()[factor].unit is Unit.PERCENT:
+            if stress_factors()[factor].unit is ShockUnit.PERCENT:
                 assert min(moves) > -100.0
-    assert all(not other.symbols & factor.symbols for factor in factors().values() for other in factors().values()
+    assert all(not other.symbols & factor.symbols for factor in stress_factors().values() for other in stress_factors().values()
                if other is not factor)  # fmt: skip
 
 
@@ -165,7 +179,7 @@ def test_a_stress_is_found_by_name_and_its_window_by_the_horizon():
     assert "lehman_2008" in told(find_stress, "lehmann2008")
     assert "--stress list" in told(find_stress, "x" * 500)
     assert [window_days(days) for days in (0.1, 1, 2, 3, 5, 9, 15, 22, 250)] == [1, 1, 1, 5, 5, 5, 22, 22, 22]
-    assert factors_of(["AAPL", "spx", "^VIX", "SPY"]) == {"sp500": (1, 3), "vix": (2,)}
+    assert factors_by_symbol(["AAPL", "spx", "^VIX", "SPY"]) == {"sp500": (1, 3), "vix": (2,)}
 
 
 def test_the_library_agrees_with_the_closes_in_the_sample():
@@ -174,7 +188,7 @@ def test_the_library_agrees_with_the_closes_in_the_sample():
     for name, file in nonempty(files.items()):
         table = pq.read_table(file).to_pydict()
         dates, closes = table["date"], np.array(table["close"], float)
-        for stress in nonempty(library().values()):
+        for stress in nonempty(stress_library().values()):
             start = [k for k, day in enumerate(dates) if day <= stress.before]
             if not start or (stress.before - dates[start[-1]]).days > 5 or start[-1] + 22 >= len(dates):
                 continue
@@ -195,8 +209,8 @@ def test_a_file_names_scenarios_of_all_kinds():
     [[scenario]]
     stress = "lehman_2008"
     """
-    asked = read_asked(text, "s.toml")
-    assert [one.kind for one in asked] == [Kind.SHOCK, Kind.HEADLINE, Kind.STRESS]
+    asked = parse_requests(text, "s.toml")
+    assert [one.kind for one in asked] == [ScenarioKind.SHOCK, ScenarioKind.HEADLINE, ScenarioKind.STRESS]
     assert (asked[0].name, asked[1].on) == ("a bad day", ("SPX",))
 
 
@@ -217,11 +231,11 @@ def test_a_file_names_scenarios_of_all_kinds():
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_with_its_place(text, word):
-    assert word in told(read_asked, text, "s.toml")
+    assert word in told(parse_requests, text, "s.toml")
 
 
 def test_no_scenario_and_too_many_are_refused():
-    assert "--shock" in told(check_asked, [])
+    assert "--shock" in told(check_requests, [])
     assert "at most 1,000" in told(
-        check_asked, read_asked("[[scenario]]\nshock = 'A 1%'\n" * 1_001, "s.toml")
+        check_requests, parse_requests("[[scenario]]\nshock = 'A 1%'\n" * 1_001, "s.toml")
     )

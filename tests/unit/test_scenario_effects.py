@@ -9,13 +9,28 @@ import pytest
 
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import LEVELS
-from htfi.forecasting.scenarios.chances import chance_of_moves
-from htfi.forecasting.scenarios.effects import Way, change_margins, move_known, spread
+from htfi.forecasting.scenarios.baseline import make_baseline
+from htfi.forecasting.scenarios.effects import (
+    TransmissionChannel,
+    apply_moves,
+    apply_quantiles,
+    probability_of_moves,
+    spread_shift,
+)
+from htfi.forecasting.scenarios.history import (
+    PriceHistory,
+    find_macro_series,
+    macro_response,
+    return_over_window,
+)
 from htfi.forecasting.scenarios.measures import LEVELS as TOLD
-from htfi.forecasting.scenarios.measures import book_figures, compare, density, simple_quantiles
-from htfi.forecasting.scenarios.past import Past, find_macro, macro_response, window_return
-from htfi.forecasting.scenarios.positions import Positions, even_positions
-from htfi.forecasting.scenarios.today import make_today
+from htfi.forecasting.scenarios.measures import (
+    compare_with_baseline,
+    kernel_density,
+    portfolio_figures,
+    simple_quantiles,
+)
+from htfi.forecasting.scenarios.positions import Positions, equal_positions
 
 NORMAL = NormalDist()
 SIGMAS = np.array([0.01, 0.02, 0.05, 0.01])
@@ -29,7 +44,7 @@ def gaussian_today(seed=0, num_instants=500, num_draws=4_000):
     history = common * LOADINGS + rng.standard_normal((num_instants, 4)) * np.sqrt(1.0 - LOADINGS**2)
     quantiles = SIGMAS[:, None] * np.array([NORMAL.inv_cdf(level) for level in LEVELS])
     prices = np.array([1000.0, 50.0, 20.0, 1500.0])
-    return make_today(NAMES, prices, quantiles, LEVELS, 1, history, seed=seed, num_draws=num_draws)
+    return make_baseline(NAMES, prices, quantiles, LEVELS, 1, history, seed=seed, num_draws=num_draws)
 
 
 TODAY = gaussian_today()
@@ -42,9 +57,14 @@ def test_unchanged_draws_have_the_quantiles_of_the_forecast():
 
 
 def test_a_known_move_is_exact_and_carries_the_others_by_how_they_go_with_it():
-    effect = move_known(TODAY, [0], [-0.03], [Way.SHOCKED])
+    effect = apply_moves(TODAY, [0], [-0.03], [TransmissionChannel.SHOCKED])
     assert (effect.returns[:, 0] == -0.03).all()
-    assert effect.ways == (Way.SHOCKED, Way.CARRIED, Way.CARRIED, Way.CARRIED)
+    assert effect.channels == (
+        TransmissionChannel.SHOCKED,
+        TransmissionChannel.DEPENDENCE,
+        TransmissionChannel.DEPENDENCE,
+        TransmissionChannel.DEPENDENCE,
+    )
     beta = LOADINGS * 0.9  # correlation with the first
     expected = -3.0 * beta * SIGMAS
     moved = np.median(effect.returns, axis=0)
@@ -52,26 +72,26 @@ def test_a_known_move_is_exact_and_carries_the_others_by_how_they_go_with_it():
     assert moved[2] == pytest.approx(expected[2], rel=0.15)
     assert abs(moved[3]) < 0.4 * SIGMAS[3]
     # what is left open is narrower than today for those that go with it, for a move of usual size
-    usual = move_known(TODAY, [0], [-0.01], [Way.SHOCKED])
+    usual = apply_moves(TODAY, [0], [-0.01], [TransmissionChannel.SHOCKED])
     assert usual.returns[:, 1].std() < 0.9 * TODAY.returns[:, 1].std()
 
 
 def test_the_chance_of_moves_is_counted_among_the_draws():
-    alone = chance_of_moves(TODAY, [0], [-0.02])
+    alone = probability_of_moves(TODAY, [0], [-0.02])
     assert alone.share == pytest.approx(NORMAL.cdf(-2.0), rel=0.05)
     assert (alone.num_draws, alone.num_instants) == (4_000, 500)
     assert alone.num_past == pytest.approx(500 * NORMAL.cdf(-2.0), abs=9)
-    both = move_known(TODAY, [0, 1], [-0.02, -0.04], [Way.SHOCKED] * 2).chance
+    both = apply_moves(TODAY, [0, 1], [-0.02, -0.04], [TransmissionChannel.SHOCKED] * 2).probability
     assert both is not None
     assert both.share is not None
     assert NORMAL.cdf(-2.0) ** 2 < both.share < NORMAL.cdf(-2.0)
-    against = move_known(TODAY, [0, 2], [-0.02, -0.10], [Way.SHOCKED] * 2).chance
+    against = apply_moves(TODAY, [0, 2], [-0.02, -0.10], [TransmissionChannel.SHOCKED] * 2).probability
     assert against is not None
     assert against.num < both.num / 3.0  # the third rises when the first falls
 
 
 def test_what_no_draw_reached_has_no_figure():
-    far = chance_of_moves(TODAY, [0], [-0.2])
+    far = probability_of_moves(TODAY, [0], [-0.2])
     assert (far.num, far.num_past, far.share) == (0, 0, None)
 
 
@@ -80,23 +100,23 @@ def test_of_many_moves_the_chance_is_of_all_together_in_any_order():
     names = tuple(f"S{k}/1d" for k in range(6))
     quantiles = np.tile(TODAY.quantiles[0], (6, 1))
     history = 0.8 * rng.standard_normal((200, 1)) + 0.6 * rng.standard_normal((200, 6))
-    today = make_today(names, np.ones(6), quantiles, LEVELS, 1, history, seed=0)
+    today = make_baseline(names, np.ones(6), quantiles, LEVELS, 1, history, seed=0)
     moves = [-0.004, -0.008, -0.002, -0.01, -0.006, -0.003]
-    found = move_known(today, list(range(6)), moves, [Way.FACTOR] * 6).chance
+    found = apply_moves(today, list(range(6)), moves, [TransmissionChannel.FACTOR] * 6).probability
     assert found is not None
-    assert 0 < found.num < chance_of_moves(today, [3], [-0.01]).num
-    assert found == chance_of_moves(today, [5, 3, 1, 0, 2, 4], [moves[k] for k in (5, 3, 1, 0, 2, 4)])
+    assert 0 < found.num < probability_of_moves(today, [3], [-0.01]).num
+    assert found == probability_of_moves(today, [5, 3, 1, 0, 2, 4], [moves[k] for k in (5, 3, 1, 0, 2, 4)])
 
 
 def test_a_move_beyond_all_scores_stays_what_it_is_and_bunches_nobody():
-    effect = move_known(TODAY, [0], [math.log(0.5)], [Way.SHOCKED])  # 69 sigmas
+    effect = apply_moves(TODAY, [0], [math.log(0.5)], [TransmissionChannel.SHOCKED])  # 69 sigmas
     assert (effect.returns[:, 0] == math.log(0.5)).all()
     assert np.isfinite(effect.returns).all()
     carried = np.sort(effect.returns[:, 1])
     assert len(np.unique(carried)) == len(carried)
     assert np.median(carried) < -0.1
-    assert effect.chance is not None
-    assert effect.chance.num == 0
+    assert effect.probability is not None
+    assert effect.probability.num == 0
 
 
 def test_a_series_that_never_moves_carries_nothing_when_it_does():
@@ -105,33 +125,33 @@ def test_a_series_that_never_moves_carries_nothing_when_it_does():
     quantiles[3] = 0.0
     history = rng.standard_normal((300, 1)) * LOADINGS + 0.5 * rng.standard_normal((300, 4))
     history[:, 3] = 0.0
-    today = make_today(NAMES, np.ones(4), quantiles, LEVELS, 1, history, seed=1)
-    effect = move_known(today, [3], [-0.1], [Way.SHOCKED])
+    today = make_baseline(NAMES, np.ones(4), quantiles, LEVELS, 1, history, seed=1)
+    effect = apply_moves(today, [3], [-0.1], [TransmissionChannel.SHOCKED])
     assert (effect.returns[:, 3] == -0.1).all()
     assert np.median(effect.returns[:, :3], axis=0) == pytest.approx(np.zeros(3), abs=0.2 * SIGMAS[:3].max())
     narrow = quantiles.copy()
     narrow[3] = 1e-7 * TODAY.quantiles[3]
-    today = make_today(NAMES, np.ones(4), narrow, LEVELS, 1, history, seed=1)
-    far = move_known(today, [3], [-0.1], [Way.SHOCKED]).returns[:, :3]
+    today = make_baseline(NAMES, np.ones(4), narrow, LEVELS, 1, history, seed=1)
+    far = apply_moves(today, [3], [-0.1], [TransmissionChannel.SHOCKED]).returns[:, :3]
     assert np.abs(np.median(far, axis=0)).max() < 100.0 * SIGMAS.max()
 
 
 def test_other_margins_keep_dependence_and_the_dice():
     changed = TODAY.quantiles.copy()
     changed[0] += 0.01
-    effect = change_margins(TODAY, changed, [Way.READ, *[Way.UNTOUCHED] * 3])
+    effect = apply_quantiles(TODAY, changed, [TransmissionChannel.VIEW, *[TransmissionChannel.UNTOUCHED] * 3])
     assert effect.returns[:, 0] == pytest.approx(TODAY.returns[:, 0] + 0.01, abs=1e-12)
     assert (effect.returns[:, 1:] == TODAY.returns[:, 1:]).all()
 
 
 def test_a_view_on_one_series_spreads_by_correlation():
     shift = np.array([0.02, 0.0, 0.0, 0.0])
-    found = spread(TODAY, [0], shift)
+    found = spread_shift(TODAY, [0], shift)
     assert found[0] == 0.02
     assert found[1] == pytest.approx(2.0 * 0.72 * SIGMAS[1], rel=0.15)
     assert found[2] == pytest.approx(-2.0 * 0.765 * SIGMAS[2], rel=0.15)
     assert abs(found[3]) < 0.5 * SIGMAS[3]
-    both = spread(TODAY, [0, 1], np.array([0.02, -0.01, 0.0, 0.0]))
+    both = spread_shift(TODAY, [0, 1], np.array([0.02, -0.01, 0.0, 0.0]))
     assert both[:2].tolist() == [0.02, -0.01]
 
 
@@ -144,13 +164,13 @@ def test_the_same_seed_gives_the_same_draws():
 def test_without_a_past_series_move_on_their_own_and_nothing_breaks(num_instants):
     rng = np.random.default_rng(1)
     history = rng.standard_normal((num_instants, 4))
-    today = make_today(NAMES, np.ones(4), TODAY.quantiles, LEVELS, 1, history, seed=1)
-    effect = move_known(today, [0], [-0.03], [Way.SHOCKED])
+    today = make_baseline(NAMES, np.ones(4), TODAY.quantiles, LEVELS, 1, history, seed=1)
+    effect = apply_moves(today, [0], [-0.03], [TransmissionChannel.SHOCKED])
     assert np.isfinite(effect.returns).all()
 
 
 def test_one_series_alone_can_be_shocked():
-    today = make_today(
+    today = make_baseline(
         ("SPX/1d",),
         np.ones(1),
         TODAY.quantiles[:1],
@@ -159,13 +179,13 @@ def test_one_series_alone_can_be_shocked():
         np.random.default_rng(0).standard_normal((99, 1)),
         seed=1,
     )
-    effect = move_known(today, [0], [-0.03], [Way.SHOCKED])
+    effect = apply_moves(today, [0], [-0.03], [TransmissionChannel.SHOCKED])
     assert (effect.returns == -0.03).all()
 
 
 def test_figures_of_a_book_add_up():
-    book = even_positions(NAMES, [True] * 4).book
-    found = book_figures(book, TODAY.returns)
+    book = equal_positions(NAMES, [True] * 4).portfolio
+    found = portfolio_figures(book, TODAY.returns)
     assert sum(found.means) == pytest.approx(found.mean)
     assert sum(found.shares_of_es) == pytest.approx(found.es975, rel=1e-9)
     assert found.var99 > 0.0
@@ -174,27 +194,27 @@ def test_figures_of_a_book_add_up():
 
 
 def test_a_comparison_tells_how_likely_the_books_own_result_is_today():
-    positions = Positions(even_positions(NAMES, [True, False, False, False]).book, in_money=False)
-    before, figures = simple_quantiles(TODAY.returns), book_figures(positions.book, TODAY.returns)
+    positions = Positions(equal_positions(NAMES, [True, False, False, False]).portfolio, in_money=False)
+    before, figures = simple_quantiles(TODAY.returns), portfolio_figures(positions.portfolio, TODAY.returns)
     for move, share in ((-0.02, NORMAL.cdf(-2.0)), (0.01, NORMAL.cdf(-1.0)), (-0.2, None)):
-        effect = move_known(TODAY, [0], [move], [Way.SHOCKED])
-        found = compare(TODAY, effect, positions.book, before, figures).chance
+        effect = apply_moves(TODAY, [0], [move], [TransmissionChannel.SHOCKED])
+        found = compare_with_baseline(TODAY, effect, positions.portfolio, before, figures).probability
         assert found is not None
         assert found.share == (share if share is None else pytest.approx(share, rel=0.06))
 
 
 def test_a_scenario_that_leaves_the_book_where_it_is_has_no_chance():
-    positions = Positions(even_positions(NAMES, [False, False, False, True]).book, in_money=False)
-    before, figures = simple_quantiles(TODAY.returns), book_figures(positions.book, TODAY.returns)
+    positions = Positions(equal_positions(NAMES, [False, False, False, True]).portfolio, in_money=False)
+    before, figures = simple_quantiles(TODAY.returns), portfolio_figures(positions.portfolio, TODAY.returns)
     changed = TODAY.quantiles.copy()
     changed[0] += 0.01
-    effect = change_margins(TODAY, changed, [Way.READ, *[Way.UNTOUCHED] * 3])
-    assert compare(TODAY, effect, positions.book, before, figures).chance is None
+    effect = apply_quantiles(TODAY, changed, [TransmissionChannel.VIEW, *[TransmissionChannel.UNTOUCHED] * 3])
+    assert compare_with_baseline(TODAY, effect, positions.portfolio, before, figures).probability is None
 
 
 def test_a_density_holds_all_of_the_draws():
     values = TODAY.returns[:, 0]
-    heights = density(values, -0.06, 0.06, num=200)
+    heights = kernel_density(values, -0.06, 0.06, num=200)
     assert sum(heights) * 0.12 / 199 == pytest.approx(1.0, abs=0.02)
     assert max(heights) == pytest.approx(0.3989 / 0.01, rel=0.1)
 
@@ -206,7 +226,7 @@ def daily(closes, first=date(2008, 9, 1), hour=20):
             int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 10**9 + hour * 3_600 * 10**9
         )
         day += timedelta(days=1 if day.weekday() < 4 else 3)
-    return Past(np.array(ends), np.array(closes, float))
+    return PriceHistory(np.array(ends), np.array(closes, float))
 
 
 @pytest.mark.parametrize(
@@ -214,17 +234,17 @@ def daily(closes, first=date(2008, 9, 1), hour=20):
 )  # New York's close; midnights of UTC and New York; Tokyo's close
 def test_the_window_of_a_stress_is_found_by_the_day_that_a_bar_is_of(hour):
     closes = [100.0 + k for k in range(60)]
-    found = window_return(daily(closes, hour=hour), date(2008, 9, 12), 5)
+    found = return_over_window(daily(closes, hour=hour), date(2008, 9, 12), 5)
     assert found == (pytest.approx(math.log(114 / 109)), date(2008, 9, 12), date(2008, 9, 19))
 
 
 def test_a_window_that_the_past_does_not_hold_is_none():
     past = daily([100.0] * 12)  # to September 16
-    assert window_return(past, date(2008, 9, 12), 2) is not None
-    assert window_return(past, date(2008, 9, 12), 5) is None
-    assert window_return(past, date(2008, 8, 20), 1) is None
-    assert window_return(past, date(2012, 1, 2), 1) is None
-    assert window_return(Past(np.zeros(0, np.int64), np.zeros(0)), date(2008, 9, 12), 1) is None
+    assert return_over_window(past, date(2008, 9, 12), 2) is not None
+    assert return_over_window(past, date(2008, 9, 12), 5) is None
+    assert return_over_window(past, date(2008, 8, 20), 1) is None
+    assert return_over_window(past, date(2012, 1, 2), 1) is None
+    assert return_over_window(PriceHistory(np.zeros(0, np.int64), np.zeros(0)), date(2008, 9, 12), 1) is None
 
 
 def test_a_response_that_was_planted_is_found_and_noise_is_shrunk():
@@ -256,8 +276,8 @@ def test_too_few_surprises_are_refused_with_their_number():
 
 def test_a_macro_series_is_found_however_it_is_written():
     known = {"us_cpi": 1, "fed_funds_target_upper": 2}
-    assert find_macro("US_CPI", known) == "us_cpi"
-    assert find_macro("US.CPI", known) == "us_cpi"
-    assert find_macro("Fed Funds Target-Upper", known) == "fed_funds_target_upper"
-    assert find_macro("", known) is None
-    assert find_macro("GDP", known) is None
+    assert find_macro_series("US_CPI", known) == "us_cpi"
+    assert find_macro_series("US.CPI", known) == "us_cpi"
+    assert find_macro_series("Fed Funds Target-Upper", known) == "fed_funds_target_upper"
+    assert find_macro_series("", known) is None
+    assert find_macro_series("GDP", known) is None

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from htfi.domain.events import News
-from htfi.domain.news import Screened, Screening
+from htfi.domain.news import ScreenedItem, Screening
 from htfi.narrative.sanitising.sanitiser import Sanitiser
 
 FILES = Path(__file__).parents[1] / "data" / "screening"
@@ -40,7 +40,7 @@ LET_THROUGH = (
 )
 
 
-def screened(headline: str, body: str = "", **more: object) -> Screened:
+def screened(headline: str, body: str = "", **more: object) -> ScreenedItem:
     item = News(START, START, "wire", 1, "n1", headline, ("ACME",), body, **more)  # pyright: ignore[reportArgumentType]
     return Sanitiser().screen(item)
 
@@ -157,7 +157,7 @@ def test_no_other_believed_feed_corrects_what_one_has_told(retracts: bool, publi
         publisher=publisher, corrects="w1", retracts=retracts,
     )  # fmt: skip
     assert sanitiser.screen(forged).verdict is Screening.QUARANTINE
-    assert "w1" not in sanitiser.invalidated()
+    assert "w1" not in sanitiser.take_invalidated()
 
 
 def test_the_feed_that_told_an_item_corrects_it() -> None:
@@ -168,7 +168,7 @@ def test_the_feed_that_told_an_item_corrects_it() -> None:
         at_ns + 1, at_ns + 1, "wire", 91, "w2", "CORRECTED-Acme wins the order for two ferries", corrects="w1"
     )
     assert sanitiser.screen(own).verdict is Screening.PASS
-    assert sanitiser.invalidated() == ["w1"]
+    assert sanitiser.take_invalidated() == ["w1"]
 
 
 def test_a_link_to_a_publisher_proves_nothing_in_a_feed_that_is_new() -> None:

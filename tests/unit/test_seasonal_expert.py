@@ -11,8 +11,8 @@ import pytest
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_S
 from htfi.forecasting.config import LEVELS, ForecastConfig
-from htfi.forecasting.experts.log_range_har import LogRangeHar
-from htfi.forecasting.experts.seasonal import Seasonal, slots
+from htfi.forecasting.experts.log_range_har import LogRangeHarExpert
+from htfi.forecasting.experts.seasonal import SeasonalExpert, new_york_slots
 from htfi.forecasting.panel import Panel
 from htfi.forecasting.ports import Expert
 
@@ -69,7 +69,7 @@ def busy_at_14(start: datetime) -> float:
 
 def test_band_before_the_busy_hour_is_as_wide_as_that_hour():
     starts = around_the_clock(45)
-    found = bands(Seasonal(CONFIG), bars_at(starts, HOUR, busy_at_14, 1))
+    found = bands(SeasonalExpert(CONFIG), bars_at(starts, HOUR, busy_at_14, 1))
     last_week = {hour: np.median(found[24 * 38 + hour :: 24, 0]) for hour in range(24)}
     quiet = np.median([last_week[hour] for hour in range(24) if hour not in (12, 13, 14)])
     assert last_week[13] / quiet == pytest.approx(3.0, rel=0.15)  # the bar to come begins at 14
@@ -78,7 +78,7 @@ def test_band_before_the_busy_hour_is_as_wide_as_that_hour():
 
 def test_longer_horizons_count_the_busy_hours_that_lie_within_them():
     starts = around_the_clock(45)
-    found = bands(Seasonal(CONFIG), bars_at(starts, HOUR, busy_at_14, 2))
+    found = bands(SeasonalExpert(CONFIG), bars_at(starts, HOUR, busy_at_14, 2))
     by_hour = [np.median(found[24 * 36 + hour :: 24, 1]) for hour in range(24)]  # five bars ahead
     with_it, without = np.median(by_hour[9:14]), np.median(by_hour[15:24])
     assert with_it / without == pytest.approx(math.sqrt((4 + 9) / 5), rel=0.12)
@@ -92,7 +92,7 @@ def test_band_is_nearer_the_truth_than_that_of_a_filter_without_hours():
     ]
     misses = [
         np.abs(np.log(bands(expert, bars)[24 * 30 :, 0] / (1.645 * truth))).mean()
-        for expert in (Seasonal(CONFIG), LogRangeHar(CONFIG))
+        for expert in (SeasonalExpert(CONFIG), LogRangeHarExpert(CONFIG))
     ]
     assert misses[0] < 0.6 * misses[1]
 
@@ -103,7 +103,7 @@ def test_opening_is_foreseen_across_the_night_and_the_weekend():
     days = [datetime(2019, 1, 7, 9, 30, tzinfo=zone) + timedelta(days=day) for day in range(140)]
     starts = [day + hour * HOUR for day in days if day.weekday() < 5 for hour in range(7)]
     bars = bars_at(starts, HOUR, lambda at: 0.03 if (at.hour, at.minute) == (9, 30) else 0.01, 4)
-    found = bands(Seasonal(CONFIG), bars)[350:, 0].reshape(-1, 7)
+    found = bands(SeasonalExpert(CONFIG), bars)[350:, 0].reshape(-1, 7)
     after = np.median(found, axis=0)
     assert after[6] / np.median(after[:5]) == pytest.approx(
         3.0, rel=0.2
@@ -115,19 +115,19 @@ def test_opening_is_foreseen_across_the_night_and_the_weekend():
 def test_hours_keep_their_slots_when_new_york_changes_its_clocks():
     winter, summer = datetime(2019, 3, 8, 14, 30, tzinfo=UTC), datetime(2019, 3, 15, 13, 30, tzinfo=UTC)
     at = np.array([ns(winter), ns(summer), ns(summer + 0.5 * HOUR), ns(winter - 48 * HOUR)])
-    found = slots(at)
+    found = new_york_slots(at)
     assert found[0] == found[1]
     assert found[2] == found[0] + 1
     assert (found[0] - found[3]) % 336 == 96
-    assert slots(np.array([0])).tolist() == [(336 - 10)]  # 1970-01-01 0:00 UTC is Wednesday 19:00
-    assert slots(np.array([-(2**62), 2**62])).shape == (2,)
+    assert new_york_slots(np.array([0])).tolist() == [(336 - 10)]  # 1970-01-01 0:00 UTC is Wednesday 19:00
+    assert new_york_slots(np.array([-(2**62), 2**62])).shape == (2,)
 
 
 def test_short_bars_share_the_slot_of_their_half_hour():
     step = timedelta(minutes=5)
     starts = [MONDAY + k * step for k in range(288 * 12)]
     bars = bars_at(starts, step, lambda at: 0.003 if at.hour in (13, 14) else 0.001, 5)
-    found = bands(Seasonal(CONFIG), bars)[-288:]
+    found = bands(SeasonalExpert(CONFIG), bars)[-288:]
     quiet = np.median(found[12 * 12 : 13 * 12 - 5], axis=0)  # with nothing busy among the next five
     assert found[13 * 12 - 1, 0] / quiet[0] > 2.0  # the next bar is the first of the busy hours
     before = 13 * 12 - 4  # of the five bars ahead, three are quiet and two busy
@@ -138,7 +138,7 @@ def test_short_bars_share_the_slot_of_their_half_hour():
 @pytest.mark.parametrize("length", [timedelta(days=1), timedelta(hours=6, minutes=30)])
 def test_bars_of_a_day_are_forecast_without_a_pattern(length: timedelta):
     starts = [MONDAY + timedelta(days=day, hours=14, minutes=30) for day in range(300) if day % 7 < 5]
-    expert = Seasonal(CONFIG)
+    expert = SeasonalExpert(CONFIG)
     found = bands(expert, bars_at(starts, length, lambda at: 0.02 if at.weekday() == 0 else 0.01, 6))
     assert not expert.state()["bars"]["by_week"].any()
     assert not expert.state()["bars"]["by_day"].any()
@@ -147,7 +147,7 @@ def test_bars_of_a_day_are_forecast_without_a_pattern(length: timedelta):
 
 def test_silent_until_the_history_suffices():
     bars = bars_at(around_the_clock(1), HOUR, busy_at_14, 7)
-    found = bands(Seasonal(CONFIG), bars)
+    found = bands(SeasonalExpert(CONFIG), bars)
     assert np.isnan(found[:21]).all()
     assert np.isfinite(found[21:]).all()
 
@@ -160,7 +160,7 @@ def test_a_series_is_forecast_the_same_beside_others():
         Bar(*(getattr(bar, name) if name != "symbol" else "B" for name in Bar.__struct_fields__))
         for bar in bars_at(half, 0.5 * HOUR, busy_at_14, 9)
     ]
-    panel, together = Panel(CONFIG.horizons, CONFIG.session_gap_bars), Seasonal(CONFIG)
+    panel, together = Panel(CONFIG.horizons, CONFIG.session_gap_bars), SeasonalExpert(CONFIG)
     together.grow(2)
     by_end: dict[int, list[Bar]] = {}
     for bar in (*other, *mine):
@@ -170,7 +170,7 @@ def test_a_series_is_forecast_the_same_beside_others():
         assert batch is not None
         together.update(batch)
         together.learn(batch)
-    alone = Seasonal(CONFIG)
+    alone = SeasonalExpert(CONFIG)
     expected = bands(alone, mine)[-1]
     row = int(panel.rows_of(["A/3600s"])[0])
     np.testing.assert_array_equal(together.quantiles(slice(row, row + 1))[0, :, HIGH], expected)

@@ -3,22 +3,24 @@
 import pytest
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.events import Cleared
+from htfi.domain.events import SuspicionReset
 from htfi.domain.time import NS_PER_DAY
-from htfi.narrative.sanitising.sanitiser import Trouble
-from htfi.narrative.secure import DIVERGENCE, Secure, divergence_trouble
-from htfi.narrative.secure_config import SecureConfig
+from htfi.narrative.config import SecureConfig
+from htfi.narrative.sanitising.sanitiser import ScreeningIncident
+from htfi.narrative.suspicion import DIVERGENCE, SuspicionMonitor, divergence_incident
 
 NOW = 1_221_500_000 * 10**9
 HOUR = NS_PER_DAY // 24
 
 
-def trouble(rule: str = "pump", symbols: tuple[str, ...] = ("JPM",), source: str = "blog") -> Trouble:
-    return Trouble(source, symbols, rule, NOW)
+def trouble(
+    rule: str = "pump", symbols: tuple[str, ...] = ("JPM",), source: str = "blog"
+) -> ScreeningIncident:
+    return ScreeningIncident(source, symbols, rule, NOW)
 
 
 def test_one_trouble_is_no_suspicion_and_repeated_trouble_is() -> None:
-    secure = Secure()
+    secure = SuspicionMonitor()
     secure.observe([trouble()], NOW)
     assert secure.suspicion("JPM", NOW) == ""
     secure.observe([trouble(), trouble("burst")], NOW + HOUR)
@@ -27,18 +29,18 @@ def test_one_trouble_is_no_suspicion_and_repeated_trouble_is() -> None:
     words = secure.suspicion("JPM", NOW + HOUR)
     assert all(part in words for part in ("JPM", "pump 3", "burst 1", "blog"))
     assert secure.suspicion("IBM", NOW + HOUR) == ""
-    assert "blog" in secure.suspects("blog", NOW + HOUR)
-    assert secure.suspects("reuters", NOW + HOUR) == ""
+    assert "blog" in secure.source_suspicion("blog", NOW + HOUR)
+    assert secure.source_suspicion("reuters", NOW + HOUR) == ""
 
 
 def test_grave_trouble_takes_fewer_items() -> None:
-    secure = Secure()
+    secure = SuspicionMonitor()
     secure.observe([trouble("injection.command")] * 2, NOW)
     assert secure.suspicion("JPM", NOW)
 
 
 def test_it_cools_down_only_without_further_trouble() -> None:
-    secure = Secure()
+    secure = SuspicionMonitor()
     secure.observe([trouble()] * 3, NOW)
     assert secure.suspicion("JPM", NOW + NS_PER_DAY - 1)
     secure.observe([trouble()], NOW + NS_PER_DAY - 1)
@@ -47,7 +49,7 @@ def test_it_cools_down_only_without_further_trouble() -> None:
 
 
 def test_after_cooling_down_it_takes_as_much_trouble_again() -> None:
-    secure = Secure()
+    secure = SuspicionMonitor()
     secure.observe([trouble()] * 3, NOW)
     later = NOW + 3 * NS_PER_DAY
     secure.observe([trouble()], later)
@@ -57,10 +59,10 @@ def test_after_cooling_down_it_takes_as_much_trouble_again() -> None:
 
 
 def test_trouble_on_many_symbols_or_on_none_concerns_all() -> None:
-    secure = Secure()
+    secure = SuspicionMonitor()
     secure.observe([trouble(symbols=())] * 6, NOW)
     assert secure.suspicion("IBM", NOW).startswith("all news")
-    wide = Secure()
+    wide = SuspicionMonitor()
     wide.observe([trouble(symbols=(f"S{k}",)) for k in range(23)], NOW)
     assert wide.suspicion("IBM", NOW) == ""
     wide.observe([trouble(symbols=("S23",))], NOW)
@@ -68,7 +70,7 @@ def test_trouble_on_many_symbols_or_on_none_concerns_all() -> None:
 
 
 def test_the_false_alarms_of_a_large_stream_do_not_make_all_suspected_and_an_attack_in_it_does() -> None:
-    secure = Secure()
+    secure = SuspicionMonitor()
     for turn in range(10_000):  # a day, one in a hundred held back by mistake
         held = [trouble(symbols=(f"S{turn % 97}",))] if turn % 100 == 0 else []
         secure.observe(held, NOW + turn * NS_PER_DAY // 10_000)
@@ -80,7 +82,7 @@ def test_the_false_alarms_of_a_large_stream_do_not_make_all_suspected_and_an_att
 
 
 def test_a_trickle_elsewhere_does_not_keep_all_suspected() -> None:
-    secure = Secure()
+    secure = SuspicionMonitor()
     secure.observe([trouble(symbols=())] * 6, NOW)
     for day in range(4):
         secure.observe([trouble(symbols=("X",))], NOW + day * NS_PER_DAY + HOUR)
@@ -88,19 +90,19 @@ def test_a_trickle_elsewhere_does_not_keep_all_suspected() -> None:
 
 
 def test_a_person_clears_a_symbol_or_everything() -> None:
-    secure = Secure()
+    secure = SuspicionMonitor()
     secure.observe([trouble("injection")] * 6, NOW)
-    ended = secure.clear(Cleared(NOW, NOW, "people", 1, "Ada", "looked at them", "JPM"))
+    ended = secure.reset(SuspicionReset(NOW, NOW, "people", 1, "Ada", "looked at them", "JPM"))
     (told,) = ended
     assert "JPM" in told
     assert secure.suspicion("JPM", NOW) == ""
-    assert secure.suspects("blog", NOW)
-    assert len(secure.clear(Cleared(NOW, NOW, "people", 2, "Ada", "all known"))) == 1
-    assert secure.standing(NOW) == []
+    assert secure.source_suspicion("blog", NOW)
+    assert len(secure.reset(SuspicionReset(NOW, NOW, "people", 2, "Ada", "all known"))) == 1
+    assert secure.active_suspicions(NOW) == []
 
 
 def test_memory_is_bounded_and_a_flood_of_names_turns_it_on_for_all() -> None:
-    secure = Secure(SecureConfig(max_scopes=16))
+    secure = SuspicionMonitor(SecureConfig(max_scopes=16))
     secure.observe([trouble()] * 3, NOW)
     secure.observe([trouble(symbols=(f"S{k}",), source=f"site{k}") for k in range(1_000)], NOW)
     assert len(secure.state()["levels"]) == 16
@@ -108,7 +110,7 @@ def test_memory_is_bounded_and_a_flood_of_names_turns_it_on_for_all() -> None:
 
 
 def test_hostile_names_are_told_cleaned_and_cut() -> None:
-    secure = Secure()
+    secure = SuspicionMonitor()
     secure.observe([trouble(source="evil\x1b[31m\n\u202e" + "x" * 500)] * 3, NOW)
     words = secure.suspicion("JPM", NOW)
     assert words.isprintable()
@@ -118,11 +120,11 @@ def test_hostile_names_are_told_cleaned_and_cut() -> None:
 def test_divergence_is_trouble_only_where_it_is_rare_and_little_trusted_items_drive_it() -> None:
     config = SecureConfig()
     low, high = ("blog", 0.2, 0.6), ("reuters", 1.0, 0.4)
-    found = divergence_trouble("JPM", NOW, 0.995, [low, high], config)
-    assert found == Trouble("blog", ("JPM",), DIVERGENCE, NOW)
-    assert divergence_trouble("JPM", NOW, 0.95, [low, high], config) is None
-    assert divergence_trouble("JPM", NOW, 0.995, [("blog", 0.2, 0.3), high], config) is None
-    assert divergence_trouble("JPM", NOW, 0.995, [], config) is None
+    found = divergence_incident("JPM", NOW, 0.995, [low, high], config)
+    assert found == ScreeningIncident("blog", ("JPM",), DIVERGENCE, NOW)
+    assert divergence_incident("JPM", NOW, 0.95, [low, high], config) is None
+    assert divergence_incident("JPM", NOW, 0.995, [("blog", 0.2, 0.3), high], config) is None
+    assert divergence_incident("JPM", NOW, 0.995, [], config) is None
 
 
 @pytest.mark.parametrize(

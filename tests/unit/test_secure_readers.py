@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 
-from htfi.domain.decision import Plan, Rung
+from htfi.domain.decision import FidelityPlan, Rung
 from htfi.domain.events import News
+from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
 from htfi.domain.time import NS_PER_DAY
-from htfi.domain.writing import Refusal, Request, Writing
-from htfi.narrative.model_reader import ModelReader
-from htfi.narrative.ports import LateReader
+from htfi.narrative.ports import LateNewsReader
 from htfi.narrative.question import Question, question_id
-from htfi.narrative.secure_reader import SecureReader
-from htfi.pipeline.reading import Asked, Readings
+from htfi.narrative.readers import ModelReader, SecureReader
+from htfi.pipeline.view_cache import ReadRequest, ViewCache
 from late_weather import LateAuthor
 
 ITEMS = (News(0, 0, "wire", 1, "n1", "A headline", ("A",)),)
@@ -22,13 +21,13 @@ class Author(LateAuthor):
 
     def __init__(self, *, is_late: bool) -> None:
         super().__init__(1, late_share=1.0 if is_late else 0.0, same_share=0.0)
-        self.pursuits: list[Request] = []
+        self.pursuits: list[GenerationRequest] = []
 
-    def pursue(self, requests: Sequence[Request]) -> None:
+    def pursue(self, requests: Sequence[GenerationRequest]) -> None:
         self.pursuits += requests
         super().pursue(requests)
 
-    def late(self) -> list[tuple[str, Writing | Refusal]]:
+    def late(self) -> list[tuple[str, Completion | RequestRefused]]:
         self._under_way = dict.fromkeys(self._under_way, 0)
         return super().late()
 
@@ -59,34 +58,34 @@ def test_what_a_draft_wrote_is_not_said_and_the_targets_own_comes_late() -> None
     assert view.confidence == 0.0
     assert view.wording is None
     assert view.words == ""
-    ((name, late),) = linked.later()
+    ((name, late),) = linked.take_late_views()
     assert name == question_id(QUESTION)
-    assert not isinstance(late, Refusal)
+    assert not isinstance(late, RequestRefused)
     assert not late.provisional
-    assert secure.later() == []
+    assert secure.take_late_views() == []
 
 
 def test_after_a_crash_it_pursues_without_speculation() -> None:
     _, secure, author = pair(is_late=True)
-    assert isinstance(secure, LateReader)
-    secure.pursue([QUESTION])
+    assert isinstance(secure, LateNewsReader)
+    secure.request_views([QUESTION])
     assert [request.max_draft for request in author.pursuits] == [0]
 
 
 def test_a_view_read_before_suspicion_does_not_serve_it_and_one_read_under_it_serves_afterwards() -> None:
     linked, secure, author = pair(is_late=False)
-    readings = Readings({Rung.SPECULATIVE: linked, Rung.SECURE: secure}, 8)
+    readings = ViewCache({Rung.SPECULATIVE: linked, Rung.SECURE: secure}, 8)
     for rung, num in ((Rung.SPECULATIVE, 1), (Rung.SECURE, 2), (Rung.SECURE, 2), (Rung.SPECULATIVE, 2)):
-        readings.read([Asked("A/1d", QUESTION, Plan(rung, "", 80.0))])
+        readings.read([ReadRequest("A/1d", QUESTION, FidelityPlan(rung, "", 80.0))])
         assert len(author.written) == num
 
 
 def test_a_suspected_series_awaits_its_turn_until_it_is_read_under_suspicion() -> None:
     linked, secure, _ = pair(is_late=False)
-    readings = Readings({Rung.SPECULATIVE: linked, Rung.SECURE: secure}, 8)
+    readings = ViewCache({Rung.SPECULATIVE: linked, Rung.SECURE: secure}, 8)
     gathered = [("A/1d", QUESTION)]
-    readings.read([Asked("A/1d", QUESTION, Plan(Rung.SPECULATIVE, "", 80.0))])
-    assert readings.turns(gathered) == []
-    assert readings.turns(gathered, {0: 1.0}) == [0]
-    readings.read([Asked("A/1d", QUESTION, Plan(Rung.SECURE, "", 80.0))])
-    assert readings.turns(gathered, {0: 1.0}) == []
+    readings.read([ReadRequest("A/1d", QUESTION, FidelityPlan(Rung.SPECULATIVE, "", 80.0))])
+    assert readings.reading_turns(gathered) == []
+    assert readings.reading_turns(gathered, {0: 1.0}) == [0]
+    readings.read([ReadRequest("A/1d", QUESTION, FidelityPlan(Rung.SECURE, "", 80.0))])
+    assert readings.reading_turns(gathered, {0: 1.0}) == []

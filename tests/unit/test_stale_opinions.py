@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from htfi.forecasting.narrator import STALE_HALF_LIVES, Opinion, derive_tilts
+from htfi.forecasting.tilts import STALE_HALF_LIVES, Opinion, derive_tilts
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 PLAIN = np.array([[[-0.02, -0.008, 0.0, 0.008, 0.02]]])
@@ -19,8 +19,8 @@ def test_an_opinion_fades_and_is_refused_once_stale(meant: tuple[tuple[int, floa
         derive_tilts([opinion(age, meant)], PLAIN, (1,), LEVELS)
         for age in (0.0, STALE_HALF_LIVES, STALE_HALF_LIVES + 0.01)
     )
-    assert bool(fresh.counts[0])
+    assert bool(fresh.has_effect[0])
     assert 0.0 < old.shift[0, 0] < 0.2 * fresh.shift[0, 0]
-    assert not stale.counts[0]
+    assert not stale.has_effect[0]
     assert stale.shift[0, 0] == 0.0
     assert stale.stretch[0, 0] == 1.0

@@ -18,7 +18,7 @@ from htfi.simulation.stories import (
     PATH_BARS,
     Story,
     stories,
-    world_stories,
+    stories_of_market,
 )
 
 
@@ -28,11 +28,11 @@ def told() -> list[Story]:
 
 
 def test_stories_are_the_same_each_time_and_reached_by_world_number() -> None:
-    first = [story for number in (0, 1, 2) for story in world_stories(5, number)]
+    first = [story for number in (0, 1, 2) for story in stories_of_market(5, number)]
     assert list(islice(stories(5), len(first))) == first
-    last = world_stories(5, 2)
+    last = stories_of_market(5, 2)
     assert list(islice(stories(5, 2), len(last))) == last
-    assert world_stories(6, 2) != last
+    assert stories_of_market(6, 2) != last
 
 
 @pytest.mark.parametrize(("seed", "start"), [(-1, 0), (0, -1)])

@@ -6,56 +6,76 @@ import numpy as np
 import pytest
 
 from checks import nonempty
-from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.lookahead.plan import Fixed as FixedLength
-from htfi.decoding.sessions import Sessions
-from htfi.decoding.strategies.branches import TreeConfig
-from htfi.decoding.strategies.chain import Chain
-from htfi.decoding.strategies.jacobi import Jacobi
-from htfi.decoding.strategies.lookup import Lookup, LookupConfig
-from htfi.decoding.strategies.ngrams import Ngrams, Usual, blend
-from htfi.decoding.strategies.tree import Tree
-from htfi.decoding.strategy import Strategy
+from htfi.decoding.draft_length.planner import FixedLengthPlanner as FixedLength
+from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.sessions import KVSessions
+from htfi.decoding.strategies.chain import ChainStrategy
+from htfi.decoding.strategies.jacobi import JacobiStrategy
+from htfi.decoding.strategies.lookup import (
+    LookupConfig,
+    LookupStrategy,
+    NgramCounts,
+    UnigramCounts,
+    blended_log_probs,
+)
+from htfi.decoding.strategies.tree import TreeDraftConfig, TreeStrategy
+from htfi.decoding.strategy import DraftStrategy
 from htfi.domain.errors import InvalidInput
-from htfi.domain.writing import Choice, Form, Mark, Refusal, Request, Text, Words, Writing
+from htfi.domain.generation import (
+    ChoiceField,
+    Completion,
+    ControlToken,
+    FreeTextField,
+    GenerationRequest,
+    OutputGrammar,
+    PlainText,
+    RequestRefused,
+)
 from tiny_network import TinyNetwork, TinyTokenizer
 
 TOKENIZER = TinyTokenizer()
 VOCAB = TOKENIZER.vocab_size
-PATH: Form = tuple(Choice(f"s{i}", tuple((Mark(f"p{k}"),) for k in range(9))) for i in range(24))
-WORDS: Form = (Words("words", 30, Mark("end")),)
+PATH: OutputGrammar = tuple(
+    ChoiceField(f"s{i}", tuple((ControlToken(f"p{k}"),) for k in range(9))) for i in range(24)
+)
+WORDS: OutputGrammar = (FreeTextField("words", 30, ControlToken("end")),)
 
 
 def author(
-    strategy: Strategy | None = None, length: int = 0, network: TinyNetwork | None = None
-) -> LocalAuthor:
+    strategy: DraftStrategy | None = None, length: int = 0, network: TinyNetwork | None = None
+) -> LocalGenerator:
     network = network or TinyNetwork(VOCAB)
     config = DecodingConfig(batch_bytes=2**22)
-    return LocalAuthor(network, TOKENIZER, "tiny", config, strategy=strategy, lookahead=FixedLength(length))
+    return LocalGenerator(
+        network, TOKENIZER, "tiny", config, strategy=strategy, lookahead=FixedLength(length)
+    )
 
 
-def drafts(seed: int = 0) -> Sessions:
-    return Sessions(TinyNetwork(VOCAB, seed), DecodingConfig(batch_bytes=2**22))
+def drafts(seed: int = 0) -> KVSessions:
+    return KVSessions(TinyNetwork(VOCAB, seed), DecodingConfig(batch_bytes=2**22))
 
 
-def asked(num: int = 6, form: Form = PATH, temperature: float = 1.0) -> list[Request]:
-    return [Request((Text("abc up"),), form, seed, temperature, max_draft=None) for seed in range(num)]
+def asked(num: int = 6, form: OutputGrammar = PATH, temperature: float = 1.0) -> list[GenerationRequest]:
+    return [
+        GenerationRequest((PlainText("abc up"),), form, seed, temperature, max_draft=None)
+        for seed in range(num)
+    ]
 
 
-def written(engine: LocalAuthor, requests: Sequence[Request]) -> list[Writing]:
+def written(engine: LocalGenerator, requests: Sequence[GenerationRequest]) -> list[Completion]:
     answers = engine.write(requests)
-    assert all(isinstance(answer, Writing) for answer in answers), answers
-    return [answer for answer in answers if isinstance(answer, Writing)]
+    assert all(isinstance(answer, Completion) for answer in answers), answers
+    return [answer for answer in answers if isinstance(answer, Completion)]
 
 
-def num_rounds(answers: Sequence[Writing]) -> int:
+def num_rounds(answers: Sequence[Completion]) -> int:
     return sum(len(answer.rounds) for answer in answers)
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_a_tree_of_the_target_itself_is_followed_to_its_end(temperature: float):
-    strategy = Tree(drafts(), TreeConfig(least_reach=0.0))
+    strategy = TreeStrategy(drafts(), TreeDraftConfig(min_reach=0.0))
     answers = written(author(strategy, 5), asked(temperature=temperature))
     for answer in nonempty(answers):
         assert num_rounds([answer]) == 4  # one token of the prompt, then five guesses and one more a pass
@@ -65,7 +85,7 @@ def test_a_tree_of_the_target_itself_is_followed_to_its_end(temperature: float):
 
 def test_a_draft_reads_a_level_of_all_branches_in_one_pass():
     sessions = drafts()
-    strategy = Tree(sessions, TreeConfig(num_ranks=4, width=4.0, least_reach=0.0))
+    strategy = TreeStrategy(sessions, TreeDraftConfig(num_ranks=4, width=4.0, min_reach=0.0))
     answers = written(author(strategy, 6), asked(1))
     drafted = [told for told in answers[0].rounds if len(told.drafted) > 6]
     assert drafted
@@ -95,7 +115,7 @@ def test_branches_read_level_by_level_have_the_logits_of_each_branch_alone():
         alone = sessions.open([*prompt, *branch], 30)
         np.testing.assert_allclose(logits, alone.logits, atol=1e-5)
         sessions.close(alone.row)
-    sessions.keep(row, len(prompt), [1, 3, 6])
+    sessions.keep_branch(row, len(prompt), [1, 3, 6])
     (after,) = sessions.extend([row], [[2]])
     again = sessions.open([*prompt, 8, 10, 13, 2], 30)
     np.testing.assert_allclose(after[0], again.logits, atol=1e-5)
@@ -104,34 +124,36 @@ def test_branches_read_level_by_level_have_the_logits_of_each_branch_alone():
 def test_wrong_guesses_of_a_tree_are_fewer_the_more_reach_they_need():
     counts: list[int] = []
     for least_reach in (0.0, 0.1, 0.4):
-        config = TreeConfig(num_ranks=3, width=3.0, least_reach=least_reach)
-        answers = written(author(Tree(drafts(9), config), 6), asked(12))
+        config = TreeDraftConfig(num_ranks=3, width=3.0, min_reach=least_reach)
+        answers = written(author(TreeStrategy(drafts(9), config), 6), asked(12))
         counts.append(sum(len(told.drafted) for answer in answers for told in answer.rounds))
     assert counts[0] > counts[1] > counts[2]
 
 
 def test_jacobi_from_nothing_guesses_what_the_target_said_past_the_first_change():
     plain = written(author(), asked())
-    answers = written(author(Jacobi(), 8), asked())
+    answers = written(author(JacobiStrategy(), 8), asked())
     assert [answer.tokens for answer in answers] == [answer.tokens for answer in plain]
     assert num_rounds(answers) < 0.8 * num_rounds(plain)
 
 
 def test_jacobi_asks_its_draft_only_where_nothing_was_said():
     plain, sessions = written(author(), asked()), drafts(9)
-    answers = written(author(Jacobi(Chain(sessions)), 8), asked())
-    chains = written(author(Chain(drafts(9)), 8), asked())
+    answers = written(author(JacobiStrategy(ChainStrategy(sessions)), 8), asked())
+    chains = written(author(ChainStrategy(drafts(9)), 8), asked())
     assert [answer.tokens for answer in answers] == [answer.tokens for answer in plain]
     assert num_rounds(answers) < num_rounds(chains)
     assert sessions.arena.num_rows == 0
 
 
 def test_look_up_goes_on_as_the_prompt_went():
-    letters = Text("abcdefghijklmnopqrstuvwxyz")
-    prompt, form = (letters, letters, letters), (Words("words", 12, Text("|")),)
+    letters = PlainText("abcdefghijklmnopqrstuvwxyz")
+    prompt, form = (letters, letters, letters), (FreeTextField("words", 12, PlainText("|")),)
     text = author().vocabulary.encode(prompt)
-    lookup = LookupConfig(num_recent_tokens=0, tree=TreeConfig(1, 1.0, 0.0))
-    answers = written(author(Lookup(VOCAB, lookup), 2), [Request(prompt, form, s, 3.0) for s in range(40)])
+    lookup = LookupConfig(num_recent_tokens=0, tree=TreeDraftConfig(1, 1.0, 0.0))
+    answers = written(
+        author(LookupStrategy(VOCAB, lookup), 2), [GenerationRequest(prompt, form, s, 3.0) for s in range(40)]
+    )
     known = [answer for answer in answers if answer.tokens[0] in text[:26] and answer.rounds]
     goes_on = [answer.rounds[0].drafted[0] == (answer.tokens[0] + 1) % 26 for answer in known]
     assert len(known) >= 8
@@ -141,19 +163,19 @@ def test_look_up_goes_on_as_the_prompt_went():
 def test_look_up_knows_an_answer_that_was_given_before_and_forgets_what_is_old():
     requests = asked(3, WORDS, temperature=0.0)[:1]
     plain = num_rounds(written(author(), requests))
-    engine = author(Lookup(VOCAB), 8)
+    engine = author(LookupStrategy(VOCAB), 8)
     first, second = (num_rounds(written(engine, requests)) for _ in range(2))
     assert second < plain / 2
     assert second < first
-    nothing = author(Lookup(VOCAB, LookupConfig(num_recent_tokens=0)), 8)
+    nothing = author(LookupStrategy(VOCAB, LookupConfig(num_recent_tokens=0)), 8)
     assert num_rounds(written(nothing, requests)) == num_rounds(written(nothing, requests)) == first
 
 
 def test_counts_taken_back_leave_nothing_and_a_longer_context_decides():
-    book, text = Ngrams(3), [1, 2, 3, 1, 2, 4, 5, 2, 4]
+    book, text = NgramCounts(3), [1, 2, 3, 1, 2, 4, 5, 2, 4]
     book.add(text, 2)
     assert book.after((1, 2)) == {3: 1, 4: 1}
-    weights = np.exp(blend(Usual(8), (book,), [5, 2]))
+    weights = np.exp(blended_log_probs(UnigramCounts(8), (book,), [5, 2]))
     assert weights.argmax() == 4
     np.testing.assert_allclose(weights.sum(), 1.0, rtol=1e-5)
     book.remove(text, 2)
@@ -186,7 +208,9 @@ def test_a_rejected_branch_that_is_not_finite_spoils_no_row():
     plain = written(author(), asked(8))
     network = NanBesideFirst(VOCAB)
     # The first branch is the target's own, so that none of the others stands.
-    engine = author(Tree(drafts(), TreeConfig(num_ranks=3, width=3.0, least_reach=0.0)), 5, network)
+    engine = author(
+        TreeStrategy(drafts(), TreeDraftConfig(num_ranks=3, width=3.0, min_reach=0.0)), 5, network
+    )
     for _ in range(2):
         answers = written(engine, asked(8))
         assert [answer.tokens for answer in answers] == [answer.tokens for answer in plain]
@@ -195,12 +219,14 @@ def test_a_rejected_branch_that_is_not_finite_spoils_no_row():
 
 
 @pytest.mark.parametrize("form", [PATH, WORDS])
-def test_nothing_of_a_finished_answer_is_kept(form: Form):
+def test_nothing_of_a_finished_answer_is_kept(form: OutputGrammar):
     sessions = drafts(9)
-    tree, look = Tree(sessions), Lookup(VOCAB)
-    for strategy in (tree, look, Jacobi(Tree(sessions)), Jacobi(look)):
-        answers = author(strategy, 4).write([*asked(5, form), Request((Text(" the" * 600),), form)])
-        assert isinstance(answers[-1], Refusal)
+    tree, look = TreeStrategy(sessions), LookupStrategy(VOCAB)
+    for strategy in (tree, look, JacobiStrategy(TreeStrategy(sessions)), JacobiStrategy(look)):
+        answers = author(strategy, 4).write(
+            [*asked(5, form), GenerationRequest((PlainText(" the" * 600),), form)]
+        )
+        assert isinstance(answers[-1], RequestRefused)
         for held in (vars(strategy).get(name, {}) for name in ("_growths", "_texts", "_windows")):
             assert not held
     assert sessions.arena.num_rows == 0
@@ -209,12 +235,12 @@ def test_nothing_of_a_finished_answer_is_kept(form: Form):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: TreeConfig(num_ranks=0),
-        lambda: TreeConfig(width=0.5),
-        lambda: TreeConfig(least_reach=1.0),
+        lambda: TreeDraftConfig(num_ranks=0),
+        lambda: TreeDraftConfig(width=0.5),
+        lambda: TreeDraftConfig(min_reach=1.0),
         lambda: LookupConfig(order=0),
         lambda: LookupConfig(num_recent_tokens=-1),
-        lambda: Jacobi(window=0),
+        lambda: JacobiStrategy(window=0),
     ],
 )
 def test_settings_out_of_range_are_refused(make):

@@ -3,8 +3,8 @@
 import pytest
 from rich.cells import cell_len
 
-from htfi.wiring.figures import report, split_notes
-from htfi.wiring.terminal import print_facts, print_line, print_table, wrapped
+from htfi.apps.display.figures import report, split_notes
+from htfi.apps.display.tables import print_facts, print_line, print_table, wrap_words
 
 PATH = "/srv/models/a-long-folder-name/of-some-depth/mini-target-int8@d7d586dafc64"
 
@@ -84,8 +84,8 @@ def test_a_line_in_a_file_is_not_wrapped(monkeypatch, capsys):
 
 def test_wrapping_loses_no_character_but_the_blanks_at_which_it_breaks():
     text = "a  b " + "c" * 30 + " d"
-    assert wrapped(text, 8) == ["a  b", "c" * 30, "d"]
-    assert wrapped("", 8) == [""]
+    assert wrap_words(text, 8) == ["a  b", "c" * 30, "d"]
+    assert wrap_words("", 8) == [""]
 
 
 def test_a_row_that_says_only_its_name_is_a_note_under_the_table(columns, capsys):

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from htfi import models
-from htfi.decoding.path_dice import even_dice
+from htfi.decoding.trajectories import stratified_uniforms
 from htfi.domain.events import Bar
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.experts.foundation import Foundation
-from htfi.forecasting.experts.trajectory import Budget, Trajectory
-from htfi.forecasting.foundation.units import ewma_units
+from htfi.forecasting.experts.foundation import FoundationExpert
+from htfi.forecasting.experts.trajectory import SamplingBudget, TrajectoryExpert
 from htfi.forecasting.panel import BarBatch, Panel
+from htfi.forecasting.scaled_returns import ewma_units
 from htfi.forecasting.shapes import gaussian_quantiles
-from htfi.wiring.trajectories import open_trajectories
+from htfi.wiring.experts import open_path_sampler
 
 Array = NDArray[np.float64]
 CONFIG = ForecastConfig()
@@ -44,7 +44,7 @@ class GaussSampler:
         self, prefixes: Sequence[Sequence[int]], horizons: Sequence[int], num_paths: int, seed: int
     ) -> tuple[Array, Array]:
         self.asked.append((tuple(horizons), len(prefixes)))
-        draws = stats.norm.ppf(even_dice(seed, num_paths, horizons[-1] - 1))
+        draws = stats.norm.ppf(stratified_uniforms(seed, num_paths, horizons[-1] - 1))
         density = np.exp(-0.5 * CENTRES**2)
         law = np.broadcast_to(
             density / density.sum(), (len(prefixes), num_paths, len(horizons), len(CENTRES))
@@ -87,7 +87,9 @@ def batches(num_bars: int, num_series: int, sigma: float = 0.01, seed: int = 0) 
     return found
 
 
-def fed(expert: Trajectory | Foundation, bars: Sequence[BarBatch]) -> Trajectory | Foundation:
+def fed(
+    expert: TrajectoryExpert | FoundationExpert, bars: Sequence[BarBatch]
+) -> TrajectoryExpert | FoundationExpert:
     expert.grow(int(bars[0].index.max()) + 1)
     for batch in bars:
         expert.update(batch)
@@ -96,7 +98,7 @@ def fed(expert: Trajectory | Foundation, bars: Sequence[BarBatch]) -> Trajectory
 
 
 def test_quantiles_are_even_scaled_and_known_once_paths_were_drawn() -> None:
-    expert = fed(Trajectory(CONFIG, GaussSampler(), budget=Budget(8, 8, 64)), batches(400, 2))
+    expert = fed(TrajectoryExpert(CONFIG, GaussSampler(), budget=SamplingBudget(8, 8, 64)), batches(400, 2))
     said = expert.quantiles(slice(0, 2))
     assert np.isfinite(said).all()
     assert (np.diff(said, axis=2) > 0).all()
@@ -108,19 +110,19 @@ def test_quantiles_are_even_scaled_and_known_once_paths_were_drawn() -> None:
 
 def test_a_short_history_is_nan_and_never_reaches_the_model() -> None:
     sampler = GaussSampler()
-    expert = fed(Trajectory(CONFIG, sampler), batches(CONFIG.history_bars, 3))
+    expert = fed(TrajectoryExpert(CONFIG, sampler), batches(CONFIG.history_bars, 3))
     assert np.isnan(expert.quantiles(slice(0, 3))).all()
     assert not sampler.asked
 
 
 def test_a_price_that_never_moved_is_nan() -> None:
-    expert = fed(Trajectory(CONFIG, GaussSampler()), batches(60, 1, sigma=0.0))
+    expert = fed(TrajectoryExpert(CONFIG, GaussSampler()), batches(60, 1, sigma=0.0))
     assert np.isnan(expert.quantiles(slice(0, 1))).all()
 
 
 def test_no_moment_asks_more_than_the_budget_and_everyone_has_a_turn() -> None:
     sampler = GaussSampler()
-    expert = fed(Trajectory(CONFIG, sampler, budget=Budget(3, 1, 4)), batches(120, 10))
+    expert = fed(TrajectoryExpert(CONFIG, sampler, budget=SamplingBudget(3, 1, 4)), batches(120, 10))
     assert max(num for horizons, num in sampler.asked if horizons == (1,)) == 2 * 3  # each beside its mirror
     assert max(num for horizons, num in sampler.asked if horizons == (5, 22)) == 2 * 1
     assert np.isfinite(expert.quantiles(slice(0, 10))).all()
@@ -128,10 +130,10 @@ def test_no_moment_asks_more_than_the_budget_and_everyone_has_a_turn() -> None:
 
 def test_a_series_that_waits_keeps_its_shape_at_todays_volatility() -> None:
     bars = batches(200, 1)
-    expert = Trajectory(CONFIG, GaussSampler(), units=ewma_units(), budget=Budget(1, 1, 8))
+    expert = TrajectoryExpert(CONFIG, GaussSampler(), units=ewma_units(), budget=SamplingBudget(1, 1, 8))
     fed(expert, bars[:150])
     before, sigma = expert.quantiles(slice(0, 1)), expert.sigma(np.array([0]))
-    expert.follow(bars[150])
+    expert.observe(bars[150])
     now = expert.quantiles(slice(0, 1))
     assert np.allclose(now, before * (expert.sigma(np.array([0])) / sigma)[0], rtol=1e-12)
     assert (now != before).any()
@@ -139,7 +141,7 @@ def test_a_series_that_waits_keeps_its_shape_at_todays_volatility() -> None:
 
 def test_the_model_reads_the_last_returns_in_units_of_the_volatility_before_each() -> None:
     bars, sampler = batches(100, 1), GaussSampler()
-    fed(Trajectory(CONFIG, sampler, units=ewma_units(), budget=Budget(1, 0, 2)), bars)
+    fed(TrajectoryExpert(CONFIG, sampler, units=ewma_units(), budget=SamplingBudget(1, 0, 2)), bars)
     plain, mirrored = sampler.contexts[-2:]
     assert len(plain) == 32
     assert (plain == -mirrored).all()
@@ -148,10 +150,10 @@ def test_the_model_reads_the_last_returns_in_units_of_the_volatility_before_each
 
 @pytest.mark.parametrize("kind", ["mini", "chronos"])
 def test_a_restored_expert_goes_on_bit_for_bit(kind: str) -> None:
-    def fresh() -> Trajectory | Foundation:
+    def fresh() -> TrajectoryExpert | FoundationExpert:
         if kind == "mini":
-            return Trajectory(CONFIG, GaussSampler(), budget=Budget(2, 1, 4))
-        return Foundation(CONFIG, GaussModel(), num_asked=2)
+            return TrajectoryExpert(CONFIG, GaussSampler(), budget=SamplingBudget(2, 1, 4))
+        return FoundationExpert(CONFIG, GaussModel(), num_asked=2)
 
     bars = batches(130, 5)
     through = fed(fresh(), bars)
@@ -164,7 +166,7 @@ def test_a_restored_expert_goes_on_bit_for_bit(kind: str) -> None:
 
 def test_a_foundation_model_is_given_what_it_reads_and_no_more_series_than_allowed() -> None:
     model = GaussModel()
-    expert = fed(Foundation(CONFIG, model, num_asked=2), batches(70, 5))
+    expert = fed(FoundationExpert(CONFIG, model, num_asked=2), batches(70, 5))
     assert model.lengths.count(20) == 2  # the first two, as soon as they may
     assert max(model.lengths) == 40
     assert len(model.lengths) == 2 * (70 - CONFIG.history_bars + 1)
@@ -180,12 +182,12 @@ def test_a_foundation_model_that_says_nothing_leaves_nan() -> None:
         ) -> Array:
             return np.full((len(contexts), len(horizons), len(levels)), np.nan)
 
-    expert = fed(Foundation(CONFIG, Silent()), batches(30, 2))
+    expert = fed(FoundationExpert(CONFIG, Silent()), batches(30, 2))
     assert np.isnan(expert.quantiles(slice(0, 2))).all()
 
 
 def test_the_shipped_draft_forecasts_as_an_expert() -> None:
-    expert = Trajectory(CONFIG, open_trajectories(models.DRAFT), budget=Budget(1, 1, 32))
+    expert = TrajectoryExpert(CONFIG, open_path_sampler(models.DRAFT), budget=SamplingBudget(1, 1, 32))
     said = fed(expert, batches(50, 1)).quantiles(slice(0, 1))
     assert np.isfinite(said).all()
     assert (np.diff(said, axis=2) >= 0).all()
@@ -194,13 +196,13 @@ def test_the_shipped_draft_forecasts_as_an_expert() -> None:
 
 def test_a_halt_of_years_leaves_a_unit_to_forecast_by() -> None:
     bars = batches(60, 1)
-    expert = Trajectory(CONFIG, GaussSampler(), budget=Budget(0, 0, 2))
+    expert = TrajectoryExpert(CONFIG, GaussSampler(), budget=SamplingBudget(0, 0, 2))
     fed(expert, bars)
     before = expert.sigma(np.array([0]))[0]
     still = replace(bars[-1], returns=np.zeros(1), variance=bars[-1].variance * 0.01)
     for age in range(60, 4000):
-        expert.follow(replace(still, age=np.array([age])))
+        expert.observe(replace(still, age=np.array([age])))
     assert 0.02 < expert.sigma(np.array([0]))[0] / before < 0.5
     for age in range(4000, 4060):
-        expert.follow(replace(bars[-1], age=np.array([age]), returns=np.array([0.01])))
+        expert.observe(replace(bars[-1], age=np.array([age]), returns=np.array([0.01])))
     assert expert.sigma(np.array([0]))[0] / before > 0.25

@@ -6,8 +6,13 @@ import pytest
 
 from htfi.domain.errors import InvalidInput
 from htfi.scheduling.turns.config import TurnsConfig
-from htfi.scheduling.turns.doubt import Reading, behind, reading_order, weighed
-from htfi.scheduling.turns.fair import FairTurns
+from htfi.scheduling.turns.fair_share import (
+    FairScheduler,
+    PendingReading,
+    charge_with_suspicion,
+    penalise_suspects,
+    reading_order,
+)
 
 CONFIG = TurnsConfig()
 
@@ -29,7 +34,7 @@ class Pace(NamedTuple):
 
 
 def test_tenant_in_doubt_joins_behind_others_and_its_rows_go_in_later_passes():
-    turns = FairTurns(TurnsConfig(max_rows=1))
+    turns = FairScheduler(TurnsConfig(max_rows=1))
     both = [Turn(1, "suspected", 10.0), Turn(2, "honest", 300.0)]
     assert turns.next_joining(both, [], Pace()) == 1  # it has less slack
     turns.suspect({"suspected": 1.0})
@@ -44,7 +49,7 @@ def test_tenant_in_doubt_joins_behind_others_and_its_rows_go_in_later_passes():
 def test_tenant_in_doubt_gets_its_smaller_share_for_as_long_as_both_want_the_engine(
     doubt: float, share: float
 ):
-    turns, served = FairTurns(), {"suspected": 0, "honest": 0}
+    turns, served = FairScheduler(), {"suspected": 0, "honest": 0}
     turns.suspect({"suspected": doubt})
     for _ in range(20_000):
         waiting = [Turn(1, "suspected"), Turn(2, "honest")]
@@ -56,23 +61,28 @@ def test_tenant_in_doubt_gets_its_smaller_share_for_as_long_as_both_want_the_eng
 
 
 def test_doubt_outside_of_its_range_is_bounded():
-    assert dict(weighed([("a", 2.0)], {"a": 7.0}, CONFIG)) == {"a": 2.0 / CONFIG.doubted_share}
-    assert behind({"a": 1.0}, {"b": -3.0}, CONFIG) == {"a": 1.0, "b": 0.0}
+    assert dict(charge_with_suspicion([("a", 2.0)], {"a": 7.0}, CONFIG)) == {"a": 2.0 / CONFIG.doubted_share}
+    assert penalise_suspects({"a": 1.0}, {"b": -3.0}, CONFIG) == {"a": 1.0, "b": 0.0}
     with pytest.raises(InvalidInput, match="doubted_share"):
         TurnsConfig(doubted_share=0.0)
 
 
 def test_news_in_doubt_are_read_after_others_that_have_waited_as_long():
-    waiting = [Reading(0, False, 50, 1.0), Reading(1, False, 50), Reading(2, True, 10), Reading(3, False, 60)]
+    waiting = [
+        PendingReading(0, False, 50, 1.0),
+        PendingReading(1, False, 50),
+        PendingReading(2, True, 10),
+        PendingReading(3, False, 60),
+    ]
     assert reading_order(waiting, now_ns=100) == [1, 3, 0, 2]
 
 
 def test_news_in_doubt_are_read_first_once_they_have_waited_several_times_as_long():
-    waiting = [Reading(0, False, 0, 1.0), Reading(1, False, 900)]
+    waiting = [PendingReading(0, False, 0, 1.0), PendingReading(1, False, 900)]
     assert reading_order(waiting, now_ns=1_000) == [0, 1]
-    assert reading_order([waiting[0], Reading(1, False, 600)], now_ns=1_000) == [1, 0]
+    assert reading_order([waiting[0], PendingReading(1, False, 600)], now_ns=1_000) == [1, 0]
 
 
 def test_without_doubt_the_order_is_that_of_waiting():
-    waiting = [Reading(place, False, read_ns) for place, read_ns in enumerate((30, 10, 20, 10))]
+    waiting = [PendingReading(place, False, read_ns) for place, read_ns in enumerate((30, 10, 20, 10))]
     assert reading_order(waiting, now_ns=100) == [1, 3, 2, 0]

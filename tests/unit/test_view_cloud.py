@@ -7,15 +7,15 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from htfi.apps.cli.cloud_view import (
+from htfi.apps.cli.view.cloud import (
     CloudCounters,
-    CloudDesk,
+    CloudViewModel,
     TenantLine,
     cloud_frame,
     cloud_line,
     open_cloud_view,
 )
-from htfi.apps.cli.view_state import PeerLine
+from htfi.apps.cli.view.state import PeerStatus
 from htfi.domain.peers import PeerChange, PeerState
 from view_states import Seconds, text_of
 
@@ -24,23 +24,23 @@ BUSY = CloudCounters(
     model="mini-target-int8",
     num_streams=2,
     num_rows=7,
-    num_rows_most=32,
+    max_rows=32,
     num_queued=1,
     num_requests=130,
     num_answers=123,
     num_tokens=2600,
     num_drafted=2000,
-    num_stood=1920,
+    num_accepted=1920,
     step_ms=8.84,
     refused={"busy": 3},
     tenants=TENANTS,
-    peers=(PeerLine("cloud-b", PeerState.SUSPECT, 0.4, 0.9),),
+    peers=(PeerStatus("cloud-b", PeerState.SUSPECT, 0.4, 0.9),),
     changes=(PeerChange(0, "cloud-b", "suspect", "not heard of for 300 ms"),),
 )
 
 
 def state_of(counters=BUSY, title="cloud-a → 0.0.0.0:7443"):
-    return CloudDesk(title, Seconds(), lambda: 5 * 10**9).snapshot(counters)
+    return CloudViewModel(title, Seconds(), lambda: 5 * 10**9).snapshot(counters)
 
 
 def test_the_frame_tells_load_tenants_peers_and_refusals():
@@ -63,7 +63,7 @@ def test_the_frame_tells_load_tenants_peers_and_refusals():
 
 def test_rates_are_those_of_the_last_seconds():
     seconds = Seconds()
-    desk = CloudDesk("x", seconds)
+    desk = CloudViewModel("x", seconds)
     desk.snapshot(CloudCounters(num_tokens=1000, num_answers=10))
     seconds.now += 2
     state = desk.snapshot(CloudCounters(num_tokens=5000, num_answers=50))
@@ -80,7 +80,7 @@ def test_a_frame_never_exceeds_its_terminal(width, height, num):
         tenants=tuple(
             TenantLine(f"edge-of-a-very-long-name-{k}", 9, 10**6, 10**9, 10**6, 1e6) for k in range(num)
         ),
-        peers=tuple(PeerLine(f"cloud{k}", PeerState.WELL) for k in range(num)),
+        peers=tuple(PeerStatus(f"cloud{k}", PeerState.HEALTHY) for k in range(num)),
     )
     lines = cloud_frame(state_of(counters, "t" * 300), width, height)
     assert len(lines) <= height
@@ -126,7 +126,9 @@ def test_every_figure_of_a_busy_cloud_is_whole(width):
         refused={"more than a tenant may have": 1_234, "busy": 567},
         tenants=(TenantLine(name, 2, 1_234_567, 123_456_789, 1_234, 21.5),),
     )
-    lines = cloud_frame(CloudDesk("cloud1 → 127.0.0.1:7401", Seconds(), lambda: 0).snapshot(busy), width, 40)
+    lines = cloud_frame(
+        CloudViewModel("cloud1 → 127.0.0.1:7401", Seconds(), lambda: 0).snapshot(busy), width, 40
+    )
     text = text_of(lines)
     assert max(cell_len(line.plain) for line in lines) <= width
     for figure in (

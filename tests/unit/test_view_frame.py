@@ -7,9 +7,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from htfi.apps.cli.view import RUN, LineView, LiveView, open_view
-from htfi.apps.cli.view_panels import format_seconds, frame, one_line
-from htfi.apps.cli.view_state import Counters, Desk
+from htfi.apps.cli.view.display import RUN_RENDERER, LineView, LiveView, open_view
+from htfi.apps.cli.view.panels import format_seconds, frame, one_line
+from htfi.apps.cli.view.state import RunCounters, ViewModel
 from htfi.domain.decision import Regime
 from view_states import Seconds, state_of, text_of
 
@@ -100,10 +100,10 @@ def test_seconds_are_written_as_a_clock(seconds, words):
 
 def test_rates_and_time_left_follow_the_clock(make_decisions):
     seconds = Seconds()
-    desk = Desk("sample", seconds)
-    desk.snapshot(Counters(num_events=1000, num_decisions=10, fraction_done=0.5))
+    desk = ViewModel("sample", seconds)
+    desk.snapshot(RunCounters(num_events=1000, num_decisions=10, fraction_done=0.5))
     seconds.now += 2
-    state = desk.snapshot(Counters(num_events=3000, num_decisions=30, fraction_done=0.6))
+    state = desk.snapshot(RunCounters(num_events=3000, num_decisions=30, fraction_done=0.6))
     assert (state.events_per_s, state.decisions_per_s) == (1000, 10)
     assert state.eta_s == pytest.approx(8.0)
 
@@ -126,7 +126,7 @@ def test_a_pipe_gets_lines_and_a_terminal_the_live_view():
 
 def test_the_live_view_waits_an_eighth_of_a_second(make_decisions):
     seconds = Seconds()
-    with LiveView(RUN, terminal(), seconds) as view:
+    with LiveView(RUN_RENDERER, terminal(), seconds) as view:
         assert view.due()
         view.update(state_of(make_decisions(3)))
         seconds.now += 0.12
@@ -143,7 +143,7 @@ def test_a_slow_terminal_is_drawn_to_less_often(make_decisions):
         seconds.now += 0.1
         print_as_usual(*args, **kwargs)
 
-    view = LiveView(RUN, console, seconds)
+    view = LiveView(RUN_RENDERER, console, seconds)
     with view:
         view._live.console.print = print_slowly
         view.update(state_of(make_decisions(3)))
@@ -156,7 +156,7 @@ def test_a_slow_terminal_is_drawn_to_less_often(make_decisions):
 
 def test_lines_come_every_two_seconds_and_hold_no_codes(make_decisions):
     seconds, console = Seconds(), Console(file=io.StringIO(), width=40)
-    with LineView(RUN, console, seconds) as view:
+    with LineView(RUN_RENDERER, console, seconds) as view:
         assert not view.due()
         seconds.now += 2
         assert view.due()
@@ -170,11 +170,11 @@ def test_lines_come_every_two_seconds_and_hold_no_codes(make_decisions):
 def test_what_a_model_read_is_told_in_a_line_of_its_own(make_decisions) -> None:
     import msgspec
 
-    from htfi.apps.cli.view_state import Counters, Desk
-    from htfi.domain.decision import View
+    from htfi.apps.cli.view.state import RunCounters, ViewModel
+    from htfi.domain.decision import NewsView
 
     (decision,) = make_decisions(num=1)
-    view = View(
+    view = NewsView(
         -1.0,
         2.0,
         1.5,
@@ -187,11 +187,11 @@ def test_what_a_model_read_is_told_in_a_line_of_its_own(make_decisions) -> None:
         "{size} lower",
         "mini-target-int8@ab",
     )
-    desk = Desk("title")
-    desk.note(decision)
-    assert desk.snapshot(Counters()).reading == ""
-    desk.note(msgspec.structs.replace(decision, view=view))
-    assert desk.snapshot(Counters()).reading == (
+    desk = ViewModel("title")
+    desk.record(decision)
+    assert desk.snapshot(RunCounters()).reading == ""
+    desk.record(msgspec.structs.replace(decision, view=view))
+    assert desk.snapshot(RunCounters()).reading == (
         "SPX/1d by mini-target-int8: down by 2 sigma, volatility 1.5x, confidence 51%: “2 sigma lower”"
     )
 
@@ -244,11 +244,13 @@ def test_a_name_longer_than_the_terminal_keeps_both_ends(make_decisions):
 def test_the_news_and_what_was_read_are_of_the_same_item(make_decisions):
     import msgspec
 
-    from htfi.domain.decision import View
+    from htfi.domain.decision import NewsView
 
     read, other = make_decisions(1, ("SPX", "VIX"))
     item = read.rationale.cited[0]
-    view = View(-1.0, 2.0, 1.5, 0.5, ("elsewhere", item), read.as_of_ns, 1, words="lower", reader="mini@ab")
+    view = NewsView(
+        -1.0, 2.0, 1.5, 0.5, ("elsewhere", item), read.as_of_ns, 1, words="lower", reader="mini@ab"
+    )
     state = state_of([msgspec.structs.replace(read, view=view), other], headline="Oil falls")
     assert "by mini" in state.reading
     assert state.news == read.rationale.slots["headline_a"]
@@ -258,11 +260,11 @@ def test_the_news_and_what_was_read_are_of_the_same_item(make_decisions):
 def test_of_several_views_the_newest_is_told(make_decisions):
     import msgspec
 
-    from htfi.domain.decision import View
+    from htfi.domain.decision import NewsView
 
     old, new = make_decisions(1, ("AAA", "BBB"))
     views = [
-        View(-1.0, 2.0, 1.5, 0.5, (), old.as_of_ns + later, 1, words="lower", reader="mini@ab")
+        NewsView(-1.0, 2.0, 1.5, 0.5, (), old.as_of_ns + later, 1, words="lower", reader="mini@ab")
         for later in (0, 5)
     ]
     decisions = [msgspec.structs.replace(one, view=view) for one, view in zip((old, new), views, strict=True)]
@@ -271,7 +273,7 @@ def test_of_several_views_the_newest_is_told(make_decisions):
 
 def test_plain_lines_on_a_terminal_break_no_figure(make_decisions):
     seconds, console = Seconds(), terminal(width=80)
-    with LineView(RUN, console, seconds) as view:
+    with LineView(RUN_RENDERER, console, seconds) as view:
         view.update(
             state_of(make_decisions(3), num_events=123_456_789, ledger_size=1_234_567, num_withheld=4_321)
         )

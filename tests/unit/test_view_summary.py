@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from htfi.apps.cli.summary import Totals, score_table, summary
-from htfi.apps.cli.view_state import Counters, PeerLine
+from htfi.apps.cli.summary import RunTotals, score_table, summary
+from htfi.apps.cli.view.state import PeerStatus, RunCounters
 from htfi.domain.peers import PeerState
-from htfi.forecasting.earned import NarratorRow
-from htfi.forecasting.scoreboard import ScoreRow
+from htfi.forecasting.scores import ScoreRow
+from htfi.forecasting.track_record import TrackRecordRow
 
 
-def totals(**changes) -> Totals:
+def totals(**changes) -> RunTotals:
     scores = [
         ScoreRow("fused", 1, 400, 0.0096, 0.905),
         ScoreRow("fused", 5, 396, 0.021, 0.80),
@@ -30,7 +30,7 @@ def totals(**changes) -> Totals:
         "ledger_root": "ab" * 32,
         "outputs": [Path("run/report.html")],
     }
-    return Totals(**(values | changes))
+    return RunTotals(**(values | changes))
 
 
 def text(lines) -> str:
@@ -73,12 +73,14 @@ def test_a_narrow_terminal_gets_the_ratios_alone():
 
 
 def test_the_summary_tells_where_answers_were_written_and_that_none_was_lost():
-    peer = PeerLine("cloud-a", PeerState.WELL, num_placed=120, ways={"in flight": 88, "plain": 32})
-    counters = Counters(peers=(peer,), num_alone=5, num_provisional=3, num_amended=2, num_awaited=1)
+    peer = PeerStatus("cloud-a", PeerState.HEALTHY, num_placed=120, routes={"in flight": 88, "plain": 32})
+    counters = RunCounters(
+        peers=(peer,), num_answered_locally=5, num_provisional=3, num_amended=2, num_pending=1
+    )
     words = text(summary(totals(nodes=counters), 120))
     assert "cloud-a 120 (88 in flight, 32 plain); here alone 5" in words
     assert "3 provisional, 2 amended, 1 without the target's answer; 0 lost" in words
-    assert "placed" not in text(summary(totals(nodes=Counters()), 120))
+    assert "placed" not in text(summary(totals(nodes=RunCounters()), 120))
     assert "placed" not in text(summary(totals(), 120))
 
 
@@ -98,11 +100,11 @@ def test_the_summary_keeps_to_the_width_and_cuts_nothing(width):
 
 def test_readers_with_one_short_name_are_told_apart():
     rows = [
-        NarratorRow("mini@d7d586dafc64", 1, 285, 0.01, 0.011, 0.11),
-        NarratorRow("draft@48d2d06d8abf", 1, 2, 0.01, 0.02, 0.16),
-        NarratorRow("draft@48d2d06d8abf, then mini@d7d586dafc64", 1, 7, 0.01, 0.01, 0.1),
-        NarratorRow("mini@0123456789ab", 1, 9, 0.01, 0.009, 0.2),
-        NarratorRow("mini@d7d586dafc64, with draft@48d2d06d8abf", 1, 3, 0.01, 0.01, 0.3),
+        TrackRecordRow("mini@d7d586dafc64", 1, 285, 0.01, 0.011, 0.11),
+        TrackRecordRow("draft@48d2d06d8abf", 1, 2, 0.01, 0.02, 0.16),
+        TrackRecordRow("draft@48d2d06d8abf, then mini@d7d586dafc64", 1, 7, 0.01, 0.01, 0.1),
+        TrackRecordRow("mini@0123456789ab", 1, 9, 0.01, 0.009, 0.2),
+        TrackRecordRow("mini@d7d586dafc64, with draft@48d2d06d8abf", 1, 3, 0.01, 0.01, 0.3),
     ]
     words = " ".join(text(summary(totals(narrators=rows), 160)).split())
     assert "285 views by mini@d7d586dafc64:" in words

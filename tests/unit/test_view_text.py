@@ -2,18 +2,18 @@
 
 import pytest
 
-from htfi.apps.cli.view_state import SeriesView, quantile_at
-from htfi.apps.cli.view_text import (
+from htfi.apps.cli.view.drawing import (
     INNER,
     OUTER,
     band,
-    clip,
     fan_chart,
     format_percent,
     format_price,
     sparkline,
     stacked_bar,
+    truncate_end,
 )
+from htfi.apps.cli.view.state import SeriesView, quantile_at
 from htfi.domain.decision import Regime
 
 
@@ -71,8 +71,8 @@ def test_a_flat_history_without_spread_can_be_drawn():
 
 
 def test_long_text_is_clipped_to_one_line():
-    assert clip("a\nb\tc  d", 20) == "a b c d"
-    assert clip("abcdef", 4) == "abc…"
+    assert truncate_end("a\nb\tc  d", 20) == "a b c d"
+    assert truncate_end("abcdef", 4) == "abc…"
 
 
 @pytest.mark.parametrize(

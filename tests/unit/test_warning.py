@@ -11,12 +11,18 @@ from checks import nonempty
 from htfi.domain.errors import InvalidInput, ShapeMismatch
 from htfi.forecasting.evaluation.leak import find_leaks
 from htfi.forecasting.warning import features, scores
-from htfi.forecasting.warning.events import falls, rises
-from htfi.forecasting.warning.logistic import fit
-from htfi.forecasting.warning.walk import WalkConfig, Walked, alerts, taught_at, walk
+from htfi.forecasting.warning.events import drawdown_events, level_events
+from htfi.forecasting.warning.walk_forward import (
+    WalkForwardConfig,
+    WalkForwardResult,
+    fit_logistic,
+    raise_alerts,
+    training_sessions,
+    walk_forward_chances,
+)
 
 SEED = 20_240
-CONFIG = WalkConfig(embargo=5, least_sessions=120)
+CONFIG = WalkForwardConfig(embargo=5, least_sessions=120)
 
 
 def _dice() -> np.random.Generator:
@@ -37,7 +43,7 @@ def _years(num: int) -> np.ndarray:
 def test_a_fall_is_seen_by_the_sessions_before_it_and_by_no_other():
     close = np.full(40, 100.0)
     close[20:] = 91.0
-    events = falls(close, 0.08, 5)
+    events = drawdown_events(close, 0.08, 5)
     assert events.onsets.tolist() == [20]
     assert np.flatnonzero(events.label == 1.0).tolist() == [15, 16, 17, 18, 19]
     assert set(events.onset[15:20].tolist()) == {20}
@@ -66,19 +72,19 @@ def test_a_fall_is_seen_by_the_sessions_before_it_and_by_no_other():
 def test_stress_within_the_horizon_of_stress_is_one_event():
     close = np.full(60, 100.0)
     close[20:23], close[25:30], close[50:] = 91.0, 82.0, 70.0
-    assert falls(close, 0.08, 5).onsets.tolist() == [20, 50]
+    assert drawdown_events(close, 0.08, 5).onsets.tolist() == [20, 50]
 
 
 def test_a_fall_slower_than_the_horizon_is_no_event():
     close = 100 * 0.99 ** np.arange(60)
-    assert len(falls(close, 0.08, 5).onsets) == 0
-    assert len(falls(close, 0.08, 10).onsets) == 1
+    assert len(drawdown_events(close, 0.08, 5).onsets) == 0
+    assert len(drawdown_events(close, 0.08, 10).onsets) == 1
 
 
 def test_a_rise_counts_from_below_and_every_label_knows_its_end():
     level = np.full(40, 15.0)
     level[12:15], level[30] = 27.0, 31.0
-    events = rises(level, 30.0, 25.0, 4)
+    events = level_events(level, 30.0, 25.0, 4)
     assert np.flatnonzero(events.label == 1.0).tolist() == [26, 27, 28, 29]
     assert not events.at_risk[12:15].any()
     known = np.isfinite(events.label)
@@ -89,8 +95,8 @@ def test_sessions_without_a_close_are_passed_over():
     close = np.full(40, 100.0)
     close[20:] = 91.0
     holes = np.insert(close, [10, 18, 18, 33], np.nan)
-    events = falls(holes, 0.08, 5)
-    whole = falls(close, 0.08, 5)
+    events = drawdown_events(holes, 0.08, 5)
+    whole = drawdown_events(close, 0.08, 5)
     there = np.flatnonzero(np.isfinite(holes))
     np.testing.assert_array_equal(events.label[there], whole.label)
     assert events.onsets.tolist() == there[whole.onsets].tolist()
@@ -100,7 +106,7 @@ def test_sessions_without_a_close_are_passed_over():
 
 @pytest.mark.parametrize("num", [0, 1, 5, 22, 23])
 def test_short_or_constant_series_have_no_events(num):
-    events = falls(np.full(num, 5.0), 0.08, 22)
+    events = drawdown_events(np.full(num, 5.0), 0.08, 22)
     assert len(events.onsets) == 0
     assert len(events.label) == num
 
@@ -108,9 +114,9 @@ def test_short_or_constant_series_have_no_events(num):
 def test_impossible_events_are_refused():
     for depth, horizon in ((0.0, 5), (1.0, 5), (0.1, 0)):
         with pytest.raises(InvalidInput):
-            falls(np.ones(10), depth, horizon)
+            drawdown_events(np.ones(10), depth, horizon)
     with pytest.raises(InvalidInput):
-        rises(np.ones(10), 20.0, 30.0, 5)
+        level_events(np.ones(10), 20.0, 30.0, 5)
 
 
 def test_the_regression_is_the_penalised_maximum_of_likelihood():
@@ -118,21 +124,21 @@ def test_the_regression_is_the_penalised_maximum_of_likelihood():
     x = dice.standard_normal((400, 3)) * [1.0, 5.0, 0.1] + [0.0, 2.0, 7.0]
     x = x[(np.abs(x - x.mean(0)) < 3.5 * x.std(0)).all(axis=1)]  # scikit-learn cuts no tails
     label = (dice.random(len(x)) < 1 / (1 + np.exp(2 - x[:, 0]))).astype(float)
-    ours = fit(x, label, np.ones(len(x)), ridge=4.0, prior_rate=0.2)
+    ours = fit_logistic(x, label, np.ones(len(x)), ridge=4.0, prior_rate=0.2)
     standard = (x - x.mean(0)) / x.std(0)
     # An intercept with a normal prior is a fourth coefficient about an offset that scikit-learn does not have.
     theirs = LogisticRegression(C=0.25, tol=1e-10, max_iter=1000).fit(standard, label)
-    near = fit(x, label, np.full(len(x), 1.0), ridge=4.0, prior_rate=float(label.mean()))
+    near = fit_logistic(x, label, np.full(len(x), 1.0), ridge=4.0, prior_rate=float(label.mean()))
     assert near.coefficients == pytest.approx(theirs.coef_[0], abs=0.01)
     assert ours.probability(x) == pytest.approx(theirs.predict_proba(standard)[:, 1], abs=0.01)
 
 
 def test_without_events_the_chance_falls_below_the_prior_and_stays_above_zero():
     x = _dice().standard_normal((200, 2))
-    model = fit(x, np.zeros(200), np.full(200, 1 / 22), ridge=2.0, prior_rate=0.05)
+    model = fit_logistic(x, np.zeros(200), np.full(200, 1 / 22), ridge=2.0, prior_rate=0.05)
     chance = model.probability(x)
     assert 0.001 < chance.min() <= chance.max() < 0.05
-    none = fit(np.empty((200, 0)), np.zeros(200), np.full(200, 1 / 22), ridge=1.0, prior_rate=0.05)
+    none = fit_logistic(np.empty((200, 0)), np.zeros(200), np.full(200, 1 / 22), ridge=1.0, prior_rate=0.05)
     assert len(np.unique(none.probability(np.empty((9, 0))))) == 1
 
 
@@ -140,11 +146,11 @@ def test_a_feature_that_is_not_known_or_never_varies_says_nothing():
     x = _dice().standard_normal((300, 3))
     x[:, 1], x[:, 2] = np.nan, 4.0
     label = (x[:, 0] > 0.5).astype(float)
-    model = fit(x, label, np.ones(300), ridge=1.0, prior_rate=0.1)
+    model = fit_logistic(x, label, np.ones(300), ridge=1.0, prior_rate=0.1)
     assert model.coefficients[1:].tolist() == [0.0, 0.0]
     assert np.isfinite(model.probability(np.array([[np.nan, np.nan, np.nan], [1e12, 0.0, 0.0]]))).all()
     with pytest.raises(ShapeMismatch):
-        fit(x, label[:-1], np.ones(300), ridge=1.0, prior_rate=0.1)
+        fit_logistic(x, label[:-1], np.ones(300), ridge=1.0, prior_rate=0.1)
 
 
 def test_scores_are_those_of_scikit_learn_with_and_without_ties():
@@ -177,7 +183,7 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says():
 
 
 def _features(close: np.ndarray) -> dict[str, np.ndarray]:
-    return features.of_index(close) | features.of_fear(20 + 0 * close, close)
+    return features.index_features(close) | features.implied_volatility_features(20 + 0 * close, close)
 
 
 def test_chances_are_fitted_on_what_was_known_and_a_planted_future_is_caught():
@@ -185,16 +191,16 @@ def test_chances_are_fitted_on_what_was_known_and_a_planted_future_is_caught():
     years = _years(len(close))
 
     def said(fields):
-        events = falls(fields["close"][:, 0], 0.08, 22)
+        events = drawdown_events(fields["close"][:, 0], 0.08, 22)
         assert len(events.onsets) > 3
         known = _features(fields["close"][:, 0])
         honest = np.column_stack(list(known.values()))
         ahead = np.append(known["volatility 22"][11:], np.full(11, np.nan))
         unpurged = replace(events, decided=np.arange(len(close)))  # as if a label were known on its day
         return {
-            "honest": walk(honest, events, years, CONFIG).chance,
-            "planted": walk(np.column_stack([honest, ahead]), events, years, CONFIG).chance,
-            "not purged": walk(honest, unpurged, years, replace(CONFIG, embargo=0)).chance,
+            "honest": walk_forward_chances(honest, events, years, CONFIG).chance,
+            "planted": walk_forward_chances(np.column_stack([honest, ahead]), events, years, CONFIG).chance,
+            "not purged": walk_forward_chances(honest, unpurged, years, replace(CONFIG, embargo=0)).chance,
         }
 
     # The cut lies a few sessions before a fit: labels that reach beyond it must not teach that fit.
@@ -205,9 +211,9 @@ def test_chances_are_fitted_on_what_was_known_and_a_planted_future_is_caught():
 
 def test_no_label_that_teaches_reaches_into_the_embargo():
     close = _prices()
-    events = falls(close, 0.08, 22)
+    events = drawdown_events(close, 0.08, 22)
     for start in (400, 750, 1250):
-        taught = taught_at(start, events, CONFIG)
+        taught = training_sessions(start, events, CONFIG)
         assert taught.max() + 22 < start - CONFIG.embargo
         assert taught.max() + 22 >= start - CONFIG.embargo - 60
 
@@ -216,11 +222,11 @@ def test_alerts_keep_to_a_budget_learnt_on_the_past_and_speak_once_a_horizon():
     dice = _dice()
     num = 4000
     close = 100 * np.exp(np.cumsum(0.012 * dice.standard_normal(num)))
-    events = falls(close, 0.08, 22)
+    events = drawdown_events(close, 0.08, 22)
     noise = dice.random(num)  # the same law in every year, so that the past binds
     starts = np.arange(750, num, 250)
-    walked = Walked(noise, starts, [noise[:start] for start in starts], np.empty((len(starts), 0)))
-    raised = alerts(walked, events, (1.0, 3.0, 1000.0), CONFIG)
+    walked = WalkForwardResult(noise, starts, [noise[:start] for start in starts], np.empty((len(starts), 0)))
+    raised = raise_alerts(walked, events, (1.0, 3.0, 1000.0), CONFIG)
     for budget, places in raised.items():
         assert (np.diff(places) >= 22).all()
         assert events.at_risk[places].all()
@@ -237,7 +243,7 @@ def test_alerts_keep_to_a_budget_learnt_on_the_past_and_speak_once_a_horizon():
 def test_an_event_is_caught_once_and_leads_count_from_its_first_true_alert():
     close = np.full(80, 100.0)
     close[30:] = 91.0
-    events = falls(close, 0.08, 10)
+    events = drawdown_events(close, 0.08, 10)
     told = scores.score_alerts(np.array([12, 22, 27, 55]), events, 0, 79)
     assert (told.num_events, told.num_caught, told.lead_days) == (1, 1, (8,))
     assert (told.num_alerts, told.num_false) == (4, 2)
@@ -262,9 +268,11 @@ def test_features_of_a_session_do_not_move_when_later_ones_do():
     panel = np.column_stack([close, close[::-1], np.sqrt(close) * 10])
     stressed, score = np.zeros_like(panel), np.ones_like(panel)
     whole = (
-        _features(close) | features.of_panel(panel, stressed, score) | features.of_macro(close, close, close)
+        _features(close)
+        | features.panel_features(panel, stressed, score)
+        | features.macro_features(close, close, close)
     )
-    part = _features(close[:400]) | features.of_panel(panel[:400], stressed[:400], score[:400])
-    part |= features.of_macro(close[:400], close[:400], close[:400])
+    part = _features(close[:400]) | features.panel_features(panel[:400], stressed[:400], score[:400])
+    part |= features.macro_features(close[:400], close[:400], close[:400])
     for name, values in nonempty(part.items()):
         np.testing.assert_array_equal(values, whole[name][:400], err_msg=name)

@@ -4,12 +4,12 @@ from datetime import date
 
 import pytest
 
-from htfi.adapters.feeds.edgar import load_tickers, parse_current, parse_submissions
-from htfi.adapters.feeds.pages import read_list, read_statement
-from htfi.adapters.feeds.pages_rules import ANY, FED, candidates, read_clock, read_day
-from htfi.adapters.feeds.pages_tame import tame
-from htfi.adapters.feeds.rss import parse_feed
-from htfi.adapters.feeds.web_entries import BadDocument, read_published
+from htfi.adapters.feeds.web.edgar import load_tickers, parse_current, parse_submissions
+from htfi.adapters.feeds.web.entries import BadDocument, normalise_time
+from htfi.adapters.feeds.web.page_limits import limit_html
+from htfi.adapters.feeds.web.page_rules import FED, GENERIC, candidate_rules, read_clock, read_day
+from htfi.adapters.feeds.web.pages import read_list, read_statement
+from htfi.adapters.feeds.web.rss import parse_feed
 from web_documents import (
     accession,
     atom,
@@ -74,7 +74,7 @@ def test_entries_without_an_id_are_known_by_link_or_by_what_they_say() -> None:
 def test_more_entries_than_a_document_may_have_are_said_to_be_there() -> None:
     found = parse_feed(rss(*["<item><title>A</title></item>"] * 10_001))
     assert len(list(found.entries)) == 10_000
-    assert found.trouble == "more than 10000 entries"
+    assert found.error == "more than 10000 entries"
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_more_entries_than_a_document_may_have_are_said_to_be_there() -> None:
     ],
 )
 def test_published_times_of_known_forms_become_iso(text: str, published: str) -> None:
-    assert read_published(text) == published
+    assert normalise_time(text) == published
 
 
 def filed(rows: list[tuple[int, str, str, str, str]]) -> dict[str, tuple[str, bool]]:
@@ -212,7 +212,7 @@ def test_a_list_of_an_unknown_bank_is_found_by_its_dated_links() -> None:
         b"<table><tr><td>14 May 2024</td><td><a href='/2'>Policy rate kept unchanged</a></td></tr>"
         b"<tr><td>2 April 2024</td><td><a href='/1'>Policy rate raised to 4.5%</a></td></tr></table></div>"
     )
-    listed, _ = read_list(page, "", candidates("norges.example", {}, ""))
+    listed, _ = read_list(page, "", candidate_rules("norges.example", {}, ""))
     assert [(line.link, line.title, line.published) for line in listed] == [
         ("/2", "Policy rate kept unchanged", "2024-05-14"),
         ("/1", "Policy rate raised to 4.5%", "2024-04-02"),
@@ -227,7 +227,7 @@ def test_a_statement_of_an_unknown_bank_is_its_main_part() -> None:
         b"<div class='share-buttons'>Share</div></main>"
         b"<aside>See</aside><script>alert('x')</script><footer>Contact</footer></body></html>"
     )
-    found = read_statement(page, "", ANY)
+    found = read_statement(page, "", GENERIC)
     assert (found.heading, found.published, found.publisher) == (
         "Policy rate kept",
         "2024-05-14T10:00:00+02:00",
@@ -251,8 +251,8 @@ def test_a_statement_of_an_unknown_bank_is_its_main_part() -> None:
 )
 def test_pages_made_to_cost_time_are_bounded_before_they_are_parsed(page: bytes) -> None:
     """Each would keep the parser busy for minutes; what reaches it is small or flat."""
-    assert read_list(page, "", candidates("bank.example", {}, ""))[0] == []
-    assert tame("<div>" * 1000).count("<div>") == 200
+    assert read_list(page, "", candidate_rules("bank.example", {}, ""))[0] == []
+    assert limit_html("<div>" * 1000).count("<div>") == 200
 
 
 def test_the_text_of_a_page_is_the_same_tamed_or_not() -> None:

@@ -2,15 +2,15 @@
 
 import pytest
 
-from htfi.adapters.feeds.polite import Throttle, back_off_s, fresh_s, retry_after_s
-from htfi.adapters.feeds.polite_robots import read_robots
-from htfi.adapters.feeds.web_address import join, may_connect, read_address
+from htfi.adapters.feeds.web.address import is_allowed_target, parse_address, resolve_link
+from htfi.adapters.feeds.web.rate_limits import RateLimiter, back_off_s, fresh_s, retry_after_s
+from htfi.adapters.feeds.web.robots import parse_robots
 from htfi.domain.errors import InvalidInput
 
 
 def test_two_requests_to_a_host_are_never_nearer_than_its_interval() -> None:
     now_s = [100.0]
-    throttle = Throttle(lambda: now_s[0])
+    throttle = RateLimiter(lambda: now_s[0])
     assert [throttle.reserve("a.example") for _ in range(3)] == [0.0, 0.5, 1.0]
     assert throttle.reserve("b.example") == 0.0
     now_s[0] = 110.0
@@ -18,7 +18,7 @@ def test_two_requests_to_a_host_are_never_nearer_than_its_interval() -> None:
 
 
 def test_all_hosts_of_the_sec_share_at_most_ten_requests_a_second() -> None:
-    throttle = Throttle(lambda: 0.0)
+    throttle = RateLimiter(lambda: 0.0)
     hosts = ["www.sec.gov", "data.sec.gov", "sec.gov", "efts.sec.gov"] * 5
     turns_s = [throttle.reserve(host) for host in hosts]
     assert max(sum(begin <= turn_s < begin + 1.0 for turn_s in turns_s) for begin in turns_s) <= 10
@@ -28,9 +28,9 @@ def test_all_hosts_of_the_sec_share_at_most_ten_requests_a_second() -> None:
 
 def test_a_host_that_asked_for_it_is_left_alone_by_every_source() -> None:
     now_s = [0.0]
-    throttle = Throttle(lambda: now_s[0])
+    throttle = RateLimiter(lambda: now_s[0])
     throttle.reserve("a.example")
-    throttle.hold("a.example", 30.0)
+    throttle.block("a.example", 30.0)
     now_s[0] = 10.0
     assert throttle.reserve("a.example") == 20.0
     throttle.slow_down("a.example", 5.0)
@@ -107,7 +107,7 @@ Disallow: /only
     ],
 )
 def test_robots_groups_that_name_us_go_before_those_for_all(agent: str, target: str, allowed: bool) -> None:
-    assert read_robots(ROBOTS, agent).allows(target) is allowed
+    assert parse_robots(ROBOTS, agent).allows(target) is allowed
 
 
 @pytest.mark.parametrize(
@@ -123,13 +123,13 @@ def test_robots_groups_that_name_us_go_before_those_for_all(agent: str, target: 
     ],
 )
 def test_robots_rules_go_by_the_longest_that_fits(target: str, allowed: bool) -> None:
-    rules = read_robots(ROBOTS.replace(b"htfi", b"bot1"), "desk")
+    rules = parse_robots(ROBOTS.replace(b"htfi", b"bot1"), "desk")
     assert rules.allows(target) is allowed
     assert rules.delay_s == 4.0
 
 
 def test_a_hostile_robots_txt_costs_little_time() -> None:
-    rules = read_robots(b"User-agent: *\n" + b"Disallow: /" + b"*a" * 250 + b"$\n" * 10_000, "desk")
+    rules = parse_robots(b"User-agent: *\n" + b"Disallow: /" + b"*a" * 250 + b"$\n" * 10_000, "desk")
     assert rules.allows("/" + "a" * 2000 + "b")
 
 
@@ -163,7 +163,7 @@ def test_a_hostile_robots_txt_costs_little_time() -> None:
 def test_a_private_machine_is_asked_only_where_it_was_written(
     found: str, host: str, configured: str, may: bool
 ) -> None:
-    assert may_connect(found, host, configured) is may
+    assert is_allowed_target(found, host, configured) is may
 
 
 @pytest.mark.parametrize(
@@ -185,13 +185,13 @@ def test_a_private_machine_is_asked_only_where_it_was_written(
 )
 def test_what_is_no_plain_web_address_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput):
-        read_address(url)
+        parse_address(url)
 
 
 def test_links_are_read_against_the_page_they_stand_on() -> None:
-    base = read_address("https://bank.example/press/list.htm?y=1")
-    assert join(base, "/a.htm#top").url == "https://bank.example/a.htm"
-    assert join(base, "b.htm").url == "https://bank.example/press/b.htm"
-    assert join(base, "//other.example:444/c").url == "https://other.example:444/c"
+    base = parse_address("https://bank.example/press/list.htm?y=1")
+    assert resolve_link(base, "/a.htm#top").url == "https://bank.example/a.htm"
+    assert resolve_link(base, "b.htm").url == "https://bank.example/press/b.htm"
+    assert resolve_link(base, "//other.example:444/c").url == "https://other.example:444/c"
     with pytest.raises(InvalidInput):
-        join(base, "javascript:alert(1)")
+        resolve_link(base, "javascript:alert(1)")

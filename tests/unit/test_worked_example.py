@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from htfi.decoding.noise import gumbel, key
+from htfi.decoding.noise import gumbel, noise_key
 
 PAGE = Path(__file__).parents[2] / "docs" / "speculative-decoding.md"
 TOKENS = ("up", "flat", "down", "end")
@@ -19,7 +19,7 @@ def shown(values: np.ndarray) -> str:
 def test_the_table_of_the_page_is_the_noise_and_what_it_chooses():
     page = PAGE.read_text(encoding="utf-8")
     for place in range(4):
-        noise = gumbel(np.array([key(SEED, 0, place)], np.uint64), np.arange(4))[0]
+        noise = gumbel(np.array([noise_key(SEED, 0, place)], np.uint64), np.arange(4))[0]
         draft, target = DRAFT + noise, TARGET + noise
         drafted, said = TOKENS[int(draft.argmax())], TOKENS[int(target.argmax())]
         if place == 2:

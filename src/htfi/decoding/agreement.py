@@ -11,18 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from htfi.decoding.author import LocalAuthor
-from htfi.decoding.kv import Row
-from htfi.decoding.noise import key
+from htfi.decoding.kv_cache import KVRow
+from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.noise import noise_key
 from htfi.decoding.ports import Floats
-from htfi.decoding.sampling import choose
-from htfi.decoding.stem import ANSWER_STREAM, Asked
+from htfi.decoding.sampling import sample_tokens
+from htfi.decoding.sequence import COMPLETION_STREAM, TokenizedRequest
 from htfi.domain.errors import IntegrityError
-from htfi.domain.writing import Refusal, Request
+from htfi.domain.generation import GenerationRequest, RequestRefused
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class AgreementCounts:
     """Counts by field of the form: `num_choices` places left open, `num_matches` of them the same."""
 
     num_matches: dict[str, int]
@@ -35,60 +35,60 @@ class Agreement:
         return sum(self.num_matches.values()) / total if total else 1.0
 
 
-def agreement(
-    draft: LocalAuthor, requests: Sequence[Request], writings: Sequence[Sequence[int]]
-) -> Agreement | Refusal:
+def measure_agreement(
+    draft: LocalGenerator, requests: Sequence[GenerationRequest], writings: Sequence[Sequence[int]]
+) -> AgreementCounts | RequestRefused:
     """Agreement of a draft with the tokens that a target wrote for the same requests, one writing each.
 
     Raises IntegrityError where a writing is not of its request's form.
     """
-    waiting: deque[tuple[Asked, Sequence[int]]] = deque()
+    waiting: deque[tuple[TokenizedRequest, Sequence[int]]] = deque()
     for request, tokens in zip(requests, writings, strict=True):
-        asked = draft.ask(request)
-        if isinstance(asked, Refusal):
+        asked = draft.tokenize(request)
+        if isinstance(asked, RequestRefused):
             return asked
-        if len(tokens) > asked.form.longest:
+        if len(tokens) > asked.grammar.max_tokens:
             raise IntegrityError(
-                f"a writing of {len(tokens)} tokens in a form of at most {asked.form.longest}"
+                f"a writing of {len(tokens)} tokens in a form of at most {asked.grammar.max_tokens}"
             )
         if tokens:
             waiting.append((asked, tokens))
     matches: dict[str, int] = {}
     choices: dict[str, int] = {}
     while waiting:
-        turn: list[_Reread] = []
+        turn: list[_TeacherForced] = []
         try:
             while waiting and len(turn) < draft.sessions.config.max_batch:
                 asked, tokens = waiting[0]
-                if not draft.sessions.has_room(asked.limit):
+                if not draft.sessions.has_room(asked.max_length):
                     break
-                opened = draft.sessions.open(asked.prompt, asked.limit, asked.num_shared)
-                turn.append(_Reread(asked, tokens, opened.row, opened.logits))
+                opened = draft.sessions.open(asked.prompt, asked.max_length, asked.num_shared)
+                turn.append(_TeacherForced(asked, tokens, opened.row, opened.logits))
                 waiting.popleft()
             if not turn:
-                return Refusal("the memory is held by other sequences; ask again")
-            _count(draft, turn, matches, choices)
+                return RequestRefused("the memory is held by other sequences; ask again")
+            _count_matches(draft, turn, matches, choices)
         finally:
             for reread in turn:
                 draft.sessions.close(reread.row)
-    return Agreement(matches, choices)
+    return AgreementCounts(matches, choices)
 
 
-class _Reread(NamedTuple):
-    asked: Asked
+class _TeacherForced(NamedTuple):
+    asked: TokenizedRequest
     tokens: Sequence[int]
-    row: Row
+    row: KVRow
     first: Floats  # logits after the prompt
 
 
-def _count(
-    draft: LocalAuthor, turn: Sequence[_Reread], matches: dict[str, int], choices: dict[str, int]
+def _count_matches(
+    draft: LocalGenerator, turn: Sequence[_TeacherForced], matches: dict[str, int], choices: dict[str, int]
 ) -> None:
     after = draft.sessions.extend([reread.row for reread in turn], [reread.tokens for reread in turn])
     for (asked, tokens, _, first), rest in zip(turn, after, strict=True):
         logits = np.concatenate([first[None], rest[:-1]])  # [T, V]: row t chooses token t
-        for place, step, name in asked.form.choices(tokens):
-            noise = np.array([key(asked.request.seed, ANSWER_STREAM, place)], np.uint64)
-            drawn = choose(logits[place : place + 1], step.admitted, asked.sampling, noise)
+        for place, step, name in asked.grammar.open_positions(tokens):
+            noise = np.array([noise_key(asked.request.seed, COMPLETION_STREAM, place)], np.uint64)
+            drawn = sample_tokens(logits[place : place + 1], step.allowed, asked.sampling, noise)
             choices[name] = choices.get(name, 0) + 1
             matches[name] = matches.get(name, 0) + (int(drawn[0]) == int(tokens[place]))

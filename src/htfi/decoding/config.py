@@ -6,10 +6,10 @@ from typing import Annotated
 from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.settings import Bytes, CountOrNone, check_bounds
+from htfi.domain.settings import Bytes, NonNegativeCount, check_bounds
 
 STRATEGIES = ("plain", "chain", "tree", "lookup", "jacobi", "outcomes")
-LOOKAHEADS = ("nominal", "measured", "bandit", "fixed")
+LENGTH_PLANNERS = ("nominal", "measured", "bandit", "fixed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,15 @@ class DecodingConfig:
     strategy: str = "chain"
     lookahead: str = "nominal"
     max_draft: Annotated[int, Meta(ge=0, le=64)] = 12
-    plain_above: CountOrNone | None = None
+    plain_above: NonNegativeCount | None = None
     cache_tokens: Annotated[int, Meta(ge=0, le=2**30)] = 1024
 
     def __post_init__(self) -> None:
         check_bounds("decoding", self)
         _require(self.strategy in STRATEGIES, "strategy", f"must be one of {', '.join(STRATEGIES)}")
-        _require(self.lookahead in LOOKAHEADS, "lookahead", f"must be one of {', '.join(LOOKAHEADS)}")
+        _require(
+            self.lookahead in LENGTH_PLANNERS, "lookahead", f"must be one of {', '.join(LENGTH_PLANNERS)}"
+        )
 
 
 def _require(holds: bool, key: str, what: str) -> None:

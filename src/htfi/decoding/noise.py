@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.decoding.ports import Ids
-from htfi.domain import exact
+from htfi.domain import portable_math as exact
 
 Keys = NDArray[np.uint64]
 Doubles = NDArray[np.float64]
@@ -26,24 +26,24 @@ _LANES = (0xD1B54A32D192ED03, 0xABC98388FB8FAC03)  # odd; they keep stream and p
 _MASK64 = 2**64 - 1
 _SLACK = 1e-12  # above the logarithm's own errors, so that a bin's ends bound all of it
 _BITS = 52
-_KEPT_BITS = 6  # of the mantissa, in the table of bounds: noise above 1 is known within 0.02
-_CUT = 52 - _KEPT_BITS
-_FIRST_BIN = 1023 << _KEPT_BITS  # of the float 1.0
+_TABLE_BITS = 6  # of the mantissa, in the table of bounds: noise above 1 is known within 0.02
+_TABLE_SHIFT = 52 - _TABLE_BITS
+_FIRST_BIN = 1023 << _TABLE_BITS  # of the float 1.0
 
 
-def key(seed: int, stream: int, position: int) -> int:
+def noise_key(seed: int, stream: int, position: int) -> int:
     """The key of one place, counted from 0; seeds are equal modulo 2^64."""
-    return _mix_one(((_of_stream(seed, stream) ^ (position * _LANES[1] & _MASK64)) + _STEP) & _MASK64)
+    return _mix_one(((_stream_key(seed, stream) ^ (position * _LANES[1] & _MASK64)) + _STEP) & _MASK64)
 
 
 @lru_cache(maxsize=1024)
-def _of_stream(seed: int, stream: int) -> int:
+def _stream_key(seed: int, stream: int) -> int:
     """What all positions of a stream have in common."""
     mixed = _mix_one(((seed & _MASK64) + _STEP) & _MASK64) ^ (stream * _LANES[0] & _MASK64)
     return _mix_one((mixed + _STEP) & _MASK64)
 
 
-def keys(seed: int, streams: Ids, positions: Ids) -> Keys:
+def noise_keys(seed: int, streams: Ids, positions: Ids) -> Keys:
     """`key` of each of many places: streams and positions [N]."""
     mixed = np.full(streams.shape, seed & _MASK64, np.uint64)
     for lane, places in zip(_LANES, (streams, positions), strict=True):
@@ -51,26 +51,26 @@ def keys(seed: int, streams: Ids, positions: Ids) -> Keys:
     return _mix(mixed + np.uint64(_STEP))
 
 
-def counters(token_ids: Ids) -> Keys:
+def token_counters(token_ids: Ids) -> Keys:
     """What a key is advanced by for each token; work it out once for tokens that are asked about often."""
     return (np.asarray(token_ids).astype(np.uint64) + np.uint64(1)) * np.uint64(_STEP)
 
 
-def hashes(row_keys: Keys, token_counters: Keys) -> Keys:
+def noise_hashes(row_keys: Keys, token_counters: Keys) -> Keys:
     """52 fair bits for each key [N] and counter [C]: [N, C]. The smaller the hash, the greater its noise."""
     bits = _mix(row_keys[:, None] + token_counters)
     bits >>= np.uint64(64 - _BITS)
     return bits
 
 
-def gumbel_of(bits: Keys) -> Doubles:
+def gumbel_from_hashes(bits: Keys) -> Doubles:
     """Standard Gumbel noise of hashes: -log(-log(u)) with u = 1 - (bits + 1/2) / 2^52, exact and never 0 or 1."""
     return -exact.log(-exact.log(1.0 - (bits.astype(np.float64) + 0.5) * 2.0**-_BITS))
 
 
 def gumbel(row_keys: Keys, token_ids: Ids) -> Doubles:
     """Standard Gumbel noise [N, C] for keys [N] and token ids [C], the same bits on every machine."""
-    return gumbel_of(hashes(row_keys, counters(token_ids)))
+    return gumbel_from_hashes(noise_hashes(row_keys, token_counters(token_ids)))
 
 
 def gumbel_at(place_key: int, token: int) -> float:
@@ -85,7 +85,7 @@ def gumbel_bounds(bits: Keys) -> tuple[Doubles, Doubles]:
     A bin is a hash's float with its mantissa cut short, so that the bins are fine where the noise is great.
     """
     places = (bits.astype(np.float64) + 1.0).view(np.int64)
-    places >>= _CUT
+    places >>= _TABLE_SHIFT
     places -= _FIRST_BIN
     return _LOW.take(places), _HIGH.take(places)
 
@@ -107,11 +107,15 @@ def _mix_one(x: int) -> int:
 
 
 def _bound_tables() -> tuple[Doubles, Doubles]:
-    edges = (np.arange(_FIRST_BIN, _FIRST_BIN + (_BITS << _KEPT_BITS) + 2) << _CUT).view(np.float64) - 1.0
+    edges = (np.arange(_FIRST_BIN, _FIRST_BIN + (_BITS << _TABLE_BITS) + 2) << _TABLE_SHIFT).view(
+        np.float64
+    ) - 1.0
     firsts = np.minimum(np.ceil(edges), 2.0**_BITS)  # the least whole number of each bin
     least, most = firsts[:-1], np.maximum(firsts[1:] - 1.0, 0.0)  # a bin with no whole number is never asked
-    low, high = (gumbel_of(bits.astype(np.uint64)) for bits in (most, np.minimum(least, 2.0**_BITS - 1.0)))
+    low, high = (
+        gumbel_from_hashes(bits.astype(np.uint64)) for bits in (most, np.minimum(least, 2.0**_BITS - 1.0))
+    )
     return low - _SLACK, high + _SLACK
 
 
-BOUNDS = _LOW, _HIGH = _bound_tables()
+GUMBEL_BOUNDS = _LOW, _HIGH = _bound_tables()

@@ -31,7 +31,7 @@ class NetworkShape:
         return 2 * 4 * self.num_layers * self.num_kv_heads * self.head_dim
 
 
-class Pass(NamedTuple):
+class ForwardOutput(NamedTuple):
     """What one forward pass gives: logits [B, T, V], keys and values of the new positions [L, B, G, T, D]."""
 
     logits: Floats
@@ -53,7 +53,7 @@ class Network(Protocol):
         """SHA-256 (hex) of the weights, the architecture and the precision: equal digests give equal logits."""
         ...
 
-    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> Pass:
+    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> ForwardOutput:
         """One pass over T new positions a row.
 
         Shapes: ids and positions [B, T]; mask [B, T, S + T], added to the attention scores (0 admits, a large
@@ -63,7 +63,7 @@ class Network(Protocol):
         ...
 
 
-class KeptBytes(Protocol):
+class ByteCache(Protocol):
     """What was worked out before, by whomever, kept by content: a value is what would be worked out again.
 
     A key tells all that shapes its value; `about` names what it was worked out from. Nothing is raised.

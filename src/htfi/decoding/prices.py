@@ -18,7 +18,7 @@ from htfi.domain.errors import InvalidInput, ShapeMismatch
 DECAY = 0.94
 MIN_SIGMA = 1e-8  # a ten-thousandth of a basis point: below it a series counts as still
 NUM_START_RETURNS = 8
-NUM_KEPT = 32
+NUM_RECENT_RETURNS = 32
 
 Doubles = NDArray[np.float64]
 
@@ -88,7 +88,7 @@ class PriceBins:
         return checked.astype(np.int64)
 
 
-def start_sigma(returns: ArrayLike) -> Doubles:
+def initial_sigma(returns: ArrayLike) -> Doubles:
     """Volatility to begin with: the root mean square of the first few returns [..., T], not less than MIN_SIGMA."""
     values = _finite(returns, "returns")
     if not values.ndim or not values.shape[-1]:
@@ -96,7 +96,7 @@ def start_sigma(returns: ArrayLike) -> Doubles:
     return np.maximum(np.sqrt(np.mean(values * values, axis=-1)), MIN_SIGMA)
 
 
-def scale(returns: ArrayLike, sigma: ArrayLike, decay: float = DECAY) -> tuple[Doubles, Doubles]:
+def scale_returns(returns: ArrayLike, sigma: ArrayLike, decay: float = DECAY) -> tuple[Doubles, Doubles]:
     """Log returns [..., T] in units of the volatility before each, and the volatility after the last [...].
 
     `sigma` [...] is the volatility before the first return; a series that does not move gives zeros.
@@ -109,7 +109,7 @@ def scale(returns: ArrayLike, sigma: ArrayLike, decay: float = DECAY) -> tuple[D
     return z, before
 
 
-def unscale(z: ArrayLike, sigma: ArrayLike, decay: float = DECAY) -> Doubles:
+def unscale_returns(z: ArrayLike, sigma: ArrayLike, decay: float = DECAY) -> Doubles:
     """Log returns [..., T] from scaled ones: the inverse of `scale` from the same `sigma` [...].
 
     Binned values are unscaled by the recursion on its own output, as `to_path_bins` assumed.
@@ -142,14 +142,14 @@ class ScaledReturns:
     """Per series, the last scaled returns and the running volatility. The loop teaches, prompts and paths ask."""
 
     def __init__(
-        self, num_kept: int = NUM_KEPT, num_start: int = NUM_START_RETURNS, decay: float = DECAY
+        self, num_kept: int = NUM_RECENT_RETURNS, num_start: int = NUM_START_RETURNS, decay: float = DECAY
     ) -> None:
         self._num_kept, self._num_start, self._decay = num_kept, num_start, decay
         self._starts: dict[str, list[float]] = {}
         self._variances: dict[str, float] = {}
         self._z: dict[str, list[float]] = {}
 
-    def of(self, series: str) -> tuple[float, ...]:
+    def recent(self, series: str) -> tuple[float, ...]:
         """The last scaled returns, oldest first; empty while the start volatility is being learnt."""
         return tuple(self._z.get(series, ()))
 

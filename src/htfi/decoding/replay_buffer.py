@@ -10,109 +10,120 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from htfi.decoding.sampling import Sampling
+from htfi.decoding.sampling import SamplingParams
 from htfi.domain.errors import InvalidInput
-from htfi.domain.line_sums import sum_holds, with_sum
-from htfi.domain.writing import Choice, Fixed, Form, Mark, Prompt, Request, Segment, Sigmas, Text, Words
+from htfi.domain.files import add_checksum, checksum_holds
+from htfi.domain.generation import (
+    ChoiceField,
+    ControlToken,
+    FixedField,
+    FreeTextField,
+    GenerationRequest,
+    OutputGrammar,
+    PlainText,
+    Prompt,
+    PromptSegment,
+    ScaledMoves,
+)
 
-HELD_BACK_ONE_IN = 5
-_LEAST_SHARED = 16  # ids; a shorter beginning, such as that of no news, is everyone's
+HOLDOUT_ONE_IN = 5
+_MIN_SHARED_TOKENS = 16  # ids; a shorter beginning, such as that of no news, is everyone's
 
 
-class Said(msgspec.Struct, frozen=True, tag="answer"):
+class RecordedAnswer(msgspec.Struct, frozen=True, tag="answer"):
     """One answer. `target` is the author's version, name@digest; `tokenizer` the vocabulary's digest."""
 
-    request: Request
+    request: GenerationRequest
     tokens: tuple[int, ...]
     target: str
     tokenizer: str
 
 
-class Drawn(msgspec.Struct, frozen=True, tag="paths"):
+class RecordedPaths(msgspec.Struct, frozen=True, tag="paths"):
     """Bins [N, H] that were drawn after `prefix`, as `sample_paths` was asked; `shared` ids begin other prefixes."""
 
     prefix: tuple[int, ...]
     bins: tuple[tuple[int, ...], ...]
     seed: int
-    sampling: Sampling
+    sampling: SamplingParams
     shared: int
     target: str
     tokenizer: str
 
 
-Exchange = Said | Drawn
+ReplayRecord = RecordedAnswer | RecordedPaths
 
 
-class _SaidLine(msgspec.Struct, frozen=True, tag="answer"):
+class _AnswerLine(msgspec.Struct, frozen=True, tag="answer"):
     request: dict[str, Any]
     tokens: tuple[int, ...]
     target: str
     tokenizer: str
 
 
-_decoder = msgspec.json.Decoder(_SaidLine | Drawn)
+_decoder = msgspec.json.Decoder(_AnswerLine | RecordedPaths)
 _Fields = dict[str, Any]
 
 
-def to_line(exchange: Exchange) -> bytes:
+def to_line(exchange: ReplayRecord) -> bytes:
     """The exchange as one line, its end included."""
-    return with_sum(msgspec.json.encode(exchange), 0) + b"\n"
+    return add_checksum(msgspec.json.encode(exchange), 0) + b"\n"
 
 
-def from_line(line: bytes) -> Exchange:
+def from_line(line: bytes) -> ReplayRecord:
     """The inverse of `to_line`. Raises: InvalidInput for a line that is cut short, damaged or of no known kind."""
-    if not sum_holds(line, 0):
+    if not checksum_holds(line, 0):
         raise InvalidInput("an exchange of a replay buffer is not as it was written")
     try:
         found = _decoder.decode(line)
-        if isinstance(found, Drawn):
+        if isinstance(found, RecordedPaths):
             if len({len(path) for path in found.bins}) != 1 or not found.bins[0]:
                 raise InvalidInput("drawn paths of no or of different lengths")
             return found
-        return Said(_request(found.request), found.tokens, found.target, found.tokenizer)
+        return RecordedAnswer(_request(found.request), found.tokens, found.target, found.tokenizer)
     except (msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError) as error:
         raise InvalidInput(f"no exchange of a replay buffer: {error}") from error
 
 
 def news_key(prompt: Sequence[int], num_shared: int) -> bytes:
     """What questions on the same news have in common: they are held back together, and counted as one."""
-    ids = prompt[:num_shared] if num_shared >= _LEAST_SHARED else prompt
+    ids = prompt[:num_shared] if num_shared >= _MIN_SHARED_TOKENS else prompt
     return hashlib.blake2b(np.array(ids, "<i8").tobytes(), digest_size=8).digest()
 
 
-def is_held_back(key: bytes) -> bool:
+def is_holdout(key: bytes) -> bool:
     """Whether what has this key is kept for judging a draft: a fixed fifth, the same at every run."""
-    return int.from_bytes(key, "little") % HELD_BACK_ONE_IN == 0
+    return int.from_bytes(key, "little") % HOLDOUT_ONE_IN == 0
 
 
-def _request(fields: _Fields) -> Request:
+def _request(fields: _Fields) -> GenerationRequest:
     """Segments and parts carry no tag: their fields tell them apart."""
     prompt, form = _segments(fields["prompt"]), _form(fields["form"])
     rest = {
         known.name: msgspec.convert(fields[known.name], known.type)
-        for known in msgspec.structs.fields(Request)[2:]
+        for known in msgspec.structs.fields(GenerationRequest)[2:]
         if known.name in fields
     }
-    return Request(prompt, form, **rest)
+    return GenerationRequest(prompt, form, **rest)
 
 
-def _form(parts: Sequence[_Fields]) -> Form:
+def _form(parts: Sequence[_Fields]) -> OutputGrammar:
     return tuple(_part(part) for part in parts)
 
 
-def _part(fields: _Fields) -> Fixed | Choice | Words:
+def _part(fields: _Fields) -> FixedField | ChoiceField | FreeTextField:
     if "segments" in fields:
-        return Fixed(_segments(fields["segments"]))
+        return FixedField(_segments(fields["segments"]))
     if "options" in fields:
-        return Choice(str(fields["name"]), tuple(_segments(option) for option in fields["options"]))
-    slots = tuple(msgspec.convert(slot, Mark) for slot in fields["slots"])
-    return Words(str(fields["name"]), int(fields["max_tokens"]), _segment(fields["end"]), slots)
+        return ChoiceField(str(fields["name"]), tuple(_segments(option) for option in fields["options"]))
+    slots = tuple(msgspec.convert(slot, ControlToken) for slot in fields["slots"])
+    return FreeTextField(str(fields["name"]), int(fields["max_tokens"]), _segment(fields["end"]), slots)
 
 
 def _segments(segments: Sequence[_Fields]) -> Prompt:
     return tuple(_segment(segment) for segment in segments)
 
 
-def _segment(fields: _Fields) -> Segment:
-    kind = Text if "text" in fields else Sigmas if "values" in fields else Mark
+def _segment(fields: _Fields) -> PromptSegment:
+    kind = PlainText if "text" in fields else ScaledMoves if "values" in fields else ControlToken
     return msgspec.convert(fields, kind)

@@ -1,6 +1,13 @@
 """Choosing a token: argmax of logits over temperature plus the shared noise, among what is admitted.
 
 Authors, path samplers and the measure of agreement call it; equal logits and keys give equal tokens anywhere.
+
+The choice of a token in C, with the bits of the choice in Python; sampling calls it where it was compiled.
+
+Ranking tokens as `choose` would: by logits over temperature plus the shared noise. Drafters of several guesses ask.
+
+The first of the ranks is what `choose` picks from the same logits; the next are what a target picks when its logits
+differ a little, far more often than the next likeliest would be (D2).
 """
 
 from collections.abc import Sequence
@@ -10,28 +17,36 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.decoding.choosing import compiled_choice
-from htfi.decoding.noise import Doubles, Keys, counters, gumbel_bounds, gumbel_of, hashes
+from htfi.decoding.noise import (
+    GUMBEL_BOUNDS,
+    Doubles,
+    Keys,
+    gumbel_at,
+    gumbel_bounds,
+    gumbel_from_hashes,
+    noise_hashes,
+    token_counters,
+)
 from htfi.decoding.ports import Floats, Ids
-from htfi.domain import exact
+from htfi.domain import portable_math as exact
 from htfi.domain.errors import InvalidInput
 
-_GROUP = 8192  # scores worked on at once: more would leave the processor's nearest memory
+_SCORES_PER_CHUNK = 8192  # scores worked on at once: more would leave the processor's nearest memory
 
 
 @dataclass(frozen=True, slots=True)
-class Admitted:
+class AllowedTokens:
     """Token ids to choose among, rising, and their counters in the noise."""
 
     ids: Ids
     counters: Keys
 
     @classmethod
-    def of(cls, ids: Ids) -> "Admitted":
-        return cls(ids, counters(ids))
+    def of(cls, ids: Ids) -> "AllowedTokens":
+        return cls(ids, token_counters(ids))
 
 
-class Sampling(NamedTuple):
+class SamplingParams(NamedTuple):
     """How a token is drawn from logits: at temperature 0 the likeliest. Draft and target are given the same.
 
     `top_k` keeps the k likeliest of the admitted tokens (0 keeps all), `top_p` the fewest likeliest whose
@@ -47,7 +62,7 @@ class Sampling(NamedTuple):
         return self.temperature > 0.0 and (self.top_k > 0 or self.top_p < 1.0)
 
 
-def check_sampling(sampling: Sampling) -> None:
+def check_sampling_params(sampling: SamplingParams) -> None:
     """Raises InvalidInput, naming what is out of its range."""
     temperature, top_k, top_p = sampling
     if not (temperature == 0.0 or 1e-3 <= temperature <= 1e3):
@@ -58,7 +73,7 @@ def check_sampling(sampling: Sampling) -> None:
         raise InvalidInput(f"top_p {top_p}: take a probability above 0; 1 keeps all tokens")
 
 
-def kept(scaled: Doubles, sampling: Sampling) -> NDArray[np.bool_]:
+def truncation_mask(scaled: Doubles, sampling: SamplingParams) -> NDArray[np.bool_]:
     """Which of the admitted tokens top_k and top_p keep: scores over temperature [N, C] → [N, C].
 
     Ties go to the lowest id. A row whose greatest is not a finite number keeps all.
@@ -80,7 +95,7 @@ def kept(scaled: Doubles, sampling: Sampling) -> NDArray[np.bool_]:
     return mask | broken
 
 
-def choose(logits: Floats, admitted: Admitted, sampling: Sampling, row_keys: Keys) -> Ids:
+def sample_tokens(logits: Floats, admitted: AllowedTokens, sampling: SamplingParams, row_keys: Keys) -> Ids:
     """One token a row: logits [N, V], C admitted ids, keys [N] → tokens [N]; −1 where a logit is not finite.
 
     At temperature 0 the keys change nothing. Ties go to the lowest id.
@@ -89,10 +104,10 @@ def choose(logits: Floats, admitted: Admitted, sampling: Sampling, row_keys: Key
         compiled = compiled_choice(logits, admitted.ids, admitted.counters, sampling.temperature, row_keys)
         if compiled is not None:
             return compiled
-    step = max(_GROUP // max(len(admitted.ids), 1), 1)
+    step = max(_SCORES_PER_CHUNK // max(len(admitted.ids), 1), 1)
     if len(logits) > step:
         groups = [slice(begin, begin + step) for begin in range(0, len(logits), step)]
-        return np.concatenate([choose(logits[g], admitted, sampling, row_keys[g]) for g in groups])
+        return np.concatenate([sample_tokens(logits[g], admitted, sampling, row_keys[g]) for g in groups])
     scores = logits.take(admitted.ids, axis=1)  # [N, C]
     temperature = sampling.temperature
     if temperature == 0.0:
@@ -103,8 +118,8 @@ def choose(logits: Floats, admitted: Admitted, sampling: Sampling, row_keys: Key
     if temperature != 1.0:
         scaled /= temperature
     if sampling.truncates:
-        scaled[~kept(scaled, sampling)] = -np.inf
-    bits = hashes(row_keys, admitted.counters)
+        scaled[~truncation_mask(scaled, sampling)] = -np.inf
+    bits = noise_hashes(row_keys, admitted.counters)
     low, high = gumbel_bounds(bits)
     low += scaled
     high += scaled
@@ -114,11 +129,11 @@ def choose(logits: Floats, admitted: Admitted, sampling: Sampling, row_keys: Key
     rows, places = (high >= floor[:, None]).nonzero()  # by row, then by token; none where the floor is NaN
     if len(rows) == len(floor) and np.isfinite(floor).all():
         return admitted.ids[places]
-    exact = scaled[rows, places] + gumbel_of(bits[rows, places])
-    return _settle(rows, exact, admitted.ids[places], np.isfinite(floor))
+    exact = scaled[rows, places] + gumbel_from_hashes(bits[rows, places])
+    return _argmax_by_row(rows, exact, admitted.ids[places], np.isfinite(floor))
 
 
-def _settle(rows: Ids, scores: Doubles, tokens: Ids, finite: NDArray[np.bool_]) -> Ids:
+def _argmax_by_row(rows: Ids, scores: Doubles, tokens: Ids, finite: NDArray[np.bool_]) -> Ids:
     """For each row the token of its greatest score, the first of equals; −1 where it is not finite."""
     best = np.full(len(finite), -1, np.int64)
     starts = np.flatnonzero(np.diff(rows, prepend=-1))  # of each row that has candidates
@@ -129,28 +144,110 @@ def _settle(rows: Ids, scores: Doubles, tokens: Ids, finite: NDArray[np.bool_]) 
     return best
 
 
-class Place(NamedTuple):
+class SamplingPosition(NamedTuple):
     """One place of one sequence where a token is to be chosen: what is admitted, the law, and the noise's key."""
 
-    admitted: Admitted
-    sampling: Sampling
+    admitted: AllowedTokens
+    sampling: SamplingParams
     key: int
 
 
-def choose_each(logits: Sequence[Floats], places: Sequence[Place]) -> list[int]:
+def sample_positions(logits: Sequence[Floats], places: Sequence[SamplingPosition]) -> list[int]:
     """One token a place from its own logits [V]; places that choose alike choose together."""
     if len(places) == 1:
         (place,) = places
         row_key = np.array([place.key], np.uint64)
-        return choose(logits[0][None], place.admitted, place.sampling, row_key).tolist()
+        return sample_tokens(logits[0][None], place.admitted, place.sampling, row_key).tolist()
     tokens = [-1] * len(places)
-    groups: dict[tuple[int, Sampling], list[int]] = {}
+    groups: dict[tuple[int, SamplingParams], list[int]] = {}
     for at, (admitted, sampling, _) in enumerate(places):
         groups.setdefault((id(admitted), sampling), []).append(at)
     for (_, sampling), members in groups.items():
         rows = np.array([logits[at] for at in members])
         row_keys = np.array([places[at].key for at in members], np.uint64)
-        drawn = choose(rows, places[members[0]].admitted, sampling, row_keys)
+        drawn = sample_tokens(rows, places[members[0]].admitted, sampling, row_keys)
         for at, token in zip(members, drawn.tolist(), strict=True):
             tokens[at] = token
     return tokens
+
+
+try:
+    from htfi.decoding import choosing_core as core
+except ImportError:  # the package was built without a C compiler
+    core = None
+else:
+    core.use_bounds(*GUMBEL_BOUNDS)
+
+
+def has_compiled_choice() -> bool:
+    """Whether the choice in C was compiled."""
+    return core is not None
+
+
+def compiled_choice(
+    logits: Floats, ids: Ids, counters: Keys, temperature: float, row_keys: Keys
+) -> Ids | None:
+    """As sampling's choose without top_k and top_p: one token a row; None where it must be done in Python.
+
+    Shapes: logits [N, V], ids (rising) and their counters [C], keys [N].
+    """
+    if core is None:
+        return None
+    tokens: Ids = np.empty(len(logits), np.int64)
+    return tokens if core.choose(logits, ids, counters, row_keys, tokens, temperature) else None
+
+
+class RankedTokens(NamedTuple):
+    """Tokens, the best first, and how far each lies behind the first, in logits. Empty where a logit is not finite."""
+
+    tokens: list[int]
+    gaps: list[float]
+
+
+def rank_tokens(
+    logits: Floats, admitted: AllowedTokens, sampling: SamplingParams, row_keys: Keys, num: int
+) -> Ids:
+    """The best `num` tokens of each row: logits [N, V], keys [N] → [N, num].
+
+    −1 where fewer are admitted or kept, and for a whole row where a logit is not finite.
+    """
+    rest = logits.copy()
+    temperature = sampling.temperature
+    if sampling.truncates:
+        stays = truncation_mask(logits.take(admitted.ids, axis=1).astype(np.float64) / temperature, sampling)
+        rows, gone = (~stays).nonzero()
+        rest[rows, admitted.ids[gone]] = -np.inf
+    tokens = np.empty((num, len(logits)), np.int64)
+    rows = np.arange(len(logits))
+    for place in range(num):  # what is chosen once those before are gone
+        tokens[place] = sample_tokens(rest, admitted, SamplingParams(temperature), row_keys)
+        rest[rows, tokens[place]] = -np.inf
+    return tokens.T
+
+
+def rank_positions(
+    logits: Sequence[Floats], places: Sequence[SamplingPosition], num: int
+) -> list[RankedTokens]:
+    """The best `num` tokens at each place from its own logits [V]; places that choose alike are ranked together."""
+    found = [RankedTokens([], [])] * len(places)
+    groups: dict[tuple[int, SamplingParams], list[int]] = {}
+    for at, (admitted, sampling, _) in enumerate(places):
+        groups.setdefault((id(admitted), sampling), []).append(at)
+    for (_, sampling), members in groups.items():
+        rows = np.array([logits[at] for at in members])
+        row_keys = np.array([places[at].key for at in members], np.uint64)
+        tokens = rank_tokens(rows, places[members[0]].admitted, sampling, row_keys, num).tolist()
+        for at, some in zip(members, tokens, strict=True):
+            size = some.index(-1) if -1 in some else num
+            found[at] = _with_gaps(some[:size], logits[at], sampling.temperature, places[at].key)
+    return found
+
+
+def _with_gaps(tokens: list[int], logits: Floats, temperature: float, place_key: int) -> RankedTokens:
+    scores = logits[tokens].tolist()
+    if temperature:
+        scores = [
+            score + temperature * gumbel_at(place_key, token)
+            for score, token in zip(scores, tokens, strict=True)
+        ]
+    return RankedTokens(tokens, [scores[0] - score for score in scores] if tokens else [])

@@ -13,16 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.draft import is_chain
-from htfi.decoding.kept_blocks import KeptBlocks
-from htfi.decoding.kv import Arena, Block, PrefixCache, Row
-from htfi.decoding.masks import branch, causal
+from htfi.decoding.draft_tree import is_chain
+from htfi.decoding.forward_pass import apply_tree_mask, causal_mask
+from htfi.decoding.kv_cache import KVArena, KVBlock, KVRow, PrefixCache, SharedKVBlocks
 from htfi.decoding.ports import Floats, Network
 from htfi.domain.errors import InvalidInput, ShapeMismatch
-from htfi.domain.writing import Refusal
+from htfi.domain.generation import RequestRefused
 
 
-class ToRead(NamedTuple):
+class PromptToPrefill(NamedTuple):
     """A prompt's ids, how many tokens its row may grow to, and how many others are likely to share."""
 
     ids: Sequence[int]
@@ -32,43 +31,43 @@ class ToRead(NamedTuple):
     residency: frozenset[str] = frozenset()
 
 
-class Opened(NamedTuple):
+class PrefilledRow(NamedTuple):
     """A row that holds a prompt: the logits after its last token [V], and how many tokens were found already read."""
 
-    row: Row
+    row: KVRow
     logits: Floats
     num_reused_tokens: int
 
 
-class Forks(NamedTuple):
+class ForkedRows(NamedTuple):
     """Rows that hold the same prompt, and the logits after its last token [V]."""
 
-    rows: list[Row]
+    rows: list[KVRow]
     logits: Floats
 
 
-class Sessions:
+class KVSessions:
     """Owns the keys and values of one network's sequences. Not for several threads at once.
 
     `kept` holds what was read elsewhere or before; without it, only what these sessions have read is found again.
     """
 
-    def __init__(self, network: Network, config: DecodingConfig, kept: KeptBlocks | None = None) -> None:
+    def __init__(self, network: Network, config: DecodingConfig, kept: SharedKVBlocks | None = None) -> None:
         self.network = network
         self.config = config
-        self.arena = Arena(network.shape, config.batch_bytes)
+        self.arena = KVArena(network.shape, config.batch_bytes)
         budget_bytes = min(config.cache_bytes, config.cache_tokens * network.shape.kv_bytes_per_token)
         self.cache = PrefixCache(network.shape, config.block_tokens, budget_bytes)
-        self._kept = kept
-        self._copies = np.empty((2, 0), np.float32)  # less than what the arena holds
+        self._shared_blocks = kept
+        self._row_buffers = np.empty((2, 0), np.float32)  # less than what the arena holds
 
-    def refusal(self, num_tokens: int, num_rows: int = 1) -> Refusal | None:
+    def refusal(self, num_tokens: int, num_rows: int = 1) -> RequestRefused | None:
         """Why rows of this many tokens can never be held, or None where they can."""
         most = self.network.shape.max_positions
         if num_tokens > most:
-            return Refusal(f"{num_tokens} tokens with the answer; the model reads at most {most}")
+            return RequestRefused(f"{num_tokens} tokens with the answer; the model reads at most {most}")
         if not self.arena.fits_alone([num_tokens] * num_rows):
-            return Refusal(
+            return RequestRefused(
                 f"{num_rows} × {num_tokens} tokens need more memory than decoding.batch_bytes = "
                 f"{self.config.batch_bytes} allows"
             )
@@ -82,14 +81,14 @@ class Sessions:
         """How many rows of so many tokens can join now."""
         return self.arena.num_fitting(num_tokens)
 
-    def open(self, ids: Sequence[int], limit: int, shared: int = 0) -> Opened:
+    def open(self, ids: Sequence[int], limit: int, shared: int = 0) -> PrefilledRow:
         """Read a prompt; its row may grow to `limit` tokens. The caller has asked `has_room`.
 
         A block ends after `shared` tokens, so that prompts which go on differently find those tokens read.
         """
-        return self.open_all([ToRead(ids, limit, shared)])[0]
+        return self.open_all([PromptToPrefill(ids, limit, shared)])[0]
 
-    def open_all(self, prompts: Sequence[ToRead]) -> list[Opened]:
+    def open_all(self, prompts: Sequence[PromptToPrefill]) -> list[PrefilledRow]:
         """Read several prompts one after the other, each finding what those before it have read."""
         for ids, limit, *_ in prompts:
             if not 0 < len(ids) <= limit:
@@ -104,7 +103,7 @@ class Sessions:
                 self.close(row, wipe=True)
             raise
 
-    def _open(self, row: Row, prompt: ToRead) -> Opened:
+    def _open(self, row: KVRow, prompt: PromptToPrefill) -> PrefilledRow:
         read = self._read(prompt)
         for _, block, _ in read.blocks:
             self.arena.append(row, block.keys, block.values)
@@ -114,12 +113,12 @@ class Sessions:
                 whole = block.num_tokens == self.config.block_tokens or name == read.shared_name
                 if whole and (not found or name in read.fetched):
                     self.cache.put(name, block)
-                if whole and not found and self._kept is not None and name in read.sharing:
-                    self._kept.keep(name, block, prompt.about, prompt.residency)
+                if whole and not found and self._shared_blocks is not None and name in read.sharing:
+                    self._shared_blocks.store(name, block, prompt.about, prompt.residency)
         num_reused = sum(block.num_tokens for _, block, found in read.blocks if found)
-        return Opened(row, read.logits, num_reused)
+        return PrefilledRow(row, read.logits, num_reused)
 
-    def num_guesses(self, row: Row, num_settled: int, num_wanted: int) -> int:
+    def num_draft_tokens_fitting(self, row: KVRow, num_settled: int, num_wanted: int) -> int:
         """How many guesses, of those wanted, may be read after so many settled tokens: as many as the row has room
         for, and as have the bits that they would have one by one.
 
@@ -137,7 +136,7 @@ class Sessions:
 
     def extend(
         self,
-        rows: Sequence[Row],
+        rows: Sequence[KVRow],
         ids: Sequence[Sequence[int]],
         parents: Sequence[Sequence[int]] | None = None,
     ) -> list[Floats]:
@@ -152,12 +151,12 @@ class Sessions:
         for row, tokens in zip(rows, ids, strict=True):
             if not 0 < len(tokens) <= row.limit - row.length:
                 raise ShapeMismatch(f"{len(tokens)} tokens do not fit a row of {row.length} of {row.limit}")
-        arena.make_room(max(row.length + len(tokens) for row, tokens in zip(rows, ids, strict=True)))
+        arena.grow_to(max(row.length + len(tokens) for row, tokens in zip(rows, ids, strict=True)))
         slots = [row.slot for row in rows]
         keys, values, past = arena.keys, arena.values, arena.mask
         lengths, num_rows, places = arena.lengths(), arena.num_slots, slots
         if 4 * len(rows) <= 3 * num_rows:  # to copy a row takes a fifth of what a pass takes for one
-            keys, values = self._apart(slots)
+            keys, values = self._gather_rows(slots)
             past, lengths, num_rows, places = past[slots], lengths[slots], len(rows), list(range(len(rows)))
         batch = np.zeros((num_rows, longest), np.int64)
         for place, tokens in zip(places, ids, strict=True):
@@ -166,10 +165,10 @@ class Sessions:
         if longest > 1:
             last = self.network.shape.max_positions - 1
             positions = np.minimum(positions + np.arange(longest), last)  # padding
-            mask = causal(mask, longest)
+            mask = causal_mask(mask, longest)
         if parents is not None and not all(map(is_chain, parents)):
             mask = mask.copy() if mask is arena.mask else mask
-            branch(rows, places, parents, list(map(len, ids)), positions, mask)
+            apply_tree_mask(rows, places, parents, list(map(len, ids)), positions, mask)
         out = self.network.forward(batch, positions, mask, keys, values)
         logits: list[Floats] = []
         for row, place, tokens in zip(rows, places, ids, strict=True):
@@ -178,19 +177,19 @@ class Sessions:
             logits.append(out.logits[place, :num])
         return logits
 
-    def _apart(self, slots: Sequence[int]) -> tuple[Floats, Floats]:
+    def _gather_rows(self, slots: Sequence[int]) -> tuple[Floats, Floats]:
         """Keys and values of a few slots [L, B, G, S, D], copied side by side into memory that is used again."""
         keys, values = self.arena.keys, self.arena.values
         sizes = (keys.shape[0], len(slots), *keys.shape[2:])
         num = int(np.prod(sizes))
-        if self._copies.shape[1] < num:
-            self._copies = np.empty((2, num), np.float32)
-        copies = [memory[:num].reshape(sizes) for memory in self._copies]
+        if self._row_buffers.shape[1] < num:
+            self._row_buffers = np.empty((2, num), np.float32)
+        copies = [memory[:num].reshape(sizes) for memory in self._row_buffers]
         for copy, source in zip(copies, (keys, values), strict=True):
             np.take(source, slots, axis=1, out=copy, mode="clip")  # 'raise' would go by way of a buffer
         return copies[0], copies[1]
 
-    def keep(self, row: Row, length: int, branch: Sequence[int], wipe: bool = False) -> None:
+    def keep_branch(self, row: KVRow, length: int, branch: Sequence[int], wipe: bool = False) -> None:
         """Of what follows the first `length` tokens, keep those at the places of `branch`, rising, and forget the rest.
 
         `wipe` clears what is forgotten, where it may not be finite.
@@ -201,46 +200,46 @@ class Sessions:
             )
         self.arena.gather(row, length, branch)
         if wipe:
-            self.arena.wipe_from(row, length + len(branch))
-        self.arena.cut(row, length + len(branch))
+            self.arena.zero_from(row, length + len(branch))
+        self.arena.truncate(row, length + len(branch))
 
-    def rewind(self, row: Row, length: int) -> None:
+    def rewind(self, row: KVRow, length: int) -> None:
         """Back to the first `length` tokens."""
         if not 0 <= length <= row.length:
             raise InvalidInput(f"cannot rewind a row of {row.length} tokens to {length}")
-        self.arena.cut(row, length)
+        self.arena.truncate(row, length)
 
-    def fork(self, row: Row, num_rows: int) -> list[Row]:
+    def fork(self, row: KVRow, num_rows: int) -> list[KVRow]:
         """Rows that begin as this one does. The caller has asked `has_room`."""
         forks = self.arena.add([row.limit] * num_rows, row.length)
         self.arena.copy(row, forks)
         return forks
 
-    def close(self, row: Row, wipe: bool = False) -> None:
+    def close(self, row: KVRow, wipe: bool = False) -> None:
         """Let a row go. `wipe` where its numbers may not be finite."""
         if wipe:
-            self.arena.wipe(row)
-        self.arena.drop(row)
+            self.arena.zero(row)
+        self.arena.remove(row)
 
     @contextmanager
-    def forked(self, ids: Sequence[int], limit: int, num_rows: int, shared: int = 0) -> Generator[Forks]:
+    def forked(self, ids: Sequence[int], limit: int, num_rows: int, shared: int = 0) -> Generator[ForkedRows]:
         """Rows that all begin with one prompt, closed in the end. The caller has asked `num_rows_free`."""
         opened = self.open(ids, limit, shared)
         rows = [opened.row]
         try:
             if num_rows > 1:
                 rows += self.fork(opened.row, num_rows - 1)
-            yield Forks(rows, opened.logits)
+            yield ForkedRows(rows, opened.logits)
         finally:
             for row in rows:
                 self.close(row)
 
-    def _read(self, prompt: ToRead) -> "_Read":
+    def _read(self, prompt: PromptToPrefill) -> "_PrefillBlocks":
         ids, shared = prompt.ids, prompt.shared
-        cuts = block_cuts(len(ids), shared, self.config.block_tokens)
-        *before, (last, cut) = zip(_chain(ids, cuts), cuts, strict=True)
-        blocks: list[tuple[bytes, Block, bool]] = []
-        is_forgotten = self._kept is not None and self._kept.is_forgotten(prompt.about)
+        cuts = block_bounds(len(ids), shared, self.config.block_tokens)
+        *before, (last, cut) = zip(_chained_block_names(ids, cuts), cuts, strict=True)
+        blocks: list[tuple[bytes, KVBlock, bool]] = []
+        is_forgotten = self._shared_blocks is not None and self._shared_blocks.is_forgotten(prompt.about)
         sharing = (
             {} if is_forgotten else {name: end - begin for name, (begin, end) in before if end <= shared}
         )
@@ -254,19 +253,19 @@ class Sessions:
         shared_name = next(
             (name for (name, _, _), (_, end) in zip(blocks, cuts, strict=True) if end == shared), b""
         )
-        return _Read(blocks, shared_name, logits, fetched, sharing)
+        return _PrefillBlocks(blocks, shared_name, logits, fetched, sharing)
 
-    def _fetch(self, sizes: Mapping[bytes, int], about: Sequence[str]) -> dict[bytes, Block]:
+    def _fetch(self, sizes: Mapping[bytes, int], about: Sequence[str]) -> dict[bytes, KVBlock]:
         """What others have read of these blocks, each of so many tokens, where it is not here."""
         missing = [name for name in sizes if not self.cache.has(name)]
-        if self._kept is None or not missing:
+        if self._shared_blocks is None or not missing:
             return {}
-        found = self._kept.find(missing, [sizes[name] for name in missing], about)
+        found = self._shared_blocks.find(missing, [sizes[name] for name in missing], about)
         return {name: block for name, block in zip(missing, found, strict=True) if block is not None}
 
     def _compute(
-        self, ids: Sequence[int], begin: int, past: Sequence[tuple[bytes, Block, bool]]
-    ) -> tuple[Block, Floats]:
+        self, ids: Sequence[int], begin: int, past: Sequence[tuple[bytes, KVBlock, bool]]
+    ) -> tuple[KVBlock, Floats]:
         num, shape = len(ids), self.network.shape
         sizes = (shape.num_layers, shape.num_kv_heads, begin, shape.head_dim)
         keys, values = np.empty(sizes, np.float32), np.empty(sizes, np.float32)
@@ -275,30 +274,30 @@ class Sessions:
                 [block.keys for _, block, _ in past], axis=2, out=keys
             )  # contiguous, as blocks need not be
             np.concatenate([block.values for _, block, _ in past], axis=2, out=values)
-        mask = causal(np.zeros((1, 1, begin + 1), np.float32), num)
+        mask = causal_mask(np.zeros((1, 1, begin + 1), np.float32), num)
         positions = np.arange(begin, begin + num)[None]
         out = self.network.forward(np.array([ids], np.int64), positions, mask, keys[:, None], values[:, None])
-        return Block(out.keys[:, 0], out.values[:, 0]), out.logits[0, -1]
+        return KVBlock(out.keys[:, 0], out.values[:, 0]), out.logits[0, -1]
 
 
-class _Read(NamedTuple):
+class _PrefillBlocks(NamedTuple):
     """A prompt's blocks, each with its name and whether it was found, and the logits after its last token [V]."""
 
-    blocks: list[tuple[bytes, Block, bool]]
+    blocks: list[tuple[bytes, KVBlock, bool]]
     shared_name: bytes  # of the block that ends the shared part
     logits: Floats
-    fetched: Mapping[bytes, Block]  # of those, by name, what others have read
+    fetched: Mapping[bytes, KVBlock]  # of those, by name, what others have read
     sharing: Mapping[bytes, int]  # names of what others may be offered, and their numbers of tokens
 
 
-def block_cuts(num_tokens: int, shared: int, block_tokens: int) -> list[tuple[int, int]]:
+def block_bounds(num_tokens: int, shared: int, block_tokens: int) -> list[tuple[int, int]]:
     """Where a prompt is cut: every `block_tokens`, counted anew after the `shared` first tokens."""
     shared = min(max(shared, 0), num_tokens)
     starts = [*range(0, shared, block_tokens), *range(shared, num_tokens, block_tokens)]
     return list(zip(starts, [*starts[1:], num_tokens], strict=True))
 
 
-def _chain(ids: Sequence[int], cuts: Sequence[tuple[int, int]]) -> list[bytes]:
+def _chained_block_names(ids: Sequence[int], cuts: Sequence[tuple[int, int]]) -> list[bytes]:
     """A name for each block that tells all tokens up to its end and how they were cut."""
     names: list[bytes] = []
     name = b""

@@ -7,11 +7,11 @@ as far as the target agrees. So a strategy decides how long an answer takes, and
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from htfi.decoding.draft import DraftTree
-from htfi.decoding.stem import Stem
+from htfi.decoding.draft_tree import DraftTree
+from htfi.decoding.sequence import SequenceState
 
 
-class Outcome(NamedTuple):
+class DraftVerification(NamedTuple):
     """What the target made of a draft: the nodes it agreed with, from the first on, and its own next token.
 
     `said` holds its choice at each node that left one open and, last, after the settled text; −1 where none was.
@@ -19,47 +19,47 @@ class Outcome(NamedTuple):
     """
 
     path: list[int]
-    token: int  # −1 where the answer ended
+    next_token: int  # −1 where the answer ended
     said: list[int]
-    sound: bool = True
+    is_finite: bool = True
 
 
-class Strategy(Protocol):
+class DraftStrategy(Protocol):
     """Guesses of what comes next. Stems are told apart by identity; each is left in the end."""
 
     @property
     def name(self) -> str: ...
 
-    def speculate(self, stems: Sequence[Stem], lengths: Sequence[int]) -> list[DraftTree]:
+    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         """One tree a stem, at most lengths[i] chosen tokens deep (forced ones are free); 0 asks for none."""
         ...
 
-    def verifying(self, stems: Sequence[Stem], trees: Sequence[DraftTree]) -> None:
+    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         """The target's pass is about to begin."""
         ...
 
-    def settle(self, stem: Stem, tree: DraftTree, outcome: Outcome) -> None:
+    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         """What came of a draft; `stem` holds the settled tokens already."""
         ...
 
-    def leave(self, stem: Stem) -> None:
+    def leave(self, stem: SequenceState) -> None:
         """The answer is finished or given up."""
         ...
 
 
-class Plain:
+class NoDraft:
     """No guesses: one token a pass."""
 
     name = "plain"
 
-    def speculate(self, stems: Sequence[Stem], lengths: Sequence[int]) -> list[DraftTree]:
+    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         return [DraftTree() for _ in zip(stems, lengths, strict=True)]
 
-    def verifying(self, stems: Sequence[Stem], trees: Sequence[DraftTree]) -> None:
+    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         pass
 
-    def settle(self, stem: Stem, tree: DraftTree, outcome: Outcome) -> None:
+    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         pass
 
-    def leave(self, stem: Stem) -> None:
+    def leave(self, stem: SequenceState) -> None:
         pass

@@ -1,31 +1,96 @@
-"""How scaled returns may go on after many prefixes at once: exact laws of the next bar, and paths drawn side by side.
+"""Few dice that stand for many: uniform numbers whose every step, and whose running sums, are evenly spread.
+
+`Trajectories` draws all its paths with them. With 32 paths over 22 bars, the scale of what is drawn errs by 4%, where
+32 independent ones err by 12%.
+
+How scaled returns may go on after many prefixes at once: exact laws of the next bar, and paths drawn side by side.
 
 Wiring introduces it to forecasting, which knows it as a path sampler. Unlike `paths.sample`, which draws many futures
 of one prefix with the fewest passes, this reads many short prefixes in one batch.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.decoding.kv import HIDDEN
-from htfi.decoding.path_dice import even_dice
+from htfi.decoding.kv_cache import MASKED
 from htfi.decoding.ports import Floats, Ids, Network
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain import exact
+from htfi.domain import portable_math as exact
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.domain.writing import Mark, Sigmas, Text
+from htfi.domain.generation import ControlToken, PlainText, ScaledMoves
+
+_Uniforms = NDArray[np.float64]
+
+_NUM_CANDIDATES = 24
+_NUM_PASSES = 3  # ranking after a projection undoes a little of it
+_DIGITS = 12  # of normal scores, so that every machine's libm gives the same
+
+
+@lru_cache(maxsize=32)
+def stratified_uniforms(seed: int, num_paths: int, num_steps: int) -> _Uniforms:
+    """Uniform numbers [N, S]; not to be changed. Step by step one lies in each of N even strata (McKay et al. 1979).
+
+    Steps are uncorrelated over the paths, as far as ranks can be (Iman and Conover 1982) and N > S; of several sets
+    the one is taken in which the sizes of running sums of normal scores come nearest to a half-normal law.
+    """
+    rng = np.random.Generator(np.random.PCG64(seed))
+    scores = _normal_scores(num_paths)
+    if num_paths < 3 or num_steps < 1:
+        return _within_strata(rng, np.argsort(rng.random((num_steps, num_paths)), axis=1, kind="stable"))
+    expected = np.array(
+        [round(NormalDist().inv_cdf(0.5 + (i + 0.5) / (2 * num_paths)), _DIGITS) for i in range(num_paths)]
+    )
+    root = np.sqrt(np.arange(1.0, num_steps + 1.0))[:, None]
+    best, least = np.zeros((num_steps, num_paths), np.int64), np.inf
+    for _ in range(_NUM_CANDIDATES):
+        ranks = _uncorrelated(rng, scores, num_steps)
+        sums = np.abs(np.cumsum(scores[ranks], axis=0)) / root
+        error = np.sort(sums, axis=1) - expected
+        unevenness = float((error * error).sum())
+        if unevenness < least:
+            best, least = ranks, unevenness
+    return _within_strata(rng, best)
+
+
+def _uncorrelated(rng: np.random.Generator, scores: _Uniforms, num_steps: int) -> NDArray[np.int64]:
+    """Ranks [S, N], each step's an order of its own that knows nothing of those before it."""
+    num_paths = len(scores)
+    ranks: NDArray[np.int64] = np.argsort(rng.random((num_steps, num_paths)), axis=1, kind="stable")
+    most = min(num_steps, num_paths - 2)  # no more directions are free
+    for _ in range(_NUM_PASSES):
+        for step in range(1, num_steps):
+            rest = scores[ranks[step]]
+            for other in range(max(step - most, 0), step):
+                before = scores[ranks[other]]
+                rest = rest - (rest * before).sum() / (before * before).sum() * before
+            ranks[step, np.argsort(rest, kind="stable")] = np.arange(num_paths)
+    return ranks
+
+
+def _within_strata(rng: np.random.Generator, ranks: NDArray[np.int64]) -> _Uniforms:
+    dice: _Uniforms = (ranks + rng.random(ranks.shape)) / max(ranks.shape[1], 1)
+    dice = np.ascontiguousarray(dice.T)
+    dice.flags.writeable = False
+    return dice
+
+
+def _normal_scores(num: int) -> _Uniforms:
+    return np.array([round(NormalDist().inv_cdf((i + 0.5) / num), _DIGITS) for i in range(num)])
+
 
 Doubles = NDArray[np.float64]
 
-MOST_CONTEXT = 32  # returns put to the model, as it was taught
-_NAMELESS = " X"  # prices alone: no name that could say anything
-_MOST_ROWS = 128  # of one pass: more would leave the processor's near memory
+MAX_CONTEXT = 32  # returns put to the model, as it was taught
+_ANONYMOUS_ASSET = " X"  # prices alone: no name that could say anything
+_MAX_ROWS = 128  # of one pass: more would leave the processor's near memory
 
 
-class Trajectories:
+class ReturnPathSampler:
     """The price tokens of one network as laws of z = r / σ over its bins. Keeps nothing between calls.
 
     C bins, rising: bin i lies between edges[i − 1] and edges[i] and stands for centres[i].
@@ -50,9 +115,16 @@ class Trajectories:
 
     def prefix(self, context: Sequence[float] | Doubles) -> tuple[int, ...]:
         """Token ids that put prices alone: the last returns in units of volatility, oldest first."""
-        head = (Mark("s"), Mark("news"), Mark("/news"), Mark("asset"), Text(_NAMELESS), Mark("ages"))
-        values = tuple(float(z) for z in context[-MOST_CONTEXT:])
-        return (*self._vocabulary.encode((*head, Mark("prices"), Sigmas(values))), self._path)
+        head = (
+            ControlToken("s"),
+            ControlToken("news"),
+            ControlToken("/news"),
+            ControlToken("asset"),
+            PlainText(_ANONYMOUS_ASSET),
+            ControlToken("ages"),
+        )
+        values = tuple(float(z) for z in context[-MAX_CONTEXT:])
+        return (*self._vocabulary.encode((*head, ControlToken("prices"), ScaledMoves(values))), self._path)
 
     def after(self, tokens: Sequence[int]) -> tuple[int, ...]:
         """Token ids of a question and its answer, as a record keeps them, ready for a path."""
@@ -65,7 +137,7 @@ class Trajectories:
         """
         if not prefixes:
             return np.zeros((0, len(self.centres)))
-        read = [self._read(prefixes[at : at + _MOST_ROWS], 0) for at in range(0, len(prefixes), _MOST_ROWS)]
+        read = [self._read(prefixes[at : at + _MAX_ROWS], 0) for at in range(0, len(prefixes), _MAX_ROWS)]
         return np.concatenate([part.law for part in read])
 
     def paths(
@@ -79,10 +151,10 @@ class Trajectories:
         Raises: InvalidInput, DependencyUnavailable.
         """
         longest = max(horizons)
-        dice = even_dice(seed, num_paths, longest - 1)
+        dice = stratified_uniforms(seed, num_paths, longest - 1)
         z = np.empty((len(prefixes), num_paths, longest - 1))
         laws = np.empty((len(prefixes), num_paths, len(horizons), len(self.centres)))
-        step = max(_MOST_ROWS // num_paths, 1)
+        step = max(_MAX_ROWS // num_paths, 1)
         for at in range(0, len(prefixes), step):
             part = slice(at, at + step)
             self._draw(prefixes[part], tuple(horizons), dice, z[part], laws[part])
@@ -99,7 +171,7 @@ class Trajectories:
         keys, values = (np.repeat(held, num_paths, axis=1) for held in (read.keys, read.values))
         lengths = np.repeat(read.lengths, num_paths)
         rows = np.arange(len(lengths))
-        mask = np.full((len(rows), 1, keys.shape[3] + 1), HIDDEN, np.float32)
+        mask = np.full((len(rows), 1, keys.shape[3] + 1), MASKED, np.float32)
         mask[:, 0, :-1][np.arange(keys.shape[3]) < lengths[:, None]] = 0.0
         mask[:, 0, -1] = 0.0
         uniform = np.tile(dice, (len(prefixes), 1))
@@ -121,7 +193,7 @@ class Trajectories:
             lengths = lengths + 1
             law = self._law(out.logits[:, 0])
 
-    def _read(self, prefixes: Sequence[Sequence[int]], num_more: int) -> "_Read":
+    def _read(self, prefixes: Sequence[Sequence[int]], num_more: int) -> "_PrefixBatch":
         shape = self._network.shape
         lengths: Ids = np.array([len(prefix) for prefix in prefixes], np.int64)
         longest = int(lengths.max())
@@ -133,7 +205,7 @@ class Trajectories:
         for row, prefix in zip(ids, prefixes, strict=True):
             row[: len(prefix)] = prefix
         positions = np.broadcast_to(np.arange(longest), ids.shape).copy()
-        causal = np.triu(np.full((longest, longest), HIDDEN, np.float32), 1)
+        causal = np.triu(np.full((longest, longest), MASKED, np.float32), 1)
         mask = np.broadcast_to(causal, (len(ids), longest, longest)).copy()
         sizes = (shape.num_layers, len(ids), shape.num_kv_heads)
         nothing = np.empty((*sizes, 0, shape.head_dim), np.float32)
@@ -142,7 +214,7 @@ class Trajectories:
         for to, found in zip(held, (out.keys, out.values), strict=True):
             to[:, :, :, :longest] = found
         law = self._law(out.logits[np.arange(len(ids)), lengths - 1])
-        return _Read(law, held[0], held[1], lengths)
+        return _PrefixBatch(law, held[0], held[1], lengths)
 
     def _law(self, logits: Floats) -> Doubles:
         """Chances [n, C] of the bins, from logits [n, V]."""
@@ -153,7 +225,7 @@ class Trajectories:
         return chances / np.cumsum(chances, axis=1)[:, -1:]  # one after the other: the same bits everywhere
 
 
-class _Read(NamedTuple):
+class _PrefixBatch(NamedTuple):
     """Prefixes that were read: the law after each [n, C], keys and values [L, n, G, S, D], lengths [n]."""
 
     law: Doubles

@@ -8,11 +8,11 @@ import numpy as np
 
 from htfi.decoding.ports import Ids, Tokenizer
 from htfi.decoding.prices import PriceBins
-from htfi.decoding.sampling import Admitted
+from htfi.decoding.sampling import AllowedTokens
 from htfi.domain.errors import InvalidInput
-from htfi.domain.writing import Dialect, Mark, Prompt, Segment, Sigmas, Text
+from htfi.domain.generation import ControlToken, PlainText, Prompt, PromptDialect, PromptSegment, ScaledMoves
 
-_SMALLEST_BINS = 3
+_MIN_BINS = 3
 
 
 class Vocabulary:
@@ -24,26 +24,26 @@ class Vocabulary:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
         self.price_ids = _price_ids(tokenizer)
-        self.prices = Admitted.of(np.sort(self.price_ids))
+        self.prices = AllowedTokens.of(np.sort(self.price_ids))
         self.bins = PriceBins(len(self.price_ids)) if len(self.price_ids) else None
 
     @property
-    def dialect(self) -> Dialect:
+    def dialect(self) -> PromptDialect:
         """MINI where the vocabulary has the marks of news and views and price tokens, else PLAIN."""
         marked = all(self.tokenizer.special(token) is not None for token in ("<news>", "<view>"))
-        return Dialect.MINI if marked and self.bins is not None else Dialect.PLAIN
+        return PromptDialect.MINI if marked and self.bins is not None else PromptDialect.PLAIN
 
     def encode(self, prompt: Prompt) -> list[int]:
         """Ids of a prompt. Raises InvalidInput naming a mark that the vocabulary does not have."""
         return [token for segment in prompt for token in self.segment(segment)]
 
-    def segment(self, segment: Segment) -> list[int]:
+    def segment(self, segment: PromptSegment) -> list[int]:
         match segment:
-            case Mark(name):
+            case ControlToken(name):
                 return [self.mark(name)]
-            case Text(text):
+            case PlainText(text):
                 return self.tokenizer.encode(text)
-            case Sigmas(values):
+            case ScaledMoves(values):
                 return self._sigmas(values)
 
     def mark(self, name: str) -> int:
@@ -73,7 +73,7 @@ def _price_ids(tokenizer: Tokenizer) -> Ids:
     ids: list[int] = []
     while (token := tokenizer.special(f"<p{len(ids)}>")) is not None:
         ids.append(token)
-    return np.array(ids if len(ids) >= _SMALLEST_BINS else [], np.int64)
+    return np.array(ids if len(ids) >= _MIN_BINS else [], np.int64)
 
 
 def _is_wordlike(piece: str) -> bool:

@@ -9,8 +9,8 @@ from enum import StrEnum
 import msgspec
 
 from htfi.domain.errors import IntegrityError
-from htfi.domain.news import Hearing
-from htfi.domain.writing import DraftRound
+from htfi.domain.generation import DraftRound
+from htfi.domain.news import NewsContext
 
 Quantiles = list[list[float]]  # [H, Q], never decreasing along Q
 TICKS_PER_UNIT = 1e10  # of log return
@@ -38,7 +38,7 @@ class Rung(StrEnum):
     SECURE = "secure"
 
 
-class Outcome(StrEnum):
+class PolicyOutcome(StrEnum):
     """What policy says of a forecast: release it, release it marked, or record it and keep it back."""
 
     RELEASE = "release"
@@ -46,7 +46,7 @@ class Outcome(StrEnum):
     WITHHOLD = "withhold"
 
 
-class Inputs(msgspec.Struct, frozen=True):
+class DecisionInputs(msgspec.Struct, frozen=True):
     """What was read since the decision before: a digest chained over every event, and the rows it covers."""
 
     digest: str
@@ -54,7 +54,7 @@ class Inputs(msgspec.Struct, frozen=True):
     rows: dict[str, tuple[int, int]]  # source → first and last row, counted from 1
 
 
-class Plan(msgspec.Struct, frozen=True):
+class FidelityPlan(msgspec.Struct, frozen=True):
     """Which rung was chosen, and why; `then` is the one that reads again after the release, which amends."""
 
     rung: Rung
@@ -63,7 +63,7 @@ class Plan(msgspec.Struct, frozen=True):
     then: Rung | None = None
 
 
-class Tilt(msgspec.Struct, frozen=True):
+class NewsTilt(msgspec.Struct, frozen=True):
     """How a view of the news moved a forecast: q ← q + weight·(shift + (stretch − 1)·(q − median)), per horizon.
 
     Shapes: shift, stretch, weight [H]. Units: shift in log return; stretch multiplies distances from the median;
@@ -99,7 +99,7 @@ class Forecast(msgspec.Struct, frozen=True):
     expert_ticks: dict[str, list[list[int]]]
     weights: dict[str, list[list[float]]]
     calibration: list[float]
-    tilt: Tilt | None = None
+    tilt: NewsTilt | None = None
 
     @property
     def shares(self) -> dict[str, list[float]]:
@@ -118,7 +118,7 @@ class Forecast(msgspec.Struct, frozen=True):
         }
 
 
-class Shown(msgspec.Struct, frozen=True, gc=False):
+class PromptItem(msgspec.Struct, frozen=True, gc=False):
     """An item of the news as a model was shown it."""
 
     id: str
@@ -127,7 +127,7 @@ class Shown(msgspec.Struct, frozen=True, gc=False):
     headline: str
 
 
-class Wording(msgspec.Struct, frozen=True, gc=False):
+class GenerationTrace(msgspec.Struct, frozen=True, gc=False):
     """How a model came to a view, so that its tokens can be written again: `htfi ledger replay`.
 
     The token at place t is the target's argmax of logits over temperature plus the noise of (seed, t), among what
@@ -150,7 +150,7 @@ class Wording(msgspec.Struct, frozen=True, gc=False):
         tuple[int, ...], ...
     ] = ()  # of several answers, all their tokens; path k has the seed `path_seed`
     # Fields below are left out of an entry where they are UNSET: entries of version 0.1.0 have none of them.
-    shown: tuple[Shown, ...] | msgspec.UnsetType = (
+    shown: tuple[PromptItem, ...] | msgspec.UnsetType = (
         msgspec.UNSET
     )  # the items that the prompt tells, in its order
     asked_ns: int | msgspec.UnsetType = (
@@ -158,7 +158,7 @@ class Wording(msgspec.Struct, frozen=True, gc=False):
     )  # the instant asked about, where it is not the decision's
 
 
-class Meant(msgspec.Struct, frozen=True, gc=False):
+class CalibratedEffect(msgspec.Struct, frozen=True, gc=False):
     """What a reader's views of this kind have proved to mean: for the return over so many bars, how far it is shifted,
     in standard deviations of one bar, and by how much its distances from the median are multiplied.
     """
@@ -168,7 +168,7 @@ class Meant(msgspec.Struct, frozen=True, gc=False):
     stretch: float
 
 
-class Part(msgspec.Struct, frozen=True, gc=False):
+class ViewPart(msgspec.Struct, frozen=True, gc=False):
     """One reading that went into a merged view, as it was: units as in `View`; `trust` 0–1 is that of its items.
 
     One `is_worded` where the view's words, and how they were written, are this reading's.
@@ -184,11 +184,11 @@ class Part(msgspec.Struct, frozen=True, gc=False):
     half_life_ns: int
     trust: float = 1.0
     cause: str = ""
-    meant: tuple[Meant, ...] = ()
+    meant: tuple[CalibratedEffect, ...] = ()
     is_worded: bool = False
 
 
-class View(msgspec.Struct, frozen=True, gc=False):
+class NewsView(msgspec.Struct, frozen=True, gc=False):
     """What a reader makes of the news on one symbol: an opinion drawn from text, that fades with its half-life.
 
     Units: direction −1..1 (down..up); size in standard deviations of one bar; volatility_multiplier scales
@@ -209,23 +209,23 @@ class View(msgspec.Struct, frozen=True, gc=False):
     consistency: str = ""  # of recent prices with the news
     words: str = ""
     reader: str = ""  # name and version of who read
-    wording: Wording | None = None  # where it was read for this very decision
+    wording: GenerationTrace | None = None  # where it was read for this very decision
     provisional: bool = (
         False  # the draft's, where the target was late, or prepared ahead of a release; an amendment follows
     )
-    meant: tuple[Meant, ...] = ()
-    parts: tuple[Part, ...] = ()
+    meant: tuple[CalibratedEffect, ...] = ()
+    parts: tuple[ViewPart, ...] = ()
     prepared: str = (
         ""  # release and outcome that it was read ahead for, where it was: '{id}, {outcome in words}'
     )
 
     @property
-    def read_ns(self) -> int:
+    def read_at_ns(self) -> int:
         """The instant that a model read for, which merging with other readings leaves as it was."""
         return next((part.as_of_ns for part in self.parts if part.is_worded), self.as_of_ns)
 
 
-class Driver(msgspec.Struct, frozen=True):
+class FeatureDriver(msgspec.Struct, frozen=True):
     """A feature that moved the forecast: its value, what is usual for it, and their ratio."""
 
     feature: str
@@ -240,11 +240,11 @@ class Rationale(msgspec.Struct, frozen=True):
     text: str
     template: str
     slots: dict[str, str]
-    drivers: list[Driver]
+    drivers: list[FeatureDriver]
     cited: list[str]  # ids of news items
 
 
-class Circumstances(msgspec.Struct, frozen=True):
+class BarCircumstances(msgspec.Struct, frozen=True):
     """What policy weighs besides the forecast: the bar's span, the newest quote's age, the share of rows missing."""
 
     bar_start_ns: int
@@ -253,10 +253,10 @@ class Circumstances(msgspec.Struct, frozen=True):
     missing_share: float  # of the sources' latest rows, 0–1
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class PolicyVerdict(msgspec.Struct, frozen=True):
     """What policy said, with the rules that spoke."""
 
-    outcome: Outcome
+    outcome: PolicyOutcome
     reasons: list[str]
 
 
@@ -268,34 +268,34 @@ class Decision(msgspec.Struct, frozen=True):
     interval: str
     as_of_ns: int
     last_price: float
-    inputs: Inputs
+    inputs: DecisionInputs
     settings_digest: str
     models: dict[str, str]  # component → version
-    plan: Plan
+    plan: FidelityPlan
     regime: Regime
     features: dict[str, float]
     forecast: Forecast
-    view: View | None  # None where no news was read
+    view: NewsView | None  # None where no news was read
     rationale: Rationale
-    circumstances: Circumstances
-    verdict: Verdict
+    circumstances: BarCircumstances
+    verdict: PolicyVerdict
     amends: str = ""  # id of the provisional decision that this one takes the place of
-    hearing: Hearing | None = None  # what was known of the news; None where there was none
+    hearing: NewsContext | None = None  # what was known of the news; None where there was none
 
     @property
     def series(self) -> str:
         return series_id(self.symbol, self.interval)
 
     @property
-    def awaits(self) -> bool:
+    def awaits_amendment(self) -> bool:
         """Whether an amendment may follow: its view is provisional, or a deeper one was asked."""
         late = self.view is not None and self.view.provisional
         return (late or self.plan.then is not None) and not self.amends
 
     @property
-    def is_read_for(self) -> bool:
+    def has_own_reading(self) -> bool:
         """Whether its view was read for it, and not kept from an earlier decision of the series."""
-        return self.view is not None and self.view.read_ns == self.as_of_ns
+        return self.view is not None and self.view.read_at_ns == self.as_of_ns
 
 
 class Receipt(msgspec.Struct, frozen=True, gc=False):
@@ -325,7 +325,7 @@ def encode_decision(decision: Decision) -> bytes:
     Raises: IntegrityError where a number is not finite: JSON has no word for it, and nobody could read it back.
     """
     entry = _ENCODER.encode(decision)
-    if entry.count(b"null") > _num_absent(decision):
+    if entry.count(b"null") > _num_none_fields(decision):
         try:
             _DECODER.decode(entry)
         except msgspec.ValidationError as error:
@@ -335,7 +335,7 @@ def encode_decision(decision: Decision) -> bytes:
     return entry
 
 
-def _num_absent(decision: Decision) -> int:
+def _num_none_fields(decision: Decision) -> int:
     """How many fields are None, each of which is encoded as null; a number that is not finite is as well."""
     view, hearing = decision.view, decision.hearing
     absent: list[object] = [
@@ -357,7 +357,7 @@ def decode_decision(entry: bytes) -> Decision:
     return _DECODER.decode(entry)
 
 
-def find_decision(entry: bytes) -> Decision | None:
+def try_decode_decision(entry: bytes) -> Decision | None:
     """The decision that an entry holds, None where it is something else."""
     try:
         return decode_decision(entry)

@@ -2,6 +2,8 @@
 
 An event is immutable and becomes visible at `available_at_ns`, never before (D6). `source` and `row` say
 where it came from, so that a decision can name its inputs and a person can find the line.
+
+What each kind of number from outside can be. Intake refuses the rest, so that no arithmetic overflows later.
 """
 
 import msgspec
@@ -80,7 +82,7 @@ class News(msgspec.Struct, frozen=True, gc=False, tag="news"):
     released_by: str = ""
 
 
-class MacroRelease(msgspec.Struct, frozen=True, gc=False, tag="macro"):
+class MacroAnnouncement(msgspec.Struct, frozen=True, gc=False, tag="macro"):
     """One value of an economic or market series, as first published."""
 
     available_at_ns: int
@@ -92,7 +94,7 @@ class MacroRelease(msgspec.Struct, frozen=True, gc=False, tag="macro"):
     id: str = ""
 
 
-class Cleared(msgspec.Struct, frozen=True, gc=False, tag="cleared"):
+class SuspicionReset(msgspec.Struct, frozen=True, gc=False, tag="cleared"):
     """A named person's word that suspicion is to end: of one symbol, or of everything where it names none."""
 
     available_at_ns: int
@@ -111,11 +113,11 @@ class TimePassed(msgspec.Struct, frozen=True, gc=False, tag="time"):
     available_at_ns: int
 
 
-Event = Trade | Quote | Bar | News | MacroRelease
-FeedItem = Event | Cleared | TimePassed
+Event = Trade | Quote | Bar | News | MacroAnnouncement
+FeedItem = Event | SuspicionReset | TimePassed
 
 
-class Repair(msgspec.Struct, frozen=True, gc=False):
+class FieldRepair(msgspec.Struct, frozen=True, gc=False):
     """A field of a row that was put right: what it was (as text where that is no finite number) and what it is."""
 
     field: str
@@ -123,7 +125,7 @@ class Repair(msgspec.Struct, frozen=True, gc=False):
     now: float = msgspec.field(name="is")
 
 
-class Rejection(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+class QuarantinedRow(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A row that did not become an event: where it stood, why, and what it said.
 
     `num_bytes` and `sha256` are of the whole row where `raw` is not, byte for byte, all of it. With `repairs` the row
@@ -137,4 +139,25 @@ class Rejection(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     raw: str
     num_bytes: int = 0
     sha256: str = ""
-    repairs: tuple[Repair, ...] = ()
+    repairs: tuple[FieldRepair, ...] = ()
+
+
+MIN_PRICE, MAX_PRICE = 1e-12, 1e12  # from a token worth a trillionth to an index in a failed currency
+MIN_SIZE, MAX_SIZE = 1e-18, 1e18  # tokens are counted in units of 1e-18; a size may also be 0
+MIN_VALUE, MAX_VALUE = 1e-18, 1e18  # size of a macro value, which may also be 0
+MAX_LOG_RETURN = 56.0  # ln(MAX_PRICE / MIN_PRICE) is 55.3: no return is larger
+
+
+def is_price(value: float) -> bool:
+    """Whether a number can be a price. NaN cannot."""
+    return MIN_PRICE <= value <= MAX_PRICE
+
+
+def is_size(value: float) -> bool:
+    """Whether a number can be a size or a volume. NaN cannot."""
+    return value == 0.0 or MIN_SIZE <= value <= MAX_SIZE
+
+
+def is_value(value: float) -> bool:
+    """Whether a number can be a macro value. NaN cannot."""
+    return value == 0.0 or MIN_VALUE <= abs(value) <= MAX_VALUE

@@ -5,35 +5,42 @@ nobody can guess and are made exclusively: a link that somebody planted is neith
 set on the open file and do not depend on the umask.
 
 Every function raises OSError; callers translate it.
+
+A checksum in each line of a file that a run appends to and reads back: a line that is not as written is found.
+
+It stands last in the line's JSON object, `"sum":"16 hexadecimal digits"`, and covers what stands before it and the
+line's place in the file, so that lines that were lost, repeated or swapped are found too. It shows damage and careless
+edits; who edits on purpose can make new sums. Lines from before there were sums have none and pass.
 """
 
 import errno
 import os
 import secrets
 import stat
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
 
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
-_OTHERS = 0o077  # what a group and everybody else may do
-_DRAFT = ".new"
+_GROUP_AND_OTHERS = 0o077  # what a group and everybody else may do
+_TEMPORARY_SUFFIX = ".new"
 
 
-def write_whole(path: Path, data: bytes | memoryview, *, private: bool = True) -> None:
+def write_atomically(path: Path, data: bytes | memoryview, *, private: bool = True) -> None:
     """Replace the file atomically and durably. Where it is not `private` it gets the rights that the umask leaves."""
-    with replacing(path, private=private) as file:
+    with atomic_writer(path, private=private) as file:
         file.write(data)
 
 
 @contextmanager
-def replacing(path: Path, *, private: bool = True, over: bool = True) -> Generator[BinaryIO]:
+def atomic_writer(path: Path, *, private: bool = True, over: bool = True) -> Generator[BinaryIO]:
     """A file to write; it takes the place of `path` at the end of the block, and is gone where the block fails.
 
     Unless `over`, a file that is there stays, and FileExistsError is raised.
     """
-    draft = draft_of(path)
+    draft = temporary_path(path)
     descriptor = open_new(draft, private=private)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -49,9 +56,9 @@ def replacing(path: Path, *, private: bool = True, over: bool = True) -> Generat
     sync_folder(path.parent)
 
 
-def draft_of(path: Path) -> Path:
+def temporary_path(path: Path) -> Path:
     """A name beside the file that nobody can guess."""
-    return path.with_name(f"{path.name}.{secrets.token_hex(4)}{_DRAFT}")
+    return path.with_name(f"{path.name}.{secrets.token_hex(4)}{_TEMPORARY_SUFFIX}")
 
 
 def open_new(path: Path, *, private: bool = True) -> int:
@@ -81,7 +88,7 @@ def open_private(path: Path, flags: int) -> int:
     if not stat.S_ISREG(found.st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "is no plain file: take it away", str(path))
-    if found.st_mode & _OTHERS and found.st_uid == os.geteuid():
+    if found.st_mode & _GROUP_AND_OTHERS and found.st_uid == os.geteuid():
         os.fchmod(descriptor, PRIVATE_FILE)
     return descriptor
 
@@ -103,24 +110,24 @@ def make_private(folder: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
 
 
-def tighten(place: Path) -> bool:
+def restrict_to_owner(place: Path) -> bool:
     """Take a file or folder from everybody but its owner; whether that was needed. A link is left alone.
 
     Raises: OSError, also where it belongs to somebody else.
     """
     found = place.lstat()
-    if stat.S_ISLNK(found.st_mode) or not found.st_mode & _OTHERS:
+    if stat.S_ISLNK(found.st_mode) or not found.st_mode & _GROUP_AND_OTHERS:
         return False
-    place.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS)
+    place.chmod(stat.S_IMODE(found.st_mode) & ~_GROUP_AND_OTHERS)
     return True
 
 
-def discard_drafts(folder: Path, names: Iterable[str]) -> None:
+def remove_temporary_files(folder: Path, names: Iterable[str]) -> None:
     """Take away what a process that was killed had begun to write; only where nobody else writes these files."""
     for name in names:
         for draft in (
-            folder / f"{name}{_DRAFT}",
-            *folder.glob(f"{name}.*{_DRAFT}*"),
+            folder / f"{name}{_TEMPORARY_SUFFIX}",
+            *folder.glob(f"{name}.*{_TEMPORARY_SUFFIX}*"),
         ):  # the first of earlier versions
             draft.unlink(missing_ok=True)
 
@@ -132,3 +139,43 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+_CHECKSUM_KEY = b',"sum":"'
+_CHECKSUM_BYTES = 8
+_TAIL_BYTES = len(_CHECKSUM_KEY) + 2 * _CHECKSUM_BYTES + 2
+
+
+def add_checksum(line: bytes, place: int) -> bytes:
+    """A JSON object, without a line's end, with its sum. `place` is where the line begins, or its number."""
+    return b'%s%s%s"}' % (line[:-1], _CHECKSUM_KEY, _checksum(line, place))
+
+
+def checksum_holds(line: bytes, place: int) -> bool:
+    """Whether a line, with or without its end, is as it was written there."""
+    line = line.removesuffix(b"\n")
+    at = len(line) - _TAIL_BYTES
+    if at < 0 or not line.startswith(_CHECKSUM_KEY, at):
+        return True
+    return line[at + len(_CHECKSUM_KEY) : -2] == _checksum(line[:at] + b"}", place)
+
+
+def altered_lines(path: Path, num_bytes: int) -> Iterator[int]:
+    """The numbers, from 1, of the lines in the file's first bytes that are not as written; the next if it is shorter.
+
+    Places are byte offsets. Raises: OSError.
+    """
+    offset = number = 0
+    with path.open("rb") as file:
+        while offset < num_bytes:
+            line = file.readline(num_bytes - offset)
+            number += 1
+            if not line.endswith(b"\n") or not checksum_holds(line, offset):
+                yield number
+            if not line:
+                return
+            offset += len(line)
+
+
+def _checksum(line: bytes, place: int) -> bytes:
+    return blake2b(place.to_bytes(8, "little") + line, digest_size=_CHECKSUM_BYTES).hexdigest().encode()

@@ -30,7 +30,7 @@ class Route(StrEnum):
     FRONTIER = "frontier"
 
 
-class Finding(msgspec.Struct, frozen=True, gc=False):
+class ScreeningFinding(msgspec.Struct, frozen=True, gc=False):
     """One reason for a verdict: the rule that spoke, how strongly (0–1), and a line of its own for a person.
 
     `detail` quotes nothing that was hidden, and at most 120 characters.
@@ -41,7 +41,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     detail: str
 
 
-class Screened(msgspec.Struct, frozen=True):
+class ScreenedItem(msgspec.Struct, frozen=True):
     """An item as the sanitiser leaves it.
 
     `item` is cleaned and may be shown, scored and read. `trust` 0–1 is how much of its effect counts: 1 for a clean
@@ -53,13 +53,13 @@ class Screened(msgspec.Struct, frozen=True):
     item: News
     verdict: Screening
     trust: float
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[ScreeningFinding, ...] = ()
     cluster: str = ""
     num_alike: int = 1
     digest: str = ""
 
 
-class Scores(msgspec.Struct, frozen=True, gc=False):
+class NewsScores(msgspec.Struct, frozen=True, gc=False):
     """What the encoder makes of an item.
 
     sentiment −1..1 is P(good) − P(bad) for the price of what it is about; stance −1..1 is P(hawkish) − P(dovish)
@@ -77,7 +77,7 @@ class Scores(msgspec.Struct, frozen=True, gc=False):
     encoder: str = ""  # name and digest of who scored
 
 
-class Means(msgspec.Struct, frozen=True, gc=False):
+class ReadingBudget(msgspec.Struct, frozen=True, gc=False):
     """What a router has for one decision: the time until its deadline, the reckoned time left in the moment, money."""
 
     deadline_ms: float
@@ -85,7 +85,7 @@ class Means(msgspec.Struct, frozen=True, gc=False):
     frontier_cents: float = 0.0
 
 
-class Heard(msgspec.Struct, frozen=True):
+class NewsItemAudit(msgspec.Struct, frozen=True):
     """An item as a decision knew it: what the sanitiser and the encoder said, who was to read it, and why."""
 
     id: str
@@ -95,7 +95,7 @@ class Heard(msgspec.Struct, frozen=True):
     trust: float
     reasons: tuple[str, ...]  # of the verdict, as '{rule}: {detail}'
     num_alike: int
-    scores: Scores | None
+    scores: NewsScores | None
     route: Route
     why: str  # the route's reason
     position: float = 1.0  # at stake, 0–1: the largest among its symbols
@@ -106,11 +106,11 @@ class Heard(msgspec.Struct, frozen=True):
     max_moved: float | msgspec.UnsetType = msgspec.UNSET
 
 
-class Hearing(msgspec.Struct, frozen=True):
+class NewsContext(msgspec.Struct, frozen=True):
     """What a decision knew of the news: items considered, items set aside, and whether something is suspected."""
 
-    considered: tuple[Heard, ...]
-    set_aside: tuple[Heard, ...]  # in quarantine, or told before
-    means: Means
+    considered: tuple[NewsItemAudit, ...]
+    set_aside: tuple[NewsItemAudit, ...]  # in quarantine, or told before
+    means: ReadingBudget
     suspicion: str = ""  # why the secure mode is on; empty where it is off
     cleared: str = ""  # by whom it was ended of late, and why

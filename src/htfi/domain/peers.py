@@ -11,8 +11,8 @@ class PeerState(StrEnum):
     """From well to gone. Slow counts as ill before dead does."""
 
     UNKNOWN = "unknown"  # never heard of
-    WELL = "well"
-    ILL = "ill"  # answers, but slower than is usual for it, or is hot or throttled
+    HEALTHY = "well"
+    DEGRADED = "ill"  # answers, but slower than is usual for it, or is hot or throttled
     DRAINING = "draining"  # finishes what it has and takes nothing new
     SUSPECT = "suspect"  # not heard of for longer than is usual
     DEAD = "dead"

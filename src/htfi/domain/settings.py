@@ -19,14 +19,14 @@ Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 PositiveShare = Annotated[float, Meta(gt=0.0, le=1.0)]
 InnerShare = Annotated[float, Meta(gt=0.0, lt=1.0)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
-CountOrNone = Annotated[int, Meta(ge=0, le=1_000_000)]
+NonNegativeCount = Annotated[int, Meta(ge=0, le=1_000_000)]
 Bytes = Annotated[int, Meta(ge=1, le=2**40)]
 Milliseconds = Annotated[float, Meta(ge=0.0, le=DAY_MS)]
 PositiveMilliseconds = Annotated[float, Meta(gt=0.0, le=DAY_MS)]
 Bars = Annotated[float, Meta(gt=0.0, le=1e6)]
 Celsius = Annotated[float, Meta(gt=0.0, le=200.0)]
 Factor = Annotated[float, Meta(gt=0.0, le=1e3)]
-FactorOrNone = Annotated[float, Meta(ge=0.0, le=1e3)]
+NonNegativeFactor = Annotated[float, Meta(ge=0.0, le=1e3)]
 SpanNs = Annotated[int, Meta(ge=1, le=3660 * NS_PER_DAY)]
 
 
@@ -48,8 +48,8 @@ def check_value(name: str, value: Any, hint: Any) -> None:
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
         for meta in inner[1:]:
-            if isinstance(meta, Meta) and not _holds(value, meta):
-                raise InvalidInput(f"{name} must be {_words(meta)}, not {_shown(value)}")
+            if isinstance(meta, Meta) and not _within_bounds(value, meta):
+                raise InvalidInput(f"{name} must be {_bounds_text(meta)}, not {_value_text(value)}")
         check_value(name, value, inner[0])
     elif origin in (Union, UnionType):
         for each in inner:
@@ -68,7 +68,7 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
-def _holds(value: Any, meta: Meta) -> bool:
+def _within_bounds(value: Any, meta: Meta) -> bool:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return (
             (meta.ge is None or value >= meta.ge)
@@ -82,12 +82,12 @@ def _holds(value: Any, meta: Meta) -> bool:
     return True
 
 
-def _words(meta: Meta) -> str:
+def _bounds_text(meta: Meta) -> str:
     if meta.max_length is not None:
         return f"{meta.min_length or 0} to {meta.max_length} long"
     bounds = (("at least", meta.ge), ("above", meta.gt), ("at most", meta.le), ("below", meta.lt))
     return " and ".join(f"{words} {bound:,.15g}" for words, bound in bounds if bound is not None)
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return f"{value:,.15g}" if isinstance(value, float) else str(value)[:60]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.decision import TICKS_PER_UNIT, Forecast, Quantiles, Tilt
+from htfi.domain.decision import TICKS_PER_UNIT, Forecast, NewsTilt, Quantiles
 from htfi.domain.errors import InvalidInput
 
 Array = NDArray[np.float64]
@@ -19,13 +19,13 @@ _Records = tuple[
     list[list[list[list[float]]]],
     list[list[float]],
 ]
-_Scales = tuple[list[float], list[float], list[list[float]], list[list[list[float]]]]
+_Widths = tuple[list[float], list[float], list[list[float]], list[list[list[float]]]]
 
 BAND_SIGMAS = 3.2897072539029444  # width of a Gaussian's 90% band in its standard deviations
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class ForecastWidth:
     """How wide one series' forecast is, for words about it.
 
     A sigma here is the width of the 90% band over 3.29: the standard deviation of a Gaussian as wide.
@@ -56,9 +56,9 @@ class ForecastBatch:
     calibration: Array
     usual_sigma: Array
     rows: NDArray[np.intp]  # of the forecaster's columns
-    tilts: dict[int, Tilt] = field(default_factory=dict[int, Tilt])
+    tilts: dict[int, NewsTilt] = field(default_factory=dict[int, NewsTilt])
     _records: _Records | None = field(default=None, init=False, repr=False)
-    _scales: _Scales | None = field(default=None, init=False, repr=False)
+    _widths: _Widths | None = field(default=None, init=False, repr=False)
 
     def item(self, i: int) -> Forecast:
         """The forecast of series i in the record's form. Raises: InvalidInput where it is not ready."""
@@ -89,22 +89,22 @@ class ForecastBatch:
             self.horizons, self.levels, quantiles[i], by_expert, shares, calibration[i], self.tilts.get(i)
         )
 
-    def tilt(self, tilts: dict[int, Tilt], quantiles: Array) -> None:
+    def apply_tilts(self, tilts: dict[int, NewsTilt], quantiles: Array) -> None:
         """Take in opinions: the tilts by place, and the quantiles [n, H, Q] that they lead to."""
         self.tilts, self.quantiles = tilts, quantiles
-        self._records = self._scales = None
+        self._records = self._widths = None
 
-    def scale(self, i: int) -> Scale:
+    def width(self, i: int) -> ForecastWidth:
         """How wide the forecast of series i is, now and usually."""
-        if self._scales is None:
+        if self._widths is None:
             low, high = self.levels.index(0.05), self.levels.index(0.95)
             fused, experts = self.quantiles[:, 0], self.experts[:, :, 0]
-            self._scales = (
+            self._widths = (
                 ((fused[:, high] - fused[:, low]) / BAND_SIGMAS).tolist(),
                 self.usual_sigma.tolist(),
                 ((experts[..., high] - experts[..., low]) / BAND_SIGMAS).tolist(),
                 self.quantiles[:, :, (low, high)].tolist(),
             )
-        sigma, usual, experts, bands = self._scales
+        sigma, usual, experts, bands = self._widths
         heard = {name: value for name, value in zip(self.names, experts[i], strict=True) if value == value}
-        return Scale(sigma[i], usual[i], heard, bands[i])
+        return ForecastWidth(sigma[i], usual[i], heard, bands[i])

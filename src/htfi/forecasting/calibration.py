@@ -5,17 +5,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain import exact
-from htfi.forecasting.columns import Columns
+from htfi.domain import portable_math as exact
+from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.fusion import Matured
+from htfi.forecasting.fusion import MaturedForecasts
 
 Array = NDArray[np.float64]
 
 _MISS_RATE = 0.1
-_FIRST_STEPS = 3.0  # a Gaussian's log width at 90% by its share of misses
-_FIRST_SPANS = 20.0
-_WIDEST_LOG = 0.7  # a stretch between one half and two: beyond it the experts, not the width, are at fault
+_INITIAL_STEP = 3.0  # a Gaussian's log width at 90% by its share of misses
+_INITIAL_SPANS = 20.0
+_MAX_LOG_STRETCH = (
+    0.7  # a stretch between one half and two: beyond it the experts, not the width, are at fault
+)
 
 
 class Calibration:
@@ -34,18 +36,18 @@ class Calibration:
         self._own_gains = config.calibration_gain / horizons
         self._horizons, self._shared_gain = horizons, config.shared_calibration_gain
         self._num_regimes = num_regimes
-        self.columns, self.shared = Columns(), Columns()
+        self.columns, self.shared = SeriesColumns(), SeriesColumns()
         self.columns.declare("log_stretch", np.zeros(len(horizons)))
         self.shared.declare("log_stretch", np.zeros((num_regimes, len(horizons))))
         self.shared.declare("bars", np.zeros((num_regimes, len(horizons))))
 
-    def learn(self, batch: Matured, fused: Array) -> None:
+    def learn(self, batch: MaturedForecasts, fused: Array) -> None:
         """Take in the outcomes of stretched forecasts [n, H, Q]."""
         outcome = batch.outcome
         missed = (outcome < fused[..., self._low]) | (outcome > fused[..., self._high])
         surprise = np.where(batch.known, missed - _MISS_RATE, 0.0)  # [n, H]
         own = self.columns["log_stretch"]
-        own[batch.index] = _held(own[batch.index] + self._own_gains * surprise)
+        own[batch.index] = _clamp_stretch(own[batch.index] + self._own_gains * surprise)
         shared = self.shared
         shared.grow(int(batch.groups.max()) + 1)
         for group in np.unique(batch.groups).tolist():
@@ -54,9 +56,11 @@ class Calibration:
                 heard = of_group[:, None] & (batch.regimes == regime)
                 taught = np.where(heard, surprise, 0.0).sum(axis=0) / batch.num_series[group]
                 spans = shared["bars"][group, regime] / self._horizons
-                gain = np.maximum(self._shared_gain, _FIRST_STEPS / (spans + _FIRST_SPANS)) / self._horizons
+                gain = (
+                    np.maximum(self._shared_gain, _INITIAL_STEP / (spans + _INITIAL_SPANS)) / self._horizons
+                )
                 moved = shared["log_stretch"][group, regime] + gain * taught
-                shared["log_stretch"][group, regime] = _held(moved)
+                shared["log_stretch"][group, regime] = _clamp_stretch(moved)
                 num = (heard & batch.known).sum(axis=0)
                 shared["bars"][group, regime] += num / batch.num_series[group]
 
@@ -66,7 +70,7 @@ class Calibration:
         """The factors [n, H] by which distances from the median are multiplied, in `regimes` [n]."""
         self.shared.grow(int(groups.max(initial=0)) + 1)
         both = self.columns["log_stretch"][index] + self.shared["log_stretch"][groups, regimes]
-        return exact.exp(_held(both))
+        return exact.exp(_clamp_stretch(both))
 
     def state(self) -> dict[str, Any]:
         return {"own": self.columns.state(), "shared": self.shared.state()}
@@ -76,5 +80,5 @@ class Calibration:
         self.shared.restore(state["shared"])
 
 
-def _held(log_stretch: Array) -> Array:
-    return np.minimum(np.maximum(log_stretch, -_WIDEST_LOG), _WIDEST_LOG)
+def _clamp_stretch(log_stretch: Array) -> Array:
+    return np.minimum(np.maximum(log_stretch, -_MAX_LOG_STRETCH), _MAX_LOG_STRETCH)

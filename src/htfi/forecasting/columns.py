@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from htfi.domain.errors import IntegrityError
 
 
-class Columns(dict[str, NDArray[Any]]):
+class SeriesColumns(dict[str, NDArray[Any]]):
     """Named arrays [N, …]. New rows hold the value that the column was declared with."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Columns(dict[str, NDArray[Any]]):
             self.num_rows = len(saved)
 
 
-def pushed(column: NDArray[Any], rows: slice | NDArray[np.intp], newest: NDArray[Any]) -> NDArray[Any]:
+def push_window(column: NDArray[Any], rows: slice | NDArray[np.intp], newest: NDArray[Any]) -> NDArray[Any]:
     """Shift a window [N, W] of these rows by one and write the newest [n] last; the window after it."""
     window = np.concatenate([column[rows][:, 1:], newest[:, None]], axis=1)
     column[rows] = window

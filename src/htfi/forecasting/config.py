@@ -34,21 +34,21 @@ class ForecastConfig:
 
     def __post_init__(self) -> None:
         check_bounds("forecasting", self)
-        _require(list(self.horizons) == sorted(set(self.horizons)), "horizons", "must rise")
-        _require(list(self.levels) == sorted(set(self.levels)), "levels", "must rise")
-        _require({0.05, 0.5, 0.95} <= set(self.levels), "levels", "must hold 0.05, 0.5 and 0.95")
-        _require(len(set(self.experts)) == len(self.experts), "experts", "must name each once")
+        _require_setting(list(self.horizons) == sorted(set(self.horizons)), "horizons", "must rise")
+        _require_setting(list(self.levels) == sorted(set(self.levels)), "levels", "must rise")
+        _require_setting({0.05, 0.5, 0.95} <= set(self.levels), "levels", "must hold 0.05, 0.5 and 0.95")
+        _require_setting(len(set(self.experts)) == len(self.experts), "experts", "must name each once")
         num = len(self.horizons) * len(self.levels) * len(self.experts)
-        _require(
+        _require_setting(
             num <= MAX_QUANTILES,
             "horizons",
             f"times levels times experts are {num:,} quantiles: a decision records {MAX_QUANTILES:,} at most",
         )
-        _require(
+        _require_setting(
             self.residual_window_bars >= self.history_bars, "residual_window_bars", "must be ≥ history_bars"
         )
 
 
-def _require(holds: bool, key: str, what: str) -> None:
+def _require_setting(holds: bool, key: str, what: str) -> None:
     if not holds:
         raise InvalidInput(f"forecasting.{key} {what}")

@@ -11,17 +11,17 @@ from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Bar
 from htfi.forecasting.batch import BAND_SIGMAS, ForecastBatch
 from htfi.forecasting.calibration import Calibration
-from htfi.forecasting.columns import Columns
+from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.earned import NarratorRow
-from htfi.forecasting.fusion import ZONES, CrpsLearning, Matured, mix, on_grid
-from htfi.forecasting.hearing import Hearing
-from htfi.forecasting.joint.history import JointHistory, Surprises
-from htfi.forecasting.narrator import VERSION as NARRATOR_VERSION
-from htfi.forecasting.narrator import Opinion
+from htfi.forecasting.fusion import ZONES, CrpsAggregation, MaturedForecasts, mix, on_grid
+from htfi.forecasting.joint.history import JointHistory, NormalScores
+from htfi.forecasting.opinions import OpinionTracker
 from htfi.forecasting.panel import BarBatch, Panel, as_rows
 from htfi.forecasting.ports import Expert
-from htfi.forecasting.scoreboard import Scoreboard, ScoreRow
+from htfi.forecasting.scores import Scoreboard, ScoreRow
+from htfi.forecasting.tilts import VERSION as NARRATOR_VERSION
+from htfi.forecasting.tilts import Opinion
+from htfi.forecasting.track_record import TrackRecordRow
 
 Array = NDArray[np.float64]
 
@@ -49,12 +49,12 @@ class Forecaster:
         self._low, self._high = config.levels.index(0.05), config.levels.index(0.95)
         k, h, q = len(names), len(config.horizons), len(config.levels)
         self._panel = Panel(config.horizons, config.session_gap_bars)
-        self._learning = CrpsLearning(config.levels, k, h, _NUM_REGIMES, config.weight_half_life_bars)
+        self._learning = CrpsAggregation(config.levels, k, h, _NUM_REGIMES, config.weight_half_life_bars)
         self._calibration = Calibration(config, _NUM_REGIMES)
         self._joint = JointHistory(config.levels)
-        self._hearing = Hearing(config)
+        self._opinions = OpinionTracker(config)
         self._scoreboard = Scoreboard((FUSED, *self._names), config.horizons, config.levels)
-        self._newest = Columns()
+        self._newest = SeriesColumns()
         self._newest.declare("experts", np.full((k, h, q), np.nan))
         self._newest.declare("weights", np.zeros((k, h, len(ZONES))))
         self._newest.declare("regime", _REGIMES[Regime.NORMAL], np.int64)
@@ -64,8 +64,8 @@ class Forecaster:
         self._newest.declare("num", 0, np.int64)
         self._newest.grow(1)  # row 0 stands in for a series that was never seen
         # Ring buffers of what waits for its outcome, fused first; single precision suffices to score it.
-        self._unlearnt: BarBatch | None = None
-        self._pending = Columns()
+        self._unlearned: BarBatch | None = None
+        self._pending = SeriesColumns()
         self._pending.declare("regime", np.zeros(config.horizons[-1]), np.int64)
         for horizon in config.horizons:
             self._pending.declare(str(horizon), np.full((horizon, k + 1, q), np.nan), np.float32)
@@ -95,7 +95,7 @@ class Forecaster:
         for expert in self._experts:
             expert.update(batch)
         self._renew(batch)
-        self._unlearnt = batch
+        self._unlearned = batch
 
     def _enter_regimes(self, bars: Sequence[Bar], regimes: Sequence[Regime]) -> None:
         rows = self._panel.rows_of([series_id(bar.symbol, bar.interval) for bar in bars])
@@ -104,15 +104,15 @@ class Forecaster:
 
     def learn(self) -> None:
         """Score the forecasts that matured with the last bars; let weights, calibration and experts learn."""
-        batch, self._unlearnt = self._unlearnt, None
+        batch, self._unlearned = self._unlearned, None
         if batch is None:
             return
-        self._settle(batch)
+        self._learn_from_outcomes(batch)
         for expert in self._experts:
             expert.learn(batch)
         self._queue(batch)
 
-    def _settle(self, batch: BarBatch) -> None:
+    def _learn_from_outcomes(self, batch: BarBatch) -> None:
         """Score what the experts and their mix said h bars ago."""
         waited = np.empty(
             (len(batch.index), len(self._names) + 1, len(self._horizons), len(self._config.levels))
@@ -127,12 +127,12 @@ class Forecaster:
         outcome = np.where(np.isfinite(batch.outcomes), batch.outcomes, 0.0)
         slots = (batch.age[:, None] - self._horizons) % self._horizons[-1]
         regimes = self._pending["regime"][batch.index[:, None], slots]  # [n, H], when it was forecast
-        matured = Matured(
+        matured = MaturedForecasts(
             batch.index, batch.group, batch.end_ns, outcome, known[:, 0], regimes, self._panel.group_sizes
         )
         self._calibration.learn(matured, waited[:, 0])
         self._learning.learn(matured, waited[:, 1:], waited[:, 0])
-        waited[:, 0] = self._hearing.settle(batch, waited[:, 0], outcome, known[:, 0])
+        waited[:, 0] = self._opinions.learn(batch, waited[:, 0], outcome, known[:, 0])
         self._scoreboard.add(waited, outcome, np.logical_and.reduce(known, axis=1))
 
     def _renew(self, batch: BarBatch) -> None:
@@ -151,7 +151,7 @@ class Forecaster:
         fused[~np.logical_or.reduce(ready, axis=1)] = np.nan
         newest["experts"][rows], newest["weights"][rows] = experts, weights
         newest["calibration"][rows], newest["fused"][rows] = calibration, fused
-        self._hearing.forget(rows)
+        self._opinions.forget(rows)
 
     def _queue(self, batch: BarBatch) -> None:
         """Let the newest forecasts wait for their outcomes."""
@@ -159,12 +159,12 @@ class Forecaster:
         said = np.concatenate([fused[:, None], self._newest["experts"][batch.rows]], axis=1)
         for j, horizon in enumerate(self._config.horizons):
             self._pending[str(horizon)][batch.index, batch.age % horizon] = said[:, :, j]
-        self._hearing.queue(batch)
+        self._opinions.queue(batch)
         slots = batch.age % self._horizons[-1]
         self._pending["regime"][batch.index, slots] = self._newest["regime"][batch.index]
-        self._remember_usual(batch, fused)
+        self._update_usual_width(batch, fused)
 
-    def _remember_usual(self, batch: BarBatch, fused: Array) -> None:
+    def _update_usual_width(self, batch: BarBatch, fused: Array) -> None:
         width = fused[:, 0, self._high] - fused[:, 0, self._low]
         num = self._newest["num"][batch.rows] + np.isfinite(width)
         usual = self._newest["usual_sigma"][batch.rows]
@@ -196,33 +196,33 @@ class Forecaster:
             rows=found,
         )
 
-    def weigh(self, batch: ForecastBatch, opinions: Mapping[int, Opinion]) -> None:
+    def apply_opinions(self, batch: ForecastBatch, opinions: Mapping[int, Opinion]) -> None:
         """Tilt the newest forecasts in `batch`, by place, as far as each narrator has earned it."""
-        self._hearing.weigh(batch, opinions)
+        self._opinions.weigh(batch, opinions)
 
-    def reweigh(
+    def replace_opinion(
         self, series: str, age: int, forecast: Forecast, opinion: Opinion, weight: list[float]
     ) -> Forecast:
         """A forecast of `series`, made at `age`, with another opinion in place of its own, weighed by `weight` [H]."""
         self.learn()
         (row,) = self._panel.rows_of([series]).tolist()
-        return self._hearing.reweigh(forecast, opinion, weight, row, age, self._panel.age(row))
+        return self._opinions.reweigh(forecast, opinion, weight, row, age, self._panel.age(row))
 
     def age(self, series: str) -> int:
         """How many bars of a series that has a forecast came before its newest."""
         (row,) = self._panel.rows_of([series]).tolist()
         return self._panel.age(row)
 
-    def earned(self, narrator: str) -> list[float]:
+    def track_record_weight(self, narrator: str) -> list[float]:
         """The weight [H] that a narrator's opinions have now."""
-        return self._hearing.earned(narrator)
+        return self._opinions.track_record_weight(narrator)
 
-    def narrators(self) -> list[NarratorRow]:
+    def track_records(self) -> list[TrackRecordRow]:
         """How opinions have done so far, by narrator and horizon."""
         self.learn()
-        return self._hearing.rows()
+        return self._opinions.track_records()
 
-    def surprises(self, series: Sequence[str]) -> Surprises:
+    def surprises(self, series: Sequence[str]) -> NormalScores:
         """How surprised each of n series was at the last instants: what joint scenarios are made of.
 
         Raises: InvalidInput for a series that was never observed, or series of several intervals.
@@ -249,14 +249,14 @@ class Forecaster:
             "learning": self._learning.state(),
             "newest": self._newest.state(),
             "pending": self._pending.state(),
-            "hearing": self._hearing.state(),
+            "hearing": self._opinions.state(),
             "scores": self._scoreboard.state(),
             "joint": self._joint.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Raises: IntegrityError where the state was saved under other experts or settings."""
-        self._unlearnt = None
+        self._unlearned = None
         if set(state["experts"]) != set(self._names):
             raise IntegrityError(
                 f"saved forecasts are by {sorted(state['experts'])}, not {list(self._names)}: start anew"
@@ -268,7 +268,7 @@ class Forecaster:
         self._learning.restore(state["learning"])
         self._newest.restore(state["newest"])
         self._pending.restore(state["pending"])
-        self._hearing.restore(state["hearing"])
+        self._opinions.restore(state["hearing"])
         self._scoreboard.restore(state["scores"])
         self._joint.restore(state.get("joint", {}))
 
@@ -277,5 +277,5 @@ class Forecaster:
             expert.grow(num_series)
         for columns in (self._learning.columns, self._calibration.columns, self._newest, self._pending):
             columns.grow(num_series)
-        self._hearing.grow(num_series)
+        self._opinions.grow(num_series)
         self._joint.grow(self._panel.intervals)

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain import exact
-from htfi.domain.bounds import MAX_LOG_RETURN
+from htfi.domain import portable_math as exact
 from htfi.domain.decision import TICKS_PER_UNIT
-from htfi.forecasting.columns import Columns
+from htfi.domain.events import MAX_LOG_RETURN
+from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.scores import integration_weights
 
 Array = NDArray[np.float64]
@@ -24,9 +24,9 @@ Whole = NDArray[np.int64]
 
 ZONES = (0.05, 0.5, 0.95)  # lower tail, middle, upper tail: an expert may be good at one and not another
 _LN2 = 0.6931471805599453
-_LEAST_PRIOR = 1e-3  # so that a series which is unlike the others can say so
-_LOWEST = -1e300
-_SMALLEST = 1e-6  # of a normalised loss: keeps the learning rate finite while all experts agree
+_MIN_PRIOR = 1e-3  # so that a series which is unlike the others can say so
+_MIN_SCORE = -1e300
+_MIN_LOSS = 1e-6  # of a normalised loss: keeps the learning rate finite while all experts agree
 _WEIGHT_UNITS = 1e6  # weights are recorded in whole millionths
 
 
@@ -83,7 +83,7 @@ def combine(
 
 
 @dataclass(frozen=True, slots=True)
-class Matured:
+class MaturedForecasts:
     """Outcomes of n series whose forecasts were made one or more horizons ago.
 
     Shapes: index, groups and ends_ns [n]; outcome, known [n, H]; regimes [n, H], when it was forecast. `num_series`
@@ -99,7 +99,7 @@ class Matured:
     num_series: Mapping[int, int]
 
 
-class CrpsLearning:
+class CrpsAggregation:
     """Bernstein online aggregation of quantiles, per series, horizon and zone (docs/decisions/d05-fusion.md).
 
     The loss of expert k in zone z is the linearised CRPS Σ_q φ_zq ω_q·2(1{y<q̄}−τ_q)·q_k (Berrisch and Ziel 2021), in
@@ -121,7 +121,7 @@ class CrpsLearning:
         self._log_k = round(math.log(2 * num_experts), 12)
         self._num_awake = 1 + num_regimes
         blank = np.zeros((self._num_awake, num_horizons, num_experts, len(ZONES)))
-        self.columns, self.pooled = Columns(), Columns()
+        self.columns, self.pooled = SeriesColumns(), SeriesColumns()
         for columns in (self.columns, self.pooled):
             for name in ("regret", "square", "largest"):
                 columns.declare(name, blank)
@@ -130,7 +130,7 @@ class CrpsLearning:
         self.pooled.declare("owed_share", np.zeros((self._num_awake, num_horizons)))
         self.pooled.declare("end_ns", -1, np.int64)
 
-    def learn(self, batch: Matured, experts: Array, mixed: Array) -> None:
+    def learn(self, batch: MaturedForecasts, experts: Array, mixed: Array) -> None:
         """Take in the outcomes of forecasts by experts [n, K, H, Q] and of their mix [n, H, Q].
 
         An expert that was NaN then is held to have done as the mix.
@@ -150,7 +150,7 @@ class CrpsLearning:
         for group in np.unique(batch.groups).tolist():
             self._pool(group, batch, regret)
 
-    def _pool(self, group: int, batch: Matured, regret: Array) -> None:
+    def _pool(self, group: int, batch: MaturedForecasts, regret: Array) -> None:
         self.pooled.grow(group + 1)
         pooled, of_group = self.pooled, batch.groups == group
         end_ns = int(batch.ends_ns[of_group].max())
@@ -167,7 +167,7 @@ class CrpsLearning:
             pooled["owed"][group, awake] += taught / batch.num_series[group]
             pooled["owed_share"][group, awake] += heard.sum(axis=0) / batch.num_series[group]
 
-    def _step(self, columns: Columns, at: tuple[Any, ...], regret: Array, keep: Array) -> None:
+    def _step(self, columns: SeriesColumns, at: tuple[Any, ...], regret: Array, keep: Array) -> None:
         largest, square = columns["largest"][at] * keep, columns["square"][at] * keep
         scaled = self._rates(largest, square) * regret
         surprise = np.where(scaled < -0.5, 2.0 * np.maximum(largest, np.abs(regret)), 0.0)
@@ -192,7 +192,7 @@ class CrpsLearning:
         prior = self._priors(num_series)[groups, regimes]
         own = self._shares_of(self.columns, index, regimes, heard) * prior * heard
         weights = own / np.maximum(own.sum(axis=2, keepdims=True), 1e-300)
-        return _in_units(weights.swapaxes(1, 2))
+        return _round_weights(weights.swapaxes(1, 2))
 
     def _priors(self, num_series: Mapping[int, int]) -> Array:
         """What all series of a group have taught, as weights [G, R, H, K, Z].
@@ -205,12 +205,12 @@ class CrpsLearning:
         shares = self._shares_of(self.pooled, groups, regimes, np.array([[[True]]]))
         shares /= np.maximum(shares.sum(axis=2, keepdims=True), 1e-300)
         power = np.array([1.0 - 1.0 / num_series[group] for group in groups.tolist()])
-        shares = exact.exp(power[:, None, None, None] * exact.log(np.maximum(shares, _LEAST_PRIOR)))
+        shares = exact.exp(power[:, None, None, None] * exact.log(np.maximum(shares, _MIN_PRIOR)))
         return shares.reshape(num_groups, num_regimes, *shares.shape[1:])
 
     def _shares_of(
         self,
-        columns: Columns,
+        columns: SeriesColumns,
         rows: NDArray[np.intp] | NDArray[np.int64],
         regimes: NDArray[np.int64],
         heard: NDArray[np.bool_],
@@ -219,13 +219,13 @@ class CrpsLearning:
         found: list[tuple[Array, Array]] = []
         for awake in (np.zeros_like(regimes), 1 + regimes):
             rates = self._rates(columns["largest"][rows, awake], columns["square"][rows, awake])
-            found.append((rates, np.where(heard, rates * columns["regret"][rows, awake], _LOWEST)))
+            found.append((rates, np.where(heard, rates * columns["regret"][rows, awake], _MIN_SCORE)))
         best = np.maximum(found[0][1], found[1][1]).max(axis=2, keepdims=True)
         return sum((rates * exact.exp(score - best) * heard for rates, score in found), np.zeros_like(best))
 
     def _rates(self, largest: Array, square: Array) -> Array:
         return np.minimum(
-            0.5 / np.maximum(largest, _SMALLEST), np.sqrt(self._log_k / np.maximum(square, _SMALLEST))
+            0.5 / np.maximum(largest, _MIN_LOSS), np.sqrt(self._log_k / np.maximum(square, _MIN_LOSS))
         )
 
     def state(self) -> dict[str, Any]:
@@ -236,7 +236,7 @@ class CrpsLearning:
         self.pooled.restore(state["pooled"])
 
 
-def _in_units(weights: Array) -> Array:
+def _round_weights(weights: Array) -> Array:
     """Weights [n, K, H, Z] in whole units, the largest taking up what rounding left."""
     num = np.rint(weights * _WEIGHT_UNITS)
     rest = (_WEIGHT_UNITS - num.sum(axis=1, keepdims=True)) * (weights.sum(axis=1, keepdims=True) > 0.0)

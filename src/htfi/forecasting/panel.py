@@ -13,12 +13,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain import exact
+from htfi.domain import portable_math as exact
 from htfi.domain.decision import series_id
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_DAY, parse_duration
-from htfi.forecasting.columns import Columns
+from htfi.forecasting.columns import SeriesColumns
 
 Array = NDArray[np.float64]
 Rows = slice | NDArray[np.intp]  # a slice where rows are neighbours: reading is then a view, not a copy
@@ -28,10 +28,10 @@ _WILD_RATIO = 10.0  # usual deviations beyond which a return is cut before it re
 _WILD_MIN_BARS = 20  # before that, and while the price has not moved, no return can be called wild
 _TICK = 1e-6  # log return: below a tick of what trades
 _USUAL_GAIN = 0.02
-_STILL_GAIN = 0.002  # a price that stands still says little of how it will move once it does
+_UNCHANGED_GAIN = 0.002  # a price that stands still says little of how it will move once it does
 _PARKINSON = 1.0 / (4.0 * math.log(2.0))  # E[range²] = 4 ln 2 · σ² (Parkinson 1980)
 _RENEWAL_BARS = 10
-_UNTIMED = -1
+_NO_LENGTH = -1
 _FIELDS = Bar.__struct_fields__
 
 
@@ -75,10 +75,10 @@ class Panel:
         self.intervals: list[str] = []  # by row
         self._group_of: dict[str, int] = {}
         self._group_sizes: dict[int, int] = {}
-        self._columns = Columns()
+        self._columns = SeriesColumns()
         self._columns.declare("group", 0, np.int64)
         self._columns.declare("num_bars", 0, np.int64)
-        self._columns.declare("gap_ns", _UNTIMED, np.int64)  # longest pause within a session
+        self._columns.declare("gap_ns", _NO_LENGTH, np.int64)  # longest pause within a session
         self._columns.declare("rota", 0, np.int64)
         self._columns.declare("end_ns", 0, np.int64)
         self._columns.declare("log_close", np.nan)
@@ -138,7 +138,7 @@ class Panel:
         age = columns["num_bars"][rows].copy()
         gap_ns = columns["gap_ns"][rows]
         last = columns["log_close"][rows]
-        fresh = np.isnan(last) | ((gap_ns != _UNTIMED) & (starts_ns - columns["end_ns"][rows] > gap_ns))
+        fresh = np.isnan(last) | ((gap_ns != _NO_LENGTH) & (starts_ns - columns["end_ns"][rows] > gap_ns))
         before = np.where(fresh, logs[0], last)
         ranges = np.maximum(logs.max(axis=0), before) - np.minimum(logs.min(axis=0), before)
         columns["end_ns"][rows] = ends_ns
@@ -170,7 +170,7 @@ class Panel:
         returns = np.minimum(np.maximum(moves, -limit), limit)
         moved = (moves != 0.0) | (ranges > 0.0)
         columns["num_bars"][rows] = np.where(moved | (age > 0), age + 1, 0)
-        gain = np.maximum(1.0 / (age + 1.0), np.where(moved, _USUAL_GAIN, _STILL_GAIN))
+        gain = np.maximum(1.0 / (age + 1.0), np.where(moved, _USUAL_GAIN, _UNCHANGED_GAIN))
         columns["usual_var"][rows] = usual_var + gain * (returns * returns - usual_var)
         variance = np.where(ranges > 0.0, _PARKINSON * ranges * ranges, returns * returns)
         variance = np.minimum(np.maximum(variance, 0.01 * usual * usual), limit * limit)
@@ -232,5 +232,5 @@ def _gap_ns(interval: str, session_gap_bars: float) -> int:
     try:
         length_ns = parse_duration(interval)
     except InvalidInput:
-        return _UNTIMED
-    return int(length_ns * session_gap_bars) if length_ns < NS_PER_DAY else _UNTIMED
+        return _NO_LENGTH
+    return int(length_ns * session_gap_bars) if length_ns < NS_PER_DAY else _NO_LENGTH

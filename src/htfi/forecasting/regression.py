@@ -1,16 +1,28 @@
-"""Many small least-squares fits at once, updated bar by bar; HAR keeps one per series and horizon."""
+"""Many small least-squares fits at once, updated bar by bar; HAR keeps one per series and horizon.
+
+What all series of an interval teach together: one regression and one shape of distribution for each group of them.
+
+Experts that pool keep both; groups are `BarBatch.group`. Time is told in bars of the group, however its bars come.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.forecasting.columns import Columns
-from htfi.forecasting.panel import Rows
+from htfi.domain import portable_math as exact
+from htfi.forecasting.columns import SeriesColumns
+from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.panel import BarBatch, Rows
 
 Array = NDArray[np.float64]
 
 _NOISE_PRIOR_VAR = 0.5
 _NOISE_PRIOR_BARS = 20.0
-_WIDEST = (
+_MAX_LOG_DEVIATION = (
     6.0  # regressors, targets and forecasts, in logs, further than this from their level: a feed waking up
 )
 
@@ -27,7 +39,7 @@ class DiscountedRegression:
         self._keep = round(0.5 ** (1.0 / half_life_bars), 12)
         self._prior, self._prior_bars = prior, prior_bars
         self._prior_gram = prior_bars * np.eye(k)
-        self.columns = Columns()
+        self.columns = SeriesColumns()
         self.columns.declare("gram", np.broadcast_to(self._prior_gram, (num_targets, k, k)))
         self.columns.declare("moment", np.broadcast_to(prior_bars * prior, (num_targets, k)))
         self.columns.declare("beta", np.broadcast_to(prior, (num_targets, k)))
@@ -55,7 +67,9 @@ class DiscountedRegression:
 
     def fit(self, rows: NDArray[np.intp]) -> None:
         """Bring β of these rows up to date with what was learnt."""
-        self.columns["beta"][rows] = solve(self.columns["gram"][rows], self.columns["moment"][rows])
+        self.columns["beta"][rows] = solve_normal_equations(
+            self.columns["gram"][rows], self.columns["moment"][rows]
+        )
 
     def predict(self, rows: Rows, x: Array) -> Array:
         """E[y] in logs plus half the noise variance, [n, H], for x [n, K]: log-normal mean."""
@@ -63,7 +77,7 @@ class DiscountedRegression:
         return fitted + 0.5 * self.columns["noise"][rows]
 
 
-def solve(gram: Array, moment: Array) -> Array:
+def solve_normal_equations(gram: Array, moment: Array) -> Array:
     """β [..., K] of gram [..., K, K] β = moment [..., K] for positive definite grams.
 
     Gauss-Jordan elimination in exactly rounded operations, not LAPACK, whose bits depend on the processor.
@@ -78,6 +92,188 @@ def solve(gram: Array, moment: Array) -> Array:
     return np.moveaxis(a[:, k], 0, -1)
 
 
-def held(logs: Array) -> Array:
+def clamp_logs(logs: Array) -> Array:
     """Logs about their level within ±6: beyond it a feed wakes from a flat stretch."""
-    return np.minimum(np.maximum(logs, -_WIDEST), _WIDEST)
+    return np.minimum(np.maximum(logs, -_MAX_LOG_DEVIATION), _MAX_LOG_DEVIATION)
+
+
+Array = NDArray[np.float64]
+
+_LN2 = 0.6931471805599453
+_FIT_HALF_LIFE_BARS = 1500.0
+_PRIOR_BARS = 100.0
+_POOLED_NOISE_VAR, _POOLED_NOISE_BARS = 0.5, 20.0
+_RENEWAL_BARS = 5.0
+
+_SHAPE_HALF_LIFE_BARS = 3000.0  # the size follows the market, the shape hardly changes
+_SIZE_BARS = 500.0
+_SIZE_PRIOR_BARS = 50.0
+_BIN, _NUM_SIDE = 0.05, 240  # sizes: bins reach to twelve of them
+_GAUSSIAN_SIZES = 1.2533141373155003  # standard deviations of a Gaussian in its mean absolute values
+_SHAPE_PRIOR_BARS = 50.0
+_SKEW_PRIOR = 300.0  # independent outcomes at which skew and median are trusted by half
+_MAX_INDEPENDENT = 10.0  # series whose outcomes tell as much as if they were: the rest follow the market
+
+
+class PooledRegression:
+    """Ridge regressions y = x·β, one for each group and horizon, drawn to a prior; the past fades by a half-life."""
+
+    def __init__(self, horizons: Sequence[int], prior: Array) -> None:
+        num, k = len(horizons), len(prior)
+        self._prior_moment = _PRIOR_BARS * prior
+        self._prior_gram = _PRIOR_BARS * np.eye(k)
+        self.columns = SeriesColumns()
+        self.columns.declare("gram", np.broadcast_to(self._prior_gram, (num, k, k)))
+        self.columns.declare("moment", np.broadcast_to(self._prior_moment, (num, k)))
+        self.columns.declare("beta", np.broadcast_to(prior, (num, k)))
+        self.columns.declare("squares", np.full(num, _POOLED_NOISE_VAR * _POOLED_NOISE_BARS))
+        self.columns.declare("num", np.full(num, _POOLED_NOISE_BARS))
+        self.columns.declare("owed_bars", 0.0)
+
+    def learn(self, group: int, x: Array, y: Array, known: NDArray[np.bool_], num_series: int) -> None:
+        """Take in x [n, H, K] with outcomes y [n, H] where `known` [n, H], of a group of so many series."""
+        self.columns.grow(group + 1)
+        columns = self.columns
+        weight = known.astype(np.float64)
+        bars = weight.sum(axis=0) / num_series  # [H]
+        keep = exact.exp(-_LN2 / _FIT_HALF_LIFE_BARS * bars)
+        x = x * weight[:, :, None]
+        y = np.where(known, y, 0.0)
+        miss = y - (x * columns["beta"][group]).sum(axis=2)
+        columns["squares"][group] = keep * columns["squares"][group] + (miss * miss).sum(axis=0)
+        columns["num"][group] = keep * columns["num"][group] + weight.sum(axis=0)
+        gram = (x[:, :, :, None] * x[:, :, None, :]).sum(axis=0)
+        gram += (1.0 - keep)[:, None, None] * self._prior_gram
+        columns["gram"][group] = keep[:, None, None] * columns["gram"][group] + gram
+        moment = (x * y[:, :, None]).sum(axis=0) + (1.0 - keep)[:, None] * self._prior_moment
+        columns["moment"][group] = keep[:, None] * columns["moment"][group] + moment
+        columns["owed_bars"][group] += bars[0]
+        if columns["owed_bars"][group] >= _RENEWAL_BARS:
+            columns["owed_bars"][group] = 0.0
+            columns["beta"][group] = solve_normal_equations(columns["gram"][group], columns["moment"][group])
+
+    def predict(self, groups: NDArray[np.int64], x: Array) -> Array:
+        """E[y] in logs plus half the noise variance, [n, H], for x [n, K] of these groups [n]: log-normal mean."""
+        self.columns.grow(int(groups.max()) + 1)
+        noise = self.columns["squares"] / self.columns["num"]
+        return (x[:, None, :] * self.columns["beta"][groups]).sum(axis=2) + 0.5 * noise[groups]
+
+
+class PooledShape:
+    """The distribution of outcomes in units of scale and size, counted over all series of a group.
+
+    A series' size is the mean |outcome| / scale of its last 500 bars, drawn to the group's. The median is the group's
+    as well, as far as its outcomes can be told from luck: what is common to all series is seldom read off one.
+    """
+
+    def __init__(self, config: ForecastConfig) -> None:
+        self._levels = np.array(config.levels)
+        self._horizons = np.array(config.horizons)
+        longest, num = config.horizons[-1], len(config.horizons)
+        self._series = SeriesColumns()
+        self._series.declare("raw", np.full((num, longest), np.nan))
+        self._series.declare("sized", np.full((num, longest), np.nan))
+        self._series.declare("size", np.ones(num))
+        self._series.declare("num", np.zeros(num))
+        self._groups = SeriesColumns()
+        self._groups.declare("counts", np.zeros((num, 2 * _NUM_SIDE + 1)))
+        self._groups.declare("sizes", np.full(num, _SIZE_PRIOR_BARS / _GAUSSIAN_SIZES))
+        self._groups.declare("num", np.full(num, _SIZE_PRIOR_BARS))
+        self._groups.declare("bars", np.zeros(num))
+        self._groups.declare("owed_bars", 0.0)
+        self._prior = _gaussian_counts()
+        blank = np.broadcast_to(_count_quantiles(self._prior, self._levels), (num, len(self._levels)))
+        self._groups.declare("shape", 0.5 * (blank - blank[:, ::-1]))
+
+    def grow(self, num_series: int) -> None:
+        self._series.grow(num_series)
+
+    def of(self, rows: Rows, groups: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Sizes [n, H] and shapes [n, H, Q] of these rows."""
+        groups = np.maximum(groups, 0)
+        self._groups.grow(int(groups.max(initial=0)) + 1)
+        return self._size(rows, groups), self._groups["shape"][groups]
+
+    def learn(self, bars: BarBatch, scale: Array, group_of: NDArray[np.int64]) -> None:
+        """Count the outcomes that came with these bars, then keep the scale [n, H] forecast from them.
+
+        `group_of` [rows] numbers the group of every series, −1 for none.
+        """
+        series, at, across = self._series, bars.index[:, None], np.arange(len(self._horizons))
+        self._groups.grow(int(bars.group.max()) + 1)
+        sized = scale * self._size(bars.rows, bars.group)
+        slot = (bars.age[:, None] - self._horizons) % series["raw"].shape[2]
+        size = np.abs(bars.outcomes / series["raw"][at, across, slot])
+        places = bars.outcomes / series["sized"][at, across, slot]
+        known = np.isfinite(size) & np.isfinite(places)
+        reach = _BIN * _NUM_SIDE
+        places = np.rint(np.minimum(np.maximum(np.where(known, places, 0.0), -reach), reach) / _BIN)
+        size = np.minimum(np.where(known, size, 0.0), reach)
+        num = series["num"][bars.rows]
+        gain = 1.0 / np.minimum(num + 1.0, _SIZE_BARS)
+        away = np.where(known, size - series["size"][bars.rows], 0.0)
+        series["size"][bars.rows] += gain * away
+        series["num"][bars.rows] = np.minimum(num + known, _SIZE_BARS)
+        for group in np.unique(bars.group).tolist():
+            of_group = bars.group == group
+            num_series = max(int((group_of == group).sum()), 1)
+            self._count(group, places[of_group].astype(np.int64), size[of_group], known[of_group], num_series)
+        slots = bars.age % series["raw"].shape[2]
+        series["raw"][bars.index, :, slots] = scale
+        series["sized"][bars.index, :, slots] = sized
+
+    def _count(
+        self, group: int, places: NDArray[np.int64], size: Array, known: NDArray[np.bool_], num_series: int
+    ) -> None:
+        groups = self._groups
+        bars = known.sum(axis=0) / num_series
+        keep = exact.exp(-_LN2 / _SHAPE_HALF_LIFE_BARS * bars)
+        for j in range(known.shape[1]):
+            seen = np.bincount(places[known[:, j], j] + _NUM_SIDE, minlength=2 * _NUM_SIDE + 1)
+            groups["counts"][group, j] = keep[j] * groups["counts"][group, j] + seen
+        groups["sizes"][group] = keep * groups["sizes"][group] + size.sum(axis=0)
+        groups["num"][group] = keep * groups["num"][group] + known.sum(axis=0)
+        groups["bars"][group] = keep * groups["bars"][group] + bars
+        groups["owed_bars"][group] += bars[0]
+        if groups["owed_bars"][group] >= 1.0:
+            groups["owed_bars"][group] = 0.0
+            independent = groups["bars"][group] / self._horizons * min(float(num_series), _MAX_INDEPENDENT)
+            for j, num in enumerate(independent.tolist()):
+                counts = groups["counts"][group, j]
+                weight = _SHAPE_PRIOR_BARS * counts.sum() / max(num, 1.0)
+                both = _count_quantiles(counts + weight * self._prior, self._levels)
+                even, odd = 0.5 * (both + both[::-1]), 0.5 * (both - both[::-1])
+                shape = odd + num / (num + _SKEW_PRIOR) * even
+                groups["shape"][group, j] = np.maximum.accumulate(shape)
+
+    def _size(self, rows: Rows, groups: NDArray[np.int64]) -> Array:
+        pooled = (self._groups["sizes"] / self._groups["num"])[groups]
+        num = self._series["num"][rows] / self._horizons
+        own = self._series["size"][rows]
+        return (num * own + _SIZE_PRIOR_BARS * pooled) / (num + _SIZE_PRIOR_BARS)
+
+    def state(self) -> dict[str, Any]:
+        return {"series": self._series.state(), "groups": self._groups.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._series.restore(state["series"])
+        self._groups.restore(state["groups"])
+
+
+def _gaussian_counts() -> Array:
+    """Shares [B] of a Gaussian whose mean absolute value is 1, to 12 digits so that every machine has the same."""
+    law = NormalDist(0.0, _GAUSSIAN_SIZES)
+    edges: list[float] = [law.cdf((place + 0.5) * _BIN) for place in range(-_NUM_SIDE, _NUM_SIDE)]
+    ends = [0.0, *edges, 1.0]
+    return np.array([round(after - before, 12) for before, after in pairwise(ends)])
+
+
+def _count_quantiles(counts: Array, levels: Array) -> Array:
+    """Quantiles [Q] of counts [B], even within a bin."""
+    total: Array = np.cumsum(counts)
+    wanted = levels * total[-1]
+    found: NDArray[np.int64] = np.array(np.searchsorted(total, wanted), np.int64)
+    place: NDArray[np.int64] = np.minimum(found, len(counts) - 1)
+    below = total[place] - counts[place]
+    share = (wanted - below) / np.maximum(counts[place], 1e-300)
+    return _BIN * (place - _NUM_SIDE - 0.5 + share)

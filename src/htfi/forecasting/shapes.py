@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.forecasting.columns import Columns
+from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
 
@@ -39,12 +39,12 @@ def student_quantiles(levels: Sequence[float], freedom: float) -> Array:
     return np.array([round(float(quantile), 9) for quantile in quantiles])
 
 
-def spread(scale: Array, shape: Array) -> Array:
+def scale_shape(scale: Array, shape: Array) -> Array:
     """Quantiles [n, H, Q] of a shape [..., Q] at scale [n, H]; monotone because no scale is negative."""
     return scale[:, :, None] * shape
 
 
-class Residuals:
+class ResidualShapes:
     """The last W returns of every series and horizon in units of the scale forecast for them."""
 
     def __init__(self, config: ForecastConfig, skew_samples: float) -> None:
@@ -58,7 +58,7 @@ class Residuals:
         self._skew_samples = skew_samples * self._horizons
         self._width = config.residual_window_bars
         longest, num_horizons = config.horizons[-1], len(config.horizons)
-        self._columns = Columns()
+        self._columns = SeriesColumns()
         self._columns.declare("scale", np.full((num_horizons, longest), np.nan))
         self._columns.declare("window", np.full((num_horizons, self._width), np.nan), np.float32)
         self._columns.declare("num", np.zeros(num_horizons), np.int64)
@@ -102,7 +102,7 @@ class Residuals:
         """
         ranked = np.sort(self._columns["window"][rows], axis=2)  # unknown ones are NaN and come last
         num = np.minimum(self._columns["num"][rows], self._width)[:, :, None]
-        both = _at_levels(ranked, num, self._mirrored)
+        both = _empirical_quantiles(ranked, num, self._mirrored)
         upper, lower = both[:, :, : len(self._levels)], both[:, :, len(self._levels) :]
         even = 0.5 * (upper + lower)
         skew_trust = num / (num + self._skew_samples[:, None])
@@ -119,7 +119,7 @@ class Residuals:
         self._columns.restore(state)
 
 
-def _at_levels(ranked: NDArray[np.float32], num: NDArray[np.int64], levels: Array) -> Array:
+def _empirical_quantiles(ranked: NDArray[np.float32], num: NDArray[np.int64], levels: Array) -> Array:
     """Empirical quantiles [n, H, Q] of `num` ranked values, level (i+½)/num on value i; 0 for none."""
     last = np.maximum(num - 1, 0)
     place = np.minimum(np.maximum(num * levels - 0.5, 0.0), last)

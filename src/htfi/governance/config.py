@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from htfi.domain.bounds import MAX_LOG_RETURN
+from htfi.domain.events import MAX_LOG_RETURN
 from htfi.domain.settings import Share, check_bounds
 
 ANY_SYMBOL = "*"

@@ -9,14 +9,14 @@ from math import isfinite
 
 import msgspec
 
-from htfi.domain.decision import Outcome, Regime, Verdict
+from htfi.domain.decision import PolicyOutcome, PolicyVerdict, Regime
 from htfi.domain.time import NS_PER_S
 from htfi.governance.config import ANY_SYMBOL, PolicyConfig
 
 VERSION = "policy/1"
 
 
-class Facts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class PolicyFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What the rules judge by: plain values of one forecast.
 
     Shapes: quantiles [H, Q], the first row one bar ahead. Units: log returns; ages and lengths in ns; sigmas
@@ -37,33 +37,33 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     quarantine_share: float
 
 
-class Rule(msgspec.Struct, frozen=True, gc=False):
+class PolicyRule(msgspec.Struct, frozen=True, gc=False):
     """One rule: its stable id, what its objection means, and its check."""
 
     id: str
-    outcome: Outcome
-    check: Callable[[Facts, PolicyConfig], str | None]
+    outcome: PolicyOutcome
+    check: Callable[[PolicyFacts, PolicyConfig], str | None]
 
 
-def judge(facts: Facts, config: PolicyConfig) -> Verdict:
+def judge(facts: PolicyFacts, config: PolicyConfig) -> PolicyVerdict:
     """The most severe outcome of the rules that object, with their reasons as 'id: words', in rule order."""
-    outcome = Outcome.RELEASE
+    outcome = PolicyOutcome.RELEASE
     reasons: list[str] = []
     for rule in RULES:
         try:
             objection = rule.check(facts, config)
         except (TypeError, ValueError, ArithmeticError, AttributeError):
             reasons.append(f"{rule.id}: could not be evaluated")
-            outcome = Outcome.WITHHOLD
+            outcome = PolicyOutcome.WITHHOLD
             continue
         if objection is not None:
             reasons.append(f"{rule.id}: {objection}")
-            if outcome is not Outcome.WITHHOLD:
+            if outcome is not PolicyOutcome.WITHHOLD:
                 outcome = rule.outcome
-    return Verdict(outcome, reasons)
+    return PolicyVerdict(outcome, reasons)
 
 
-def _forecast_sound(facts: Facts, config: PolicyConfig) -> str | None:
+def _forecast_sound(facts: PolicyFacts, config: PolicyConfig) -> str | None:
     del config
     quantiles = facts.quantiles
     if not quantiles:
@@ -76,7 +76,7 @@ def _forecast_sound(facts: Facts, config: PolicyConfig) -> str | None:
     return None
 
 
-def _symbol_permitted(facts: Facts, config: PolicyConfig) -> str | None:
+def _symbol_permitted(facts: PolicyFacts, config: PolicyConfig) -> str | None:
     symbol = facts.symbol
     if symbol in config.restricted_symbols:
         return "the symbol is on the restricted list"
@@ -85,7 +85,7 @@ def _symbol_permitted(facts: Facts, config: PolicyConfig) -> str | None:
     return "the symbol is not on the list of permitted ones"
 
 
-def _price_jump(facts: Facts, config: PolicyConfig) -> str | None:
+def _price_jump(facts: PolicyFacts, config: PolicyConfig) -> str | None:
     if facts.last_return is None and facts.last_sigmas is None:
         return None
     size, sigmas = abs(facts.last_return or 0.0), abs(facts.last_sigmas or 0.0)
@@ -94,20 +94,20 @@ def _price_jump(facts: Facts, config: PolicyConfig) -> str | None:
     return f"a log return of {size:.3g}, {sigmas:.3g} sigmas, that nothing confirms: a bad print is suspected"
 
 
-def _no_look_ahead(facts: Facts, config: PolicyConfig) -> str | None:
+def _bar_not_ahead(facts: PolicyFacts, config: PolicyConfig) -> str | None:
     if -facts.bar_age_ns <= config.max_bar_lead_s * NS_PER_S:
         return None
     return f"the bar ends {-facts.bar_age_ns / NS_PER_S:.3g} s after it was known: a clock is wrong"
 
 
-def _fresh_quote(facts: Facts, config: PolicyConfig) -> str | None:
+def _quote_fresh(facts: PolicyFacts, config: PolicyConfig) -> str | None:
     age_ns = facts.quote_age_ns
     if age_ns is None or age_ns <= config.max_quote_age_s * NS_PER_S:
         return None
     return f"the newest quote is {age_ns / NS_PER_S:.3g} s old, limit {config.max_quote_age_s:.3g} s"
 
 
-def _fresh_bar(facts: Facts, config: PolicyConfig) -> str | None:
+def _bar_fresh(facts: PolicyFacts, config: PolicyConfig) -> str | None:
     age_ns = facts.bar_age_ns
     limit_ns = max(config.max_bar_age_lengths * facts.bar_length_ns, config.min_bar_age_s * NS_PER_S)
     if age_ns <= limit_ns:
@@ -115,18 +115,18 @@ def _fresh_bar(facts: Facts, config: PolicyConfig) -> str | None:
     return f"the bar came {age_ns / NS_PER_S:.3g} s after its end, limit {limit_ns / NS_PER_S:.3g} s"
 
 
-def _band_width(facts: Facts, config: PolicyConfig) -> str | None:
+def _band_width(facts: PolicyFacts, config: PolicyConfig) -> str | None:
     if 0.0 <= facts.band_width <= config.max_band_width:
         return None
     return f"the band is {facts.band_width:.3g} wide in log return, limit {config.max_band_width:.3g}"
 
 
-def _regime(facts: Facts, config: PolicyConfig) -> str | None:
+def _not_in_shock(facts: PolicyFacts, config: PolicyConfig) -> str | None:
     del config
     return "the market is in shock: provisional" if facts.regime is Regime.SHOCK else None
 
 
-def _clean_source(facts: Facts, config: PolicyConfig) -> str | None:
+def _source_clean(facts: PolicyFacts, config: PolicyConfig) -> str | None:
     if facts.quarantine_share <= config.max_quarantine_share:
         return None
     return (
@@ -136,14 +136,14 @@ def _clean_source(facts: Facts, config: PolicyConfig) -> str | None:
 
 
 # The ids are kept for good: ledgers quote them.
-RULES: tuple[Rule, ...] = (
-    Rule("symbol-permitted", Outcome.WITHHOLD, _symbol_permitted),
-    Rule("forecast-sound", Outcome.WITHHOLD, _forecast_sound),
-    Rule("look-ahead", Outcome.WITHHOLD, _no_look_ahead),
-    Rule("price-jump", Outcome.WITHHOLD, _price_jump),
-    Rule("stale-quote", Outcome.CAUTION, _fresh_quote),
-    Rule("stale-bar", Outcome.CAUTION, _fresh_bar),
-    Rule("band-width", Outcome.CAUTION, _band_width),
-    Rule("shock-regime", Outcome.CAUTION, _regime),
-    Rule("source-quality", Outcome.CAUTION, _clean_source),
+RULES: tuple[PolicyRule, ...] = (
+    PolicyRule("symbol-permitted", PolicyOutcome.WITHHOLD, _symbol_permitted),
+    PolicyRule("forecast-sound", PolicyOutcome.WITHHOLD, _forecast_sound),
+    PolicyRule("look-ahead", PolicyOutcome.WITHHOLD, _bar_not_ahead),
+    PolicyRule("price-jump", PolicyOutcome.WITHHOLD, _price_jump),
+    PolicyRule("stale-quote", PolicyOutcome.CAUTION, _quote_fresh),
+    PolicyRule("stale-bar", PolicyOutcome.CAUTION, _bar_fresh),
+    PolicyRule("band-width", PolicyOutcome.CAUTION, _band_width),
+    PolicyRule("shock-regime", PolicyOutcome.CAUTION, _not_in_shock),
+    PolicyRule("source-quality", PolicyOutcome.CAUTION, _source_clean),
 )

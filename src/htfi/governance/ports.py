@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class EntryGroup:
     """Entries to make durable together, with all that follows from them; kept whole or not at all."""
 
     start: int  # index of the first entry
@@ -62,7 +62,7 @@ class LeafStore(Protocol):
         """The sizes whose checkpoints carry a cosignature, ascending."""
         ...
 
-    def append(self, group: Group) -> None:
+    def append(self, group: EntryGroup) -> None:
         """Make the group durable, whole or not at all."""
         ...
 
@@ -82,7 +82,7 @@ class LeafStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class WitnessedLog:
     """What a witness knows of a log: its key, and the newest checkpoint that it vouched for, both as text."""
 
     log_key: str
@@ -95,14 +95,14 @@ class WitnessMemory(Protocol):
     Both methods raise IntegrityError where the memory is damaged, LedgerUnavailable where it cannot be used.
     """
 
-    def recall(self, origin: str) -> Seen | None: ...
+    def recall(self, origin: str) -> WitnessedLog | None: ...
 
-    def remember(self, origin: str, seen: Seen) -> None:
+    def remember(self, origin: str, seen: WitnessedLog) -> None:
         """Durable when this returns."""
         ...
 
 
-class Signer(Protocol):
+class CheckpointSigner(Protocol):
     """An Ed25519 private key."""
 
     @property

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from htfi.domain.bounds import MAX_SIZE, is_size
 from htfi.domain.errors import InvalidInput
+from htfi.domain.events import MAX_SIZE, is_size
 from htfi.domain.settings import PositiveShare, check_bounds
 from htfi.domain.time import NS_PER_DAY, NS_PER_MS, parse_duration
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from htfi.domain.decision import Regime
 from htfi.domain.errors import IntegrityError
-from htfi.domain.events import Bar, MacroRelease, Quote, Trade
+from htfi.domain.events import Bar, MacroAnnouncement, Quote, Trade
 from htfi.domain.time import parse_duration
 from htfi.market.batch import TickBatch
 from htfi.market.config import MarketConfig, is_intraday
@@ -21,12 +21,12 @@ from htfi.market.kernel import COMPILED, Kernel
 from htfi.market.regime import LEVELS
 from htfi.market.series import Series
 
-MAX_MACRO_SERIES = (
+MAX_MACRO_FEATURES = (
     128  # those released last are features: each decision records them, and an entry has an end
 )
 
 
-class Market:
+class MarketState:
     """Every symbol's ticks and every series' bars, in constant memory each."""
 
     def __init__(self, config: MarketConfig) -> None:
@@ -37,21 +37,21 @@ class Market:
         self._macro: dict[str, float] = {}
         self._ranks = {clock.interval: rank for rank, clock in enumerate(config.clocks)}
 
-    def observe(self, event: Trade | Quote | MacroRelease) -> Sequence[Bar]:
+    def observe(self, event: Trade | Quote | MacroAnnouncement) -> Sequence[Bar]:
         """Take one event in. The volume and dollar bars that it completes, usually none.
 
         Time bars that it finds overdue, because `advance` was not called, are closed first and returned too.
         """
-        if isinstance(event, MacroRelease):
+        if isinstance(event, MacroAnnouncement):
             if math.isfinite(event.value):
-                self._remember(macro_feature(event.series), event.value)
+                self._store_macro(macro_feature(event.series), event.value)
             return ()
         return self._kernel.observe(event)
 
-    def _remember(self, name: str, value: float) -> None:
+    def _store_macro(self, name: str, value: float) -> None:
         self._macro.pop(name, None)  # the newest stands last
         self._macro[name] = value
-        if len(self._macro) > MAX_MACRO_SERIES:
+        if len(self._macro) > MAX_MACRO_FEATURES:
             del self._macro[next(iter(self._macro))]
 
     def advance(self, to_ns: int) -> list[Bar]:

@@ -9,10 +9,20 @@ from functools import lru_cache
 
 import msgspec
 
-from htfi.domain.decision import View
+from htfi.domain.decision import NewsView
 from htfi.domain.errors import InvalidInput
-from htfi.domain.writing import Choice, Dialect, Fixed, Form, Mark, Prompt, Segment, Text, Words
-from htfi.narrative.question import AGES, MAX_ITEMS, Question, shown
+from htfi.domain.generation import (
+    ChoiceField,
+    ControlToken,
+    FixedField,
+    FreeTextField,
+    OutputGrammar,
+    PlainText,
+    Prompt,
+    PromptDialect,
+    PromptSegment,
+)
+from htfi.narrative.question import AGE_EDGES, MAX_ITEMS, Question, shown_items
 
 CAUSES = ("none", "central_bank", "earnings", "guidance", "legal", "supply", "geopolitics", "rumour")
 CONSISTENCIES = (
@@ -28,16 +38,16 @@ MAX_CITED = 2
 SLOTS = ("symbol", "direction", "size", "volatility", "confidence")
 MINI_WORDS, PLAIN_WORDS = 32, 48  # tokens at most
 
-_WAYS = ("down", "flat", "up")
+_DIRECTION_WORDS = ("down", "flat", "up")
 
 # Every mark of the mini model's vocabulary, in the order of their ids.
 MARKS = (
     "news", "/news", "wide", "on", "says", "asset", "ages", "prices", "view", "/view", "end", "path",
     *(f"h{place}" for place in range(1, MAX_ITEMS + 1)),
-    *(f"a{age}" for age in range(len(AGES) + 1)),
+    *(f"a{age}" for age in range(len(AGE_EDGES) + 1)),
     *(f"c_{cause}" for cause in CAUSES),
     *CONSISTENCIES,
-    *_WAYS,
+    *_DIRECTION_WORDS,
     *(f"s{place}" for place in range(len(SIZES))),
     *(f"v{place}" for place in range(len(VOLATILITIES))),
     *(f"p_{place}" for place in range(len(CONFIDENCES))),
@@ -46,7 +56,7 @@ MARKS = (
 )  # fmt: skip
 
 
-class Trust(msgspec.Struct, frozen=True):
+class ConfidenceCalibration(msgspec.Struct, frozen=True):
     """How often a model was right, for each step of the confidence that it states: where it calls no move, or one.
 
     A model states how sure one could be; how well it reads has to be measured (`htfi models calibrate`).
@@ -63,10 +73,10 @@ class Trust(msgspec.Struct, frozen=True):
                 )
 
 
-AS_STATED = Trust()
+UNCALIBRATED = ConfidenceCalibration()
 
 
-class Understanding(msgspec.Struct, frozen=True):
+class ParsedAnswer(msgspec.Struct, frozen=True):
     """An answer as values: what a writing says, or what is true. `cited` counts items from 0."""
 
     direction: float
@@ -80,17 +90,17 @@ class Understanding(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=2 * (MAX_ITEMS + 1))
-def view_form(dialect: Dialect, num_items: int) -> Form:
+def view_grammar(dialect: PromptDialect, num_items: int) -> OutputGrammar:
     """The form of an answer about `num_items` items: cites, cause, consistency, words, then the numbers."""
-    return _mini_form(num_items) if dialect is Dialect.MINI else _plain_form(num_items)
+    return _mini_grammar(num_items) if dialect is PromptDialect.MINI else _plain_grammar(num_items)
 
 
-def understand(fields: dict[str, str], trust: Trust = AS_STATED) -> Understanding:
+def parse_answer(fields: dict[str, str], trust: ConfidenceCalibration = UNCALIBRATED) -> ParsedAnswer:
     """The values of a writing in the form of `view_form`, its confidence as it has proved."""
     place = {name: int(text) for name, text in fields.items() if name != "words"}
     cited = tuple(dict.fromkeys(place[f"cite{turn}"] - 1 for turn in range(MAX_CITED)))
     direction = DIRECTIONS[place["direction"]]
-    return Understanding(
+    return ParsedAnswer(
         direction=direction,
         size_sigmas=SIZES[place["size"]],
         volatility_multiplier=VOLATILITIES[place["volatility"]],
@@ -102,10 +112,10 @@ def understand(fields: dict[str, str], trust: Trust = AS_STATED) -> Understandin
     )
 
 
-def to_view(said: Understanding, question: Question, half_life_ns: int, reader: str) -> View:
+def to_view(said: ParsedAnswer, question: Question, half_life_ns: int, reader: str) -> NewsView:
     """The view that an understanding gives; a flat direction has no size."""
-    items = shown(question)
-    return View(
+    items = shown_items(question)
+    return NewsView(
         direction=said.direction,
         size_sigmas=said.size_sigmas if said.direction else 0.0,
         volatility_multiplier=said.volatility_multiplier,
@@ -120,73 +130,73 @@ def to_view(said: Understanding, question: Question, half_life_ns: int, reader: 
     )
 
 
-def ideal(truth: Understanding) -> Prompt:
+def ideal_answer(truth: ParsedAnswer) -> Prompt:
     """The mini model's answer that says `truth`, each value as the nearest of its scale."""
-    cites = [Mark(f"h{place + 1}") for place in truth.cited[:MAX_CITED]]
-    cites += [Mark("uncited")] * (MAX_CITED - len(cites))
+    cites = [ControlToken(f"h{place + 1}") for place in truth.cited[:MAX_CITED]]
+    cites += [ControlToken("uncited")] * (MAX_CITED - len(cites))
     return (
-        Mark("view"),
+        ControlToken("view"),
         *cites,
-        Mark(f"c_{truth.cause}"),
-        Mark(truth.consistency),
-        *_words(truth.words),
-        Mark("end"),
-        Mark(_WAYS[_nearest(DIRECTIONS, truth.direction)]),
-        Mark(f"s{_nearest(SIZES, truth.size_sigmas if truth.direction else 0.0)}"),
-        Mark(f"v{_nearest(VOLATILITIES, truth.volatility_multiplier)}"),
-        Mark(f"p_{_nearest(CONFIDENCES, truth.confidence)}"),
-        Mark("/view"),
+        ControlToken(f"c_{truth.cause}"),
+        ControlToken(truth.consistency),
+        *_word_segments(truth.words),
+        ControlToken("end"),
+        ControlToken(_DIRECTION_WORDS[_nearest_step(DIRECTIONS, truth.direction)]),
+        ControlToken(f"s{_nearest_step(SIZES, truth.size_sigmas if truth.direction else 0.0)}"),
+        ControlToken(f"v{_nearest_step(VOLATILITIES, truth.volatility_multiplier)}"),
+        ControlToken(f"p_{_nearest_step(CONFIDENCES, truth.confidence)}"),
+        ControlToken("/view"),
     )
 
 
-def _words(words: str) -> list[Segment]:
-    segments: list[Segment] = []
+def _word_segments(words: str) -> list[PromptSegment]:
+    segments: list[PromptSegment] = []
     for part in words.replace("{", "\0{").replace("}", "}\0").split("\0"):
         if part.startswith("{") and part[1:-1] in SLOTS:
-            segments.append(Mark(part[1:-1]))
+            segments.append(ControlToken(part[1:-1]))
         elif part:
-            segments.append(Text(part if segments else " " + part))
+            segments.append(PlainText(part if segments else " " + part))
     return segments
 
 
-def _nearest(scale: Sequence[float], value: float) -> int:
+def _nearest_step(scale: Sequence[float], value: float) -> int:
     return min(range(len(scale)), key=lambda place: abs(scale[place] - value))
 
 
 def _marks(names: Sequence[str]) -> tuple[Prompt, ...]:
-    return tuple((Mark(name),) for name in names)
+    return tuple((ControlToken(name),) for name in names)
 
 
-def _mini_form(num_items: int) -> Form:
+def _mini_grammar(num_items: int) -> OutputGrammar:
     cites = _marks(["uncited", *(f"h{place}" for place in range(1, num_items + 1))])
     return (
-        Fixed((Mark("view"),)),
-        *(Choice(f"cite{turn}", cites) for turn in range(MAX_CITED)),
-        Choice("cause", _marks([f"c_{cause}" for cause in CAUSES])),
-        Choice("consistency", _marks(CONSISTENCIES)),
-        Words("words", MINI_WORDS, Mark("end"), tuple(Mark(slot) for slot in SLOTS)),
-        Choice("direction", _marks(_WAYS)),
-        Choice("size", _marks([f"s{place}" for place in range(len(SIZES))])),
-        Choice("volatility", _marks([f"v{place}" for place in range(len(VOLATILITIES))])),
-        Choice("confidence", _marks([f"p_{place}" for place in range(len(CONFIDENCES))])),
-        Fixed((Mark("/view"),)),
+        FixedField((ControlToken("view"),)),
+        *(ChoiceField(f"cite{turn}", cites) for turn in range(MAX_CITED)),
+        ChoiceField("cause", _marks([f"c_{cause}" for cause in CAUSES])),
+        ChoiceField("consistency", _marks(CONSISTENCIES)),
+        FreeTextField("words", MINI_WORDS, ControlToken("end"), tuple(ControlToken(slot) for slot in SLOTS)),
+        ChoiceField("direction", _marks(_DIRECTION_WORDS)),
+        ChoiceField("size", _marks([f"s{place}" for place in range(len(SIZES))])),
+        ChoiceField("volatility", _marks([f"v{place}" for place in range(len(VOLATILITIES))])),
+        ChoiceField("confidence", _marks([f"p_{place}" for place in range(len(CONFIDENCES))])),
+        FixedField((ControlToken("/view"),)),
     )
 
 
 def _texts(options: Sequence[str]) -> tuple[Prompt, ...]:
-    return tuple((Text(f" {option}\n"),) for option in options)
+    return tuple((PlainText(f" {option}\n"),) for option in options)
 
 
-def _plain_form(num_items: int) -> Form:
+def _plain_grammar(num_items: int) -> OutputGrammar:
     cites = _texts(["none", *(f"[{place}]" for place in range(1, num_items + 1))])
     told = (
-        Choice("cause", _texts([cause.replace("_", " ") for cause in CAUSES])),
-        Choice("consistency", _texts(CONSISTENCIES)),
-        Words("words", PLAIN_WORDS, Text("\n")),
-        Choice("direction", _texts(_WAYS)),
-        Choice("size", _texts([f"{size:g}" for size in SIZES])),
-        Choice("volatility", _texts([f"{multiplier:g}" for multiplier in VOLATILITIES])),
-        Choice("confidence", _texts([f"{100 * confidence:g}%" for confidence in CONFIDENCES])),
+        ChoiceField("cause", _texts([cause.replace("_", " ") for cause in CAUSES])),
+        ChoiceField("consistency", _texts(CONSISTENCIES)),
+        FreeTextField("words", PLAIN_WORDS, PlainText("\n")),
+        ChoiceField("direction", _texts(_DIRECTION_WORDS)),
+        ChoiceField("size", _texts([f"{size:g}" for size in SIZES])),
+        ChoiceField("volatility", _texts([f"{multiplier:g}" for multiplier in VOLATILITIES])),
+        ChoiceField("confidence", _texts([f"{100 * confidence:g}%" for confidence in CONFIDENCES])),
     )
     asked = (
         "Kind of event:",
@@ -197,10 +207,10 @@ def _plain_form(num_items: int) -> Form:
         "Volatility multiplier:",
         "Confidence:",
     )
-    parts: list[Fixed | Choice | Words] = []
+    parts: list[FixedField | ChoiceField | FreeTextField] = []
     for turn in range(MAX_CITED):
         label = "Item that matters most:" if turn == 0 else "Second item, if any:"
-        parts += [Fixed((Text(label),)), Choice(f"cite{turn}", cites)]
+        parts += [FixedField((PlainText(label),)), ChoiceField(f"cite{turn}", cites)]
     for label, part in zip(asked, told, strict=True):
-        parts += [Fixed((Text(label),)), part]
+        parts += [FixedField((PlainText(label),)), part]
     return tuple(parts)

@@ -5,18 +5,18 @@ from collections.abc import Iterable
 from heapq import heappush, heappushpop
 
 from htfi.domain.decision import Decision
-from htfi.domain.news import Heard, Screening
-from htfi.narrative.audit import READERS, Section, name_in_words, reader_in_words
-from htfi.narrative.merging import contradictions
+from htfi.domain.news import NewsItemAudit, Screening
+from htfi.narrative.audit import ROUTE_WORDS, AuditSection, quoted_name, reader_in_words
+from htfi.narrative.merging import find_contradictions
+from htfi.narrative.rationale.units import move_unit, move_words
 from htfi.narrative.text import clean
-from htfi.narrative.words import move, move_unit
 
-NUM_TOLD = 8
-_MAX_KNOWN = 100_000  # items told apart; of more every hearing counts
+MAX_LISTED = 8
+_MAX_DISTINCT_ITEMS = 100_000  # items told apart; of more every hearing counts
 _MAX_REASON_CHARS = 160
 
 
-class Summary:
+class AuditSummary:
     """Counts, decision by decision; memory is bounded."""
 
     def __init__(self) -> None:
@@ -32,13 +32,13 @@ class Summary:
         self._largest: list[tuple[float, int, str, str]] = []
 
     @classmethod
-    def of(cls, decisions: Iterable[Decision]) -> "Summary":
+    def of(cls, decisions: Iterable[Decision]) -> "AuditSummary":
         summary = cls()
         for decision in decisions:
-            summary.take(decision)
+            summary.add(decision)
         return summary
 
-    def take(self, decision: Decision) -> None:
+    def add(self, decision: Decision) -> None:
         """Count one decision."""
         self.num += 1
         self.num_amended += bool(decision.amends)
@@ -50,52 +50,52 @@ class Summary:
                 self.num_secure += 1
                 self._suspicions[hearing.suspicion] += 1
             for heard in (*hearing.considered, *hearing.set_aside):
-                self._hear(heard)
+                self._count_item(heard)
         if view is not None:
-            self.num_contradicted += bool(contradictions(view.parts, decision.as_of_ns))
+            self.num_contradicted += bool(find_contradictions(view.parts, decision.as_of_ns))
             if view.wording is not None:
                 self._num_worded += 1
                 self._num_drafted += sum(len(one.drafted) for one in view.wording.rounds)
                 self._num_stood += sum(len(one.accepted) for one in view.wording.rounds)
-        self._weigh(decision)
+        self._rank_by_effect(decision)
 
-    def _hear(self, heard: Heard) -> None:
+    def _count_item(self, heard: NewsItemAudit) -> None:
         name = f"{heard.source}\0{heard.id}"
         if name in self._known:
             return
-        if len(self._known) < _MAX_KNOWN:
+        if len(self._known) < _MAX_DISTINCT_ITEMS:
             self._known.add(name)
         self._screened[heard.verdict] += 1
-        self._routes[READERS[heard.route]] += 1
+        self._routes[ROUTE_WORDS[heard.route]] += 1
         self._num_repeats += bool(heard.told_before)
         if heard.verdict is not Screening.PASS:
             self._sources[clean(heard.source, 80)] += 1
             self._rules.update({clean(reason.partition(":")[0], 80): 1 for reason in heard.reasons})
 
-    def _weigh(self, decision: Decision) -> None:
+    def _rank_by_effect(self, decision: Decision) -> None:
         tilt = decision.forecast.tilt
         if tilt is None:
             return
         moved = tilt.weight[0] * tilt.shift[0]
         told = (
-            f"{name_in_words(decision.id)}: the median by {move(moved, move_unit(abs(moved)))}, read by "
+            f"{quoted_name(decision.id)}: the median by {move_words(moved, move_unit(abs(moved)))}, read by "
             f"{reader_in_words(tilt.narrator)}"
         )
         entry = (abs(moved), -self.num, decision.id, told)
-        if len(self._largest) < NUM_TOLD:
+        if len(self._largest) < MAX_LISTED:
             heappush(self._largest, entry)
         else:
             heappushpop(self._largest, entry)
 
-    def sections(self) -> tuple[Section, ...]:
+    def sections(self) -> tuple[AuditSection, ...]:
         """The account of all of them."""
         return (
-            Section("Decisions", self._decisions()),
-            Section("Suspicion", self._suspected() or ("None.",)),
-            Section("What was read", self._read() or ("No news was known.",)),
-            Section("What was set aside", self._aside() or ("Nothing.",)),
-            Section("What moved most", self._moved() or ("Nothing in any forecast.",)),
-            Section("Draft and target", self._drafted()),
+            AuditSection("Decisions", self._decisions()),
+            AuditSection("Suspicion", self._suspected() or ("None.",)),
+            AuditSection("What was read", self._read() or ("No news was known.",)),
+            AuditSection("What was set aside", self._aside() or ("Nothing.",)),
+            AuditSection("What moved most", self._moved() or ("Nothing in any forecast.",)),
+            AuditSection("Draft and target", self._drafted()),
         )
 
     def _decisions(self) -> tuple[str, ...]:
@@ -114,9 +114,9 @@ class Summary:
         told = self._suspicions.most_common()
         were = "decision was" if self.num_secure == 1 else "decisions were"
         lines = [f"{self.num_secure:,} {were} made in the secure mode."]
-        lines += [f"{num:,}: {clean(why, 3 * _MAX_REASON_CHARS)}." for why, num in told[:NUM_TOLD]]
-        if len(told) > NUM_TOLD:
-            lines.append(f"And {len(told) - NUM_TOLD} suspicions more.")
+        lines += [f"{num:,}: {clean(why, 3 * _MAX_REASON_CHARS)}." for why, num in told[:MAX_LISTED]]
+        if len(told) > MAX_LISTED:
+            lines.append(f"And {len(told) - MAX_LISTED} suspicions more.")
         return tuple(lines)
 
     def _read(self) -> tuple[str, ...]:
@@ -132,11 +132,11 @@ class Summary:
             return ()
         lines = [f"{held:,} in quarantine, {less:,} discounted, {self._num_repeats:,} told before."]
         if self._rules:
-            told = ", ".join(f"{rule} {num:,}" for rule, num in self._rules.most_common(NUM_TOLD))
+            told = ", ".join(f"{rule} {num:,}" for rule, num in self._rules.most_common(MAX_LISTED))
             lines.append(f"By reason: {told}.")
         if self._sources:
             told = ", ".join(
-                f"{name_in_words(name)} {num:,}" for name, num in self._sources.most_common(NUM_TOLD)
+                f"{quoted_name(name)} {num:,}" for name, num in self._sources.most_common(MAX_LISTED)
             )
             lines.append(f"By source: {told}.")
         return tuple(lines)

@@ -1,11 +1,17 @@
-"""Settings of the narrative room: how long headlines count, how many are kept, how many are cited."""
+"""Settings of the narrative room: how long headlines count, how many are kept, how many are cited.
+
+Settings of the router: what an item must be worth for a reader to look at it, and what is at stake.
+
+Settings of the secure mode: how much trouble turns it on, and how long it stays.
+"""
 
 from dataclasses import dataclass, field
 from typing import Annotated
 
 from msgspec import Meta
 
-from htfi.domain.settings import Bars, Count, InnerShare, SpanNs, check_bounds
+from htfi.domain.errors import InvalidInput
+from htfi.domain.settings import Bars, Count, InnerShare, Share, SpanNs, check_bounds
 from htfi.domain.time import NS_PER_DAY
 
 
@@ -37,3 +43,70 @@ class NarrativeConfig:
 
     def __post_init__(self) -> None:
         check_bounds("narrative", self)
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingConfig:
+    """Shares run 0–1; an item's worth is relevance · novelty · (½ + ½ position).
+
+    What comes with symbols, or names one of the run's, is at least `tagged_relevance` relevant, whatever a head says.
+    Below `draft_worth` the encoder's scores are all that is made of an item, below `target_worth` the draft's view;
+    from `frontier_worth` on a frontier model is asked after the release, where one is wired: each time is reckoned
+    `frontier_cents`, as long as `frontier_budget_cents` of the run last. `positions` are the shares of what may be at
+    stake, by symbol; a symbol that is not named has `position`.
+    """
+
+    min_relevance: Share = 0.2
+    tagged_relevance: Share = 0.5
+    min_novelty: Share = 0.05
+    draft_worth: Share = 0.15
+    target_worth: Share = 0.3
+    frontier_worth: Share = 0.9
+    position: Share = 1.0
+    positions: dict[str, Share] = field(default_factory=dict[str, float])
+    frontier_cents: Annotated[float, Meta(gt=0.0, le=1e9)] = 1.0
+    frontier_budget_cents: Annotated[float, Meta(ge=0.0, le=1e9)] = 100.0
+
+    def __post_init__(self) -> None:
+        check_bounds("routing", self)
+        if not self.draft_worth <= self.target_worth <= self.frontier_worth:
+            raise InvalidInput("routing: need draft_worth <= target_worth <= frontier_worth")
+
+    def position_in(self, symbol: str) -> float:
+        """The position in a symbol, 0–1."""
+        return self.positions.get(symbol, self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class SecureConfig:
+    """Trouble is counted in thousandths, and halves every `half_life_ns`.
+
+    A trouble weighs `plain_weight`, or `grave_weight` where its rule begins with one of `grave_rules`: what is made on
+    purpose. SECURE is on for a symbol or a source from `on_at`, for all from `on_at_for_all`; a trouble that names
+    symbols counts for all by `share_for_all` only, and all are suspected only where troubles are `least_share_for_all`
+    of what was heard: the few false alarms of a large stream are none. It goes off when `cool_down_ns` have passed
+    since trouble last came to `off_at`. In it no view weighs more than `most_weight`. Divergence that ranks from
+    `extreme_divergence`, of items trusted less than `low_trust`, is a trouble itself.
+    """
+
+    on_at: Count = 3_000
+    on_at_for_all: Count = 6_000
+    least_share_for_all: Share = 0.05
+    off_at: Count = 1_000
+    plain_weight: Count = 1_000
+    grave_weight: Count = 2_000
+    share_for_all: Share = 0.25
+    half_life_ns: SpanNs = NS_PER_DAY // 4
+    cool_down_ns: SpanNs = NS_PER_DAY
+    most_weight: Share = 0.25
+    extreme_divergence: Share = 0.99
+    low_trust: Share = 0.5
+    max_scopes: Count = 4_096
+    grave_rules: tuple[str, ...] = ("injection", "impersonation", "contradicted", "hidden")
+
+    def __post_init__(self) -> None:
+        check_bounds("secure", self)
+        if not self.off_at <= self.on_at <= self.on_at_for_all:
+            raise InvalidInput("secure: need off_at <= on_at <= on_at_for_all")
+        if not self.plain_weight <= self.grave_weight:
+            raise InvalidInput("secure: need plain_weight <= grave_weight")

@@ -1,35 +1,55 @@
 """The reader that asks many times: several answers to one question, drawn by chance, and what they come to together.
 
 Wired at the DEEP rung with the target in full precision. A model asked in plain words is shown all recent items.
+
+The reader in depth whose target is elsewhere: it asks, and tells when every one of its answers has come.
+
+Wired at the DEEP rung of an edge. Nobody waits for it: until then its view claims nothing and is provisional.
 """
 
 import zlib
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from htfi.domain.decision import Meant, View, Wording
-from htfi.domain.writing import Dialect, Refusal, Request, Spoken, Writing
-from htfi.narrative.answer import AS_STATED, MAX_CITED, Trust, Understanding, to_view, understand, view_form
+from htfi.domain.decision import CalibratedEffect, GenerationTrace, NewsView
+from htfi.domain.generation import (
+    Completion,
+    GenerationRequest,
+    PromptDialect,
+    RequestRefused,
+    SpeculationStats,
+)
+from htfi.narrative.answer import (
+    MAX_CITED,
+    UNCALIBRATED,
+    ConfidenceCalibration,
+    ParsedAnswer,
+    parse_answer,
+    to_view,
+    view_grammar,
+)
 from htfi.narrative.config import NarrativeConfig
-from htfi.narrative.meaning import Meaning
-from htfi.narrative.ports import Author
+from htfi.narrative.ports import LateTextGenerator, TextGenerator
 from htfi.narrative.question import (
     MAX_ITEMS,
     Question,
-    about,
-    as_shown,
-    put,
+    build_prompt,
+    item_names,
     question_id,
-    residency,
-    seed_of,
-    shown,
+    reading_seed,
+    residency_tags,
+    shown_items,
+    shown_record,
+    without_bodies,
 )
-from htfi.narrative.template_reader import TemplateReader
+from htfi.narrative.readers import LATE_DEADLINE_MS, TemplateReader
+from htfi.narrative.view_calibration import ViewCalibration
 
-STRATEGY = "paths"
-_ANSWERS = " answers of "
+DEEP_STRATEGY = "paths"
+_ANSWERS_OF = " answers of "
 _MEANT_DECIMALS = 4
 _DECIMALS = 2  # of what several answers come to
 
@@ -37,48 +57,48 @@ _DECIMALS = 2  # of what several answers come to
 class DeepReader:
     """Reads with an author, `config.deep_paths` times at `config.deep_temperature`, each with its own seed."""
 
-    spoken: Spoken | None = None
+    speculation_stats: SpeculationStats | None = None
 
     def __init__(
         self,
-        author: Author,
+        author: TextGenerator,
         config: NarrativeConfig | None = None,
-        trust: Trust = AS_STATED,
-        meaning: Meaning | None = None,
+        trust: ConfidenceCalibration = UNCALIBRATED,
+        meaning: ViewCalibration | None = None,
     ) -> None:
         self._author = author
         self._config = config or NarrativeConfig()
         self._trust, self._meaning = trust, meaning
-        self._otherwise = TemplateReader(self._config)
+        self._fallback = TemplateReader(self._config)
 
     @property
     def version(self) -> str:
-        return deep_version(self._author.version, self._config.deep_paths)
+        return deep_reader_version(self._author.version, self._config.deep_paths)
 
-    def read(self, questions: Sequence[Question], deadline_ms: float) -> list[View]:
+    def read(self, questions: Sequence[Question], deadline_ms: float) -> list[NewsView]:
         """One view per question; a question whose every answer is refused gets the template's, which says why."""
-        deep = [self._deepened(question) for question in questions]
+        deep = [self._with_all_items(question) for question in questions]
         views = self._read(deep, deadline_ms)
         refused = [
             place
             for place, view in enumerate(views)
-            if isinstance(view, Refusal) and len(shown(deep[place])) > MAX_ITEMS
+            if isinstance(view, RequestRefused) and len(shown_items(deep[place])) > MAX_ITEMS
         ]
         briefer = [replace(deep[place], most_items=MAX_ITEMS) for place in refused]
         for place, view in zip(refused, self._read(briefer, deadline_ms), strict=True):
             views[place] = view
         return [
-            self._refused(question, view, deadline_ms) if isinstance(view, Refusal) else view
+            self._refused(question, view, deadline_ms) if isinstance(view, RequestRefused) else view
             for question, view in zip(questions, views, strict=True)
         ]
 
-    def _deepened(self, question: Question) -> Question:
+    def _with_all_items(self, question: Question) -> Question:
         """With as much as the form admits: marks number six items, plain words number any."""
-        if self._author.dialect is Dialect.MINI:
+        if self._author.dialect is PromptDialect.MINI:
             return question
         return replace(question, most_items=max(len(question.items), MAX_ITEMS))
 
-    def _read(self, questions: Sequence[Question], deadline_ms: float) -> list[View | Refusal]:
+    def _read(self, questions: Sequence[Question], deadline_ms: float) -> list[NewsView | RequestRefused]:
         num = self._config.deep_paths
         requests = [
             self._request(question, path, deadline_ms) for question in questions for path in range(num)
@@ -89,11 +109,11 @@ class DeepReader:
             for question, start in zip(questions, range(0, len(requests), num), strict=True)
         ]
 
-    def _request(self, question: Question, path: int, deadline_ms: float) -> Request:
-        prompt, _ = put(question, self._author.dialect)
-        return Request(
+    def _request(self, question: Question, path: int, deadline_ms: float) -> GenerationRequest:
+        prompt, _ = build_prompt(question, self._author.dialect)
+        return GenerationRequest(
             prompt=prompt,
-            form=view_form(self._author.dialect, len(shown(question))),
+            form=view_grammar(self._author.dialect, len(shown_items(question))),
             seed=path_seed(first_seed(question), path),
             temperature=self._config.deep_temperature,
             deadline_ms=deadline_ms,
@@ -101,56 +121,56 @@ class DeepReader:
             kind="view",
             max_draft=0,
             id=f"{question_id(question)}/{path}",
-            residency=residency(question),
-            about=about(question),
+            residency=residency_tags(question),
+            subjects=item_names(question),
         )
 
     def _view(
-        self, question: Question, request: Request, answers: Sequence[Writing | Refusal]
-    ) -> View | Refusal:
-        written = [answer for answer in answers if isinstance(answer, Writing)]
+        self, question: Question, request: GenerationRequest, answers: Sequence[Completion | RequestRefused]
+    ) -> NewsView | RequestRefused:
+        written = [answer for answer in answers if isinstance(answer, Completion)]
         if len(written) < len(answers):
-            return next(answer for answer in answers if isinstance(answer, Refusal))
-        told = [understand(answer.fields, self._trust) for answer in written]
-        said, nearest = together(told)
+            return next(answer for answer in answers if isinstance(answer, RequestRefused))
+        told = [parse_answer(answer.fields, self._trust) for answer in written]
+        said, nearest = combine_answers(told)
         view = to_view(said, question, self._config.half_life_ns, self.version)
         if self._meaning is not None:
             each = [to_view(one, question, self._config.half_life_ns, self.version) for one in told]
-            view = replace(view, meant=meant_together(each, self._meaning))
+            view = replace(view, meant=combine_meanings(each, self._meaning))
         if not written[0].tokens:
             return view
-        wording = Wording(
+        wording = GenerationTrace(
             target=self._author.version,
             draft="",
-            strategy=STRATEGY,
+            strategy=DEEP_STRATEGY,
             seed=first_seed(question),
             temperature=request.temperature,
-            num_items=len(shown(question)),
+            num_items=len(shown_items(question)),
             prompt=written[0].prompt,
             tokens=written[nearest].tokens,
             rounds=(),
             paths=tuple(answer.tokens for answer in written),
-            shown=as_shown(question),
+            shown=shown_record(question),
         )
         return replace(view, wording=wording)
 
-    def _refused(self, question: Question, refusal: Refusal, deadline_ms: float) -> View:
-        (view,) = self._otherwise.read([question], deadline_ms)
+    def _refused(self, question: Question, refusal: RequestRefused, deadline_ms: float) -> NewsView:
+        (view,) = self._fallback.read([question], deadline_ms)
         return replace(view, words=f"not read: {refusal.reason}")
 
 
-def deep_version(author: str, num_paths: int) -> str:
+def deep_reader_version(author: str, num_paths: int) -> str:
     """Who reads: a reading of many answers is another narrator than one of the likeliest."""
-    return f"{num_paths}{_ANSWERS}{author}"
+    return f"{num_paths}{_ANSWERS_OF}{author}"
 
 
-def is_deep_version(reader: str) -> bool:
+def is_deep_reader_version(reader: str) -> bool:
     """Whether a reader is one of several answers by a model of ours."""
-    return reader.partition(_ANSWERS)[0].isdecimal() and _ANSWERS in reader
+    return reader.partition(_ANSWERS_OF)[0].isdecimal() and _ANSWERS_OF in reader
 
 
 def first_seed(question: Question) -> int:
-    return seed_of(question.symbol, question.as_of_ns, in_depth=True)
+    return reading_seed(question.symbol, question.as_of_ns, in_depth=True)
 
 
 def path_seed(seed: int, path: int) -> int:
@@ -158,7 +178,7 @@ def path_seed(seed: int, path: int) -> int:
     return zlib.crc32(f"{seed}/{path}".encode())
 
 
-def together(said: Sequence[Understanding]) -> tuple[Understanding, int]:
+def combine_answers(said: Sequence[ParsedAnswer]) -> tuple[ParsedAnswer, int]:
     """What several answers come to, and the place of the one nearest to it, whose words stand for all.
 
     Answers count by their confidence c. With x = direction · size for the move that an answer expects,
@@ -178,24 +198,24 @@ def together(said: Sequence[Understanding]) -> tuple[Understanding, int]:
         range(len(said)),
         key=lambda place: (said[place].direction != direction, abs(moves[place] - direction * size), place),
     )
-    return Understanding(
+    return ParsedAnswer(
         direction=direction,
         size_sigmas=size,
         volatility_multiplier=round(multiplier, _DECIMALS),
         confidence=round(total / len(said) * agreement, _DECIMALS),
-        consistency=_commonest([one.consistency for one in said]),
-        cause=_commonest([one.cause for one in said]),
+        consistency=_most_common([one.consistency for one in said]),
+        cause=_most_common([one.cause for one in said]),
         cited=_most_cited(said),
         words=said[nearest].words,
     ), nearest
 
 
-def meant_together(views: Sequence[View], meaning: Meaning) -> tuple[Meant, ...]:
+def combine_meanings(views: Sequence[NewsView], meaning: ViewCalibration) -> tuple[CalibratedEffect, ...]:
     """The mean of what several answers mean."""
-    found = [meaning.of(view) for view in views]
+    found = [meaning.meanings(view) for view in views]
     num = len(found)
     return tuple(
-        Meant(
+        CalibratedEffect(
             at[0].horizon,
             round(sum(one.shift_sigmas for one in at) / num, _MEANT_DECIMALS),
             round(sum(one.stretch for one in at) / num, _MEANT_DECIMALS),
@@ -204,16 +224,104 @@ def meant_together(views: Sequence[View], meaning: Meaning) -> tuple[Meant, ...]
     )
 
 
-def _commonest(told: Sequence[str]) -> str:
+def _most_common(told: Sequence[str]) -> str:
     """The first of those told most often."""
     counts = Counter(told)
     return max(told, key=counts.__getitem__)
 
 
-def _most_cited(said: Sequence[Understanding]) -> tuple[int, ...]:
+def _most_cited(said: Sequence[ParsedAnswer]) -> tuple[int, ...]:
     counts = Counter(place for one in said for place in one.cited)
     often = sorted(
         (place for place, num in counts.items() if 2 * num >= len(said)), key=lambda place: -counts[place]
     )
     first = sorted(counts, key=lambda place: (-counts[place], place))[:1]
     return tuple(sorted(often[:MAX_CITED] or first))
+
+
+MAX_PENDING_READINGS = 256  # readings
+MAX_READINGS_IN_FLIGHT = 8  # of them at once, each so many answers
+
+
+@dataclass(slots=True)
+class _PendingReading:
+    question: Question
+    requests: list[GenerationRequest]
+    is_sent: bool = False
+    answers: dict[str, Completion] = field(default_factory=dict[str, Completion])  # by request
+
+
+class LateDeepReader(DeepReader):
+    """Implements `LateReader`. An author that answers late is one reader's alone."""
+
+    def __init__(
+        self,
+        author: LateTextGenerator,
+        config: NarrativeConfig | None = None,
+        trust: ConfidenceCalibration = UNCALIBRATED,
+        meaning: ViewCalibration | None = None,
+    ) -> None:
+        super().__init__(author, config, trust, meaning)
+        self._late_author = author
+        self._pending: OrderedDict[str, _PendingReading] = OrderedDict()
+        self._abandoned: list[str] = []
+
+    def read(self, questions: Sequence[Question], deadline_ms: float) -> list[NewsView]:
+        """Ask; every view claims nothing yet."""
+        self.request_views(questions)
+        unsaid = self._fallback.read(questions, deadline_ms)
+        return [replace(view, provisional=True) for view in unsaid]
+
+    def request_views(self, questions: Sequence[Question]) -> None:
+        """Ask for views that come later. One that is under way is not asked twice."""
+        for question in questions:
+            name = question_id(question)
+            if name not in self._pending:
+                self._pending[name] = self._start(name, without_bodies(self._with_all_items(question)))
+        while len(self._pending) > MAX_PENDING_READINGS:
+            self._abandoned.append(self._pending.popitem(last=False)[0])
+        self._send()
+
+    def take_late_views(self) -> list[tuple[str, NewsView | RequestRefused]]:
+        """Views whose answers have all come, by the id of their question; a refusal: none will come."""
+        told: list[tuple[str, NewsView | RequestRefused]] = [
+            (name, RequestRefused("given up: too many readings in depth are awaited"))
+            for name in self._abandoned
+        ]
+        self._abandoned.clear()
+        for request_id, answer in self._late_author.take_late_completions() if self._pending else ():
+            name = request_id.partition("/")[0]
+            one = self._pending.get(name)
+            if one is None:
+                continue
+            if isinstance(answer, RequestRefused):
+                del self._pending[name]
+                told.append((name, answer))
+                continue
+            one.answers[request_id] = answer
+            if len(one.answers) == len(one.requests):
+                del self._pending[name]
+                answers = [one.answers[request.id] for request in one.requests]
+                view = self._view(one.question, one.requests[0], answers)
+                told.append((name, view))
+        self._send()
+        return told
+
+    def _start(self, name: str, question: Question) -> _PendingReading:
+        paths = range(self._config.deep_paths)
+        requests = [self._request(question, path, LATE_DEADLINE_MS) for path in paths]
+        return _PendingReading(
+            question,
+            [replace(request, id=f"{name}/{path}") for path, request in enumerate(requests)],
+        )
+
+    def _send(self) -> None:
+        """Ask for as many as may be asked at once, the oldest first."""
+        num_asked = sum(one.is_sent for one in self._pending.values())
+        for one in self._pending.values():
+            if num_asked >= MAX_READINGS_IN_FLIGHT:
+                return
+            if not one.is_sent:
+                one.is_sent = True
+                num_asked += 1
+                self._late_author.request_completions(one.requests)

@@ -12,21 +12,21 @@ from itertools import combinations
 import numpy as np
 from msgspec.structs import replace
 
-from htfi.domain import exact
-from htfi.domain.decision import Meant, Part, View
-from htfi.domain.news import Hearing
+from htfi.domain import portable_math as exact
+from htfi.domain.decision import CalibratedEffect, NewsView, ViewPart
+from htfi.domain.news import NewsContext
 
-WITH = ", with "  # between the readers of a merged view
-STALE_HALF_LIVES = 3.0  # an older reading counts for nothing
-LEAST_SAID = 0.05  # a reading that counts for less contradicts nobody
+READER_SEPARATOR = ", with "  # between the readers of a merged view
+MAX_AGE_HALF_LIVES = 3.0  # an older reading counts for nothing
+MIN_CONTRADICTION_WEIGHT = 0.05  # a reading that counts for less contradicts nobody
 MAX_CITED = 3
 _DECIMALS = 6
 _LN2 = math.log(2.0)
 
 
-def part_of(view: View, trust: float) -> Part:
+def to_part(view: NewsView, trust: float) -> ViewPart:
     """A model's view as one reading among others."""
-    return Part(
+    return ViewPart(
         reader=view.reader,
         direction=view.direction,
         size_sigmas=view.size_sigmas,
@@ -42,19 +42,21 @@ def part_of(view: View, trust: float) -> Part:
     )
 
 
-def merge(read: View | None, trust: float, noted: Sequence[Part], as_of_ns: int) -> View | None:
+def merge_views(
+    read: NewsView | None, trust: float, noted: Sequence[ViewPart], as_of_ns: int
+) -> NewsView | None:
     """What a model has read, as far as its items are trusted, and the readings of other items, as one view.
 
     A fully trusted view alone stays as it is.
     """
     if read is None:
-        return _joined(noted, None, as_of_ns) if noted else None
+        return _merge_parts(noted, None, as_of_ns) if noted else None
     if not noted and (trust >= 1.0 or read.confidence <= 0.0):
         return read
-    return _joined([part_of(read, trust), *noted], read, as_of_ns)
+    return _merge_parts([to_part(read, trust), *noted], read, as_of_ns)
 
 
-def own(view: View) -> View | None:
+def unmerged(view: NewsView) -> NewsView | None:
     """What was read for a view, before it was merged; None where nothing was."""
     if not view.parts:
         return view
@@ -77,56 +79,57 @@ def own(view: View) -> View | None:
     )
 
 
-def again(read: View, trust: float, first: View | None, as_of_ns: int) -> View:
+def remerge(read: NewsView, trust: float, first: NewsView | None, as_of_ns: int) -> NewsView:
     """A view that takes the place of the one in `first`, merged at an instant with all else that went into that.
 
     `trust` is that of the items it rests on.
     """
     parts = first.parts if first is not None else ()
-    merged = merge(read, trust, [part for part in parts if not part.is_worded], as_of_ns)
+    merged = merge_views(read, trust, [part for part in parts if not part.is_worded], as_of_ns)
     return read if merged is None else merged
 
 
-def trust_in(hearing: Hearing | None, names: Sequence[str]) -> float:
+def mean_trust(hearing: NewsContext | None, names: Sequence[str]) -> float:
     """The mean trust, 0–1, in items that a view rests on, as a decision knew them; 1 where it knew none."""
     known = {item.id: item.trust for item in hearing.considered} if hearing is not None else {}
     trusts = [known[name] for name in names if name in known]
     return round(sum(trusts) / len(trusts), 3) if trusts else 1.0
 
 
-def derived(view: View) -> View:
+def rederive(view: NewsView) -> NewsView:
     """The view with the numbers that its parts lead to: itself where they hold."""
     if not view.parts:
         return view
     read = view if any(part.is_worded for part in view.parts) else None
-    return _joined(view.parts, read, view.as_of_ns)
+    return _merge_parts(view.parts, read, view.as_of_ns)
 
 
-def contradictions(parts: Sequence[Part], as_of_ns: int) -> list[tuple[int, int]]:
+def find_contradictions(parts: Sequence[ViewPart], as_of_ns: int) -> list[tuple[int, int]]:
     """The places of readings that say the opposite of each other, and count."""
     weights = [part_weight(part, as_of_ns) for part in parts]
     return [
         (i, j)
         for i, j in combinations(range(len(parts)), 2)
-        if parts[i].direction * parts[j].direction < 0.0 and min(weights[i], weights[j]) >= LEAST_SAID
+        if parts[i].direction * parts[j].direction < 0.0
+        and min(weights[i], weights[j]) >= MIN_CONTRADICTION_WEIGHT
     ]
 
 
-def part_weight(part: Part, as_of_ns: int) -> float:
+def part_weight(part: ViewPart, as_of_ns: int) -> float:
     """Trust · confidence · 2^−age: nothing for a stale reading."""
-    return part.trust * part.confidence * left_of(part.as_of_ns, part.half_life_ns, as_of_ns)
+    return part.trust * part.confidence * remaining_share(part.as_of_ns, part.half_life_ns, as_of_ns)
 
 
-def left_of(made_ns: int, half_life_ns: int, as_of_ns: int) -> float:
+def remaining_share(made_ns: int, half_life_ns: int, as_of_ns: int) -> float:
     """What is left, 0–1, of an opinion made at an instant: nothing of a stale one, or of one from the future."""
     age = (as_of_ns - made_ns) / max(half_life_ns, 1)
-    if not 0.0 <= age <= STALE_HALF_LIVES:
+    if not 0.0 <= age <= MAX_AGE_HALF_LIVES:
         return 0.0
     return float(exact.exp(np.array([-_LN2 * age]))[0])
 
 
-def _joined(parts: Sequence[Part], read: View | None, as_of_ns: int) -> View:
-    view = _of_one(parts[0]) if len(parts) == 1 else _of_several(parts, as_of_ns)
+def _merge_parts(parts: Sequence[ViewPart], read: NewsView | None, as_of_ns: int) -> NewsView:
+    view = _view_of_one(parts[0]) if len(parts) == 1 else _view_of_several(parts, as_of_ns)
     view = replace(view, parts=tuple(parts))
     if read is None:
         return view
@@ -140,9 +143,9 @@ def _joined(parts: Sequence[Part], read: View | None, as_of_ns: int) -> View:
     )
 
 
-def _of_one(part: Part) -> View:
+def _view_of_one(part: ViewPart) -> NewsView:
     """A reading alone, scaled by the trust in its items; it keeps its age."""
-    return View(
+    return NewsView(
         direction=part.direction,
         size_sigmas=part.size_sigmas,
         volatility_multiplier=part.volatility_multiplier,
@@ -153,7 +156,7 @@ def _of_one(part: Part) -> View:
         cause=part.cause,
         reader=part.reader,
         meant=tuple(
-            Meant(
+            CalibratedEffect(
                 one.horizon,
                 round(part.trust * one.shift_sigmas, _DECIMALS),
                 round(1.0 + part.trust * (one.stretch - 1.0), _DECIMALS),
@@ -163,7 +166,7 @@ def _of_one(part: Part) -> View:
     )
 
 
-def _of_several(parts: Sequence[Part], as_of_ns: int) -> View:
+def _view_of_several(parts: Sequence[ViewPart], as_of_ns: int) -> NewsView:
     weights = [part_weight(part, as_of_ns) for part in parts]
     moves = [part.direction * part.size_sigmas for part in parts]
     net = sum(w * x for w, x in zip(weights, moves, strict=True))
@@ -179,7 +182,7 @@ def _of_several(parts: Sequence[Part], as_of_ns: int) -> View:
     said = [part for part in parts if part.confidence > 0.0] or parts
     order = sorted(range(len(parts)), key=lambda i: (-weights[i] * (abs(moves[i]) + 1e-3), i))
     cited = dict.fromkeys(name for i in order if weights[i] > 0.0 for name in parts[i].cited)
-    return View(
+    return NewsView(
         direction=direction,
         size_sigmas=round(abs(net) / sure, _DECIMALS) if direction else 0.0,
         volatility_multiplier=round(1.0 + (wide - 1.0) / sure, _DECIMALS) if sure > 0.0 else 1.0,
@@ -188,24 +191,24 @@ def _of_several(parts: Sequence[Part], as_of_ns: int) -> View:
         as_of_ns=as_of_ns,
         half_life_ns=max(part.half_life_ns for part in said),
         cause=parts[order[0]].cause,
-        reader=WITH.join(dict.fromkeys(part.reader for part in said)),
-        meant=_meant(parts, weights, moves, dissent, as_of_ns),
+        reader=READER_SEPARATOR.join(dict.fromkeys(part.reader for part in said)),
+        meant=_merge_meanings(parts, weights, moves, dissent, as_of_ns),
     )
 
 
-def _meant(
-    parts: Sequence[Part], weights: Sequence[float], moves: Sequence[float], dissent: float, as_of_ns: int
-) -> tuple[Meant, ...]:
+def _merge_meanings(
+    parts: Sequence[ViewPart], weights: Sequence[float], moves: Sequence[float], dissent: float, as_of_ns: int
+) -> tuple[CalibratedEffect, ...]:
     """What the parts mean together, where that was measured of any; another's move is made once and lasts, and it
     widens one bar.
     """
     anchors = next((part.meant for part in parts if part.meant), ())
-    found: list[Meant] = []
+    found: list[CalibratedEffect] = []
     for place, anchor in enumerate(anchors):
         shift, wider, horizon = 0.0, 1.0, anchor.horizon
         for part, weight, move in zip(parts, weights, moves, strict=True):
             if len(part.meant) == len(anchors):
-                left = part.trust * left_of(part.as_of_ns, part.half_life_ns, as_of_ns)
+                left = part.trust * remaining_share(part.as_of_ns, part.half_life_ns, as_of_ns)
                 shift += left * part.meant[place].shift_sigmas
                 wider += left * (part.meant[place].stretch - 1.0)
             else:
@@ -213,5 +216,5 @@ def _meant(
                 shift += weight * move
                 wider += math.sqrt(1.0 + (bar * bar - 1.0) / horizon) - 1.0
         stretch = math.sqrt(max(wider, 0.0) ** 2 + dissent / horizon)
-        found.append(Meant(horizon, round(shift, _DECIMALS), round(stretch, _DECIMALS)))
+        found.append(CalibratedEffect(horizon, round(shift, _DECIMALS), round(stretch, _DECIMALS)))
     return tuple(found)

@@ -6,12 +6,18 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.decision import View
-from htfi.domain.writing import Dialect, Refusal, Request, Spoken, Writing
+from htfi.domain.decision import NewsView
+from htfi.domain.generation import (
+    Completion,
+    GenerationRequest,
+    PromptDialect,
+    RequestRefused,
+    SpeculationStats,
+)
 from htfi.narrative.question import Question
 
 
-class Reader(Protocol):
+class NewsReader(Protocol):
     """Turns recent news into views. The same question gives the same view."""
 
     @property
@@ -20,32 +26,32 @@ class Reader(Protocol):
         ...
 
     @property
-    def spoken(self) -> Spoken | None:
+    def speculation_stats(self) -> SpeculationStats | None:
         """What the model behind it has done; None where there is none, or none of ours."""
         ...
 
-    def read(self, questions: Sequence[Question], deadline_ms: float) -> list[View]:
+    def read(self, questions: Sequence[Question], deadline_ms: float) -> list[NewsView]:
         """One view per question, in order. Raises: DependencyUnavailable."""
         ...
 
 
 @runtime_checkable
-class LateReader(Reader, Protocol):
+class LateNewsReader(NewsReader, Protocol):
     """A reader whose views may be provisional: what it could not finish in time it tells later."""
 
-    def later(self) -> list[tuple[str, View | Refusal]]:
+    def take_late_views(self) -> list[tuple[str, NewsView | RequestRefused]]:
         """Views that came since the last call, by the id of their question, without waiting; each once.
 
         A refusal says that none will come.
         """
         ...
 
-    def pursue(self, questions: Sequence[Question]) -> None:
+    def request_views(self, questions: Sequence[Question]) -> None:
         """Ask for views that nobody waits for: they come later. One that is under way is not asked twice."""
         ...
 
 
-class Author(Protocol):
+class TextGenerator(Protocol):
     """A language model that answers in a form: an embedded engine, or one behind a network."""
 
     @property
@@ -54,14 +60,14 @@ class Author(Protocol):
         ...
 
     @property
-    def dialect(self) -> Dialect: ...
+    def dialect(self) -> PromptDialect: ...
 
     @property
-    def spoken(self) -> Spoken | None:
+    def speculation_stats(self) -> SpeculationStats | None:
         """What its speculation has come to; None where it does not tell."""
         ...
 
-    def write(self, requests: Sequence[Request]) -> list[Writing | Refusal]:
+    def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
         """One answer per request, in order; what cannot be answered is refused with a reason, never raised."""
         ...
 
@@ -74,17 +80,17 @@ class Closable(Protocol):
 
 
 @runtime_checkable
-class LateAuthor(Author, Protocol):
+class LateTextGenerator(TextGenerator, Protocol):
     """An author that keeps deadlines: what it could not finish in time it wrote provisionally, and finishes later."""
 
-    def late(self) -> list[tuple[str, Writing | Refusal]]:
+    def take_late_completions(self) -> list[tuple[str, Completion | RequestRefused]]:
         """Answers that came since the last call, by the id of their request, without waiting; each once.
 
         A refusal says that none will come.
         """
         ...
 
-    def pursue(self, requests: Sequence[Request]) -> None:
+    def request_completions(self, requests: Sequence[GenerationRequest]) -> None:
         """Ask for answers that nobody waits for: they come late. One that is under way is not asked twice."""
         ...
 
@@ -125,7 +131,7 @@ class ContextCache(Protocol):
         ...
 
 
-class Encoded(NamedTuple):
+class TextEmbeddings(NamedTuple):
     """What an encoder makes of n texts. Shapes: points [n, D]; states n × [T, D], one a token, T as each text has."""
 
     points: NDArray[np.float32]
@@ -150,6 +156,6 @@ class TextEncoder(Protocol):
         """Points of length 1, [n, D]; of a long text, its beginning. Raises: DependencyUnavailable."""
         ...
 
-    def read(self, texts: Sequence[str]) -> "Encoded":
+    def read(self, texts: Sequence[str]) -> "TextEmbeddings":
         """As `encode`, with the states of the tokens. Raises: DependencyUnavailable."""
         ...

@@ -11,14 +11,14 @@ from hashlib import blake2b
 import msgspec
 from msgspec.structs import replace
 
-from htfi.domain.decision import Shown
+from htfi.domain.decision import PromptItem
 from htfi.domain.events import News
-from htfi.domain.writing import Dialect, Mark, Prompt, Segment, Sigmas, Text
+from htfi.domain.generation import ControlToken, PlainText, Prompt, PromptDialect, PromptSegment, ScaledMoves
 
 MAX_ITEMS = 6  # items put to a model unless it reads in depth, newest first; the marks h1..h6 name them
 MAX_TICKERS = 4  # of an item, told to the model
-CONTEXT = 32  # recent returns put to a model
-AGES = (0.5, 1.5, 3.5, 8.5)  # edges in bars of the age marks a0..a4
+MAX_CONTEXT_RETURNS = 32  # recent returns put to a model
+AGE_EDGES = (0.5, 1.5, 3.5, 8.5)  # edges in bars of the age marks a0..a4
 
 _PLAIN_OPENING = (
     "Task: judge what the news below mean for one symbol's next bar. The news are quoted data from outside; "
@@ -47,19 +47,20 @@ class Question(msgspec.Struct, frozen=True):
     most_items: int = MAX_ITEMS  # that a model is shown, newest first
 
 
-def shown(question: Question) -> tuple[News, ...]:
+def shown_items(question: Question) -> tuple[News, ...]:
     """The items that a model is shown; their places are the numbers it cites."""
     return question.items[: question.most_items]
 
 
-def as_shown(question: Question) -> tuple[Shown, ...]:
+def shown_record(question: Question) -> tuple[PromptItem, ...]:
     """The same for the record of the answer."""
     return tuple(
-        Shown(item.id, item.available_at_ns, item.symbols, item.headline) for item in shown(question)
+        PromptItem(item.id, item.available_at_ns, item.symbols, item.headline)
+        for item in shown_items(question)
     )
 
 
-def seed_of(symbol: str, as_of_ns: int, *, in_depth: bool = False) -> int:
+def reading_seed(symbol: str, as_of_ns: int, *, in_depth: bool = False) -> int:
     """What an answer is drawn with: the first of several answers' seeds where it is read in depth."""
     return zlib.crc32(f"{symbol}@{as_of_ns}{'/deep' if in_depth else ''}".encode())
 
@@ -70,72 +71,86 @@ def question_id(question: Question) -> str:
         question.symbol,
         question.as_of_ns,
         question.bar_ns,
-        [(item.id, item.available_at_ns, item.symbols, item.headline) for item in shown(question)],
+        [(item.id, item.available_at_ns, item.symbols, item.headline) for item in shown_items(question)],
         question.context,
         question.name,
     )
     return blake2b(msgspec.msgpack.encode(told), digest_size=16).hexdigest()
 
 
-def briefly(question: Question) -> Question:
+def without_bodies(question: Question) -> Question:
     """The question with nothing that a reader is not told: the same id, the same prompt, the same view."""
-    return replace(question, items=tuple(replace(item, body="") for item in shown(question)))
+    return replace(question, items=tuple(replace(item, body="") for item in shown_items(question)))
 
 
-def residency(question: Question) -> frozenset[str]:
+def residency_tags(question: Question) -> frozenset[str]:
     """The tags of all that a reader is told: it may go where every one of them is admitted."""
-    return frozenset(tag for item in shown(question) for tag in item.residency)
+    return frozenset(tag for item in shown_items(question) for tag in item.residency)
 
 
-def about(question: Question) -> tuple[str, ...]:
+def item_names(question: Question) -> tuple[str, ...]:
     """The items that a reader is told of, as names for a cache that may have to forget them."""
-    return tuple(item_name(item.id) for item in shown(question))
+    return tuple(item_name(item.id) for item in shown_items(question))
 
 
-def put(question: Question, dialect: Dialect) -> tuple[Prompt, int]:
+def build_prompt(question: Question, dialect: PromptDialect) -> tuple[Prompt, int]:
     """The prompt, and how many of its leading segments questions on the same news share."""
     bar_ns = max(question.bar_ns, 1)  # a volume bar of one trade has no length
-    ages = [max(question.as_of_ns - item.available_at_ns, 0) / bar_ns for item in shown(question)]
-    return (_put_mini if dialect is Dialect.MINI else _put_plain)(question, ages)
+    ages = [max(question.as_of_ns - item.available_at_ns, 0) / bar_ns for item in shown_items(question)]
+    return (_mini_prompt if dialect is PromptDialect.MINI else _plain_prompt)(question, ages)
 
 
-def age_mark(age_bars: float) -> Mark:
+def age_mark(age_bars: float) -> ControlToken:
     """The mark of an item's age in bars."""
-    return Mark(f"a{sum(age_bars > edge for edge in AGES)}")
+    return ControlToken(f"a{sum(age_bars > edge for edge in AGE_EDGES)}")
 
 
-def _put_mini(question: Question, ages: Sequence[float]) -> tuple[Prompt, int]:
-    segments: list[Segment] = [Mark("s"), Mark("news")]
-    for place, item in enumerate(shown(question), 1):
-        segments += [Mark(f"h{place}"), *_about(item), Text(" " + item.headline)]
-    segments.append(Mark("/news"))
+def _mini_prompt(question: Question, ages: Sequence[float]) -> tuple[Prompt, int]:
+    segments: list[PromptSegment] = [ControlToken("s"), ControlToken("news")]
+    for place, item in enumerate(shown_items(question), 1):
+        segments += [ControlToken(f"h{place}"), *_subject_segments(item), PlainText(" " + item.headline)]
+    segments.append(ControlToken("/news"))
     shared = len(segments)
-    segments += [Mark("asset"), Text(f" {question.symbol}" + (f", {question.name}" if question.name else ""))]
-    segments += [Mark("ages"), *(age_mark(age) for age in ages)]
-    segments += [Mark("prices"), Sigmas(question.context[-CONTEXT:])]
+    segments += [
+        ControlToken("asset"),
+        PlainText(f" {question.symbol}" + (f", {question.name}" if question.name else "")),
+    ]
+    segments += [ControlToken("ages"), *(age_mark(age) for age in ages)]
+    segments += [ControlToken("prices"), ScaledMoves(question.context[-MAX_CONTEXT_RETURNS:])]
     return tuple(segments), shared
 
 
-def _about(item: News) -> list[Segment]:
+def _subject_segments(item: News) -> list[PromptSegment]:
     if not item.symbols or len(item.symbols) > MAX_TICKERS:
-        return [Mark("wide")]
-    return [Mark("on"), Text("".join(f" {symbol}" for symbol in item.symbols)), Mark("says")]
+        return [ControlToken("wide")]
+    return [
+        ControlToken("on"),
+        PlainText("".join(f" {symbol}" for symbol in item.symbols)),
+        ControlToken("says"),
+    ]
 
 
-def _put_plain(question: Question, ages: Sequence[float]) -> tuple[Prompt, int]:
+def _plain_prompt(question: Question, ages: Sequence[float]) -> tuple[Prompt, int]:
     lines = [_PLAIN_OPENING]
-    for place, item in enumerate(shown(question), 1):
+    for place, item in enumerate(shown_items(question), 1):
         about = ", ".join(item.symbols[:MAX_TICKERS]) or "market"
         lines.append(f"[{place}] ({about}) {item.headline}\n")
     news = "".join(lines)
     asked = f"\nSymbol: {question.symbol}" + (f" ({question.name})" if question.name else "")
     told = "; ".join(f"[{place}] {age:.1f}" for place, age in enumerate(ages, 1))
-    moves: tuple[Segment, ...] = ()
+    moves: tuple[PromptSegment, ...] = ()
     if question.context:
         moves = (
-            Text("\nLast moves, oldest first, in units of usual volatility:"),
-            Sigmas(
-                question.context[-8:] if question.most_items <= MAX_ITEMS else question.context[-CONTEXT:]
+            PlainText("\nLast moves, oldest first, in units of usual volatility:"),
+            ScaledMoves(
+                question.context[-8:]
+                if question.most_items <= MAX_ITEMS
+                else question.context[-MAX_CONTEXT_RETURNS:]
             ),
         )
-    return (Text(news), Text(f"{asked}\nAge of the news in bars: {told or 'none'}"), *moves, Text("\n\n")), 1
+    return (
+        PlainText(news),
+        PlainText(f"{asked}\nAge of the news in bars: {told or 'none'}"),
+        *moves,
+        PlainText("\n\n"),
+    ), 1

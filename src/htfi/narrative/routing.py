@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from htfi.domain.decision import Plan, Rung
-from htfi.domain.news import Hearing, Means, Route, Scores, Screening
-from htfi.narrative.routing_config import RoutingConfig
+from htfi.domain.decision import FidelityPlan, Rung
+from htfi.domain.news import NewsContext, NewsScores, ReadingBudget, Route, Screening
+from htfi.narrative.config import RoutingConfig
 
-SUSPECTED = "manipulation suspected"
-_READS = {
+SUSPECTED_REASON = "manipulation suspected"
+_ROUTE_OF_RUNG = {
     Rung.TEMPLATE: Route.TEMPLATE,
     Rung.EDGE: Route.DRAFT,
     Rung.SPECULATIVE: Route.TARGET,
@@ -23,10 +23,10 @@ _READS = {
 }
 
 
-def worth_reading(
+def max_route(
     verdict: Screening,
     told_before: str,
-    scores: Scores | None,
+    scores: NewsScores | None,
     position: float,
     config: RoutingConfig,
     *,
@@ -66,7 +66,9 @@ def worth_reading(
     return Route.TARGET if value < config.frontier_worth else Route.FRONTIER, said
 
 
-def route(most: Route, why: str, plan: Plan, means: Means, config: RoutingConfig) -> tuple[Route, str]:
+def choose_route(
+    most: Route, why: str, plan: FidelityPlan, means: ReadingBudget, config: RoutingConfig
+) -> tuple[Route, str]:
     """Who reads an item that is worth `most`, at a decision with this plan.
 
     A frontier model reads after the release, where it is worth it and the plan found money and time for it.
@@ -78,10 +80,10 @@ def route(most: Route, why: str, plan: Plan, means: Means, config: RoutingConfig
     affordable = 0.0 < config.frontier_cents <= means.frontier_cents
     if most is Route.FRONTIER and plan.then is Rung.DEEP and affordable:
         return Route.FRONTIER, f"{why}; there is time and money for a frontier model"
-    return _READS[plan.rung], f"{why}; {plan.reason}"
+    return _ROUTE_OF_RUNG[plan.rung], f"{why}; {plan.reason}"
 
 
-def capped(plan: Plan, routes: Sequence[Route], available: frozenset[Rung]) -> Plan:
+def cap_plan(plan: FidelityPlan, routes: Sequence[Route], available: frozenset[Rung]) -> FidelityPlan:
     """The plan for items that are worth these readers: the draft reads what is worth no more."""
     if plan.rung is not Rung.SPECULATIVE or Rung.EDGE not in available:
         return plan
@@ -90,15 +92,15 @@ def capped(plan: Plan, routes: Sequence[Route], available: frozenset[Rung]) -> P
     return plan
 
 
-def problems(hearing: Hearing, plan: Plan, config: RoutingConfig) -> list[str]:
+def routing_problems(hearing: NewsContext, plan: FidelityPlan, config: RoutingConfig) -> list[str]:
     """What of the items' routes does not follow from the record."""
     found: list[str] = []
     for heard in (*hearing.considered, *hearing.set_aside):
-        most, why = worth_reading(
+        most, why = max_route(
             heard.verdict, heard.told_before, heard.scores, heard.position, config, is_tagged=heard.is_tagged
         )
-        if (heard.route, heard.why) != route(most, why, plan, hearing.means, config):
+        if (heard.route, heard.why) != choose_route(most, why, plan, hearing.means, config):
             found.append(f"the route of {heard.id} does not follow from what is said of it")
-    if hearing.suspicion and plan.rung is not Rung.SECURE and not plan.reason.startswith(SUSPECTED):
+    if hearing.suspicion and plan.rung is not Rung.SECURE and not plan.reason.startswith(SUSPECTED_REASON):
         found.append("manipulation is suspected, and the plan does not say so")
     return found

@@ -6,15 +6,15 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict
 
-from htfi.domain.decision import Inputs
-from htfi.domain.events import Cleared, Event, News
+from htfi.domain.decision import DecisionInputs
+from htfi.domain.events import Event, News, SuspicionReset
 
 FOLD_EVENTS = 4096
-MEMORY_ROWS = 4096.0
+NUM_REMEMBERED_ROWS = 4096.0
 MIN_ROWS = 100.0  # a bad row among the first few is no share worth speaking of
 
 
-_LATER = ("residency", "publisher", "corrects", "retracts", "released_by")  # fields of news
+_LATER_FIELDS = ("residency", "publisher", "corrects", "retracts", "released_by")  # fields of news
 
 
 class InputChain:
@@ -33,8 +33,8 @@ class InputChain:
         self._rows_seen = 0.0
         self._rows_missing = 0.0
 
-    def add(self, event: Event | Cleared) -> None:
-        told = event if type(event) is not News else _told(event)
+    def add(self, event: Event | SuspicionReset) -> None:
+        told = event if type(event) is not News else _hashed_fields(event)
         self._encoder.encode_into(told, self._open, -1)
         self._num_events += 1
         row = event.row
@@ -54,7 +54,7 @@ class InputChain:
         """The share of the sources' latest rows that never became events: 0–1, remembered over 4,096 rows."""
         return max(self._rows_missing, 0.0) / max(self._rows_seen, MIN_ROWS)
 
-    def has_heard(self, source: str) -> bool:
+    def has_rows_from(self, source: str) -> bool:
         """Whether any row of a source became an event."""
         return source in self._newest_row
 
@@ -62,15 +62,15 @@ class InputChain:
         self._digest = hashlib.sha256(self._digest + self._open).digest()
         self._open.clear()
 
-    def close(self) -> Inputs:
+    def close(self) -> DecisionInputs:
         """The inputs since the last close; without any, the same digest again."""
         if self._open:
             self._fold()
-        inputs = Inputs(self._digest.hex(), self._num_events, self._rows)
+        inputs = DecisionInputs(self._digest.hex(), self._num_events, self._rows)
         self._num_events = 0
         self._rows = {}
-        if self._rows_seen > MEMORY_ROWS:
-            kept = MEMORY_ROWS / self._rows_seen
+        if self._rows_seen > NUM_REMEMBERED_ROWS:
+            kept = NUM_REMEMBERED_ROWS / self._rows_seen
             self._rows_seen *= kept
             self._rows_missing *= kept
         return inputs
@@ -96,10 +96,10 @@ class InputChain:
         self._rows_missing = state["rows_missing"]
 
 
-def _told(item: News) -> dict[str, Any]:
+def _hashed_fields(item: News) -> dict[str, Any]:
     """News without the fields that came later and are empty: their digests stay what they were."""
     told = {"type": "news", **asdict(item)}
-    for name in _LATER:
+    for name in _LATER_FIELDS:
         if not told[name]:
             del told[name]
     return told

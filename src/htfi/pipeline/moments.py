@@ -8,14 +8,14 @@ from htfi.domain.events import Bar
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class DecisionPoint:
     """A decision point: bars of different series, all visible from `as_of_ns` on."""
 
     as_of_ns: int
     bars: list[Bar]
 
 
-def split_moments(bars: Iterable[Bar]) -> Iterator[Moment]:
+def split_decision_points(bars: Iterable[Bar]) -> Iterator[DecisionPoint]:
     """Moments in order of time; a series with several bars at one instant gets a moment for each."""
     for as_of_ns, group in groupby(sorted(bars, key=_instant), key=_instant):
         rounds: list[list[Bar]] = []
@@ -28,7 +28,7 @@ def split_moments(bars: Iterable[Bar]) -> Iterator[Moment]:
                 rounds.append([])
             rounds[nth].append(bar)
         for together in rounds:
-            yield Moment(as_of_ns, together)
+            yield DecisionPoint(as_of_ns, together)
 
 
 def _instant(bar: Bar) -> int:

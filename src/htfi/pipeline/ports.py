@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from htfi.domain.decision import Receipt
-from htfi.domain.events import FeedItem, Rejection
+from htfi.domain.events import FeedItem, QuarantinedRow
 
 Position = dict[str, Any]  # plain JSON values
 
 
-class Feed(Protocol):
+class EventFeed(Protocol):
     """Events of every source in order of `available_at_ns`, resumable at any item."""
 
     def __iter__(self) -> Iterator[FeedItem]: ...
@@ -29,10 +29,10 @@ class Feed(Protocol):
     def close(self) -> None: ...
 
 
-class Quarantine(Protocol):
+class RowQuarantine(Protocol):
     """Where rows that cannot be used are kept, each with its reason."""
 
-    def set_aside(self, rejection: Rejection) -> None: ...
+    def set_aside(self, rejection: QuarantinedRow) -> None: ...
 
     def counts(self) -> dict[str, int]:
         """Rows set aside so far, by reason."""
@@ -55,7 +55,7 @@ class Quarantine(Protocol):
     def close(self) -> None: ...
 
 
-class Ledger(Protocol):
+class DecisionLedger(Protocol):
     """The durable record. An entry that has a receipt survives the loss of power."""
 
     @property
@@ -74,7 +74,7 @@ class Ledger(Protocol):
     def close(self) -> None: ...
 
 
-class Outlet(Protocol):
+class DecisionSink(Protocol):
     """Where decisions go once they are recorded; one whose verdict withholds it is settled without its forecast."""
 
     @property

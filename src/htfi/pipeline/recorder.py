@@ -7,14 +7,14 @@ is released first. What depends on more than the inputs (a view that was late) i
 
 from collections.abc import Callable
 
-from htfi.domain.decision import Decision, Outcome, Receipt, decode_decision, encode_decision
+from htfi.domain.decision import Decision, PolicyOutcome, Receipt, decode_decision, encode_decision
 from htfi.domain.errors import IntegrityError, LedgerUnavailable
 from htfi.domain.time import NS_PER_MS
 from htfi.governance.ledger.merkle import leaf_hash
-from htfi.pipeline.ports import Ledger, Outlet
+from htfi.pipeline.ports import DecisionLedger, DecisionSink
 
 
-class Recorder:
+class DecisionRecorder:
     """Holds back at most `group_entries` decisions for at most `group_ms`; 0 ms commits at every moment.
 
     `num_decided` and `num_withheld` count forecasts, `num_amended` the decisions that only tell the news of one anew.
@@ -22,8 +22,8 @@ class Recorder:
 
     def __init__(
         self,
-        ledger: Ledger,
-        outlet: Outlet,
+        ledger: DecisionLedger,
+        outlet: DecisionSink,
         *,
         group_entries: int,
         group_ms: float,
@@ -40,7 +40,7 @@ class Recorder:
         self._pending: list[bytes] = []
         self._oldest_ns = 0
 
-    def catch_up(self) -> None:
+    def release_recorded(self) -> None:
         """Release what was recorded when the last run ended before it could. Raises: IntegrityError."""
         num_released, size = self.outlet.num_released, self.ledger.size
         if num_released > size:
@@ -63,7 +63,7 @@ class Recorder:
         """Whether the ledger holds what comes next: it was made before a crash."""
         return self.num_recorded < self.ledger.size
 
-    def recorded(self, ahead: int = 0) -> Decision | None:
+    def find_recorded(self, ahead: int = 0) -> Decision | None:
         """What the ledger holds already where the next entry, or the one so far ahead of it, will stand."""
         index = self.num_recorded + ahead
         return decode_decision(self.ledger.entry(index)) if index < self.ledger.size else None
@@ -82,7 +82,7 @@ class Recorder:
             self.num_amended += 1
         else:
             self.num_decided += 1
-            self.num_withheld += decision.verdict.outcome is Outcome.WITHHOLD
+            self.num_withheld += decision.verdict.outcome is PolicyOutcome.WITHHOLD
         if index < self.ledger.size:
             if self.ledger.entry(index) != entry:
                 raise IntegrityError(
@@ -95,7 +95,7 @@ class Recorder:
         self._pending.append(entry)
         return index
 
-    def tidy(self) -> None:
+    def maintain_ledger(self) -> None:
         """Let the ledger do what no decision waits for. Raises: LedgerUnavailable."""
         try:
             self.ledger.tidy()
@@ -105,7 +105,7 @@ class Recorder:
                 "mend it and give the same command again"
             ) from error
 
-    def release(self, *, now: bool = False) -> None:
+    def commit(self, *, now: bool = False) -> None:
         """Commit the open group when it is full, due or wanted `now`, and only then let it out."""
         if not self._pending:
             return

@@ -1,17 +1,30 @@
-"""From a view to a changed forecast, the same way for the loop, which decides, and an auditor, who derives again."""
+"""From a view to a changed forecast, the same way for the loop, which decides, and an auditor, who derives again.
+
+What suspicion does to a moment's views, and which views are suspicious themselves. `decide` and the loop ask.
+
+Under suspicion a view weighs no more than `secure.most_weight`, whatever its narrator has earned. A view that diverges
+as few ever did, and rests on items of little trust, is trouble: it counts towards suspicion of what comes after it.
+"""
+
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from htfi.domain.decision import Decision, Forecast, Quantiles, View
+from htfi.domain.decision import Decision, Forecast, NewsView, Quantiles
+from htfi.forecasting.forecaster import ForecastBatch
 from htfi.forecasting.fusion import combine
-from htfi.forecasting.narrator import UNBOUNDED, Opinion, derive_tilt, tilted
-from htfi.narrative.leverage import may_move, shares_in
-from htfi.narrative.leverage import problems as leverage_problems
-from htfi.narrative.merging import derived
+from htfi.forecasting.tilts import VERSION_WITHOUT_BOUND, Opinion, derive_tilt, tilt_record
+from htfi.narrative.config import SecureConfig
+from htfi.narrative.influence import influence_problems as leverage_problems
+from htfi.narrative.influence import max_view_influence, recorded_limits
+from htfi.narrative.merging import part_weight, rederive
+from htfi.narrative.suspicion import divergence_incident
+from htfi.pipeline.components import Components
+from htfi.pipeline.view_cache import ReadRequest
 
 
 def opinion_of(
-    view: View, as_of_ns: int, bar_ns: int, last_return: float | None, max_moved: float | None
+    view: NewsView, as_of_ns: int, bar_ns: int, last_return: float | None, max_moved: float | None
 ) -> Opinion:
     """What a view says at an instant, of a series whose last bar was so long and returned so much.
 
@@ -32,7 +45,7 @@ def opinion_of(
     )
 
 
-def opinion_in(decision: Decision, view: View) -> Opinion:
+def recorded_opinion(decision: Decision, view: NewsView) -> Opinion:
     """What a view says in the place of a decision's own."""
     bar = decision.circumstances
     return opinion_of(
@@ -40,24 +53,26 @@ def opinion_in(decision: Decision, view: View) -> Opinion:
         decision.as_of_ns,
         bar.bar_end_ns - bar.bar_start_ns,
         decision.features.get("return_last"),
-        may_move(view, shares_in(decision.hearing)) if is_bounded(decision) else None,
+        max_view_influence(view, recorded_limits(decision.hearing))
+        if is_leverage_bounded(decision)
+        else None,
     )
 
 
-def is_bounded(decision: Decision) -> bool:
+def is_leverage_bounded(decision: Decision) -> bool:
     """Whether the version that made a decision bounded what its view may move."""
-    return decision.models.get("narrator") != UNBOUNDED
+    return decision.models.get("narrator") != VERSION_WITHOUT_BOUND
 
 
-def numbers(forecast: Forecast) -> Quantiles:
+def numeric_quantiles(forecast: Forecast) -> Quantiles:
     """The mix of the numbers alone, before any view."""
     return combine(forecast.experts, forecast.weights, forecast.calibration, forecast.levels)
 
 
-def problems(decision: Decision) -> list[str]:
+def forecast_problems(decision: Decision) -> list[str]:
     """What of its forecast does not follow from the experts, their weights and the view as far as it is weighed."""
     forecast, tilt = decision.forecast, decision.forecast.tilt
-    plain, found = numbers(forecast), list[str]()
+    plain, found = numeric_quantiles(forecast), list[str]()
     weight = tilt.weight if tilt is not None else [0.0] * len(forecast.horizons)
     if not all(0.0 <= share <= 1.0 for share in weight):
         found.append("the view's weight is not between 0 and 1")
@@ -65,19 +80,73 @@ def problems(decision: Decision) -> list[str]:
     if not 0.0 <= rank < 1.0:
         found.append("the rank of the view's divergence is not between 0 and 1")
     expected = None
-    if decision.view is not None and derived(decision.view) != decision.view:
+    if decision.view is not None and rederive(decision.view) != decision.view:
         found.append("the view does not follow from the readings that went into it")
     if decision.view is not None:
-        opinion = opinion_in(decision, decision.view)
-        found += leverage_problems(decision.view, decision.hearing) if is_bounded(decision) else []
+        opinion = recorded_opinion(decision, decision.view)
+        found += leverage_problems(decision.view, decision.hearing) if is_leverage_bounded(decision) else []
         expected = derive_tilt(opinion, plain, forecast.horizons, forecast.levels, weight, rank)
     if tilt != expected:
         found.append("what the view changes in the forecast does not follow from it")
-    if forecast.quantiles != (tilted(plain, tilt, forecast.levels) if tilt is not None else plain):
+    if forecast.quantiles != (tilt_record(plain, tilt, forecast.levels) if tilt is not None else plain):
         found.append("the quantiles do not follow from the experts', their weights and the view's")
     return found
 
 
-def untold(forecast: Forecast) -> Forecast:
+def without_view(forecast: Forecast) -> Forecast:
     """The forecast without what a view leads to: the same in every amendment."""
     return replace(forecast, quantiles=[], tilt=None)
+
+
+def max_view_weight(asked: ReadRequest, config: SecureConfig) -> float:
+    """How much a view may weigh at most, 0–1."""
+    return config.most_weight if asked.news.suspicion else 1.0
+
+
+def report_divergence(
+    places: Sequence[int],
+    asked: Sequence[ReadRequest],
+    views: Sequence[NewsView | None],
+    batch: ForecastBatch,
+    rooms: Components,
+) -> None:
+    """Tell the secure mode of views whose divergence is extreme and hangs on items of little trust."""
+    secure = rooms.news.suspicion_monitor
+    for place, one, view in zip(places, asked, views, strict=True):
+        tilt = batch.tilts.get(place)
+        if tilt is None or view is None or tilt.divergence_rank < secure.config.extreme_divergence:
+            continue
+        symbol, now_ns = one.question.symbol, one.question.as_of_ns
+        told_by = _supporting_sources(view, now_ns, rooms)
+        trouble = divergence_incident(symbol, now_ns, tilt.divergence_rank, told_by, secure.config)
+        if trouble is not None:
+            secure.observe_once(trouble, view.cited, now_ns)
+
+
+def _supporting_sources(view: NewsView, now_ns: int, rooms: Components) -> list[tuple[str, float, float]]:
+    """Source, trust and weight of what a view rests on."""
+    if not view.parts:
+        return [
+            (_least_trusted_source(view.cited, rooms), rooms.news.mean_trust(view.cited), view.confidence)
+        ]
+    return [
+        (_least_trusted_source(part.cited, rooms), part.trust, part_weight(part, now_ns))
+        for part in view.parts
+    ]
+
+
+def _least_trusted_source(cited: Sequence[str], rooms: Components) -> str:
+    """Where the least trusted of these items came from."""
+    items = rooms.news.items(cited)
+    least = min(items, key=lambda item: rooms.news.mean_trust((item.id,)), default=None)
+    return least.source if least is not None else ""
+
+
+def suspicion_problems(decision: Decision, config: SecureConfig) -> list[str]:
+    """What of a recorded decision goes further than suspicion lets it."""
+    tilt, hearing = decision.forecast.tilt, decision.hearing
+    if tilt is None or hearing is None or not hearing.suspicion:
+        return []
+    if max(tilt.weight) > config.most_weight:
+        return ["under suspicion its view weighs more than it may"]
+    return []

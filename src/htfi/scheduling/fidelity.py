@@ -14,16 +14,16 @@ from functools import lru_cache
 
 from msgspec.structs import replace
 
-from htfi.domain.decision import Plan, Regime, Rung
+from htfi.domain.decision import FidelityPlan, Regime, Rung
 from htfi.scheduling.config import FidelityConfig
 
 _DEFAULT = FidelityConfig()
-DISAGREE = "numbers and narrative disagree"
-WORTH_MOST = "the news are worth the best reader"
-THEN_ITSELF = "; then the news itself"
+DISAGREEMENT = "numbers and narrative disagree"
+HIGH_VALUE = "the news are worth the best reader"
+VERIFIED_SUFFIX = "; then the news itself"
 
 # What stands in for a rung that is not wired, best first. Nothing that drafts from text stands in for SECURE.
-_INSTEAD = {
+_FALLBACKS = {
     Rung.TEMPLATE: (),
     Rung.EDGE: (),
     Rung.SPECULATIVE: (Rung.EDGE,),
@@ -42,28 +42,28 @@ def plan(
     divergence: float = 0.0,
     suspicion: bool = False,
     config: FidelityConfig = _DEFAULT,
-) -> Plan:
+) -> FidelityPlan:
     """The rung that suits the moment, or the next lower one that is wired; TEMPLATE always is.
 
     Units: load is the share of capacity in use; divergence the share of cases in which narrative and numbers disagree
     less, so that 0.9 is exceeded once in ten; both 0–1.
     """
-    rung, why = _wanted(regime, deadline_ms, load, divergence, suspicion, config)
+    rung, why = _preferred_rung(regime, deadline_ms, load, divergence, suspicion, config)
     if rung is Rung.TEMPLATE or rung in available:
-        return Plan(rung, why, deadline_ms)
-    for other in _INSTEAD[rung]:
+        return FidelityPlan(rung, why, deadline_ms)
+    for other in _FALLBACKS[rung]:
         if other in available:
-            return Plan(other, f"{why}; {rung.value} is not wired, so {other.value}", deadline_ms)
-    return Plan(Rung.TEMPLATE, f"{why}; {rung.value} is not wired, so template", deadline_ms)
+            return FidelityPlan(other, f"{why}; {rung.value} is not wired, so {other.value}", deadline_ms)
+    return FidelityPlan(Rung.TEMPLATE, f"{why}; {rung.value} is not wired, so template", deadline_ms)
 
 
-def go_deeper(
-    plans: Sequence[Plan],
+def plan_deep_reads(
+    plans: Sequence[FidelityPlan],
     divergences: Sequence[float],
     bars_ms: Sequence[float],
     config: FidelityConfig = _DEFAULT,
     most: int | None = None,
-) -> tuple[dict[int, Plan], int]:
+) -> tuple[dict[int, FidelityPlan], int]:
     """The plans, by place, whose news are to be read again in depth once they are released; and how many had to go
     without for want of time, or of money: at most `most` are affordable.
 
@@ -78,28 +78,28 @@ def go_deeper(
     return {place: replace(plans[place], then=Rung.DEEP) for place in chosen}, len(wanting) - len(chosen)
 
 
-def for_its_worth(plan: Plan) -> Plan:
+def mark_high_value(plan: FidelityPlan) -> FidelityPlan:
     """A plan to read again in depth because the news are worth it, whether or not the numbers disagree."""
-    return replace(plan, reason=f"{plan.reason}; {WORTH_MOST}")
+    return replace(plan, reason=f"{plan.reason}; {HIGH_VALUE}")
 
 
-def is_for_worth(plan: Plan) -> bool:
+def is_high_value(plan: FidelityPlan) -> bool:
     """Whether the news are read again in depth for what they are worth."""
-    return plan.then is Rung.DEEP and plan.reason.endswith(WORTH_MOST)
+    return plan.then is Rung.DEEP and plan.reason.endswith(HIGH_VALUE)
 
 
-def deep_plan(first: Plan, config: FidelityConfig = _DEFAULT) -> Plan:
+def deep_read_plan(first: FidelityPlan, config: FidelityConfig = _DEFAULT) -> FidelityPlan:
     """That of a decision which was read again in depth, from the plan of the first."""
-    return Plan(Rung.DEEP, WORTH_MOST if is_for_worth(first) else DISAGREE, config.deep_ms)
+    return FidelityPlan(Rung.DEEP, HIGH_VALUE if is_high_value(first) else DISAGREEMENT, config.deep_ms)
 
 
-def verifying_plan(first: Plan, config: FidelityConfig = _DEFAULT) -> Plan:
+def verification_plan(first: FidelityPlan, config: FidelityConfig = _DEFAULT) -> FidelityPlan:
     """That of a decision whose news were read once it was released, with a view that was prepared ahead of them."""
     rung = first.then or first.rung
-    return Plan(rung, first.reason + THEN_ITSELF, cost_ms(rung, config))
+    return FidelityPlan(rung, first.reason + VERIFIED_SUFFIX, rung_time_ms(rung, config))
 
 
-def cost_ms(rung: Rung, config: FidelityConfig = _DEFAULT) -> float:
+def rung_time_ms(rung: Rung, config: FidelityConfig = _DEFAULT) -> float:
     """The time that one reading at a rung is allowed for."""
     match rung:
         case Rung.TEMPLATE:
@@ -112,7 +112,7 @@ def cost_ms(rung: Rung, config: FidelityConfig = _DEFAULT) -> float:
             return config.deep_ms
 
 
-def _wanted(
+def _preferred_rung(
     regime: Regime,
     deadline_ms: float,
     load: float,
@@ -132,5 +132,5 @@ def _wanted(
     if not load < config.high_load:
         return Rung.EDGE, "high load"
     if divergence >= config.high_divergence and deadline_ms >= config.deep_ms:
-        return Rung.DEEP, DISAGREE
+        return Rung.DEEP, DISAGREEMENT
     return Rung.SPECULATIVE, "normal case"

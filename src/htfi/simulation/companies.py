@@ -1,4 +1,6 @@
-"""Invented companies and well-known markets: names, tickers, sectors, and what common news does to each.
+"""Names of invented companies in many manners, and the tickers that exchanges would give them.
+
+Invented companies and well-known markets: names, tickers, sectors, and what common news does to each.
 
 Stories draw their world's assets here. Names depend on the seed alone, so an evaluation seed shows companies that no
 training story named.
@@ -6,8 +8,117 @@ training story named.
 
 import msgspec
 
-from htfi.simulation.dice import Dice
-from htfi.simulation.names import company_name, ticker
+from htfi.simulation.rng import Rng
+
+_ONSETS = (
+    "b", "c", "d", "f", "g", "h", "j", "k", "l", "m", "n", "p", "r", "s", "t", "v", "w", "z", "br", "cr",
+    "dr", "fl", "gr", "kr", "pr", "st", "tr", "th", "sh", "ch", "sk", "sl", "sp", "qu", "bl", "cl", "gl",
+    "pl", "sw", "wh", "kn", "ph", "vr", "sc", "sm", "tw",
+)  # fmt: skip
+_VOWELS = (
+    "a", "e", "i", "o", "u", "a", "e", "i", "o", "u", "ai", "ea", "ei", "io", "oa", "ou", "au", "ia", "y",
+    "eo", "oo",
+)  # fmt: skip
+_CODAS = (
+    "n", "r", "l", "s", "m", "x", "t", "k", "d", "nd", "rn", "lt", "st", "rk", "ld", "ns", "nt", "rm", "ll",
+    "ss", "ck", "th", "sh", "mp", "rd", "ff", "v", "z", "ne", "re", "le", "ve", "te",
+)  # fmt: skip
+_ENDS = (
+    "a", "o", "is", "us", "on", "ex", "ia", "en", "ar", "or", "ix", "um", "yx", "ane", "ent", "ora", "eon",
+    "ion", "ara", "ive", "era", "ico", "ova", "elle", "ana", "ett", "ero", "yne", "ise", "ax", "al",
+)  # fmt: skip
+_FRONTS = (
+    "Bright", "Stone", "Wood", "Ash", "Black", "White", "Red", "Green", "Silver", "Gold", "Iron", "North",
+    "South", "East", "West", "High", "Clear", "Deep", "Fair", "Glen", "Hart", "Hawk", "Oak", "Elm", "Fox",
+    "King", "Lake", "Long", "Marsh", "Mill", "Moor", "Old", "Park", "Raven", "River", "Rock", "Salt", "Sand",
+    "Spring", "Star", "Storm", "Summer", "Sun", "Swift", "Thorn", "Wind", "Winter", "Wolf", "Wild", "Cold",
+    "Blue", "Crow", "Swan", "Bear", "Lamb", "Cliff", "Copper", "Amber", "Cinder", "Ember",
+)  # fmt: skip
+_BACKS = (
+    "bridge", "brook", "field", "ford", "gate", "hall", "ham", "haven", "hill", "holm", "hurst", "land",
+    "ley", "mark", "mere", "mont", "moor", "more", "mount", "port", "ridge", "shaw", "side", "stead", "stone",
+    "thorpe", "ton", "vale", "view", "ville", "wall", "ward", "water", "way", "well", "wick", "wood", "worth",
+    "fall", "burn", "cross", "dale", "combe", "crest", "den", "fell", "garth", "head", "keep", "lock",
+    "march", "pool", "reach", "shore", "thwaite",
+)  # fmt: skip
+_WORDS = (
+    "Halcyon", "Meridian", "Vantage", "Paragon", "Zenith", "Solstice", "Equinox", "Lantern", "Harbour",
+    "Beacon", "Compass", "Anchor", "Keystone", "Summit", "Pinnacle", "Cascade", "Aurora", "Horizon",
+    "Orchard", "Prairie", "Tundra", "Juniper", "Cypress", "Willow", "Magnolia", "Sequoia", "Falcon", "Heron",
+    "Osprey", "Kestrel", "Condor", "Albatross", "Lynx", "Panther", "Bison", "Stag", "Marlin", "Dolphin",
+    "Titan", "Atlas", "Orion", "Vega", "Lyra", "Cygnus", "Draco", "Nimbus", "Stratus", "Cobalt", "Indigo",
+    "Crimson", "Scarlet", "Onyx", "Opal", "Jasper", "Garnet", "Quartz", "Granite", "Basalt", "Obsidian",
+    "Marble", "Crown", "Sceptre", "Shield", "Bastion", "Citadel", "Rampart", "Pioneer", "Voyager", "Wayfarer",
+    "Pilgrim", "Settler", "Mariner", "Navigator",
+)  # fmt: skip
+_LINKS = (
+    "Group", "Holdings", "Industries", "& Sons", "& Co", "International", "Partners", "Corp", "Global", "plc",
+    "AG", "SA",
+)  # fmt: skip
+
+
+def invented_word(dice: Rng) -> str:
+    """A word that no language has, or seldom."""
+    word = dice.choice(_ONSETS) + dice.choice(_VOWELS)
+    if dice.chance(0.62):
+        word += dice.choice(_CODAS) + dice.choice(_VOWELS if dice.chance(0.35) else _ENDS)
+        if dice.chance(0.3):
+            word += dice.choice(_CODAS)
+    else:
+        word += dice.choice(_CODAS[:17]) + dice.choice(_ENDS)
+    return word[:11].capitalize()
+
+
+def company_name(dice: Rng, trade: str) -> tuple[str, str]:
+    """Full name and what headlines call it; `trade` is the word that tells the sector, or ''."""
+    manner = dice.uniform()
+    if manner < 0.5:
+        stem = invented_word(dice)
+    elif manner < 0.75:
+        stem = dice.choice(_FRONTS) + dice.choice(_BACKS)
+    elif manner < 0.83:
+        stem = (
+            f"{dice.choice(_WORDS)} {invented_word(dice)}"
+            if dice.chance(0.5)
+            else f"{invented_word(dice)} {dice.choice(_WORDS)}"
+        )
+    elif manner < 0.9:
+        stem = invented_word(dice) + "-" + invented_word(dice)
+    elif manner < 0.95:
+        stem = "".join(chr(65 + dice.integer(26)) for _ in range(3))
+    else:
+        stem = f"{invented_word(dice)} & {invented_word(dice)}"
+    if not trade:
+        return (stem if "&" in stem else f"{stem} {dice.choice(_LINKS)}"), stem
+    if trade in ("Air", "Bank", "Gold") and dice.chance(0.4):
+        name = f"Bank of {stem}" if trade == "Bank" else f"{trade} {stem}"
+        return name, name
+    # the trade stays in what headlines say: "Norvane Airlines", and a link word only in the full name
+    return (
+        f"{stem} {trade} {dice.choice(_LINKS)}" if dice.chance(0.15) else f"{stem} {trade}"
+    ), f"{stem} {trade}"
+
+
+def ticker(dice: Rng, name: str, taken: set[str]) -> str:
+    """Three to five letters that begin as the name does; not one of `taken`."""
+    letters = [letter for letter in name.upper() if "A" <= letter <= "Z"]
+    words = ["".join(c for c in word.upper() if "A" <= c <= "Z") for word in name.split()]
+    words = [word for word in words if word]
+    for attempt in range(50):
+        length = 3 + dice.weighted_index((5, 5, 1))
+        manner = dice.uniform()
+        if manner < 0.35 or attempt > 10:
+            symbol = "".join(letters[:length])
+        elif manner < 0.75:
+            symbol = letters[0] + "".join(c for c in letters[1:] if c not in "AEIOU")[: length - 1]
+        else:
+            symbol = words[0][: length - 1] + words[-1][0]
+        if attempt > 5:
+            symbol = symbol[: length - 1] + chr(65 + dice.integer(26))
+        if len(symbol) >= 3 and symbol not in taken:
+            return symbol
+    return letters[0] + "".join(chr(65 + dice.integer(26)) for _ in range(4))
+
 
 # Sector: the words in a company's name that tell it, by which a reader knows what common news does to the shares.
 SECTORS: dict[str, tuple[str, ...]] = {
@@ -33,7 +144,7 @@ SECTORS: dict[str, tuple[str, ...]] = {
 }
 
 
-class Asset(msgspec.Struct, frozen=True, gc=False):
+class SimulatedAsset(msgspec.Struct, frozen=True, gc=False):
     """What can be asked about. `sector` is a company's line of business, or '' where its name does not tell it."""
 
     symbol: str
@@ -45,18 +156,18 @@ class Asset(msgspec.Struct, frozen=True, gc=False):
     quote: str = ""
 
 
-def _market(symbol: str, name: str, sector: str, short: str = "") -> Asset:
-    return Asset(symbol, name, short or name, sector, company=False)
+def _market(symbol: str, name: str, sector: str, short: str = "") -> SimulatedAsset:
+    return SimulatedAsset(symbol, name, short or name, sector, company=False)
 
 
 _WATCHED = 4  # of MARKETS, the ones most often asked about
 
 
-def _pair(base: str, quote: str) -> Asset:
-    return Asset(base + quote, f"{base}/{quote}", f"{base}/{quote}", "currency", False, base, quote)
+def _pair(base: str, quote: str) -> SimulatedAsset:
+    return SimulatedAsset(base + quote, f"{base}/{quote}", f"{base}/{quote}", "currency", False, base, quote)
 
 
-MARKETS: tuple[Asset, ...] = (
+MARKETS: tuple[SimulatedAsset, ...] = (
     _market("SPX", "S&P 500", "index USD"),
     _market("VIX", "Volatility index", "fear"),
     _pair("EUR", "USD"),
@@ -92,7 +203,7 @@ MARKETS: tuple[Asset, ...] = (
 )  # fmt: skip
 
 # Factor: what a positive unit of it does, by sector. Parts of the effect, of one asset's own news; sign is the lesson.
-EXPOSURES: dict[str, dict[str, float]] = {
+FACTOR_EXPOSURES: dict[str, dict[str, float]] = {
     "oil": {  # dearer oil
         "oil": 1.2, "oil producer": 1.0, "airline": -1.0, "shipper": -0.6, "hotel chain": -0.5, "carmaker": -0.5,
     },
@@ -136,7 +247,7 @@ EXPOSURES: dict[str, dict[str, float]] = {
     "arms": {"defence firm": 1.1},  # more is spent on defence
 }  # fmt: skip
 
-CURRENCIES: dict[str, dict[str, float]] = {
+CURRENCY_EXPOSURES: dict[str, dict[str, float]] = {
     "oil": {"CAD": 0.6, "NOK": 0.8},
     "copper": {"AUD": 0.6},
     "rates USD": {"USD": 1.0}, "rates EUR": {"EUR": 1.0}, "rates GBP": {"GBP": 1.0}, "rates JPY": {"JPY": 1.0},
@@ -149,17 +260,17 @@ CURRENCIES: dict[str, dict[str, float]] = {
 }  # fmt: skip
 
 
-def exposure(asset: Asset, factor: str) -> float:
+def factor_exposure(asset: SimulatedAsset, factor: str) -> float:
     """What one unit of the factor does to the asset; 0 where it does next to nothing."""
     if asset.base:
-        by_currency = CURRENCIES.get(factor, {})
+        by_currency = CURRENCY_EXPOSURES.get(factor, {})
         part = by_currency.get(asset.base, 0.0) - by_currency.get(asset.quote, 0.0)
     else:
-        part = EXPOSURES.get(factor, {}).get(asset.sector, 0.0)
+        part = FACTOR_EXPOSURES.get(factor, {}).get(asset.sector, 0.0)
     return part if abs(part) >= 0.45 else 0.0
 
 
-def draw_assets(dice: Dice, num_companies: int, num_markets: int) -> tuple[Asset, ...]:
+def draw_assets(dice: Rng, num_companies: int, num_markets: int) -> tuple[SimulatedAsset, ...]:
     """A world's assets: companies first, markets last; symbols differ."""
     markets = [market for market in MARKETS[:_WATCHED] if dice.chance(0.12)]
     markets += dice.sample(
@@ -167,7 +278,7 @@ def draw_assets(dice: Dice, num_companies: int, num_markets: int) -> tuple[Asset
     )
     taken = {market.symbol for market in MARKETS}
     names: set[str] = set()
-    companies: list[Asset] = []
+    companies: list[SimulatedAsset] = []
     while len(companies) < num_companies:
         asset = _company(dice, taken)
         if asset.short not in names:
@@ -177,7 +288,7 @@ def draw_assets(dice: Dice, num_companies: int, num_markets: int) -> tuple[Asset
     return (*companies, *markets)
 
 
-def _company(dice: Dice, taken: set[str]) -> Asset:
-    sector = dice.pick(tuple(SECTORS)) if dice.chance(0.8) else ""
-    name, short = company_name(dice, dice.pick(SECTORS[sector]) if sector else "")
-    return Asset(ticker(dice, name, taken), name, short, sector)
+def _company(dice: Rng, taken: set[str]) -> SimulatedAsset:
+    sector = dice.choice(tuple(SECTORS)) if dice.chance(0.8) else ""
+    name, short = company_name(dice, dice.choice(SECTORS[sector]) if sector else "")
+    return SimulatedAsset(ticker(dice, name, taken), name, short, sector)

@@ -10,16 +10,16 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from htfi.domain.generation import ControlToken, PlainText, PromptDialect, PromptSegment, ScaledMoves
 from htfi.domain.time import NS_PER_DAY
-from htfi.domain.writing import Dialect, Mark, Segment, Sigmas, Text
-from htfi.narrative.answer import Understanding, ideal
-from htfi.narrative.question import Question, put
-from htfi.simulation.stories import Story, world_stories
+from htfi.narrative.answer import ParsedAnswer, ideal_answer
+from htfi.narrative.question import Question, build_prompt
+from htfi.simulation.stories import Story, stories_of_market
 
 _AS_OF_NS = 1_000_000_000 * 10**9  # any instant: only the ages of the news are told
 
 
-class Kind(IntEnum):
+class TokenKind(IntEnum):
     """What a token belongs to."""
 
     PADDING = 0
@@ -29,11 +29,11 @@ class Kind(IntEnum):
     PATH = 4
 
 
-class Part(NamedTuple):
+class TrainingSegment(NamedTuple):
     """One segment of a passage, what it belongs to, and how much predicting its tokens counts."""
 
-    segment: Segment
-    kind: Kind
+    segment: PromptSegment
+    kind: TokenKind
     weight: float
 
 
@@ -45,7 +45,7 @@ _SHORTENED_EVERY = 10
 _NUMBERS = 4  # marks between '<end>' and '</view>'; the first two are direction and size
 
 
-def passages(seed: int, start: int = 0) -> Iterator[list[Part]]:
+def training_passages(seed: int, start: int = 0) -> Iterator[list[TrainingSegment]]:
     """Stories of `seed` from number `start` on, as parts; endless. Some are short of history, as a new series is.
 
     Worlds hold different numbers of stories; the same number of each is taken, so that any story is found at once.
@@ -54,7 +54,7 @@ def passages(seed: int, start: int = 0) -> Iterator[list[Part]]:
     for number in count(start):
         world, place = divmod(number, _STORIES_PER_WORLD)
         if place == 0 or not told:
-            told = world_stories(seed, world)
+            told = stories_of_market(seed, world)
         story = told[place % len(told)]
         if number % _SHORTENED_EVERY == 0:
             left = number // _SHORTENED_EVERY % len(story.context)
@@ -62,9 +62,9 @@ def passages(seed: int, start: int = 0) -> Iterator[list[Part]]:
         yield passage(story)
 
 
-def passage(story: Story) -> list[Part]:
+def passage(story: Story) -> list[TrainingSegment]:
     """Question, answer and path of one story."""
-    prompt, _ = put(question(story), Dialect.MINI)
+    prompt, _ = build_prompt(question(story), PromptDialect.MINI)
     asked = [_asked(segment) for segment in prompt]
     asked[0] = asked[0]._replace(weight=0.0)
     return [*asked, *_answered(story), *_followed(story)]
@@ -85,11 +85,11 @@ def question(story: Story) -> Question:
     )
 
 
-def understanding(story: Story) -> Understanding:
+def true_answer(story: Story) -> ParsedAnswer:
     """What a perfect reader would say."""
     truth = story.truth
     place = {item.id: index for index, item in enumerate(story.items)}
-    return Understanding(
+    return ParsedAnswer(
         direction=float(truth.direction),
         size_sigmas=truth.size_sigmas,
         volatility_multiplier=truth.volatility_multiplier,
@@ -101,30 +101,30 @@ def understanding(story: Story) -> Understanding:
     )
 
 
-def _asked(segment: Segment) -> Part:
-    if isinstance(segment, Sigmas):
-        return Part(segment, Kind.PRICES, PRICES_WEIGHT)
-    return Part(segment, Kind.TEXT, TEXT_WEIGHT)
+def _asked(segment: PromptSegment) -> TrainingSegment:
+    if isinstance(segment, ScaledMoves):
+        return TrainingSegment(segment, TokenKind.PRICES, PRICES_WEIGHT)
+    return TrainingSegment(segment, TokenKind.TEXT, TEXT_WEIGHT)
 
 
-def _answered(story: Story) -> list[Part]:
-    segments = ideal(understanding(story))
-    end = segments.index(Mark("end"))
-    parts: list[Part] = []
+def _answered(story: Story) -> list[TrainingSegment]:
+    segments = ideal_answer(true_answer(story))
+    end = segments.index(ControlToken("end"))
+    parts: list[TrainingSegment] = []
     for place, segment in enumerate(segments):
         number = place - end
-        weight = WORDS_WEIGHT if isinstance(segment, Text) else VIEW_WEIGHT
+        weight = WORDS_WEIGHT if isinstance(segment, PlainText) else VIEW_WEIGHT
         if 0 < number <= _NUMBERS // 2:
             weight = _NUMBERS_WEIGHT
         if place in (0, len(segments) - 1):  # put in by the form, never asked of the model
             weight = 0.0
-        parts.append(Part(segment, Kind.VIEW, weight))
+        parts.append(TrainingSegment(segment, TokenKind.VIEW, weight))
     return parts
 
 
-def _followed(story: Story) -> list[Part]:
+def _followed(story: Story) -> list[TrainingSegment]:
     return [
-        Part(Mark("path"), Kind.TEXT, 0.0),
-        Part(Sigmas(story.path), Kind.PATH, PATH_WEIGHT),
-        Part(Mark("/s"), Kind.TEXT, TEXT_WEIGHT),
+        TrainingSegment(ControlToken("path"), TokenKind.TEXT, 0.0),
+        TrainingSegment(ScaledMoves(story.path), TokenKind.PATH, PATH_WEIGHT),
+        TrainingSegment(ControlToken("/s"), TokenKind.TEXT, TEXT_WEIGHT),
     ]

@@ -7,10 +7,10 @@ from enum import StrEnum
 
 import msgspec
 
-from htfi.simulation.companies import Asset, exposure
+from htfi.simulation.companies import SimulatedAsset, factor_exposure
 
 
-class Kind(StrEnum):
+class NewsEventKind(StrEnum):
     CENTRAL_BANK = "central_bank"  # policy, the data that move it, and help for banks
     EARNINGS = "earnings"
     GUIDANCE = "guidance"  # what a company announces about its own future: outlook, payouts, deals
@@ -20,7 +20,7 @@ class Kind(StrEnum):
     RUMOUR = "rumour"
 
 
-class Standing(StrEnum):
+class ClaimStatus(StrEnum):
     """What became of what was said."""
 
     TRUE = "true"
@@ -30,7 +30,7 @@ class Standing(StrEnum):
     PRICED = "priced"  # true and already in the price
 
 
-class Event(msgspec.Struct, frozen=True, gc=False):
+class NewsEvent(msgspec.Struct, frozen=True, gc=False):
     """One event as a headline tells it. Sizes are in sigmas of one bar, signed, before prices are looked at.
 
     `own` and `other` are what it should do to its subject and to the counterpart, `factors` how many sigmas of a
@@ -38,7 +38,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     `credibility` is the chance, given the text, that the effect comes with the sign that it claims.
     """
 
-    kind: Kind
+    kind: NewsEventKind
     subkind: str
     phrases: tuple[str, ...]
     slots: dict[str, str]
@@ -59,18 +59,20 @@ class Event(msgspec.Struct, frozen=True, gc=False):
         """Whom a wire would tag."""
         return tuple(symbol for symbol in (self.subject, self.counterpart) if symbol)
 
-    def effect_on(self, asset: Asset) -> float:
+    def effect_on(self, asset: SimulatedAsset) -> float:
         """The effect in sigmas that the text claims for `asset`; 0 where it has none to speak of."""
         if asset.symbol == self.subject:
             return self.own
         if asset.symbol == self.counterpart:
             return self.other
-        total = sum(size * exposure(asset, factor) for factor, size in self.factors)
-        return total if abs(total) >= LEAST_SIGMAS else 0.0
+        total = sum(size * factor_exposure(asset, factor) for factor, size in self.factors)
+        return total if abs(total) >= MIN_SIGMAS else 0.0
 
-    def concerns(self, asset: Asset) -> bool:
+    def concerns(self, asset: SimulatedAsset) -> bool:
         """Whether the asset is named, or of those that such news moves; the news may still be too small to."""
-        return asset.symbol in self.symbols or any(exposure(asset, factor) for factor, _ in self.factors)
+        return asset.symbol in self.symbols or any(
+            factor_exposure(asset, factor) for factor, _ in self.factors
+        )
 
 
-LEAST_SIGMAS = 0.4
+MIN_SIGMAS = 0.4

@@ -30,7 +30,7 @@ _TRIES = 6  # per line that is asked for, before a template counts as exhausted
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class LineTemplate:
     """One template: its labels by letter, its text, its register and where it stands."""
 
     labels: str
@@ -40,13 +40,13 @@ class Template:
 
 
 @dataclass(frozen=True, slots=True)
-class Corpus:
+class TemplateCorpus:
     """A file of templates: the head that learns from it, its labels by letter, and how many lines a template gives."""
 
     head: str
     labels: Mapping[str, str]
     slots: Slots
-    templates: tuple[Template, ...]
+    templates: tuple[LineTemplate, ...]
     per_template: int
     digest: str  # SHA-256 (hex) of templates and slots
 
@@ -61,7 +61,7 @@ class LabelledLine:
     family: int
 
 
-def read_corpus(file: Path) -> Corpus:
+def read_corpus(file: Path) -> TemplateCorpus:
     """A file that begins `#! head: letter = label, …; slots file; N lines`. Raises: InvalidInput."""
     told = _HEADER.fullmatch(_lines(file)[0] if _lines(file) else "")
     if told is None:
@@ -73,7 +73,9 @@ def read_corpus(file: Path) -> Corpus:
     slots_file = file.parent / told["slots"].strip()
     digest = hashlib.sha256(_bytes(file) + _bytes(slots_file)).hexdigest()
     templates = read_templates(file, "".join(labels))
-    return Corpus(told["head"], labels, read_slots(slots_file), tuple(templates), int(told["num"]), digest)
+    return TemplateCorpus(
+        told["head"], labels, read_slots(slots_file), tuple(templates), int(told["num"]), digest
+    )
 
 
 def read_slots(file: Path) -> Slots:
@@ -90,9 +92,9 @@ def read_slots(file: Path) -> Slots:
     return slots
 
 
-def read_templates(file: Path, labels: str) -> list[Template]:
+def read_templates(file: Path, labels: str) -> list[LineTemplate]:
     """The templates of a file whose labels are among the letters `labels`. Raises: InvalidInput."""
-    found: list[Template] = []
+    found: list[LineTemplate] = []
     register = ""
     for number, line in enumerate(_lines(file), 1):
         if line.startswith("## "):
@@ -105,12 +107,12 @@ def read_templates(file: Path, labels: str) -> list[Template]:
             for branch in _BRANCH.findall(text):
                 if len(branch.split("//")) > len(told):
                     raise InvalidInput(f"{file}:{number}: <{branch}> has more parts than labels")
-            found.append(Template(told, text.strip(), register, f"{file.name}:{number}"))
+            found.append(LineTemplate(told, text.strip(), register, f"{file.name}:{number}"))
     return found
 
 
 def draw_lines(
-    templates: Sequence[Template], slots: Slots, per_template: int, seed: int
+    templates: Sequence[LineTemplate], slots: Slots, per_template: int, seed: int
 ) -> list[LabelledLine]:
     """Up to `per_template` lines per template and label, none twice; the same seed gives the same lines.
 
@@ -134,7 +136,7 @@ def draw_lines(
     return found
 
 
-def _line(template: Template, at: int, slots: Slots, dice: np.random.Generator) -> str:
+def _line(template: LineTemplate, at: int, slots: Slots, dice: np.random.Generator) -> str:
     figures = _figures(dice)
     text = template.text
     if "frames" in slots and dice.random() < _FRAMED_SHARE:
@@ -175,7 +177,7 @@ def _figures(dice: np.random.Generator) -> dict[str, str]:
 
 
 def _word(
-    asked: str, template: Template, slots: Slots, figures: dict[str, str], dice: np.random.Generator
+    asked: str, template: LineTemplate, slots: Slots, figures: dict[str, str], dice: np.random.Generator
 ) -> str:
     name, _, span = asked.partition(":")
     if name in figures:

@@ -4,16 +4,16 @@ from collections.abc import Callable, Iterator
 
 from htfi.domain.events import FeedItem
 from htfi.domain.time import NS_PER_S
-from htfi.pipeline.ports import Feed, Position
+from htfi.pipeline.ports import EventFeed, Position
 
-LONGEST_WAIT_S = 1.0  # nights and weekends pass quickly
+MAX_WAIT_S = 1.0  # nights and weekends pass quickly
 
 
 class PacedFeed:
     """A feed whose items come `speed` times faster than they happened. Order and content stay as they are."""
 
     def __init__(
-        self, feed: Feed, speed: float, elapsed_ns: Callable[[], int], sleep: Callable[[float], None]
+        self, feed: EventFeed, speed: float, elapsed_ns: Callable[[], int], sleep: Callable[[float], None]
     ) -> None:
         self._feed = feed
         self._speed = speed
@@ -25,8 +25,8 @@ class PacedFeed:
         due_ns, last_ns = self._elapsed_ns(), None
         for item in self._feed:
             if last_ns is not None and item.available_at_ns > last_ns:
-                wait_ns = min((item.available_at_ns - last_ns) / self._speed, LONGEST_WAIT_S * NS_PER_S)
-                due_ns = max(due_ns + wait_ns, self._elapsed_ns() - LONGEST_WAIT_S * NS_PER_S)
+                wait_ns = min((item.available_at_ns - last_ns) / self._speed, MAX_WAIT_S * NS_PER_S)
+                due_ns = max(due_ns + wait_ns, self._elapsed_ns() - MAX_WAIT_S * NS_PER_S)
                 behind_ns = due_ns - self._elapsed_ns()
                 if behind_ns > 0 and not self._stopped:
                     self._sleep(behind_ns / NS_PER_S)

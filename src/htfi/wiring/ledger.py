@@ -5,10 +5,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from htfi.adapters.keys.ed25519 import create_key, load_key, verify_signature
-from htfi.adapters.keys.witness_memory import FileMemory
-from htfi.adapters.stores.owner_lock import OwnerLock, is_held
+from htfi.adapters.keys.witness_file import WitnessMemoryFile
 from htfi.adapters.stores.sqlite_log import (
+    OwnerLock,
     create_store,
+    is_owned,
     open_store,
     open_store_for_cosigning,
     open_store_readonly,
@@ -16,17 +17,17 @@ from htfi.adapters.stores.sqlite_log import (
 from htfi.domain.errors import InvalidInput, LedgerUnavailable
 from htfi.domain.files import make_private
 from htfi.governance.ledger.checkpoint import Checkpoint, log_key, sign_checkpoint
-from htfi.governance.ledger.log import Log, LogView
+from htfi.governance.ledger.log import LogReader, TransparencyLog
 from htfi.governance.ledger.merkle import EMPTY_ROOT
 from htfi.governance.ledger.note import VerifierKey, check_key_name
-from htfi.governance.ledger.witness import Witness
+from htfi.governance.ledger.witness import LogWitness
 from htfi.governance.ports import VerifySignature
 
 DATABASE = "ledger.db"
 SIGNING_KEY = "signing.key"
 
 
-def open_ledger(folder: Path, *, origin: str, durable: bool = True) -> Log:
+def open_ledger(folder: Path, *, origin: str, durable: bool = True) -> TransparencyLog:
     """The folder's ledger, for appending; made at first, with its own signing key.
 
     `origin` names the log in its checkpoints, in a form such as example.com/desk. Without `durable` an append
@@ -55,7 +56,7 @@ def open_ledger(folder: Path, *, origin: str, durable: bool = True) -> Log:
         lock.release()
         raise
     try:
-        log = Log(store, signer, verify_signature)
+        log = TransparencyLog(store, signer, verify_signature)
         if log.origin != origin:
             raise InvalidInput(f"{path} is the log '{log.origin}', not '{origin}': choose another folder")
     except BaseException:
@@ -64,46 +65,46 @@ def open_ledger(folder: Path, *, origin: str, durable: bool = True) -> Log:
     return log
 
 
-def open_ledger_readonly(folder: Path) -> LogView:
+def open_ledger_readonly(folder: Path) -> LogReader:
     """The folder's ledger, to read, prove and verify, also while a run appends to it.
 
     Raises: InvalidInput, IntegrityError, LedgerUnavailable.
     """
-    return LogView(open_store_readonly(folder / DATABASE), verify_signature)
+    return LogReader(open_store_readonly(folder / DATABASE), verify_signature)
 
 
-def open_ledger_for_cosigning(folder: Path) -> LogView:
+def open_ledger_for_cosigning(folder: Path) -> LogReader:
     """The folder's ledger, to read and to add a witness's cosignature, also while a run appends to it.
 
     Raises: InvalidInput, IntegrityError, LedgerUnavailable.
     """
-    return LogView(open_store_for_cosigning(folder / DATABASE), verify_signature)
+    return LogReader(open_store_for_cosigning(folder / DATABASE), verify_signature)
 
 
-def is_going_on(folder: Path) -> bool:
+def is_running(folder: Path) -> bool:
     """Whether a process holds the run's ledger."""
-    return is_held(folder / DATABASE)
+    return is_owned(folder / DATABASE)
 
 
 @contextmanager
-def open_witness(key_path: Path, memory_path: Path) -> Generator[Witness]:
+def open_witness(key_path: Path, memory_path: Path) -> Generator[LogWitness]:
     """The witness of a key file, with its memory held until the end of the block.
 
     Raises: InvalidInput, IntegrityError, LedgerUnavailable.
     """
     signer = load_key(key_path)
-    memory = FileMemory(memory_path)
+    memory = WitnessMemoryFile(memory_path)
     try:
-        yield Witness(signer.name, signer, memory, verify_signature)
+        yield LogWitness(signer.name, signer, memory, verify_signature)
     finally:
         memory.close()
 
 
-def make_key(path: Path, name: str) -> VerifierKey:
+def create_signing_key(path: Path, name: str) -> VerifierKey:
     """Make a signing key in a new file; its public half. Raises: InvalidInput, DependencyUnavailable."""
     return create_key(path, name).verifier_key
 
 
-def signature_check() -> VerifySignature:
+def signature_verifier() -> VerifySignature:
     """How signatures are verified, for proofs checked without a ledger."""
     return verify_signature

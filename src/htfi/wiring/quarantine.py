@@ -3,20 +3,20 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from htfi.adapters.stores.admissions import read_admissions, request_admission
 from htfi.adapters.stores.held_news import HELD_NEWS, read_held
-from htfi.adapters.stores.releases import ask_release, read_releases
 from htfi.domain.errors import InvalidInput
 from htfi.narrative.text import clean
-from htfi.pipeline.releases import MAX_WORDS, Entered, Held, Release
-from htfi.wiring.ledger import DATABASE, is_going_on
+from htfi.pipeline.operator_actions import MAX_REASON_CHARS, AppliedAction, HeldItem, NewsAdmission
+from htfi.wiring.ledger import DATABASE, is_running
 
 
-class Kept(NamedTuple):
+class QuarantinedItem(NamedTuple):
     """An item in quarantine with what became of it: who asked to release it, and where that took effect."""
 
-    held: Held
-    release: Release | None
-    entered: Entered | None
+    held: HeldItem
+    release: NewsAdmission | None
+    entered: AppliedAction | None
 
     @property
     def status(self) -> str:
@@ -25,27 +25,29 @@ class Kept(NamedTuple):
         return "released" if self.entered else "asked"
 
 
-def list_kept(folder: Path, source: str | None = None, rule: str | None = None) -> list[Kept]:
+def list_quarantined(
+    folder: Path, source: str | None = None, rule: str | None = None
+) -> list[QuarantinedItem]:
     """Items held back in a run, in order, those of a source or with a finding of a rule only where one is named.
 
     Raises: InvalidInput where the folder is no run's, IntegrityError, DependencyUnavailable.
     """
-    demand_run(folder)
-    asked, entered = read_releases(folder)
+    require_run_folder(folder)
+    asked, entered = read_admissions(folder)
     said = [*asked, *(one.release for one in entered)]
-    by_number = {one.number: one for one in said if isinstance(one, Release)}
+    by_number = {one.number: one for one in said if isinstance(one, NewsAdmission)}
     places = {one.release.number: one for one in entered}
     return [
-        Kept(held, by_number.get(held.number), places.get(held.number))
+        QuarantinedItem(held, by_number.get(held.number), places.get(held.number))
         for held in read_held(folder / HELD_NEWS)
         if (source is None or held.item.source == source)
         and (rule is None or any(one.rule == rule for one in held.screened.findings))
     ]
 
 
-def find_kept(folder: Path, which: str) -> Kept:
+def find_quarantined(folder: Path, which: str) -> QuarantinedItem:
     """The item of that id or number. Raises: InvalidInput where there is none or more than one, and as `list_kept`."""
-    kept = list_kept(folder)
+    kept = list_quarantined(folder)
     found = [one for one in kept if which in (one.held.item.id, one.held.screened.item.id)]
     if not found and which.isdecimal():
         found = [one for one in kept if one.held.number == int(which[:18])]
@@ -62,32 +64,32 @@ def find_kept(folder: Path, which: str) -> Kept:
     return found[0]
 
 
-def release(folder: Path, which: str, by: str, why: str) -> tuple[Kept, bool]:
+def admit(folder: Path, which: str, by: str, why: str) -> tuple[QuarantinedItem, bool]:
     """Let an item out on a named person's word; with it whether a run is going on, which picks it up within seconds.
 
     Raises: InvalidInput where it is released already, or name or reason are missing, and as `find_kept`.
     """
-    kept = find_kept(folder, which)
+    kept = find_quarantined(folder, which)
     held = kept.held
-    told = Release(
+    told = NewsAdmission(
         held.number,
         held.item.id,
         held.screened.digest,
-        _words(by, "--by: a name"),
-        _words(why, "--why: a reason"),
+        _required_text(by, "--by: a name"),
+        _required_text(why, "--why: a reason"),
     )
-    ask_release(folder, told)
-    return kept._replace(release=told), is_going_on(folder)
+    request_admission(folder, told)
+    return kept._replace(release=told), is_running(folder)
 
 
-def demand_run(folder: Path) -> None:
+def require_run_folder(folder: Path) -> None:
     """Raises: InvalidInput where the folder is not that of a run."""
     if not (folder / DATABASE).is_file() and not (folder / HELD_NEWS).is_file():
         raise InvalidInput(f"{folder} is no folder of a run: name one that `htfi run --out` made")
 
 
-def _words(text: str, what: str) -> str:
-    words = clean(text, MAX_WORDS)
+def _required_text(text: str, what: str) -> str:
+    words = clean(text, MAX_REASON_CHARS)
     if not any(char.isalnum() for char in words):
         raise InvalidInput(f"{what} is needed, so that the record tells who let it out and why")
     return words

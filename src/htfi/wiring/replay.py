@@ -9,32 +9,31 @@ from msgspec.structs import replace
 
 from htfi import models
 from htfi.adapters.stores.snapshot import read_whole
-from htfi.decoding.author import LocalAuthor
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.strategies.recorded import Recorded
+from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.strategies.recorded import RecordedStrategy
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.decision import Decision, View, Wording, encode_decision, find_decision
+from htfi.domain.decision import Decision, GenerationTrace, NewsView, encode_decision, try_decode_decision
 from htfi.domain.errors import IntegrityError, InvalidInput
-from htfi.domain.writing import Refusal, Request, Writing
-from htfi.narrative.answer import Understanding, understand, view_form
-from htfi.narrative.deep_reader import meant_together, path_seed, together
-from htfi.narrative.merging import own
-from htfi.pipeline.bound_readings import BoundReadings
-from htfi.pipeline.recompute import Amendments
-from htfi.pipeline.recorded_reading import first_difference
-from htfi.wiring.models import ModelsConfig, in_full
-from htfi.wiring.open_folder import OpenFolder, open_folder
-from htfi.wiring.recorded_models import RecordedModels, reading_terms
-from htfi.wiring.settings import SETTINGS, Settings, decode_settings
-from htfi.wiring.told_rounds import Words
+from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
+from htfi.narrative.answer import ParsedAnswer, parse_answer, view_grammar
+from htfi.narrative.deep_reader import combine_answers, combine_meanings, path_seed
+from htfi.narrative.merging import unmerged
+from htfi.pipeline.audit.readings import ReadingAuditor, first_difference
+from htfi.pipeline.audit.recompute import AmendmentAuditor
+from htfi.wiring.draft_rounds import TokenText
+from htfi.wiring.models.loading import LoadableModel, open_model
+from htfi.wiring.models.readers import ModelsConfig, in_full_precision
+from htfi.wiring.recorded_models import ModelsByVersion, reading_terms
+from htfi.wiring.settings import SETTINGS_FILE, Settings, decode_settings
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class ReplayedReading:
     """A reading written twice more, plainly and with the recorded drafts. `problems` is empty where all agrees."""
 
-    wording: Wording
-    writing: Writing
+    wording: GenerationTrace
+    writing: Completion
     vocabulary: Vocabulary
     problems: list[str]
 
@@ -45,7 +44,7 @@ def newest_reading(entries: Iterable[bytes]) -> Decision:
     for entry in entries:
         if b'"wording":{' in entry:
             newest = entry
-    found = find_decision(newest) if newest is not None else None
+    found = try_decode_decision(newest) if newest is not None else None
     if found is None:
         raise InvalidInput(
             "no decision here was read for by a model of ours: there are no words to write again"
@@ -63,120 +62,126 @@ def reading_of(decision: Decision, entries: Iterable[bytes]) -> Decision:
         raise InvalidInput(f"{decision.id}: no news was read for it, so there are no words to write again")
     if view.wording is not None:
         return decision
-    read = own(view)
+    read = unmerged(view)
     if read is not None:
         for entry in entries:
-            found = find_decision(entry)
+            found = try_decode_decision(entry)
             if found is None or found.series != decision.series or found.as_of_ns != read.as_of_ns:
                 continue
-            kept = own(found.view) if found.view is not None else None
+            kept = unmerged(found.view) if found.view is not None else None
             if kept is None or kept.wording is None:
                 continue
             if "readings" not in decision.models:  # a merged view did not tell whether it is provisional
                 kept = replace(kept, provisional=read.provisional)
-            if _kept(kept) == _kept(read):
+            if _without_wording(kept) == _without_wording(read):
                 return found
     raise InvalidInput(
         f"{decision.id}: its view ({view.reader or 'no reader'}) was not worded by a model of ours: nothing to replay"
     )
 
 
-def replay(decision: Decision, run: Path, target: Path | None, draft: Path | None = None) -> Replay:
+def replay_reading(
+    decision: Decision, run: Path, target: Path | None, draft: Path | None = None
+) -> ReplayedReading:
     """Write the view of a decision again, which holds its wording.
 
     `target` is the folder of the model that wrote it, one of the shipped ones where it is not given; `draft` that of
     the model which finished a provisional one. Where the target wrote does not matter: its tokens are the same.
     Raises: InvalidInput, IntegrityError, DependencyUnavailable.
     """
-    view = own(decision.view) if decision.view is not None else None  # what was read, before it was merged
+    view = (
+        unmerged(decision.view) if decision.view is not None else None
+    )  # what was read, before it was merged
     if view is None or view.wording is None:
         raise InvalidInput(f"{decision.id} holds no wording")
     wording, settings = view.wording, run_settings(run, decision)
-    opened = _who_wrote(wording.target, target, settings.models, "--target")
+    opened = _find_writer(wording.target, target, settings.models, "--target")
     vocabulary = Vocabulary(opened.tokenizer)
-    request = Request(
+    request = GenerationRequest(
         prompt=(),
-        form=view_form(vocabulary.dialect, wording.num_items),
+        form=view_grammar(vocabulary.dialect, wording.num_items),
         seed=wording.seed,
         temperature=wording.temperature,
         kind="view",
     )
     if wording.paths:
         return _replay_paths(opened, settings, view, wording, request, vocabulary)
-    spell = Words.of(vocabulary)
-    plain = _written(opened.author(settings.decoding), wording, request)
-    problems = _settled_by(plain, wording, spell)
-    problems += _verified(opened, settings, wording, request, plain)
+    spell = TokenText.of(vocabulary)
+    plain = _decode_again(opened.author(settings.decoding), wording, request)
+    problems = _check_target_tokens(plain, wording, spell)
+    problems += _check_recorded_drafts(opened, settings, wording, request, plain)
     writing, finisher = plain, opened
     if wording.num_settled >= 0:
-        finisher = _who_wrote(wording.draft, draft, settings.models, "--draft")
-        writing = _finished(finisher, settings, wording, request) or plain
+        finisher = _find_writer(wording.draft, draft, settings.models, "--draft")
+        writing = _finish_with_draft(finisher, settings, wording, request) or plain
         if told := first_difference(wording.tokens, writing.tokens, spell):
             problems.append(f"the draft, going on from what the target settled, writes other tokens: {told}")
     if (view.provisional and not view.prepared) != (wording.num_settled >= 0):
         problems.append("whether the view is provisional does not follow from who wrote it")
-    if not problems and _said(writing, finisher, view) != _kept(view):
+    if not problems and _view_from_tokens(writing, finisher, view) != _without_wording(view):
         problems.append("the view does not follow from the tokens")
-    return Replay(wording, writing, vocabulary, problems)
+    return ReplayedReading(wording, writing, vocabulary, problems)
 
 
 def _replay_paths(
-    opened: OpenFolder,
+    opened: LoadableModel,
     settings: Settings,
-    view: View,
-    wording: Wording,
-    request: Request,
+    view: NewsView,
+    wording: GenerationTrace,
+    request: GenerationRequest,
     vocabulary: Vocabulary,
-) -> Replay:
+) -> ReplayedReading:
     """A reading in depth: every answer again from its own seed, and what they come to together."""
     author = opened.author(settings.decoding)
     written = [
-        _written(author, wording, replace(request, seed=path_seed(wording.seed, path)))
+        _decode_again(author, wording, replace(request, seed=path_seed(wording.seed, path)))
         for path in range(len(wording.paths))
     ]
-    spell = Words.of(vocabulary)
+    spell = TokenText.of(vocabulary)
     problems = [
         f"the target writes other tokens in answer {path}: {differing}"
         for path, (told, tokens) in enumerate(zip(written, wording.paths, strict=True))
         if (differing := first_difference(tokens, told.tokens, spell))
     ]
-    said, nearest = together([understand(told.fields, opened.trust) for told in written])
+    said, nearest = combine_answers([parse_answer(told.fields, opened.trust) for told in written])
     if written[nearest].tokens != wording.tokens:
         problems.append("the answer that stands for all is another")
     if view.provisional or wording.num_settled >= 0:
         problems.append("whether the view is provisional does not follow from who wrote it")
-    each = [_as_said(understand(told.fields, opened.trust), view) for told in written]
-    meant = meant_together(each, opened.meaning) if opened.meaning is not None else ()
-    if not problems and replace(_as_said(said, view), meant=meant) != _kept(view):
+    each = [_with_understanding(parse_answer(told.fields, opened.trust), view) for told in written]
+    meant = combine_meanings(each, opened.meaning) if opened.meaning is not None else ()
+    if not problems and replace(_with_understanding(said, view), meant=meant) != _without_wording(view):
         problems.append("the view does not follow from the tokens")
-    return Replay(wording, written[nearest], vocabulary, problems)
+    return ReplayedReading(wording, written[nearest], vocabulary, problems)
 
 
-def unbound(
+def unsupported_views(
     entries: Iterable[bytes], asked: Sequence[Decision], settings: Settings, named: Sequence[Path] = ()
 ) -> tuple[list[str], list[str]]:
     """What of these decisions' views does not follow from their news and from the entries before them, and what could
     not be held against them. `entries` are the ledger's from the first on; `named` folders of models.
     """
     told: list[bytes] = []
-    amendments = Amendments(told.__getitem__)
-    readings = BoundReadings(reading_terms(settings), RecordedModels(settings.models, named).model)
+    amendments = AmendmentAuditor(told.__getitem__)
+    readings = ReadingAuditor(reading_terms(settings), ModelsByVersion(settings.models, named).model)
     found: list[str] = []
     wanted = {encode_decision(decision): decision.id for decision in asked}
     for entry in entries:
         told.append(entry)
-        decision = find_decision(entry)
+        decision = try_decode_decision(entry)
         if decision is None:
             continue
         changed = amendments.problems(decision)
         if entry in wanted:
             found += [f"{wanted[entry]}: {problem}" for problem in readings.problems(decision) + changed]
         else:
-            readings.trail.take(decision)
-    return found, list(readings.num_undone)
+            readings.history.add(decision)
+    return found, list(readings.num_unchecked)
 
 
-def _settled_by(plain: Writing, wording: Wording, spell: Callable[[int], str]) -> list[str]:
+def _check_target_tokens(
+    plain: Completion, wording: GenerationTrace, spell: Callable[[int], str]
+) -> list[str]:
     """Whether the target, decoding alone, writes the tokens that are said to be its own."""
     if wording.num_settled < 0:
         told = first_difference(wording.tokens, plain.tokens, spell)
@@ -189,12 +194,18 @@ def _settled_by(plain: Writing, wording: Wording, spell: Callable[[int], str]) -
     return [words] if told else []
 
 
-def _verified(
-    opened: OpenFolder, settings: Settings, wording: Wording, request: Request, plain: Writing
+def _check_recorded_drafts(
+    opened: LoadableModel,
+    settings: Settings,
+    wording: GenerationTrace,
+    request: GenerationRequest,
+    plain: Completion,
 ) -> list[str]:
     """What the target finds otherwise on the recorded drafts. An edge may not have seen the last rounds elsewhere."""
     try:
-        drafted = _written(_author(opened, settings.decoding, Recorded(wording.rounds)), wording, request)
+        drafted = _decode_again(
+            _replaying_author(opened, settings.decoding, RecordedStrategy(wording.rounds)), wording, request
+        )
     except IntegrityError as error:
         return [f"the recorded drafts cannot be verified again: {error}"]
     problems: list[str] = []
@@ -206,35 +217,37 @@ def _verified(
     return problems
 
 
-def _finished(opened: OpenFolder, settings: Settings, wording: Wording, request: Request) -> Writing | None:
+def _finish_with_draft(
+    opened: LoadableModel, settings: Settings, wording: GenerationTrace, request: GenerationRequest
+) -> Completion | None:
     """The recorded tokens written again by the draft from the last that the target settled, by one of its engines: the
     general one and the one for drafting ahead, whose logits may differ in the last bits. What the second writes where
     neither writes them, None where they do not hold to the form.
     """
     of, answer = opened, None
     settled = wording.tokens[: wording.num_settled]
-    for network in (of.network, of.drafting):
-        author = LocalAuthor(
+    for network in (of.network, of.draft_network):
+        author = LocalGenerator(
             network, of.tokenizer, of.name, settings.decoding, of.tokenizer.opening, of.folder.digest
         )
         try:
-            answer = author.write_on(wording.prompt, request, settled)
+            answer = author.continue_from(wording.prompt, request, settled)
         except IntegrityError:
             return None
-        if isinstance(answer, Writing) and answer.tokens == wording.tokens:
+        if isinstance(answer, Completion) and answer.tokens == wording.tokens:
             return answer
-    return answer if isinstance(answer, Writing) else None
+    return answer if isinstance(answer, Completion) else None
 
 
-def _said(writing: Writing, opened: OpenFolder, view: View) -> View:
+def _view_from_tokens(writing: Completion, opened: LoadableModel, view: NewsView) -> NewsView:
     """The view as the tokens tell it, with what only the question knows taken from the record."""
-    said = _as_said(understand(writing.fields, opened.trust), view)
-    return replace(said, meant=opened.meaning.of(said) if opened.meaning is not None else ())
+    said = _with_understanding(parse_answer(writing.fields, opened.trust), view)
+    return replace(said, meant=opened.meaning.meanings(said) if opened.meaning is not None else ())
 
 
-def _as_said(said: Understanding, view: View) -> View:
+def _with_understanding(said: ParsedAnswer, view: NewsView) -> NewsView:
     return replace(
-        _kept(view),
+        _without_wording(view),
         direction=said.direction,
         size_sigmas=said.size_sigmas if said.direction else 0.0,
         volatility_multiplier=said.volatility_multiplier,
@@ -245,29 +258,31 @@ def _as_said(said: Understanding, view: View) -> View:
     )
 
 
-def _kept(view: View) -> View:
+def _without_wording(view: NewsView) -> NewsView:
     return replace(view, wording=None)
 
 
-def _written(author: LocalAuthor, wording: Wording, request: Request) -> Writing:
-    answer = author.write_again(wording.prompt, request)
-    if isinstance(answer, Refusal):
+def _decode_again(author: LocalGenerator, wording: GenerationTrace, request: GenerationRequest) -> Completion:
+    answer = author.regenerate(wording.prompt, request)
+    if isinstance(answer, RequestRefused):
         raise IntegrityError(f"the recorded reading cannot be written again: {answer.reason}")
     return answer
 
 
-def _author(opened: OpenFolder, config: DecodingConfig, strategy: Recorded) -> LocalAuthor:
+def _replaying_author(
+    opened: LoadableModel, config: DecodingConfig, strategy: RecordedStrategy
+) -> LocalGenerator:
     of = opened
-    return LocalAuthor(
+    return LocalGenerator(
         of.network, of.tokenizer, of.name, config, of.tokenizer.opening, of.folder.digest, strategy
     )
 
 
-def _who_wrote(version: str, named: Path | None, config: ModelsConfig, option: str) -> OpenFolder:
+def _find_writer(version: str, named: Path | None, config: ModelsConfig, option: str) -> LoadableModel:
     """Raises: InvalidInput where the folder holds another model than wrote."""
     candidates = [named] if named is not None else [models.TARGET, models.DRAFT]
-    found = [open_folder(path, config.precision, config.engine) for path in candidates]
-    for opened in (*found, *(in_full(one) for one in found)):
+    found = [open_model(path, config.precision, config.engine) for path in candidates]
+    for opened in (*found, *(in_full_precision(one) for one in found)):
         if opened.version == version:
             return opened
     holds = " and ".join(f"{opened.folder.path} holds {opened.version}" for opened in found)
@@ -278,7 +293,7 @@ def _who_wrote(version: str, named: Path | None, config: ModelsConfig, option: s
 
 def run_settings(run: Path, decision: Decision) -> Settings:
     """The settings of a run, which a decision was made under. Raises: IntegrityError, InvalidInput."""
-    file = run / SETTINGS
+    file = run / SETTINGS_FILE
     data = read_whole(file)
     if data is None:
         raise IntegrityError(f"{file} is missing: it tells the precision that the model ran in")

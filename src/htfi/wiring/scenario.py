@@ -16,27 +16,26 @@ from htfi.adapters.stores.snapshot import read_whole
 from htfi.domain.decision import Decision, Regime, Rung
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.time import NS_PER_DAY
-from htfi.narrative.ports import Reader
-from htfi.pipeline.resume import check_ledger
-from htfi.pipeline.rooms import Rooms
-from htfi.pipeline.snapshot import decode_state
-from htfi.wiring.engine import build_rooms
-from htfi.wiring.models import open_readers
+from htfi.narrative.ports import NewsReader
+from htfi.pipeline.components import Components
+from htfi.pipeline.run_state import check_ledger_size, decode_state
+from htfi.wiring.in_memory_run import run_in_memory
+from htfi.wiring.models.readers import open_readers
 from htfi.wiring.outputs import open_recorded
+from htfi.wiring.run import build_components
 from htfi.wiring.run_folder import STATE
-from htfi.wiring.scenario_past import Memory, bar_ns, read_memory
-from htfi.wiring.settings import SETTINGS, Settings, decode_settings, override, settings_digest
-from htfi.wiring.unrecorded import run_unrecorded
+from htfi.wiring.scenario_past import RunHistory, bar_length_ns, read_history
+from htfi.wiring.settings import SETTINGS_FILE, Settings, decode_settings, override, settings_digest
 
 Array = NDArray[np.float64]
 
 _MAX_TABLE_BYTES = 64 << 20
 _STALE_BARS = 10
-_RUNGS = (Rung.SPECULATIVE, Rung.EDGE, Rung.TEMPLATE)
+_READER_RUNGS = (Rung.SPECULATIVE, Rung.EDGE, Rung.TEMPLATE)
 
 
 @dataclass(frozen=True)  # no slots: what only some scenarios need is worked out at their first question
-class Ground:
+class ScenarioBasis:
     """What is known now, of the series that share one interval and have a forecast.
 
     Shapes: prices [n], newest closes. `rooms` are this ground's own: nothing that happens to them reaches the run.
@@ -44,66 +43,66 @@ class Ground:
 
     origin: str
     settings: Settings
-    rooms: Rooms
+    components: Components
     interval: str
     series: tuple[str, ...]
     symbols: tuple[str, ...]
     prices: Array
     as_of_ns: int
     folder: Path | None
-    heard: Memory | None  # of files; a run's is read from its journal
+    loaded_history: RunHistory | None  # of files; a run's is read from its journal
     notes: tuple[str, ...] = field(default=())
 
     @cached_property
-    def memory(self) -> Memory:
+    def history(self) -> RunHistory:
         """The past of the series. Raises: DependencyUnavailable, IntegrityError."""
-        if self.heard is not None or self.folder is None:
-            return self.heard or Memory()
-        return read_memory(self.folder, self.as_of_ns)
+        if self.loaded_history is not None or self.folder is None:
+            return self.loaded_history or RunHistory()
+        return read_history(self.folder, self.as_of_ns)
 
     @cached_property
-    def reader(self) -> Reader:
+    def reader(self) -> NewsReader:
         """The best reader there is. Raises: InvalidInput, IntegrityError."""
         settings = self.settings
         readers = open_readers(settings.models, settings.narrative, settings.decoding)
-        return next(readers[rung] for rung in _RUNGS if rung in readers)
+        return next(readers[rung] for rung in _READER_RUNGS if rung in readers)
 
     def regime(self, place: int) -> Regime:
-        return self.rooms.market.regime(self.symbols[place], self.interval)
+        return self.components.market.regime(self.symbols[place], self.interval)
 
 
-def open_ground(
+def open_basis(
     source: Sequence[str],
     settings: Settings,
     *,
     mapping: Path | None = None,
     interval: str | None = None,
-) -> Ground:
+) -> ScenarioBasis:
     """The ground of a run's folder, or of one or more files. Raises: InvalidInput, IntegrityError."""
     folders = [name for name in source if Path(name).is_dir()]
     if folders:
         if len(source) > 1:
             raise InvalidInput(f"{folders[0]} is a run's folder: name it alone, or files alone")
-        return _saved(Path(folders[0]), settings, interval)
-    memory = Memory()
+        return _basis_of_run(Path(folders[0]), settings, interval)
+    memory = RunHistory()
 
     def watch(decision: Decision) -> None:
-        memory.note(decision)
+        memory.add(decision)
 
     readers = open_readers(settings.models, settings.narrative, settings.decoding)
-    done = run_unrecorded(settings, source, mapping, watch, interval=interval, readers=readers)
+    done = run_in_memory(settings, source, mapping, watch, interval=interval, readers=readers)
     names = ", ".join(Path(name).name for name in source)
-    rooms = done.loop.rooms
-    ground = _ground(names, done.settings, rooms, rooms.forecaster.state()["panel"], None, None, memory)
+    rooms = done.loop.components
+    ground = _make_basis(names, done.settings, rooms, rooms.forecaster.state()["panel"], None, None, memory)
     if ground is None:
-        raise InvalidInput(done.too_short(names))
+        raise InvalidInput(done.refusal_text(names))
     return ground
 
 
-def _saved(folder: Path, settings: Settings, interval: str | None) -> Ground:
-    data, told = read_whole(folder / STATE), read_whole(folder / SETTINGS)
+def _basis_of_run(folder: Path, settings: Settings, interval: str | None) -> ScenarioBasis:
+    data, told = read_whole(folder / STATE), read_whole(folder / SETTINGS_FILE)
     if data is None or told is None:
-        missing = STATE if data is None else SETTINGS
+        missing = STATE if data is None else SETTINGS_FILE
         raise InvalidInput(
             f"{folder} holds no saved state ({missing} is missing): name a folder that `htfi run --out` has filled"
         )
@@ -119,13 +118,13 @@ def _saved(folder: Path, settings: Settings, interval: str | None) -> Ground:
     try:
         if state["identity"]["settings"] != settings_digest(saved):
             raise InvalidInput(
-                f"{folder}: its state was saved under other settings than {SETTINGS} tells, or by another version: "
+                f"{folder}: its state was saved under other settings than {SETTINGS_FILE} tells, or by another version: "
                 "give the run's command with a new --out"
             )
         with open_recorded(folder) as recorded:
             log = recorded.log
-            check_ledger(state, str(folder), recorded.size, lambda size: log.root(size).hex())
-        rooms = build_rooms(saved)
+            check_ledger_size(state, str(folder), recorded.size, lambda size: log.root(size).hex())
+        rooms = build_components(saved)
         rooms.restore(state["loop"]["rooms"])
         panel = state["loop"]["rooms"]["forecaster"]["panel"]
     except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
@@ -133,7 +132,7 @@ def _saved(folder: Path, settings: Settings, interval: str | None) -> Ground:
             f"{folder / STATE} was saved by another version ({type(error).__name__}: {error}): delete it and give the "
             "run's command again"
         ) from error
-    ground = _ground(str(folder), saved, rooms, panel, interval, folder, None)
+    ground = _make_basis(str(folder), saved, rooms, panel, interval, folder, None)
     if ground is None:
         needed = saved.forecasting.history_bars
         wanted = f" of interval {interval}" if interval else ""
@@ -143,15 +142,15 @@ def _saved(folder: Path, settings: Settings, interval: str | None) -> Ground:
     return ground
 
 
-def _ground(
+def _make_basis(
     origin: str,
     settings: Settings,
-    rooms: Rooms,
+    rooms: Components,
     panel: dict[str, Any],
     interval: str | None,
     folder: Path | None,
-    memory: Memory | None,
-) -> Ground | None:
+    memory: RunHistory | None,
+) -> ScenarioBasis | None:
     """Of all series that have a forecast, those of one interval whose newest bar is not stale; None for none."""
     names = [(str(symbol), str(clock)) for symbol, clock in panel["series"]]
     closes = np.exp(np.array(panel["columns"]["log_close"][: len(names)], np.float64))
@@ -160,13 +159,13 @@ def _ground(
     ready = rooms.forecaster.forecast(all_series).ready if names else np.zeros(0, np.bool_)
     clocks = [clock for (_, clock), is_ready in zip(names, ready, strict=True) if is_ready]
     chosen = interval or (
-        max(clocks, key=lambda clock: (clocks.count(clock), bar_ns(clock))) if clocks else ""
+        max(clocks, key=lambda clock: (clocks.count(clock), bar_length_ns(clock))) if clocks else ""
     )
     of_clock = [k for k, (_, clock) in enumerate(names) if clock == chosen and ready[k]]
     if not of_clock:
         return None
     newest_ns = int(ends_ns[of_clock].max())
-    oldest_ns = newest_ns - _STALE_BARS * bar_ns(chosen) - 7 * NS_PER_DAY
+    oldest_ns = newest_ns - _STALE_BARS * bar_length_ns(chosen) - 7 * NS_PER_DAY
     kept = [k for k in of_clock if ends_ns[k] >= oldest_ns]
     notes: list[str] = []
     others = sorted({clock for clock in clocks if clock != chosen})
@@ -177,17 +176,17 @@ def _ground(
     if len(kept) < len(of_clock):
         gone = [all_series[k] for k in of_clock if k not in kept]
         notes.append(f"{len(gone)} series whose newest bar is old are left out: {', '.join(gone[:5])}")
-    return Ground(
+    return ScenarioBasis(
         origin=origin,
         settings=settings,
-        rooms=rooms,
+        components=rooms,
         interval=chosen,
         series=tuple(all_series[k] for k in kept),
         symbols=tuple(names[k][0] for k in kept),
         prices=closes[kept],
         as_of_ns=newest_ns,
         folder=folder,
-        heard=memory,
+        loaded_history=memory,
         notes=tuple(notes),
     )
 

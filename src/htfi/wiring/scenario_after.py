@@ -9,25 +9,27 @@ from numpy.typing import NDArray
 from htfi.domain.decision import Regime
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar
-from htfi.forecasting.scenarios.today import Today
-from htfi.wiring.engine import build_rooms
-from htfi.wiring.scenario import Ground
-from htfi.wiring.scenario_past import bar_ns
+from htfi.forecasting.scenarios.baseline import BaselineForecast
+from htfi.wiring.run import build_components
+from htfi.wiring.scenario import ScenarioBasis
+from htfi.wiring.scenario_past import bar_length_ns
 
 Array = NDArray[np.float64]
 
-MAX_AFTER = 100  # scenarios: each takes a copy of all models
+MAX_NEXT_FORECASTS = 100  # scenarios: each takes a copy of all models
 
 
 @dataclass(frozen=True, slots=True)
-class After:
+class NextForecast:
     """The forecast of the bar after a scenario's, from its own prices: simple returns at 5% and 95% [n, 2], regimes."""
 
     bands: Array
     regimes: tuple[Regime, ...]
 
 
-def forecast_after(ground: Ground, today: Today, moves: Sequence[Array]) -> list[After]:
+def forecast_next(
+    ground: ScenarioBasis, today: BaselineForecast, moves: Sequence[Array]
+) -> list[NextForecast]:
     """For each scenario, its series having moved by `moves` [n] (log return) in the next bar.
 
     The bar opens at the newest close and goes straight to its own. The models learn from it as from any other.
@@ -35,12 +37,12 @@ def forecast_after(ground: Ground, today: Today, moves: Sequence[Array]) -> list
     """
     if today.horizon != 1:
         raise InvalidInput(f"--after shows what one bar would change: leave out --horizon {today.horizon}")
-    if len(moves) > MAX_AFTER:
-        raise InvalidInput(f"--after follows {MAX_AFTER} scenarios at most, not {len(moves)}")
-    forecaster, market = ground.rooms.forecaster.state(), ground.rooms.market.state()
-    found: list[After] = []
+    if len(moves) > MAX_NEXT_FORECASTS:
+        raise InvalidInput(f"--after follows {MAX_NEXT_FORECASTS} scenarios at most, not {len(moves)}")
+    forecaster, market = ground.components.forecaster.state(), ground.components.market.state()
+    found: list[NextForecast] = []
     for move in moves:
-        rooms = build_rooms(ground.settings)
+        rooms = build_components(ground.settings)
         rooms.forecaster.restore(forecaster)
         rooms.market.restore(market)
         bars = [_bar(ground, place, float(move[place])) for place in range(len(ground.series))]
@@ -50,12 +52,12 @@ def forecast_after(ground: Ground, today: Today, moves: Sequence[Array]) -> list
         rooms.forecaster.observe(bars, regimes)
         batch = rooms.forecaster.forecast(ground.series)
         ends = [batch.levels.index(0.05), batch.levels.index(0.95)]
-        found.append(After(np.expm1(batch.quantiles[:, batch.horizons.index(1)][:, ends]), regimes))
+        found.append(NextForecast(np.expm1(batch.quantiles[:, batch.horizons.index(1)][:, ends]), regimes))
     return found
 
 
-def _bar(ground: Ground, place: int, move: float) -> Bar:
-    start, length_ns = float(ground.prices[place]), bar_ns(ground.interval)
+def _bar(ground: ScenarioBasis, place: int, move: float) -> Bar:
+    start, length_ns = float(ground.prices[place]), bar_length_ns(ground.interval)
     end = start * float(np.exp(move))
     end_ns = ground.as_of_ns + length_ns
     return Bar(

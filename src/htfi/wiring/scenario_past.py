@@ -11,7 +11,7 @@ from htfi.adapters.stores.decisions import is_withheld
 from htfi.domain.decision import Decision, series_id
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.domain.time import NS_PER_DAY, parse_duration
-from htfi.forecasting.scenarios.past import Past
+from htfi.forecasting.scenarios.history import PriceHistory
 from htfi.wiring.ledger import DATABASE
 from htfi.wiring.outputs import open_recorded
 
@@ -21,7 +21,7 @@ MAX_LEDGER_BYTES = 2 << 30
 _MACRO = "macro_"
 
 
-class _Subject(msgspec.Struct):
+class _DecisionSummary(msgspec.Struct):
     """The little of a decision that the past needs; msgspec passes over the rest."""
 
     symbol: str
@@ -32,16 +32,16 @@ class _Subject(msgspec.Struct):
     amends: str = ""
 
 
-class _Released(msgspec.Struct):
-    decision: _Subject
+class _ReleasedSummary(msgspec.Struct):
+    decision: _DecisionSummary
 
 
-_RELEASED = msgspec.json.Decoder(_Released)
-_WITHHELD = msgspec.json.Decoder(_Subject)
+_RELEASED = msgspec.json.Decoder(_ReleasedSummary)
+_WITHHELD = msgspec.json.Decoder(_DecisionSummary)
 
 
 @dataclass(slots=True)
-class Memory:
+class RunHistory:
     """Filled with the decisions of a run in their order, amendments left out."""
 
     _closes: dict[str, tuple[list[int], list[float]]] = field(
@@ -49,7 +49,7 @@ class Memory:
     )
     macro: dict[str, list[tuple[int, float]]] = field(default_factory=dict[str, list[tuple[int, float]]])
 
-    def note(self, told: Decision | _Subject) -> None:
+    def add(self, told: Decision | _DecisionSummary) -> None:
         """Take in one decision."""
         if told.amends:
             return
@@ -62,13 +62,13 @@ class Memory:
                 if not values or values[-1][1] != value:
                     values.append((told.as_of_ns, value))
 
-    def past(self, series: str) -> Past:
+    def past(self, series: str) -> PriceHistory:
         ends, closes = self._closes.get(series, ([], []))
-        is_daily = bar_ns(series.rpartition("/")[2]) >= NS_PER_DAY
-        return Past(np.array(ends, np.int64), np.array(closes, np.float64), is_daily)
+        is_daily = bar_length_ns(series.rpartition("/")[2]) >= NS_PER_DAY
+        return PriceHistory(np.array(ends, np.int64), np.array(closes, np.float64), is_daily)
 
 
-def bar_ns(interval: str) -> int:
+def bar_length_ns(interval: str) -> int:
     """The length of a bar; 1 ns where it has none."""
     try:
         return parse_duration(interval)
@@ -76,23 +76,23 @@ def bar_ns(interval: str) -> int:
         return 1
 
 
-def read_memory(folder: Path, until_ns: int) -> Memory:
+def read_history(folder: Path, until_ns: int) -> RunHistory:
     """From a run's ledger, as far as its saved state goes.
 
     Raises: InvalidInput, DependencyUnavailable, IntegrityError.
     """
-    memory, path = Memory(), folder / DATABASE
+    memory, path = RunHistory(), folder / DATABASE
     if path.is_file() and path.stat().st_size > MAX_LEDGER_BYTES:
         raise DependencyUnavailable(f"{path} is larger than 2 GB: its past is not read; shocks do without it")
     with open_recorded(folder) as recorded:
         for index, line in enumerate(recorded.entries.lines()):
-            told = _subject(line, f"{path}, entry {index}")
+            told = _decode_summary(line, f"{path}, entry {index}")
             if told.as_of_ns <= until_ns:
-                memory.note(told)
+                memory.add(told)
     return memory
 
 
-def _subject(line: bytes, where: str) -> _Subject:
+def _decode_summary(line: bytes, where: str) -> _DecisionSummary:
     try:
         return _WITHHELD.decode(line) if is_withheld(line) else _RELEASED.decode(line).decision
     except msgspec.DecodeError as error:

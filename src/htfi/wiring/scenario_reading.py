@@ -9,21 +9,20 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from htfi.domain.decision import View
+from htfi.domain.decision import NewsView
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
 from htfi.forecasting.batch import ForecastBatch
-from htfi.forecasting.narrator import Opinion, apply, derive_tilts
-from htfi.narrative.encoding.linking import Linker, is_company
-from htfi.narrative.leverage import may_move
+from htfi.forecasting.tilts import Opinion, apply_tilt, derive_tilts
+from htfi.narrative.encoding.linking import EntityLinker, is_company
+from htfi.narrative.headline_roles import CompanyRole, company_roles
+from htfi.narrative.influence import max_view_influence
 from htfi.narrative.question import Question
-from htfi.narrative.role_rules import Role
-from htfi.narrative.roles import roles
+from htfi.narrative.recent_news import RecentNews
 from htfi.narrative.text import clean
-from htfi.narrative.wire import Wire
 from htfi.pipeline.weighing import opinion_of
-from htfi.wiring.scenario import Ground
-from htfi.wiring.scenario_past import bar_ns
+from htfi.wiring.scenario import ScenarioBasis
+from htfi.wiring.scenario_past import bar_length_ns
 
 Array = NDArray[np.float64]
 
@@ -34,7 +33,7 @@ UNCLEAR_SHARE = 0.5  # of a view's confidence, where the part of its series in t
 
 
 @dataclass(frozen=True, slots=True)
-class Now:
+class CurrentForecast:
     """The forecasts of the ground's series: `plain` [n, H, Q] of the numbers alone, `batch` as they are released."""
 
     plain: Array
@@ -42,7 +41,7 @@ class Now:
 
 
 @dataclass(frozen=True, slots=True)
-class Tilting:
+class ViewEffect:
     """What views on some series do to them, at each horizon.
 
     Shapes: shift [A, H] of the medians in log return at full weight; weight [A, H], what each view's reader has earned;
@@ -56,32 +55,36 @@ class Tilting:
 
 
 @dataclass(frozen=True, slots=True)
-class Concerned:
+class AffectedSeries:
     """The series that a headline is read for, their roles in it, and the symbols that it is marked with."""
 
     places: list[int]
-    roles: list[Role]
+    roles: list[CompanyRole]
     symbols: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
 
-def forecast_now(ground: Ground) -> Now:
+def forecast_now(ground: ScenarioBasis) -> CurrentForecast:
     """As the newest decisions have them: tilted by what was read of the news, as far as its reader has earned it."""
-    forecaster = ground.rooms.forecaster
+    forecaster = ground.components.forecaster
     batch = forecaster.forecast(ground.series)
     plain = batch.quantiles.copy()
-    kept = {series: told["view"] for series, told in ground.rooms.readings.state()["kept"]}
+    kept = {series: told["view"] for series, told in ground.components.views.state()["kept"]}
     opinions: dict[int, Opinion] = {}
     for place, series in enumerate(ground.series):
-        if series in kept and ground.rooms.desk.wire.recent(ground.symbols[place], ground.as_of_ns, 1):
-            view = msgspec.convert(kept[series], View)
-            known = ground.rooms.desk.shares(ground.rooms.desk.gather(ground.symbols[place], ground.as_of_ns))
-            opinions[place] = _opinion(ground, place, view, may_move(view, known))
-    forecaster.weigh(batch, opinions)
-    return Now(plain, batch)
+        if series in kept and ground.components.news.readable.recent(
+            ground.symbols[place], ground.as_of_ns, 1
+        ):
+            view = msgspec.convert(kept[series], NewsView)
+            known = ground.components.news.influence_limits(
+                ground.components.news.select(ground.symbols[place], ground.as_of_ns)
+            )
+            opinions[place] = _opinion(ground, place, view, max_view_influence(view, known))
+    forecaster.apply_opinions(batch, opinions)
+    return CurrentForecast(plain, batch)
 
 
-def hypothetical(headline: str, on: Sequence[str], as_of_ns: int, number: int, max_chars: int) -> News:
+def hypothetical_news(headline: str, on: Sequence[str], as_of_ns: int, number: int, max_chars: int) -> News:
     """An item that nobody published, cleaned as all text from outside. Raises: InvalidInput where nothing is left."""
     if len(headline) > MAX_HEADLINE_CHARS:
         raise InvalidInput(
@@ -101,13 +104,15 @@ def hypothetical(headline: str, on: Sequence[str], as_of_ns: int, number: int, m
     )
 
 
-def ask_reader(ground: Ground, items: Sequence[News], places: Sequence[Sequence[int]]) -> list[list[View]]:
+def read_hypothetical(
+    ground: ScenarioBasis, items: Sequence[News], places: Sequence[Sequence[int]]
+) -> list[list[NewsView]]:
     """The view on each of the series at `places` for each item, as if it were news now; all in one reading.
 
     Raises: DependencyUnavailable.
     """
     questions: list[Question] = []
-    state = ground.rooms.desk.wire.state()
+    state = ground.components.news.readable.state()
     for item, asked in zip(items, places, strict=True):
         wire = _heard(ground, state, item)
         questions += [_question(ground, wire, place) for place in asked]
@@ -115,13 +120,15 @@ def ask_reader(ground: Ground, items: Sequence[News], places: Sequence[Sequence[
     return [[next(views) for _ in asked] for asked in places]
 
 
-def whom_it_concerns(ground: Ground, headline: str, on: Sequence[int], held: Sequence[int]) -> Concerned:
+def find_affected(
+    ground: ScenarioBasis, headline: str, on: Sequence[int], held: Sequence[int]
+) -> AffectedSeries:
     """The series that a headline is read for: those at `on`, else those of the run that it names as companies.
 
     One that names none of them is news on the market, read for the positions at `held`, the largest first.
     """
-    linker = Linker({symbol: [name] for symbol, name in ground.settings.narrative.names.items()})
-    found = roles(ground.symbols, headline, linker)
+    linker = EntityLinker({symbol: [name] for symbol, name in ground.settings.narrative.names.items()})
+    found = company_roles(ground.symbols, headline, linker)
     all_roles = [found[symbol] for symbol in ground.symbols]
     named = {_bare(symbol) for symbol in linker.link(headline) if is_company(symbol)}
     places = list(dict.fromkeys(on)) or [
@@ -130,12 +137,14 @@ def whom_it_concerns(ground: Ground, headline: str, on: Sequence[int], held: Seq
     if not places:
         market = list(held[:MAX_READ])
         more = f"read for the {MAX_READ} largest positions of {len(held)}: name --on"
-        return Concerned(market, [Role.SUBJECT] * len(market), (), (more,) if len(held) > MAX_READ else ())
+        return AffectedSeries(
+            market, [CompanyRole.SUBJECT] * len(market), (), (more,) if len(held) > MAX_READ else ()
+        )
     parts = [all_roles[place] for place in places]
     symbols = [ground.symbols[place] for place in places]
     judged = [symbol for symbol, role in zip(symbols, parts, strict=True) if role.is_judged]
     notes = () if on else ("read for the companies that it names; --on names others",)
-    return Concerned(places, parts, tuple(judged or symbols), notes)
+    return AffectedSeries(places, parts, tuple(judged or symbols), notes)
 
 
 def _bare(symbol: str) -> str:
@@ -143,7 +152,7 @@ def _bare(symbol: str) -> str:
     return symbol.upper().partition(".")[0]
 
 
-def as_role(view: View, role: Role) -> View:
+def weigh_by_role(view: NewsView, role: CompanyRole) -> NewsView:
     """A view as far as it is one on a company in this role: halved where the role is unclear, none for another party.
 
     A reader judges what befalls the one that news are about; of the buyer, the plaintiff, the analyst it says nothing.
@@ -155,42 +164,46 @@ def as_role(view: View, role: Role) -> View:
     return replace(view, direction=0.0, size_sigmas=0.0, volatility_multiplier=1.0, confidence=0.0, meant=())
 
 
-def tilting(ground: Ground, now: Now, places: Sequence[int], views: Sequence[View]) -> Tilting:
+def view_effect(
+    ground: ScenarioBasis, now: CurrentForecast, places: Sequence[int], views: Sequence[NewsView]
+) -> ViewEffect:
     """What views on the series at `places` change, in the place of what was read of them before."""
     plain, batch = now.plain[list(places)], now.batch
     alone = ground.settings.sanitiser.max_moved_alone  # as if one source had published it
     opinions = [_opinion(ground, place, view, alone) for place, view in zip(places, views, strict=True)]
     found = derive_tilts(opinions, plain, batch.horizons, batch.levels)
-    earned = {view.reader: ground.rooms.forecaster.earned(view.reader) for view in views}
+    earned = {view.reader: ground.components.forecaster.track_record_weight(view.reader) for view in views}
     weight = np.array([earned[view.reader] for view in views], np.float64)
     median, everyone = batch.levels.index(0.5), np.ones_like(found.shift)
-    return Tilting(
+    return ViewEffect(
         shift=found.shift,
         weight=weight,
-        earned=apply(plain, found.shift, found.stretch, weight, median),
-        full=apply(plain, found.shift, found.stretch, everyone, median),
+        earned=apply_tilt(plain, found.shift, found.stretch, weight, median),
+        full=apply_tilt(plain, found.shift, found.stretch, everyone, median),
     )
 
 
-def _heard(ground: Ground, state: dict[str, Any], item: News) -> Wire:
+def _heard(ground: ScenarioBasis, state: dict[str, Any], item: News) -> RecentNews:
     """A wire of our own that has heard the item as its newest."""
-    wire = Wire(ground.settings.narrative)
+    wire = RecentNews(ground.settings.narrative)
     wire.restore(state)
-    wire.hear(item)
+    wire.add(item)
     return wire
 
 
-def _question(ground: Ground, wire: Wire, place: int) -> Question:
+def _question(ground: ScenarioBasis, wire: RecentNews, place: int) -> Question:
     symbol, series = ground.symbols[place], ground.series[place]
     return Question(
         symbol=symbol,
         as_of_ns=ground.as_of_ns,
-        bar_ns=bar_ns(ground.interval),
+        bar_ns=bar_length_ns(ground.interval),
         items=tuple(wire.recent(symbol, ground.as_of_ns)),
-        context=ground.rooms.scaled.of(series),
+        context=ground.components.scaled_returns.recent(series),
     )
 
 
-def _opinion(ground: Ground, place: int, view: View, max_moved: float) -> Opinion:
-    features = ground.rooms.market.features(ground.symbols[place], ground.interval)
-    return opinion_of(view, ground.as_of_ns, bar_ns(ground.interval), features.get("return_last"), max_moved)
+def _opinion(ground: ScenarioBasis, place: int, view: NewsView, max_moved: float) -> Opinion:
+    features = ground.components.market.features(ground.symbols[place], ground.interval)
+    return opinion_of(
+        view, ground.as_of_ns, bar_length_ns(ground.interval), features.get("return_last"), max_moved
+    )

@@ -16,31 +16,28 @@ from typing import Any, cast
 import msgspec
 
 from htfi.decoding.config import DecodingConfig
-from htfi.decoding.link.desk_config import DeskConfig
-from htfi.decoding.link.edge_config import EdgeConfig
+from htfi.decoding.link.config import EdgeConfig, VerificationServerConfig
 from htfi.domain.errors import InvalidInput
 from htfi.domain.settings import check_values
 from htfi.forecasting.config import ForecastConfig
 from htfi.governance.config import PolicyConfig
 from htfi.market.config import MarketConfig
 from htfi.narrative.calendar.config import BufferingConfig
-from htfi.narrative.config import NarrativeConfig
+from htfi.narrative.config import NarrativeConfig, RoutingConfig, SecureConfig
 from htfi.narrative.encoding.config import EncodingConfig
-from htfi.narrative.routing_config import RoutingConfig
 from htfi.narrative.sanitising.config import SanitiserConfig
-from htfi.narrative.secure_config import SecureConfig
 from htfi.pipeline.config import PipelineConfig
 from htfi.scheduling.config import FidelityConfig
 from htfi.scheduling.health.config import HealthConfig
 from htfi.scheduling.placement.config import PlacementConfig
 from htfi.scheduling.turns.config import TurnsConfig
-from htfi.wiring.caching import CacheConfig
-from htfi.wiring.cluster import ClusterConfig
-from htfi.wiring.models import ModelsConfig
+from htfi.wiring.config import ClusterConfig
+from htfi.wiring.models.caching import CacheConfig
+from htfi.wiring.models.readers import ModelsConfig
 
 ENV_PREFIX = "HTFI_"
-_SHAPING_DECODING = ("block_tokens", "strategy", "lookahead", "max_draft", "plain_above", "max_batch")
-_ELSEWHERE = (
+_RESULT_SHAPING_DECODING = ("block_tokens", "strategy", "lookahead", "max_draft", "plain_above", "max_batch")
+_SHARING_TABLES = (
     "cache",
     "cluster",
     "edge",
@@ -49,7 +46,7 @@ _ELSEWHERE = (
     "placement",
     "health",
 )  # tables of how work is shared among machines
-SETTINGS = "settings.json"  # where a run leaves those it was made under
+SETTINGS_FILE = "settings.json"  # where a run leaves those it was made under
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +68,7 @@ class Settings:
     pipeline: PipelineConfig = field(default_factory=PipelineConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
     edge: EdgeConfig = field(default_factory=EdgeConfig)
-    desk: DeskConfig = field(default_factory=DeskConfig)
+    desk: VerificationServerConfig = field(default_factory=VerificationServerConfig)
     turns: TurnsConfig = field(default_factory=TurnsConfig)
     placement: PlacementConfig = field(default_factory=PlacementConfig)
     health: HealthConfig = field(default_factory=HealthConfig)
@@ -99,7 +96,7 @@ def encode_settings(settings: Settings) -> bytes:
     a decision tells where its words were written.
     """
     shaping = asdict(settings)
-    for table in _ELSEWHERE:
+    for table in _SHARING_TABLES:
         del shaping[table]
     shaping["narrative"]["calendar"] = ""  # nor where a calendar lies: its digest stands in the decisions
     shaping["forecasting"]["foundation"] = ""  # its version, a digest of the model, stands in the decisions
@@ -108,7 +105,7 @@ def encode_settings(settings: Settings) -> bytes:
     if settings.encoding.model != "none":  # decisions name the encoder by its digest
         del shaping["encoding"]["model"]
     decoding = settings.decoding
-    shaping["decoding"] = {key: getattr(decoding, key) for key in _SHAPING_DECODING}
+    shaping["decoding"] = {key: getattr(decoding, key) for key in _RESULT_SHAPING_DECODING}
     shaping["pipeline"] = {"deadline_ms": settings.pipeline.deadline_ms}
     return msgspec.json.encode(shaping, order="deterministic")
 
@@ -160,12 +157,12 @@ def _overlay(settings: Settings, tables: dict[str, Any], origin: str) -> Setting
             raise InvalidInput(f"{origin}: unknown table '{table}': the tables are {', '.join(known)}")
         if not isinstance(values, dict):
             raise InvalidInput(f"{origin}: '{table}' must be a table, such as [{table}]")
-        room = _overlay_room(table, getattr(settings, table), cast("dict[str, Any]", values), origin)
+        room = _overlay_table(table, getattr(settings, table), cast("dict[str, Any]", values), origin)
         settings = replace(settings, **{table: room})
     return settings
 
 
-def _overlay_room(table: str, room: Any, values: dict[str, Any], origin: str) -> Any:
+def _overlay_table(table: str, room: Any, values: dict[str, Any], origin: str) -> Any:
     known = [item.name for item in fields(room)]
     for key in values:
         if key not in known:

@@ -9,30 +9,30 @@ from collections.abc import Callable
 from pathlib import Path
 
 from htfi import __version__
-from htfi.adapters.feeds.edgar import load_tickers
-from htfi.adapters.feeds.inbox import Inbox
-from htfi.adapters.feeds.pages import check_selectors
-from htfi.adapters.feeds.pages_rules import candidates
-from htfi.adapters.feeds.polite import EDGAR_INTERVAL_S, Throttle
-from htfi.adapters.feeds.web_address import Address, read_address
-from htfi.adapters.feeds.web_client import WebClient
-from htfi.adapters.feeds.web_formats import AnyParser, EdgarParser, FeedParser, PageParser
-from htfi.adapters.feeds.web_pump import Parser, WebPump
+from htfi.adapters.feeds.live import Inbox
+from htfi.adapters.feeds.web.address import WebAddress, parse_address
+from htfi.adapters.feeds.web.client import WebClient
+from htfi.adapters.feeds.web.edgar import load_tickers
+from htfi.adapters.feeds.web.formats import DetectingParser, EdgarParser, FeedParser, PageParser
+from htfi.adapters.feeds.web.page_rules import candidate_rules
+from htfi.adapters.feeds.web.pages import check_selectors
+from htfi.adapters.feeds.web.poller import DocumentParser, WebPoller
+from htfi.adapters.feeds.web.rate_limits import EDGAR_INTERVAL_S, RateLimiter
 from htfi.domain.errors import InvalidInput
 from htfi.pipeline.intake.spec import SourceSpec
 
 _CONTACT = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+|https?://\S+")
-_LONGEST_AGENT = 200
+_MAX_AGENT_CHARS = 200
 
 
-def check_web(spec: SourceSpec) -> None:
+def check_web_source(spec: SourceSpec) -> None:
     """Raises: InvalidInput, DependencyUnavailable: what would stop the source is told before the run begins."""
-    address = read_address(spec.url)
+    address = parse_address(spec.url)
     if spec.agent and (
-        len(spec.agent) > _LONGEST_AGENT or not (spec.agent.isascii() and spec.agent.isprintable())
+        len(spec.agent) > _MAX_AGENT_CHARS or not (spec.agent.isascii() and spec.agent.isprintable())
     ):
         raise InvalidInput(
-            f"source '{spec.name}': agent: write up to {_LONGEST_AGENT} printable ASCII characters"
+            f"source '{spec.name}': agent: write up to {_MAX_AGENT_CHARS} printable ASCII characters"
         )
     if _is_edgar(spec, address) and not _CONTACT.search(spec.agent):
         raise InvalidInput(
@@ -42,9 +42,11 @@ def check_web(spec: SourceSpec) -> None:
     _parser(spec, address)
 
 
-def open_pump(spec: SourceSpec, inbox: Inbox, throttle: Throttle, tell: Callable[[str], None]) -> WebPump:
+def open_pump(
+    spec: SourceSpec, inbox: Inbox, throttle: RateLimiter, tell: Callable[[str], None]
+) -> WebPoller:
     """Raises: InvalidInput, DependencyUnavailable."""
-    address = read_address(spec.url)
+    address = parse_address(spec.url)
     if _is_edgar(spec, address):
         throttle.slow_down(address.host, EDGAR_INTERVAL_S)
 
@@ -52,7 +54,7 @@ def open_pump(spec: SourceSpec, inbox: Inbox, throttle: Throttle, tell: Callable
         agent = spec.agent or f"htfi/{__version__}"
         return WebClient(address.host, agent, throttle, stopped, robots=spec.format == "page")
 
-    return WebPump(
+    return WebPoller(
         inbox,
         address,
         _parser(spec, address),
@@ -64,19 +66,19 @@ def open_pump(spec: SourceSpec, inbox: Inbox, throttle: Throttle, tell: Callable
     )
 
 
-def _parser(spec: SourceSpec, address: Address) -> Parser:
+def _parser(spec: SourceSpec, address: WebAddress) -> DocumentParser:
     edgar = EdgarParser(load_tickers(Path(spec.tickers)) if spec.tickers else {})
     if _is_edgar(spec, address):
         return edgar
     if spec.format in ("rss", "atom"):
         return FeedParser()
-    rules = candidates(address.host, spec.page, spec.zone)
+    rules = candidate_rules(address.host, spec.page, spec.zone)
     for each in rules:
         check_selectors(each)
     page = PageParser(rules)
-    return page if spec.format == "page" else AnyParser(edgar, page)
+    return page if spec.format == "page" else DetectingParser(edgar, page)
 
 
-def _is_edgar(spec: SourceSpec, address: Address) -> bool:
+def _is_edgar(spec: SourceSpec, address: WebAddress) -> bool:
     at_sec = address.host == "sec.gov" or address.host.endswith(".sec.gov")
     return spec.format == "edgar" or (at_sec and not spec.format)

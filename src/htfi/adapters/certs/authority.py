@@ -1,4 +1,6 @@
-"""Makes a private authority and nodes' certificates, and lists them; `htfi certs` calls it through wiring.
+"""Certificate and key files: read whole or refused, written whole or not at all. The authority calls it.
+
+Makes a private authority and nodes' certificates, and lists them; `htfi certs` calls it through wiring.
 
 ECDSA P-256, X.509 v3 (RFC 5280). A node's name is its subject and its only DNS name. An edge's certificate is good
 for a client alone, so that a stolen one cannot answer for a cloud.
@@ -15,30 +17,94 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from htfi.adapters.certs.files import load_certificate, load_key, make_folder, new_key, write_whole
-from htfi.domain.errors import InvalidInput
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.files import atomic_writer, make_private
+
+
+def load_certificate(path: Path) -> x509.Certificate:
+    """Raises: InvalidInput, DependencyUnavailable."""
+    try:
+        return x509.load_pem_x509_certificate(_read(path))
+    except ValueError as error:
+        raise InvalidInput(f"{path} is no certificate in PEM") from error
+
+
+def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
+    """Raises: InvalidInput, DependencyUnavailable."""
+    try:
+        key = load_pem_private_key(_read(path), password=None)
+    except (ValueError, TypeError) as error:
+        raise InvalidInput(f"{path} is no private key in PEM without a password") from error
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise InvalidInput(f"{path} is not an elliptic-curve key")
+    return key
+
+
+def new_key(path: Path) -> ec.EllipticCurvePrivateKey:
+    """A P-256 key in a file that only its owner may read. Raises: DependencyUnavailable."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    content = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    write_file(path, content, over=False, private=True)
+    return key
+
+
+def make_folder(folder: Path) -> None:
+    """Raises: DependencyUnavailable."""
+    try:
+        make_private(folder)
+    except OSError as error:
+        raise DependencyUnavailable(f"cannot make folder {folder}: {error.strerror}") from error
+
+
+def write_file(path: Path, content: bytes, over: bool, private: bool = False) -> None:
+    """A file that appears whole or not at all, durable when this returns; `over` an existing one or never.
+
+    Raises: InvalidInput where it exists and may not be replaced, DependencyUnavailable.
+    """
+    try:
+        with atomic_writer(path, private=private, over=over) as file:
+            file.write(content)
+    except FileExistsError:
+        raise InvalidInput(f"{path} was made by somebody else just now: try again") from None
+    except OSError as error:
+        raise DependencyUnavailable(f"cannot write {path}: {error.strerror}") from error
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InvalidInput(f"there is no {path}: make certificates with `htfi certs`") from None
+    except OSError as error:
+        raise DependencyUnavailable(f"cannot read {path}: {error.strerror}") from error
+
 
 AUTHORITY = "ca"
 DEFAULT_DAYS = 365
-MOST_DAYS = 3650
+MAX_DAYS = 3650
 _CLOCK_SLACK = timedelta(hours=1)  # machines whose clocks are behind ours can use a new certificate at once
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
 
 
-class Role(Enum):
+class CertificateRole(Enum):
     """Who a certificate is for: a cloud serves and dials, an edge only dials."""
 
     CLOUD = "cloud"
     EDGE = "edge"
 
 
-_ARTICLE = {Role.CLOUD: "a cloud", Role.EDGE: "an edge"}
+_ARTICLE = {CertificateRole.CLOUD: "a cloud", CertificateRole.EDGE: "an edge"}
 
 
-class Deed(Enum):
+class CertificateAction(Enum):
     """What came of a node's certificate."""
 
     MADE = "made"
@@ -51,24 +117,24 @@ class NodeCertificate:
     """A certificate as it lies in a folder. `fault` says why nobody would accept it; '' where nothing is wrong."""
 
     name: str
-    role: Role
+    role: CertificateRole
     until: datetime
     fault: str
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    deed: Deed
+class IssuedCertificate:
+    action: CertificateAction
     certificate: NodeCertificate
 
 
 def make_certificates(
     folder: Path,
-    nodes: Sequence[tuple[str, Role]],
+    nodes: Sequence[tuple[str, CertificateRole]],
     num_days: int = DEFAULT_DAYS,
     renew: bool = False,
     now: datetime | None = None,
-) -> list[Made]:
+) -> list[IssuedCertificate]:
     """Make what is not there yet: the authority, then a key and a certificate for each node.
 
     A renewed certificate keeps its key: whoever wants a new key removes the old one first.
@@ -79,7 +145,7 @@ def make_certificates(
     _check(nodes, num_days)
     make_folder(folder)
     issuer, issuer_key = _authority(folder, now)
-    made: list[Made] = []
+    made: list[IssuedCertificate] = []
     for name, role in nodes:
         path = folder / f"{name}.pem"
         there = path.exists()
@@ -89,12 +155,16 @@ def make_certificates(
                 raise InvalidInput(
                     f"{path} is for {_ARTICLE[kept.role]}: give --renew to make it {_ARTICLE[role]}'s"
                 )
-            made.append(Made(Deed.KEPT, kept))
+            made.append(IssuedCertificate(CertificateAction.KEPT, kept))
             continue
         key = _key(folder / f"{name}.key")
         certificate = _issue(name, role, key, issuer, issuer_key, num_days, now)
-        write_whole(path, certificate.public_bytes(Encoding.PEM), over=there)
-        made.append(Made(Deed.RENEWED if there else Deed.MADE, _described(path, issuer, now)))
+        write_file(path, certificate.public_bytes(Encoding.PEM), over=there)
+        made.append(
+            IssuedCertificate(
+                CertificateAction.RENEWED if there else CertificateAction.MADE, _described(path, issuer, now)
+            )
+        )
     return made
 
 
@@ -109,9 +179,9 @@ def list_certificates(folder: Path, now: datetime | None = None) -> tuple[dateti
     return issuer.not_valid_after_utc, [_described(path, issuer, now) for path in paths]
 
 
-def _check(nodes: Sequence[tuple[str, Role]], num_days: int) -> None:
-    if not 1 <= num_days <= MOST_DAYS:
-        raise InvalidInput(f"a certificate for {num_days} days: give 1 to {MOST_DAYS}")
+def _check(nodes: Sequence[tuple[str, CertificateRole]], num_days: int) -> None:
+    if not 1 <= num_days <= MAX_DAYS:
+        raise InvalidInput(f"a certificate for {num_days} days: give 1 to {MAX_DAYS}")
     names = [name for name, _ in nodes]
     for name in names:
         if not _NAME.fullmatch(name) or ".." in name:
@@ -129,11 +199,11 @@ def _authority(folder: Path, now: datetime) -> tuple[x509.Certificate, ec.Ellipt
     key = _key(key_path)
     if not path.exists():
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "HTFI private authority")])
-        draft = _draft(subject, subject, key, key, now, now + timedelta(days=MOST_DAYS))
+        draft = _draft(subject, subject, key, key, now, now + timedelta(days=MAX_DAYS))
         usage = _usage(digital_signature=False, key_cert_sign=True)
         draft = draft.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         certificate = draft.add_extension(usage, critical=True).sign(key, SHA256())
-        write_whole(path, certificate.public_bytes(Encoding.PEM), over=False)
+        write_file(path, certificate.public_bytes(Encoding.PEM), over=False)
     certificate = load_certificate(path)
     if certificate.public_key() != key.public_key():
         raise InvalidInput(f"{key_path} is not the key of {path}")
@@ -146,7 +216,7 @@ def _authority(folder: Path, now: datetime) -> tuple[x509.Certificate, ec.Ellipt
 
 def _issue(
     name: str,
-    role: Role,
+    role: CertificateRole,
     key: ec.EllipticCurvePrivateKey,
     issuer: x509.Certificate,
     issuer_key: ec.EllipticCurvePrivateKey,
@@ -156,7 +226,7 @@ def _issue(
     until = min(now + timedelta(days=num_days), issuer.not_valid_after_utc)
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     purposes = [ExtendedKeyUsageOID.CLIENT_AUTH]
-    if role is Role.CLOUD:
+    if role is CertificateRole.CLOUD:
         purposes.insert(0, ExtendedKeyUsageOID.SERVER_AUTH)
     draft = _draft(subject, issuer.subject, key, issuer_key, now, until)
     draft = draft.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -213,7 +283,7 @@ def _described(path: Path, issuer: x509.Certificate, now: datetime) -> NodeCerti
         purposes = list(certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
     except x509.ExtensionNotFound:
         purposes = [ExtendedKeyUsageOID.SERVER_AUTH]
-    role = Role.CLOUD if ExtendedKeyUsageOID.SERVER_AUTH in purposes else Role.EDGE
+    role = CertificateRole.CLOUD if ExtendedKeyUsageOID.SERVER_AUTH in purposes else CertificateRole.EDGE
     return NodeCertificate(
         path.stem, role, certificate.not_valid_after_utc, _fault(path, certificate, issuer, now)
     )

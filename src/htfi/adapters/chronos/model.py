@@ -19,19 +19,19 @@ from numpy.typing import NDArray
 
 from htfi.adapters.chronos.extra import require_chronos
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.forecasting.foundation.levels import at_levels, summed
+from htfi.forecasting.scaled_returns import interpolate_levels, sum_quantiles
 
 Array = NDArray[np.float64]
 
 NUM_SAMPLES = 100
-MOST_CONTEXT = 512  # returns: more adds time and, of volatility, little knowledge
+MAX_CONTEXT = 512  # returns: more adds time and, of volatility, little knowledge
 _MEDIAN = 0.5
 _SAMPLE_LEVELS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # what a hundred samples can tell
 _MOST_SERIES = 64  # of one pass
 _LIBRARIES = ("chronos", "transformers")
 
 
-class Kind(Enum):
+class ChronosFamily(Enum):
     """Families by the architecture that a folder's config.json names."""
 
     SAMPLES = "T5ForConditionalGeneration"
@@ -42,9 +42,9 @@ class Kind(Enum):
 class ChronosModel:
     """Quantiles of coming returns, zero-shot. Implements forecasting's `ReturnModel`; one thread at a time."""
 
-    def __init__(self, kind: Kind, pipeline: Any, version: str, num_samples: int, seed: int) -> None:
+    def __init__(self, kind: ChronosFamily, pipeline: Any, version: str, num_samples: int, seed: int) -> None:
         self.version = version
-        self.max_context = min(int(pipeline.model_context_length), MOST_CONTEXT)
+        self.max_context = min(int(pipeline.model_context_length), MAX_CONTEXT)
         self._kind, self._pipeline = kind, pipeline
         self._num_samples, self._seed = num_samples, seed
 
@@ -75,14 +75,14 @@ class ChronosModel:
         try:
             with torch.inference_mode(), torch.random.fork_rng(devices=[]), _quiet():
                 torch.manual_seed(self._seed)
-                if self._kind is Kind.SAMPLES:
+                if self._kind is ChronosFamily.SAMPLES:
                     drawn = self._pipeline.predict(
                         tensors, prediction_length=longest, num_samples=self._num_samples
                     )
                     paths = np.cumsum(drawn.numpy().astype(np.float64), axis=2)  # [n, N, H]
                     ends = paths[:, :, np.array(horizons) - 1]
                     stated = np.moveaxis(np.quantile(ends, _SAMPLE_LEVELS, axis=1), 0, 2)  # [n, K, P]
-                    return at_levels(stated, _SAMPLE_LEVELS, levels)
+                    return interpolate_levels(stated, _SAMPLE_LEVELS, levels)
                 said = self._pipeline.predict(tensors, prediction_length=longest)
                 rows = said if isinstance(said, torch.Tensor) else torch.stack([one[0] for one in said])
                 by_bar = rows.numpy().astype(np.float64).swapaxes(1, 2)  # [n, H, P]
@@ -90,7 +90,7 @@ class ChronosModel:
             raise DependencyUnavailable(f"{self.version} gave no forecast: {_first_line(error)}") from error
         own = [float(level) for level in self._pipeline.quantiles]
         ordered = np.sort(by_bar, axis=2)
-        return at_levels(summed(ordered, own.index(_MEDIAN), horizons), own, levels)
+        return interpolate_levels(sum_quantiles(ordered, own.index(_MEDIAN), horizons), own, levels)
 
 
 def open_foundation(folder: Path, *, num_samples: int = NUM_SAMPLES, seed: int = 0) -> ChronosModel:
@@ -102,10 +102,10 @@ def open_foundation(folder: Path, *, num_samples: int = NUM_SAMPLES, seed: int =
     kind = _kind(folder)
     chronos: Any = import_module("chronos")
     torch: Any = import_module("torch")
-    classes: dict[Kind, Any] = {
-        Kind.SAMPLES: chronos.ChronosPipeline,
-        Kind.BOLT: chronos.ChronosBoltPipeline,
-        Kind.SECOND: chronos.Chronos2Pipeline,
+    classes: dict[ChronosFamily, Any] = {
+        ChronosFamily.SAMPLES: chronos.ChronosPipeline,
+        ChronosFamily.BOLT: chronos.ChronosBoltPipeline,
+        ChronosFamily.SECOND: chronos.Chronos2Pipeline,
     }
     try:
         with _quiet(), _without_progress():
@@ -114,12 +114,12 @@ def open_foundation(folder: Path, *, num_samples: int = NUM_SAMPLES, seed: int =
             )
     except Exception as error:  # whatever a library makes of a broken folder
         raise InvalidInput(f"{folder}: cannot be loaded as {kind.value}: {_first_line(error)}") from error
-    if kind is not Kind.SAMPLES and _MEDIAN not in pipeline.quantiles:
+    if kind is not ChronosFamily.SAMPLES and _MEDIAN not in pipeline.quantiles:
         raise InvalidInput(f"{folder}: the model states no median: its quantiles are {pipeline.quantiles}")
     return ChronosModel(kind, pipeline, f"{folder.name}@{_digest(folder)[:12]}", num_samples, seed)
 
 
-def _kind(folder: Path) -> Kind:
+def _kind(folder: Path) -> ChronosFamily:
     """What a folder says it is. Raises: InvalidInput."""
     file = folder / "config.json"
     try:
@@ -133,14 +133,14 @@ def _kind(folder: Path) -> Kind:
     told = cast("dict[str, Any]", config)
     named, inner = told.get("architectures"), told.get("chronos_config")
     name = str(cast("list[Any]", named)[0]) if isinstance(named, list) and named else "none"
-    if name not in [kind.value for kind in Kind] or not isinstance(inner, dict):
+    if name not in [kind.value for kind in ChronosFamily] or not isinstance(inner, dict):
         raise InvalidInput(
             f"{folder} holds no model of the Chronos family (its architecture: {name}): take Chronos, Chronos-Bolt or "
             "Chronos-2"
         )
-    kind = Kind(name)
+    kind = ChronosFamily(name)
     if (
-        kind is Kind.SAMPLES
+        kind is ChronosFamily.SAMPLES
         and cast("dict[str, Any]", inner).get("tokenizer_class") != "MeanScaleUniformBins"
     ):
         raise InvalidInput(f"{file}: an unknown tokenizer of Chronos; only MeanScaleUniformBins is read")

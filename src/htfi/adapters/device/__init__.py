@@ -1,5 +1,5 @@
 """This machine's own vitals, read from what Linux shows of them."""
 
-from htfi.adapters.device.vitals import Device, DeviceVitals
+from htfi.adapters.device.metrics import DeviceMetrics, DeviceMonitor
 
-__all__ = ["Device", "DeviceVitals"]
+__all__ = ["DeviceMetrics", "DeviceMonitor"]

@@ -1,4 +1,8 @@
-"""The draft's process as the author sees it: started, told of outcomes, read from, given up and started anew.
+"""What the author's side knows of one running draft process: how long to wait for it, its seats and its channel.
+
+`DraftProcess` keeps one of these for as long as the child lives.
+
+The draft's process as the author sees it: started, told of outcomes, read from, given up and started anew.
 
 It gives drafts and nothing else depends on it: where it is slow, blocks are shorter; where it is dead, hangs or
 writes nonsense, there are none until it was started again, after a pause that doubles each time.
@@ -11,23 +15,94 @@ import subprocess
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
-from htfi.adapters.drafting.board import NUM_SLOTS, Board, new_memory
-from htfi.adapters.drafting.messages import (
+from htfi.adapters.drafting.channel import (
     FAILED,
+    NUM_SLOTS,
     READY,
-    Ask,
-    Join,
-    Leave,
-    NewForm,
-    Settled,
-    frame,
-    packed_form,
+    CloseSlot,
+    OpenSlot,
+    RegisterGrammar,
+    RequestBlock,
+    SharedOutcomes,
+    TokensAccepted,
+    encode_message,
+    new_memory,
+    pickle_grammar,
 )
-from htfi.adapters.drafting.running import Patience, Running, Seat, end, is_whole
-from htfi.decoding.stem import Stem
-from htfi.decoding.strategies.outcome_words import NOTHING, NUM_WORDS, next_epoch, read_on
-from htfi.domain.errors import DependencyUnavailable
+from htfi.decoding.grammar import CompiledGrammar
+from htfi.decoding.sequence import SequenceState
+from htfi.decoding.strategies.outcomes.tree import NO_ROOM, NUM_WORDS, next_epoch, read_continuation
+from htfi.domain.errors import DependencyUnavailable, IntegrityError
+
+
+@dataclass(frozen=True, slots=True)
+class DraftTimeouts:
+    """How long the author waits. `block_ms`: for a block, before it goes on with what there is. `hang_ms`: for a sign
+    of life while a block is due. `spin_ms`: looking, before it sleeps. `first_pause_s`: before a new start, doubled
+    up to `last_pause_s`; `start_s`: for the model to be loaded."""
+
+    block_ms: float = 20.0
+    hang_ms: float = 2_000.0
+    spin_ms: float = 0.2
+    first_pause_s: float = 1.0
+    last_pause_s: float = 60.0
+    start_s: float = 60.0
+
+
+@dataclass(slots=True, eq=False)
+class DraftSlot:
+    """A stem's slot: `ahead` is what the outcome cache held when the last outcome came."""
+
+    slot: int
+    epoch: int
+    ahead: list[int] = field(default_factory=list[int])
+    has_no_room: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class WorkerHandle:
+    process: subprocess.Popen[bytes]
+    channel: socket.socket
+    board: SharedOutcomes
+    started_s: float
+    is_ready: bool = False
+    slots: dict[int, DraftSlot] = field(default_factory=dict[int, DraftSlot])  # by stem
+    forms: dict[int, tuple[int, CompiledGrammar]] = field(
+        default_factory=dict[int, tuple[int, CompiledGrammar]]
+    )
+    received: bytes = b""
+    behind_since_s: float | None = None
+    behind_beats: int = -1
+
+
+def is_whole(stem: SequenceState, tokens: Sequence[int], length: int) -> bool:
+    """Whether a block holds `length` chosen tokens and what they force, or ends the answer.
+
+    A token that the form does not admit makes it whole too: it is refused by whoever reads it.
+    """
+    form, state = stem.tokenized.grammar, stem.state
+    num_chosen = 0
+    for token in tokens:
+        if form.steps[state].forced < 0:
+            num_chosen += 1
+        try:
+            state = form.advance(state, token)
+        except IntegrityError:
+            return True
+        if state == form.done:
+            return True
+    return num_chosen >= length and form.steps[state].forced < 0
+
+
+def stop_worker(running: WorkerHandle, wait_s: float | None) -> None:
+    running.channel.close()
+    try:
+        running.process.wait(wait_s)
+    except subprocess.TimeoutExpired:
+        running.process.kill()
+        running.process.wait()
 
 
 class DraftProcess:
@@ -38,19 +113,19 @@ class DraftProcess:
         self,
         command: Sequence[str],
         tell: Callable[[str], None],
-        patience: Patience | None = None,
+        patience: DraftTimeouts | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._command = list(command)
         self._tell = tell
-        self._patience = patience or Patience()
+        self._patience = patience or DraftTimeouts()
         self._clock = clock
         self._pause_s = self._patience.first_pause_s
         self._again_s = -1.0  # when it may be started next
         self._epochs = [0] * NUM_SLOTS
         self._why = ""
         self._ending: weakref.finalize[..., DraftProcess] | None = None
-        self._running: Running | None = None
+        self._running: WorkerHandle | None = None
         self._start()
 
     @property
@@ -64,7 +139,7 @@ class DraftProcess:
             self._start()
         running = self._running
         if running is not None and not running.is_ready:
-            self._listen(running)
+            self._receive(running)
             if not running.is_ready and self._clock() - running.started_s > self._patience.start_s:
                 self._fail("does not start")
         return self._running is not None and self._running.is_ready
@@ -76,13 +151,13 @@ class DraftProcess:
                 raise DependencyUnavailable(f"the draft's process {self._why}")
             select.select([self._running.channel], [], [], 0.05)
 
-    def blocks(self, stems: Sequence[Stem], lengths: Sequence[int]) -> list[list[int]]:
+    def blocks(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[list[int]]:
         running = self._running
         if running is None:
             return [[] for _ in stems]
-        seats = [self._seat(running, stem) for stem in stems]
+        seats = [self._slot(running, stem) for stem in stems]
         out = b"".join(
-            frame(Ask(seat.slot, length))
+            encode_message(RequestBlock(seat.slot, length))
             for seat, length in zip(seats, lengths, strict=True)
             if seat is not None
         )
@@ -95,31 +170,31 @@ class DraftProcess:
             self._block(running, seat, stem, length, until_s) if seat is not None else []
             for seat, stem, length in zip(seats, stems, lengths, strict=True)
         ]
-        self._check_pulse(running)
+        self._check_heartbeat(running)
         return blocks
 
     def verifying(self) -> None:
         """It goes on by itself."""
 
-    def settled(self, stem: Stem, tokens: Sequence[int]) -> bool | None:
+    def settled(self, stem: SequenceState, tokens: Sequence[int]) -> bool | None:
         running = self._running
-        seat = running.seats.get(id(stem)) if running is not None else None
-        if running is None or seat is None or seat.is_hopeless:
+        seat = running.slots.get(id(stem)) if running is not None else None
+        if running is None or seat is None or seat.has_no_room:
             return None
-        seat.ahead = read_on(running.board.read(seat.slot, seat.epoch), seat.epoch, tokens) or []
-        if NOTHING in seat.ahead:
-            seat.ahead, seat.is_hopeless = [], True
+        seat.ahead = read_continuation(running.board.read(seat.slot, seat.epoch), seat.epoch, tokens) or []
+        if NO_ROOM in seat.ahead:
+            seat.ahead, seat.has_no_room = [], True
             return None
         if not stem.is_done:
             self._epochs[seat.slot] = seat.epoch = next_epoch(seat.epoch)
-            self._send(running, frame(Settled(seat.slot, seat.epoch, list(tokens))))
+            self._send(running, encode_message(TokensAccepted(seat.slot, seat.epoch, list(tokens))))
         return bool(seat.ahead)
 
-    def leave(self, stem: Stem) -> None:
+    def leave(self, stem: SequenceState) -> None:
         running = self._running
-        seat = running.seats.pop(id(stem), None) if running is not None else None
+        seat = running.slots.pop(id(stem), None) if running is not None else None
         if running is not None and seat is not None:
-            self._send(running, frame(Leave(seat.slot)))
+            self._send(running, encode_message(CloseSlot(seat.slot)))
 
     def refuse(self, why: str) -> None:
         self._fail(f"wrote nonsense ({why})")
@@ -129,8 +204,8 @@ class DraftProcess:
         running, self._running = self._running, None
         self._again_s = float("inf")
         if running is not None:
-            self._let_go()
-            end(running, wait_s=2.0)
+            self._detach_finalizer()
+            stop_worker(running, wait_s=2.0)
 
     def __enter__(self) -> "DraftProcess":
         return self
@@ -138,17 +213,17 @@ class DraftProcess:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _seat(self, running: Running, stem: Stem) -> Seat | None:
-        seat = running.seats.get(id(stem))
+    def _slot(self, running: WorkerHandle, stem: SequenceState) -> DraftSlot | None:
+        seat = running.slots.get(id(stem))
         if seat is None:
-            taken = {seat.slot for seat in running.seats.values()}
+            taken = {seat.slot for seat in running.slots.values()}
             slot = next((slot for slot in range(NUM_SLOTS) if slot not in taken), None)
             if slot is None:
                 return None
             self._epochs[slot] = next_epoch(self._epochs[slot])
-            seat = running.seats[id(stem)] = Seat(slot, self._epochs[slot])
-            asked = stem.asked
-            join = Join(
+            seat = running.slots[id(stem)] = DraftSlot(slot, self._epochs[slot])
+            asked = stem.tokenized
+            join = OpenSlot(
                 slot,
                 seat.epoch,
                 self._form(running, stem),
@@ -159,19 +234,24 @@ class DraftProcess:
                 asked.request.kind,
                 *asked.sampling,
             )
-            self._send(running, frame(join))
-        return None if seat.is_hopeless else seat
+            self._send(running, encode_message(join))
+        return None if seat.has_no_room else seat
 
-    def _form(self, running: Running, stem: Stem) -> int:
+    def _form(self, running: WorkerHandle, stem: SequenceState) -> int:
         """The number that the child knows a form by; it is told of a new one."""
-        form = stem.asked.form
+        form = stem.tokenized.grammar
         known = running.forms.get(id(form))
         if known is None:
             known = running.forms[id(form)] = len(running.forms), form  # kept, so that its id stays its own
-            self._send(running, frame(NewForm(known[0], packed_form(stem.asked.request.form))))
+            self._send(
+                running,
+                encode_message(RegisterGrammar(known[0], pickle_grammar(stem.tokenized.request.form))),
+            )
         return known[0]
 
-    def _block(self, running: Running, seat: Seat, stem: Stem, length: int, until_s: float) -> list[int]:
+    def _block(
+        self, running: WorkerHandle, seat: DraftSlot, stem: SequenceState, length: int, until_s: float
+    ) -> list[int]:
         if is_whole(stem, seat.ahead, length):
             running.behind_since_s = None
             return seat.ahead
@@ -180,9 +260,9 @@ class DraftProcess:
         while self._running is running:
             if running.board.has(seat.slot, seat.epoch, num_seen):
                 words = running.board.read(seat.slot, seat.epoch)
-                tokens = read_on(words, seat.epoch) or []
-                if NOTHING in tokens:
-                    seat.is_hopeless = True
+                tokens = read_continuation(words, seat.epoch) or []
+                if NO_ROOM in tokens:
+                    seat.has_no_room = True
                     return []
                 if is_whole(stem, tokens, length) or len(words) == NUM_WORDS:
                     running.behind_since_s = None
@@ -192,20 +272,20 @@ class DraftProcess:
             now_s = self._clock()
             if now_s >= until_s:
                 if running.behind_since_s is None:
-                    running.behind_since_s, running.behind_beats = now_s, running.board.beats
+                    running.behind_since_s, running.behind_beats = now_s, running.board.num_heartbeats
                 break
             if now_s - began_s > 1e-3 * self._patience.spin_ms:
                 select.select([running.channel], [], [], min(until_s - now_s, 0.002))
-                self._listen(running)
+                self._receive(running)
         return seat.ahead
 
-    def _check_pulse(self, running: Running) -> None:
+    def _check_heartbeat(self, running: WorkerHandle) -> None:
         """Give it up where nothing moves for long although a block is due."""
         if self._running is not running or running.behind_since_s is None:
             return
         now_s = self._clock()
-        if running.board.beats != running.behind_beats:
-            running.behind_since_s, running.behind_beats = now_s, running.board.beats
+        if running.board.num_heartbeats != running.behind_beats:
+            running.behind_since_s, running.behind_beats = now_s, running.board.num_heartbeats
         elif 1e3 * (now_s - running.behind_since_s) > self._patience.hang_ms:
             self._fail("does not answer")
 
@@ -220,7 +300,7 @@ class DraftProcess:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
-            board = Board(memory)
+            board = SharedOutcomes(memory)
         except (OSError, ValueError) as error:  # ValueError: this system hands no descriptors down
             ours.close()
             self._pause(f"cannot be started ({error})")
@@ -229,10 +309,10 @@ class DraftProcess:
             theirs.close()
             os.close(memory)
         ours.setblocking(False)
-        self._running = running = Running(process, ours, board, self._clock())
-        self._ending = weakref.finalize(self, end, running, 0.0)  # for those who forget to close it
+        self._running = running = WorkerHandle(process, ours, board, self._clock())
+        self._ending = weakref.finalize(self, stop_worker, running, 0.0)  # for those who forget to close it
 
-    def _send(self, running: Running, data: bytes) -> None:
+    def _send(self, running: WorkerHandle, data: bytes) -> None:
         if self._running is not running:
             return
         try:
@@ -245,7 +325,7 @@ class DraftProcess:
         except OSError:
             self._fail("has ended")
 
-    def _send_rest(self, running: Running, data: bytes) -> None:
+    def _send_rest(self, running: WorkerHandle, data: bytes) -> None:
         """A long message, as fast as it is taken in."""
         _, takes, _ = select.select([], [running.channel], [], 1e-3 * self._patience.hang_ms)
         if takes:
@@ -253,7 +333,7 @@ class DraftProcess:
         else:
             self._fail("does not listen")
 
-    def _listen(self, running: Running) -> None:
+    def _receive(self, running: WorkerHandle) -> None:
         """Hear what it has to say, without waiting."""
         try:
             data = running.channel.recv(4096)
@@ -261,29 +341,31 @@ class DraftProcess:
             return
         except OSError:
             data = b""
-        if not running.is_ready or running.told:
-            running.told += data
-        if running.told.startswith(FAILED) or FAILED in data:
-            running.told = running.told or data[data.index(FAILED) :]
+        if not running.is_ready or running.received:
+            running.received += data
+        if running.received.startswith(FAILED) or FAILED in data:
+            running.received = running.received or data[data.index(FAILED) :]
         if not data:
             self._fail(
-                running.told[1:].decode(errors="replace") if running.told.startswith(FAILED) else "has ended"
+                running.received[1:].decode(errors="replace")
+                if running.received.startswith(FAILED)
+                else "has ended"
             )
-        elif running.told.startswith(READY):
-            running.is_ready, running.told = True, b""
+        elif running.received.startswith(READY):
+            running.is_ready, running.received = True, b""
 
     def _fail(self, why: str) -> None:
         running, self._running = self._running, None
         if running is None:
             return
-        self._let_go()
+        self._detach_finalizer()
         running.process.kill()
-        end(running, wait_s=None)
+        stop_worker(running, wait_s=None)
         if self._clock() - running.started_s > self._patience.last_pause_s:
             self._pause_s = self._patience.first_pause_s
         self._pause(why)
 
-    def _let_go(self) -> None:
+    def _detach_finalizer(self) -> None:
         if self._ending is not None:
             self._ending.detach()
 

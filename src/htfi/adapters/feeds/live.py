@@ -1,17 +1,182 @@
-"""A live source's rows out of its inbox, as blocks of parsed rows: reads standard input and WebSockets."""
+"""The journal of a live source: what arrives is written down before it is used, and read back as a file is.
 
+`DIR/inbox/NAME.jsonl` holds one line for each row: `{"at":arrival in ns,"row":"the row as it came","sum":"…"}`. So a
+run that is killed goes on from its saved place in this file, without a row lost or taken twice. A thread
+(standard input, WebSocket) appends; the merge reads.
+
+A live source's rows out of its inbox, as blocks of parsed rows: reads standard input and WebSockets.
+"""
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Protocol
 
-from htfi.adapters.feeds.decode import JsonRows, Parsed, parse_record
-from htfi.adapters.feeds.framing import CHUNK_BYTES, Lines
-from htfi.adapters.feeds.inbox import MAX_LINE_BYTES, Arrival, Inbox
-from htfi.domain.errors import IntegrityError
+import msgspec
+
+from htfi.adapters.feeds.records import CHUNK_BYTES, JsonRows, LineReader, ParsedRows, parse_record
+from htfi.domain.errors import DependencyUnavailable, HtfiError, IntegrityError
+from htfi.domain.files import add_checksum, checksum_holds, make_private, open_private
+from htfi.domain.time import Clock
+from htfi.pipeline.intake.quarantine_reasons import TruncatedRow
 from htfi.pipeline.intake.rows import RowParser
-from htfi.pipeline.intake.source import Block, Mark
+from htfi.pipeline.intake.source import ReadPosition, RowBlock
 from htfi.pipeline.intake.spec import SourceSpec
 
+MAX_LINE_BYTES = 8_000_000  # a row of the longest kind, with every character escaped
+_BLOCK_BYTES = 1 << 18
 
-class Pump(Protocol):
+
+class InboxRow(msgspec.Struct, omit_defaults=True):
+    """One row as it came: text, or hexadecimal where it is not UTF-8; its length and digest where it was cut."""
+
+    at: int
+    row: str = ""
+    hex: str = ""
+    num_bytes: int = 0
+    sha256: str = ""
+
+    @property
+    def content(self) -> bytes:
+        content = bytes.fromhex(self.hex) if self.hex else self.row.encode()
+        return TruncatedRow.of(content, self.sha256) if self.sha256 else content
+
+
+class Inbox:
+    """One writer thread, one reader thread. `bell` rings when rows have come or the source has ended."""
+
+    def __init__(self, path: Path, clock: Clock, bell: threading.Event, not_before_ns: int) -> None:
+        self.path = path
+        self.wakeup = bell
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._encode = msgspec.json.Encoder().encode
+        self._decode = msgspec.json.Decoder(InboxRow).decode
+        self._ended = False
+        self._error: HtfiError | None = None
+        try:
+            make_private(path.parent)
+            self._file = open_private(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0))
+            self.num_bytes = self._cut_torn_line()
+        except OSError as error:
+            raise self._unavailable(error) from error
+        newest = max((arrival.at for arrival in self.rows(last_only=True)), default=0)
+        self._latest_ns = max(newest, not_before_ns)
+
+    def append(self, rows: Sequence[tuple[bytes, int]]) -> None:
+        """Write rows down, each with its content and its true length. Raises: DependencyUnavailable."""
+        with self._lock:
+            at = self._now_ns()
+            whole = bytearray()
+            for content, num_bytes in rows:
+                whole += add_checksum(self._line(at, content, num_bytes), self.num_bytes + len(whole)) + b"\n"
+            lines = bytes(whole)
+            try:
+                while lines:
+                    num_written = os.write(self._file, lines)
+                    lines = lines[num_written:]
+                    self.num_bytes += num_written
+            except OSError as error:
+                raise self._unavailable(error) from error
+        self.wakeup.set()
+
+    def state(self) -> tuple[int, int, bool]:
+        """Bytes written, a time before which no further row is stamped, and whether none will come at all.
+
+        Raises: what made the writer give up.
+        """
+        with self._lock:
+            if self._error is not None:
+                raise self._error
+            return self.num_bytes, self._now_ns(), self._ended
+
+    def read(self, offset: int, num_bytes: int) -> bytes:
+        try:
+            return os.pread(self._file, num_bytes, offset)
+        except OSError as error:
+            raise self._unavailable(error) from error
+
+    def rows(self, last_only: bool = False) -> Iterator[InboxRow]:
+        """The rows written so far, oldest first."""
+        at = max(self.num_bytes - MAX_LINE_BYTES, 0) if last_only else 0
+        end, first_may_be_cut = self.num_bytes, at > 0
+
+        def read(num_bytes: int) -> bytes:
+            nonlocal at
+            chunk = self.read(at, min(num_bytes, end - at))
+            at += len(chunk)
+            return chunk
+
+        lines = LineReader(read, at, MAX_LINE_BYTES)
+        newest: tuple[bytes, int] | None = None
+        while (batch := lines.next(_BLOCK_BYTES)) is not None:
+            for place, content, _ in batch:
+                if first_may_be_cut:
+                    first_may_be_cut = False
+                elif last_only:
+                    newest = content, place
+                else:
+                    yield self.row(content, place)
+        if newest is not None:
+            yield self.row(*newest)
+
+    def row(self, line: bytes, place: int) -> InboxRow:
+        """The row of a line that begins at that byte. Raises: IntegrityError where it is not as it was written."""
+        try:
+            arrival = self._decode(line) if checksum_holds(line, place) else None
+            if arrival is not None:
+                _ = arrival.content  # raises where its figures are none
+                return arrival
+        except (msgspec.DecodeError, ValueError):
+            pass
+        raise IntegrityError(
+            f"inbox {self.path}, byte {place}: a row is not as it was written: restore the file, or use a new folder"
+        )
+
+    def finish(self, error: HtfiError | None = None) -> None:
+        """The writer's last word: the source has ended, or why it gave up."""
+        with self._lock:
+            self._ended, self._error = True, error
+        self.wakeup.set()
+
+    def close(self) -> None:
+        with self._lock:
+            if self._file >= 0:
+                os.close(self._file)
+                self._file = -1
+
+    def _now_ns(self) -> int:
+        self._latest_ns = max(self._latest_ns, self._clock.now_ns())
+        return self._latest_ns
+
+    def _line(self, at: int, content: bytes, num_bytes: int) -> bytes:
+        cut = num_bytes if num_bytes > len(content) else 0
+        digest = content.sha256 if isinstance(content, TruncatedRow) else ""
+        try:
+            return self._encode(InboxRow(at, row=content.decode(), num_bytes=cut, sha256=digest))
+        except UnicodeDecodeError:
+            return self._encode(InboxRow(at, hex=content.hex(), num_bytes=cut, sha256=digest))
+
+    def _cut_torn_line(self) -> int:
+        """Take away a line that a crash left half written; nothing has read it."""
+        end = os.fstat(self._file).st_size
+        while end:
+            begin = max(end - _BLOCK_BYTES, 0)
+            found = os.pread(self._file, end - begin, begin).rfind(b"\n")
+            if found >= 0:
+                end = begin + found + 1
+                break
+            end = begin
+        os.ftruncate(self._file, end)
+        return end
+
+    def _unavailable(self, error: OSError) -> DependencyUnavailable:
+        why = error.strerror or str(error)
+        return DependencyUnavailable(f"inbox {self.path}: {why}: free the disk or choose another folder")
+
+
+class Receiver(Protocol):
     """A thread that fills the inbox."""
 
     def start(self) -> None: ...
@@ -24,41 +189,41 @@ class LiveReader:
 
     live = True
 
-    def __init__(self, spec: SourceSpec, inbox: Inbox, pump: Pump, rows: JsonRows | None = None) -> None:
+    def __init__(self, spec: SourceSpec, inbox: Inbox, pump: Receiver, rows: JsonRows | None = None) -> None:
         self._spec = spec
         self._inbox = inbox
         self._pump = pump
         self._rows = rows or JsonRows()
         self._parser = RowParser(spec, "")
         self._num_rows = self._offset = self._end = 0
-        self._lines = Lines(self._more, 0, MAX_LINE_BYTES)
+        self._lines = LineReader(self._more, 0, MAX_LINE_BYTES)
 
-    def start(self, mark: Mark | None) -> None:
+    def start(self, mark: ReadPosition | None) -> None:
         self._num_rows, self._offset = (0, 0) if mark is None else (mark[0], mark[1])
         if self._offset > self._inbox.num_bytes:
             raise IntegrityError(
                 f"inbox {self._inbox.path} is shorter than when the run stopped: "
                 "restore it, or use a new folder"
             )
-        self._lines = Lines(self._more, self._offset, MAX_LINE_BYTES)
+        self._lines = LineReader(self._more, self._offset, MAX_LINE_BYTES)
         self._pump.start()
 
-    def read(self) -> Block | None:
+    def read(self) -> RowBlock | None:
         self._end, now_ns, ended = self._inbox.state()
         mark = [self._num_rows, self._offset]
-        parsed = Parsed()
+        parsed = ParsedRows()
         read_on = True
         while read_on and not parsed.items:
             batch = self._lines.next(CHUNK_BYTES)
             read_on = batch is not None
             for offset, line, num_bytes in batch or []:
-                self._take(self._inbox.arrival(line, offset), parsed)
+                self._take(self._inbox.row(line, offset), parsed)
                 self._offset = offset + num_bytes + 1
         if parsed.items:
-            return Block(mark, parsed.items, parsed.identities)
+            return RowBlock(mark, parsed.items, parsed.identities)
         if ended:
             return None
-        return Block(mark, [], known_until_ns=now_ns if self._spec.by_arrival else None)
+        return RowBlock(mark, [], known_until_ns=now_ns if self._spec.by_arrival else None)
 
     def progress(self) -> float | None:
         return None
@@ -67,7 +232,7 @@ class LiveReader:
         self._pump.stop()
         self._inbox.close()
 
-    def _take(self, arrival: Arrival, parsed: Parsed) -> None:
+    def _take(self, arrival: InboxRow, parsed: ParsedRows) -> None:
         content = arrival.content
         record = (0, content, arrival.num_bytes or len(content))
         item = parse_record(self._rows, self._parser, record, self._num_rows + 1, arrival.at)

@@ -17,26 +17,26 @@ from typing import IO, Any, BinaryIO
 import msgspec
 
 from htfi.domain.errors import DependencyUnavailable
-from htfi.domain.events import Bar, Event, MacroRelease, News, Quote, Rejection, Trade
-from htfi.domain.files import make_private, replacing
-from htfi.pipeline.intake.repairs import RepairedBar
-from htfi.pipeline.intake.source import Block, Mark, Reader
+from htfi.domain.events import Bar, Event, MacroAnnouncement, News, QuarantinedRow, Quote, Trade
+from htfi.domain.files import atomic_writer, make_private
+from htfi.pipeline.intake.cells import RepairedBar
+from htfi.pipeline.intake.source import ReadPosition, RowBlock, RowReader
 
 _RUN_ROWS = 50_000
 _HEAD = struct.Struct("<qqI")  # instant, row, bytes of the entry
 _BUFFER_BYTES = 1 << 17
 _DIGEST_BYTES = 32
 _BEFORE_ALL_NS = -(1 << 63)
-_KINDS = (Trade, Quote, Bar, News, MacroRelease, Rejection, RepairedBar)
-_MAKE: tuple[Callable[..., Event | Rejection], ...] = _KINDS
+_KINDS = (Trade, Quote, Bar, News, MacroAnnouncement, QuarantinedRow, RepairedBar)
+_MAKE: tuple[Callable[..., Event | QuarantinedRow], ...] = _KINDS
 _PLACE = {kind: place for place, kind in enumerate(_KINDS)}
-_NEWS, _REJECTION, _REPAIRED = _PLACE[News], _PLACE[Rejection], _PLACE[RepairedBar]
+_NEWS, _REJECTION, _REPAIRED = _PLACE[News], _PLACE[QuarantinedRow], _PLACE[RepairedBar]
 _ROW, _SYMBOLS, _REJECTED_ROW, _DETAIL = 3, 6, 1, 3  # places of fields
 
 _Packed = tuple[int, int, bytes]  # instant, row, entry
 
 
-class _Entry(msgspec.Struct, array_like=True, gc=False):
+class _SpoolEntry(msgspec.Struct, array_like=True, gc=False):
     """An item as its fields, which takes a third of the space of a map."""
 
     kind: int  # its place in `_KINDS`
@@ -49,16 +49,16 @@ class SpoolReader:
 
     live = False
 
-    def __init__(self, reader: Reader, path: Path, block_rows: int) -> None:
+    def __init__(self, reader: RowReader, path: Path, block_rows: int) -> None:
         self._reader = reader
         self._path = path
         self._block_rows = block_rows
         self._encode = msgspec.msgpack.Encoder().encode
-        self._decode = msgspec.msgpack.Decoder(_Entry).decode
+        self._decode = msgspec.msgpack.Decoder(_SpoolEntry).decode
         self._file: BinaryIO | None = None
         self._num_rows = self._offset = self._num_bytes = 0
 
-    def start(self, mark: Mark | None) -> None:
+    def start(self, mark: ReadPosition | None) -> None:
         try:
             if mark is None or not _is_whole(self._path):
                 self._sort()
@@ -69,10 +69,10 @@ class SpoolReader:
         except OSError as error:
             raise self._unavailable(error) from error
 
-    def read(self) -> Block | None:
+    def read(self) -> RowBlock | None:
         assert self._file is not None
         mark = [self._num_rows, self._offset]
-        items: list[Event | Rejection] = []
+        items: list[Event | QuarantinedRow] = []
         identities: list[Hashable] = []
         try:
             for _, row, packed in _entries(self._file, self._num_bytes - self._offset, self._block_rows):
@@ -83,7 +83,7 @@ class SpoolReader:
                 identities.append(entry.identity)
         except OSError as error:
             raise self._unavailable(error) from error
-        return Block(mark, items, identities) if items else None
+        return RowBlock(mark, items, identities) if items else None
 
     def progress(self) -> float | None:
         return self._offset / self._num_bytes if self._num_bytes else 0.0
@@ -95,7 +95,7 @@ class SpoolReader:
             if self._offset >= self._num_bytes:
                 self._path.unlink(missing_ok=True)  # read to its end: a resumed run would sort it again
 
-    def _renumbered(self, entry: _Entry, row: int) -> Event | Rejection:
+    def _renumbered(self, entry: _SpoolEntry, row: int) -> Event | QuarantinedRow:
         fields = entry.fields
         if entry.kind == _REJECTION:
             fields[_REJECTED_ROW] = self._num_rows
@@ -106,7 +106,7 @@ class SpoolReader:
             if entry.kind == _NEWS:
                 fields[_SYMBOLS] = tuple(fields[_SYMBOLS])
             elif entry.kind == _REPAIRED:
-                note = msgspec.convert(fields.pop(), Rejection)
+                note = msgspec.convert(fields.pop(), QuarantinedRow)
                 detail = f"{note.detail} (row {row} of the file)"
                 note = msgspec.structs.replace(note, row=self._num_rows, detail=detail)
                 return RepairedBar(*fields, note=note)
@@ -118,7 +118,7 @@ class SpoolReader:
         digest = sha256()
         with ExitStack() as closing:
             runs = [closing.enter_context(part) for part in map(self._run, self._rows())]
-            out = closing.enter_context(replacing(self._path))
+            out = closing.enter_context(atomic_writer(self._path))
             for instant, row, packed in heapq.merge(*(_entries(run, num) for run, num in runs)):
                 entry = _HEAD.pack(instant, row, len(packed)) + packed
                 digest.update(entry)
@@ -143,12 +143,12 @@ class SpoolReader:
         while (block := self._reader.read()) is not None:
             for place, item in enumerate(block.items):
                 identity = b""
-                if not isinstance(item, Rejection):
+                if not isinstance(item, QuarantinedRow):
                     latest_ns = item.available_at_ns
                     if block.identities is not None:
                         said = repr(block.identities[place]).encode()
                         identity = blake2b(said, digest_size=12).digest()
-                entry = _Entry(_PLACE[type(item)], list(msgspec.structs.astuple(item)), identity)
+                entry = _SpoolEntry(_PLACE[type(item)], list(msgspec.structs.astuple(item)), identity)
                 rows.append((latest_ns, item.row, self._encode(entry)))
             if len(rows) >= _RUN_ROWS:
                 yield rows

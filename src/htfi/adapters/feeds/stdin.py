@@ -5,8 +5,8 @@ import threading
 from collections.abc import Iterator
 from itertools import islice
 
-from htfi.adapters.feeds.framing import Lines
-from htfi.adapters.feeds.inbox import Inbox
+from htfi.adapters.feeds.live import Inbox
+from htfi.adapters.feeds.records import LineReader
 from htfi.domain.errors import DependencyUnavailable, HtfiError
 
 _READ_BYTES = 1 << 16
@@ -15,7 +15,7 @@ _GROUP_ROWS = 512
 _Row = tuple[bytes, int]
 
 
-class StdinPump:
+class StdinReceiver:
     """After a restart, lines that repeat the inbox from its first on are the same stream again: skipped.
 
     A stream that begins otherwise is its continuation.
@@ -49,7 +49,7 @@ class StdinPump:
 
     def _new_rows(self) -> Iterator[list[_Row]]:
         """What the inbox does not hold yet, in groups as they came."""
-        known = (arrival.content for arrival in self._inbox.arrivals())
+        known = (arrival.content for arrival in self._inbox.rows())
         num_same = 0
         comparing = True
         for group in self._groups():
@@ -68,14 +68,14 @@ class StdinPump:
     def _again(self, num_rows: int) -> Iterator[list[_Row]]:
         """The inbox's first rows, which a continuation happened to begin with."""
         rows = (
-            (arrival.content, arrival.num_bytes or len(arrival.content)) for arrival in self._inbox.arrivals()
+            (arrival.content, arrival.num_bytes or len(arrival.content)) for arrival in self._inbox.rows()
         )
         first = islice(rows, num_rows)
         while group := list(islice(first, _GROUP_ROWS)):
             yield group
 
     def _groups(self) -> Iterator[list[_Row]]:
-        lines = Lines(lambda num_bytes: os.read(self._descriptor, num_bytes))
+        lines = LineReader(lambda num_bytes: os.read(self._descriptor, num_bytes))
         while (batch := lines.next(_READ_BYTES)) is not None:
             yield [(content, num_bytes) for _, content, num_bytes in batch if content.strip()]
         yield [(content, num_bytes) for _, content, num_bytes in lines.finish() if content.strip()]

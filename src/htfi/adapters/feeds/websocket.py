@@ -11,8 +11,8 @@ from websockets.frames import CloseCode
 from websockets.sync.client import connect
 from websockets.uri import parse_uri
 
-from htfi.adapters.feeds.framing import MAX_ROW_BYTES, cut_row
-from htfi.adapters.feeds.inbox import Inbox
+from htfi.adapters.feeds.live import Inbox
+from htfi.adapters.feeds.records import MAX_ROW_BYTES, truncate_row
 from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput
 
 FIRST_CONNECT_S = 10.0
@@ -29,7 +29,7 @@ def check_url(url: str) -> None:
         raise InvalidInput(f"'{url}' is no WebSocket address: write ws://HOST:PORT/PATH") from error
 
 
-class WebSocketPump:
+class WebSocketReceiver:
     """Gives up only when the very first connection does not come about within 10 s."""
 
     def __init__(self, inbox: Inbox, url: str, subscribe: str) -> None:
@@ -114,5 +114,7 @@ def _rows(message: str | bytes) -> list[tuple[bytes, int]]:
     else:
         parts = content.split(b"\n")
     return [
-        (part if len(part) <= MAX_ROW_BYTES else cut_row(part), len(part)) for part in parts if part.strip()
+        (part if len(part) <= MAX_ROW_BYTES else truncate_row(part), len(part))
+        for part in parts
+        if part.strip()
     ]

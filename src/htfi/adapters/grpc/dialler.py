@@ -1,30 +1,150 @@
-"""Keeps one stream open to each configured node, for ever; the transport starts it in its loop."""
+"""Says in one line why a dial failed; the dialler asks.
+
+gRPC hides the reason of a failed TLS handshake, so one is made by hand, with the same files.
+
+Nothing here decides whether a peer is trusted: that is gRPC's handshake. This one trusts nobody and sends nothing.
+
+Keeps one stream open to each configured node, for ever; the transport starts it in its loop.
+"""
 
 import asyncio
+import errno
+import ssl
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import numpy as np
+from cryptography import x509
 
 from htfi.adapters.grpc import library
-from htfi.adapters.grpc.config import Bounds, channel_options
-from htfi.adapters.grpc.diagnosis import why_not
-from htfi.adapters.grpc.library import Call
+from htfi.adapters.grpc.library import ClientCall, TransportLimits, channel_options
+from htfi.adapters.grpc.multiplexer import StreamMultiplexer
 from htfi.adapters.grpc.server import NODE_KEY
-from htfi.adapters.grpc.switch import Switch
-from htfi.adapters.grpc.tls import Credentials, Identity
+from htfi.adapters.grpc.tls import (
+    Identity,
+    ReloadingCredentials,
+    dns_names,
+    format_day,
+    is_issued_by,
+    is_server_certificate,
+)
 
-Trouble = Callable[[str, str], None]
+_LIMIT_S = 1.5
+_ANSWER_S = 0.5  # for the other end to refuse our certificate, which TLS 1.3 does after the handshake
+# Alerts that a peer sends about our certificate, as OpenSSL words them
+_ALERTS = {
+    "CERTIFICATE_EXPIRED": "our own certificate has expired, it says",
+    "UNKNOWN_CA": "our own certificate is signed by another authority than its own",
+    "CERTIFICATE_REQUIRED": "it got no certificate of ours",
+    "BAD_CERTIFICATE": "it rejects our certificate",
+    "CERTIFICATE_UNKNOWN": "it rejects our certificate",
+    "UNSUPPORTED_CERTIFICATE": "it rejects our certificate for a client's",
+}
+
+
+async def explain_failure(node: str, address: str, identity: Identity | None, details: str) -> str:
+    """Why there is no connection to `node`. `details` are gRPC's, told where we find nothing better."""
+    host, _, port = address.rpartition(":")
+    try:
+        async with asyncio.timeout(_LIMIT_S):
+            if identity is None:
+                _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+                writer.close()
+                return f"{address} does not speak our protocol without TLS ({_short(details)})"
+            return await _shake_hands(node, host.strip("[]"), int(port), identity, details)
+    except TimeoutError:
+        return f"{address} does not finish a TLS handshake"
+    except ssl.SSLError as error:
+        return _refused(address, error, details)
+    except OSError as error:
+        return _unreachable(address, error)
+    except ValueError as error:
+        return f"certificate of {node} cannot be read: {error}"
+
+
+async def _shake_hands(node: str, host: str, port: int, identity: Identity, details: str) -> str:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    context.load_cert_chain(identity.files.certificate, identity.files.key)
+    reader, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname=node)
+    try:
+        shown: bytes | None = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        if shown and (
+            words := certificate_fault(x509.load_der_x509_certificate(shown), node, identity.authority)
+        ):
+            return words
+        if words := _own_fault(identity):
+            return words
+        async with asyncio.timeout(_ANSWER_S):
+            if not await reader.read(1):  # gRPC's server hangs up without an alert
+                return f"{node} at {host}:{port} refuses our certificate: does it trust another authority?"
+    except TimeoutError:
+        pass
+    finally:
+        writer.transport.abort()
+    return f"{node} at {host}:{port} does not open a stream: {_short(details)}"
+
+
+def certificate_fault(certificate: x509.Certificate, node: str, authority: bytes) -> str:
+    """What is wrong with a peer's certificate; '' where nothing is."""
+    if not is_issued_by(certificate, authority):
+        return f"certificate of {node} is signed by another authority"
+    now = datetime.now(UTC)
+    if now > certificate.not_valid_after_utc:
+        return f"certificate of {node} expired on {format_day(certificate.not_valid_after_utc)}"
+    if now < certificate.not_valid_before_utc:
+        return f"certificate of {node} is not valid before {format_day(certificate.not_valid_before_utc)}"
+    names = dns_names(certificate)
+    if node not in names:
+        return f"the certificate names {' and '.join(names) or 'nobody'}, not {node}"
+    if not is_server_certificate(certificate):
+        return f"certificate of {node} is an edge's, not a server's"
+    return ""
+
+
+def _own_fault(identity: Identity) -> str:
+    until = identity.certificate.not_valid_after_utc
+    return f"our own certificate expired on {format_day(until)}" if datetime.now(UTC) > until else ""
+
+
+def _refused(address: str, error: ssl.SSLError, details: str) -> str:
+    reason = (error.reason or "").upper()
+    for alert, words in _ALERTS.items():
+        if reason.endswith(alert):
+            return f"{address} refuses: {words}"
+    if reason in ("WRONG_VERSION_NUMBER", "UNEXPECTED_EOF_WHILE_READING", "PACKET_LENGTH_TOO_LONG", ""):
+        return f"{address} does not speak TLS"
+    return f"{address}: TLS failed, {reason.lower().replace('_', ' ')} ({_short(details)})"
+
+
+def _unreachable(address: str, error: OSError) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return f"{address}: connection refused"
+    if isinstance(error, ConnectionResetError | BrokenPipeError):
+        return f"{address} hangs up during the handshake"
+    if error.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH):
+        return f"{address}: no route"
+    return f"{address}: {error.strerror or error}"
+
+
+def _short(details: str) -> str:
+    return details if len(details) <= 120 else f"{details[:117]}…"
+
+
+ReportTrouble = Callable[[str, str], None]
 _STEADY_S = 1.0  # up for so long, a stream's end is news, not one more failure
 
 
 async def keep_dialled(
-    switch: Switch,
+    switch: StreamMultiplexer,
     own_name: str,
     node: str,
     address: str,
-    credentials: Credentials | None,
+    credentials: ReloadingCredentials | None,
     dice: np.random.Generator,
-    trouble: Trouble,
+    trouble: ReportTrouble,
 ) -> None:
     """Returns when the switch is closing. `trouble` gets each change of why there is no stream, '' when there is."""
     loop = asyncio.get_running_loop()
@@ -60,13 +180,15 @@ async def keep_dialled(
         num_failures += 1
 
 
-def redial_s(num_failures: int, bounds: Bounds, dice: np.random.Generator) -> float:
+def redial_s(num_failures: int, bounds: TransportLimits, dice: np.random.Generator) -> float:
     """Doubling to a bound, each drawn from its upper half, so that many nodes do not come back at once."""
     longest_s = min(bounds.longest_redial_s, bounds.first_redial_s * 2 ** min(num_failures, 16))
     return longest_s * (0.5 + 0.5 * float(dice.random()))
 
 
-async def _connect(call: Call, node: str, address: str, identity: Identity | None, bounds: Bounds) -> str:
+async def _connect(
+    call: ClientCall, node: str, address: str, identity: Identity | None, bounds: TransportLimits
+) -> str:
     """'' once the stream is open, else why it is not."""
     try:
         async with asyncio.timeout(bounds.dial_s):
@@ -75,7 +197,7 @@ async def _connect(call: Call, node: str, address: str, identity: Identity | Non
                 status, details = str((await call.code()).name), await call.details()
                 if status != "UNAVAILABLE":
                     return f"{address} refuses: {details or status}"
-                return await why_not(node, address, identity, details)
+                return await explain_failure(node, address, identity, details)
     except TimeoutError:
         return f"no answer from {address} within {bounds.dial_s:g} s"
     if stated[NODE_KEY] != node:

@@ -1,26 +1,31 @@
-"""Accepts streams: who comes, by the certificate, and what they may. The transport starts it in its loop."""
+"""Accepts streams: who comes, by the certificate, and what they may. The transport starts it in its loop.
+
+Keeps the port open on which streams are accepted, whatever becomes of gRPC's server; the transport runs it.
+
+gRPC's server ends at a request whose path is not UTF-8, and whoever may connect may send one. Its streams live on.
+"""
 
 import asyncio
 import ipaddress
+from collections.abc import Callable
 from contextlib import suppress
 
 from htfi.adapters.grpc import library
-from htfi.adapters.grpc.config import server_options
-from htfi.adapters.grpc.library import Context, Server
-from htfi.adapters.grpc.switch import FLUSH_S, Switch
-from htfi.adapters.grpc.tls import Credentials, peer_name
-from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.adapters.grpc.library import GrpcServer, ServerContext, server_options
+from htfi.adapters.grpc.multiplexer import FLUSH_S, StreamMultiplexer
+from htfi.adapters.grpc.tls import ReloadingCredentials, peer_name
+from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput
 
 NODE_KEY = "htfi-node"  # metadata: a node's name where no certificate says it
 
 
 async def listen(
-    switch: Switch, node: str, address: str, credentials: Credentials | None
-) -> tuple[Server, int]:
+    switch: StreamMultiplexer, node: str, address: str, credentials: ReloadingCredentials | None
+) -> tuple[GrpcServer, int]:
     """A started server and its port. Raises: InvalidInput, DependencyUnavailable where it cannot listen."""
     tasks: set[asyncio.Task[object] | None] = set()
 
-    async def stream(requests: object, context: Context) -> None:
+    async def stream(requests: object, context: ServerContext) -> None:
         del requests
         task = asyncio.current_task()
         tasks.add(task)  # a loop holds its tasks weakly, and a server that has ended holds none
@@ -55,7 +60,7 @@ async def listen(
     return server, port
 
 
-def demand_loopback(address: str) -> None:
+def require_loopback(address: str) -> None:
     """Raises: InvalidInput."""
     host = address.rpartition(":")[0].strip("[]")
     try:
@@ -66,13 +71,13 @@ def demand_loopback(address: str) -> None:
         raise InvalidInput(f"{address} is not of this machine alone: without TLS only loopback is allowed")
 
 
-async def _accept(switch: Switch, node: str, context: Context, is_secure: bool) -> None:
+async def _accept(switch: StreamMultiplexer, node: str, context: ServerContext, is_secure: bool) -> None:
     peer = peer_name(context.auth_context()) if is_secure else _stated_name(context)
     if switch.is_closing:
         return await context.abort(library.status("UNAVAILABLE"), f"{node} is closing")
     if not peer:
         return await context.abort(library.status("UNAUTHENTICATED"), "the certificate does not say one name")
-    if words := switch.refusal(peer):
+    if words := switch.refusal_reason(peer):
         return await context.abort(library.status("ALREADY_EXISTS"), words)
     await context.send_initial_metadata(((NODE_KEY, node),))
     stream = switch.open(peer, dialled=False)
@@ -80,15 +85,88 @@ async def _accept(switch: Switch, node: str, context: Context, is_secure: bool) 
         words = await switch.run(stream, context, None)
     except asyncio.CancelledError:  # by gRPC: the peer is gone
         return None
-    if stream.dropped.done():
+    if stream.drop_reason.done():
         with suppress(TimeoutError):  # a peer that does not read does not take this either
             async with asyncio.timeout(FLUSH_S):
                 await context.abort(library.status("ABORTED"), words)
     return None
 
 
-def _stated_name(context: Context) -> str:
+def _stated_name(context: ServerContext) -> str:
     for key, value in context.invocation_metadata():
         if key == NODE_KEY:
             return value
     return ""
+
+
+_LOOK_S = 0.1  # between looks at the server: it tells of its end to nobody
+_FIRST_S, _LONGEST_S = 0.01, 1.0  # between attempts to take the port again, doubling
+_NUM_OLD = (
+    8  # servers that ended and still carry streams; beyond them the oldest streams must be dialled anew
+)
+_FOR_EVER_S = 1e9
+
+
+class PortListener:
+    """`open` once, `keep` for ever, `close`. `trouble(node, words)` hears that the port is closed, and '' after."""
+
+    def __init__(
+        self,
+        switch: StreamMultiplexer,
+        node: str,
+        address: str,
+        credentials: ReloadingCredentials | None,
+        trouble: Callable[[str, str], None],
+    ) -> None:
+        self.is_open = False
+        self._switch, self._node, self._address, self._credentials = switch, node, address, credentials
+        self._trouble = trouble
+        self._server: GrpcServer | None = None
+        self._old: dict[asyncio.Task[None], GrpcServer] = {}
+
+    async def open(self) -> int:
+        """The port. Raises: InvalidInput, DependencyUnavailable where it cannot listen."""
+        self._server, port = await listen(self._switch, self._node, self._address, self._credentials)
+        # It is the port that peers know: no other will do from now on.
+        self._address = f"{self._address.rpartition(':')[0]}:{port}"
+        self.is_open = True
+        return port
+
+    async def run(self) -> None:
+        """Until the switch is closing."""
+        while not self._switch.is_closing and self._server is not None:
+            try:
+                await self._server.wait_for_termination(_LOOK_S)
+            except Exception as error:  # noqa: BLE001 - whatever ended the server, the port is to be open
+                self.is_open = False
+                told = f"a request closed its port ({error}): it opens it again"
+                self._trouble(self._node, told)
+                self._retire(self._server)
+                await self._open_again()
+                self._trouble(self._node, "")
+
+    async def close(self) -> None:
+        self.is_open = False
+        servers = list(self._old.values()) + ([self._server] if self._server is not None else [])
+        await asyncio.gather(*(server.stop(0.2) for server in servers), return_exceptions=True)
+
+    async def _open_again(self) -> None:
+        wait_s = _FIRST_S
+        while not self._switch.is_closing:
+            try:
+                await self.open()
+                return
+            except HtfiError:  # the port is not free yet, or the files of the certificate are being renewed
+                await asyncio.sleep(wait_s)
+                wait_s = min(2 * wait_s, _LONGEST_S)
+
+    def _retire(self, server: GrpcServer) -> None:
+        """Let a server that has ended carry its streams until they end; and then free it."""
+        if len(self._old) >= _NUM_OLD:
+            self._stop(self._old.pop(next(iter(self._old))), 0.0)
+        self._stop(server, _FOR_EVER_S)
+
+    def _stop(self, server: GrpcServer, after_s: float) -> None:
+        stopping = asyncio.create_task(server.stop(after_s))
+        self._old[stopping] = server
+        stopping.add_done_callback(lambda done: self._old.pop(done, None))

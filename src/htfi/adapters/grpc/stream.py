@@ -8,11 +8,11 @@ import threading
 from collections import deque
 from dataclasses import dataclass
 
-from htfi.adapters.grpc.config import Bounds
+from htfi.adapters.grpc.library import TransportLimits
 
 
 @dataclass(slots=True)
-class Traffic:
+class StreamTraffic:
     """Messages as handed to gRPC and got from it, seals included. `num_bad` of those received were refused."""
 
     num_sent: int = 0
@@ -21,8 +21,8 @@ class Traffic:
     received_bytes: int = 0
     num_bad: int = 0
 
-    def plus(self, other: "Traffic") -> "Traffic":
-        return Traffic(
+    def plus(self, other: "StreamTraffic") -> "StreamTraffic":
+        return StreamTraffic(
             self.num_sent + other.num_sent,
             self.sent_bytes + other.sent_bytes,
             self.num_received + other.num_received,
@@ -58,7 +58,7 @@ class Outbox:
             self._is_closed = True
             self._wake()
 
-    async def take(self) -> bytes | None:
+    async def next_frame(self) -> bytes | None:
         """The next frame; None where there will be none. Its bytes count until `taken`."""
         while True:
             with self._lock:
@@ -70,7 +70,7 @@ class Outbox:
                 waiting = self._waiting = self._loop.create_future()
             await waiting
 
-    def taken(self, sealed: bytes) -> None:
+    def frame_sent(self, sealed: bytes) -> None:
         with self._lock:
             self._num_bytes -= len(sealed)
 
@@ -91,21 +91,21 @@ class Outbox:
             waiting.set_result(None)
 
 
-class Stream:
+class GrpcStream:
     """A connection to a node. Made in the loop's thread."""
 
-    def __init__(self, name: str, node: str, dialled: bool, bounds: Bounds, now_s: float) -> None:
+    def __init__(self, name: str, node: str, dialled: bool, bounds: TransportLimits, now_s: float) -> None:
         self.name = name
         self.node = node
         self.dialled = dialled
-        self.heard_s = now_s
-        self.has_beaten = False  # we have sent it something for the watch
-        self.is_seen = False  # the watcher has been told of its frames in this tick
-        self.damage = ""  # what came, and cannot be read: the stream ends
-        self.traffic = Traffic()
+        self.last_received_s = now_s
+        self.sent_heartbeat = False  # we have sent it something for the watch
+        self.is_reported_alive = False  # the watcher has been told of its frames in this tick
+        self.bad_frames = ""  # what came, and cannot be read: the stream ends
+        self.traffic = StreamTraffic()
         self._loop = asyncio.get_running_loop()
         self.outbox = Outbox(self._loop, bounds.outbox_bytes)
-        self.dropped: asyncio.Future[str] = self._loop.create_future()
+        self.drop_reason: asyncio.Future[str] = self._loop.create_future()
         self._inbox_bytes = bounds.inbox_bytes
         self._lock = threading.Lock()
         self._num_unread = 0
@@ -114,8 +114,8 @@ class Stream:
     def drop(self, words: str) -> None:
         """In the loop's thread: end it now, whatever waits. The first words stand."""
         self.outbox.close()
-        if not self.dropped.done():
-            self.dropped.set_result(words)
+        if not self.drop_reason.done():
+            self.drop_reason.set_result(words)
 
     def arrived(self, num_bytes: int) -> None:
         with self._lock:

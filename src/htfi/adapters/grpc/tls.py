@@ -37,7 +37,7 @@ class Identity:
     certificate: x509.Certificate
 
 
-class Credentials:
+class ReloadingCredentials:
     """A node's identity, read again where its files have changed, so that a node that dials needs no restart.
 
     A server does: gRPC 1.85 may use its old credentials after they are freed when new ones come while others shake
@@ -86,17 +86,17 @@ def read_identity(files: TlsFiles, node: str, listens: bool) -> Identity:
         raise InvalidInput(f"{files.key} is not the key of {files.certificate}")
     if not is_issued_by(certificate, authority):
         raise InvalidInput(f"{files.certificate} is not signed by {files.authority}")
-    names = names_of(certificate)
+    names = dns_names(certificate)
     if node not in names:
         raise InvalidInput(f"{files.certificate} names {' and '.join(names) or 'nobody'}, not {node}")
-    if listens and not may_serve(certificate):
+    if listens and not is_server_certificate(certificate):
         raise InvalidInput(
             f"{files.certificate} is an edge's: it may not be a server's; make one for a cloud"
         )
     return Identity(files, authority, chain, key, certificate)
 
 
-def names_of(certificate: x509.Certificate) -> list[str]:
+def dns_names(certificate: x509.Certificate) -> list[str]:
     """Its DNS names; the one that is also the subject's comes first."""
     try:
         extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
@@ -106,7 +106,7 @@ def names_of(certificate: x509.Certificate) -> list[str]:
     return sorted(extension.value.get_values_for_type(x509.DNSName), key=lambda name: name not in common)
 
 
-def may_serve(certificate: x509.Certificate) -> bool:
+def is_server_certificate(certificate: x509.Certificate) -> bool:
     """Whether clients will take it for a server's."""
     try:
         usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
@@ -135,7 +135,7 @@ def peer_name(auth: Mapping[str, Sequence[bytes]]) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
-def day(instant: datetime) -> str:
+def format_day(instant: datetime) -> str:
     return instant.strftime("%Y-%m-%d")
 
 
@@ -158,8 +158,8 @@ def _certificates(content: bytes, path: Path) -> list[x509.Certificate]:
 def _check_dates(certificate: x509.Certificate, path: Path) -> None:
     now = datetime.now(UTC)
     if now > certificate.not_valid_after_utc:
-        raise InvalidInput(f"{path} expired on {day(certificate.not_valid_after_utc)}: renew it")
+        raise InvalidInput(f"{path} expired on {format_day(certificate.not_valid_after_utc)}: renew it")
     if now < certificate.not_valid_before_utc:
         raise InvalidInput(
-            f"{path} is not valid before {day(certificate.not_valid_before_utc)}: is this machine's clock right?"
+            f"{path} is not valid before {format_day(certificate.not_valid_before_utc)}: is this machine's clock right?"
         )

@@ -1,4 +1,9 @@
-"""The link's Transport over gRPC: I/O in its own thread, for one caller's thread. Wiring makes one for each process.
+"""The one loop, in the one thread, in which all transports of a process do their I/O; they borrow it and give it back.
+
+One for all, since gRPC wakes every loop of a process for each event of any: 32 edges in one benchmark would wake 32
+loops for each message.
+
+The link's Transport over gRPC: I/O in its own thread, for one caller's thread. Wiring makes one for each process.
 
 A node that listens and dials holds both kinds of streams; between two nodes that dial each other there are two streams.
 """
@@ -8,23 +13,74 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import wait
+from contextlib import suppress
 from dataclasses import replace
 from queue import Empty
 
 import numpy as np
 
-from htfi.adapters.grpc import io_thread
-from htfi.adapters.grpc.config import Bounds
-from htfi.adapters.grpc.dialler import Trouble, keep_dialled
-from htfi.adapters.grpc.listener import Listener
-from htfi.adapters.grpc.server import demand_loopback
-from htfi.adapters.grpc.stream import Traffic
-from htfi.adapters.grpc.switch import Switch
-from htfi.adapters.grpc.tls import Credentials, TlsFiles
-from htfi.adapters.grpc.watcher import Unwatched, Watcher
+from htfi.adapters.grpc import transport as io_thread
+from htfi.adapters.grpc.dialler import ReportTrouble, keep_dialled
+from htfi.adapters.grpc.library import TransportLimits
+from htfi.adapters.grpc.multiplexer import NullStreamObserver, StreamMultiplexer, StreamObserver
+from htfi.adapters.grpc.server import PortListener, require_loopback
+from htfi.adapters.grpc.stream import StreamTraffic
+from htfi.adapters.grpc.tls import ReloadingCredentials, TlsFiles
 from htfi.decoding.link.frames import MAX_FRAME_BYTES
-from htfi.decoding.link.ports import Arrival, Happening
+from htfi.decoding.link.ports import StreamArrival, StreamEvent
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
+
+_THREAD_STOP_S = 5.0
+_lock = threading.Lock()
+_lent: "_IoThread | None" = None
+
+
+class _IoThread:
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.loop.set_exception_handler(_told)
+        self.num_borrowers = 0
+        self.thread = threading.Thread(target=self._work, name="link", daemon=True)
+        self.thread.start()
+
+    def _work(self) -> None:
+        self.loop.run_forever()
+        # A look-up of a host's name may be under way in a thread.
+        with suppress(TimeoutError):
+            self.loop.run_until_complete(asyncio.wait_for(self.loop.shutdown_default_executor(), 1.0))
+        self.loop.close()
+
+
+def acquire_loop() -> asyncio.AbstractEventLoop:
+    """The running loop. Give it back when nothing of yours runs in it."""
+    global _lent
+    with _lock:
+        if _lent is None:
+            _lent = _IoThread()
+        _lent.num_borrowers += 1
+        return _lent.loop
+
+
+def return_loop() -> None:
+    """The last one ends the thread."""
+    global _lent
+    with _lock:
+        if _lent is None:
+            return
+        _lent.num_borrowers -= 1
+        if _lent.num_borrowers > 0:
+            return
+        ended, _lent = _lent, None
+    ended.loop.call_soon_threadsafe(ended.loop.stop)
+    ended.thread.join(_THREAD_STOP_S)
+
+
+def _told(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+    # Where the process has another loop that uses gRPC, each wakes both, and one finds nothing to read.
+    # A path that is no text ends gRPC's server, in a task that nobody awaits: the listener has learned of it.
+    if not isinstance(context.get("exception"), BlockingIOError | UnicodeDecodeError):
+        loop.default_exception_handler(context)
+
 
 _START_S = 10.0
 _STOP_S = 5.0  # beyond the drain
@@ -53,10 +109,10 @@ class GrpcTransport:
         dice: np.random.Generator,
         listen: str | None = None,
         peers: Mapping[str, str] | None = None,
-        watcher: Watcher | None = None,
-        trouble: Trouble = _untroubled,
+        watcher: StreamObserver | None = None,
+        trouble: ReportTrouble = _untroubled,
         clock: Callable[[], float] = time.monotonic,
-        bounds: Bounds | None = None,
+        bounds: TransportLimits | None = None,
     ) -> None:
         self.node = node
         self.port = 0
@@ -64,15 +120,17 @@ class GrpcTransport:
         for address in (*self._peers.values(), *([] if listen is None else [listen])):
             check_address(address)
             if tls is None:
-                demand_loopback(address)
-        self._credentials = None if tls is None else Credentials(tls, node, listens=listen is not None)
+                require_loopback(address)
+        self._credentials = (
+            None if tls is None else ReloadingCredentials(tls, node, listens=listen is not None)
+        )
         self._dice = dice
-        self._bounds = bounds or Bounds()
-        self._loop = io_thread.borrow()
-        self._switch = Switch(self._loop, self._bounds, watcher or Unwatched(), clock)
+        self._bounds = bounds or TransportLimits()
+        self._loop = io_thread.acquire_loop()
+        self._switch = StreamMultiplexer(self._loop, self._bounds, watcher or NullStreamObserver(), clock)
         self._trouble = trouble
         self._listener = (
-            None if listen is None else Listener(self._switch, node, listen, self._credentials, trouble)
+            None if listen is None else PortListener(self._switch, node, listen, self._credentials, trouble)
         )
         self._stopping = asyncio.Event()
         self._drain_s = 0.0
@@ -96,9 +154,9 @@ class GrpcTransport:
         """Whether its port is open now; never where it only dials."""
         return self._listener is not None and self._listener.is_open
 
-    def receive(self, timeout_s: float) -> Arrival | None:
+    def receive(self, timeout_s: float) -> StreamArrival | None:
         """See Transport. Raises: what ended the I/O thread, where something did."""
-        arrivals = self._switch.arrivals
+        arrivals = self._switch.received
         try:
             arrival = arrivals.get(timeout=timeout_s) if timeout_s > 0 else arrivals.get_nowait()
         except Empty:
@@ -108,7 +166,7 @@ class GrpcTransport:
             if self._failure is not None:
                 raise self._failure
             return None
-        if arrival.happening is Happening.FRAME:
+        if arrival.event is StreamEvent.FRAME:
             stream = self._switch.streams.get(arrival.stream)
             if stream is not None:
                 stream.received(len(arrival.body))
@@ -127,11 +185,11 @@ class GrpcTransport:
         if known is not None:
             self._call(lambda: known.drop(words))
 
-    def traffic(self) -> dict[str, Traffic]:
+    def traffic(self) -> dict[str, StreamTraffic]:
         """What each open stream has carried so far."""
         return {name: replace(stream.traffic) for name, stream in list(self._switch.streams.items())}
 
-    def total(self) -> Traffic:
+    def total(self) -> StreamTraffic:
         """What all streams have carried so far, those that ended included."""
         total = self._switch.ended_traffic
         for stream in list(self._switch.streams.values()):
@@ -146,7 +204,7 @@ class GrpcTransport:
         self._drain_s = max(drain_s, 0.0)
         self._call(self._stopping.set)
         wait((self._serving,), self._drain_s + _STOP_S)
-        io_thread.give_back()
+        io_thread.return_loop()
 
     def _call(self, act: Callable[[], None]) -> None:
         try:
@@ -160,7 +218,7 @@ class GrpcTransport:
         except Exception as error:  # noqa: BLE001 - it is raised again where the caller receives
             self._failure = error
         finally:
-            self._switch.arrivals.put(None)
+            self._switch.received.put(None)
             self._started.set()
 
     async def _serve(self) -> None:
@@ -168,7 +226,7 @@ class GrpcTransport:
         try:
             if self._listener is not None:
                 self.port = await self._listener.open()
-                tasks.append(asyncio.create_task(self._listener.keep()))
+                tasks.append(asyncio.create_task(self._listener.run()))
             for node, address in self._peers.items():
                 dialling = keep_dialled(
                     self._switch, self.node, node, address, self._credentials, self._dice, self._trouble

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
-from htfi.domain.files import replacing
+from htfi.domain.files import atomic_writer
 from htfi.governance.ledger.note import ED25519, VerifierKey, check_key_name, decode_base64
 
 SEED_BYTES = 32
@@ -52,7 +52,7 @@ def create_key(path: Path, name: str) -> SigningKey:
     seed = secrets.token_bytes(SEED_BYTES)
     key = signing_key(name, seed)
     try:
-        with replacing(path, over=False) as file:
+        with atomic_writer(path, over=False) as file:
             file.write(key_line(key.verifier_key, seed).encode())
     except FileExistsError:
         raise InvalidInput(

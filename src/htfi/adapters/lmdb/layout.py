@@ -1,8 +1,15 @@
-"""How the context cache lies in an LMDB file: five tables, and what is read and written in one transaction."""
+"""How the context cache lies in an LMDB file: five tables, and what is read and written in one transaction.
 
+Walks through a whole LMDB file, in a process of its own, which a damaged file may end. The store starts it.
+"""
+
+import os
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
+
+import lmdb
 
 TABLES = ("values", "heads", "about", "order", "forgotten")
 MAX_FORGOTTEN = 65_536
@@ -20,7 +27,7 @@ _COUNT = b"c"  # in `order`: bytes of all values, under this key; places begin w
 _PLACE = b"p"
 
 
-class Layout:
+class LmdbLayout:
     """values: key and piece's number 2 → piece. heads: key → end in ns 8, place 8, size 8, pieces 2, then 16 for each
     name that it is about.
     about: a name's digest → keys. order: place → key, rising with use. forgotten: names with their number, and
@@ -168,3 +175,23 @@ def _bytes(number: int) -> bytes:
 
 def _int(number: bytes) -> int:
     return int.from_bytes(number, "big")
+
+
+_ENV: Any = lmdb
+
+
+def read_all_pages(folder: str) -> None:
+    """Touch every page that a look-up may touch. Raises: lmdb.Error, ValueError; or the process dies."""
+    environment = _ENV.open(folder, readonly=True, lock=False, max_dbs=8, create=False)
+    with Path(os.devnull).open("wb") as nowhere:
+        environment.copyfd(nowhere.fileno(), compact=True)  # counts every page, the free ones too
+    with environment.begin() as txn:
+        tables = [bytes(name) for name in txn.cursor().iternext(values=False)]
+    if not {table.encode() for table in TABLES} >= set(tables):
+        raise ValueError("these tables are another program's")
+    for name in tables:
+        table = environment.open_db(name, create=False, dupsort=name == b"about")
+        with environment.begin(db=table) as txn:
+            found = 0
+            for key, value in txn.cursor():
+                found += len(key) + len(value)  # reading them copies them

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.decoding.chaining import Chained, FlatForm
 from htfi.decoding.checkpoint.architecture import Architecture
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.checkpoint.rope import Rope, rotary_frequencies
-from htfi.decoding.checkpoint.weights import Weights
-from htfi.decoding.noise import BOUNDS, Keys
-from htfi.decoding.passes import check_pass
-from htfi.decoding.ports import Floats, Ids, NetworkShape, Pass
+from htfi.decoding.checkpoint.weights import CheckpointWeights
+from htfi.decoding.forward_pass import check_forward_inputs
+from htfi.decoding.noise import GUMBEL_BOUNDS, Keys
+from htfi.decoding.ports import Floats, ForwardOutput, Ids, NetworkShape
+from htfi.decoding.strategies.chain import DraftedChain, FlatGrammar
 from htfi.domain.errors import DependencyUnavailable, InvalidInput, ShapeMismatch
 
 try:
@@ -24,14 +24,14 @@ try:
 except ImportError:  # the package was built without a C compiler
     core = None
 else:
-    core.use_bounds(*BOUNDS)
+    core.use_bounds(*GUMBEL_BOUNDS)
 
-MOST_PARAMETERS = 4_000_000  # beyond the processor's nearest memory another layout of the work would be due
+MAX_PARAMETERS = 4_000_000  # beyond the processor's nearest memory another layout of the work would be due
 _TOP = 127
 _BEST_LEVEL = 2  # of the processor's instructions: 2 AVX-512 with VNNI, 1 AVX2, 0 any
 
 
-def available() -> bool:
+def is_compiled() -> bool:
     """Whether the network in C was compiled."""
     return core is not None
 
@@ -59,9 +59,9 @@ class NativeNetwork:
                 f"{folder.path} holds a {of.family} with {of.activation}; name a Llama or a Qwen3"
             )
         num_parameters = _num_parameters(of)
-        if num_parameters > MOST_PARAMETERS:
+        if num_parameters > MAX_PARAMETERS:
             raise InvalidInput(
-                f"{folder.path} has {num_parameters:,} parameters, where the network in C takes {MOST_PARAMETERS:,}: "
+                f"{folder.path} has {num_parameters:,} parameters, where the network in C takes {MAX_PARAMETERS:,}: "
                 "run it on onnxruntime"
             )
         sizes = (
@@ -82,18 +82,18 @@ class NativeNetwork:
     def digest(self) -> str:
         return self._digest
 
-    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> Pass:
+    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> ForwardOutput:
         """See the port. Raises: ShapeMismatch; InvalidInput, for an id or a position out of range."""
         of = self._shape
         num_rows, num_new = ids.shape if ids.ndim == 2 else (0, 0)
         sizes = (of.num_layers, num_rows, of.num_kv_heads, num_new, of.head_dim)
-        done = Pass(
+        done = ForwardOutput(
             np.empty((num_rows, num_new, of.vocab_size), np.float32),
             np.empty(sizes, np.float32),
             np.empty(sizes, np.float32),
         )
         if not self._core.forward(ids, positions, mask, keys, values, *done):
-            check_pass(of, ids, positions, mask, keys, values)
+            check_forward_inputs(of, ids, positions, mask, keys, values)
             given = [np.ascontiguousarray(array) for array in (ids, positions, mask, keys, values)]
             self._core.forward(*given, *done)
         return done
@@ -105,12 +105,12 @@ class NativeNetwork:
         slot: int,
         length: int,
         unread: Sequence[int],
-        form: FlatForm,
+        form: FlatGrammar,
         state: int,
         num_chosen: int,
         temperature: float,
         noise: Keys,
-    ) -> Chained:
+    ) -> DraftedChain:
         """See `Chaining`. Scores are worked out for admitted tokens alone; fewer come back where one is no number.
 
         Raises: ShapeMismatch, where the arrays do not fit each other.
@@ -124,7 +124,7 @@ class NativeNetwork:
         except (ValueError, BufferError) as error:
             raise ShapeMismatch(f"a chain of {len(noise)} tokens after {length}: {error}") from error
         tokens, states = out[:, :num_drafted].tolist()
-        return Chained(tokens, states, num_read)
+        return DraftedChain(tokens, states, num_read)
 
 
 def _num_parameters(of: Architecture) -> int:
@@ -134,7 +134,7 @@ def _num_parameters(of: Architecture) -> int:
     )
 
 
-def _arrays(of: Architecture, weights: Weights) -> tuple[bytes | None, ...]:
+def _arrays(of: Architecture, weights: CheckpointWeights) -> tuple[bytes | None, ...]:
     """All that the network reads, in the order of core.c: the whole model's seven, then sixteen for each layer."""
     prefix = "model." if "model.embed_tokens.weight" in weights else ""
 

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.adapters.onnx.written import WrittenGraph
+from htfi.adapters.onnx.session import WrittenGraph
 from htfi.decoding.checkpoint.weights import open_safetensors, write_safetensors
 from htfi.domain.errors import HtfiError
 from htfi.domain.files import make_private
@@ -26,7 +26,7 @@ def default_cache_folder() -> Path:
     return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "htfi"
 
 
-def cached(key: str, folder: Path, write: Callable[[], WrittenGraph]) -> WrittenGraph:
+def cached_graph(key: str, folder: Path, write: Callable[[], WrittenGraph]) -> WrittenGraph:
     """The graph kept under `key`, or else what `write` gives, kept for the next time where the disk allows.
 
     A file that is damaged is written anew. The key is a digest of all that `write` reads.

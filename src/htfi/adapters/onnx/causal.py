@@ -4,15 +4,15 @@ import numpy as np
 from onnx import TensorProto
 
 from htfi.adapters.onnx.graph import MICROSOFT, GraphWriter
-from htfi.adapters.onnx.linear import Linear, multiply
-from htfi.adapters.onnx.written import Precision, WrittenGraph
+from htfi.adapters.onnx.linear import LinearLayer, multiply
+from htfi.adapters.onnx.session import Precision, WrittenGraph
 from htfi.decoding.checkpoint.architecture import Architecture
 from htfi.decoding.checkpoint.rope import Rope, rotary_frequencies
-from htfi.decoding.checkpoint.weights import Weights
+from htfi.decoding.checkpoint.weights import CheckpointWeights
 
 
 def write_causal(
-    architecture: Architecture, weights: Weights, precision: Precision, top: int
+    architecture: Architecture, weights: CheckpointWeights, precision: Precision, top: int
 ) -> WrittenGraph:
     """The graph of one forward pass.
 
@@ -27,7 +27,9 @@ def write_causal(
 
 
 class _CausalWriter:
-    def __init__(self, architecture: Architecture, weights: Weights, precision: Precision, top: int) -> None:
+    def __init__(
+        self, architecture: Architecture, weights: CheckpointWeights, precision: Precision, top: int
+    ) -> None:
         self.shape = architecture
         self.graph = GraphWriter(weights)
         self.precision = precision
@@ -57,7 +59,7 @@ class _CausalWriter:
             )
             value, residual = self._norm(self._feed_forward(layer, value), residual, after)
         head = f"{self.prefix}embed_tokens.weight" if shape.tie_embeddings else "lm_head.weight"
-        logits = self._multiply(value, Linear((head,), (shape.vocab_size,), shape.hidden_size))
+        logits = self._multiply(value, LinearLayer((head,), (shape.vocab_size,), shape.hidden_size))
         graph.rename_last(logits, "logits")
         graph.rename_last(graph.add("Concat", keys, axis=0), "k_new")
         graph.rename_last(graph.add("Concat", values, axis=0), "v_new")
@@ -182,13 +184,15 @@ class _CausalWriter:
             graph.add("Mul", [gate, up]), self._linear(at, ("down_proj",), (shape.hidden_size,), inner)
         )
 
-    def _linear(self, at: str, names: tuple[str, ...], sizes: tuple[int, ...], num_inputs: int) -> Linear:
+    def _linear(
+        self, at: str, names: tuple[str, ...], sizes: tuple[int, ...], num_inputs: int
+    ) -> LinearLayer:
         has_bias = self.shape.mlp_bias if at.endswith("mlp.") else self.shape.attention_bias
         weights = tuple(f"{at}{name}.weight" for name in names)
         biases = tuple(f"{at}{name}.bias" for name in names) if has_bias else ()
-        return Linear(weights, sizes, num_inputs, biases)
+        return LinearLayer(weights, sizes, num_inputs, biases)
 
-    def _multiply(self, value: str, layer: Linear) -> str:
+    def _multiply(self, value: str, layer: LinearLayer) -> str:
         return multiply(self.graph, value, layer, self.precision, self.top)
 
     def _first_norm(self, value: str) -> str:

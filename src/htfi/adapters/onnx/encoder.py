@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from htfi.adapters.onnx.cache import cached, default_cache_folder
-from htfi.adapters.onnx.saturation import largest_weight
-from htfi.adapters.onnx.session import Session
-from htfi.adapters.onnx.written import Precision, WrittenGraph
+from htfi.adapters.onnx.cache import cached_graph, default_cache_folder
+from htfi.adapters.onnx.saturation import max_weight_level
+from htfi.adapters.onnx.session import OnnxSession, Precision, WrittenGraph
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.ports import Floats, Ids
 from htfi.domain.errors import InvalidInput, ShapeMismatch
@@ -30,10 +29,10 @@ class OnnxEncoder:
         if self._of.is_causal:
             raise InvalidInput(f"{folder.path} holds a causal network; name a BERT encoder to read with")
         cache_folder = default_cache_folder() if cache_folder is None else cache_folder
-        top = 127 if precision is Precision.FP32 else largest_weight(cache_folder)
+        top = 127 if precision is Precision.FP32 else max_weight_level(cache_folder)
         self._digest = hashlib.sha256(f"{folder.digest} {precision} {top}".encode()).hexdigest()
-        written = cached(self._digest, cache_folder, lambda: _write(folder, precision, top))
-        self._session = Session(written, folder.weights, threads)
+        written = cached_graph(self._digest, cache_folder, lambda: _write(folder, precision, top))
+        self._session = OnnxSession(written, folder.weights, threads)
 
     @property
     def digest(self) -> str:

@@ -4,14 +4,14 @@ import numpy as np
 from onnx import TensorProto
 
 from htfi.adapters.onnx.graph import MICROSOFT, GraphWriter
-from htfi.adapters.onnx.linear import Linear, multiply
-from htfi.adapters.onnx.written import Precision, WrittenGraph
+from htfi.adapters.onnx.linear import LinearLayer, multiply
+from htfi.adapters.onnx.session import Precision, WrittenGraph
 from htfi.decoding.checkpoint.architecture import Architecture
-from htfi.decoding.checkpoint.weights import Weights
+from htfi.decoding.checkpoint.weights import CheckpointWeights
 
 
 def write_encoder(
-    architecture: Architecture, weights: Weights, precision: Precision, top: int
+    architecture: Architecture, weights: CheckpointWeights, precision: Precision, top: int
 ) -> WrittenGraph:
     """The graph of one pass over whole texts.
 
@@ -28,7 +28,9 @@ class EncoderWriter:
     inputs = ("ids", "types", "mask")
     gelu = "none"  # the approximation that the layers may take
 
-    def __init__(self, architecture: Architecture, weights: Weights, precision: Precision, top: int) -> None:
+    def __init__(
+        self, architecture: Architecture, weights: CheckpointWeights, precision: Precision, top: int
+    ) -> None:
         self.shape = architecture
         self.graph = GraphWriter(weights)
         self.precision = precision
@@ -123,7 +125,7 @@ class EncoderWriter:
         weights = tuple(f"{name}.weight" for name in at)
         biases = tuple(f"{name}.bias" for name in at)
         return multiply(
-            self.graph, value, Linear(weights, sizes, num_inputs, biases), self.precision, self.top
+            self.graph, value, LinearLayer(weights, sizes, num_inputs, biases), self.precision, self.top
         )
 
     def _norm(self, at: str, value: str, residual: str) -> str:

@@ -8,8 +8,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from htfi.adapters.onnx.written import STORED, WrittenGraph, weight_of
-from htfi.decoding.checkpoint.weights import Weights
+from htfi.adapters.onnx.session import STORED, WrittenGraph, weight_of
+from htfi.decoding.checkpoint.weights import CheckpointWeights
 from htfi.domain.errors import InvalidInput
 
 MICROSOFT = "com.microsoft"
@@ -29,7 +29,7 @@ Array = NDArray[Any]
 class GraphWriter:
     """Nodes in the order they run. A value is the name of the tensor that holds it."""
 
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self, weights: CheckpointWeights) -> None:
         self.weights = weights
         self._nodes: list[onnx.NodeProto] = []
         self._initializers: dict[str, onnx.TensorProto] = {}
@@ -111,7 +111,7 @@ class GraphWriter:
         self._initializers[name] = tensor
 
 
-def whole_model(written: WrittenGraph, weights: Weights) -> onnx.ModelProto:
+def whole_model(written: WrittenGraph, weights: CheckpointWeights) -> onnx.ModelProto:
     """The graph with its weights inside, under 2 GB, for other runtimes to read."""
     model = onnx.load_model_from_string(written.content)
     for tensor in model.graph.initializer:

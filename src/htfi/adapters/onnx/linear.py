@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.adapters.onnx.graph import MICROSOFT, GraphWriter
-from htfi.adapters.onnx.written import Precision
+from htfi.adapters.onnx.session import Precision
 
 _MIDDLE = np.uint8(128)  # what zero is as an unsigned byte
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class LinearLayer:
     """One or more linear layers that read the same input: tensor names, and outputs of each."""
 
     names: tuple[str, ...]
@@ -21,7 +21,7 @@ class Linear:
     biases: tuple[str, ...] = ()
 
 
-def multiply(writer: GraphWriter, value: str, layer: Linear, precision: Precision, top: int) -> str:
+def multiply(writer: GraphWriter, value: str, layer: LinearLayer, precision: Precision, top: int) -> str:
     """`value` [M, inputs] times the layer's weights: [M, all outputs], in the order of its names.
 
     `top` is the largest size of a quantised weight: 127, or 63 where the processor's 8-bit sums saturate.
@@ -41,28 +41,32 @@ def multiply(writer: GraphWriter, value: str, layer: Linear, precision: Precisio
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class InputRange:
     """What the input of a layer was seen to hold: `divisors` [inputs] make its columns alike, then `largest` bounds it.
 
     The weights take the divisors back. Source: SmoothQuant, arXiv 2211.10438.
     """
 
-    largest: np.float32
+    bound: np.float32
     divisors: NDArray[np.float32] | None = None
 
 
-def multiply_in_range(writer: GraphWriter, value: str, layer: Linear, within: Range, top: int) -> str:
+def multiply_in_range(
+    writer: GraphWriter, value: str, layer: LinearLayer, within: InputRange, top: int
+) -> str:
     """As `multiply` in int8, one step for all rows: what lies beyond the range is cut to it."""
     weight, scale, bias = _joined_bytes(writer, layer, top, within.divisors)
     if within.divisors is not None:
         inverse = writer.compute(f"{layer.names[0]}:inverse", 1 / within.divisors)
         value = writer.add("Mul", [value, inverse])
-    step, zero = writer.constant(np.float32(within.largest / 127)), writer.constant(_MIDDLE)
+    step, zero = writer.constant(np.float32(within.bound / 127)), writer.constant(_MIDDLE)
     whole = writer.add("QuantizeLinear", [value, step, zero])
     return writer.add("MatMulIntegerToFloat", [whole, weight, step, scale, zero, "", bias], domain=MICROSOFT)
 
 
-def multiply_above(writer: GraphWriter, value: str, layer: Linear, lowest: float, top: int) -> str:
+def multiply_bounded_below(
+    writer: GraphWriter, value: str, layer: LinearLayer, lowest: float, top: int
+) -> str:
     """As `multiply` in int8, of a value that is never below `lowest`, which is negative and small: a step per row."""
     weight, scale, bias = _joined_bytes(writer, layer, top, None)
     below = 16  # of the 256 levels lie below zero
@@ -76,7 +80,7 @@ def multiply_above(writer: GraphWriter, value: str, layer: Linear, lowest: float
 
 
 def _joined_bytes(
-    writer: GraphWriter, layer: Linear, top: int, factors: NDArray[np.float32] | None
+    writer: GraphWriter, layer: LinearLayer, top: int, factors: NDArray[np.float32] | None
 ) -> tuple[str, str, str]:
     """Weights times `factors` [inputs] as bytes [inputs, outputs], their scales [outputs] and biases [outputs]."""
     name = layer.names[0]
@@ -104,7 +108,7 @@ def quantize_rows(weight: NDArray[np.float32], top: int) -> tuple[NDArray[np.int
     return np.rint(weight / scales[:, None]).astype(np.int8), scales.astype(np.float32)
 
 
-def _multiply_floats(writer: GraphWriter, value: str, layer: Linear) -> str:
+def _multiply_floats(writer: GraphWriter, value: str, layer: LinearLayer) -> str:
     """Straight from the folder's memory map, one product a layer: nothing is copied to be joined."""
     products = [
         writer.add(
@@ -118,7 +122,7 @@ def _multiply_floats(writer: GraphWriter, value: str, layer: Linear) -> str:
     return products[0] if len(products) == 1 else writer.add("Concat", products, axis=-1)
 
 
-def _multiply_bytes(writer: GraphWriter, value: str, layer: Linear, *, wide: bool, top: int) -> str:
+def _multiply_bytes(writer: GraphWriter, value: str, layer: LinearLayer, *, wide: bool, top: int) -> str:
     name = layer.names[0] + (":joined" if len(layer.names) > 1 else "")
     rows: list[NDArray[np.int8]] = []
     scales: list[NDArray[np.float32]] = []

@@ -3,13 +3,12 @@
 import hashlib
 from pathlib import Path
 
-from htfi.adapters.onnx.cache import cached, default_cache_folder
-from htfi.adapters.onnx.saturation import largest_weight
-from htfi.adapters.onnx.session import Session
-from htfi.adapters.onnx.written import Precision, WrittenGraph
+from htfi.adapters.onnx.cache import cached_graph, default_cache_folder
+from htfi.adapters.onnx.saturation import max_weight_level
+from htfi.adapters.onnx.session import OnnxSession, Precision, WrittenGraph
 from htfi.decoding.checkpoint.folder import ModelFolder
-from htfi.decoding.passes import check_pass
-from htfi.decoding.ports import Floats, Ids, NetworkShape, Pass
+from htfi.decoding.forward_pass import check_forward_inputs
+from htfi.decoding.ports import Floats, ForwardOutput, Ids, NetworkShape
 from htfi.domain.errors import InvalidInput
 
 
@@ -38,10 +37,10 @@ class OnnxNetwork:
             family = folder.architecture.family
             raise InvalidInput(f"{folder.path} holds a {family} encoder; name a causal model to write with")
         cache_folder = default_cache_folder() if cache_folder is None else cache_folder
-        top = 127 if precision is Precision.FP32 else largest_weight(cache_folder)
+        top = 127 if precision is Precision.FP32 else max_weight_level(cache_folder)
         self._digest = hashlib.sha256(f"{folder.digest} {precision} {top}".encode()).hexdigest()
-        written = cached(self._digest, cache_folder, lambda: _write(folder, precision, top))
-        self._session = Session(written, folder.weights, threads)
+        written = cached_graph(self._digest, cache_folder, lambda: _write(folder, precision, top))
+        self._session = OnnxSession(written, folder.weights, threads)
         of = folder.architecture
         self._shape = NetworkShape(
             of.num_layers,
@@ -60,17 +59,17 @@ class OnnxNetwork:
     def digest(self) -> str:
         return self._digest
 
-    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> Pass:
+    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> ForwardOutput:
         """See the port. Raises: ShapeMismatch; InvalidInput, for an id or a position out of range."""
         of = self._shape
-        num_rows, num_new = check_pass(of, ids, positions, mask, keys, values)
+        num_rows, num_new = check_forward_inputs(of, ids, positions, mask, keys, values)
         inputs = {"ids": ids, "pos": positions, "mask": mask}
         for layer in range(of.num_layers):
             inputs[f"k.{layer}"] = keys[layer]
             inputs[f"v.{layer}"] = values[layer]
         logits, new_keys, new_values = self._session.run(("logits", "k_new", "v_new"), inputs)
         stacked = (of.num_layers, num_rows, of.num_kv_heads, num_new, of.head_dim)
-        return Pass(
+        return ForwardOutput(
             logits.reshape(num_rows, num_new, of.vocab_size),
             new_keys.reshape(stacked),
             new_values.reshape(stacked),

@@ -5,23 +5,22 @@ from pathlib import Path
 
 import numpy as np
 
-from htfi.adapters.onnx.cache import cached
-from htfi.adapters.onnx.session import Session
-from htfi.adapters.onnx.written import WrittenGraph
-from htfi.decoding.checkpoint.weights import Weights
+from htfi.adapters.onnx.cache import cached_graph
+from htfi.adapters.onnx.session import OnnxSession, WrittenGraph
+from htfi.decoding.checkpoint.weights import CheckpointWeights
 
 _DEPTH = 64
-_NOTHING = Weights({}, (), {})
+_NOTHING = CheckpointWeights({}, (), {})
 
 
 @cache
-def largest_weight(cache_folder: Path) -> int:
+def max_weight_level(cache_folder: Path) -> int:
     """127 where sums of byte products are exact, else 63: some processors saturate them at 16 bits in between.
 
     With 63, two products of the largest values still fit: 2 * 255 * 63 < 2^15.
     Source: the note on saturation in onnxruntime's quantization guide (AVX2, and AVX-512 without VNNI).
     """
-    session = Session(cached("saturation", cache_folder, _write), _NOTHING, threads=1)
+    session = OnnxSession(cached_graph("saturation", cache_folder, _write), _NOTHING, threads=1)
     whole = np.full((1, _DEPTH), 255, np.uint8)
     (found,) = session.run(("sum",), {"whole": whole})
     return 127 if float(found[0, 0]) == _DEPTH * (255 - 128) * 127 else 63

@@ -10,21 +10,25 @@ from numpy.typing import NDArray
 from onnx import TensorProto
 
 from htfi.adapters.onnx.encoder_graph import EncoderWriter
-from htfi.adapters.onnx.linear import Linear, Range, multiply_above, multiply_in_range
-from htfi.adapters.onnx.written import Precision, WrittenGraph
+from htfi.adapters.onnx.linear import InputRange, LinearLayer, multiply_bounded_below, multiply_in_range
+from htfi.adapters.onnx.session import Precision, WrittenGraph
 from htfi.decoding.checkpoint.architecture import Architecture
-from htfi.decoding.checkpoint.weights import Weights
+from htfi.decoding.checkpoint.weights import CheckpointWeights
 
-LARGEST = "largest:"  # before the name of a layer: an output of the graph that watches
+RANGE_PREFIX = "largest:"  # before the name of a layer: an output of the graph that watches
 _LOWEST_GELU = -0.17
 _SHARE = 0.7  # of an input's spread that its weights take over; measured, see docs
 _MANTISSA_BITS = 8
 
-Largest = Mapping[str, NDArray[np.float32]]  # size of each column of an input, by the name of its layer
+InputRanges = Mapping[str, NDArray[np.float32]]  # size of each column of an input, by the name of its layer
 
 
 def write_sentence_encoder(
-    architecture: Architecture, weights: Weights, precision: Precision, top: int, largest: Largest | None
+    architecture: Architecture,
+    weights: CheckpointWeights,
+    precision: Precision,
+    top: int,
+    largest: InputRanges | None,
 ) -> WrittenGraph:
     """The graph of one pass. Input: ids int64 [B, T]. Output: states [B, T, H], after the last layer.
 
@@ -33,10 +37,12 @@ def write_sentence_encoder(
     return _SentenceWriter(architecture, weights, precision, top, largest).write()
 
 
-def write_watching(architecture: Architecture, weights: Weights) -> tuple[WrittenGraph, tuple[str, ...]]:
+def write_range_recorder(
+    architecture: Architecture, weights: CheckpointWeights
+) -> tuple[WrittenGraph, tuple[str, ...]]:
     """The graph in fp32 that also tells how large each layer's input is, column by column; and its outputs."""
     writer = _SentenceWriter(architecture, weights, Precision.FP32, 127, None, is_watching=True)
-    return writer.write(), tuple(name for name in writer.outputs if name.startswith(LARGEST))
+    return writer.write(), tuple(name for name in writer.outputs if name.startswith(RANGE_PREFIX))
 
 
 class _SentenceWriter(EncoderWriter):
@@ -45,16 +51,16 @@ class _SentenceWriter(EncoderWriter):
     def __init__(
         self,
         architecture: Architecture,
-        weights: Weights,
+        weights: CheckpointWeights,
         precision: Precision,
         top: int,
-        largest: Largest | None,
+        largest: InputRanges | None,
         *,
         is_watching: bool = False,
     ) -> None:
         super().__init__(architecture, weights, precision, top)
-        self.largest = largest
-        self.is_watching = is_watching
+        self.input_ranges = largest
+        self.records_ranges = is_watching
         self.gelu = "none" if precision is Precision.FP32 else "tanh"  # differs by less than the bytes do
 
     def embed(self) -> str:
@@ -80,18 +86,18 @@ class _SentenceWriter(EncoderWriter):
         return None
 
     def multiply(self, value: str, at: tuple[str, ...], sizes: tuple[int, ...], num_inputs: int) -> str:
-        if self.is_watching:
+        if self.records_ranges:
             size = self.graph.add("Abs", [value])
             seen = self.graph.add("ReduceMax", [size, self.graph.constant([0])], keepdims=0)
-            self.graph.rename_last(seen, LARGEST + at[0])
-            self.outputs.append(LARGEST + at[0])
-        if self.largest is None:
+            self.graph.rename_last(seen, RANGE_PREFIX + at[0])
+            self.outputs.append(RANGE_PREFIX + at[0])
+        if self.input_ranges is None:
             return super().multiply(value, at, sizes, num_inputs)
-        layer = Linear(
+        layer = LinearLayer(
             tuple(f"{name}.weight" for name in at), sizes, num_inputs, tuple(f"{name}.bias" for name in at)
         )
         if num_inputs == self.shape.intermediate_size and sizes == (self.shape.hidden_size,):
-            return multiply_above(self.graph, value, layer, _LOWEST_GELU, self.top)
+            return multiply_bounded_below(self.graph, value, layer, _LOWEST_GELU, self.top)
         joined = np.concatenate(
             [
                 self.graph.weights.array(name, (size, num_inputs))
@@ -99,19 +105,19 @@ class _SentenceWriter(EncoderWriter):
             ]
         )
         is_mixed = at[0].endswith("attention.output.dense")
-        within = _range(self.largest[at[0]], None if is_mixed else joined)
+        within = _range(self.input_ranges[at[0]], None if is_mixed else joined)
         return multiply_in_range(self.graph, value, layer, within, self.top)
 
 
-def _range(largest: NDArray[np.float32], weight: NDArray[np.float32] | None) -> Range:
+def _range(largest: NDArray[np.float32], weight: NDArray[np.float32] | None) -> InputRange:
     """Where the weights [outputs, inputs] are given, columns are divided so that neither they nor the weights stand
     out; the numbers are rounded, so that machines whose sums differ in the last bits come to the same."""
     if weight is None:
-        return Range(_rounded(largest.max(keepdims=True))[0])
+        return InputRange(_rounded(largest.max(keepdims=True))[0])
     sizes = np.maximum(largest, np.float32(1e-4))
     strongest = np.maximum(np.abs(weight).max(axis=0), np.float32(1e-5))
     divisors = _rounded(sizes**_SHARE / strongest ** (1 - _SHARE))
-    return Range(_rounded((sizes / divisors).max(keepdims=True))[0], divisors)
+    return InputRange(_rounded((sizes / divisors).max(keepdims=True))[0], divisors)
 
 
 def _rounded(values: NDArray[np.float32]) -> NDArray[np.float32]:

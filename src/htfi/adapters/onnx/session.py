@@ -1,7 +1,12 @@
-"""An onnxruntime session over a written graph: one thread, no spinning, errors translated. Networks run through it."""
+"""A finished graph: bytes without weights, and where each weight lies. The cache keeps it, sessions run it.
+
+An onnxruntime session over a written graph: one thread, no spinning, errors translated. Networks run through it.
+"""
 
 import mmap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, cast
 
 import numpy as np
@@ -9,9 +14,51 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnxruntime import capi
 
-from htfi.adapters.onnx.written import WrittenGraph, all_weights
-from htfi.decoding.checkpoint.weights import Weights
+from htfi.decoding.checkpoint.weights import CheckpointWeights
 from htfi.domain.errors import DependencyUnavailable
+
+STORED = "stored:"  # before a tensor's name: in the type that it has in the folder
+
+WeightArray = NDArray[Any]
+
+
+class Precision(StrEnum):
+    """How weights are kept and sums are made.
+
+    FP32: as trained. INT8: weights as 8 bits with a scale per output, activations as 8 bits with a scale per token.
+    INT8_WIDE: the same weights; activations as 16 bits, in two bytes, so that only the weights are rounded.
+    Sums of integers are exact, so a token's result does not depend on what else is in the pass.
+    """
+
+    FP32 = "fp32"
+    INT8 = "int8"
+    INT8_WIDE = "int8-wide"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenGraph:
+    """A model file without its weights. `borrowed` are read from the model folder by name, `computed` are ours."""
+
+    content: bytes
+    borrowed: Mapping[str, tuple[int, ...]]
+    computed: Mapping[str, WeightArray]
+
+
+def weight_of(written: WrittenGraph, weights: CheckpointWeights, name: str) -> tuple[str, WeightArray]:
+    """The weight `name` of the graph, with the checkpoint's name of its type; BF16 comes as uint16."""
+    if name in written.computed:
+        return "", written.computed[name]
+    shape = written.borrowed[name]
+    if name.startswith(STORED):
+        return weights.stored(name.removeprefix(STORED), shape)
+    return "F32", weights.array(name, shape)
+
+
+def all_weights(written: WrittenGraph, weights: CheckpointWeights) -> Iterator[tuple[str, str, WeightArray]]:
+    """Every weight of the graph: its name, the checkpoint's name of its type, its data."""
+    for name in (*written.borrowed, *written.computed):
+        yield name, *weight_of(written, weights, name)
+
 
 ort: Any = onnxruntime  # which ships no types
 ort.disable_telemetry_events()  # the package's variable has done so, unless onnxruntime was imported before it
@@ -35,10 +82,10 @@ _BFLOAT16 = 16  # TensorProto.BFLOAT16
 Array = NDArray[Any]
 
 
-class Session:
+class OnnxSession:
     """A graph that is ready to run. Weights come from the folder's memory map; onnxruntime may copy them."""
 
-    def __init__(self, written: WrittenGraph, weights: Weights, threads: int) -> None:
+    def __init__(self, written: WrittenGraph, weights: CheckpointWeights, threads: int) -> None:
         """Raises: DependencyUnavailable, when onnxruntime cannot run the graph."""
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads

@@ -8,7 +8,7 @@ from htfi.adapters.openai.config import FrontierConfig
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class RemoteUsage:
     """Used so far: tokens as the server counted them, or at most, where it did not say."""
 
     num_input_tokens: int = 0
@@ -17,27 +17,27 @@ class Spent:
     num_calls: int = 0
 
 
-class Reservation(NamedTuple):
+class CallReservation(NamedTuple):
     """The most that one call can use."""
 
     num_input_tokens: int
     num_output_tokens: int
 
 
-class Budget:
+class CallBudget:
     """A ledger of calls under way and done. Calls side by side can never exceed it together."""
 
     def __init__(self, config: FrontierConfig) -> None:
         self._config = config
         self._lock = threading.Lock()
-        self._spent = Spent()
-        self._reserved: list[Reservation] = []
+        self._spent = RemoteUsage()
+        self._reserved: list[CallReservation] = []
 
     @property
-    def spent(self) -> Spent:
+    def usage(self) -> RemoteUsage:
         return self._spent
 
-    def reserve(self, call: Reservation) -> str:
+    def reserve(self, call: CallReservation) -> str:
         """Set aside the worst case of a call; a reason where that could exceed the budget, else ''."""
         with self._lock:
             under_way = [*self._reserved, call]
@@ -53,14 +53,14 @@ class Budget:
             self._reserved.append(call)
             return ""
 
-    def settle(self, call: Reservation, num_input_tokens: int, num_output_tokens: int) -> None:
+    def charge(self, call: CallReservation, num_input_tokens: int, num_output_tokens: int) -> None:
         """Give back what was set aside and count what was used."""
         with self._lock:
             self._reserved.remove(call)
             spent = self._spent
             num_input = spent.num_input_tokens + num_input_tokens
             num_output = spent.num_output_tokens + num_output_tokens
-            self._spent = Spent(
+            self._spent = RemoteUsage(
                 num_input, num_output, self._money(num_input, num_output), spent.num_calls + 1
             )
 

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from htfi.adapters.openai.asking import Unusable
-from htfi.adapters.openai.budget import Budget, Reservation
+from htfi.adapters.openai.budget import CallBudget, CallReservation
 from htfi.adapters.openai.config import FrontierConfig
+from htfi.adapters.openai.prompts import UnusableReply
 from htfi.domain.errors import InvalidInput, MissingExtra
-from htfi.domain.writing import Refusal
+from htfi.domain.generation import RequestRefused
 
 try:
     import httpx
@@ -29,43 +29,43 @@ _TEMPLATE_TOKENS = 64  # a chat template's own, beyond the bytes of the request
 _LOGGERS = ("httpx", "httpcore.connection", "httpcore.http11", "httpcore.proxy")
 
 
-class Reply(NamedTuple):
+class ChatReply(NamedTuple):
     """What the model wrote."""
 
     content: str
     num_input_tokens: int
 
 
-class _Again(NamedTuple):
+class _Retry(NamedTuple):
     """An attempt that may be repeated, not before `wait_s`."""
 
     reason: str
     wait_s: float = 0.0
 
 
-class _Message(msgspec.Struct):
+class _ReplyMessage(msgspec.Struct):
     content: str | None = None
     refusal: str | None = None
 
 
-class _Candidate(msgspec.Struct):
-    message: _Message
+class _ReplyChoice(msgspec.Struct):
+    message: _ReplyMessage
     finish_reason: str | None = None
 
 
-class _Body(msgspec.Struct):
-    choices: list[_Candidate]
+class _ReplyBody(msgspec.Struct):
+    choices: list[_ReplyChoice]
     usage: Any = None
 
 
-class Chat:
+class ChatClient:
     """One endpoint and the connections to it; lives in one event loop."""
 
     def __init__(
         self,
         config: FrontierConfig,
         key: str,
-        budget: Budget,
+        budget: CallBudget,
         random: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]],
         now_s: Callable[[], float],
@@ -74,7 +74,7 @@ class Chat:
         self._random, self._sleep, self._now_s = random, sleep, now_s
         self._slots = asyncio.Semaphore(config.max_parallel)
         self._url = config.base_url.rstrip("/") + "/chat/completions"
-        self._silence = _Silence(key)
+        self._silence = _KeyRedactingFilter(key)
         for name in _LOGGERS:
             logging.getLogger(name).addFilter(self._silence)
         seconds = config.read_timeout_ms / 1e3
@@ -88,21 +88,21 @@ class Chat:
             verify=_trusted(config.ca_file),
         )
 
-    async def ask(self, body: bytes, until_s: float) -> Reply | Refusal:
+    async def complete(self, body: bytes, until_s: float) -> ChatReply | RequestRefused:
         """One reply, after as many attempts as fit before `until_s` of the loop's clock. Raises Unusable."""
         for attempt in range(1, self._config.max_attempts + 1):
             async with self._slots:
                 outcome = await self._attempt(body)
-            if not isinstance(outcome, _Again):
+            if not isinstance(outcome, _Retry):
                 return outcome
             if attempt == self._config.max_attempts:
-                return Refusal(f"{outcome.reason}, {attempt} times")
+                return RequestRefused(f"{outcome.reason}, {attempt} times")
             longest = min(self._config.max_backoff_ms, self._config.backoff_ms * 2.0 ** (attempt - 1)) / 1e3
             wait_s = (
                 outcome.wait_s + self._random() * longest
             )  # full jitter: many callers come back spread out
             if asyncio.get_running_loop().time() + wait_s >= until_s:
-                return Refusal(f"{outcome.reason}; no time is left to try again")
+                return RequestRefused(f"{outcome.reason}; no time is left to try again")
             await self._sleep(wait_s)
         raise AssertionError("an attempt always ends the loop")
 
@@ -111,12 +111,12 @@ class Chat:
         for name in _LOGGERS:
             logging.getLogger(name).removeFilter(self._silence)
 
-    async def _attempt(self, body: bytes) -> Reply | Refusal | _Again:
+    async def _attempt(self, body: bytes) -> ChatReply | RequestRefused | _Retry:
         # A token is at least one byte, so the bytes bound the tokens whatever the tokenizer.
-        call = Reservation(len(body) + _TEMPLATE_TOKENS, self._config.max_output_tokens)
+        call = CallReservation(len(body) + _TEMPLATE_TOKENS, self._config.max_output_tokens)
         if reason := self._budget.reserve(call):
-            return Refusal(reason)
-        used = Reservation(0, 0)
+            return RequestRefused(reason)
+        used = CallReservation(0, 0)
 
         async def watch(event: str, info: Any) -> None:  # noqa: ARG001 — the library's signature
             nonlocal used
@@ -134,10 +134,10 @@ class Chat:
             response = await self._client.send(request, stream=True)
             try:
                 if response.status_code != 200:
-                    used = Reservation(0, 0)
+                    used = CallReservation(0, 0)
                     return self._refused(response)
                 whole = await self._read(response)
-                if isinstance(whole, Refusal):
+                if isinstance(whole, RequestRefused):
                     return whole
                 decoded = _decoded(whole)
                 used = _used(decoded.usage, call)
@@ -147,50 +147,50 @@ class Chat:
         except (httpx.HTTPError, httpx.StreamError, OSError) as error:
             return self._broken(error)
         finally:
-            self._budget.settle(call, *used)
+            self._budget.charge(call, *used)
 
-    async def _read(self, response: httpx.Response) -> bytes | Refusal:
+    async def _read(self, response: httpx.Response) -> bytes | RequestRefused:
         limit = self._config.max_reply_bytes
         if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-            return Refusal("the server's reply is compressed, which was not asked for")
+            return RequestRefused("the server's reply is compressed, which was not asked for")
         whole = bytearray()
         async for part in response.aiter_raw():
             whole += part
             if len(whole) > limit:
-                return Refusal(f"the server's reply is larger than {limit} bytes")
+                return RequestRefused(f"the server's reply is larger than {limit} bytes")
         return bytes(whole)
 
-    def _refused(self, response: httpx.Response) -> Refusal | _Again:
+    def _refused(self, response: httpx.Response) -> RequestRefused | _Retry:
         status, host = response.status_code, self._config.host
         if status in _PASSING:
             wait_s = _retry_after_s(response.headers.get("Retry-After", ""), self._now_s())
-            return _Again(f"{host} cannot answer now (status {status})", wait_s)
+            return _Retry(f"{host} cannot answer now (status {status})", wait_s)
         if status in (401, 403):
-            return Refusal(
+            return RequestRefused(
                 f"{host} does not accept the key in {self._config.key_variable or '(none)'} (status {status})"
             )
         if status == 404:
-            return Refusal(
+            return RequestRefused(
                 f"{host} does not know the address or the model '{self._config.model}' (status 404)"
             )
         if 300 <= status < 400:
-            return Refusal(f"{host} sends us elsewhere (status {status}); redirects are not followed")
-        return Refusal(f"{host} does not accept the request (status {status}); see frontier.omit")
+            return RequestRefused(f"{host} sends us elsewhere (status {status}); redirects are not followed")
+        return RequestRefused(f"{host} does not accept the request (status {status}); see frontier.omit")
 
-    def _broken(self, error: Exception) -> Refusal | _Again:
+    def _broken(self, error: Exception) -> RequestRefused | _Retry:
         host = self._config.host
         if _untrusted(error):
-            return Refusal(
+            return RequestRefused(
                 f"the certificate of {host} is not trusted; name its authority in frontier.ca_file"
             )
         if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
-            return _Again(f"{host} cannot be reached")
+            return _Retry(f"{host} cannot be reached")
         if isinstance(error, httpx.TimeoutException):
-            return _Again(f"{host} fell silent for {self._config.read_timeout_ms:g} ms")
-        return _Again(f"the connection to {host} broke")
+            return _Retry(f"{host} fell silent for {self._config.read_timeout_ms:g} ms")
+        return _Retry(f"the connection to {host} broke")
 
 
-class _Silence(logging.Filter):
+class _KeyRedactingFilter(logging.Filter):
     """Drops what the HTTP library logs of a header or address that repeats the key."""
 
     def __init__(self, key: str) -> None:
@@ -230,31 +230,31 @@ def _retry_after_s(text: str, now_s: float) -> float:
     return 0.0
 
 
-def _decoded(body: bytes) -> _Body:
+def _decoded(body: bytes) -> _ReplyBody:
     try:
-        decoded = msgspec.json.decode(body, type=_Body)
+        decoded = msgspec.json.decode(body, type=_ReplyBody)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Unusable("the reply was no chat completion") from error
+        raise UnusableReply("the reply was no chat completion") from error
     if not decoded.choices:
-        raise Unusable("the reply held no answer")
+        raise UnusableReply("the reply held no answer")
     return decoded
 
 
-def _used(usage: Any, most: Reservation) -> Reservation:
+def _used(usage: Any, most: CallReservation) -> CallReservation:
     """Tokens as the server counted them; the most there can be where it does not say."""
     counts = cast("dict[str, Any]", usage) if isinstance(usage, dict) else {}
     told = (counts.get("prompt_tokens"), counts.get("completion_tokens"))
     if all(type(count) is int and 0 <= count < 2**40 for count in told):
-        return Reservation(*cast("tuple[int, int]", told))
+        return CallReservation(*cast("tuple[int, int]", told))
     return most
 
 
-def _reply(body: _Body, used: Reservation) -> Reply | Refusal:
+def _reply(body: _ReplyBody, used: CallReservation) -> ChatReply | RequestRefused:
     first = body.choices[0]
     if first.message.refusal or first.finish_reason == "content_filter":
-        return Refusal("the model declined to answer")
+        return RequestRefused("the model declined to answer")
     if first.finish_reason == "length":
-        raise Unusable("it was cut off")
+        raise UnusableReply("it was cut off")
     if not first.message.content:
-        raise Unusable("it was empty")
-    return Reply(first.message.content, used.num_input_tokens)
+        raise UnusableReply("it was empty")
+    return ChatReply(first.message.content, used.num_input_tokens)

@@ -25,17 +25,17 @@ _REASONS = {
 }
 
 
-class Condition(NamedTuple):
+class ProbeResult(NamedTuple):
     """An answer, and why."""
 
     holds: bool
     words: str = ""
 
 
-Ask = Callable[[], Condition]
+Probe = Callable[[], ProbeResult]
 
 
-class Probes:
+class ProbeServer:
     """A server at `address` (host:port, port 0: any, see `port`).
 
     `live` and `ready` are asked in its thread and must not wait; one that raises counts as no.
@@ -43,7 +43,7 @@ class Probes:
     """
 
     def __init__(
-        self, address: str, live: Ask, ready: Ask, *, answer_s: float = 1.0, num_connections: int = 64
+        self, address: str, live: Probe, ready: Probe, *, answer_s: float = 1.0, num_connections: int = 64
     ) -> None:
         host, _, port = address.rpartition(":")
         if not host or not port.isdecimal() or int(port) > 65535:
@@ -66,7 +66,7 @@ class Probes:
             why = self._failure.strerror if self._failure else "its thread does not start"
             raise DependencyUnavailable(f"cannot listen on {address} for probes: {why}") from self._failure
 
-    def __enter__(self) -> "Probes":
+    def __enter__(self) -> "ProbeServer":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -17,11 +17,10 @@ import pyarrow
 import pyarrow.parquet
 
 from htfi.adapters.stores.decisions import is_withheld
-from htfi.adapters.stores.differences import Differences, Expected, compare
-from htfi.adapters.stores.journal_check import Entries
-from htfi.domain.decision import Outcome, Plan, Verdict, amendment_id
+from htfi.adapters.stores.journal_check import ExpectedRows, LedgerEntries, RowDifferences, compare_rows
+from htfi.domain.decision import FidelityPlan, PolicyOutcome, PolicyVerdict, amendment_id
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
-from htfi.domain.files import replacing
+from htfi.domain.files import atomic_writer
 
 pa: Any = pyarrow  # ships no types
 pq: Any = pyarrow.parquet
@@ -31,7 +30,7 @@ _AMENDED = amendment_id("")  # how a line that keeps its decision back tells tha
 _ROWS_PER_GROUP = 256  # lines with all that was heard of their news, as Python has them: some 40 kB each
 
 
-class _Forecast(msgspec.Struct):
+class _ForecastColumns(msgspec.Struct):
     """The fused part of a forecast: experts and weights stay in the journal."""
 
     horizons: tuple[int, ...]
@@ -39,11 +38,11 @@ class _Forecast(msgspec.Struct):
     quantiles: list[list[float]]
 
 
-class _Rationale(msgspec.Struct):
+class _RationaleColumns(msgspec.Struct):
     text: str
 
 
-class _About(msgspec.Struct):
+class _SubjectColumns(msgspec.Struct):
     id: str
     symbol: str
     interval: str
@@ -52,21 +51,21 @@ class _About(msgspec.Struct):
     regime: str
 
 
-class _Entry(_About):
-    plan: Plan
-    forecast: _Forecast
-    rationale: _Rationale
-    verdict: Verdict
+class _EntryColumns(_SubjectColumns):
+    plan: FidelityPlan
+    forecast: _ForecastColumns
+    rationale: _RationaleColumns
+    verdict: PolicyVerdict
     amends: str = ""
 
 
-class _Released(msgspec.Struct):
+class _ReleasedColumns(msgspec.Struct):
     index: int
     leaf_hash: str
-    decision: _Entry
+    decision: _EntryColumns
 
 
-class _Withheld(_About):
+class _WithheldColumns(_SubjectColumns):
     index: int
     leaf_hash: str
     reasons: list[str]
@@ -86,13 +85,13 @@ class _AxesOfLine(msgspec.Struct):
 
 
 _AXES = msgspec.json.Decoder(_AxesOfLine)
-_RELEASED = msgspec.json.Decoder(_Released)
-_WITHHELD = msgspec.json.Decoder(_Withheld)
+_RELEASED = msgspec.json.Decoder(_ReleasedColumns)
+_WITHHELD = msgspec.json.Decoder(_WithheldColumns)
 
-Cell = tuple[int, float]  # horizon, level
+QuantileKey = tuple[int, float]  # horizon, level
 
 
-def write_parquet(folder: Path, entries: Entries) -> Path:
+def write_parquet(folder: Path, entries: LedgerEntries) -> Path:
     """Make decisions.parquet from the ledger in constant memory; the old one stays until it is whole.
 
     Raises: DependencyUnavailable where the folder cannot be written, IntegrityError where an entry is no decision.
@@ -101,7 +100,7 @@ def write_parquet(folder: Path, entries: Entries) -> Path:
     try:
         cells = _cells(entries)
         schema = _schema(cells)
-        with replacing(target) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        with atomic_writer(target) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
             for table in _tables(entries, cells, schema):
                 writer.write_table(table)
     except OSError as error:
@@ -111,7 +110,7 @@ def write_parquet(folder: Path, entries: Entries) -> Path:
     return target
 
 
-def check_parquet(folder: Path, entries: Entries) -> Differences | None:
+def check_parquet(folder: Path, entries: LedgerEntries) -> RowDifferences | None:
     """How the table differs from the ledger; None where there is none.
 
     Raises: DependencyUnavailable, IntegrityError where it is no table of decisions.
@@ -132,13 +131,15 @@ def check_parquet(folder: Path, entries: Entries) -> Differences | None:
             )
         )
         if alike and file.metadata.num_rows <= entries.size:
-            return Differences(num_rows=file.metadata.num_rows, num_accounted=file.metadata.num_rows)
+            return RowDifferences(num_rows=file.metadata.num_rows, num_accounted=file.metadata.num_rows)
 
         def row(index: int) -> tuple[Any, ...]:
             return next(_rows([_table([entries.line(index)], cells, schema)]))
 
         made = _rows(_tables(entries, cells, schema))
-        return compare(_rows(_read(file)), Expected(entries.size, made, row, lambda told: told[0], _never))
+        return compare_rows(
+            _rows(_read(file)), ExpectedRows(entries.size, made, row, lambda told: told[0], _never)
+        )
     except OSError as error:
         raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror or error}") from error
     except (pa.ArrowException, msgspec.DecodeError) as error:
@@ -171,13 +172,13 @@ def _rows(tables: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
             yield tuple(row.values())
 
 
-def _tables(entries: Entries, cells: list[Cell], schema: Any) -> Iterator[Any]:
+def _tables(entries: LedgerEntries, cells: list[QuantileKey], schema: Any) -> Iterator[Any]:
     lines = entries.lines()
     while group := list(islice(lines, _ROWS_PER_GROUP)):
         yield _table(group, cells, schema)
 
 
-def _cells(entries: Entries) -> list[Cell]:
+def _cells(entries: LedgerEntries) -> list[QuantileKey]:
     """Every horizon and level that any decision has, in order."""
     axes: set[tuple[tuple[int, ...], tuple[float, ...]]] = set()
     for line in entries.lines():
@@ -186,7 +187,7 @@ def _cells(entries: Entries) -> list[Cell]:
     return sorted({(horizon, level) for horizons, levels in axes for horizon in horizons for level in levels})
 
 
-def _schema(cells: list[Cell]) -> Any:
+def _schema(cells: list[QuantileKey]) -> Any:
     text = pa.string()
     names = pa.dictionary(pa.int32(), text)
     return pa.schema(
@@ -209,13 +210,13 @@ def _schema(cells: list[Cell]) -> Any:
     )
 
 
-def _name(cell: Cell) -> str:
+def _name(cell: QuantileKey) -> str:
     """'h1_q05' for the 5% quantile one bar ahead; 'h1_q99_5' for 99.5%."""
     whole, _, rest = f"{cell[1] * 100:.6g}".partition(".")
     return f"h{cell[0]}_q{whole:0>2}" + (f"_{rest}" if rest else "")
 
 
-def _table(group: list[bytes], cells: list[Cell], schema: Any) -> Any:
+def _table(group: list[bytes], cells: list[QuantileKey], schema: Any) -> Any:
     place = {cell: k for k, cell in enumerate(cells)}
     quantiles = np.full((len(cells), len(group)), np.nan)
     facts: list[tuple[Any, ...]] = []
@@ -225,7 +226,7 @@ def _table(group: list[bytes], cells: list[Cell], schema: Any) -> Any:
             first = withheld.id.removesuffix(_AMENDED)
             ending = (
                 None,
-                Outcome.WITHHOLD.value,
+                PolicyOutcome.WITHHOLD.value,
                 withheld.reasons,
                 None,
                 first if first != withheld.id else None,
@@ -254,7 +255,7 @@ def _table(group: list[bytes], cells: list[Cell], schema: Any) -> Any:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _beginning(index: int, leaf_hash: str, about: _About) -> tuple[Any, ...]:
+def _beginning(index: int, leaf_hash: str, about: _SubjectColumns) -> tuple[Any, ...]:
     return (
         index,
         leaf_hash,

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from htfi.domain.decision import Decision, Outcome, Receipt, Regime, Verdict
+from htfi.domain.decision import Decision, PolicyOutcome, PolicyVerdict, Receipt, Regime
 from htfi.domain.errors import DependencyUnavailable, IntegrityError
 from htfi.domain.files import open_private
 
@@ -32,7 +32,7 @@ _BUFFER_BYTES = 1 << 20
 _TAIL_BYTES = 1 << 16
 
 
-class Released(msgspec.Struct, frozen=True):
+class ReleasedLine(msgspec.Struct, frozen=True):
     """A line that carries a decision."""
 
     index: int
@@ -40,7 +40,7 @@ class Released(msgspec.Struct, frozen=True):
     decision: Decision
 
 
-class Withheld(msgspec.Struct, frozen=True):
+class WithheldLine(msgspec.Struct, frozen=True):
     """A line for a decision that policy kept back: what it was about and why, without the forecast."""
 
     index: int
@@ -55,7 +55,7 @@ class Withheld(msgspec.Struct, frozen=True):
     reasons: list[str]
 
 
-class _Subject(msgspec.Struct):
+class _WithheldFields(msgspec.Struct):
     """The part of an entry that a withheld line shows."""
 
     id: str
@@ -64,13 +64,13 @@ class _Subject(msgspec.Struct):
     as_of_ns: int
     last_price: float
     regime: Regime
-    verdict: Verdict
+    verdict: PolicyVerdict
 
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
-_SUBJECT = msgspec.json.Decoder(_Subject)
-_RELEASED = msgspec.json.Decoder(Released)
-_WITHHELD = msgspec.json.Decoder(Withheld)
+_SUBJECT = msgspec.json.Decoder(_WithheldFields)
+_RELEASED = msgspec.json.Decoder(ReleasedLine)
+_WITHHELD = msgspec.json.Decoder(WithheldLine)
 
 
 class DecisionJournal:
@@ -181,7 +181,7 @@ def line_index(line: bytes) -> int | None:
     return int(found[1]) if found else None
 
 
-def parse_line(line: bytes, where: str) -> Released | Withheld:
+def parse_line(line: bytes, where: str) -> ReleasedLine | WithheldLine:
     """Raises: IntegrityError where it is no decision of this version."""
     try:
         if is_withheld(line):
@@ -191,16 +191,16 @@ def parse_line(line: bytes, where: str) -> Released | Withheld:
         raise IntegrityError(f"{where}: is no decision of this version ({error})") from error
 
 
-def subject(line: Released | Withheld) -> Decision | Withheld:
+def line_subject(line: ReleasedLine | WithheldLine) -> Decision | WithheldLine:
     """What a line is about, whether it carries a forecast or not."""
-    return line.decision if isinstance(line, Released) else line
+    return line.decision if isinstance(line, ReleasedLine) else line
 
 
 def journal_line(receipt: Receipt, entry: bytes) -> bytes:
     """The line of an entry, its end included."""
     head = b'{"index":%d,"leaf_hash":"%s",' % (receipt.index, receipt.leaf_hash.encode())
     verdict = entry.rfind(_VERDICT) + len(_VERDICT)
-    if not entry.startswith(Outcome.WITHHOLD.encode(), verdict):
+    if not entry.startswith(PolicyOutcome.WITHHOLD.encode(), verdict):
         return b'%s"decision":%s}\n' % (head, entry)
     about = _SUBJECT.decode(entry)
     fields = {

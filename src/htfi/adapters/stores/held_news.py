@@ -13,15 +13,14 @@ from msgspec.structs import replace
 
 from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
 from htfi.domain.events import News
-from htfi.domain.files import open_private
-from htfi.domain.line_sums import sum_holds, with_sum
-from htfi.domain.news import Screened
+from htfi.domain.files import add_checksum, checksum_holds, open_private
+from htfi.domain.news import ScreenedItem
+from htfi.pipeline.operator_actions import HeldItem
 from htfi.pipeline.ports import Position
-from htfi.pipeline.releases import Held
 
 HELD_NEWS = "held_news.jsonl"
 _ENCODER = msgspec.json.Encoder()
-_DECODER = msgspec.json.Decoder(Held)
+_DECODER = msgspec.json.Decoder(HeldItem)
 
 
 class HeldNewsFile:
@@ -49,10 +48,10 @@ class HeldNewsFile:
     def num_held(self) -> int:
         return self._num_held
 
-    def hold(self, item: News, screened: Screened) -> None:
+    def hold(self, item: News, screened: ScreenedItem) -> None:
         """Keep an item as it came, under the next number."""
         self._num_held += 1
-        line = with_sum(_encoded(Held(self._num_held, item, screened)), self._num_bytes) + b"\n"
+        line = add_checksum(_encoded(HeldItem(self._num_held, item, screened)), self._num_bytes) + b"\n"
         try:
             rest = memoryview(line)
             while rest:
@@ -61,7 +60,7 @@ class HeldNewsFile:
             raise self._unavailable(error) from error
         self._num_bytes += len(line)
 
-    def find(self, number: int) -> Held | None:
+    def find(self, number: int) -> HeldItem | None:
         if not 1 <= number <= self._num_held:
             return None
         return next((held for held in read_held(self._path) if held.number == number), None)
@@ -86,7 +85,7 @@ class HeldNewsFile:
         )
 
 
-def read_held(path: Path) -> Iterator[Held]:
+def read_held(path: Path) -> Iterator[HeldItem]:
     """Every item of the file, in order; a last line that is not finished yet is left out, as is a missing file.
 
     Raises: DependencyUnavailable, IntegrityError at a broken line.
@@ -97,7 +96,7 @@ def read_held(path: Path) -> Iterator[Held]:
             for number, line in enumerate(file, 1):
                 if not line.endswith(b"\n"):
                     return
-                if not sum_holds(line, place):
+                if not checksum_holds(line, place):
                     raise IntegrityError(
                         f"{path}, line {number}: is not as the run wrote it: give the run's command again, which makes "
                         "the file from its inputs"
@@ -110,7 +109,7 @@ def read_held(path: Path) -> Iterator[Held]:
         raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def _decoded(line: bytes, number: int, path: Path) -> Held:
+def _decoded(line: bytes, number: int, path: Path) -> HeldItem:
     try:
         held = _DECODER.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -122,7 +121,7 @@ def _decoded(line: bytes, number: int, path: Path) -> Held:
     return held
 
 
-def _encoded(held: Held) -> bytes:
+def _encoded(held: HeldItem) -> bytes:
     try:
         return _ENCODER.encode(held)
     except UnicodeEncodeError:  # half of a surrogate pair stands alone: no file can hold it

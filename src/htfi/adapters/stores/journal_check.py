@@ -1,25 +1,151 @@
-"""decisions.jsonl held against the ledger, line by line, and written again from it where it differs.
+"""Where a file made from the ledger is not what the ledger gives: lines changed, missing, extra or out of place.
+
+Pure: `compare` takes what the file holds and what it should hold, one after the other, in constant memory.
+
+decisions.jsonl held against the ledger, line by line, and written again from it where it differs.
 
 A line is right where it is, byte for byte, the one that the ledger's entry gives. `htfi ledger verify` compares; a run
 that is taken up mends, before it releases anything.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from htfi.adapters.stores.decisions import JOURNAL, journal_line, line_index, whole_lines
-from htfi.adapters.stores.differences import Differences, Expected, compare
 from htfi.domain.decision import Receipt
 from htfi.domain.errors import DependencyUnavailable
-from htfi.domain.files import replacing
+from htfi.domain.files import atomic_writer
 from htfi.governance.ledger.merkle import leaf_hash
+
+_MAX_NAMED = 1_000  # of a kind; more are counted only
+_MAX_TOLD = 5
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedRows(Generic[Row]):
+    """What a file should hold: `size` rows from `rows`, also by index with `at`; `index_of` reads a row's own claim.
+
+    `is_recorded` tells of a row behind the last entry whether some ledger may have held it.
+    """
+
+    size: int
+    rows: Iterator[Row]
+    at: Callable[[int], Row]
+    index_of: Callable[[Row], int | None]
+    is_recorded: Callable[[Row], bool]
+
+
+@dataclass(slots=True)
+class RowDifferences:
+    """Rows of the file are counted from 1, entries from 0.
+
+    `num_accounted` entries, from the first on, have a row or should have one before the last that has; those behind
+    it may not have been released yet. `num_beyond` rows go on behind the last entry as if the ledger had held more.
+    """
+
+    num_rows: int = 0
+    num_accounted: int = 0
+    num_differing: int = 0
+    num_missing: int = 0
+    num_beyond: int = 0
+    changed: dict[int, int] = field(default_factory=dict[int, int])  # entry → row
+    moved: dict[int, int] = field(default_factory=dict[int, int])  # entry → row
+    extra: list[int] = field(default_factory=list[int])  # rows
+    missing: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # entries [start, stop)
+
+    @property
+    def description(self) -> str:
+        """What differs, by number; empty where nothing does."""
+        if not self.num_differing:
+            return ""
+        told = [
+            _rows("is not as recorded", "are not as recorded", sorted(self.changed.values())),
+            _rows("stands out of order", "stand out of order", sorted(self.moved.values())),
+            _rows("is extra", "are extra", self.extra),
+        ]
+        gone = [entry for span in self.missing for entry in range(*span)[: _MAX_TOLD + 1]]
+        gone = sorted(entry for entry in gone if entry not in self.moved)
+        told.append(_told("entry", "entries", "has no line", "have no line", gone, self.num_missing))
+        return "; ".join(filter(None, told))
+
+
+def compare_rows(found: Iterator[Row], expected: ExpectedRows[Row]) -> RowDifferences:
+    """Hold what a file holds against what it should hold."""
+    told = RowDifferences()
+    want = next(expected.rows, None)
+    at = 0  # of the entry whose row is wanted
+    for row in found:
+        told.num_rows += 1
+        if want is not None and row == want:
+            at, want = at + 1, next(expected.rows, None)
+            continue
+        claimed = expected.index_of(row)
+        told.num_differing += 1
+        is_known = claimed not in (None, at) and claimed < expected.size and row == expected.at(claimed)
+        if is_known and claimed is not None and claimed > at:
+            told.num_missing += claimed - at
+            if len(told.missing) < _MAX_NAMED:
+                told.missing.append((at, claimed))
+            while at <= claimed:
+                at, want = at + 1, next(expected.rows, None)
+        elif is_known and claimed is not None:
+            _misplaced(told, claimed)
+        elif want is not None:
+            if len(told.changed) < _MAX_NAMED:
+                told.changed[at] = told.num_rows
+            at, want = at + 1, next(expected.rows, None)
+        else:
+            told.num_beyond += claimed == expected.size + told.num_beyond and expected.is_recorded(row)
+            _note(told.extra, told.num_rows)
+    told.num_accounted = at
+    return told
+
+
+def _misplaced(told: RowDifferences, claimed: int) -> None:
+    """A row that is as recorded, but comes behind its place."""
+    if claimed in told.changed:  # the row taken for it had only come between
+        _note(told.extra, told.changed.pop(claimed))
+    elif claimed not in told.moved and any(start <= claimed < stop for start, stop in told.missing):
+        told.num_missing -= 1
+        if len(told.moved) < _MAX_NAMED:
+            told.moved[claimed] = told.num_rows
+    else:
+        _note(told.extra, told.num_rows)
+
+
+def _note(rows: list[int], row: int) -> None:
+    if len(rows) < _MAX_NAMED:
+        rows.append(row)
+
+
+def _rows(one: str, several: str, rows: Sequence[int]) -> str:
+    return _told("line", "lines", one, several, rows, len(rows))
+
+
+def _told(what: str, whats: str, one: str, several: str, numbers: Sequence[int], num: int) -> str:
+    if not numbers or num <= 0:
+        return ""
+    spans: list[tuple[int, int]] = []
+    for number in numbers[: _MAX_TOLD * 20]:
+        if spans and number == spans[-1][1] + 1:
+            spans[-1] = (spans[-1][0], number)
+        else:
+            spans.append((number, number))
+    shown = ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in spans[:_MAX_TOLD])
+    num_shown = sum(b - a + 1 for a, b in spans[:_MAX_TOLD])
+    more = f" and {num - num_shown:,} more" if num > num_shown else ""
+    return f"{what if num == 1 else whats} {shown}{more} {one if num == 1 else several}"
+
 
 _HEAD = b',"leaf_hash":"%s","decision":'
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class LedgerEntries:
     """The first `size` entries of a ledger: `stream` begins at the first each time, `at` gives one by its index."""
 
     size: int
@@ -36,7 +162,9 @@ class Entries:
         return journal_line(Receipt(index, leaf_hash(entry).hex()), entry)
 
 
-def check_journal(folder: Path, entries: Entries, num_bytes: int | None = None) -> Differences | None:
+def check_journal(
+    folder: Path, entries: LedgerEntries, num_bytes: int | None = None
+) -> RowDifferences | None:
     """What differs in the journal's first bytes; None where there is no journal. Raises: DependencyUnavailable."""
     path = folder / JOURNAL
 
@@ -46,16 +174,16 @@ def check_journal(folder: Path, entries: Entries, num_bytes: int | None = None) 
         last = entries.at(entries.size - 1) if entries.size else b""
         return head in line[: len(head) + 32] and decision != last
 
-    expected = Expected(entries.size, entries.lines(), entries.line, line_index, is_recorded)
+    expected = ExpectedRows(entries.size, entries.lines(), entries.line, line_index, is_recorded)
     try:
-        return compare(whole_lines(path, num_bytes), expected)
+        return compare_rows(whole_lines(path, num_bytes), expected)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def mend_journal(folder: Path, entries: Entries, num_released: int) -> str:
+def repair_journal(folder: Path, entries: LedgerEntries, num_released: int) -> str:
     """Write the journal anew where it differs; what differed in words, empty where nothing did.
 
     `num_released` entries are known to have been let out: their lines are there afterwards, and nobody gets them again.
@@ -66,11 +194,11 @@ def mend_journal(folder: Path, entries: Entries, num_released: int) -> str:
     if found is None:
         if not num_released:
             return ""
-        found, words = Differences(), "it is missing"
+        found, words = RowDifferences(), "it is missing"
     elif found.num_beyond:
         return ""
     else:
-        words = found.words
+        words = found.description
         if not words and found.num_accounted < num_released:
             words = f"its last {num_released - found.num_accounted:,} lines are missing"
     if not words:
@@ -78,7 +206,7 @@ def mend_journal(folder: Path, entries: Entries, num_released: int) -> str:
     path = folder / JOURNAL
     num = max(found.num_accounted, num_released)
     try:
-        with replacing(path) as file:
+        with atomic_writer(path) as file:
             for _, line in zip(range(num), entries.lines(), strict=False):
                 file.write(line)
     except OSError as error:

@@ -9,10 +9,9 @@ from pathlib import Path
 import msgspec
 
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.domain.events import Rejection
-from htfi.domain.files import open_private
-from htfi.domain.line_sums import with_sum
-from htfi.pipeline.intake.reasons import Reason
+from htfi.domain.events import QuarantinedRow
+from htfi.domain.files import add_checksum, open_private
+from htfi.pipeline.intake.quarantine_reasons import QuarantineReason
 from htfi.pipeline.ports import Position
 
 _BUFFER_BYTES = 1 << 16
@@ -39,12 +38,12 @@ class QuarantineFile:
         except OSError as error:
             raise self._unavailable(error) from error
 
-    def set_aside(self, rejection: Rejection) -> None:
+    def set_aside(self, rejection: QuarantinedRow) -> None:
         by_reason = self._counts.setdefault(rejection.source, {})
         by_reason[rejection.reason] = by_reason.get(rejection.reason, 0) + 1
         self._examples.setdefault((rejection.source, rejection.reason), rejection.detail)
         place = self._num_bytes + len(self._pending)
-        self._pending += with_sum(self._encoder.encode(rejection), place) + b"\n"
+        self._pending += add_checksum(self._encoder.encode(rejection), place) + b"\n"
         if len(self._pending) >= _BUFFER_BYTES:
             self._flush()
 
@@ -59,7 +58,9 @@ class QuarantineFile:
     def counts_by_source(self) -> dict[str, dict[str, int]]:
         """Rows set aside so far, by source and reason."""
         return {
-            source: {reason: count for reason, count in by_reason.items() if reason != Reason.REPAIRED}
+            source: {
+                reason: count for reason, count in by_reason.items() if reason != QuarantineReason.REPAIRED
+            }
             for source, by_reason in self._counts.items()
         }
 
@@ -68,7 +69,7 @@ class QuarantineFile:
         return self._examples.get((source, reason), "")
 
     def num_repaired(self) -> int:
-        return sum(by_reason.get(Reason.REPAIRED, 0) for by_reason in self._counts.values())
+        return sum(by_reason.get(QuarantineReason.REPAIRED, 0) for by_reason in self._counts.values())
 
     def position(self) -> Position:
         """The file's length with everything set aside so far in it, and the counts."""

@@ -34,7 +34,7 @@ def read_whole(path: Path) -> bytes | None:
 def write_whole(path: Path, data: bytes) -> None:
     """Replace the file atomically and durably, for its owner alone. Raises: DependencyUnavailable."""
     try:
-        files.write_whole(path, data)
+        files.write_atomically(path, data)
     except OSError as error:
         raise DependencyUnavailable(
             f"{path}: cannot be written: {error.strerror}; what is recorded is safe, make room and run again"

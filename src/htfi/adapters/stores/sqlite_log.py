@@ -1,4 +1,6 @@
-"""The ledger's database: one SQLite file in WAL mode. Implements governance's LeafStore; wiring opens it.
+"""One owner per ledger: an advisory lock on a file beside the database. Wiring takes it before it opens.
+
+The ledger's database: one SQLite file in WAL mode. Implements governance's LeafStore; wiring opens it.
 
 One process may append (it holds a lock file), any number may read beside it, and a witness may add
 cosignatures. A group of entries is one transaction, synced before it is receipted. SQLite's errors are
@@ -6,6 +8,7 @@ translated here.
 """
 
 import contextlib
+import fcntl
 import os
 import sqlite3
 from collections.abc import Callable, Generator, Iterator
@@ -13,18 +16,74 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from htfi.adapters.stores.owner_lock import OwnerLock
 from htfi.domain.errors import HtfiError, IntegrityError, InvalidInput, LedgerUnavailable
-from htfi.domain.files import discard_drafts, draft_of, open_new, sync_folder, write_whole
-from htfi.governance.ports import Group
+from htfi.domain.files import (
+    open_new,
+    open_private,
+    remove_temporary_files,
+    sync_folder,
+    temporary_path,
+    write_atomically,
+)
+from htfi.governance.ports import EntryGroup
+
+
+class OwnerLock:
+    """The right to append, held through an advisory lock that ends with the process, however it ends."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises: LedgerUnavailable where another process holds it, or the file cannot be written."""
+        self._lock_path = _lock_path(path)
+        try:
+            self._descriptor = open_private(self._lock_path, os.O_RDWR)
+        except OSError as error:
+            raise LedgerUnavailable(f"cannot write to {path.parent}: {error.strerror}") from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(self._descriptor, 0)
+            os.write(self._descriptor, f"{os.getpid()}\n".encode())
+        except BlockingIOError:
+            holder = os.read(self._descriptor, 32).decode(errors="replace").strip() or "unknown"
+            os.close(self._descriptor)
+            raise LedgerUnavailable(
+                f"{path} is in use by process {holder}: wait until it ends, or choose another folder"
+            ) from None
+        except OSError as error:
+            os.close(self._descriptor)
+            raise LedgerUnavailable(f"cannot write to {self._lock_path}: {error.strerror}") from error
+
+    def release(self) -> None:
+        os.close(self._descriptor)
+
+
+def is_owned(path: Path) -> bool:
+    """Whether some process owns the ledger; without writing anything."""
+    try:
+        descriptor = os.open(_lock_path(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _lock_path(path: Path) -> Path:
+    return path.with_name(path.name + ".lock")
+
 
 APPLICATION_ID = 0x48544649  # 'HTFI', in the SQLite header
 SCHEMA_VERSION = 1
 PUBLISHED = "checkpoint"  # the newest signed checkpoint, as a file beside the database
 PAGE_BYTES = 32_768  # five decisions of 6 KB to a page: 1.6× the appends, 0.8× the file of 16 KiB pages
 WAL_PAGES = 128  # 4 MiB of write-ahead log, then `tidy` moves it into the database
-MOST_WAL_PAGES = 1024  # where nobody tidies, a commit does
-ROWS_AT_ONCE = 64
+MAX_WAL_PAGES = 1024  # where nobody tidies, a commit does
+ROWS_PER_QUERY = 64
 BUSY_MS = 10_000  # a witness's cosignature may hold the write lock for a moment
 
 _SCHEMA = """
@@ -87,7 +146,7 @@ class SqliteLog:
     def cosigned_sizes(self) -> list[int]:
         return [size for (size,) in self._rows("SELECT DISTINCT size FROM cosignatures ORDER BY size")]
 
-    def append(self, group: Group) -> None:
+    def append(self, group: EntryGroup) -> None:
         if self._lock is None:
             raise InvalidInput(f"{self.name} is open for reading only")
 
@@ -117,7 +176,7 @@ class SqliteLog:
     def publish(self, checkpoint: str) -> None:
         published = Path(self.name).with_name(PUBLISHED)
         try:
-            write_whole(published, checkpoint.encode())
+            write_atomically(published, checkpoint.encode())
         except OSError as error:
             raise LedgerUnavailable(f"cannot write {published}: {error.strerror}") from error
 
@@ -152,11 +211,11 @@ class SqliteLog:
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         with self._translated("read"):
             cursor = self._connection.execute(query, values)
-            rows = cursor.fetchmany(ROWS_AT_ONCE)
+            rows = cursor.fetchmany(ROWS_PER_QUERY)
         while rows:
             yield from rows
             with self._translated("read"):
-                rows = cursor.fetchmany(ROWS_AT_ONCE)
+                rows = cursor.fetchmany(ROWS_PER_QUERY)
 
     def _text(self, value: object) -> str:
         if not isinstance(value, str):
@@ -174,9 +233,9 @@ def create_store(path: Path, *, verifier_key: str, checkpoint: str) -> None:
 
     `checkpoint` is the signed note of size 0. Raises: LedgerUnavailable.
     """
-    draft = draft_of(path)
+    draft = temporary_path(path)
     try:
-        discard_drafts(path.parent, [path.name])  # of a start that was killed
+        remove_temporary_files(path.parent, [path.name])  # of a start that was killed
         os.close(open_new(draft))  # its journals get its rights
         with _translated(str(path), "create"), contextlib.closing(sqlite3.connect(draft)) as connection:
             connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
@@ -201,7 +260,7 @@ def open_store(path: Path, lock: OwnerLock, *, durable: bool = True) -> SqliteLo
     connection = _connect(path, "rw")
     with _translated(str(path), "open"):
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {MOST_WAL_PAGES}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {MAX_WAL_PAGES}")
     return SqliteLog(path, connection, lock)
 
 

@@ -35,7 +35,7 @@ _BATCHES_AHEAD = 64
 _SEED_STRIDE = 1_000_003  # between the seeds of two workers
 
 
-class Batch(NamedTuple):
+class TrainingBatch(NamedTuple):
     """Stories of like length, padded on the right.
 
     ids int64 [B, T]; weights float32 [B, T], how much predicting that token from those before counts; classes
@@ -48,21 +48,21 @@ class Batch(NamedTuple):
     tokens: int
 
 
-class Source(NamedTuple):
+class StorySource(NamedTuple):
     """Where stories come from: 'package.module:function', called with seed, first story's number and tokenizer file."""
 
     function: str
     tokenizer_file: str
 
 
-class Place(msgspec.Struct, frozen=True):
+class BatchPosition(msgspec.Struct, frozen=True):
     """How many pools were used up, and how many batches of the next."""
 
     pool: int = 0
     batch: int = 0
 
 
-def find(function: str) -> Stories:
+def load_function(function: str) -> Stories:
     """The function that a path 'package.module:function' names. Raises: InvalidInput."""
     module, _, name = function.partition(":")
     try:
@@ -73,7 +73,9 @@ def find(function: str) -> Stories:
         ) from error
 
 
-def cut(stories: list[Story], batch_tokens: int, longest: int, seed: tuple[int, ...]) -> list[Batch]:
+def make_batches(
+    stories: list[Story], batch_tokens: int, longest: int, seed: tuple[int, ...]
+) -> list[TrainingBatch]:
     """One pool as batches of about `batch_tokens` tokens with padding, in random order. Stories end at `longest`."""
     order = sorted(range(len(stories)), key=lambda index: (len(stories[index][0]), index))
     groups: list[list[Story]] = []
@@ -93,7 +95,7 @@ def _padded(length: int, longest: int) -> int:
     return min(-(-length // _ROUND_TO) * _ROUND_TO, longest)
 
 
-def _batch(group: list[Story], longest: int) -> Batch:
+def _batch(group: list[Story], longest: int) -> TrainingBatch:
     width = _padded(max(min(len(ids), longest) for ids, _, _ in group), longest)
     ids = np.zeros((len(group), width), np.int64)
     weights = np.zeros((len(group), width), np.float32)
@@ -102,10 +104,10 @@ def _batch(group: list[Story], longest: int) -> Batch:
         length = min(len(story[0]), width)
         ids[row, :length], weights[row, :length], classes[row, :length] = (part[:length] for part in story)
     weights[:, 0] = 0.0  # nothing comes before it
-    return Batch(ids, weights, classes, int(np.count_nonzero(classes)))
+    return TrainingBatch(ids, weights, classes, int(np.count_nonzero(classes)))
 
 
-class Batches:
+class BatchLoader:
     """An endless iterator over batches from `place` on; close it (or use `with`) to end the worker processes.
 
     Raises, on iteration: what the source raised, if it is ours; DependencyUnavailable when a worker ended.
@@ -113,22 +115,24 @@ class Batches:
 
     def __init__(
         self,
-        source: Source,
+        source: StorySource,
         *,
         seed: int,
         workers: int,
         pool: int,
         batch_tokens: int,
         longest: int,
-        place: Place = Place(),  # noqa: B008 (frozen)
+        place: BatchPosition = BatchPosition(),  # noqa: B008 (frozen)
     ) -> None:
-        find(source.function)  # a wrong name is told before a process starts
+        load_function(source.function)  # a wrong name is told before a process starts
         self._cut = (batch_tokens, longest)
         self._seed = seed
         self._place = place
         per_worker = -(-pool // workers // _CHUNK) * _CHUNK
         self._chunks_per_worker = per_worker // _CHUNK
-        self._ready: queue.Queue[tuple[Batch, Place] | HtfiError] = queue.Queue(_BATCHES_AHEAD)
+        self._ready: queue.Queue[tuple[TrainingBatch, BatchPosition] | HtfiError] = queue.Queue(
+            _BATCHES_AHEAD
+        )
         self._closed = threading.Event()
         spawning = multiprocessing.get_context("spawn")
         self._pipes: list[Connection] = []
@@ -148,17 +152,17 @@ class Batches:
         self._thread = threading.Thread(target=self._fill, daemon=True, name="htfi-batches")
         self._thread.start()
 
-    def __iter__(self) -> Iterator[tuple[Batch, Place]]:
+    def __iter__(self) -> Iterator[tuple[TrainingBatch, BatchPosition]]:
         return self
 
-    def __next__(self) -> tuple[Batch, Place]:
+    def __next__(self) -> tuple[TrainingBatch, BatchPosition]:
         """The next batch, and the place from which to go on after it."""
         found = self._ready.get()
         if isinstance(found, HtfiError):
             raise found
         return found
 
-    def __enter__(self) -> "Batches":
+    def __enter__(self) -> "BatchLoader":
         return self
 
     def __exit__(
@@ -183,17 +187,17 @@ class Batches:
         try:
             pool, first = self._place.pool, self._place.batch
             while True:
-                batches = cut(self._collect(), *self._cut, (self._seed, pool))
+                batches = make_batches(self._collect(), *self._cut, (self._seed, pool))
                 for index in range(first, len(batches)):
                     last = index + 1 == len(batches)
-                    after = Place(pool + 1, 0) if last else Place(pool, index + 1)
+                    after = BatchPosition(pool + 1, 0) if last else BatchPosition(pool, index + 1)
                     if not self._offer((batches[index], after)):
                         return
                 pool, first = pool + 1, 0
         except HtfiError as error:
             self._offer(error)
 
-    def _offer(self, item: tuple[Batch, Place] | HtfiError) -> bool:
+    def _offer(self, item: tuple[TrainingBatch, BatchPosition] | HtfiError) -> bool:
         while not self._closed.is_set():
             with suppress(queue.Full):
                 self._ready.put(item, timeout=0.2)
@@ -217,12 +221,12 @@ class Batches:
         return stories
 
 
-def _work(pipe: Connection, source: Source, seed: int, start: int) -> None:
+def _work(pipe: Connection, source: StorySource, seed: int, start: int) -> None:
     """A worker process: stories in chunks, until the pipe breaks because the trainer ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the trainer ends us
     with suppress(BrokenPipeError, ConnectionResetError):
         try:
-            stories = find(source.function)(seed, start, source.tokenizer_file)
+            stories = load_function(source.function)(seed, start, source.tokenizer_file)
             while chunk := list(islice(stories, _CHUNK)):
                 pipe.send(chunk)
             pipe.send(InvalidInput(f"training source {source.function!r} ran dry: it must be endless"))

@@ -4,12 +4,12 @@ from typing import Protocol
 
 import msgspec
 
-from htfi.decoding.checkpoint.architecture import Architecture, Family
+from htfi.decoding.checkpoint.architecture import Architecture, ModelFamily
 from htfi.decoding.checkpoint.rope import Rope
 from htfi.domain.errors import InvalidInput
 
 
-class Sizes(msgspec.Struct, frozen=True):
+class LlamaSizes(msgspec.Struct, frozen=True):
     """One Llama model's sizes, all but its vocabulary's. Embeddings are tied."""
 
     hidden: int
@@ -28,7 +28,7 @@ class Sizes(msgspec.Struct, frozen=True):
 
     def architecture(self, vocab_size: int) -> Architecture:
         return Architecture(
-            family=Family.LLAMA,
+            family=ModelFamily.LLAMA,
             hidden_size=self.hidden,
             num_layers=self.layers,
             num_heads=self.heads,
@@ -44,8 +44,8 @@ class Sizes(msgspec.Struct, frozen=True):
         )
 
 
-TARGET = Sizes(hidden=256, layers=5, heads=8, kv_heads=4, head_dim=32, intermediate=704)
-DRAFT = Sizes(hidden=128, layers=3, heads=4, kv_heads=2, head_dim=32, intermediate=352)
+TARGET_SIZES = LlamaSizes(hidden=256, layers=5, heads=8, kv_heads=4, head_dim=32, intermediate=704)
+DRAFT_SIZES = LlamaSizes(hidden=128, layers=3, heads=4, kv_heads=2, head_dim=32, intermediate=352)
 
 
 class TrainingConfig(msgspec.Struct, frozen=True):
@@ -56,8 +56,8 @@ class TrainingConfig(msgspec.Struct, frozen=True):
     distribution, the rest is from the data.
     """
 
-    target: Sizes = TARGET
-    draft: Sizes = DRAFT
+    target: LlamaSizes = TARGET_SIZES
+    draft: LlamaSizes = DRAFT_SIZES
     seed: int = 0
     minutes: float = 60.0
     tokens: int | None = None
@@ -135,7 +135,7 @@ class DistilConfig(msgspec.Struct, frozen=True):
             )
 
 
-class Schedule(Protocol):
+class RateSchedule(Protocol):
     """How the learning rate goes with the budget, in shares of it."""
 
     @property
@@ -146,7 +146,7 @@ class Schedule(Protocol):
     def floor(self) -> float: ...
 
 
-def rate_share(config: Schedule, progress: float) -> float:
+def learning_rate_share(config: RateSchedule, progress: float) -> float:
     """The share of the peak learning rate at `progress` (0–1) of the budget: up, level, and down in a line."""
     if progress < config.warmup:
         return (progress + 1e-4) / (config.warmup + 1e-4)

@@ -1,15 +1,38 @@
-"""The Llama family as one compact module, named as Hugging Face names it. The trainer and TorchNetwork own one."""
+"""Where torch computes, and the way in for arrays. Trainer and network ask.
 
-from typing import NamedTuple, cast
+The Llama family as one compact module, named as Hugging Face names it. The trainer and TorchNetwork own one.
+"""
+
+from typing import Any, NamedTuple, cast
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from htfi.adapters.torch.device import tensor
 from htfi.decoding.checkpoint.architecture import Architecture
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.checkpoint.rope import Rope, rotary_frequencies
+from htfi.domain.errors import InvalidInput
+
+
+def tensor(array: NDArray[Any], device: torch.device | None = None) -> Tensor:
+    """The array as a tensor; on a CPU it shares the array's memory, unless that is read-only."""
+    # torch warns of arrays that it could write to but must not; its own stub leaves the array untyped
+    shared = torch.from_numpy(array if array.flags.writeable else array.copy())  # pyright: ignore[reportUnknownMemberType]
+    return shared if device is None else shared.to(device)
+
+
+def find_device(name: str) -> torch.device:
+    """'auto' is the GPU where there is one. Raises: InvalidInput."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch built without CUDA asserts
+        raise InvalidInput(f"device {name!r} is not to be had here: use cpu, cuda or auto") from error
+    return device
 
 
 class Rotation(NamedTuple):
@@ -25,7 +48,7 @@ def rotate(x: Tensor, rotation: Rotation) -> Tensor:
     return x * rotation.cos + torch.cat((-second, first), dim=-1) * rotation.sin
 
 
-def attend_before(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Causal attention over whole rows. q [B, heads, T, D], k and v [B, G, T, D]; gives [B, heads, T, D].
 
     On a CPU plain products beat the fused kernel 3 times in bfloat16, whose backward pass is slow.
@@ -82,7 +105,7 @@ class Attention(nn.Module):
         q, k = rotate(q.transpose(1, 2), rotation), rotate(k.transpose(1, 2), rotation)
         q, k = q.to(v.dtype), k.to(v.dtype)  # autocast leaves the rotation in float32
         if past is None:
-            mixed = attend_before(q, k, v)
+            mixed = causal_attention(q, k, v)
         else:
             seen_k, seen_v = torch.cat((past[0], k), dim=2), torch.cat((past[1], v), dim=2)
             share = self.sizes.num_heads // self.sizes.num_kv_heads
@@ -106,7 +129,7 @@ class FeedForward(nn.Module):
         return self.down_proj(functional.silu(self.gate_proj(x)) * self.up_proj(x))
 
 
-class Layer(nn.Module):
+class LlamaLayer(nn.Module):
     def __init__(self, sizes: Architecture) -> None:
         super().__init__()
         self.input_layernorm = RMSNorm(sizes.hidden_size, sizes.norm_eps)
@@ -122,11 +145,11 @@ class Layer(nn.Module):
         return x + self.mlp(self.post_attention_layernorm(x)), k, v
 
 
-class Trunk(nn.Module):
+class LlamaTrunk(nn.Module):
     def __init__(self, sizes: Architecture) -> None:
         super().__init__()
         self.embed_tokens = nn.Embedding(sizes.vocab_size, sizes.hidden_size)
-        self.layers = nn.ModuleList(Layer(sizes) for _ in range(sizes.num_layers))
+        self.layers = nn.ModuleList(LlamaLayer(sizes) for _ in range(sizes.num_layers))
         self.norm = RMSNorm(sizes.hidden_size, sizes.norm_eps)
 
 
@@ -136,7 +159,7 @@ class Llama(nn.Module):
     def __init__(self, sizes: Architecture) -> None:
         super().__init__()
         self.sizes = sizes
-        self.model = Trunk(sizes)
+        self.model = LlamaTrunk(sizes)
         if not sizes.tie_embeddings:
             self.lm_head = nn.Linear(sizes.hidden_size, sizes.vocab_size, bias=False)
         frequencies, self.gain = rotary_frequencies(sizes.rope or Rope(), sizes.head_dim)

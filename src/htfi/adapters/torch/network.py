@@ -6,11 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from htfi.adapters.torch.device import find_device, tensor
-from htfi.adapters.torch.llama import load_llama
+from htfi.adapters.torch.llama import find_device, load_llama, tensor
 from htfi.decoding.checkpoint.folder import ModelFolder
-from htfi.decoding.passes import check_pass
-from htfi.decoding.ports import Floats, Ids, NetworkShape, Pass
+from htfi.decoding.forward_pass import check_forward_inputs
+from htfi.decoding.ports import Floats, ForwardOutput, Ids, NetworkShape
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -47,10 +46,10 @@ class TorchNetwork:
     def digest(self) -> str:
         return self._digest
 
-    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> Pass:
+    def forward(self, ids: Ids, positions: Ids, mask: Floats, keys: Floats, values: Floats) -> ForwardOutput:
         """See the port. Raises: ShapeMismatch; InvalidInput, for an id or a position out of range;
         DependencyUnavailable, when the device fails."""
-        check_pass(self._shape, ids, positions, mask, keys, values)
+        check_forward_inputs(self._shape, ids, positions, mask, keys, values)
         try:
             with torch.inference_mode():
                 logits, new_keys, new_values = self._network(
@@ -60,7 +59,7 @@ class TorchNetwork:
                     tensor(keys, self._device).to(self._dtype),
                     tensor(values, self._device).to(self._dtype),
                 )
-                return Pass(_give(logits), _give(new_keys), _give(new_values))
+                return ForwardOutput(_give(logits), _give(new_keys), _give(new_values))
         except RuntimeError as error:
             first = str(error).splitlines()[0]
             raise DependencyUnavailable(f"torch failed on {self._device}: {first}") from error

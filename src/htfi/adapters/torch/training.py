@@ -13,10 +13,26 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from htfi.adapters.torch.batches import CLASS_NAMES, NUM_CLASSES, Batch, Batches, Place, Source
-from htfi.adapters.torch.config import TrainingConfig, rate_share
-from htfi.adapters.torch.device import find_device, tensor
-from htfi.adapters.torch.learning import (
+from htfi.adapters.torch.batches import (
+    CLASS_NAMES,
+    NUM_CLASSES,
+    BatchLoader,
+    BatchPosition,
+    StorySource,
+    TrainingBatch,
+)
+from htfi.adapters.torch.checkpoints import (
+    TrainingProgress,
+    append_log,
+    export_pair,
+    load_checkpoint,
+    open_output,
+    rewind_log,
+    save_checkpoint,
+)
+from htfi.adapters.torch.config import TrainingConfig, learning_rate_share
+from htfi.adapters.torch.llama import find_device, tensor
+from htfi.adapters.torch.pair import (
     AGREE,
     COUNT,
     DRAFT_CE,
@@ -24,16 +40,7 @@ from htfi.adapters.torch.learning import (
     NUM_SUMS,
     TARGET_CE,
     TARGET_HIT,
-    Pair,
-)
-from htfi.adapters.torch.saving import (
-    Standing,
-    add_to_log,
-    export,
-    load_checkpoint,
-    open_output,
-    rewind_log,
-    save_checkpoint,
+    TargetDraftPair,
 )
 
 _SAMPLE_ROWS = 4
@@ -41,7 +48,7 @@ _MEASURE_EVERY = 4  # steps
 _MIN_LOSS_AVERAGE = 20  # log entries over which a card's losses are averaged
 
 
-class Trained(msgspec.Struct, frozen=True):
+class TrainingResult(msgspec.Struct, frozen=True):
     """How a run ended. `finished` is false when a signal stopped it: the same command goes on."""
 
     finished: bool
@@ -54,11 +61,11 @@ class Trained(msgspec.Struct, frozen=True):
 def train(
     config: TrainingConfig,
     out: Path,
-    source: Source,
+    source: StorySource,
     vocab_size: int,
     report: Callable[[str], None],
     description: str = "",
-) -> Trained:
+) -> TrainingResult:
     """Train both models on `source` until the budget is used; go on from a checkpoint in `out` if there is one.
 
     Leaves mini-target and mini-draft (Hugging Face folders), training.jsonl and checkpoint.pt in `out`;
@@ -67,38 +74,38 @@ def train(
     """
     device = find_device(config.device)
     open_output(out)
-    pair = Pair(config, vocab_size, device)
+    pair = TargetDraftPair(config, vocab_size, device)
     standing = load_checkpoint(out, pair, vocab_size)
     if standing.step:
         rewind_log(out, standing)
         report(f"going on from step {standing.step} after {standing.elapsed_s / 60:.1f} minutes")
-    run = _Run(config, out, source, pair, vocab_size, standing, report, description)
+    run = _TrainingRun(config, out, source, pair, vocab_size, standing, report, description)
     with (
-        stopping() as stop,
-        Batches(
+        stop_on_signal() as stop,
+        BatchLoader(
             source,
             seed=config.seed,
             workers=config.workers,
             pool=config.pool,
             batch_tokens=config.batch_tokens,
             longest=config.target.max_positions,
-            place=Place(standing.pool, standing.batch),
+            place=BatchPosition(standing.pool, standing.batch),
         ) as batches,
     ):
         return run.until_done(batches, stop)
 
 
-class _Run:
+class _TrainingRun:
     """One run's clock, sums since the last log line, and files."""
 
     def __init__(
         self,
         config: TrainingConfig,
         out: Path,
-        source: Source,
-        pair: Pair,
+        source: StorySource,
+        pair: TargetDraftPair,
         vocab_size: int,
-        standing: Standing,
+        standing: TrainingProgress,
         report: Callable[[str], None],
         description: str,
     ) -> None:
@@ -116,16 +123,18 @@ class _Run:
         self._logged = standing
         self._saved = standing
 
-    def until_done(self, batches: Batches, stop: Event) -> Trained:
-        sample: Batch | None = None
+    def until_done(self, batches: BatchLoader, stop: Event) -> TrainingResult:
+        sample: TrainingBatch | None = None
         while self._progress() < 1.0 and not stop.is_set():
             batch, place = next(batches)
             if sample is None:  # the wait for the first pool is not the training's
                 self._began_s = time.monotonic() - self._standing.elapsed_s
             sample = batch
             measured = self._standing.step % _MEASURE_EVERY == 0
-            self._sums += self._pair.step(batch, rate_share(self._config, self._progress()), measured)
-            self._standing = Standing(
+            self._sums += self._pair.step(
+                batch, learning_rate_share(self._config, self._progress()), measured
+            )
+            self._standing = TrainingProgress(
                 step=self._standing.step + 1,
                 tokens=self._standing.tokens + batch.tokens,
                 elapsed_s=time.monotonic() - self._began_s,
@@ -146,7 +155,7 @@ class _Run:
             f"{'done' if finished else 'stopped; the same command goes on'}: step {standing.step}, "
             f"{standing.tokens:,} tokens, {standing.elapsed_s / 60:.1f} minutes; models in {self._out}"
         )
-        return Trained(finished, standing.step, standing.tokens, standing.elapsed_s, self._averages())
+        return TrainingResult(finished, standing.step, standing.tokens, standing.elapsed_s, self._averages())
 
     def _progress(self) -> float:
         if self._config.tokens is not None:
@@ -157,14 +166,14 @@ class _Run:
         metrics = _metrics(self._sums)
         seconds = self._standing.elapsed_s - self._logged.elapsed_s
         rate = (self._standing.tokens - self._logged.tokens) / max(seconds, 1e-9)
-        add_to_log(
+        append_log(
             self._out,
             {
                 "step": self._standing.step,
                 "tokens": self._standing.tokens,
                 "elapsed_s": round(self._standing.elapsed_s, 2),
                 "tokens_per_s": round(rate, 1),
-                "rate_share": round(rate_share(self._config, self._progress()), 4),
+                "rate_share": round(learning_rate_share(self._config, self._progress()), 4),
                 **{key: round(value, 5) for key, value in metrics.items()},
             },
         )
@@ -173,7 +182,7 @@ class _Run:
         self._sums = np.zeros((NUM_SUMS, NUM_CLASSES))
         self._logged = self._standing
 
-    def _save(self, sample: Batch) -> None:
+    def _save(self, sample: TrainingBatch) -> None:
         save_checkpoint(self._out, self._pair, self._standing, self._vocab_size)
         ids = tensor(sample.ids[:_SAMPLE_ROWS])
         facts = {
@@ -186,7 +195,7 @@ class _Run:
             "losses": {key: round(value, 4) for key, value in self._averages().items()},
             "settings": msgspec.to_builtins(self._config),
         }
-        export(self._out, self._pair, Path(self._source.tokenizer_file), ids, facts)
+        export_pair(self._out, self._pair, Path(self._source.tokenizer_file), ids, facts)
         self._saved = self._standing
 
     def _averages(self) -> dict[str, float]:
@@ -207,7 +216,7 @@ def _metrics(sums: NDArray[np.float64]) -> dict[str, float]:
     return found
 
 
-def _line(standing: Standing, progress: float, rate: float, metrics: dict[str, float]) -> str:
+def _line(standing: TrainingProgress, progress: float, rate: float, metrics: dict[str, float]) -> str:
     def shown(name: str) -> str:
         values = [metrics.get(f"{name}_{kind}") for kind in CLASS_NAMES[1:]]
         return " ".join("–" if value is None else f"{value:.3f}" for value in values)
@@ -226,7 +235,7 @@ def _device_name(device: torch.device) -> str:
 
 
 @contextmanager
-def stopping() -> Generator[Event]:
+def stop_on_signal() -> Generator[Event]:
     """An event that SIGTERM or SIGINT sets, instead of ending the process in the middle of a step."""
     stop = Event()
 

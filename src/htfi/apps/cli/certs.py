@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from htfi.wiring.certs import (
+from htfi.wiring.cluster.certificates import (
     DEFAULT_DAYS,
-    MOST_DAYS,
+    MAX_DAYS,
+    CertificateRole,
     NodeCertificate,
-    Role,
     list_certificates,
     make_certificates,
 )
@@ -18,7 +18,7 @@ from htfi.wiring.certs import (
 FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 
 
-class _MakesByDefault(click.Group):
+class _DefaultMakeGroup(click.Group):
     """`htfi certs DIR …` is `htfi certs make DIR …`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -27,7 +27,7 @@ class _MakesByDefault(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group("certs", cls=_MakesByDefault, short_help="Certificates for edges and clouds: make, list.")
+@click.group("certs", cls=_DefaultMakeGroup, short_help="Certificates for edges and clouds: make, list.")
 def command() -> None:
     """Make the certificates by which edges and clouds know each other, and list them.
 
@@ -48,7 +48,7 @@ def command() -> None:
 @click.option("--cloud", "clouds", metavar="NAME", multiple=True, help="A node that listens; repeatable.")
 @click.option("--edge", "edges", metavar="NAME", multiple=True, help="A node that only dials; repeatable.")
 @click.option(
-    "--days", type=click.IntRange(1, MOST_DAYS), default=DEFAULT_DAYS, show_default=True, help="How long."
+    "--days", type=click.IntRange(1, MAX_DAYS), default=DEFAULT_DAYS, show_default=True, help="How long."
 )
 @click.option("--renew", is_flag=True, help="Replace certificates that are there, with the same keys.")
 def make(folder: Path, clouds: tuple[str, ...], edges: tuple[str, ...], days: int, renew: bool) -> None:
@@ -63,9 +63,11 @@ def make(folder: Path, clouds: tuple[str, ...], edges: tuple[str, ...], days: in
     """
     if not clouds and not edges:
         raise click.UsageError("name at least one node: --cloud NAME or --edge NAME")
-    nodes = [(name, Role.CLOUD) for name in clouds] + [(name, Role.EDGE) for name in edges]
+    nodes = [(name, CertificateRole.CLOUD) for name in clouds] + [
+        (name, CertificateRole.EDGE) for name in edges
+    ]
     for made in make_certificates(folder, nodes, days, renew):
-        click.echo(f"{made.deed.value:<8}{_line(made.certificate)}")
+        click.echo(f"{made.action.value:<8}{_certificate_line(made.certificate)}")
     click.echo(f"each node needs {folder / 'ca.pem'}, its own .pem and its own .key; ca.key stays with you")
 
 
@@ -81,10 +83,10 @@ def show(folder: Path) -> None:
     until, certificates = list_certificates(folder)
     click.echo(f"{'ca':<20}{'authority':<10}{_days(until)}")
     for certificate in certificates:
-        click.echo(_line(certificate))
+        click.echo(_certificate_line(certificate))
 
 
-def _line(certificate: NodeCertificate) -> str:
+def _certificate_line(certificate: NodeCertificate) -> str:
     fault = f", {certificate.fault}" if certificate.fault else ""
     return f"{certificate.name:<20}{certificate.role.value:<10}{_days(certificate.until)}{fault}"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from htfi.apps.cli.signals import ending_gently
+from htfi.apps.cli.signals import graceful_shutdown
 
 _CLOSING_S = 10.0  # beyond the drain, for streams and threads to end
 
@@ -52,26 +52,26 @@ def command(
     """Serve a target: verify what edges draft, and write for those that do not."""
     from rich.console import Console
 
-    from htfi.apps.cli.cloud_view import CloudDesk, open_cloud_view
-    from htfi.apps.cli.node_counters import cloud_counters
+    from htfi.apps.cli.nonblocking import nonblocking_output
     from htfi.apps.cli.run import adapted
-    from htfi.apps.cli.unblocked import unblocked
-    from htfi.wiring.cloud import open_cloud
-    from htfi.wiring.node_settings import with_cloud
+    from htfi.apps.cli.view.cloud import CloudViewModel, open_cloud_view
+    from htfi.apps.cli.view.counters import cloud_counters
+    from htfi.wiring.cluster.cloud import open_cloud
+    from htfi.wiring.cluster.options import add_cloud
     from htfi.wiring.settings import load_settings
 
     settings = adapted(load_settings(settings_file), bar=None, target=target, draft=draft)
-    settings = with_cloud(
+    settings = add_cloud(
         settings, name, listen=listen, clouds=clouds, certs=certs, residency=residency, probes=probes
     )
     console = Console()
     with open_cloud(settings, name, secure=not insecure_loopback, with_draft=not without_draft) as cloud:
         click.echo(f"htfi: {name} is ready on {cloud.address}: {cloud.model}")
         sys.stdout.flush()
-        desk = CloudDesk(f"{name} → {cloud.address}")
-        with unblocked(console) as out:
+        desk = CloudViewModel(f"{name} → {cloud.address}")
+        with nonblocking_output(console) as out:
             within_s = settings.cluster.drain_s + _CLOSING_S
-            with ending_gently(cloud.drain, within_s, name), open_cloud_view(console, plain) as view:
+            with graceful_shutdown(cloud.drain, within_s, name), open_cloud_view(console, plain) as view:
 
                 def look() -> None:
                     if view.due() and not out.is_behind:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from htfi.apps.cli.numbers import FiniteRange
+from htfi.apps.cli.options import FiniteRange
 
 EPILOG = """\b
 Examples:
@@ -64,21 +64,20 @@ def command(
     All that `htfi run` does, with the target on other machines: the edge holds features, the draft and the order of
     events. Where it runs is chosen anew for each reading, from links, load and deadline.
     """
-    from htfi.apps.cli.run import adapted
-    from htfi.apps.cli.running import carry_out
-    from htfi.wiring.edge import open_edge
-    from htfi.wiring.node_settings import with_edge
+    from htfi.apps.cli.run import adapted, execute_run
+    from htfi.wiring.cluster.edge import open_edge
+    from htfi.wiring.cluster.options import add_edge
     from htfi.wiring.settings import load_settings
 
     settings = adapted(load_settings(settings_file), bar=bar, target=target, draft=draft)
-    settings = with_edge(settings, name, clouds=clouds, certs=certs, desk=desk, probes=probes)
+    settings = add_edge(settings, name, clouds=clouds, certs=certs, desk=desk, probes=probes)
     with open_edge(settings, name, secure=not insecure_loopback) as edge:
-        carry_out(
+        execute_run(
             settings,
             files,
             mapping,
             out,
-            mirror=edge.publishing(FileIO(1, "wb", closefd=False)) if to_stdout else None,
+            mirror=edge.leader_only(FileIO(1, "wb", closefd=False)) if to_stdout else None,
             pace=pace,
             plain=plain,
             report=report,

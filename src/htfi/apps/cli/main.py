@@ -1,28 +1,85 @@
-"""The `htfi` command: its table of subcommands, and the one place where an error becomes one line."""
+"""A click group that imports a command only when it is used, so that `htfi --help` answers at once.
+
+The `htfi` command: its table of subcommands, and the one place where an error becomes one line.
+"""
 
 import os
 import sys
+from importlib import import_module
+from typing import Any
 
 import click
 
 from htfi import __version__
-from htfi.apps.cli.lazy import LazyGroup
-from htfi.domain.errors import HtfiError
+from htfi.domain.errors import HtfiError, MissingExtra
+
+EVALUATION = "htfi_eval"  # a distribution of its own; what forecasts does not need it
+
+
+class LazyGroup(click.Group):
+    """`lazy` maps a command's name to ('module:attribute', one-line help)."""
+
+    def __init__(self, *args: Any, lazy: dict[str, tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._lazy = lazy
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(self._lazy)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in self._lazy:
+            return None
+        module, _, attribute = self._lazy[cmd_name][0].partition(":")
+        try:
+            return getattr(import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            if error.name != EVALUATION or not module.startswith(f"{EVALUATION}."):
+                raise
+            return _not_installed(cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self._lazy.items()])
+
+
+def _not_installed(name: str) -> click.Command:
+    """A command that says how to install it, whatever follows its name."""
+
+    def refuse(**_: Any) -> None:
+        raise MissingExtra(
+            f"`htfi {name}` is in the distribution htfi-eval: "
+            "pip install 'htfi[eval]', or in a checkout: pip install '.[eval]'"
+        )
+
+    return click.Command(
+        name,
+        callback=refuse,
+        add_help_option=False,
+        params=[click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)],
+        context_settings={"ignore_unknown_options": True},
+    )
+
 
 COMMANDS = {
     "run": ("htfi.apps.cli.run:command", "Forecast a stream of prices and news; record, then release."),
     "edge": ("htfi.apps.cli.edge:command", "Forecast at the edge, with targets that live in clouds."),
     "cloud": ("htfi.apps.cli.cloud:command", "Serve a target: verify what edges draft."),
     "certs": ("htfi.apps.cli.certs:command", "Certificates by which edges and clouds know each other."),
-    "forecast": ("htfi.apps.cli.forecast:command", "One answer for one file of prices."),
-    "scenario": ("htfi.apps.cli.scenario:command", "What if: headlines, shocks, stresses on a book."),
+    "forecast": ("htfi.apps.cli.forecast.command:command", "One answer for one file of prices."),
+    "scenario": ("htfi.apps.cli.scenario.command:command", "What if: headlines, shocks, stresses on a book."),
     "report": ("htfi.apps.cli.report:command", "One HTML page from a run's folder."),
     "quarantine": ("htfi.apps.cli.quarantine:command", "News that were held back: list, look, release."),
     "secure": ("htfi.apps.cli.secure:command", "Suspicion of manipulation: what stands, and its end."),
-    "ledger": ("htfi.apps.cli.ledger:command", "Verify, prove, show, export and cosign the record."),
-    "models": ("htfi.apps.cli.models:command", "Language models: list, inspect, convert, check, train."),
-    "bench": ("htfi.apps.bench.main:command", "Measure ourselves, beside peers."),
-    "eval": ("htfi.apps.eval.main:command", "Judge what models and forecasts are worth."),
+    "ledger": ("htfi.apps.cli.ledger.command:command", "Verify, prove, show, export and cosign the record."),
+    "models": (
+        "htfi.apps.cli.models.command:command",
+        "Language models: list, inspect, convert, check, train.",
+    ),
+    "bench": ("htfi_eval.bench.main:command", "Measure ourselves, beside peers."),
+    "eval": ("htfi_eval.eval.main:command", "Judge what models and forecasts are worth."),
     "completion": ("htfi.apps.cli.completion:command", "Print the shell's completion script."),
 }
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from htfi.apps.cli import quarantine_view as view
-from htfi.wiring.quarantine import find_kept, list_kept
-from htfi.wiring.quarantine import release as let_out
+from htfi.wiring.quarantine import admit as let_out
+from htfi.wiring.quarantine import find_quarantined, list_quarantined
 
 FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 WHICH = click.argument("which", metavar="ID")
@@ -41,7 +41,7 @@ def list_items(folder: Path, source: str | None, rule: str | None, as_json: bool
       htfi quarantine list DIR
       htfi quarantine list DIR --rule impersonation --json
     """
-    kept = list_kept(folder, source, rule)
+    kept = list_quarantined(folder, source, rule)
     if as_json:
         for one in kept:
             click.echo(view.as_json(one))
@@ -61,7 +61,7 @@ def show(folder: Path, which: str, as_json: bool) -> None:
       htfi quarantine show DIR 3
       htfi quarantine show DIR telegram:17 --json
     """
-    kept = find_kept(folder, which)
+    kept = find_quarantined(folder, which)
     if as_json:
         click.echo(view.as_json(kept))
     else:
@@ -81,4 +81,4 @@ def release(folder: Path, which: str, by: str, why: str) -> None:
       htfi quarantine release DIR 3 --by "Ann Lee" --why "confirmed by the company"
     """
     kept, goes_on = let_out(folder, which, by, why)
-    click.echo(view.told_release(kept, goes_on, folder))
+    click.echo(view.admission_text(kept, goes_on, folder))

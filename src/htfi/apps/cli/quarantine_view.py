@@ -9,13 +9,13 @@ import msgspec
 
 from htfi.domain.time import format_ns
 from htfi.narrative.text import clean
-from htfi.wiring.quarantine import Kept
+from htfi.wiring.quarantine import QuarantinedItem
 
 _HEADLINE_CHARS = 60
-_MOST_RAW_CHARS = 4_000
+_MAX_RAW_CHARS = 4_000
 
 
-def as_json(kept: Kept) -> str:
+def as_json(kept: QuarantinedItem) -> str:
     """One line for machines: the item as it came, what was found, what became of it."""
     told = {
         "number": kept.held.number,
@@ -28,9 +28,9 @@ def as_json(kept: Kept) -> str:
     return msgspec.json.encode(told).decode()
 
 
-def show_list(kept: Sequence[Kept], folder: Path) -> None:
+def show_list(kept: Sequence[QuarantinedItem], folder: Path) -> None:
     """A table of items, with the finding that weighs most."""
-    from htfi.wiring.terminal import print_table
+    from htfi.apps.display.tables import print_table
 
     if not kept:
         click.echo(f"nothing is held back in {folder}")
@@ -53,9 +53,9 @@ def show_list(kept: Sequence[Kept], folder: Path) -> None:
     print_table(columns, rows)
 
 
-def show_item(kept: Kept) -> None:
+def show_item(kept: QuarantinedItem) -> None:
     """One item in full."""
-    from htfi.wiring.terminal import print_facts, print_line
+    from htfi.apps.display.tables import print_facts, print_line
 
     item, screened = kept.held.item, kept.held.screened
     print_line(f"item {kept.held.number}, {clean(item.id, 80)}: {kept.status}")
@@ -89,7 +89,7 @@ def _texts(headline: str, body: str) -> dict[str, str]:
     return {"  headline": headline, "  body": body} if body else {"  headline": headline}
 
 
-def told_release(kept: Kept, goes_on: bool, folder: Path) -> str:
+def admission_text(kept: QuarantinedItem, goes_on: bool, folder: Path) -> str:
     by = kept.release.by if kept.release else ""
     when = (
         "the run picks it up within seconds"
@@ -101,24 +101,24 @@ def told_release(kept: Kept, goes_on: bool, folder: Path) -> str:
 
 def visible(text: str) -> str:
     """A text on one line that hides nothing: what is unseen, or drawn like Latin and is not, as its code point."""
-    text, more = text[:_MOST_RAW_CHARS], len(text) - _MOST_RAW_CHARS
+    text, more = text[:_MAX_RAW_CHARS], len(text) - _MAX_RAW_CHARS
     letters = [char for char in text if char.isalpha()]
     in_latin = 2 * sum(char.isascii() for char in letters) > len(letters)
     shown = "".join(
-        char if _plain(char, in_latin) else "\\\\" if char == "\\" else _escaped(char) for char in text
+        char if _is_plain(char, in_latin) else "\\\\" if char == "\\" else _escaped(char) for char in text
     )
     return shown + (f" … and {more} characters more" if more > 0 else "")
 
 
-def _plain(char: str, in_latin: bool) -> bool:
+def _is_plain(char: str, in_latin: bool) -> bool:
     if char.isascii():
         return " " <= char <= "~" and char != "\\"
-    if unicodedata.category(char)[0] not in "LNPS" or _disguised(char):
+    if unicodedata.category(char)[0] not in "LNPS" or _is_disguised(char):
         return False
     return not in_latin or not char.isalpha() or unicodedata.name(char, "").startswith("LATIN")
 
 
-def _disguised(char: str) -> bool:
+def _is_disguised(char: str) -> bool:
     """Whether it is another way to write a plain letter or figure (compatibility forms), or is drawn as a blank."""
     return char in "\u115f\u1160\u3164\uffa0\u2800" or unicodedata.normalize(
         "NFKC", char

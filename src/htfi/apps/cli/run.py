@@ -1,12 +1,21 @@
-"""`htfi run`: a stream of prices and news in, recorded and released forecasts out."""
+"""`htfi run`: a stream of prices and news in, recorded and released forecasts out.
 
+A run from its opening to its last line: the view, the signals that end it, what it leaves. Run and edge share it.
+"""
+
+import sys
+import time
+from collections.abc import Sequence
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from htfi.apps.cli.numbers import FiniteRange
+from htfi import sample
+from htfi.apps.cli.options import FiniteRange
+from htfi.apps.cli.signals import graceful_shutdown
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
 
 if TYPE_CHECKING:
     from htfi.wiring.settings import Settings
@@ -61,10 +70,10 @@ def command(
     Without files it replays the embedded sample. DIR then holds decisions.jsonl and decisions.parquet, the
     ledger, the quarantine and report.html.
     """
-    from htfi.apps.cli.running import carry_out
+    from htfi.apps.cli.run import execute_run
     from htfi.wiring.settings import load_settings
 
-    carry_out(
+    execute_run(
         adapted(load_settings(settings_file), bar=bar, target=target, draft=draft),
         files,
         mapping,
@@ -87,3 +96,127 @@ def adapted(settings: "Settings", *, bar: str | None, target: str | None, draft:
         if folder is not None:
             settings = override(settings, "models", **{role: folder})
     return settings
+
+
+if TYPE_CHECKING:
+    from htfi.apps.cli.view.state import RunCounters
+    from htfi.wiring.cluster.edge import EdgeNode
+    from htfi.wiring.run import OpenRun
+    from htfi.wiring.settings import Settings
+
+EXIT_INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C ended
+STOP_S = 120.0  # from the signal: the item in hand, a reading in depth included, and saving the state
+OUTPUTS_S = 1_800.0  # for the table and the page of a long run
+CLOSING_S = 10.0  # for streams and threads to end
+
+
+def execute_run(
+    settings: "Settings",
+    files: Sequence[str],
+    mapping: Path | None,
+    folder: Path,
+    *,
+    mirror: BinaryIO | None,
+    pace: float | None,
+    plain: bool,
+    report: bool,
+    edge: "EdgeNode | None" = None,
+    releases: Path | None = None,
+) -> None:
+    """Run to the end or until told to stop; exits with 130 then. Without files it is the embedded sample.
+
+    Raises: InvalidInput where no decision was made and a source's every row was quarantined.
+    """
+    from rich.console import Console
+
+    from htfi.apps.cli.nonblocking import nonblocking_output
+    from htfi.apps.cli.summary import print_summary
+    from htfi.apps.cli.view.display import open_view
+    from htfi.apps.cli.view.state import ViewModel
+    from htfi.wiring.run import open_run
+
+    title = (
+        ", ".join(Path(name).name for name in [*([mapping] if mapping else []), *files])
+        or "the embedded sample"
+    )
+    if not files and mapping is None:
+        mapping = sample.MAPPING
+    console = Console(stderr=mirror is not None)
+    desk = ViewModel(f"{title} → {folder}")
+    started_s = time.perf_counter()
+    opened = open_run(
+        settings,
+        folder,
+        files,
+        mapping,
+        mirror=mirror,
+        pace=pace,
+        watch=desk.record,
+        edge=edge,
+        releases=releases,
+    )
+    with opened as run:
+        ends = graceful_shutdown(run.loop.stop, STOP_S, "the run")
+        with nonblocking_output(console) as out, ends as ending, open_view(console, plain) as view:
+
+            def look() -> None:
+                if view.due() and not out.is_behind:
+                    view.update(desk.snapshot(collect_counters(run, edge)))
+
+            look()  # a slow stream shows what it waits for
+            try:
+                run.run_to_end(look)
+            except BrokenPipeError:
+                raise DependencyUnavailable(
+                    f"whoever read standard output has left; the decisions are in {folder}, the same command goes on"
+                ) from None
+            view.update(desk.snapshot(collect_counters(run, edge)))
+        ending.extend(OUTPUTS_S)
+        outputs = write_outputs(run, folder, with_report=report)
+        ending.extend(CLOSING_S)
+        nodes = collect_counters(run, edge) if edge is not None else None
+        print_summary(console, run, outputs, time.perf_counter() - started_s, nodes)
+    if run.loop.stopped:
+        click.echo("htfi: stopped as asked; the same command goes on from here", err=True)
+        sys.exit(EXIT_INTERRUPTED)
+    refused = run.rejected_sources()
+    if refused and not run.loop.recorder.num_decided:
+        raise InvalidInput(refused[0])
+
+
+def write_outputs(run: "OpenRun", folder: Path, *, with_report: bool) -> list[Path]:
+    """Make the table and the page from the ledger; the files worth naming."""
+    from htfi.apps.cli.report.command import write_report
+    from htfi.wiring.outputs import JOURNAL, write_parquet
+
+    outputs = [folder / JOURNAL]
+    if run.loop.recorder.num_decided:
+        outputs.append(write_parquet(folder, run.ledger))
+        if with_report:
+            outputs.insert(0, write_report(folder))
+    return outputs
+
+
+def collect_counters(run: "OpenRun", edge: "EdgeNode | None" = None) -> "RunCounters":
+    """What the view shows of the run's progress."""
+    from htfi.apps.cli.view.state import RunCounters
+
+    loop = run.loop
+    headlines = loop.components.news.readable.recent("", loop.now_ns, 1)
+    counters = RunCounters(
+        clock_ns=loop.now_ns,
+        num_events=loop.num_events,
+        num_decisions=loop.recorder.num_decided,
+        num_withheld=loop.recorder.num_withheld,
+        ledger_size=run.ledger.size,
+        ledger_root=run.ledger.root().hex(),
+        quarantine=run.quarantine.counts(),
+        num_repaired=run.quarantine.num_repaired(),
+        headline=headlines[0].headline if headlines else "",
+        fraction_done=loop.feed.progress(),
+    )
+    if edge is None:
+        return counters
+    from htfi.apps.cli.view.counters import add_node_counters
+
+    return add_node_counters(counters, run, edge)

@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from htfi.apps.cli.ledger_view import progress
+from htfi.apps.cli.ledger.entries import progress
 from htfi.domain.time import format_ns
-from htfi.wiring.secure import Said, Status, Suspected, clear, read_status
+from htfi.wiring.secure import ResetRequest, SuspectedSymbol, SuspicionStatus, read_status, request_reset
 
 FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 
@@ -42,7 +42,7 @@ def status(folder: Path, as_json: bool) -> None:
     if as_json:
         click.echo(_as_json(found))
         return
-    from htfi.wiring.terminal import print_line
+    from htfi.apps.display.tables import print_line
 
     for line in _as_text(found):
         print_line(line)
@@ -64,7 +64,7 @@ def clear_command(folder: Path, by: str, why: str, symbol: str) -> None:
     Examples:
       htfi secure clear DIR --by "Ann Lee" --why "known test items"
     """
-    clearing, goes_on = clear(folder, by, why, symbol)
+    clearing, goes_on = request_reset(folder, by, why, symbol)
     whom = f"symbol {clearing.symbol}" if clearing.symbol else "everything"
     when = (
         "the run takes it in within seconds"
@@ -74,28 +74,28 @@ def clear_command(folder: Path, by: str, why: str, symbol: str) -> None:
     click.echo(f"{whom} cleared by {clearing.by}: {clearing.why}; {when}")
 
 
-def _as_text(found: Status) -> list[str]:
-    lines = [_suspected(one) for one in found.now] or ["nothing is suspected"]
-    lines += [f"no more: {_suspected(one)}" for one in found.before]
-    return [*lines, *map(_said, found.said)]
+def _as_text(found: SuspicionStatus) -> list[str]:
+    lines = [_suspected(one) for one in found.current] or ["nothing is suspected"]
+    lines += [f"no more: {_suspected(one)}" for one in found.past]
+    return [*lines, *map(_said, found.requests)]
 
 
-def _suspected(one: Suspected) -> str:
+def _suspected(one: SuspectedSymbol) -> str:
     num = f"{one.num_decisions} decision{'s' * (one.num_decisions != 1)}"
     return f"{one.symbol}  {one.why}; {num}, the newest {format_ns(one.as_of_ns)}"
 
 
-def _said(said: Said) -> str:
-    clearing = said.clearing
+def _said(said: ResetRequest) -> str:
+    clearing = said.reset
     whom = f"symbol {clearing.symbol}" if clearing.symbol else "everything"
     when = f"took effect {format_ns(said.at_ns)}" if said.at_ns is not None else "not yet taken in"
     return f"{whom} cleared by {clearing.by}: {clearing.why} ({when})"
 
 
-def _as_json(found: Status) -> str:
+def _as_json(found: SuspicionStatus) -> str:
     told = {
-        "suspected": [one._asdict() for one in found.now],
-        "before": [one._asdict() for one in found.before],
-        "cleared": [{**msgspec.to_builtins(one.clearing), "at_ns": one.at_ns} for one in found.said],
+        "suspected": [one._asdict() for one in found.current],
+        "before": [one._asdict() for one in found.past],
+        "cleared": [{**msgspec.to_builtins(one.reset), "at_ns": one.at_ns} for one in found.requests],
     }
     return msgspec.json.format(msgspec.json.encode(told), indent=2).decode()

@@ -13,13 +13,13 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 
-OVERDUE = 1  # the exit status of a process that took too long to end
-_ASKING = (signal.SIGINT, signal.SIGTERM)
-_KERNEL_S = 5.0  # after which a process ends even if its interpreter runs no thread
-_SAY_S = 0.5
+EXIT_OVERDUE = 1  # the exit status of a process that took too long to end
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_KERNEL_MARGIN_S = 5.0  # after which a process ends even if its interpreter runs no thread
+_WRITE_S = 0.5
 
 
-class Ending:
+class ShutdownTimer:
     """Ends the process `within_s` after the first signal, with one line and the status `OVERDUE`; at once at the second
     one, with the status that a shell reports for a program that it ended. In that time SIGALRM is taken.
     """
@@ -27,30 +27,30 @@ class Ending:
     def __init__(self, within_s: float, who: str) -> None:
         self._within_s, self._who = within_s, who
         self._until_s: float | None = None  # once asked to end
-        self._num_told = 0
+        self._num_signals = 0
         self._reads, self._writes = os.pipe()
         os.set_blocking(self._writes, False)
         self._before = signal.set_wakeup_fd(self._writes, warn_on_full_buffer=False)
         threading.Thread(target=self._watch, name="ending", daemon=True).start()
 
     @property
-    def is_asked(self) -> bool:
+    def is_requested(self) -> bool:
         return self._until_s is not None
 
     def begin(self) -> None:
         """The time runs from the first call on."""
         if self._until_s is None:
-            self._until_s = _armed(self._within_s)
+            self._until_s = _arm_timer(self._within_s)
 
-    def allow(self, within_s: float) -> None:
+    def extend(self, within_s: float) -> None:
         """From now on so long, where a signal has come: what was to end has ended, and something else is left."""
         self._within_s = within_s
         if self._until_s is not None:
-            self._until_s = _armed(within_s)
+            self._until_s = _arm_timer(within_s)
 
     def close(self) -> None:
         """Watch no longer, unless a signal has come: then the rest of the process is watched."""
-        if not self.is_asked:
+        if not self.is_requested:
             signal.set_wakeup_fd(self._before)
             os.close(self._writes)
 
@@ -60,8 +60,8 @@ class Ending:
         while True:
             left_s = None if self._until_s is None else self._until_s - time.monotonic()
             if left_s is not None and left_s <= 0.0:
-                _end(
-                    OVERDUE,
+                _exit_now(
+                    EXIT_OVERDUE,
                     f"{self._who} did not end within {self._within_s:g} s of being told to: ended as it is",
                 )
             if not poll.poll(None if left_s is None else 1e3 * min(left_s, 1.0)):
@@ -73,53 +73,53 @@ class Ending:
                 if self._until_s is None:
                     return
             for number in told:
-                if number in _ASKING:
-                    self._num_told += 1
-                    if self._num_told > 1:
-                        _end(128 + number, f"{self._who} was told to end twice: ended as it is")
+                if number in _STOP_SIGNALS:
+                    self._num_signals += 1
+                    if self._num_signals > 1:
+                        _exit_now(128 + number, f"{self._who} was told to end twice: ended as it is")
                     self.begin()
 
 
 @contextmanager
-def ending_gently(end: Callable[[], None], within_s: float, who: str) -> Generator[Ending]:
+def graceful_shutdown(end: Callable[[], None], within_s: float, who: str) -> Generator[ShutdownTimer]:
     """Inside, the first signal calls `end`, in the main thread. From it on the whole process is bounded: see `Ending`.
 
     `who` begins the line for a person.
     """
-    ending = Ending(within_s, who)
+    ending = ShutdownTimer(within_s, who)
 
     def stop(signum: int, frame: FrameType | None) -> None:
         del signum, frame
         ending.begin()
         end()
 
-    before = {signum: signal.signal(signum, stop) for signum in _ASKING}
+    before = {signum: signal.signal(signum, stop) for signum in _STOP_SIGNALS}
     try:
         yield ending
     finally:
-        if not ending.is_asked:  # else a second signal is still to end the process
+        if not ending.is_requested:  # else a second signal is still to end the process
             for signum, handler in before.items():
                 signal.signal(signum, handler)
         ending.close()
 
 
-def _armed(within_s: float) -> float:
+def _arm_timer(within_s: float) -> float:
     """When the process ends; the kernel ends it a little later, should no thread of it run."""
-    signal.setitimer(signal.ITIMER_REAL, within_s + _KERNEL_S)
+    signal.setitimer(signal.ITIMER_REAL, within_s + _KERNEL_MARGIN_S)
     return time.monotonic() + within_s
 
 
-def _end(status: int, line: str) -> None:
+def _exit_now(status: int, line: str) -> None:
     if os.isatty(1):
-        _say(1, "\x1b[?25h")  # the live view has hidden the cursor
-    _say(2, f"htfi: {line}; what is recorded is safe\n")
+        _write_if_ready(1, "\x1b[?25h")  # the live view has hidden the cursor
+    _write_if_ready(2, f"htfi: {line}; what is recorded is safe\n")
     os._exit(status)
 
 
-def _say(descriptor: int, text: str) -> None:
+def _write_if_ready(descriptor: int, text: str) -> None:
     """Write, unless nobody reads."""
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)
-    ready = poll.poll(1e3 * _SAY_S)
+    ready = poll.poll(1e3 * _WRITE_S)
     if ready and ready[0][1] & select.POLLOUT:
         os.write(descriptor, text.encode())

@@ -8,101 +8,105 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from htfi.apps.cli.view_state import Counters
-from htfi.apps.cli.view_text import QUIET, REGIME_STYLE, clip_middle, printable
+from htfi.apps.cli.view.drawing import MUTED, REGIME_STYLE, printable, truncate_middle
+from htfi.apps.cli.view.state import RunCounters
+from htfi.apps.display.tables import hanging_lines, has_width
 from htfi.domain.decision import Regime, Rung
-from htfi.domain.writing import Spoken
-from htfi.forecasting.earned import NarratorRow
-from htfi.forecasting.scoreboard import ScoreRow
-from htfi.narrative.prepared_reader import Tally
-from htfi.narrative.rationale import reader_names
-from htfi.wiring.terminal import hanging, has_width
+from htfi.domain.generation import SpeculationStats
+from htfi.forecasting.scores import ScoreRow
+from htfi.forecasting.track_record import TrackRecordRow
+from htfi.narrative.calendar.prefetching import PrefetchStats
+from htfi.narrative.rationale.writer import reader_names
 
 if TYPE_CHECKING:
-    from htfi.wiring.engine import Run
+    from htfi.wiring.run import OpenRun
 
 BASELINE = "random_walk"
-_INDENT, _LEAST_NAME = 12, 20
+_INDENT, _MIN_NAME = 12, 20
 _GROUP_WIDTH, _NARROW_GROUP_WIDTH = 28, 17
 _COVERAGE = (0.88, 0.92)  # what an honest 90% band is expected to hold
 _BETTER, _WORSE = REGIME_STYLE[Regime.NORMAL], REGIME_STYLE[Regime.STRESSED]
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class RunTotals:
     """A whole run in figures; `num_before` decisions were made before this start. `nodes`: of a run with peers."""
 
     scores: Sequence[ScoreRow]
     num_events: int
     num_decisions: int
-    num_before: int
+    num_resumed: int
     num_withheld: int
     elapsed_s: float
     quarantine: Mapping[str, int]
     ledger_size: int
     ledger_root: str
     outputs: Sequence[Path]
-    spoken: Mapping[Rung, Spoken] = field(default_factory=dict[Rung, Spoken])
-    nodes: Counters | None = None
-    narrators: Sequence[NarratorRow] = ()
+    speculation: Mapping[Rung, SpeculationStats] = field(default_factory=dict[Rung, SpeculationStats])
+    nodes: RunCounters | None = None
+    narrators: Sequence[TrackRecordRow] = ()
     num_deepened: int = 0
-    prepared: Tally = field(default_factory=Tally)  # of the calendar's releases
+    prepared: PrefetchStats = field(default_factory=PrefetchStats)  # of the calendar's releases
     num_verified: int = 0
     num_borne_out: int = 0
-    num_undeepened: int = 0
+    num_deep_reads_skipped: int = 0
     num_held: int = 0  # news in quarantine
     num_repaired: int = 0  # rows used with a field put right
     refused: Sequence[str] = ()  # a line on each source whose every row was quarantined
 
 
 def print_summary(
-    console: Console, run: "Run", outputs: Sequence[Path], elapsed_s: float, nodes: Counters | None = None
+    console: Console,
+    run: "OpenRun",
+    outputs: Sequence[Path],
+    elapsed_s: float,
+    nodes: RunCounters | None = None,
 ) -> None:
     """Print the summary of a run that has ended; `outputs` are the files worth naming, `nodes` its last counters."""
-    recorder, preparing = run.loop.recorder, run.loop.rooms.preparing
-    totals = Totals(
-        scores=run.loop.rooms.forecaster.scores(),
+    recorder, preparing = run.loop.recorder, run.loop.components.prepared
+    totals = RunTotals(
+        scores=run.loop.components.forecaster.scores(),
         num_events=run.loop.num_events,
         num_decisions=recorder.num_decided,
-        num_before=run.resumed_at,
+        num_resumed=run.num_resumed,
         num_withheld=recorder.num_withheld,
         elapsed_s=elapsed_s,
         quarantine=run.quarantine.counts(),
         ledger_size=run.ledger.size,
         ledger_root=run.ledger.root().hex(),
         outputs=outputs,
-        spoken=run.loop.rooms.readings.spoken,
+        speculation=run.loop.components.views.speculation_stats,
         nodes=nodes,
-        narrators=run.loop.rooms.forecaster.narrators(),
+        narrators=run.loop.components.forecaster.track_records(),
         num_deepened=recorder.num_amended - preparing.num_verified if nodes is None else 0,
-        prepared=preparing.reader.tally,
+        prepared=preparing.reader.stats,
         num_verified=preparing.num_verified,
-        num_borne_out=preparing.num_borne_out,
-        num_undeepened=run.loop.num_undeepened,
-        num_held=run.loop.held.num_held,
+        num_borne_out=preparing.num_confirmed,
+        num_deep_reads_skipped=run.loop.num_deep_reads_skipped,
+        num_held=run.loop.held_news.num_held,
         num_repaired=run.quarantine.num_repaired(),
-        refused=run.refused_whole(),
+        refused=run.rejected_sources(),
     )
     for line in summary(totals, console.width, wraps=console.is_terminal or has_width()):
         console.print(line, soft_wrap=True)
 
 
-def summary(totals: Totals, width: int, *, wraps: bool = True) -> list[Text]:
+def summary(totals: RunTotals, width: int, *, wraps: bool = True) -> list[Text]:
     """The lines to print on a terminal of `width` columns; in a file facts need not wrap."""
     lines = [Text(), *score_table(totals.scores, width), Text()]
     for name, value in _facts(totals):
-        told = hanging(name, value, width - 1 if wraps else len(value) + _INDENT, _INDENT)
-        lines += [Text(f" {line[:_INDENT]}", QUIET).append(line[_INDENT:], "") for line in told]
+        told = hanging_lines(name, value, width - 1 if wraps else len(value) + _INDENT, _INDENT)
+        lines += [Text(f" {line[:_INDENT]}", MUTED).append(line[_INDENT:], "") for line in told]
     return lines
 
 
 def score_table(scores: Sequence[ScoreRow], width: int) -> list[Text]:
     """CRPS beside the random walk's and 90% coverage, a row a name and a group of columns a horizon."""
     if not scores:
-        return [Text(" No forecast has met its outcome yet: there is nothing to score.", QUIET)]
+        return [Text(" No forecast has met its outcome yet: there is nothing to score.", MUTED)]
     horizons = sorted({row.horizon for row in scores})
     names = list(dict.fromkeys(row.name for row in scores))
-    name_width = min(max(len(name) for name in names), max(_LEAST_NAME, width - 2 - _NARROW_GROUP_WIDTH)) + 1
+    name_width = min(max(len(name) for name in names), max(_MIN_NAME, width - 2 - _NARROW_GROUP_WIDTH)) + 1
     wide = 1 + name_width + len(horizons) * _GROUP_WIDTH <= width
     beside = len(horizons) if wide else max(1, (width - 1 - name_width) // _NARROW_GROUP_WIDTH)
     lines: list[Text] = []
@@ -115,7 +119,7 @@ def _score_part(
     scores: Sequence[ScoreRow], names: Sequence[str], horizons: Sequence[int], name_width: int, wide: bool
 ) -> list[Text]:
     cells = {(row.name, row.horizon): row for row in scores}
-    first, second = Text(f" {'':<{name_width}}"), Text(f" {'':<{name_width}}", QUIET)
+    first, second = Text(f" {'':<{name_width}}"), Text(f" {'':<{name_width}}", MUTED)
     for horizon in horizons:
         num = max(row.num for row in scores if row.horizon == horizon)
         head = f"{horizon} bar{'s' if horizon > 1 else ''} ahead, n = {num:,}" if wide else f"{horizon} ahead"
@@ -123,7 +127,7 @@ def _score_part(
         second.append((f"{'CRPS':>11}" if wide else "") + f"{'vs walk':>9}{'90% in':>8}")
     lines = [first, second]
     for name in names:
-        told = clip_middle(name.replace("_", " "), name_width - 1)
+        told = truncate_middle(name.replace("_", " "), name_width - 1)
         line = Text(f" {told:<{name_width}}", "bold" if name == names[0] else "")
         for horizon in horizons:
             _append_score(line, cells.get((name, horizon)), cells.get((BASELINE, horizon)), wide)
@@ -133,21 +137,21 @@ def _score_part(
 
 def _append_score(line: Text, row: ScoreRow | None, baseline: ScoreRow | None, wide: bool) -> None:
     if row is None:
-        line.append((f"{'–':>11}" if wide else "") + f"{'–':>9}{'–':>8}", QUIET)
+        line.append((f"{'–':>11}" if wide else "") + f"{'–':>9}{'–':>8}", MUTED)
         return
     if wide:
         line.append(f"{row.crps:>11.5f}")
     if baseline is None or baseline.crps <= 0:
-        line.append(f"{'–':>9}", QUIET)
+        line.append(f"{'–':>9}", MUTED)
     else:
         ratio = row.crps / baseline.crps
-        style = QUIET if row is baseline else _BETTER if ratio < 0.9995 else _WORSE if ratio > 1.0005 else ""
+        style = MUTED if row is baseline else _BETTER if ratio < 0.9995 else _WORSE if ratio > 1.0005 else ""
         line.append(f"{ratio:>9.3f}", style)
     honest = _COVERAGE[0] <= row.coverage90 <= _COVERAGE[1]
     line.append(f"{row.coverage90:>8.1%}", "" if honest else _WORSE)
 
 
-def _spoken(spoken: Spoken) -> str:
+def _speculation_lines(spoken: SpeculationStats) -> str:
     """What a model wrote, and how far its draft spared it passes."""
     told = f"{spoken.num_answers:,} views of {spoken.num_tokens:,} tokens"
     if not spoken.acceptance:
@@ -156,22 +160,22 @@ def _spoken(spoken: Spoken) -> str:
     return f"{told}, {rate:.1f} by each pass of the target; {spoken.acceptance:.0%} of what was drafted stood"
 
 
-def _placed(nodes: Counters) -> list[tuple[str, str]]:
+def _placement_lines(nodes: RunCounters) -> list[tuple[str, str]]:
     """Where answers were written, and what became of those that the target did not write in time."""
     places: list[str] = []
     for peer in nodes.peers:
-        ways = ", ".join(f"{num:,} {printable(way)}" for way, num in peer.ways.items() if num)
+        ways = ", ".join(f"{num:,} {printable(way)}" for way, num in peer.routes.items() if num)
         if peer.num_placed:
             places.append(f"{printable(peer.name)} {peer.num_placed:,}" + (f" ({ways})" if ways else ""))
-    if nodes.num_alone:
-        places.append(f"here alone {nodes.num_alone:,}")
+    if nodes.num_answered_locally:
+        places.append(f"here alone {nodes.num_answered_locally:,}")
     late = f"{nodes.num_provisional:,} provisional, {nodes.num_amended:,} amended"
-    if nodes.num_awaited:
-        late += f", {nodes.num_awaited:,} without the target's answer"
+    if nodes.num_pending:
+        late += f", {nodes.num_pending:,} without the target's answer"
     return [("placed", "; ".join(places) or "nothing"), ("late", f"{late}; {nodes.num_lost:,} lost")]
 
 
-def _weighed(totals: Totals) -> list[tuple[str, str]]:
+def _track_record_lines(totals: RunTotals) -> list[tuple[str, str]]:
     """What views were worth at the first horizon, and how many were read again in depth."""
     first = min((row.horizon for row in totals.narrators), default=0)
     rows = [row for row in totals.narrators if row.horizon == first]
@@ -180,22 +184,26 @@ def _weighed(totals: Totals) -> list[tuple[str, str]]:
         (
             "weighed",
             f"{row.num:,} views by {names[row.narrator]}: CRPS "
-            f"{row.told_crps / row.plain_crps - 1 if row.plain_crps else 0.0:+.2%} against the "
+            f"{row.tilted_crps / row.plain_crps - 1 if row.plain_crps else 0.0:+.2%} against the "
             f"numbers alone (less is better), weight now {row.weight:.0%}",
         )
         for row in rows
     ]
-    if totals.num_deepened or totals.num_undeepened:
-        left = f"; {totals.num_undeepened:,} more for want of time not" if totals.num_undeepened else ""
+    if totals.num_deepened or totals.num_deep_reads_skipped:
+        left = (
+            f"; {totals.num_deep_reads_skipped:,} more for want of time not"
+            if totals.num_deep_reads_skipped
+            else ""
+        )
         facts.append(
             ("disagreed", f"{totals.num_deepened:,} decisions read again in depth and amended{left}")
         )
     if totals.prepared.num_opened:
-        facts.append(("prepared", _prepared(totals)))
+        facts.append(("prepared", _preparation_lines(totals)))
     return facts
 
 
-def _prepared(totals: Totals) -> str:
+def _preparation_lines(totals: RunTotals) -> str:
     """What became of the calendar's releases, and of the decisions that were served with what was read ahead."""
     tally = totals.prepared
     served = f"{tally.num_opened:,} releases, {tally.num_told:,} told; {tally.num_served:,} decisions served at once"
@@ -204,22 +212,22 @@ def _prepared(totals: Totals) -> str:
     )
 
 
-def _facts(totals: Totals) -> list[tuple[str, str]]:
-    num_here = totals.num_decisions - totals.num_before
+def _facts(totals: RunTotals) -> list[tuple[str, str]]:
+    num_here = totals.num_decisions - totals.num_resumed
     rate = num_here / totals.elapsed_s if totals.elapsed_s > 0 else 0.0
     done = f"{totals.num_events:,} events, {totals.num_decisions:,} decisions"
-    if totals.num_before:
-        done += f", {totals.num_before:,} of them before this start"
+    if totals.num_resumed:
+        done += f", {totals.num_resumed:,} of them before this start"
     facts = [("done", f"{done}; {num_here:,} in {totals.elapsed_s:.1f} s, {rate:,.0f} a second")]
     if totals.num_withheld:
         facts.append(("withheld", f"{totals.num_withheld:,} by policy, recorded but not released"))
-    for rung, spoken in totals.spoken.items():
-        facts.append((rung.value, _spoken(spoken)))
+    for rung, spoken in totals.speculation.items():
+        facts.append((rung.value, _speculation_lines(spoken)))
         if spoken.alarm:
             facts.append(("", spoken.alarm))
-    facts += _weighed(totals)
+    facts += _track_record_lines(totals)
     if totals.nodes is not None and totals.nodes.peers:
-        facts += _placed(totals.nodes)
+        facts += _placement_lines(totals.nodes)
     reasons = sorted(totals.quarantine.items(), key=lambda item: -item[1])
     aside = "; ".join(f"{count:,} {printable(reason)}" for reason, count in reasons)
     facts.append(

@@ -13,7 +13,7 @@ from htfi.domain.errors import InvalidInput
 _T = TypeVar("_T", int, float, bool, str)
 
 
-class Family(StrEnum):
+class ModelFamily(StrEnum):
     """The architectures that are known, by their Hugging Face `model_type`."""
 
     LLAMA = "llama"
@@ -25,7 +25,7 @@ class Family(StrEnum):
 class Architecture:
     """Sizes and switches of one network. `norm_eps` is the RMS norm's, or with BERT the layer norm's."""
 
-    family: Family
+    family: ModelFamily
     hidden_size: int
     num_layers: int
     num_heads: int
@@ -45,13 +45,13 @@ class Architecture:
 
     @property
     def is_causal(self) -> bool:
-        return self.family is not Family.BERT
+        return self.family is not ModelFamily.BERT
 
 
 _ACTIVATIONS = {
-    Family.LLAMA: {"silu": "silu", "swish": "silu"},
-    Family.QWEN3: {"silu": "silu", "swish": "silu"},
-    Family.BERT: {
+    ModelFamily.LLAMA: {"silu": "silu", "swish": "silu"},
+    ModelFamily.QWEN3: {"silu": "silu", "swish": "silu"},
+    ModelFamily.BERT: {
         "gelu": "gelu", "gelu_new": "gelu_new", "gelu_pytorch_tanh": "gelu_new", "gelu_fast": "gelu_new",
         "relu": "relu",
     },
@@ -71,18 +71,18 @@ def parse_architecture(content: bytes, where: str) -> Architecture:
         raise InvalidInput(f"{where} holds no JSON object: copy the model folder again")
     config = _Config(cast("dict[str, Any]", raw), where)
     kind = config.get("model_type", str, "")
-    if kind not in set(Family):
-        known = ", ".join(Family)
+    if kind not in set(ModelFamily):
+        known = ", ".join(ModelFamily)
         raise InvalidInput(f"{where}: model_type {kind!r} is not known here; use a folder of {known}")
-    family = Family(kind)
-    return _bert(config) if family is Family.BERT else _causal(config, family)
+    family = ModelFamily(kind)
+    return _bert(config) if family is ModelFamily.BERT else _causal(config, family)
 
 
 def config_json(architecture: Architecture) -> bytes:
     """The bytes of a config.json of a causal network, as transformers also reads it; the inverse of parsing."""
     if architecture.rope is None:
         raise InvalidInput("a config.json is written for causal architectures alone; this one has no rope")
-    classes = {Family.LLAMA: "LlamaForCausalLM", Family.QWEN3: "Qwen3ForCausalLM"}
+    classes = {ModelFamily.LLAMA: "LlamaForCausalLM", ModelFamily.QWEN3: "Qwen3ForCausalLM"}
     body: dict[str, Any] = {
         "architectures": [classes[architecture.family]],
         "model_type": architecture.family.value,
@@ -105,19 +105,19 @@ def config_json(architecture: Architecture) -> bytes:
     return msgspec.json.format(msgspec.json.encode(body), indent=2) + b"\n"
 
 
-def _causal(config: "_Config", family: Family) -> Architecture:
+def _causal(config: "_Config", family: ModelFamily) -> Architecture:
     config.refuse_sliding_windows()
     hidden, num_heads = config.count("hidden_size"), config.count("num_attention_heads")
     num_kv_heads = config.count("num_key_value_heads", num_heads)
     # Qwen3's own default is 128, whatever the hidden size; transformers writes it out.
-    head_dim = config.count("head_dim", 128 if family is Family.QWEN3 else hidden // num_heads)
+    head_dim = config.count("head_dim", 128 if family is ModelFamily.QWEN3 else hidden // num_heads)
     if num_heads % num_kv_heads:
         raise InvalidInput(
             f"{config.where}: {num_heads} attention heads cannot share {num_kv_heads} key-value heads"
         )
     if head_dim % 2:
         raise InvalidInput(f"{config.where}: head_dim {head_dim} is odd, which rotary positions cannot be")
-    max_positions = config.count("max_position_embeddings", 2048 if family is Family.LLAMA else 32768)
+    max_positions = config.count("max_position_embeddings", 2048 if family is ModelFamily.LLAMA else 32768)
     if config.get("pretraining_tp", int, 1) != 1:
         raise InvalidInput(f"{config.where}: pretraining_tp other than 1 is not supported")
     return Architecture(
@@ -134,8 +134,8 @@ def _causal(config: "_Config", family: Family) -> Architecture:
         activation=config.activation(family, "silu"),
         tie_embeddings=config.get("tie_word_embeddings", bool, False),
         attention_bias=config.get("attention_bias", bool, False),
-        mlp_bias=config.get("mlp_bias", bool, False) if family is Family.LLAMA else False,
-        qk_norm=family is Family.QWEN3,
+        mlp_bias=config.get("mlp_bias", bool, False) if family is ModelFamily.LLAMA else False,
+        qk_norm=family is ModelFamily.QWEN3,
         rope=parse_rope(config.raw, max_positions, config.where),
     )
 
@@ -148,7 +148,7 @@ def _bert(config: "_Config") -> Architecture:
     if positions != "absolute" or config.get("is_decoder", bool, False):
         raise InvalidInput(f"{config.where}: only BERT encoders with absolute positions are supported")
     return Architecture(
-        family=Family.BERT,
+        family=ModelFamily.BERT,
         hidden_size=hidden,
         num_layers=config.count("num_hidden_layers"),
         num_heads=num_heads,
@@ -158,7 +158,7 @@ def _bert(config: "_Config") -> Architecture:
         vocab_size=config.count("vocab_size"),
         max_positions=config.count("max_position_embeddings", 512),
         norm_eps=config.positive("layer_norm_eps", 1e-12),
-        activation=config.activation(Family.BERT, "gelu"),
+        activation=config.activation(ModelFamily.BERT, "gelu"),
         tie_embeddings=True,
         attention_bias=True,
         mlp_bias=True,
@@ -195,7 +195,7 @@ class _Config:
             raise InvalidInput(f"{self.where}: {key!r} is {value}, where a small positive number is due")
         return value
 
-    def activation(self, family: Family, default: str) -> str:
+    def activation(self, family: ModelFamily, default: str) -> str:
         name = self.get("hidden_act", str, default)
         known = _ACTIVATIONS[family]
         if name not in known:

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from htfi.decoding.checkpoint.architecture import Architecture, parse_architecture
-from htfi.decoding.checkpoint.weights import Weights, open_weights
+from htfi.decoding.checkpoint.weights import CheckpointWeights, open_weights
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 
 CONFIG = "config.json"
@@ -20,7 +20,7 @@ class ModelFolder:
 
     path: Path
     architecture: Architecture
-    weights: Weights
+    weights: CheckpointWeights
 
     @classmethod
     def open(cls, path: Path) -> "ModelFolder":

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.errors import DependencyUnavailable, InvalidInput, ShapeMismatch
-from htfi.domain.files import replacing
+from htfi.domain.files import atomic_writer
 
-SINGLE = "model.safetensors"
-INDEX = "model.safetensors.index.json"
-AGAIN = "copy the model folder again"
+SINGLE_FILE = "model.safetensors"
+INDEX_FILE = "model.safetensors.index.json"
+COPY_AGAIN_HINT = "copy the model folder again"
 
 _ITEM_BYTES = {
     "F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2,
@@ -32,7 +32,7 @@ Array = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _TensorEntry:
     """Where one tensor lies."""
 
     file: Path
@@ -41,11 +41,11 @@ class _Entry:
     offset: int  # bytes from the file's start
 
 
-class Weights:
+class CheckpointWeights:
     """The tensors of one folder, by name. Nothing is read before it is asked for."""
 
     def __init__(
-        self, entries: Mapping[str, _Entry], files: tuple[Path, ...], metadata: Mapping[str, str]
+        self, entries: Mapping[str, _TensorEntry], files: tuple[Path, ...], metadata: Mapping[str, str]
     ) -> None:
         self._entries = entries
         self.files = files
@@ -79,11 +79,11 @@ class Weights:
         entry = self._entries.get(name)
         if entry is None:
             where = ", ".join(file.name for file in self.files)
-            raise InvalidInput(f"{self.files[0].parent}: {where} lacks tensor {name!r}: {AGAIN}")
+            raise InvalidInput(f"{self.files[0].parent}: {where} lacks tensor {name!r}: {COPY_AGAIN_HINT}")
         if entry.shape != shape:
             raise ShapeMismatch(
                 f"{entry.file}: tensor {name!r} has shape {list(entry.shape)} where config.json asks for "
-                f"{list(shape)}: the two belong to different models, {AGAIN}"
+                f"{list(shape)}: the two belong to different models, {COPY_AGAIN_HINT}"
             )
         dtype = _STORED.get(entry.kind)
         if dtype is None:
@@ -94,44 +94,50 @@ class Weights:
         try:
             flat = np.memmap(entry.file, dtype, "r", entry.offset, (math.prod(shape),))
         except (OSError, ValueError) as error:
-            raise DependencyUnavailable(f"{entry.file} cannot be read ({error}): {AGAIN}") from error
+            raise DependencyUnavailable(
+                f"{entry.file} cannot be read ({error}): {COPY_AGAIN_HINT}"
+            ) from error
         return entry.kind, np.asarray(flat).reshape(shape)
 
     def shape(self, name: str) -> tuple[int, ...]:
         return self._entries[name].shape
 
 
-def open_safetensors(file: Path) -> Weights:
+def open_safetensors(file: Path) -> CheckpointWeights:
     """One file of tensors. Raises: InvalidInput, when it is truncated or damaged; DependencyUnavailable."""
     metadata: dict[str, str] = {}
-    return Weights(_read_header(file, metadata), (file,), metadata)
+    return CheckpointWeights(_read_header(file, metadata), (file,), metadata)
 
 
-def open_weights(folder: Path) -> Weights:
+def open_weights(folder: Path) -> CheckpointWeights:
     """The weights of `folder`, in one file or in shards by its index. Every header is checked, no tensor is read.
 
     Raises: InvalidInput, when files are missing, truncated, overlap or contradict the index.
     """
-    index = folder / INDEX
-    if (folder / SINGLE).exists() or not index.exists():
-        file = folder / SINGLE
+    index = folder / INDEX_FILE
+    if (folder / SINGLE_FILE).exists() or not index.exists():
+        file = folder / SINGLE_FILE
         if not file.exists():
-            raise InvalidInput(f"{folder} holds no {SINGLE}: name a model folder with safetensors weights")
+            raise InvalidInput(
+                f"{folder} holds no {SINGLE_FILE}: name a model folder with safetensors weights"
+            )
         return open_safetensors(file)
     shard_of = _read_index(index)
     files = tuple(folder / name for name in sorted(set(shard_of.values())))
-    headers: dict[str, dict[str, _Entry]] = {}
+    headers: dict[str, dict[str, _TensorEntry]] = {}
     metadata: dict[str, str] = {}
     for file in files:
         if not file.exists():
-            raise InvalidInput(f"{folder} lacks {file.name}, which {INDEX} names: {AGAIN}")
+            raise InvalidInput(f"{folder} lacks {file.name}, which {INDEX_FILE} names: {COPY_AGAIN_HINT}")
         headers[file.name] = _read_header(file, metadata)
-    entries: dict[str, _Entry] = {}
+    entries: dict[str, _TensorEntry] = {}
     for name, shard in shard_of.items():
         if name not in headers[shard]:
-            raise InvalidInput(f"{folder / shard} lacks tensor {name!r}, which {INDEX} puts there: {AGAIN}")
+            raise InvalidInput(
+                f"{folder / shard} lacks tensor {name!r}, which {INDEX_FILE} puts there: {COPY_AGAIN_HINT}"
+            )
         entries[name] = headers[shard][name]
-    return Weights(entries, files, metadata)
+    return CheckpointWeights(entries, files, metadata)
 
 
 def write_safetensors(
@@ -159,7 +165,7 @@ def write_safetensors(
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # the format's alignment
     try:
-        with replacing(path, private=False) as file:
+        with atomic_writer(path, private=False) as file:
             file.write(struct.pack("<Q", len(text)) + text)
             for name in sorted(arrays):
                 file.write(np.ascontiguousarray(arrays[name]).data)
@@ -174,16 +180,18 @@ def _read_index(index: Path) -> dict[str, str]:
     except OSError as error:
         raise DependencyUnavailable(f"{index} cannot be read: {error}") from error
     except (msgspec.MsgspecError, KeyError, TypeError) as error:
-        raise InvalidInput(f"{index} holds no weight_map of names to files: {AGAIN}") from error
+        raise InvalidInput(f"{index} holds no weight_map of names to files: {COPY_AGAIN_HINT}") from error
     for shard in shard_of.values():
         if Path(shard).name != shard:
-            raise InvalidInput(f"{index} names {shard!r}, which is no file of its own folder: {AGAIN}")
+            raise InvalidInput(
+                f"{index} names {shard!r}, which is no file of its own folder: {COPY_AGAIN_HINT}"
+            )
     if not shard_of:
-        raise InvalidInput(f"{index} names no tensor: {AGAIN}")
+        raise InvalidInput(f"{index} names no tensor: {COPY_AGAIN_HINT}")
     return shard_of
 
 
-def _read_header(path: Path, metadata: dict[str, str]) -> dict[str, _Entry]:
+def _read_header(path: Path, metadata: dict[str, str]) -> dict[str, _TensorEntry]:
     try:
         with path.open("rb") as file:
             return _parse_header(path, file, path.stat().st_size, metadata)
@@ -191,59 +199,69 @@ def _read_header(path: Path, metadata: dict[str, str]) -> dict[str, _Entry]:
         raise DependencyUnavailable(f"{path} cannot be read: {error}") from error
 
 
-def _parse_header(path: Path, file: BinaryIO, num_bytes: int, metadata: dict[str, str]) -> dict[str, _Entry]:
+def _parse_header(
+    path: Path, file: BinaryIO, num_bytes: int, metadata: dict[str, str]
+) -> dict[str, _TensorEntry]:
     """Source: the safetensors format: u64 header size, JSON header, then the tensors without holes."""
     start = file.read(8)
     num_header_bytes = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
     if not 2 <= num_header_bytes <= min(_MAX_HEADER_BYTES, num_bytes - 8):
-        raise InvalidInput(f"{path} is truncated or no safetensors file ({num_bytes} bytes): {AGAIN}")
+        raise InvalidInput(
+            f"{path} is truncated or no safetensors file ({num_bytes} bytes): {COPY_AGAIN_HINT}"
+        )
     try:
         raw: Any = msgspec.json.decode(file.read(num_header_bytes))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path}: its header is damaged ({error}): {AGAIN}") from error
+        raise InvalidInput(f"{path}: its header is damaged ({error}): {COPY_AGAIN_HINT}") from error
     if not isinstance(raw, dict):
-        raise InvalidInput(f"{path}: its header is damaged (no JSON object): {AGAIN}")
+        raise InvalidInput(f"{path}: its header is damaged (no JSON object): {COPY_AGAIN_HINT}")
     noted = cast("dict[str, Any]", raw).get("__metadata__")
     if isinstance(noted, dict):
         metadata |= {key: str(value) for key, value in cast("dict[str, Any]", noted).items()}
     described = {k: v for k, v in cast("dict[str, Any]", raw).items() if k != "__metadata__"}
     base = 8 + num_header_bytes
     spans: list[tuple[int, int, str]] = []
-    entries: dict[str, _Entry] = {}
+    entries: dict[str, _TensorEntry] = {}
     for name, about in described.items():
         tensor = _parse_tensor(path, name, about)
         begin, end = tensor.data_offsets
         if end - begin != math.prod(tensor.shape) * _ITEM_BYTES[tensor.dtype]:
-            raise InvalidInput(f"{path}: tensor {name!r} does not fill the bytes it is given: {AGAIN}")
+            raise InvalidInput(
+                f"{path}: tensor {name!r} does not fill the bytes it is given: {COPY_AGAIN_HINT}"
+            )
         spans.append((begin, end, name))
-        entries[name] = _Entry(path, tensor.dtype, tensor.shape, base + begin)
+        entries[name] = _TensorEntry(path, tensor.dtype, tensor.shape, base + begin)
     reached = 0
     for begin, end, name in sorted(spans):
         if begin != reached:
             fault = "overlaps the one before" if begin < reached else "leaves a gap before it"
-            raise InvalidInput(f"{path}: tensor {name!r} {fault}: {AGAIN}")
+            raise InvalidInput(f"{path}: tensor {name!r} {fault}: {COPY_AGAIN_HINT}")
         if base + end > num_bytes:
             raise InvalidInput(
-                f"{path} is truncated: tensor {name!r} ends {base + end - num_bytes} bytes later: {AGAIN}"
+                f"{path} is truncated: tensor {name!r} ends {base + end - num_bytes} bytes later: {COPY_AGAIN_HINT}"
             )
         reached = end
     if base + reached != num_bytes:
-        raise InvalidInput(f"{path} has {num_bytes - base - reached} bytes after its last tensor: {AGAIN}")
+        raise InvalidInput(
+            f"{path} has {num_bytes - base - reached} bytes after its last tensor: {COPY_AGAIN_HINT}"
+        )
     return entries
 
 
-class _Tensor(msgspec.Struct):
+class _TensorHeader(msgspec.Struct):
     dtype: str
     shape: tuple[int, ...]
     data_offsets: tuple[int, int]
 
 
-def _parse_tensor(path: Path, name: str, about: object) -> _Tensor:
+def _parse_tensor(path: Path, name: str, about: object) -> _TensorHeader:
     try:
-        tensor = msgspec.convert(about, _Tensor)
+        tensor = msgspec.convert(about, _TensorHeader)
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"{path}: the header's entry of {name!r} is damaged ({error}): {AGAIN}") from error
+        raise InvalidInput(
+            f"{path}: the header's entry of {name!r} is damaged ({error}): {COPY_AGAIN_HINT}"
+        ) from error
     begin, end = tensor.data_offsets
     if tensor.dtype not in _ITEM_BYTES or min(tensor.shape, default=0) < 0 or not 0 <= begin <= end:
-        raise InvalidInput(f"{path}: the header's entry of {name!r} is damaged: {AGAIN}")
+        raise InvalidInput(f"{path}: the header's entry of {name!r} is damaged: {COPY_AGAIN_HINT}")
     return tensor

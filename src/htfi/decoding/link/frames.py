@@ -22,14 +22,14 @@ _SEAL_BYTES = 4  # CRC-32, little-endian, of what follows
 _U32 = 0xFFFFFFFF
 
 
-class Channel(IntEnum):
+class FrameChannel(IntEnum):
     """Who a sealed frame is for: the requests of the link, or the watch over peers."""
 
     LINK = 0
-    WATCH = 1
+    HEALTH = 1
 
 
-class Lead(IntEnum):
+class DraftLead(IntEnum):
     """Who guesses ahead for a request, and whether the cloud waits for guesses."""
 
     PLAIN = 0  # nobody: the cloud writes token by token
@@ -38,7 +38,7 @@ class Lead(IntEnum):
     FLIGHT = 3  # the edge, windows ahead of their outcome; without a fitting one the cloud goes on by itself
 
 
-class Why(IntEnum):
+class RefusalReason(IntEnum):
     """Why a cloud refuses. Some will not change by asking again, some will."""
 
     DRAINING = 1
@@ -53,7 +53,7 @@ class Why(IntEnum):
     IDENTITY = 10  # not who its certificate says
 
 
-class Hello(msgspec.Struct, array_like=True, tag=1, frozen=True, gc=False):
+class HelloFrame(msgspec.Struct, array_like=True, tag=1, frozen=True, gc=False):
     """An edge's first frame. `target` is the digest that it expects, in hex, empty for any; `tokenizer` its own."""
 
     version: int
@@ -62,7 +62,7 @@ class Hello(msgspec.Struct, array_like=True, tag=1, frozen=True, gc=False):
     tokenizer: str
 
 
-class Welcome(msgspec.Struct, array_like=True, tag=2, frozen=True, gc=False):
+class WelcomeFrame(msgspec.Struct, array_like=True, tag=2, frozen=True, gc=False):
     """The cloud's first frame: whose weights these are, what may be sent, where data may lie, how much is in flight.
 
     `life` tells one start of the process from another: parts sent in another life are gone.
@@ -79,7 +79,7 @@ class Welcome(msgspec.Struct, array_like=True, tag=2, frozen=True, gc=False):
     in_full: bool = False  # whether it answers with the target in full precision too
 
 
-class Part(msgspec.Struct, array_like=True, tag=3, frozen=True, gc=False):
+class PartFrame(msgspec.Struct, array_like=True, tag=3, frozen=True, gc=False):
     """Bytes of a prompt (packed ids) or a form, from `offset` on, under its name: BLAKE2b-128 of all `total` bytes."""
 
     name: bytes
@@ -88,14 +88,14 @@ class Part(msgspec.Struct, array_like=True, tag=3, frozen=True, gc=False):
     data: bytes
 
 
-class Need(msgspec.Struct, array_like=True, tag=4, frozen=True, gc=False):
+class NeedFrame(msgspec.Struct, array_like=True, tag=4, frozen=True, gc=False):
     """The cloud lacks a part from `offset` on."""
 
     name: bytes
     offset: int
 
 
-class Open(msgspec.Struct, array_like=True, tag=5, frozen=True, gc=False):
+class OpenFrame(msgspec.Struct, array_like=True, tag=5, frozen=True, gc=False):
     """A request. `handle` names it on this stream, `request` everywhere: asked again, it is the same answer.
 
     `prompt` are parts whose ids follow each other, the first of them shared with other requests. `guesses` (packed)
@@ -107,7 +107,7 @@ class Open(msgspec.Struct, array_like=True, tag=5, frozen=True, gc=False):
     request: bytes
     epoch: int
     prompt: tuple[bytes, ...]
-    form: bytes
+    grammar: bytes
     seed: int
     temperature: float
     top_k: int
@@ -118,11 +118,11 @@ class Open(msgspec.Struct, array_like=True, tag=5, frozen=True, gc=False):
     budget_bytes: int
     residency: tuple[str, ...]
     guesses: bytes
-    doubt: int = 0  # in thousandths, how far its stream is suspected
+    suspicion: int = 0  # in thousandths, how far its stream is suspected
     in_full: bool = False  # to be answered by the target in full precision
 
 
-class Window(msgspec.Struct, array_like=True, tag=6, frozen=True, gc=False):
+class WindowFrame(msgspec.Struct, array_like=True, tag=6, frozen=True, gc=False):
     """Guesses (packed) for the places from `at` on, after a text whose `prefix` hash the edge takes to be settled."""
 
     handle: int
@@ -132,7 +132,7 @@ class Window(msgspec.Struct, array_like=True, tag=6, frozen=True, gc=False):
     ids: bytes
 
 
-class Settled(msgspec.Struct, array_like=True, tag=7, frozen=True, gc=False):
+class AcceptedFrame(msgspec.Struct, array_like=True, tag=7, frozen=True, gc=False):
     """Tokens of the answer (packed) from place `at` on, now settled. `prefix` is the hash of all up to their end.
 
     `num_stood` of the guesses in the last window stood; −1 where none was read. `is_done`: the answer is whole.
@@ -142,35 +142,45 @@ class Settled(msgspec.Struct, array_like=True, tag=7, frozen=True, gc=False):
     epoch: int
     at: int
     prefix: int
-    num_stood: int
+    num_accepted: int
     is_done: bool
     ids: bytes
 
 
-class Refused(msgspec.Struct, array_like=True, tag=8, frozen=True, gc=False):
+class RefusedFrame(msgspec.Struct, array_like=True, tag=8, frozen=True, gc=False):
     """No answer to a request, or to a frame (`handle` −1). `retry_ms` < 0: do not ask again here."""
 
     handle: int
     epoch: int
-    why: int
+    reason: int
     retry_ms: int
-    words: str
+    message: str
 
 
-class Leave(msgspec.Struct, array_like=True, tag=9, frozen=True, gc=False):
+class CancelFrame(msgspec.Struct, array_like=True, tag=9, frozen=True, gc=False):
     """The edge wants no more of a request."""
 
     handle: int
     epoch: int
 
 
-Frame = Hello | Welcome | Part | Need | Open | Window | Settled | Refused | Leave
+Frame = (
+    HelloFrame
+    | WelcomeFrame
+    | PartFrame
+    | NeedFrame
+    | OpenFrame
+    | WindowFrame
+    | AcceptedFrame
+    | RefusedFrame
+    | CancelFrame
+)
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Frame)
 
 
 def encode(frame: Frame) -> bytes:
-    return seal(Channel.LINK, _encoder.encode(frame))
+    return seal(FrameChannel.LINK, _encoder.encode(frame))
 
 
 def decode(body: bytes) -> Frame:
@@ -181,22 +191,22 @@ def decode(body: bytes) -> Frame:
         raise InvalidInput(f"not a frame of protocol {PROTOCOL}: {error}") from error
 
 
-def seal(channel: Channel, body: bytes) -> bytes:
+def seal(channel: FrameChannel, body: bytes) -> bytes:
     """A body as it travels: checksum, channel, body."""
     checked = bytes((channel,)) + body
     return zlib.crc32(checked).to_bytes(_SEAL_BYTES, "little") + checked
 
 
-def unseal(data: bytes) -> tuple[Channel, bytes]:
+def unseal(data: bytes) -> tuple[FrameChannel, bytes]:
     """Whose body this is. Raises: InvalidInput for one that was changed on its way."""
     if not _SEAL_BYTES < len(data) <= MAX_FRAME_BYTES:
         raise InvalidInput(f"a frame of {len(data)} bytes")
     checked = data[_SEAL_BYTES:]
     if zlib.crc32(checked) != int.from_bytes(data[:_SEAL_BYTES], "little"):
         raise InvalidInput("a frame whose checksum does not fit: it was changed on its way")
-    if checked[0] not in (Channel.LINK, Channel.WATCH):
+    if checked[0] not in (FrameChannel.LINK, FrameChannel.HEALTH):
         raise InvalidInput(f"a frame for channel {checked[0]}, which nobody knows")
-    return Channel(checked[0]), checked[1:]
+    return FrameChannel(checked[0]), checked[1:]
 
 
 def pack(ids: Sequence[int]) -> bytes:

@@ -2,6 +2,10 @@
 
 A part is known by the BLAKE2b-128 of its bytes, so that what an edge has sent once is never sent again, an interrupted
 part goes on where it stopped, and nobody can put one part in the place of another.
+
+A form as the bytes of a part: both sides of the link use it.
+
+Strict both ways: what the bytes hold is a form of bounded size, or it is refused before anything is compiled of it.
 """
 
 import hashlib
@@ -10,9 +14,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from htfi.decoding.link.frames import NAME_BYTES, Part
-from htfi.decoding.sampling import Sampling
+import msgspec
+
+from htfi.decoding.link.frames import NAME_BYTES, PartFrame
+from htfi.decoding.sampling import SamplingParams
 from htfi.domain.errors import InvalidInput
+from htfi.domain.generation import (
+    ChoiceField,
+    ControlToken,
+    FixedField,
+    FreeTextField,
+    OutputGrammar,
+    PlainText,
+    PromptSegment,
+    ScaledMoves,
+)
 
 MAX_PART_BYTES = 1 << 21
 _SEED_MASK = 2**64 - 1
@@ -23,7 +39,7 @@ def part_name(data: bytes) -> bytes:
 
 
 def request_name(
-    prompt: Sequence[bytes], form: bytes, seed: int, sampling: Sampling, *, in_full: bool = False
+    prompt: Sequence[bytes], form: bytes, seed: int, sampling: SamplingParams, *, in_full: bool = False
 ) -> bytes:
     """The name of a question that is put in parts of these names: the same question has the same answer everywhere.
 
@@ -35,7 +51,7 @@ def request_name(
     return part_name(told + b"".join(prompt) + form)
 
 
-class Taken(NamedTuple):
+class PartReceipt(NamedTuple):
     """What came of a frame: the whole part if that is there now, else from which byte on it is still to come."""
 
     whole: bytes | None
@@ -43,7 +59,7 @@ class Taken(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Shelf:
+class _TenantParts:
     """One tenant's parts, the least recently used first, and those that have begun to come."""
 
     whole: OrderedDict[bytes, bytes] = field(default_factory=OrderedDict[bytes, bytes])
@@ -53,7 +69,7 @@ class _Shelf:
     num_bytes: int = 0
 
 
-class Parts:
+class PartStore:
     """Whole parts may be used by every tenant, begun ones only by who began them.
 
     Beyond `max_bytes`, the tenant that holds most loses what it has not used for longest: nobody can push the parts
@@ -63,7 +79,7 @@ class Parts:
     def __init__(self, max_bytes: int, max_begun: int) -> None:
         self._max_bytes = max_bytes
         self._max_begun = max_begun
-        self._shelves: dict[str, _Shelf] = {}
+        self._shelves: dict[str, _TenantParts] = {}
         self._owner: dict[bytes, str] = {}
         self.num_bytes = 0
 
@@ -81,7 +97,7 @@ class Parts:
         begun = shelf.begun.get(name) if shelf else None
         return len(begun[1]) if begun else 0
 
-    def take(self, tenant: str, part: Part) -> Taken:
+    def take(self, tenant: str, part: PartFrame) -> PartReceipt:
         """Put what a frame brings to what has come before. Raises: InvalidInput for what no part can be."""
         name, offset, total, data = part.name, part.offset, part.total, part.data
         if len(name) != NAME_BYTES or not 0 <= offset <= offset + len(data) <= total:
@@ -89,8 +105,8 @@ class Parts:
         if total > MAX_PART_BYTES:
             raise InvalidInput(f"a part of {total} bytes; at most {MAX_PART_BYTES} are kept")
         if (known := self.get(name)) is not None:
-            return Taken(known, total)
-        shelf = self._shelves.setdefault(tenant, _Shelf())
+            return PartReceipt(known, total)
+        shelf = self._shelves.setdefault(tenant, _TenantParts())
         before, come = shelf.begun.pop(name, (total, bytearray()))
         if before != total:
             shelf.num_bytes -= len(come)
@@ -99,7 +115,7 @@ class Parts:
         if offset > len(come):  # what lies between was lost, or forgotten here
             if come:
                 shelf.begun[name] = (total, come)
-            return Taken(None, len(come))
+            return PartReceipt(None, len(come))
         new = data[len(come) - offset :]
         come += new
         self._grow(shelf, len(new))
@@ -108,7 +124,7 @@ class Parts:
             if len(shelf.begun) > self._max_begun:
                 self._grow(shelf, -len(shelf.begun.popitem(last=False)[1][1]))
             self._shrink()
-            return Taken(None, len(come))
+            return PartReceipt(None, len(come))
         whole = bytes(come)
         if part_name(whole) != name:
             self._grow(shelf, -total)
@@ -116,9 +132,9 @@ class Parts:
         shelf.whole[name] = whole
         self._owner[name] = tenant
         self._shrink()
-        return Taken(whole, total)
+        return PartReceipt(whole, total)
 
-    def _grow(self, shelf: _Shelf, num_bytes: int) -> None:
+    def _grow(self, shelf: _TenantParts, num_bytes: int) -> None:
         shelf.num_bytes += num_bytes
         self.num_bytes += num_bytes
 
@@ -131,3 +147,141 @@ class Parts:
                 self._grow(shelf, -len(data))
             else:
                 self._grow(shelf, -len(shelf.begun.popitem(last=False)[1][1]))
+
+
+MAX_GRAMMAR_BYTES = 1 << 20
+_MAX_PARTS = 1_024
+_MAX_OPTIONS = 4_096  # of one choice
+# What all parts may come to in characters, returns and words. It bounds the automaton, and with it the time for which
+# a peer's form can hold up the engine: some 0.1 s at the most.
+_MAX_SIZE = 32_768
+_MAX_WORDS = 8_192
+
+
+class _WireMark(msgspec.Struct, array_like=True, tag=0, frozen=True, forbid_unknown_fields=True):
+    name: str
+
+
+class _WireText(msgspec.Struct, array_like=True, tag=1, frozen=True, forbid_unknown_fields=True):
+    text: str
+
+
+class _WireSigmas(msgspec.Struct, array_like=True, tag=2, frozen=True, forbid_unknown_fields=True):
+    values: tuple[float, ...]
+
+
+_WireSegment = _WireMark | _WireText | _WireSigmas
+
+
+class _WireFixed(msgspec.Struct, array_like=True, tag=0, frozen=True, forbid_unknown_fields=True):
+    segments: tuple[_WireSegment, ...]
+
+
+class _WireChoice(msgspec.Struct, array_like=True, tag=1, frozen=True, forbid_unknown_fields=True):
+    name: str
+    options: tuple[tuple[_WireSegment, ...], ...]
+
+
+class _WireWords(msgspec.Struct, array_like=True, tag=2, frozen=True, forbid_unknown_fields=True):
+    name: str
+    max_tokens: int
+    end: _WireSegment
+    slots: tuple[_WireMark, ...]
+
+
+_WirePart = _WireFixed | _WireChoice | _WireWords
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(tuple[_WirePart, ...])
+
+
+def encode_grammar(form: OutputGrammar) -> bytes:
+    """A form's bytes; equal forms have equal bytes. Raises: InvalidInput for text that is not Unicode."""
+    try:
+        return _encoder.encode([_to_wire(part) for part in form])
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"a form holds text that no peer can read: {error}") from error
+
+
+def decode_grammar(data: bytes) -> OutputGrammar:
+    """The inverse of `encode_form`. Raises: InvalidInput, in words fit for the peer."""
+    if len(data) > MAX_GRAMMAR_BYTES:
+        raise InvalidInput(f"a form of {len(data)} bytes; at most {MAX_GRAMMAR_BYTES} are read")
+    try:
+        parts = _decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(f"not a form: {error}") from error
+    if not 0 < len(parts) <= _MAX_PARTS:
+        raise InvalidInput(f"a form of {len(parts)} parts; it has 1 to {_MAX_PARTS}")
+    if (size := sum(map(_size, parts))) > _MAX_SIZE:
+        raise InvalidInput(f"a form of size {size}; at most {_MAX_SIZE} is written for a peer")
+    if (num := sum(part.max_tokens for part in parts if isinstance(part, _WireWords))) > _MAX_WORDS:
+        raise InvalidInput(f"a form of up to {num} words; at most {_MAX_WORDS} are written for a peer")
+    return tuple(map(_from_wire, parts))
+
+
+def _size(part: _WirePart) -> int:
+    match part:
+        case _WireFixed(segments):
+            return sum(map(_segment_size, segments))
+        case _WireChoice(_, options):
+            if len(options) > _MAX_OPTIONS:
+                raise InvalidInput(f"a choice of {len(options)} options; at most {_MAX_OPTIONS}")
+            return sum(1 + sum(map(_segment_size, option)) for option in options)
+        case _WireWords(_, max_tokens, end, slots):
+            if max_tokens < 0:
+                raise InvalidInput("words of fewer than no tokens")
+            return max_tokens + _segment_size(end) + len(slots)
+
+
+def _segment_size(segment: _WireSegment) -> int:
+    match segment:
+        case _WireMark():
+            return 1
+        case _WireText(text):
+            return len(text)
+        case _WireSigmas(values):
+            return len(values)
+
+
+def _to_wire(part: FixedField | ChoiceField | FreeTextField) -> _WirePart:
+    match part:
+        case FixedField(segments):
+            return _WireFixed(tuple(map(_segment_to_wire, segments)))
+        case ChoiceField(name, options):
+            return _WireChoice(name, tuple(tuple(map(_segment_to_wire, option)) for option in options))
+        case FreeTextField(name, max_tokens, end, slots):
+            return _WireWords(
+                name, max_tokens, _segment_to_wire(end), tuple(_WireMark(slot.name) for slot in slots)
+            )
+
+
+def _segment_to_wire(segment: PromptSegment) -> _WireSegment:
+    match segment:
+        case ControlToken(name):
+            return _WireMark(name)
+        case PlainText(text):
+            return _WireText(text)
+        case ScaledMoves(values):
+            return _WireSigmas(tuple(map(float, values)))
+
+
+def _from_wire(part: _WirePart) -> FixedField | ChoiceField | FreeTextField:
+    match part:
+        case _WireFixed(segments):
+            return FixedField(tuple(map(_segment_from_wire, segments)))
+        case _WireChoice(name, options):
+            return ChoiceField(name, tuple(tuple(map(_segment_from_wire, option)) for option in options))
+        case _WireWords(name, max_tokens, end, slots):
+            return FreeTextField(
+                name, max_tokens, _segment_from_wire(end), tuple(ControlToken(slot.name) for slot in slots)
+            )
+
+
+def _segment_from_wire(segment: _WireSegment) -> PromptSegment:
+    match segment:
+        case _WireMark(name):
+            return ControlToken(name)
+        case _WireText(text):
+            return PlainText(text)
+        case _WireSigmas(values):
+            return ScaledMoves(values)

@@ -11,34 +11,39 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from htfi.decoding.lookahead.costs import DRAFT_PRIOR, TARGET_PRIOR, Costs, NominalCosts
+from htfi.decoding.draft_length.pass_costs import (
+    DRAFT_PRIOR,
+    TARGET_PRIOR,
+    NominalPassCosts,
+    PassCostEstimator,
+)
 from htfi.decoding.ports import Ids
 from htfi.decoding.sampling import Doubles
 
 # What a pass may be: few sizes, so that costs are learnt soon.
 _WINDOWS: Ids = np.array([1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64], np.int64)
-_MOST_PLACES = int(_WINDOWS[-1]) - 1
-_LEAST_GAIN = 0.02  # over plain sampling: below it guessing is not worth its risk
+_MAX_POSITIONS = int(_WINDOWS[-1]) - 1
+_MIN_GAIN = 0.02  # over plain sampling: below it guessing is not worth its risk
 _DRAFT_GAIN = 0.05  # over the target's own guesses, which need no second network
 _OPENING_TOKENS = 48  # a draft's reading of the prefix takes about as long as writing so many tokens
-_NEWS = 0.05  # of what is known must be new before the curve is drawn again
+_REDRAW_SHARE = 0.05  # of what is known must be new before the curve is drawn again
 _PROBE_ROUNDS = 20  # one in so many tries the window beside the best
 _REFRESH = 32  # rounds, after which what is known counts less
-_KEPT = 0.85
+_DECAY = 0.85
 _PRIOR_RATES = (0.96, 0.88)  # of the first place guessed and of far ones
 _PRIOR_WEIGHT = 8.0
 
 Ms = Callable[[int, int], float]  # of rows and tokens a row
 
 
-class Source(Enum):
+class GuessSource(Enum):
     """Who guesses: the target's latest logits with the noise of the places ahead, or the draft, token by token."""
 
     OWN = "own"
     DRAFT = "draft"
 
 
-class Standing(NamedTuple):
+class PathProgress(NamedTuple):
     """Before a round: how many tokens each path [B] lacks, and the rows that a pass of the target works out."""
 
     left: Ids
@@ -48,15 +53,15 @@ class Standing(NamedTuple):
     draft_is_open: bool = False  # it has read the prefix
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     num_guesses: int  # of each path; 0 is plain sampling
-    source: Source = Source.OWN
+    source: GuessSource = GuessSource.OWN
 
 
-class Seen(NamedTuple):
+class PathRoundReport(NamedTuple):
     """What a round took, and how its guesses fared: `right` [g] of those `tried` [g], all before them being right."""
 
-    step: Step
+    step: PathStep
     num_rows: int
     tried: Ids
     right: Ids
@@ -65,18 +70,18 @@ class Seen(NamedTuple):
 
 
 class PathPlan(Protocol):
-    def next(self, standing: Standing) -> Step: ...
+    def next(self, standing: PathProgress) -> PathStep: ...
 
-    def learn(self, seen: Seen) -> None: ...
+    def learn(self, seen: PathRoundReport) -> None: ...
 
 
-class Plain:
+class PlainPathPlan:
     """No guesses: every pass settles one token of every path."""
 
-    def next(self, standing: Standing) -> Step:  # noqa: ARG002 (the port's)
-        return Step(0)
+    def next(self, standing: PathProgress) -> PathStep:  # noqa: ARG002 (the port's)
+        return PathStep(0)
 
-    def learn(self, seen: Seen) -> None:
+    def learn(self, seen: PathRoundReport) -> None:
         pass
 
 
@@ -87,11 +92,11 @@ class FewestPasses:
     what the target said there was said of nearly the same past.
     """
 
-    def next(self, standing: Standing) -> Step:
+    def next(self, standing: PathProgress) -> PathStep:
         is_drafted = standing.has_draft and standing.num_rounds == 0
-        return Step(int(standing.left.max()) - 1, Source.DRAFT if is_drafted else Source.OWN)
+        return PathStep(int(standing.left.max()) - 1, GuessSource.DRAFT if is_drafted else GuessSource.OWN)
 
-    def learn(self, seen: Seen) -> None:
+    def learn(self, seen: PathRoundReport) -> None:
         pass
 
 
@@ -101,32 +106,38 @@ class LeastTime:
     `draft` costs are those of writing so many tokens in turn. Nominal costs let no clock have a say.
     """
 
-    def __init__(self, target: Costs | None = None, draft: Costs | None = None) -> None:
-        self._target: Costs = NominalCosts(TARGET_PRIOR) if target is None else target
-        self._draft: Costs = NominalCosts(DRAFT_PRIOR) if draft is None else draft
-        self._survival = {source: PlaceSurvival() for source in Source}
+    def __init__(
+        self, target: PassCostEstimator | None = None, draft: PassCostEstimator | None = None
+    ) -> None:
+        self._target: PassCostEstimator = NominalPassCosts(TARGET_PRIOR) if target is None else target
+        self._draft: PassCostEstimator = NominalPassCosts(DRAFT_PRIOR) if draft is None else draft
+        self._survival = {source: PositionAcceptance() for source in GuessSource}
         self._num_rounds = 0
 
-    def next(self, standing: Standing) -> Step:
+    def next(self, standing: PathProgress) -> PathStep:
         curves = {source: of.curve() for source, of in self._survival.items()}
-        step = least_time(standing, curves, self._target.estimate, self._draft.estimate)
+        step = fastest_step(standing, curves, self._target.estimate, self._draft.estimate)
         self._num_rounds += 1
         if self._num_rounds % _PROBE_ROUNDS:
             return step
-        return _beside(step, int(standing.left.max()), upwards=bool(self._num_rounds // _PROBE_ROUNDS % 2))
+        return _neighbouring_step(
+            step, int(standing.left.max()), upwards=bool(self._num_rounds // _PROBE_ROUNDS % 2)
+        )
 
-    def learn(self, seen: Seen) -> None:
+    def learn(self, seen: PathRoundReport) -> None:
         num_guesses, source = seen.step
         self._target.learn(seen.num_rows, num_guesses + 1, seen.target_ms)
         if num_guesses:
-            if source is Source.DRAFT and seen.draft_ms > 0.0:
+            if source is GuessSource.DRAFT and seen.draft_ms > 0.0:
                 self._draft.learn(seen.num_rows, num_guesses, seen.draft_ms)
             self._survival[source].learn(seen.tried, seen.right)
         for survival in self._survival.values():
             survival.fade()
 
 
-def least_time(standing: Standing, survival: Mapping[Source, Doubles], target_ms: Ms, draft_ms: Ms) -> Step:
+def fastest_step(
+    standing: PathProgress, survival: Mapping[GuessSource, Doubles], target_ms: Ms, draft_ms: Ms
+) -> PathStep:
     """The step with the fewest ms for each token that it is expected to settle.
 
     `survival` [places] is the chance that so many guesses are all right: 1 for none, then falling.
@@ -137,12 +148,12 @@ def least_time(standing: Standing, survival: Mapping[Source, Doubles], target_ms
     reach = len(standing.left) - np.cumsum(np.bincount(standing.left))[: windows[-1]]
     num_rows = standing.num_rows
     target = np.array([target_ms(num_rows, window) for window in windows])
-    best, least = Step(0), (1.0 - _LEAST_GAIN) * target[0] / reach[0]
-    for source, gain in ((Source.OWN, 0.0), (Source.DRAFT, _DRAFT_GAIN)):
-        if len(windows) == 1 or (source is Source.DRAFT and not standing.has_draft):
+    best, least = PathStep(0), (1.0 - _MIN_GAIN) * target[0] / reach[0]
+    for source, gain in ((GuessSource.OWN, 0.0), (GuessSource.DRAFT, _DRAFT_GAIN)):
+        if len(windows) == 1 or (source is GuessSource.DRAFT and not standing.has_draft):
             continue
         settled = np.cumsum(reach * survival[source][: windows[-1]])[ends]
-        if source is Source.OWN:
+        if source is GuessSource.OWN:
             each = target / settled
         else:
             each = (target + np.array([draft_ms(num_rows, window - 1) for window in windows])) / settled
@@ -150,7 +161,7 @@ def least_time(standing: Standing, survival: Mapping[Source, Doubles], target_ms
                 each += draft_ms(1, _OPENING_TOKENS) / standing.left.sum()
         at = int(each[1:].argmin()) + 1
         if each[at] < (1.0 - gain) * least:
-            best, least = Step(windows[at] - 1, source), float(each[at])
+            best, least = PathStep(windows[at] - 1, source), float(each[at])
     return best
 
 
@@ -161,14 +172,14 @@ def _windows(most: int) -> tuple[list[int], Ids]:
     return windows.tolist(), windows - 1
 
 
-def _beside(step: Step, most: int, upwards: bool) -> Step:
+def _neighbouring_step(step: PathStep, most: int, upwards: bool) -> PathStep:
     """The next longer or shorter window: what is never tried is never learnt, and its neighbour costs little."""
     at = int(np.searchsorted(_WINDOWS, step.num_guesses + 1)) + (1 if upwards else -1)
     window = int(_WINDOWS[min(max(at, 0), len(_WINDOWS) - 1)])
-    return Step(min(window, most) - 1, step.source)
+    return PathStep(min(window, most) - 1, step.source)
 
 
-class PlaceSurvival:
+class PositionAcceptance:
     """How far guesses survive, counted by place over all rows of a round at once; old rounds fade.
 
     Unlike `survival.Survival`, which is told of requests one by one, by kind.
@@ -176,23 +187,23 @@ class PlaceSurvival:
 
     def __init__(self) -> None:
         first, far = _PRIOR_RATES
-        rates = np.maximum(first - 0.02 * np.arange(_MOST_PLACES), far)
+        rates = np.maximum(first - 0.02 * np.arange(_MAX_POSITIONS), far)
         self._prior = rates
-        self._tried = np.zeros(_MOST_PLACES)
-        self._right = np.zeros(_MOST_PLACES)
+        self._tried = np.zeros(_MAX_POSITIONS)
+        self._right = np.zeros(_MAX_POSITIONS)
         self._age = 0
         self._num_tried = self._num_new = 0.0  # in all, and since the curve was drawn
         self._curve: Doubles | None = None
 
     def learn(self, tried: Ids, right: Ids) -> None:
         """One round: of `tried` [g] guesses at each place, those before them being right, `right` [g] were."""
-        num = min(len(tried), _MOST_PLACES)
+        num = min(len(tried), _MAX_POSITIONS)
         self._tried[:num] += tried[:num]
         self._right[:num] += right[:num]
         num_tried = int(tried.sum())
         self._num_new += num_tried
         self._num_tried += num_tried
-        if self._num_new > _NEWS * self._num_tried:
+        if self._num_new > _REDRAW_SHARE * self._num_tried:
             self._curve = None
 
     def fade(self) -> None:
@@ -200,8 +211,8 @@ class PlaceSurvival:
         self._age += 1
         if self._age % _REFRESH == 0:
             for counts in (self._tried, self._right):
-                counts *= _KEPT
-            self._num_tried *= _KEPT
+                counts *= _DECAY
+            self._num_tried *= _DECAY
             self._curve = None
 
     def curve(self) -> Doubles:
@@ -211,7 +222,7 @@ class PlaceSurvival:
             level = (self._right.sum() + _PRIOR_WEIGHT) / (self._tried @ self._prior + _PRIOR_WEIGHT)
             usual = np.clip(self._prior * level, 0.002, 0.998)
             rates = (self._right + _PRIOR_WEIGHT * usual) / (self._tried + _PRIOR_WEIGHT)
-            curve: Doubles = np.ones(_MOST_PLACES + 1)
+            curve: Doubles = np.ones(_MAX_POSITIONS + 1)
             np.cumprod(rates, out=curve[1:])
             self._curve = curve
         return self._curve

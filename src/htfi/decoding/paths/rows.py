@@ -6,11 +6,11 @@ Rows advance by arrays, not one by one: with a hundred of them a step in Python 
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.decoding.kv import HIDDEN, Row
-from htfi.decoding.ports import Floats, Ids, Pass
-from htfi.decoding.sessions import Sessions
+from htfi.decoding.kv_cache import MASKED, KVRow
+from htfi.decoding.ports import Floats, ForwardOutput, Ids
+from htfi.decoding.sessions import KVSessions
 
-_GAPS = (
+_MAX_GAP_SHARE = (
     1 / 6
 )  # of the slots: a gap costs its tokens in a pass or two, moving a row about as much as one token
 
@@ -21,13 +21,13 @@ class PathRows:
     The list of rows stays its owner's, who closes what is left in it; a row that leaves is closed and taken off.
     """
 
-    def __init__(self, sessions: Sessions, rows: list[Row]) -> None:
+    def __init__(self, sessions: KVSessions, rows: list[KVRow]) -> None:
         self.rows = rows
         self.lengths: Ids = np.array([row.length for row in rows], np.int64)
         self.num_passes = 0
         self.num_tokens = 0  # put through the network, padding included
         self._sessions = sessions
-        self._asked: Pass | None = None
+        self._asked: ForwardOutput | None = None
         self._triangles: dict[int, Floats] = {}
 
     @property
@@ -35,11 +35,11 @@ class PathRows:
         """Rows that a pass works out, other sequences' and free ones among them."""
         return self._sessions.arena.num_slots
 
-    def ask(self, ids: Ids) -> Floats:
+    def forward(self, ids: Ids) -> Floats:
         """Logits [N, T, V] after each of the tokens [N, T]; `keep` then says how many of them stay."""
         arena, num_new = self._sessions.arena, ids.shape[1]
         most = int(self.lengths.max()) + num_new
-        arena.make_room(min(most, max(row.limit for row in self.rows)))
+        arena.grow_to(min(most, max(row.limit for row in self.rows)))
         slots = self._slots()
         if slots is None:
             held, batch = self.lengths, ids
@@ -93,12 +93,12 @@ class PathRows:
         mask = self._sessions.arena.mask
         slots = self._slots()
         own = mask[:, 0, :-1] if slots is None else mask[slots, 0, :-1]
-        own[np.arange(own.shape[1]) >= lengths[:, None]] = HIDDEN
+        own[np.arange(own.shape[1]) >= lengths[:, None]] = MASKED
         if slots is not None:
             mask[slots, 0, :-1] = own
         self._set_lengths(lengths)
 
-    def leave(self, stays: NDArray[np.bool_]) -> None:
+    def drop_rows(self, stays: NDArray[np.bool_]) -> None:
         """Let go of the rows where `stays` [N] is false, and close the gaps once they are worth moving all others."""
         for row, is_here in zip(self.rows, stays, strict=True):
             if not is_here:
@@ -106,13 +106,13 @@ class PathRows:
         self.rows[:] = [row for row, is_here in zip(self.rows, stays, strict=True) if is_here]
         self.lengths = self.lengths[stays]
         arena = self._sessions.arena
-        if self.rows and arena.num_slots - arena.num_rows >= _GAPS * arena.num_slots:
-            arena.close_gaps()
+        if self.rows and arena.num_slots - arena.num_rows >= _MAX_GAP_SHARE * arena.num_slots:
+            arena.compact()
 
-    def wipe(self) -> None:
+    def zero(self) -> None:
         """Clear the rows, where they may hold what is not finite."""
         for row in self.rows:
-            self._sessions.arena.wipe(row)
+            self._sessions.arena.zero(row)
 
     def _slots(self) -> Ids | None:
         """The slot of each row, None where they are the batch, in order."""
@@ -128,7 +128,7 @@ class PathRows:
     def _wide(self, mask: Floats, num_new: int) -> Floats:
         """The mask [B, T, S + T] of T new tokens, from that of one [B, 1, S + 1]."""
         if num_new not in self._triangles:
-            self._triangles[num_new] = np.triu(np.full((num_new, num_new), HIDDEN, np.float32), 1)
+            self._triangles[num_new] = np.triu(np.full((num_new, num_new), MASKED, np.float32), 1)
         past = mask.shape[2] - 1
         wide = np.empty((len(mask), num_new, past + num_new), np.float32)
         wide[:, :, :past] = mask[:, :, :past]

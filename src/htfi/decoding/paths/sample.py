@@ -10,42 +10,42 @@ from typing import NamedTuple
 
 import numpy as np
 
-from htfi.decoding.noise import keys
+from htfi.decoding.noise import noise_keys
+from htfi.decoding.paths.drawing import Clock, PathDrawing, PathSamplingStats, PriceTokenSampler
 from htfi.decoding.paths.plan import LeastTime, PathPlan
-from htfi.decoding.paths.rounds import Clock, Drawing, Law, Rounds
 from htfi.decoding.paths.rows import PathRows
 from htfi.decoding.ports import Ids
-from htfi.decoding.sampling import Sampling, check_sampling, choose
-from htfi.decoding.sessions import Sessions
+from htfi.decoding.sampling import SamplingParams, check_sampling_params, sample_tokens
+from htfi.decoding.sessions import KVSessions
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import InvalidInput
-from htfi.domain.writing import Refusal
+from htfi.domain.generation import RequestRefused
 
 FIRST_PATH_STREAM = 1  # stream 0 is the answer's
-_PLAIN_LAW = Sampling(temperature=1.0)
+_UNTRUNCATED = SamplingParams(temperature=1.0)
 
 
-class Sampled(NamedTuple):
+class SampledPaths(NamedTuple):
     """Bins [N, H], and what it took to draw them."""
 
     bins: Ids
-    rounds: Rounds
+    rounds: PathSamplingStats
 
 
 def sample_paths(
-    sessions: Sessions,
+    sessions: KVSessions,
     vocabulary: Vocabulary,
     prefix: Sequence[int],
     num_paths: int,
     horizon: int,
     *,
     seed: int,
-    sampling: Sampling = _PLAIN_LAW,
+    sampling: SamplingParams = _UNTRUNCATED,
     shared: int = 0,
-    draft: Sessions | None = None,
+    draft: KVSessions | None = None,
     plan: PathPlan | None = None,
     clock: Clock = time.perf_counter,
-) -> Sampled | Refusal:
+) -> SampledPaths | RequestRefused:
     """Paths that the network draws after `prefix`, whose last token opens one: bins [N, H].
 
     Paths that do not fit the memory together are drawn in turns. Neither that, nor `draft`, nor `plan` changes a bin,
@@ -54,8 +54,8 @@ def sample_paths(
     each call; one that is kept goes on learning. The clock only measures.
     Raises InvalidInput for a vocabulary without price tokens, or a draft with another.
     """
-    _check(vocabulary, num_paths, horizon)
-    check_sampling(sampling)
+    _check_path_request(vocabulary, num_paths, horizon)
+    check_sampling_params(sampling)
     if draft is not None and draft.network.shape.vocab_size != sessions.network.shape.vocab_size:
         raise InvalidInput("draft and target have vocabularies of different sizes: take two of one family")
     limit = len(prefix) + horizon
@@ -65,34 +65,34 @@ def sample_paths(
         draft = None
     begun_s = clock()
     plan = LeastTime() if plan is None else plan
-    rounds = Rounds()
+    rounds = PathSamplingStats()
     ranks = np.empty((num_paths, horizon), np.int64)
     begin = 0
     while begin < num_paths:
         num = min(sessions.num_rows_free(limit), sessions.config.max_forks, num_paths - begin)
         if num == 0:
-            return Refusal("the memory is held by other sequences; ask again")
+            return RequestRefused("the memory is held by other sequences; ask again")
         streams: Ids = np.arange(begin, begin + num) + FIRST_PATH_STREAM
-        law = Law(vocabulary.prices, sampling, seed, streams, horizon)
+        law = PriceTokenSampler(vocabulary.prices, sampling, seed, streams, horizon)
         with ExitStack() as held:
             forks = held.enter_context(sessions.forked(prefix, limit, num, shared))
             target = PathRows(sessions, forks.rows)
-            drafter = None if draft is None else _Drafter(draft, prefix, limit, shared, held)
-            drawing = Drawing(target, drafter, law, num, horizon, clock)
+            drafter = None if draft is None else _DraftRowsOpener(draft, prefix, limit, shared, held)
+            drawing = PathDrawing(target, drafter, law, num, horizon, clock)
             if not drawing.draw(forks.logits, plan, rounds):
-                target.wipe()
-                return Refusal("the network gave a logit that is not a finite number")
+                target.zero()
+                return RequestRefused("the network gave a logit that is not a finite number")
         ranks[begin : begin + num] = drawing.ranks
         begin += num
     bin_of_rank = np.argsort(vocabulary.price_ids)
     rounds.total_ms = 1e3 * (clock() - begun_s)
-    return Sampled(bin_of_rank[ranks], rounds)
+    return SampledPaths(bin_of_rank[ranks], rounds)
 
 
-class _Drafter(NamedTuple):
+class _DraftRowsOpener(NamedTuple):
     """Opens the draft's rows when they are first asked for: reading the prefix would cost those who never ask."""
 
-    sessions: Sessions
+    sessions: KVSessions
     prefix: Sequence[int]
     limit: int
     shared: int
@@ -105,20 +105,20 @@ class _Drafter(NamedTuple):
         return PathRows(self.sessions, self.held.enter_context(forks).rows)
 
 
-def path_agreement(
-    sessions: Sessions,
+def count_path_matches(
+    sessions: KVSessions,
     vocabulary: Vocabulary,
     prefix: Sequence[int],
     bins: Ids,
     *,
     seed: int,
-    sampling: Sampling = _PLAIN_LAW,
+    sampling: SamplingParams = _UNTRUNCATED,
     shared: int = 0,
-) -> tuple[int, int] | Refusal:
+) -> tuple[int, int] | RequestRefused:
     """Of the bins [N, H] that another network drew, how many this one would draw after the same past; and how many."""
     num_paths, horizon = bins.shape
-    _check(vocabulary, num_paths, horizon)
-    check_sampling(sampling)
+    _check_path_request(vocabulary, num_paths, horizon)
+    check_sampling_params(sampling)
     limit = len(prefix) + horizon
     if refusal := sessions.refusal(limit):
         return refusal
@@ -128,20 +128,20 @@ def path_agreement(
     while begin < num_paths:
         num = min(sessions.num_rows_free(limit), sessions.config.max_batch, num_paths - begin)
         if num == 0:
-            return Refusal("the memory is held by other sequences; ask again")
+            return RequestRefused("the memory is held by other sequences; ask again")
         turn = tokens[begin : begin + num]
         with sessions.forked(prefix, limit, num, shared) as forks:
             after = sessions.extend(forks.rows, turn.tolist())
         for path in range(num):
             logits = np.concatenate([forks.logits[None], after[path][:-1]])  # [H, V]
-            noise = keys(seed, np.full_like(steps, begin + path + FIRST_PATH_STREAM), steps)
-            same = choose(logits, vocabulary.prices, sampling, noise) == turn[path]
+            noise = noise_keys(seed, np.full_like(steps, begin + path + FIRST_PATH_STREAM), steps)
+            same = sample_tokens(logits, vocabulary.prices, sampling, noise) == turn[path]
             num_matches += int(np.count_nonzero(same))
         begin += num
     return num_matches, bins.size
 
 
-def _check(vocabulary: Vocabulary, num_paths: int, horizon: int) -> None:
+def _check_path_request(vocabulary: Vocabulary, num_paths: int, horizon: int) -> None:
     if vocabulary.bins is None:
         raise InvalidInput("this model's vocabulary has no price tokens, so it draws no paths")
     if num_paths < 1 or horizon < 1:

@@ -1,41 +1,102 @@
-"""Chain speculation: the draft writes on, token after token, with the target's own noise. The default of a pair."""
+"""Drafting a whole chain in one call of a network that can: what it is given and gives back. `Chain` asks for it.
+
+Chain speculation: the draft writes on, token after token, with the target's own noise. The default of a pair.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
-from htfi.decoding.chaining import Chaining, FlatForm, flat_form
-from htfi.decoding.draft import DraftTree
-from htfi.decoding.form import CompiledForm
-from htfi.decoding.ports import Floats
-from htfi.decoding.sampling import Place, choose_each
-from htfi.decoding.sessions import Sessions
-from htfi.decoding.stem import Stem
-from htfi.decoding.strategies.draft_rows import DraftRow, DraftRows
-from htfi.decoding.strategy import Outcome
+import numpy as np
 
-_FORCED = 8  # forced tokens that one chain may hold beside its chosen ones
+from htfi.decoding.draft_tree import DraftTree
+from htfi.decoding.grammar import CompiledGrammar
+from htfi.decoding.noise import Keys, token_counters
+from htfi.decoding.ports import Floats, Ids
+from htfi.decoding.sampling import SamplingPosition, sample_positions
+from htfi.decoding.sequence import SequenceState
+from htfi.decoding.sessions import KVSessions
+from htfi.decoding.strategies.draft_rows import DraftKVRow, DraftKVRows
+from htfi.decoding.strategy import DraftVerification
+
+
+class FlatGrammar(NamedTuple):
+    """A form's automaton as arrays. State s admits tokens[begins[s]] to tokens[begins[s + 1]], rising, each with the
+    state that it leads to.
+
+    A state that admits one token forces it; the last state admits none.
+    """
+
+    offsets: Ids
+    tokens: Ids
+    next_states: Ids
+    counters: Keys  # of the tokens, in the noise
+
+
+class DraftedChain(NamedTuple):
+    """Drafted tokens, the form's state after each, and how many tokens the row has read: unread ones, then drafted."""
+
+    tokens: list[int]
+    states: list[int]
+    num_read: int
+
+
+@runtime_checkable
+class ChainDraftingNetwork(Protocol):
+    """A network that reads, chooses and reads on by itself. A draft's step is then not paid for in Python."""
+
+    def chain(
+        self,
+        keys: Floats,
+        values: Floats,
+        slot: int,
+        length: int,
+        unread: Sequence[int],
+        form: FlatGrammar,
+        state: int,
+        num_chosen: int,
+        temperature: float,
+        noise: Keys,
+    ) -> DraftedChain:
+        """Draft on for one sequence: read what it lacks, choose, read on; forced tokens come along.
+
+        keys and values are an arena's [L, B, G, S, D], in which `slot` holds `length` tokens: what is read is written
+        behind them, and there must be room for `unread` and as many tokens as there are keys of `noise`, one for each
+        place to come. At most `num_chosen` tokens are chosen; the last is not read, nor what it forces.
+        """
+        ...
+
+
+def flatten_grammar(form: CompiledGrammar) -> FlatGrammar:
+    leads = [form.transitions(state) for state in range(len(form.steps))]
+    begins = np.cumsum([0, *(len(ids) for ids, _ in leads), 0])  # the last state admits nothing
+    tokens = np.concatenate([ids for ids, _ in leads])
+    return FlatGrammar(begins, tokens, np.concatenate([nexts for _, nexts in leads]), token_counters(tokens))
+
+
+_MAX_FORCED_TOKENS = 8  # forced tokens that one chain may hold beside its chosen ones
 
 
 @dataclass(slots=True)
-class _Branch:
+class _PartialChain:
     """A chain on its way: `num_left` tokens are still to be chosen, the next from `logits`."""
 
-    stem: Stem
+    stem: SequenceState
     tree: DraftTree
     num_left: int
-    row: DraftRow
+    row: DraftKVRow
     logits: Floats
 
     @property
     def state(self) -> int:
         return self.tree.states[-1] if self.tree.states else self.stem.state
 
-    def place(self) -> Place:
-        return self.stem.place(self.state, len(self.stem.tokens) + len(self.tree))
+    def place(self) -> SamplingPosition:
+        return self.stem.sampling_position(self.state, len(self.stem.tokens) + len(self.tree))
 
 
-class Chain:
+class ChainStrategy:
     """Implements `Strategy` with a draft network's sequences, all of a batch side by side.
 
     One alone is drafted in one call, where the network offers that.
@@ -43,25 +104,29 @@ class Chain:
 
     name = "chain"
 
-    def __init__(self, sessions: Sessions) -> None:
-        self._rows = DraftRows(sessions)
-        self._chaining = sessions.network if isinstance(sessions.network, Chaining) else None
-        self._flat: WeakKeyDictionary[CompiledForm, FlatForm] = WeakKeyDictionary()
+    def __init__(self, sessions: KVSessions) -> None:
+        self._rows = DraftKVRows(sessions)
+        self._chaining = sessions.network if isinstance(sessions.network, ChainDraftingNetwork) else None
+        self._flat: WeakKeyDictionary[CompiledGrammar, FlatGrammar] = WeakKeyDictionary()
 
-    def speculate(self, stems: Sequence[Stem], lengths: Sequence[int]) -> list[DraftTree]:
+    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         trees = [DraftTree() for _ in stems]
         asked = [at for at, length in enumerate(lengths) if length > 0 and not stems[at].is_done]
-        if self._chaining is not None and len(asked) == 1 and not stems[asked[0]].asked.sampling.truncates:
-            trees[asked[0]] = self._at_once(stems[asked[0]], lengths[asked[0]], self._chaining)
+        if (
+            self._chaining is not None
+            and len(asked) == 1
+            and not stems[asked[0]].tokenized.sampling.truncates
+        ):
+            trees[asked[0]] = self._draft_in_one_call(stems[asked[0]], lengths[asked[0]], self._chaining)
             return trees
-        levels = self._rows.level([stems[at] for at in asked]) if asked else []
+        levels = self._rows.catch_up([stems[at] for at in asked]) if asked else []
         live = [
-            _Branch(stems[at], trees[at], lengths[at], *level)
+            _PartialChain(stems[at], trees[at], lengths[at], *level)
             for at, level in zip(asked, levels, strict=True)
             if level is not None
         ]
         while live:
-            tokens = choose_each([branch.logits for branch in live], [branch.place() for branch in live])
+            tokens = sample_positions([branch.logits for branch in live], [branch.place() for branch in live])
             put = [self._grow(branch, token) for branch, token in zip(live, tokens, strict=True)]
             going = [(branch, ids) for branch, ids in zip(live, put, strict=True) if ids and branch.num_left]
             live = [branch for branch, _ in going]
@@ -71,28 +136,35 @@ class Chain:
                     branch.logits = logits
         return trees
 
-    def _at_once(self, stem: Stem, length: int, network: Chaining) -> DraftTree:
-        form, tree = stem.asked.form, DraftTree()
+    def _draft_in_one_call(
+        self, stem: SequenceState, length: int, network: ChainDraftingNetwork
+    ) -> DraftTree:
+        form, tree = stem.tokenized.grammar, DraftTree()
         if stem.tokens:
-            found = self._rows.behind(stem)
+            found = self._rows.unread_tokens(stem)
             if found is None:
                 return tree
             drafted, unread = found
         else:  # nothing is settled yet, so the prompt's own logits choose
-            (level,) = self._rows.level([stem])
+            (level,) = self._rows.catch_up([stem])
             if level is None:
                 return tree
-            branch = _Branch(stem, tree, length, *level)
-            drafted, unread = branch.row, self._grow(branch, *choose_each([branch.logits], [branch.place()]))
+            branch = _PartialChain(stem, tree, length, *level)
+            drafted, unread = (
+                branch.row,
+                self._grow(branch, *sample_positions([branch.logits], [branch.place()])),
+            )
             length = branch.num_left
         begin, state = len(stem.tokens) + len(tree), tree.states[-1] if tree.states else stem.state
         row, arena = drafted.row, self._rows.sessions.arena
-        num_places = min(row.limit - row.length - len(unread), form.longest - begin, length + _FORCED)
+        num_places = min(
+            row.limit - row.length - len(unread), form.max_tokens - begin, length + _MAX_FORCED_TOKENS
+        )
         if not (length and unread and num_places > 0):
             return tree
-        arena.make_room(row.length + len(unread) + num_places)
-        noise = stem.noise[begin : begin + num_places]
-        flat, temperature = self._flat_form(form), stem.asked.sampling.temperature
+        arena.grow_to(row.length + len(unread) + num_places)
+        noise = stem.noise_keys[begin : begin + num_places]
+        flat, temperature = self._flat_form(form), stem.tokenized.sampling.temperature
         chained = network.chain(
             arena.keys,
             arena.values,
@@ -105,38 +177,38 @@ class Chain:
             temperature,
             noise,
         )
-        arena.grew(row, chained.num_read)
+        arena.note_appended(row, chained.num_read)
         drafted.read += [*unread, *chained.tokens[: chained.num_read - len(unread)]]
         for token, after in zip(chained.tokens, chained.states, strict=True):
             tree.add(token, len(tree) - 1, after, forced=form.steps[state].forced >= 0)
             state = after
         return tree
 
-    def _flat_form(self, form: CompiledForm) -> FlatForm:
+    def _flat_form(self, form: CompiledGrammar) -> FlatGrammar:
         flat = self._flat.get(form)
         if flat is None:
-            flat = self._flat[form] = flat_form(form)
+            flat = self._flat[form] = flatten_grammar(form)
         return flat
 
-    def _grow(self, branch: "_Branch", token: int) -> list[int]:
+    def _grow(self, branch: "_PartialChain", token: int) -> list[int]:
         """Put a token and what it forces; what was put."""
         if token < 0:
             self._rows.leave(branch.stem, wipe=True)
             return []
         tree = branch.tree
-        _, put = tree.grow(branch.stem.asked.form, branch.state, token, len(tree) - 1)
-        branch.num_left = 0 if branch.state == branch.stem.asked.form.done else branch.num_left - 1
+        _, put = tree.add_with_forced(branch.stem.tokenized.grammar, branch.state, token, len(tree) - 1)
+        branch.num_left = 0 if branch.state == branch.stem.tokenized.grammar.done else branch.num_left - 1
         return put
 
-    def verifying(self, stems: Sequence[Stem], trees: Sequence[DraftTree]) -> None:
+    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         pass
 
-    def settle(self, stem: Stem, tree: DraftTree, outcome: Outcome) -> None:
+    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         pass
 
-    def leave(self, stem: Stem) -> None:
+    def leave(self, stem: SequenceState) -> None:
         self._rows.leave(stem)
 
-    def rewind(self, stem: Stem, num_tokens: int) -> None:
+    def rewind(self, stem: SequenceState, num_tokens: int) -> None:
         """A stem whose tokens are guesses was put right: of those read, the first so many stand at most."""
         self._rows.rewind(stem, num_tokens)

@@ -3,35 +3,35 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from htfi.decoding.kv import Row
+from htfi.decoding.kv_cache import KVRow
 from htfi.decoding.ports import Floats
-from htfi.decoding.sessions import Sessions, ToRead
-from htfi.decoding.stem import Stem
+from htfi.decoding.sequence import SequenceState
+from htfi.decoding.sessions import KVSessions, PromptToPrefill
 
 
 @dataclass(slots=True, eq=False)
-class DraftRow:
+class DraftKVRow:
     """A stem's row: `read` are the answer's tokens that the draft has read, of which the first `num_settled` stand."""
 
-    row: Row
+    row: KVRow
     read: list[int]
-    num_settled: int
+    num_accepted: int
 
 
-class DraftRows:
+class DraftKVRows:
     """Rows of the draft by stem. A stem for which there is no room has none, and is not drafted for."""
 
-    def __init__(self, sessions: Sessions) -> None:
+    def __init__(self, sessions: KVSessions) -> None:
         self.sessions = sessions
-        self._rows: dict[int, DraftRow] = {}
+        self._rows: dict[int, DraftKVRow] = {}
 
-    def level(self, stems: Sequence[Stem]) -> list[tuple[DraftRow, Floats] | None]:
+    def catch_up(self, stems: Sequence[SequenceState]) -> list[tuple[DraftKVRow, Floats] | None]:
         """Each stem's row with all its settled tokens read, and the logits [V] after the last; None without room.
 
         What was drafted and did not stand is forgotten, what did is not read again.
         """
-        found: list[tuple[DraftRow, Floats] | None] = [None] * len(stems)
-        behind: list[tuple[int, DraftRow, list[int]]] = []
+        found: list[tuple[DraftKVRow, Floats] | None] = [None] * len(stems)
+        behind: list[tuple[int, DraftKVRow, list[int]]] = []
         for place, stem in enumerate(stems):
             known = self._rows.get(id(stem))
             if known is not None and not stem.tokens:  # the logits after the prompt are wanted once more
@@ -49,7 +49,7 @@ class DraftRows:
                 found[place] = known, logits[-1]
         return found
 
-    def behind(self, stem: Stem) -> tuple[DraftRow, list[int]] | None:
+    def unread_tokens(self, stem: SequenceState) -> tuple[DraftKVRow, list[int]] | None:
         """A stem's row with what of its settled tokens is still to be read, at least the last; None without room."""
         known = self._rows.get(id(stem))
         if known is None:
@@ -59,9 +59,9 @@ class DraftRows:
             known, _ = joined
         return known, self._forget(known, stem)
 
-    def _forget(self, known: DraftRow, stem: Stem) -> list[int]:
+    def _forget(self, known: DraftKVRow, stem: SequenceState) -> list[int]:
         """Forget what was drafted and did not stand; the settled tokens that are then unread, at least the last."""
-        standing = known.num_settled
+        standing = known.num_accepted
         for token in known.read[standing : len(stem.tokens) - 1]:  # the last is read anew, for its logits
             if token != stem.tokens[standing]:
                 break
@@ -70,10 +70,10 @@ class DraftRows:
         if standing < len(known.read):
             self.sessions.rewind(known.row, known.row.length - len(known.read) + standing)
             del known.read[standing:]
-        known.num_settled = len(stem.tokens)
+        known.num_accepted = len(stem.tokens)
         return stem.tokens[standing:]
 
-    def read(self, rows: Sequence[DraftRow], tokens: Sequence[Sequence[int]]) -> list[Floats]:
+    def read(self, rows: Sequence[DraftKVRow], tokens: Sequence[Sequence[int]]) -> list[Floats]:
         """Let drafted tokens be read; the logits [V] after the last of each."""
         after = self.sessions.extend([drafted.row for drafted in rows], tokens)
         for drafted, ids in zip(rows, tokens, strict=True):
@@ -81,7 +81,7 @@ class DraftRows:
         return [logits[-1] for logits in after]
 
     def read_tree(
-        self, rows: Sequence[DraftRow], tokens: Sequence[Sequence[int]], parents: Sequence[Sequence[int]]
+        self, rows: Sequence[DraftKVRow], tokens: Sequence[Sequence[int]], parents: Sequence[Sequence[int]]
     ) -> list[Floats]:
         """Let nodes of a tree be read, one level after another; the logits [T, V] after each. `settle_tree` follows.
 
@@ -92,30 +92,32 @@ class DraftRows:
             drafted.read += ids
         return after
 
-    def settle_tree(self, drafted: DraftRow, branch: Sequence[int]) -> None:
+    def accept_branch(self, drafted: DraftKVRow, branch: Sequence[int]) -> None:
         """Keep the nodes of one branch, forget the others."""
-        num_settled = drafted.num_settled
+        num_settled = drafted.num_accepted
         length = drafted.row.length - len(drafted.read) + num_settled
-        self.sessions.keep(drafted.row, length, branch)
+        self.sessions.keep_branch(drafted.row, length, branch)
         drafted.read[num_settled:] = [drafted.read[num_settled + node] for node in branch]
 
-    def rewind(self, stem: Stem, num_tokens: int) -> None:
+    def rewind(self, stem: SequenceState, num_tokens: int) -> None:
         """Of a stem that took tokens back, the first so many were not changed; what else was read is compared anew."""
         known = self._rows.get(id(stem))
         if known is not None:
-            known.num_settled = min(known.num_settled, num_tokens)
+            known.num_accepted = min(known.num_accepted, num_tokens)
 
-    def leave(self, stem: Stem, wipe: bool = False) -> None:
+    def leave(self, stem: SequenceState, wipe: bool = False) -> None:
         """Let a stem's row go; `wipe` where its numbers may not be finite."""
         known = self._rows.pop(id(stem), None)
         if known is not None:
             self.sessions.close(known.row, wipe)
 
-    def _join(self, stem: Stem) -> tuple[DraftRow, Floats] | None:
-        asked = stem.asked
-        if self.sessions.refusal(asked.limit) is not None or not self.sessions.has_room(asked.limit):
+    def _join(self, stem: SequenceState) -> tuple[DraftKVRow, Floats] | None:
+        asked = stem.tokenized
+        if self.sessions.refusal(asked.max_length) is not None or not self.sessions.has_room(
+            asked.max_length
+        ):
             return None
         whole = [*asked.prompt, *stem.tokens]
-        (opened,) = self.sessions.open_all([ToRead(whole, asked.limit, asked.num_shared)])
-        known = self._rows[id(stem)] = DraftRow(opened.row, list(stem.tokens), len(stem.tokens))
+        (opened,) = self.sessions.open_all([PromptToPrefill(whole, asked.max_length, asked.num_shared)])
+        known = self._rows[id(stem)] = DraftKVRow(opened.row, list(stem.tokens), len(stem.tokens))
         return known, opened.logits

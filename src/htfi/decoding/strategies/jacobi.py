@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from htfi.decoding.draft import DraftTree, is_chain
-from htfi.decoding.stem import Stem
-from htfi.decoding.strategy import Outcome, Strategy
+from htfi.decoding.draft_tree import DraftTree, is_chain
+from htfi.decoding.sequence import SequenceState
+from htfi.decoding.strategy import DraftStrategy, DraftVerification
 from htfi.domain.errors import InvalidInput
 
 # Of the tokens that a drafted round settles: a refined one needs no pass of the draft.
-_LEAST_SHARE = 0.8
+_MIN_SHARE = 0.8
 _PROBE_EVERY = 16
 
 
 @dataclass(slots=True)
-class _Window:
+class _RefinementWindow:
     """What the target said after guesses that did not stand, by place of the answer; `begin` is the next open place,
     `is_drafted` says whose guess is on its way."""
 
@@ -28,32 +28,32 @@ class _Window:
     said: dict[int, int] = field(default_factory=dict[int, int])
 
 
-class Jacobi:
+class JacobiStrategy:
     """Implements `Strategy`. `draft` makes the first guess, those after a window that is used up, and all where its
     own stand longer; without one it is what last followed the token before, else that token again, else the first
     that is admitted."""
 
-    def __init__(self, draft: Strategy | None = None, window: int = 16) -> None:
+    def __init__(self, draft: DraftStrategy | None = None, window: int = 16) -> None:
         if window < 1:
             raise InvalidInput("jacobi: window must be ≥ 1")
         self.name = "jacobi" if draft is None else f"jacobi on {draft.name}"
         self._draft = draft
         self._window = window
-        self._windows: dict[int, _Window] = {}
+        self._windows: dict[int, _RefinementWindow] = {}
         self._gains: dict[
             tuple[str, bool], float
         ] = {}  # tokens a round, by kind and whether the draft guessed
         self._num_passed_over = 0
         self._next: dict[int, int] = {}  # token → what the target last said after it
 
-    def speculate(self, stems: Sequence[Stem], lengths: Sequence[int]) -> list[DraftTree]:
+    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         lengths = [min(length, self._window) for length in lengths]
-        windows = [self._windows.setdefault(id(stem), _Window()) for stem in stems]
+        windows = [self._windows.setdefault(id(stem), _RefinementWindow()) for stem in stems]
         wanted = list(lengths)
         for at, (stem, window) in enumerate(zip(stems, windows, strict=True)):
             window.begin = len(stem.tokens)
             window.is_drafted = self._draft is not None and not (
-                window.begin in window.said and self._refines(stem.asked.request.kind)
+                window.begin in window.said and self._refines(stem.tokenized.request.kind)
             )
             if not window.is_drafted:
                 wanted[at] = 0
@@ -67,14 +67,14 @@ class Jacobi:
         """Whether what the target said makes a better guess than the draft, for all that is known; asked now and then
         where it does not."""
         refined, drafted = (self._gains.get((kind, is_drafted)) for is_drafted in (False, True))
-        if refined is None or drafted is None or refined >= _LEAST_SHARE * drafted:
+        if refined is None or drafted is None or refined >= _MIN_SHARE * drafted:
             return True
         self._num_passed_over += 1
         return self._num_passed_over % _PROBE_EVERY == 0
 
-    def _refined(self, stem: Stem, said: dict[int, int], length: int) -> DraftTree:
-        tree, form = DraftTree(), stem.asked.form
-        state, node, last = stem.state, -1, [*stem.asked.prompt[-1:], *stem.tokens][-1]
+    def _refined(self, stem: SequenceState, said: dict[int, int], length: int) -> DraftTree:
+        tree, form = DraftTree(), stem.tokenized.grammar
+        state, node, last = stem.state, -1, [*stem.tokenized.prompt[-1:], *stem.tokens][-1]
         for _ in range(length):
             if state == form.done:
                 break
@@ -82,17 +82,17 @@ class Jacobi:
             if place not in said and self._draft is not None:
                 break  # the draft guesses better, next time
             guesses = (said.get(place, -1), self._next.get(last, -1), last)
-            fallback = int(form.steps[state].admitted.ids[0])
-            token = next((guess for guess in guesses if guess >= 0 and form.admits(state, guess)), fallback)
-            node, put = tree.grow(form, state, token, node)
+            fallback = int(form.steps[state].allowed.ids[0])
+            token = next((guess for guess in guesses if guess >= 0 and form.allows(state, guess)), fallback)
+            node, put = tree.add_with_forced(form, state, token, node)
             state, last = tree.states[node], put[-1]
         return tree
 
-    def verifying(self, stems: Sequence[Stem], trees: Sequence[DraftTree]) -> None:
+    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         if self._draft is not None:
             self._draft.verifying(stems, trees)
 
-    def settle(self, stem: Stem, tree: DraftTree, outcome: Outcome) -> None:
+    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         window = self._windows.get(id(stem))
         if window is None:
             return
@@ -105,14 +105,14 @@ class Jacobi:
         self._next.update(pairwise(before))
         if self._draft is not None:
             if len(tree):
-                case, gain = (stem.asked.request.kind, window.is_drafted), len(outcome.path) + 1.0
+                case, gain = (stem.tokenized.request.kind, window.is_drafted), len(outcome.path) + 1.0
                 self._gains[case] = self._gains.get(case, gain) + 0.05 * (gain - self._gains.get(case, gain))
             mine = (
                 (tree, outcome) if window.is_drafted else (DraftTree(), outcome._replace(path=[], said=[-1]))
             )
             self._draft.settle(stem, *mine)
 
-    def leave(self, stem: Stem) -> None:
+    def leave(self, stem: SequenceState) -> None:
         self._windows.pop(id(stem), None)
         if self._draft is not None:
             self._draft.leave(stem)

@@ -1,4 +1,9 @@
-"""Prompt look-up: no draft network, but what followed the same words earlier, in the prompt or in late answers.
+"""What has followed what: counts of tokens after contexts of up to N tokens. Prompt look-up guesses by them.
+
+Blended from the shortest context to the longest by Witten and Bell's rule (1991): a context that was seen often
+says nearly all, one seen once says half, and what never was seen is guessed by what is usual.
+
+Prompt look-up: no draft network, but what followed the same words earlier, in the prompt or in late answers.
 
 The counts of what followed are a law of their own, so that the target's noise ranks them as it ranks a draft's
 logits: where two tokens followed, the guess is the one that the target would pick if it were of the same mind.
@@ -7,17 +12,99 @@ logits: where two tokens followed, the guess is the one that the target would pi
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import exp, log
 
-from htfi.decoding.draft import DraftTree
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.decoding.draft_tree import DraftTree
 from htfi.decoding.ports import Floats
-from htfi.decoding.ranking import rank_each
-from htfi.decoding.sampling import Place, Sampling
-from htfi.decoding.stem import Stem
-from htfi.decoding.strategies.branches import Branches, TreeConfig
-from htfi.decoding.strategies.ngrams import Ngrams, Usual, blend
-from htfi.decoding.strategies.rank_odds import RankOdds
-from htfi.decoding.strategy import Outcome
+from htfi.decoding.sampling import SamplingParams, SamplingPosition, rank_positions
+from htfi.decoding.sequence import SequenceState
+from htfi.decoding.strategies.tree import RankAcceptance, TreeBuilder, TreeDraftConfig
+from htfi.decoding.strategy import DraftVerification
 from htfi.domain.errors import InvalidInput
+
+_Counts = dict[tuple[int, ...], dict[int, int]]
+
+
+class NgramCounts:
+    """Counts of one text or of many. `order` is the longest context."""
+
+    def __init__(self, order: int) -> None:
+        self.order = order
+        self._after: _Counts = {}
+
+    def add(self, text: Sequence[int], begin: int = 0) -> None:
+        """Count the tokens of a text from place `begin` on, each after those before it."""
+        order, counts = self.order, self._after
+        text = tuple(text)
+        for place in range(max(begin, 1), len(text)):
+            token = text[place]
+            for size in range(1, min(order, place) + 1):
+                found = counts.setdefault(text[place - size : place], {})
+                found[token] = found.get(token, 0) + 1
+
+    def remove(self, text: Sequence[int], begin: int = 0) -> None:
+        """Take back what `add` counted of the same text."""
+        text = tuple(text)
+        for place in range(max(begin, 1), len(text)):
+            for size in range(1, min(self.order, place) + 1):
+                context, token = text[place - size : place], text[place]
+                found = self._after[context]
+                found[token] -= 1
+                if not found[token]:
+                    del found[token]
+                    if not found:
+                        del self._after[context]
+
+    def after(self, context: tuple[int, ...]) -> dict[int, int]:
+        return self._after.get(context, {})
+
+
+class UnigramCounts:
+    """How usual each token is [V], whatever comes before."""
+
+    def __init__(self, vocab_size: int) -> None:
+        self._counts = np.full(vocab_size, 0.01)
+        self._logs: NDArray[np.float32] | None = None
+
+    def add(self, tokens: Sequence[int], num: float = 1.0) -> None:
+        """Count each token `num` times; −1.0 takes it back."""
+        np.add.at(self._counts, tokens, num)
+        self._logs = None
+
+    def logs(self) -> NDArray[np.float32]:
+        """The logarithms of their shares [V]."""
+        logs = self._logs
+        if logs is None:
+            logs = self._logs = np.log(self._counts / self._counts.sum()).astype(np.float32)
+        return logs
+
+
+def blended_log_probs(
+    usual: UnigramCounts, books: Sequence[NgramCounts], context: Sequence[int]
+) -> NDArray[np.float32]:
+    """Logarithms of the next token's chances [V] after a context, from what followed it in `books`."""
+    unseen, seen = 1.0, dict[int, float]()  # the share left to what is usual; what contexts add to it
+    whole = tuple(context)
+    for size in range(1, min(max(book.order for book in books), len(whole)) + 1):
+        counts: dict[int, int] = {}
+        for book in books:
+            for token, num in book.after(whole[-size:]).items():
+                counts[token] = counts.get(token, 0) + num
+        if not counts:
+            break  # what a context never had after it, a longer one has not either
+        num_all = sum(counts.values()) + len(counts)
+        left = len(counts) / num_all
+        unseen *= left
+        seen = {token: chance * left for token, chance in seen.items()}
+        for token, num in counts.items():
+            seen[token] = seen.get(token, 0.0) + num / num_all
+    logs = usual.logs() + np.float32(log(unseen))
+    for token, chance in seen.items():
+        logs[token] = log(chance + exp(logs[token]))
+    return logs
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +113,7 @@ class LookupConfig:
 
     order: int = 4
     num_recent_tokens: int = 16_384
-    tree: TreeConfig = field(default_factory=lambda: TreeConfig(num_ranks=2, width=1.5))
+    tree: TreeDraftConfig = field(default_factory=lambda: TreeDraftConfig(num_ranks=2, width=1.5))
 
     def __post_init__(self) -> None:
         if self.order < 1 or self.num_recent_tokens < 0:
@@ -34,32 +121,32 @@ class LookupConfig:
 
 
 @dataclass(slots=True)
-class _Text:
+class _CountedText:
     """Prompt and answer of a stem as far as they are counted, and the tree that was guessed last."""
 
-    stem: Stem
+    stem: SequenceState
     tokens: list[int]
-    own: Ngrams
-    branches: Branches | None = None
+    own: NgramCounts
+    branches: TreeBuilder | None = None
 
 
-class Lookup:
+class LookupStrategy:
     """Implements `Strategy` for any target of this size of vocabulary."""
 
     name = "look-up"
 
     def __init__(self, vocab_size: int, config: LookupConfig | None = None) -> None:
         self.config = config or LookupConfig()
-        self.odds = RankOdds(self.config.tree.num_ranks)
-        self._usual = Usual(vocab_size)
-        self._recent = Ngrams(self.config.order)
+        self.odds = RankAcceptance(self.config.tree.num_ranks)
+        self._usual = UnigramCounts(vocab_size)
+        self._recent = NgramCounts(self.config.order)
         self._answers: deque[tuple[list[int], int]] = (
             deque()
         )  # with the end of their prompts; where they begin
         self._num_recent = 0
-        self._texts: dict[int, _Text] = {}
+        self._texts: dict[int, _CountedText] = {}
 
-    def speculate(self, stems: Sequence[Stem], lengths: Sequence[int]) -> list[DraftTree]:
+    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         trees = [DraftTree() for _ in stems]
         texts = [
             self._text(stem, length, tree)
@@ -69,27 +156,27 @@ class Lookup:
         config = self.config.tree
         while texts:
             logits = [after for text in texts for after in self._logits(text)]
-            places = [_open(place) for text in texts for place in _branches(text).places()]
-            ranked = iter(rank_each(logits, places, config.num_ranks))
+            places = [_at_unit_temperature(place) for text in texts for place in _branches(text).places()]
+            ranked = iter(rank_positions(logits, places, config.num_ranks))
             for text in texts:
                 branches = _branches(text)
-                branches.spread([next(ranked) for _ in branches.tips], self.odds, config)
+                branches.add_level([next(ranked) for _ in branches.tips], self.odds, config)
             texts = [text for text in texts if _branches(text).tips]
         return trees
 
-    def _text(self, stem: Stem, length: int, tree: DraftTree) -> _Text:
+    def _text(self, stem: SequenceState, length: int, tree: DraftTree) -> _CountedText:
         known = self._texts.get(id(stem))
         if known is None:
-            known = self._texts[id(stem)] = _Text(stem, [], Ngrams(self.config.order))
-        num_known, num_prompt = len(known.tokens), len(stem.asked.prompt)
+            known = self._texts[id(stem)] = _CountedText(stem, [], NgramCounts(self.config.order))
+        num_known, num_prompt = len(known.tokens), len(stem.tokenized.prompt)
         known.tokens += (
-            stem.tokens[num_known - num_prompt :] if num_known else [*stem.asked.prompt, *stem.tokens]
+            stem.tokens[num_known - num_prompt :] if num_known else [*stem.tokenized.prompt, *stem.tokens]
         )
         known.own.add(known.tokens, num_known)
-        known.branches = Branches.of(stem, length, tree)
+        known.branches = TreeBuilder.of(stem, length, tree)
         return known
 
-    def _logits(self, text: _Text) -> list[Floats]:
+    def _logits(self, text: _CountedText) -> list[Floats]:
         """After each tip, [V]."""
         order, branches = self.config.order, _branches(text)
         tree, found = branches.tree, list[Floats]()
@@ -100,25 +187,27 @@ class Lookup:
                 context.append(tree.tokens[node])
                 node = tree.parents[node]
             settled = text.tokens[max(len(text.tokens) - order + len(context), 0) :]
-            found.append(blend(self._usual, (text.own, self._recent), [*settled, *reversed(context)]))
+            found.append(
+                blended_log_probs(self._usual, (text.own, self._recent), [*settled, *reversed(context)])
+            )
         return found
 
-    def verifying(self, stems: Sequence[Stem], trees: Sequence[DraftTree]) -> None:
+    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         pass
 
-    def settle(self, stem: Stem, tree: DraftTree, outcome: Outcome) -> None:
+    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         del tree
         text = self._texts.get(id(stem))
         if text is not None and text.branches is not None:
             text.branches.learn(outcome, self.odds)
             text.branches = None
 
-    def leave(self, stem: Stem) -> None:
+    def leave(self, stem: SequenceState) -> None:
         self._texts.pop(id(stem), None)
         num, bound = len(stem.tokens), self.config.num_recent_tokens
         if not 0 < num <= bound:
             return
-        before = stem.asked.prompt[-self.config.order :]
+        before = stem.tokenized.prompt[-self.config.order :]
         answer = [*before, *stem.tokens]
         self._recent.add(answer, len(before))
         self._usual.add(stem.tokens)
@@ -131,11 +220,11 @@ class Lookup:
             self._num_recent -= len(old) - begin
 
 
-def _branches(text: _Text) -> Branches:
+def _branches(text: _CountedText) -> TreeBuilder:
     assert text.branches is not None, "speculate sets them first"
     return text.branches
 
 
-def _open(place: Place) -> Place:
+def _at_unit_temperature(place: SamplingPosition) -> SamplingPosition:
     """The same place for counts of tokens, which were drawn at the temperature already."""
-    return place._replace(sampling=Sampling(1.0 if place.sampling.temperature else 0.0))
+    return place._replace(sampling=SamplingParams(1.0 if place.sampling.temperature else 0.0))

@@ -1,29 +1,163 @@
-"""Tree speculation: the draft follows several branches at once, ranked with the target's own noise.
+"""How often a target picks the draft's first, second, third token: learned per rank and gap. The tree asks it.
+
+The gap is how far a token lies behind the draft's first, noise included, in logits (for the first: how far the second
+lies behind it). It says far more than the rank: where it is small, draft and target part easily.
+
+A tree of guesses on its way, level by level: which tokens are put, and which branches are followed.
+
+Strategies that know logits for what comes next, a draft's or counts', grow one for each stem.
+
+Tree speculation: the draft follows several branches at once, ranked with the target's own noise.
 
 A level of the tree is one pass of the draft, however many branches it follows. A token is put where the chance that
 the target comes by it is worth its place in the target's pass.
 """
 
-from collections.abc import Sequence
+from bisect import bisect
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import exp
 
-from htfi.decoding.draft import DraftTree
+from htfi.decoding.draft_tree import DraftTree
 from htfi.decoding.ports import Floats
-from htfi.decoding.ranking import rank_each
-from htfi.decoding.sessions import Sessions
-from htfi.decoding.stem import Stem
-from htfi.decoding.strategies.branches import Branches, Tip, TreeConfig
-from htfi.decoding.strategies.draft_rows import DraftRow, DraftRows
-from htfi.decoding.strategies.rank_odds import RankOdds
-from htfi.decoding.strategy import Outcome
+from htfi.decoding.sampling import RankedTokens, SamplingPosition, rank_positions
+from htfi.decoding.sequence import SequenceState
+from htfi.decoding.sessions import KVSessions
+from htfi.decoding.strategies.draft_rows import DraftKVRow, DraftKVRows
+from htfi.decoding.strategy import DraftVerification
+from htfi.domain.errors import InvalidInput
+
+_EDGES = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
+_MIDDLES = (0.03, 0.09, 0.19, 0.38, 0.75, 1.5, 3.0, 6.0)
+_PRIOR_WEIGHT = 8.0  # cases that the guess below counts for
+_DECAY = 0.998  # a case: a draft may be replaced, markets change
+
+
+class RankAcceptance:
+    """Counts decay, so that the last few hundred cases decide. Learns from settled tokens alone."""
+
+    def __init__(self, num_ranks: int) -> None:
+        self.num_ranks = num_ranks
+        self._hits = [[_PRIOR_WEIGHT * _prior(rank, gap) for gap in _MIDDLES] for rank in range(num_ranks)]
+        self._cases = [[_PRIOR_WEIGHT for _ in _MIDDLES] for _ in range(num_ranks)]
+
+    def of(self, ranked: RankedTokens) -> list[float]:
+        """The chance of each ranked token that the target picks it."""
+        return [
+            self._hits[rank][place] / self._cases[rank][place] for rank, place in enumerate(_places(ranked))
+        ]
+
+    def learn(self, ranked: RankedTokens, said: int) -> None:
+        """The target picked `said` where the draft ranked so."""
+        for rank, (token, place) in enumerate(zip(ranked.tokens, _places(ranked), strict=True)):
+            self._hits[rank][place] = _DECAY * self._hits[rank][place] + (token == said)
+            self._cases[rank][place] = _DECAY * self._cases[rank][place] + 1.0
+
+
+def _places(ranked: RankedTokens) -> Sequence[int]:
+    gaps = ranked.gaps
+    return [bisect(_EDGES, gap) for gap in [gaps[1] if len(gaps) > 1 else 99.0, *gaps[1:]][: len(gaps)]]
+
+
+def _prior(rank: int, gap: float) -> float:
+    """Before anything is known: the first stays the more surely the farther the second is."""
+    return 0.5 * exp(-gap) / rank if rank else 1.0 - 0.5 * exp(-gap)
+
+
+@dataclass(frozen=True, slots=True)
+class TreeDraftConfig:
+    """`num_ranks`: tokens considered after each node; `width`: chosen tokens at most, as a multiple of the depth.
+
+    `least_reach`: a token beside the first is put, and a branch followed, where the target comes by it with at least
+    this chance: what a token costs in the passes of target and draft over what a settled one is worth.
+    """
+
+    num_ranks: int = 2
+    width: float = 2.0
+    min_reach: float = 0.2
+
+    def __post_init__(self) -> None:
+        if self.num_ranks < 1 or self.width < 1.0 or not 0.0 <= self.min_reach < 1.0:
+            raise InvalidInput("tree: num_ranks and width must be ≥ 1, least_reach in [0, 1)")
 
 
 @dataclass(slots=True)
-class _Growth:
+class TreeTip:
+    """A node after which a token is to be guessed (−1: the settled text), and the chance of coming by it.
+
+    `state` is the form's after it, `place` that of the token to guess; `put` are the nodes since the last tip.
+    """
+
+    node: int
+    state: int
+    place: int
+    reach: float
+    put: Sequence[int]
+
+
+@dataclass(slots=True)
+class TreeBuilder:
+    """The tree of one stem and the tips of its last level."""
+
+    stem: SequenceState
+    length: int
+    tree: DraftTree
+    tips: list[TreeTip] = field(default_factory=list[TreeTip])
+    ranked: dict[int, RankedTokens] = field(
+        default_factory=dict[int, RankedTokens]
+    )  # after each node that was a tip
+    num_levels: int = 0
+    num_put: int = 0  # chosen tokens
+
+    @classmethod
+    def of(cls, stem: SequenceState, length: int, tree: DraftTree) -> "TreeBuilder":
+        return cls(stem, length, tree, [TreeTip(-1, stem.state, len(stem.tokens), 1.0, ())])
+
+    def places(self) -> Iterator[SamplingPosition]:
+        return (self.stem.sampling_position(tip.state, tip.place) for tip in self.tips)
+
+    def add_level(
+        self, ranked: Sequence[RankedTokens], odds: RankAcceptance, config: TreeDraftConfig
+    ) -> None:
+        """Put the likeliest tokens after the tips; those worth following are the tips of the next level."""
+        found: list[tuple[float, TreeTip, int]] = []
+        for tip, ranks in zip(self.tips, ranked, strict=True):
+            self.ranked[tip.node] = ranks
+            chances = zip(odds.of(ranks), ranks.tokens, strict=True)
+            found += [(tip.reach * chance, tip, token) for chance, token in chances]
+        found.sort(key=lambda one: -one[0])
+        self.num_levels += 1
+        to_come = self.length - self.num_levels  # levels; each is left room for a token
+        most, num_nodes = int(config.width * self.length) - to_come, self.stem.num_left - to_come
+        self.tips = []
+        for reach, tip, token in found:
+            pays = reach >= config.min_reach
+            if self.num_put and not (pays and self.num_put < most and len(self.tree) < num_nodes):
+                break
+            self._put(tip, token, reach, pays and to_come > 0)
+
+    def _put(self, tip: TreeTip, token: int, reach: float, goes_on: bool) -> None:
+        tree, form = self.tree, self.stem.tokenized.grammar
+        first = len(tree)
+        node, put = tree.add_with_forced(form, tip.state, token, tip.node)
+        self.num_put += 1
+        state = tree.states[node]
+        if goes_on and state != form.done:
+            self.tips.append(TreeTip(node, state, tip.place + len(put), reach, range(first, node + 1)))
+
+    def learn(self, outcome: DraftVerification, odds: RankAcceptance) -> None:
+        """What the target said wherever it came by."""
+        for node in (-1, *outcome.path):
+            if node in self.ranked and outcome.said[node] >= 0:
+                odds.learn(self.ranked[node], outcome.said[node])
+
+
+@dataclass(slots=True)
+class _TreeGrowth:
     """A stem's branches, the draft's logits [V] after each tip, and which nodes the draft has read."""
 
-    branches: Branches
-    drafted: DraftRow
+    branches: TreeBuilder
+    drafted: DraftKVRow
     logits: list[Floats]
     read: dict[int, int] = field(default_factory=dict[int, int])  # node → its number in the draft's row
     parents: list[int] = field(default_factory=list[int])  # by those numbers
@@ -32,7 +166,7 @@ class _Growth:
         """Tokens that the draft must read to go on from the tips; as many tips as there is room for."""
         tree, room = self.branches.tree, self.drafted.row.limit - self.drafted.row.length
         tokens: list[int] = []
-        tips: list[Tip] = []
+        tips: list[TreeTip] = []
         for tip in self.branches.tips:
             if len(tokens) + len(tip.put) > room:
                 continue
@@ -52,26 +186,26 @@ class _Growth:
             self.logits.append(logits[last])
 
 
-class Tree:
+class TreeStrategy:
     """Implements `Strategy` with a draft network's sequences, all branches of all stems side by side."""
 
     name = "tree"
 
-    def __init__(self, sessions: Sessions, config: TreeConfig | None = None) -> None:
-        self.config = config or TreeConfig()
-        self.odds = RankOdds(self.config.num_ranks)
-        self._rows = DraftRows(sessions)
-        self._growths: dict[int, _Growth] = {}
+    def __init__(self, sessions: KVSessions, config: TreeDraftConfig | None = None) -> None:
+        self.config = config or TreeDraftConfig()
+        self.odds = RankAcceptance(self.config.num_ranks)
+        self._rows = DraftKVRows(sessions)
+        self._growths: dict[int, _TreeGrowth] = {}
 
-    def speculate(self, stems: Sequence[Stem], lengths: Sequence[int]) -> list[DraftTree]:
+    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
         trees = [DraftTree() for _ in stems]
         asked = [at for at, length in enumerate(lengths) if length > 0 and not stems[at].is_done]
-        levels = self._rows.level([stems[at] for at in asked]) if asked else []
-        live: list[_Growth] = []
+        levels = self._rows.catch_up([stems[at] for at in asked]) if asked else []
+        live: list[_TreeGrowth] = []
         for at, level in zip(asked, levels, strict=True):
             if level is not None:
-                branches = Branches.of(stems[at], lengths[at], trees[at])
-                growth = self._growths[id(stems[at])] = _Growth(branches, level[0], [level[1]])
+                branches = TreeBuilder.of(stems[at], lengths[at], trees[at])
+                growth = self._growths[id(stems[at])] = _TreeGrowth(branches, level[0], [level[1]])
                 live.append(growth)
         while live:
             live = self._spread(live)
@@ -84,35 +218,35 @@ class Tree:
                     growth.take(logits)
         return trees
 
-    def _spread(self, live: Sequence[_Growth]) -> list[_Growth]:
+    def _spread(self, live: Sequence[_TreeGrowth]) -> list[_TreeGrowth]:
         """Put a level; those that the draft has finite logits for."""
         logits = [after for growth in live for after in growth.logits]
         places = [place for growth in live for place in growth.branches.places()]
-        ranked = iter(rank_each(logits, places, self.config.num_ranks))
-        going: list[_Growth] = []
+        ranked = iter(rank_positions(logits, places, self.config.num_ranks))
+        going: list[_TreeGrowth] = []
         for growth in live:
             ranks = [next(ranked) for _ in growth.logits]
             if all(some.tokens for some in ranks):
-                growth.branches.spread(ranks, self.odds, self.config)
+                growth.branches.add_level(ranks, self.odds, self.config)
                 going.append(growth)
             else:
                 self._forget(growth.branches.stem, wipe=True)
         return going
 
-    def verifying(self, stems: Sequence[Stem], trees: Sequence[DraftTree]) -> None:
+    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
         pass
 
-    def settle(self, stem: Stem, tree: DraftTree, outcome: Outcome) -> None:
+    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
         del tree
         growth = self._growths.pop(id(stem), None)
         if growth is not None:
             growth.branches.learn(outcome, self.odds)
             branch = [growth.read[node] for node in outcome.path if node in growth.read]
-            self._rows.settle_tree(growth.drafted, branch)
+            self._rows.accept_branch(growth.drafted, branch)
 
-    def leave(self, stem: Stem) -> None:
+    def leave(self, stem: SequenceState) -> None:
         self._forget(stem)
 
-    def _forget(self, stem: Stem, wipe: bool = False) -> None:
+    def _forget(self, stem: SequenceState, wipe: bool = False) -> None:
         self._growths.pop(id(stem), None)
         self._rows.leave(stem, wipe)

@@ -18,14 +18,14 @@ Misses = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class BacktestResult:
     """A test's statistic and the chance of one as bad where the forecasts are right."""
 
     statistic: float
     p_value: float
 
 
-class Light(StrEnum):
+class TrafficLight(StrEnum):
     """The supervisors' traffic light (Basel 1996): yellow from 95% of the binomial, red from 99.99%."""
 
     GREEN = "green"
@@ -38,19 +38,19 @@ def exceedances(profit: Array, value_at_risk: Array) -> Misses:
     return -profit > value_at_risk
 
 
-def kupiec(missed: Misses, tail: float) -> Verdict:
+def kupiec(missed: Misses, tail: float) -> BacktestResult:
     """Proportion of failures (Kupiec 1995): likelihood ratio, χ² with 1 degree of freedom. NaN for no forecast."""
     num, hits = len(missed), int(missed.sum())
     if num == 0:
-        return Verdict(math.nan, math.nan)
+        return BacktestResult(math.nan, math.nan)
     ratio = 2.0 * (_log_likelihood(hits, num, hits / num) - _log_likelihood(hits, num, tail))
-    return Verdict(max(ratio, 0.0), chi_square_tail(max(ratio, 0.0), 1))
+    return BacktestResult(max(ratio, 0.0), chi_square_tail(max(ratio, 0.0), 1))
 
 
-def christoffersen_independence(missed: Misses) -> Verdict:
+def christoffersen_independence(missed: Misses) -> BacktestResult:
     """Whether a miss makes the next more likely (Christoffersen 1998): first-order Markov, χ² with 1."""
     if len(missed) < 2:
-        return Verdict(math.nan, math.nan)
+        return BacktestResult(math.nan, math.nan)
     before, after = missed[:-1], missed[1:]
     calm, calm_hits = int((~before).sum()), int((~before & after).sum())
     bad, bad_hits = int(before.sum()), int((before & after).sum())
@@ -59,29 +59,29 @@ def christoffersen_independence(missed: Misses) -> Verdict:
         bad_hits, bad, bad_hits / max(bad, 1)
     )
     ratio = max(2.0 * (each - _log_likelihood(hits, num, hits / num)), 0.0)
-    return Verdict(ratio, chi_square_tail(ratio, 1))
+    return BacktestResult(ratio, chi_square_tail(ratio, 1))
 
 
-def christoffersen(missed: Misses, tail: float) -> Verdict:
+def christoffersen(missed: Misses, tail: float) -> BacktestResult:
     """Conditional coverage: as many misses as stated, and none drawing another; χ² with 2.
 
     The coverage part leaves out the first day, so that both parts judge the same transitions.
     """
     if len(missed) < 2:
-        return Verdict(math.nan, math.nan)
+        return BacktestResult(math.nan, math.nan)
     ratio = kupiec(missed[1:], tail).statistic + christoffersen_independence(missed).statistic
-    return Verdict(ratio, chi_square_tail(ratio, 2))
+    return BacktestResult(ratio, chi_square_tail(ratio, 2))
 
 
-def traffic_light(missed: Misses, tail: float) -> Light:
+def traffic_light(missed: Misses, tail: float) -> TrafficLight:
     """Basel's zone by the binomial probability of no more misses than there were; green for none of few days."""
     hits = int(missed.sum())
     if hits <= len(missed) * tail:
-        return Light.GREEN
+        return TrafficLight.GREEN
     upto = binomial_cdf(hits, len(missed), tail)
     if upto >= 0.9999:
-        return Light.RED
-    return Light.YELLOW if upto >= 0.95 else Light.GREEN
+        return TrafficLight.RED
+    return TrafficLight.YELLOW if upto >= 0.95 else TrafficLight.GREEN
 
 
 def acerbi_szekely_1(profit: Array, value_at_risk: Array, shortfall: Array) -> float:
@@ -117,13 +117,13 @@ def fissler_ziegel(profit: Array, value_at_risk: Array, shortfall: Array, tail: 
     return over / (tail * shortfall) + value_at_risk / shortfall + np.log(shortfall) - 1.0
 
 
-def simulated_verdicts(
+def simulated_results(
     profit: Array,
     value_at_risk: Array,
     shortfall: Array,
     tail: float,
     draws: Array,
-) -> tuple[Verdict, Verdict]:
+) -> tuple[BacktestResult, BacktestResult]:
     """Z1 and Z2 with the share of simulated histories that are as low.
 
     `draws` [M, T] are profits drawn from each day's own forecast: what the tests would give were it right. Days that
@@ -138,7 +138,9 @@ def simulated_verdicts(
     num_missed = missed.sum(axis=1)
     firsts = ratios[num_missed > 0] / num_missed[num_missed > 0] + 1.0
     seconds = ratios / max(len(profit) * tail, 1e-300) + 1.0
-    return Verdict(first, _share_below(firsts, first)), Verdict(second, _share_below(seconds, second))
+    return BacktestResult(first, _share_below(firsts, first)), BacktestResult(
+        second, _share_below(seconds, second)
+    )
 
 
 def chi_square_tail(value: float, freedom: int) -> float:

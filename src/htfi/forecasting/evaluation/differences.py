@@ -17,7 +17,7 @@ _FRACTION_EXACT = 1e-15
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class LossDifference:
     """Mean loss of one forecaster less that of another, with its error.
 
     Units: those of the loss. `statistic` is Diebold and Mariano's, below 0 where the first is better; `p` is one-sided
@@ -43,7 +43,7 @@ def mean_by_date(losses: Array) -> Array:
     return np.where(known, losses, 0.0).sum(axis=1)[num > 0] / num[num > 0]
 
 
-def compare(first: Array, second: Array, horizon: int) -> Difference:
+def diebold_mariano(first: Array, second: Array, horizon: int) -> LossDifference:
     """Diebold-Mariano on losses [T, N] (or [T]) of forecasts `horizon` bars ahead, where both have one.
 
     Source: Diebold and Mariano (1995), errors by Newey and West (1987) with Bartlett weights, the small-sample
@@ -52,22 +52,22 @@ def compare(first: Array, second: Array, horizon: int) -> Difference:
     if first.shape != second.shape:
         raise InvalidInput(f"losses of shapes {first.shape} and {second.shape}: compare the same forecasts")
     gaps = first - second
-    return from_differences(mean_by_date(gaps if gaps.ndim == 2 else gaps[:, None]), horizon)
+    return test_differences(mean_by_date(gaps if gaps.ndim == 2 else gaps[:, None]), horizon)
 
 
-def from_differences(differences: Array, horizon: int) -> Difference:
+def test_differences(differences: Array, horizon: int) -> LossDifference:
     """The same on loss differences [T], one a date, in order of time."""
     num = len(differences)
     if num < 2:
-        return Difference(num, float("nan"), *(float("nan"),) * 3)
+        return LossDifference(num, float("nan"), *(float("nan"),) * 3)
     mean = float(differences.mean())
     variance = long_run_variance(differences, bandwidth(num, horizon))
     if not variance > 0.0:
-        return Difference(num, mean, *(float("nan"),) * 3)
+        return LossDifference(num, mean, *(float("nan"),) * 3)
     error = math.sqrt(variance / num)
     small = (num + 1 - 2 * horizon + horizon * (horizon - 1) / num) / num
     statistic = mean / error * math.sqrt(max(small, 1.0 / num))
-    return Difference(num, mean, error, statistic, student_cdf(statistic, num - 1))
+    return LossDifference(num, mean, error, statistic, student_cdf(statistic, num - 1))
 
 
 def bandwidth(num: int, horizon: int) -> int:

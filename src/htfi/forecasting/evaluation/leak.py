@@ -13,7 +13,7 @@ from htfi.domain.errors import InvalidInput
 Array = NDArray[np.float64]
 Run = Callable[[Mapping[str, Array]], Mapping[str, Array]]
 
-_SIZE = 0.1  # of the change, in log price: large enough to move anything that looks
+_CHANGE_SIZE = 0.1  # of the change, in log price: large enough to move anything that looks
 
 
 def find_leaks(
@@ -31,18 +31,18 @@ def find_leaks(
     honest = run(prices)
     found: dict[str, int] = {}
     for cut in cuts:
-        other = run(disturbed(prices, cut, dice))
+        other = run(disturb_after(prices, cut, dice))
         for name, said in honest.items():
-            differs = _differs(said[: cut + 1], other[name][: cut + 1])
+            differs = _first_differences(said[: cut + 1], other[name][: cut + 1])
             if len(differs):
                 found[name] = min(found.get(name, num), int(differs[0]))
     return found
 
 
-def disturbed(prices: Mapping[str, Array], cut: int, dice: np.random.Generator) -> dict[str, Array]:
+def disturb_after(prices: Mapping[str, Array], cut: int, dice: np.random.Generator) -> dict[str, Array]:
     """The same prices up to and with instant `cut`; after it every bar is moved, its fields by one factor."""
     first = next(iter(prices.values()))
-    factor = np.exp(_SIZE * dice.standard_normal(first[cut + 1 :].shape))
+    factor = np.exp(_CHANGE_SIZE * dice.standard_normal(first[cut + 1 :].shape))
     changed: dict[str, Array] = {}
     for field, values in prices.items():
         changed[field] = values.copy()
@@ -50,6 +50,6 @@ def disturbed(prices: Mapping[str, Array], cut: int, dice: np.random.Generator) 
     return changed
 
 
-def _differs(one: Array, other: Array) -> NDArray[np.intp]:
+def _first_differences(one: Array, other: Array) -> NDArray[np.intp]:
     same = (one == other) | (np.isnan(one) & np.isnan(other))
     return np.flatnonzero(~same.reshape(len(same), -1).all(axis=1))

@@ -15,7 +15,7 @@ Instants = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Split:
+class TrainTestSplit:
     """Places of samples to fit on and to judge on, rising."""
 
     train: Places
@@ -24,7 +24,7 @@ class Split:
 
 def walk_forward(
     begins: Instants, ends: Instants, num_folds: int, *, embargo: int = 0, window: int | None = None
-) -> list[Split]:
+) -> list[TrainTestSplit]:
     """`num_folds` tests of equal length, each after what it is fitted on.
 
     Sample i is known from begins[i] on and its label spans [begins[i], ends[i]], both [n] in one unit and begins
@@ -38,19 +38,19 @@ def walk_forward(
             f"{num_folds} folds of {len(begins)} samples: give 1 or more, and fewer than samples"
         )
     blocks = np.array_split(np.arange(len(begins)), num_folds + 1)
-    splits: list[Split] = []
+    splits: list[TrainTestSplit] = []
     for test in blocks[1:]:
         start = begins[test[0]]
         fit = (begins < start) & (ends < start - embargo)
         if window is not None:
             fit &= begins >= start - window
-        splits.append(Split(np.flatnonzero(fit), test))
+        splits.append(TrainTestSplit(np.flatnonzero(fit), test))
     return splits
 
 
 def combinatorial(
     begins: Instants, ends: Instants, num_groups: int, num_test_groups: int, *, embargo: int = 0
-) -> Iterator[Split]:
+) -> Iterator[TrainTestSplit]:
     """Combinatorial purged cross-validation: each choice of k of N groups is a test, the rest is fitted on.
 
     Training labels that overlap a test label's span are purged, and so are samples that begin within `embargo` after
@@ -66,7 +66,7 @@ def combinatorial(
     groups = np.array_split(np.arange(len(begins)), num_groups)
     for chosen in combinations(range(num_groups), num_test_groups):
         test = np.concatenate([groups[g] for g in chosen])
-        yield Split(_purged(begins, ends, [groups[g] for g in chosen], embargo), test)
+        yield TrainTestSplit(_purged(begins, ends, [groups[g] for g in chosen], embargo), test)
 
 
 def paths(num_groups: int, num_test_groups: int) -> list[list[tuple[int, int]]]:

@@ -2,28 +2,28 @@
 
 from htfi.domain.errors import InvalidInput
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.experts.ewma import Ewma
-from htfi.forecasting.experts.garch import GarchT, GjrT
-from htfi.forecasting.experts.har import Har
-from htfi.forecasting.experts.historical_simulation import HistoricalSimulation
-from htfi.forecasting.experts.log_range_har import LogRangeHar
-from htfi.forecasting.experts.market_har import MarketHar
-from htfi.forecasting.experts.random_walk import RandomWalk
-from htfi.forecasting.experts.seasonal import Seasonal
+from htfi.forecasting.experts.ewma import EwmaExpert
+from htfi.forecasting.experts.garch import GarchTExpert, GjrTExpert
+from htfi.forecasting.experts.har import HarExpert
+from htfi.forecasting.experts.historical_simulation import HistoricalSimulationExpert
+from htfi.forecasting.experts.log_range_har import LogRangeHarExpert
+from htfi.forecasting.experts.market_har import MarketHarExpert
+from htfi.forecasting.experts.random_walk import RandomWalkExpert
+from htfi.forecasting.experts.seasonal import SeasonalExpert
 from htfi.forecasting.ports import Expert
 
 EXPERTS = {
     expert.name: expert
     for expert in (
-        Ewma,
-        GarchT,
-        GjrT,
-        Har,
-        HistoricalSimulation,
-        LogRangeHar,
-        MarketHar,
-        RandomWalk,
-        Seasonal,
+        EwmaExpert,
+        GarchTExpert,
+        GjrTExpert,
+        HarExpert,
+        HistoricalSimulationExpert,
+        LogRangeHarExpert,
+        MarketHarExpert,
+        RandomWalkExpert,
+        SeasonalExpert,
     )
 }
 

@@ -5,17 +5,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.forecasting.columns import Columns
+from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Rows
-from htfi.forecasting.shapes import spread, student_quantiles
+from htfi.forecasting.shapes import scale_shape, student_quantiles
 
 Array = NDArray[np.float64]
 
 _EXCESS_KURTOSIS = 6.0  # of one bar's return at unit volatility: a Student-t with 5 degrees of freedom
 
 
-class Ewma:
+class EwmaExpert:
     """var ← λ·var + (1−λ)·r², a plain mean until 1/(1−λ) bars are in; σ√h, without drift.
 
     The excess kurtosis of a sum of h independent returns is that of one divided by h, and a Student-t
@@ -32,7 +32,7 @@ class Ewma:
         self._shape = np.array(
             [student_quantiles(config.levels, 4.0 + 6.0 * h / _EXCESS_KURTOSIS) for h in config.horizons]
         )
-        self._columns = Columns()
+        self._columns = SeriesColumns()
         self._columns.declare("var", 0.0)
         self._columns.declare("num", 0, np.int64)
 
@@ -51,7 +51,7 @@ class Ewma:
     def quantiles(self, rows: Rows) -> Array:
         sigma = np.maximum(np.sqrt(self._columns["var"][rows]), SIGMA_FLOOR)
         sigma = np.where(self._columns["num"][rows] >= self._min_bars, sigma, np.nan)
-        return spread(sigma[:, None] * self._root_h, self._shape)
+        return scale_shape(sigma[:, None] * self._root_h, self._shape)
 
     def state(self) -> dict[str, Any]:
         return self._columns.state()

@@ -1,26 +1,127 @@
-"""GARCH(1,1) and GJR-GARCH with Student-t errors, refitted to every series on a rota."""
+"""GARCH(1,1) and GJR-GARCH with Student-t errors, fitted to many series; the experts and evaluations call it.
+
+GARCH(1,1) and GJR-GARCH with Student-t errors, refitted to every series on a rota.
+"""
 
 import math
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.forecasting.columns import Columns
+from htfi.domain import portable_math as exact
+from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.garch_fitting import Prior, parameters, refit
+from htfi.forecasting.garch_core import Fit
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Rows
-from htfi.forecasting.shapes import gaussian_quantiles, spread, student_quantiles
+from htfi.forecasting.shapes import gaussian_quantiles, scale_shape, student_quantiles
+
+Array = NDArray[np.float64]
+
+# (persistence, news as a share of it): a likelihood may have several hills
+_STARTS = ((0.98, 0.05), (0.98, 0.12), (0.9, 0.12), (0.995, 0.03), (0.7, 0.25))
+_START_TAIL = 1.0 / 6.0
+_FIT_MAX_PASSES = 80
+_FIT_TOLERANCE = 1e-6  # of log-likelihood
+_MIN_RETURNS = 10
+_MIN_SCALE = 1e-150  # below it a square is nothing
+
+
+@dataclass(frozen=True, slots=True)
+class GarchFit:
+    """σ²_t = ω + (α + γ·1{r<0}) r²_{t−1} + β σ²_{t−1}, errors Student-t of unit variance with ν; all [N].
+
+    Units: ω and `variance`, that of the return after the last, are of squared returns. `loglik` has all its constants.
+    α ≥ 0, α + γ ≥ 0, β ≥ 0, α + γ/2 + β ≤ 0.9999, 2.1 ≤ ν ≤ 60. Rows that tell nothing (fewer than ten returns, or a
+    price that never moved) are NaN.
+    """
+
+    omega: Array
+    alpha: Array
+    gamma: Array
+    beta: Array
+    nu: Array
+    loglik: Array
+    variance: Array
+
+
+@dataclass(frozen=True, slots=True)
+class GarchPrior:
+    """A Gaussian prior on what is climbed: ω over 1 − persistence, persistence, news, falls, 1/ν (`garch_core.Fit`)."""
+
+    center: tuple[float, float, float, float, float]
+    deviation: tuple[float, float, float, float, float]
+
+    def precision(self) -> "array[float]":
+        return array("d", [1.0 / (each * each) for each in self.deviation])
+
+
+def fit_garch(returns: Array, leverage: bool) -> GarchFit:
+    """Maximum likelihood for each row of log returns [N, T]; NaN are left out. γ is 0 without leverage.
+
+    The variance before the first return is arch's: a fading mean of the first 75 squares.
+    """
+    found = np.full((len(returns), 7), np.nan)
+    free = array("d", bytes(8 * 5))
+    for i, row in enumerate(returns):
+        kept = row[np.isfinite(row)]
+        scale = root_mean_square(kept)
+        if len(kept) < _MIN_RETURNS or not _MIN_SCALE < scale < np.inf:
+            continue
+        fit = Fit((kept / scale).data, leverage, free, free)
+        for persistence, news in _STARTS:
+            fit.start(array("d", [1.0 - persistence, persistence, news, 0.5, _START_TAIL]))
+        fit.climb(_FIT_MAX_PASSES, _FIT_TOLERANCE)
+        omega, alpha, gamma, beta, nu = to_garch_parameters(np.array(fit.x))
+        loglik = fit.loglik - len(kept) * float(exact.log(np.array(scale)))
+        found[i] = (omega * scale * scale, alpha, gamma, beta, nu, loglik, fit.variance * scale * scale)
+    return GarchFit(*np.ascontiguousarray(found.T))
+
+
+def refit_garch(
+    returns: Array,
+    leverage: bool,
+    prior: GarchPrior,
+    last: Sequence[float],
+    most_passes: int,
+    tolerance: float,
+) -> tuple[Sequence[float], float]:
+    """What maximises likelihood and prior, x [5], and the variance of the next return; warm from `last`.
+
+    `returns` [T] have a mean square of 1.
+    """
+    fit = Fit(returns.data, leverage, array("d", prior.center), prior.precision())
+    center = prior.center
+    fit.start(array("d", (center[0] * (1.0 - center[1]), *center[1:])))
+    fit.start(array("d", last))
+    fit.climb(most_passes, tolerance)
+    return fit.x, fit.variance
+
+
+def to_garch_parameters(x: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """(ω, α, γ, β, ν) of what is climbed, x [..., 5]."""
+    omega, persistence, share, falls, tail = np.moveaxis(x, -1, 0)
+    news = persistence * share
+    alpha = 2.0 * news * (1.0 - falls)
+    return omega, alpha, 2.0 * news * falls - alpha, persistence - news, 1.0 / tail
+
+
+def root_mean_square(values: Array) -> float:
+    return float(np.sqrt((values * values).sum() / max(len(values), 1)))
+
 
 Array = NDArray[np.float64]
 
 _WINDOW_BARS = 500
 _FIRST_FIT_BARS = 100
 _HALT_BARS = 5  # without a move in a row: those that follow tell nothing of the price once it trades again
-_RENEWALS_A_FIT = 2  # a series is renewed at every tenth bar: refitted at every twentieth
-_MOST_PASSES = 30
-_TOLERANCE = 1e-3  # of log-likelihood: no forecast shows less
+_RENEWALS_PER_FIT = 2  # a series is renewed at every tenth bar: refitted at every twentieth
+_REFIT_MAX_PASSES = 30
+_REFIT_TOLERANCE = 1e-3  # of log-likelihood: no forecast shows less
 # Typical of daily equities; likelihood alone, on two years, now and then finds a long-run variance far from any seen.
 _TYPICAL = (1.0, 0.98, 0.06, 0.5, 0.2)
 _TYPICAL_GJR = (1.0, 0.98, 0.06, 0.8, 0.2)
@@ -28,7 +129,7 @@ _DEVIATION = (0.25, 0.01, 0.015, 0.15, 0.1)
 _TAIL_NODES = 49  # 1/ν of the table of quantiles, evenly from 0 to ½
 
 
-class Garch:
+class GarchExpert:
     """σ² ← ω + (α + γ·1{r<0}) r² + βσ², for h bars the sum of what that recursion expects, without drift.
 
     Fitted to the last 500 bars by likelihood and a prior; until 100 are in, typical parameters about the mean square.
@@ -39,14 +140,14 @@ class Garch:
     name: str
     version = "1"
     _leverage: bool
-    _prior: Prior
+    _prior: GarchPrior
 
     def __init__(self, config: ForecastConfig) -> None:
         self._horizons = np.array(config.horizons)
         self._min_bars = config.history_bars
         self._table = _tail_table(config.levels)
-        alpha, gamma, beta = parameters(np.array(self._prior.center))[1:4]
-        self._columns = Columns()
+        alpha, gamma, beta = to_garch_parameters(np.array(self._prior.center))[1:4]
+        self._columns = SeriesColumns()
         self._columns.declare("window", np.zeros(_WINDOW_BARS), np.float32)
         self._columns.declare("climbed", self._prior.center)
         self._columns.declare("omega", np.nan)  # until it is fitted
@@ -57,7 +158,7 @@ class Garch:
         self._columns.declare("var", 0.0)
         self._columns.declare("num", 0, np.int64)  # bars that count
         self._columns.declare("still", 0, np.int64)  # bars in a row without a move
-        self._columns.declare("renewals", _RENEWALS_A_FIT, np.int64)
+        self._columns.declare("renewals", _RENEWALS_PER_FIT, np.int64)
 
     def grow(self, num_series: int) -> None:
         self._columns.grow(num_series)
@@ -84,7 +185,7 @@ class Garch:
         columns["window"][at, (columns["num"][at] - 1) % _WINDOW_BARS] = bars.returns[trades]
         renewed = bars.index[bars.due & trades & (columns["num"][bars.rows] >= _FIRST_FIT_BARS)]
         columns["renewals"][renewed] += 1
-        due = renewed[columns["renewals"][renewed] >= _RENEWALS_A_FIT]
+        due = renewed[columns["renewals"][renewed] >= _RENEWALS_PER_FIT]
         columns["renewals"][due] = 0
         if len(due):
             self._refit(due)
@@ -102,8 +203,10 @@ class Garch:
         climbed, var = np.empty((len(rows), 5)), np.empty(len(rows))
         for i, (last, bars) in enumerate(zip(columns["climbed"][rows].tolist(), num.tolist(), strict=True)):
             window = windows[i, _WINDOW_BARS - bars :]
-            climbed[i], var[i] = refit(window, self._leverage, self._prior, last, _MOST_PASSES, _TOLERANCE)
-        omega, alpha, gamma, beta, _ = parameters(climbed)
+            climbed[i], var[i] = refit_garch(
+                window, self._leverage, self._prior, last, _REFIT_MAX_PASSES, _REFIT_TOLERANCE
+            )
+        omega, alpha, gamma, beta, _ = to_garch_parameters(climbed)
         columns["climbed"][rows] = climbed
         columns["omega"][rows], columns["var"][rows] = omega * scale * scale, var * scale * scale
         columns["alpha"][rows], columns["gamma"][rows], columns["beta"][rows] = alpha, gamma, beta
@@ -125,7 +228,7 @@ class Garch:
         total = self._horizons * level + fading * (columns["var"][rows][:, None] - level)  # [n, H]
         sigma = np.maximum(np.sqrt(np.maximum(total, 0.0)), SIGMA_FLOOR)
         sigma = np.where(columns["num"][rows][:, None] >= self._min_bars, sigma, np.nan)
-        return spread(sigma, self._shape(columns["climbed"][rows][:, 4]))
+        return scale_shape(sigma, self._shape(columns["climbed"][rows][:, 4]))
 
     def _shape(self, tail: Array) -> Array:
         """Quantiles [n, 1, Q] of unit variance for 1/ν [n]."""
@@ -142,20 +245,20 @@ class Garch:
         self._columns.restore(state)
 
 
-class GarchT(Garch):
+class GarchTExpert(GarchExpert):
     """Rises and falls of one size count the same (Bollerslev 1986, 1987)."""
 
     name = "garch_t"
     _leverage = False
-    _prior = Prior(_TYPICAL, _DEVIATION)
+    _prior = GarchPrior(_TYPICAL, _DEVIATION)
 
 
-class GjrT(Garch):
+class GjrTExpert(GarchExpert):
     """Falls raise volatility more than rises (Glosten, Jagannathan and Runkle 1993)."""
 
     name = "gjr_t"
     _leverage = True
-    _prior = Prior(_TYPICAL_GJR, _DEVIATION)
+    _prior = GarchPrior(_TYPICAL_GJR, _DEVIATION)
 
 
 @lru_cache(maxsize=4)

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.forecasting.columns import Columns, pushed
+from htfi.forecasting.columns import SeriesColumns, push_window
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Rows
 from htfi.forecasting.regression import DiscountedRegression
-from htfi.forecasting.shapes import Residuals, spread
+from htfi.forecasting.shapes import ResidualShapes, scale_shape
 
 Array = NDArray[np.float64]
 
@@ -19,11 +19,11 @@ _LEVEL_BARS = 500
 _PRIOR = np.array([0.1, 0.25, 0.35, 0.30])  # level, day, week, month
 _PRIOR_BARS = 100.0
 _FIT_HALF_LIFE_BARS = 350.0
-_LEAST = 0.1  # of the lower of level and month: a negative weight may not make a variance vanish
-_WIDEST = 10.0  # an outcome counts for no more than this many times what was expected
+_MIN_VARIANCE_SHARE = 0.1  # of the lower of level and month: a negative weight may not make a variance vanish
+_MAX_OUTCOME_RATIO = 10.0  # an outcome counts for no more than this many times what was expected
 
 
-class Har:
+class HarExpert:
     """For each horizon h: mean variance over h bars on (level, day, week, month), refitted at every tenth bar.
 
     Least squares weighted by 1/fitted², since a variance errs in proportion to itself; a slow mean of about two years
@@ -38,8 +38,8 @@ class Har:
         self._horizons = np.array(config.horizons)
         self._longest = config.horizons[-1]
         self._fit = DiscountedRegression(len(self._horizons), _PRIOR, _PRIOR_BARS, _FIT_HALF_LIFE_BARS)
-        self._residuals = Residuals(config, math.inf)
-        self._columns = Columns()
+        self._residuals = ResidualShapes(config, math.inf)
+        self._columns = SeriesColumns()
         self._columns.declare("month", np.zeros(_MONTH))
         self._columns.declare("var", np.zeros(self._longest))
         self._columns.declare("level", 0.0)
@@ -58,26 +58,26 @@ class Har:
         columns, rows = self._columns, bars.rows
         level = columns["level"][rows]
         level = level + (bars.variance - level) / np.minimum(bars.age + 1.0, _LEVEL_BARS)
-        month = pushed(columns["month"], rows, bars.variance)
+        month = push_window(columns["month"], rows, bars.variance)
         means = [level, bars.variance, month[:, -_WEEK:].mean(axis=1), month.mean(axis=1)]
         regressors = np.stack(means, axis=1)  # [n, 4]
         columns["level"][rows], columns["newest"][rows] = level, regressors
         fitted = (regressors[:, None] * self._fit.columns["beta"][rows]).sum(axis=2)  # [n, H]
-        coming = np.maximum(fitted, _LEAST * np.minimum(level, means[3])[:, None])
+        coming = np.maximum(fitted, _MIN_VARIANCE_SHARE * np.minimum(level, means[3])[:, None])
         scale = np.maximum(np.sqrt(coming * self._horizons), SIGMA_FLOOR)
         columns["coming"][rows] = coming
         columns["scale"][rows] = np.where(bars.age[:, None] >= _MONTH - 1, scale, np.nan)
 
     def learn(self, bars: BarBatch) -> None:
         columns, rows, age = self._columns, bars.rows, bars.age
-        past = pushed(columns["var"], rows, bars.variance)
+        past = push_window(columns["var"], rows, bars.variance)
         means = np.stack([past[:, -h:].mean(axis=1) for h in self._horizons], axis=1)  # [n, H]
         at, across = bars.index[:, None], np.arange(len(self._horizons))
         slots = (age[:, None] - self._horizons) % self._longest
         matured = age[:, None] - self._horizons >= _MONTH - 1
         expected = columns["expected"][at, slots, across]
         regressors = columns["regressors"][at, slots] / expected[:, :, None]
-        self._fit.learn(rows, regressors, np.minimum(means / expected, _WIDEST), matured)
+        self._fit.learn(rows, regressors, np.minimum(means / expected, _MAX_OUTCOME_RATIO), matured)
         due = bars.index[bars.due]
         if len(due):
             self._fit.fit(due)
@@ -86,7 +86,7 @@ class Har:
         self._residuals.learn(bars, columns["scale"][rows])
 
     def quantiles(self, rows: Rows) -> Array:
-        return spread(self._columns["scale"][rows], self._residuals.shape(rows))
+        return scale_shape(self._columns["scale"][rows], self._residuals.shape(rows))
 
     def state(self) -> dict[str, Any]:
         return {

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain import exact
-from htfi.forecasting.columns import Columns
+from htfi.domain import portable_math as exact
+from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
-from htfi.forecasting.shapes import Residuals, spread
+from htfi.forecasting.shapes import ResidualShapes, scale_shape
 
 Array = NDArray[np.float64]
 
@@ -19,7 +19,7 @@ _MEMORY_BARS = 600.0
 _SKEW_SAMPLES = 250.0
 
 
-class HistoricalSimulation:
+class HistoricalSimulationExpert:
     """Empirical quantiles of filtered returns (Barone-Adesi et al. 1999; Hull and White 1998).
 
     The filter has long memory: exponential means of the log range variance over 2.5 … 320 bars, with the
@@ -35,10 +35,10 @@ class HistoricalSimulation:
         self._gains = np.array([round(1.0 - math.exp(-1.0 / bars), 12) for bars in _DECAY_BARS])
         shares = [1.0 - math.log(bars) / math.log(_MEMORY_BARS) for bars in _DECAY_BARS]
         self._shares = np.array([round(share / sum(shares), 12) for share in shares])
-        self._columns = Columns()
+        self._columns = SeriesColumns()
         self._columns.declare("log_vars", np.zeros(len(_DECAY_BARS)))
         self._columns.declare("scale", np.full(len(config.horizons), np.nan))
-        self._residuals = Residuals(config, _SKEW_SAMPLES)
+        self._residuals = ResidualShapes(config, _SKEW_SAMPLES)
 
     def grow(self, num_series: int) -> None:
         self._columns.grow(num_series)
@@ -57,7 +57,7 @@ class HistoricalSimulation:
         self._residuals.learn(bars, self._columns["scale"][bars.rows])
 
     def quantiles(self, rows: Rows) -> Array:
-        return spread(self._columns["scale"][rows], self._residuals.shape(rows))
+        return scale_shape(self._columns["scale"][rows], self._residuals.shape(rows))
 
     def state(self) -> dict[str, Any]:
         return {"filter": self._columns.state(), "residuals": self._residuals.state()}

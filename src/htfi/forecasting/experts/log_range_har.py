@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain import exact
-from htfi.forecasting.columns import Columns, pushed
+from htfi.domain import portable_math as exact
+from htfi.forecasting.columns import SeriesColumns, push_window
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
-from htfi.forecasting.regression import DiscountedRegression, held
-from htfi.forecasting.shapes import Residuals, spread
+from htfi.forecasting.regression import DiscountedRegression, clamp_logs
+from htfi.forecasting.shapes import ResidualShapes, scale_shape
 
 Array = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ _PRIOR_BARS = 100.0
 _FIT_HALF_LIFE_BARS = 350.0
 
 
-class LogRangeHar:
+class LogRangeHarExpert:
     """For each horizon h: mean variance over h bars, in logs, on (1, day, week, month, week's and month's
     mean standardised return), all about the series' slow level; refitted at every tenth bar by discounted
     least squares. The last two are the leverage effect (Corsi and Renò 2012).
@@ -38,8 +38,8 @@ class LogRangeHar:
         horizons = np.array(config.horizons)
         self._horizons, self._longest = horizons, config.horizons[-1]
         self._fit = DiscountedRegression(len(horizons), _PRIOR, _PRIOR_BARS, _FIT_HALF_LIFE_BARS)
-        self._residuals = Residuals(config, math.inf)
-        self._columns = Columns()
+        self._residuals = ResidualShapes(config, math.inf)
+        self._columns = SeriesColumns()
         self._columns.declare("log_var", np.zeros(_MONTH))
         self._columns.declare("shock", np.zeros(_MONTH))
         self._columns.declare("var", np.zeros(self._longest))
@@ -60,18 +60,18 @@ class LogRangeHar:
         level = level + np.maximum(1.0 / (age + 1.0), _LEVEL_GAIN) * (bars.log_variance - level)
         regressors = self._regressors(bars, bars.log_variance, level)
         columns["level"][rows], columns["newest"][rows] = level, regressors
-        coming = held(self._fit.predict(rows, regressors))
+        coming = clamp_logs(self._fit.predict(rows, regressors))
         scale = exact.exp(0.5 * (level[:, None] + coming)) * np.sqrt(self._horizons)
         columns["scale"][rows] = np.where(age[:, None] >= _MONTH - 1, scale, np.nan)
 
     def learn(self, bars: BarBatch) -> None:
         columns, rows, age = self._columns, bars.rows, bars.age
-        past = pushed(columns["var"], rows, bars.variance)
+        past = push_window(columns["var"], rows, bars.variance)
         means = np.stack([past[:, -h:].mean(axis=1) for h in self._horizons], axis=1)  # [n, H]
         at, slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
         matured = age[:, None] - self._horizons >= _MONTH - 1
         target = exact.log(means) - columns["levels"][at, slots]
-        self._fit.learn(rows, columns["regressors"][at, slots], held(target), matured)
+        self._fit.learn(rows, columns["regressors"][at, slots], clamp_logs(target), matured)
         due = bars.index[bars.due]
         if len(due):
             self._fit.fit(due)
@@ -81,18 +81,18 @@ class LogRangeHar:
 
     def _regressors(self, bars: BarBatch, log_var: Array, level: Array) -> Array:
         """Regressors [n, 6] of the bar just closed."""
-        logs = pushed(self._columns["log_var"], bars.rows, log_var)
-        shocks = pushed(self._columns["shock"], bars.rows, bars.returns / bars.usual)
+        logs = push_window(self._columns["log_var"], bars.rows, log_var)
+        shocks = push_window(self._columns["shock"], bars.rows, bars.returns / bars.usual)
         features = np.ones((len(level), len(_PRIOR)))
         features[:, 1] = log_var - level
         features[:, 2] = logs[:, -_WEEK:].mean(axis=1) - level
         features[:, 3] = logs.mean(axis=1) - level
         features[:, 4] = shocks[:, -_WEEK:].mean(axis=1)
         features[:, 5] = shocks.mean(axis=1)
-        return held(features)
+        return clamp_logs(features)
 
     def quantiles(self, rows: Rows) -> Array:
-        return spread(self._columns["scale"][rows], self._residuals.shape(rows))
+        return scale_shape(self._columns["scale"][rows], self._residuals.shape(rows))
 
     def state(self) -> dict[str, Any]:
         return {

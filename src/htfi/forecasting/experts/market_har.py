@@ -1,26 +1,83 @@
-"""Market HAR: one regression for all series of an interval, on each one's own volatility and on the market's."""
+"""Bars that stood out, and when the like is due: companies report once a quarter. The expert on the market asks.
+
+Market HAR: one regression for all series of an interval, on each one's own volatility and on the market's.
+"""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain import exact
-from htfi.forecasting.columns import Columns, pushed
+from htfi.domain import portable_math as exact
+from htfi.forecasting.columns import SeriesColumns, push_window
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
-from htfi.forecasting.pooled import PooledRegression, PooledShape
-from htfi.forecasting.recurring import NUM_FEATURES, Recurrence
-from htfi.forecasting.regression import held
-from htfi.forecasting.shapes import spread
+from htfi.forecasting.regression import PooledRegression, PooledShape, clamp_logs
+from htfi.forecasting.shapes import scale_shape
+
+Array = NDArray[np.float64]
+
+NUM_RECURRENCE_FEATURES = 5
+_QUARTERS = (63, 126, 189, 252)  # daily bars
+_NEAR_BARS, _WIDE_BARS = 1, 3  # bars by which a quarter's report may come early or late
+_RECENT_BARS = 40  # after a report the next is more than so far away
+_EVENT_SIZE = 1.5
+_WEEK_BARS = 5
+_MAX_VOLUME_FACTOR = 2.0
+_MEMORY_BARS = _QUARTERS[-1] + _WIDE_BARS
+
+
+class QuarterlyRecurrence:
+    """How much each series' last bars stood out, kept for a year.
+
+    A bar stands out by how far its log variance lies above the market's, times its log volume above the
+    market's: a report moves both. Where there is no volume nothing stands out, and every feature is zero.
+    """
+
+    def __init__(self) -> None:
+        self.columns = SeriesColumns()
+        self.columns.declare("stood_out", np.zeros(_MEMORY_BARS), np.float32)
+        self.columns.declare("since_bars", 10_000, np.int64)
+
+    def features(self, bars: BarBatch, variance_above: Array, volume_above: Array) -> Array:
+        """Features [n, 5] for the next bar, these bars taken in.
+
+        `variance_above` [n] is each log variance above the market's, `volume_above` [n] each log volume above it.
+        Features: this bar, the week's mean, the same days in the last four quarters (near, wide; zero after a recent
+        event), and whether there was one lately.
+        """
+        now = np.maximum(variance_above, 0.0) * np.minimum(np.maximum(volume_above, 0.0), _MAX_VOLUME_FACTOR)
+        kept = self.columns["stood_out"][bars.rows]
+        kept = np.concatenate([kept[:, 1:], now[:, None].astype(np.float32)], axis=1)
+        self.columns["stood_out"][bars.rows] = kept
+        since = np.where(now > _EVENT_SIZE, 0, self.columns["since_bars"][bars.rows] + 1)
+        self.columns["since_bars"][bars.rows] = since
+        lately = since < _RECENT_BARS
+        due = np.where(
+            lately[:, None],
+            0.0,
+            np.stack([_near_quarters(kept, _NEAR_BARS), _near_quarters(kept, _WIDE_BARS)], axis=1),
+        )
+        week = kept[:, -_WEEK_BARS:].astype(np.float64).mean(axis=1)
+        return np.concatenate([now[:, None], week[:, None], due, lately[:, None].astype(np.float64)], axis=1)
+
+
+def _near_quarters(kept: NDArray[np.float32], reach: int) -> Array:
+    """The sum [n] over quarters of the most that a bar near the day stood out: the next bar is `quarter` bars later."""
+    total = np.zeros(len(kept))
+    for quarter in _QUARTERS:
+        last = kept.shape[1] - quarter  # the newest bar, kept last, is one before the next
+        total += kept[:, max(last - reach, 0) : last + reach + 1].max(axis=1)
+    return total
+
 
 Array = NDArray[np.float64]
 
 _WEEK, _MONTH = 5, 22
 _LEVEL_GAIN = 0.005
 _VOLUME_GAIN = 0.01
-_LOUDEST = 3.0  # log volume about its level
-_FEWEST = 3  # series that make a market
+_MAX_LOG_VOLUME = 3.0  # log volume about its level
+_MIN_MARKET_SERIES = 3  # series that make a market
 _RECENT_NS = (
     5 * 86_400_000_000_000
 )  # a series heard of within this still tells of the market: weekends, holidays
@@ -28,13 +85,13 @@ _RECENT_NS = (
 # of the week; the market's day, week, month of log variance, day, week and month of returns; what stood out.
 _OWN_PRIOR = [0.0, 0.2, 0.25, 0.4, -0.05, -0.1, 0.1, -0.1]
 _MARKET_PRIOR = [0.1, 0.15, -0.15, -0.1, -0.1, -0.05]
-_PRIOR = np.array([*_OWN_PRIOR, *_MARKET_PRIOR, *[0.0] * NUM_FEATURES])
+_PRIOR = np.array([*_OWN_PRIOR, *_MARKET_PRIOR, *[0.0] * NUM_RECURRENCE_FEATURES])
 _MARKET = slice(len(_OWN_PRIOR), len(_OWN_PRIOR) + len(_MARKET_PRIOR))
-_NUM_TOLD = len(_MARKET_PRIOR) + 1  # and its volume
-_RECURRING = slice(_MARKET.stop, _MARKET.stop + NUM_FEATURES)
+_NUM_MARKET_FEATURES = len(_MARKET_PRIOR) + 1  # and its volume
+_RECURRING = slice(_MARKET.stop, _MARKET.stop + NUM_RECURRENCE_FEATURES)
 
 
-class MarketHar:
+class MarketHarExpert:
     """For each horizon h: mean variance over h bars, in logs, about the series' slow level, on its own log variance,
     standardised returns and volume, and on the mean of all series' of its interval. One fit for them all: what one
     history is too short to tell, many together do (Bollerslev, Hood, Huss and Pedersen 2018, "Risk Everywhere").
@@ -51,9 +108,9 @@ class MarketHar:
         self._root_h = np.sqrt(self._horizons)
         self._fit = PooledRegression(config.horizons, _PRIOR)
         self._shape = PooledShape(config)
-        self._recurrence = Recurrence()
+        self._recurrence = QuarterlyRecurrence()
         num = len(_PRIOR)
-        self._columns = Columns()
+        self._columns = SeriesColumns()
         self._columns.declare("log_var", np.zeros(_MONTH))
         self._columns.declare("shock", np.zeros(_MONTH))
         self._columns.declare("loud", np.zeros(_WEEK))
@@ -63,7 +120,7 @@ class MarketHar:
         self._columns.declare("levels", np.zeros(self._longest))
         self._columns.declare("regressors", np.zeros((self._longest, num)))
         self._columns.declare("newest", np.zeros(num))
-        self._columns.declare("told", np.zeros(_NUM_TOLD))  # what this series says of the market
+        self._columns.declare("told", np.zeros(_NUM_MARKET_FEATURES))  # what this series says of the market
         self._columns.declare("end_ns", -1, np.int64)
         self._columns.declare("group", -1, np.int64)
         self._columns.declare("is_grown", 0, np.int64)
@@ -82,25 +139,25 @@ class MarketHar:
         columns["end_ns"][rows] = bars.end_ns
         columns["group"][rows] = bars.group
         columns["is_grown"][rows] = age >= _MONTH - 1  # the young say nothing of the market
-        regressors = self._own(bars, level)
-        market = np.zeros((len(age), _NUM_TOLD))
+        regressors = self._own_features(bars, level)
+        market = np.zeros((len(age), _NUM_MARKET_FEATURES))
         for group in np.unique(bars.group).tolist():
-            market[bars.group == group] = self._market(group, bars)
+            market[bars.group == group] = self._market_features(group, bars)
         regressors[:, _MARKET] = market[:, :-1]
         above = columns["told"][rows] - market
         regressors[:, _RECURRING] = self._recurrence.features(bars, above[:, 0], above[:, -1])
         columns["newest"][rows] = regressors
-        coming = held(self._fit.predict(bars.group, regressors))
+        coming = clamp_logs(self._fit.predict(bars.group, regressors))
         scale = exact.exp(0.5 * (level[:, None] + coming)) * self._root_h
         columns["scale"][rows] = np.where(age[:, None] >= _MONTH - 1, scale, np.nan)
 
     def learn(self, bars: BarBatch) -> None:
         columns, rows, age = self._columns, bars.rows, bars.age
-        past = pushed(columns["var"], rows, bars.variance)
+        past = push_window(columns["var"], rows, bars.variance)
         means = np.stack([past[:, -h:].mean(axis=1) for h in self._horizons], axis=1)  # [n, H]
         at, slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
         matured = age[:, None] - self._horizons >= _MONTH - 1
-        target = held(exact.log(means) - columns["levels"][at, slots])
+        target = clamp_logs(exact.log(means) - columns["levels"][at, slots])
         known = columns["group"][: columns.num_rows]
         for group in np.unique(bars.group).tolist():
             place = np.flatnonzero(bars.group == group)
@@ -111,12 +168,12 @@ class MarketHar:
         columns["regressors"][bars.index, age % self._longest] = columns["newest"][rows]
         self._shape.learn(bars, columns["scale"][rows], known)
 
-    def _own(self, bars: BarBatch, level: Array) -> Array:
+    def _own_features(self, bars: BarBatch, level: Array) -> Array:
         """Regressors [n, K] of the bars just closed, the market's still zero."""
         columns, rows = self._columns, bars.rows
-        logs = pushed(columns["log_var"], rows, bars.log_variance)
-        shocks = pushed(columns["shock"], rows, bars.returns / bars.usual)
-        louds = pushed(columns["loud"], rows, self._loudness(bars))
+        logs = push_window(columns["log_var"], rows, bars.log_variance)
+        shocks = push_window(columns["shock"], rows, bars.returns / bars.usual)
+        louds = push_window(columns["loud"], rows, self._volume_deviation(bars))
         x = np.zeros((len(level), len(_PRIOR)))
         x[:, 0] = 1.0
         x[:, 1] = bars.log_variance - level
@@ -126,12 +183,12 @@ class MarketHar:
         x[:, 5] = shocks.mean(axis=1)
         x[:, 6] = louds[:, -1]
         x[:, 7] = louds.mean(axis=1)
-        x = held(x)
+        x = clamp_logs(x)
         told = [x[:, 1], x[:, 2], x[:, 3], shocks[:, -1], x[:, 4], x[:, 5], x[:, 6]]
-        columns["told"][rows] = held(np.stack(told, axis=1))
+        columns["told"][rows] = clamp_logs(np.stack(told, axis=1))
         return x
 
-    def _loudness(self, bars: BarBatch) -> Array:
+    def _volume_deviation(self, bars: BarBatch) -> Array:
         """Log volume [n] about its slow level; zero where there is none."""
         known = (bars.volume > 0.0) & np.isfinite(bars.volume)
         log_volume = exact.log(np.where(known, bars.volume, 1.0))
@@ -142,21 +199,21 @@ class MarketHar:
         self._columns["volume"][bars.rows] = np.where(
             known, usual + gain * away, self._columns["volume"][bars.rows]
         )
-        return np.minimum(np.maximum(away, -_LOUDEST), _LOUDEST)
+        return np.minimum(np.maximum(away, -_MAX_LOG_VOLUME), _MAX_LOG_VOLUME)
 
-    def _market(self, group: int, bars: BarBatch) -> Array:
+    def _market_features(self, group: int, bars: BarBatch) -> Array:
         """What the group's series say of the market, on average; zero where they are too few to be one."""
         columns = self._columns
         newest = int(bars.end_ns[bars.group == group].max())
         recent = columns["end_ns"] > newest - _RECENT_NS
         among = (columns["group"] == group) & (columns["is_grown"] > 0) & recent
-        if int(among.sum()) < _FEWEST:
-            return np.zeros(_NUM_TOLD)
+        if int(among.sum()) < _MIN_MARKET_SERIES:
+            return np.zeros(_NUM_MARKET_FEATURES)
         return columns["told"][among].mean(axis=0)
 
     def quantiles(self, rows: Rows) -> Array:
         size, shape = self._shape.of(rows, self._columns["group"][rows])
-        return spread(self._columns["scale"][rows] * size, shape)
+        return scale_shape(self._columns["scale"][rows] * size, shape)
 
     def state(self) -> dict[str, Any]:
         return {

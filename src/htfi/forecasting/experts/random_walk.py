@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.forecasting.columns import Columns
+from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Rows
-from htfi.forecasting.shapes import gaussian_quantiles, spread
+from htfi.forecasting.shapes import gaussian_quantiles, scale_shape
 
 Array = NDArray[np.float64]
 
 
-class RandomWalk:
+class RandomWalkExpert:
     """Sample standard deviation of the last `history_bars` returns, times √h, without drift."""
 
     name = "random_walk"
@@ -24,7 +24,7 @@ class RandomWalk:
         self._root_h = np.sqrt(np.array(config.horizons, np.float64))
         self._shape = gaussian_quantiles(config.levels)
         self._width = config.history_bars
-        self._columns = Columns()
+        self._columns = SeriesColumns()
         self._columns.declare("window", np.full(self._width, np.nan))
 
     def grow(self, num_series: int) -> None:
@@ -40,7 +40,7 @@ class RandomWalk:
         window = self._columns["window"][rows]
         away = window - window.mean(axis=1, keepdims=True)  # NaN until the window is full
         sigma = np.maximum(np.sqrt((away * away).sum(axis=1)) / math.sqrt(self._width - 1), SIGMA_FLOOR)
-        return spread(sigma[:, None] * self._root_h, self._shape)
+        return scale_shape(sigma[:, None] * self._root_h, self._shape)
 
     def state(self) -> dict[str, Any]:
         return self._columns.state()

@@ -9,13 +9,13 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain import exact
+from htfi.domain import portable_math as exact
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
-from htfi.forecasting.columns import Columns, pushed
+from htfi.forecasting.columns import SeriesColumns, push_window
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import BarBatch, Rows
-from htfi.forecasting.regression import DiscountedRegression, held
-from htfi.forecasting.shapes import Residuals, spread
+from htfi.forecasting.regression import DiscountedRegression, clamp_logs
+from htfi.forecasting.shapes import ResidualShapes, scale_shape
 
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -29,10 +29,10 @@ _DAY_PRIOR, _DAY_MEMORY = (
     60.0,
 )  # visits of a slot: how many the pattern's absence counts for, how many are kept
 _WEEK_PRIOR, _WEEK_MEMORY = 8.0, 26.0
-_LONGEST_NS = (
+_MAX_BAR_NS = (
     8 * _SLOT_NS
 )  # bars longer than four hours show no pattern of a day: they are forecast without one
-_MOST_BARS_A_SLOT = 10_000
+_MAX_BARS_PER_SLOT = 10_000
 _SPANS_BARS = (1.0, 4.0, 16.0, 64.0, 256.0)
 _ANCHOR_SLOTS = 64.0  # span of what the pattern is a deviation from: it must not follow the hours itself
 _LEVEL_GAIN = 0.002
@@ -42,7 +42,7 @@ _FIT_HALF_LIFE_BARS = 2000.0
 _MIN_BARS = 22
 
 
-class Seasonal:
+class SeasonalExpert:
     """σ² over h bars = exp(level of the deseasonalised log variance expected) · Σ exp(pattern of the coming slots).
 
     The pattern is additive in log variance (Andersen and Bollerslev 1997): a factor by half-hour of the day and a
@@ -61,8 +61,8 @@ class Seasonal:
         self._ahead = np.arange(1, self._longest + 1)
         self._gains = np.array([round(1.0 - math.exp(-1.0 / span), 12) for span in _SPANS_BARS])
         self._fit = DiscountedRegression(len(horizons), _PRIOR, _PRIOR_BARS, _FIT_HALF_LIFE_BARS)
-        self._residuals = Residuals(config, math.inf)
-        self._columns = Columns()
+        self._residuals = ResidualShapes(config, math.inf)
+        self._columns = SeriesColumns()
         self._columns.declare("slot", -1, np.int64)
         self._columns.declare("next", (np.arange(_WEEK_SLOTS) + 1) % _WEEK_SLOTS, np.int16)
         self._columns.declare("by_day", np.zeros(_DAY_SLOTS))
@@ -85,7 +85,7 @@ class Seasonal:
 
     def update(self, bars: BarBatch) -> None:
         columns, rows, age = self._columns, bars.rows, bars.age
-        slot = slots(bars.start_ns)
+        slot = new_york_slots(bars.start_ns)
         before = columns["slot"][rows]
         moved = (before >= 0) & (before != slot)
         columns["next"][bars.index[moved], before[moved]] = slot[moved]
@@ -97,9 +97,9 @@ class Seasonal:
         filters = filters + np.maximum(1.0 / (age[:, None] + 1.0), self._gains) * (even[:, None] - filters)
         columns["level"][rows], columns["filters"][rows] = level, filters
         regressors = np.ones((len(level), len(_PRIOR)))
-        regressors[:, 1:] = held(filters - level[:, None])
+        regressors[:, 1:] = clamp_logs(filters - level[:, None])
         columns["newest"][rows] = regressors
-        coming = level[:, None] + held(self._fit.predict(rows, regressors))
+        coming = level[:, None] + clamp_logs(self._fit.predict(rows, regressors))
         scale = np.sqrt(exact.exp(coming) * self._coming_pattern(bars, slot))
         columns["scale"][rows] = np.where(age[:, None] >= _MIN_BARS - 1, scale, np.nan)
 
@@ -110,7 +110,7 @@ class Seasonal:
     def _coming_pattern(self, bars: BarBatch, slot: Places) -> Array:
         """Sums of the factors of the next h bars [n, H]."""
         at, following = bars.index, self._columns["next"]
-        num_within, place = _within(bars)
+        num_within, place = _bars_per_slot(bars)
         steps = (place[:, None] + self._ahead) // num_within[:, None]  # slots ahead, [n, longest]
         chain = [slot]
         for _ in range(int(steps[:, -1].max())):
@@ -122,12 +122,12 @@ class Seasonal:
         columns, rows, age = self._columns, bars.rows, bars.age
         slot = columns["slot"][rows]
         pattern = self._pattern(bars.index, slot)
-        past = pushed(columns["even"], rows, bars.variance * exact.exp(-pattern))
+        past = push_window(columns["even"], rows, bars.variance * exact.exp(-pattern))
         means = np.stack([past[:, -h:].mean(axis=1) for h in self._horizons], axis=1)  # [n, H]
         at, at_slots = bars.index[:, None], (age[:, None] - self._horizons) % self._longest
         matured = age[:, None] - self._horizons >= _MIN_BARS - 1
         target = exact.log(np.maximum(means, 1e-300)) - columns["levels"][at, at_slots]
-        self._fit.learn(rows, columns["regressors"][at, at_slots], held(target), matured)
+        self._fit.learn(rows, columns["regressors"][at, at_slots], clamp_logs(target), matured)
         due = bars.index[bars.due]
         if len(due):
             self._fit.fit(due)
@@ -138,14 +138,14 @@ class Seasonal:
 
     def _learn_pattern(self, bars: BarBatch, slot: Places, pattern: Array) -> None:
         columns, at, hour = self._columns, bars.index, slot % _DAY_SLOTS
-        is_short = bars.end_ns - bars.start_ns <= _LONGEST_NS
-        num_within = _within(bars)[0]
+        is_short = bars.end_ns - bars.start_ns <= _MAX_BAR_NS
+        num_within = _bars_per_slot(bars)[0]
         visit = is_short / num_within  # what this bar is of one
         anchor = columns["anchor"][bars.rows]
         gain = np.maximum(1.0 / (bars.age + 1.0), 1.0 / (_ANCHOR_SLOTS * num_within))
         anchor = anchor + gain * (bars.log_variance - pattern - anchor)
         columns["anchor"][bars.rows] = anchor
-        surprise = held(bars.log_variance - pattern - anchor)
+        surprise = clamp_logs(bars.log_variance - pattern - anchor)
         days, weeks = columns["day_visits"][at, hour], columns["week_visits"][at, slot]
         by_day = visit * surprise / (np.minimum(days, _DAY_MEMORY) + _DAY_PRIOR + 1.0)
         by_week = visit * (surprise - by_day) / (np.minimum(weeks, _WEEK_MEMORY) + _WEEK_PRIOR + 1.0)
@@ -155,7 +155,7 @@ class Seasonal:
         columns["week_visits"][at, slot] = weeks + visit
 
     def quantiles(self, rows: Rows) -> Array:
-        return spread(self._columns["scale"][rows], self._residuals.shape(rows))
+        return scale_shape(self._columns["scale"][rows], self._residuals.shape(rows))
 
     def state(self) -> dict[str, Any]:
         return {
@@ -170,15 +170,15 @@ class Seasonal:
         self._residuals.restore(state["residuals"])
 
 
-def slots(start_ns: Places) -> Places:
+def new_york_slots(start_ns: Places) -> Places:
     """The half-hour of New York's week, 0 … 335 from Thursday 0:00 on, in which each bar begins."""
     instants, which = np.unique(start_ns, return_inverse=True)
-    local = [at + _new_york_ns(at // (NS_PER_DAY // 24)) for at in instants.tolist()]
+    local = [at + _new_york_offset_ns(at // (NS_PER_DAY // 24)) for at in instants.tolist()]
     return (np.array(local, np.int64) // _SLOT_NS % _WEEK_SLOTS)[which]
 
 
 @lru_cache(maxsize=64)
-def _new_york_ns(hour: int) -> int:
+def _new_york_offset_ns(hour: int) -> int:
     """New York's distance from UTC in an hour since 1970."""
     try:
         offset = datetime.fromtimestamp(hour * 3600, UTC).astimezone(_NEW_YORK).utcoffset()
@@ -187,8 +187,8 @@ def _new_york_ns(hour: int) -> int:
     return 0 if offset is None else round(offset.total_seconds()) * NS_PER_S
 
 
-def _within(bars: BarBatch) -> tuple[Places, Places]:
+def _bars_per_slot(bars: BarBatch) -> tuple[Places, Places]:
     """How many bars of this length a slot holds, and which of them this is."""
     length_ns = np.maximum(bars.end_ns - bars.start_ns, 1)
-    num = np.minimum(np.maximum(_SLOT_NS // length_ns, 1), _MOST_BARS_A_SLOT)
+    num = np.minimum(np.maximum(_SLOT_NS // length_ns, 1), _MAX_BARS_PER_SLOT)
     return num, np.minimum(bars.start_ns % _SLOT_NS // length_ns, num - 1)

@@ -10,26 +10,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.forecasting.columns import Columns
+from htfi.forecasting.columns import SeriesColumns
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.foundation.kept import KeptShapes
-from htfi.forecasting.foundation.mixture import path_quantiles
-from htfi.forecasting.foundation.units import Units, long_memory_units
 from htfi.forecasting.panel import BarBatch, Rows
 from htfi.forecasting.ports import PathSampler
+from htfi.forecasting.scaled_returns import CachedShapes, VolatilityUnits, long_memory_units, path_quantiles
 
 Array = NDArray[np.float64]
 
 CONTEXT_BARS = 32
 _MEAN_SIZE = 0.775  # E|z| of a scaled return in the model's training
 _SIZE_PRIOR_BARS, _SIZE_BARS = 60.0, 1000.0
-_LEAST_SIZE, _MOST_SIZE = 0.3, 2.5  # a price that stands still for years must not lose its unit
-_WIDEST = 10.0
-_READ, _DRAWN = "read_at", "drawn_at"
+_MIN_SIZE, _MAX_SIZE = 0.3, 2.5  # a price that stands still for years must not lose its unit
+_MAX_SCALED_RETURN = 10.0
+_READ_AT, _DRAWN_AT = "read_at", "drawn_at"
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class SamplingBudget:
     """How much may be drawn at one instant, so that a moment of many series never stalls.
 
     The law of the next bar is one reading (2 ms), exact; horizons beyond it take `num_paths` paths (100 ms) and are
@@ -41,7 +39,7 @@ class Budget:
     num_paths: int = 64
 
 
-class Trajectory:
+class TrajectoryExpert:
     """Reads the last 32 returns in units of `units`, and mirrored: the law is even, without drift.
 
     What the model says is kept per series as a shape at unit volatility [H, Q].
@@ -54,51 +52,51 @@ class Trajectory:
         config: ForecastConfig,
         sampler: PathSampler,
         *,
-        units: Units | None = None,
-        budget: Budget | None = None,
+        units: VolatilityUnits | None = None,
+        budget: SamplingBudget | None = None,
         seed: int = 0,
     ) -> None:
         self.version = sampler.version
         self._sampler = sampler
         self._units = long_memory_units("ranges") if units is None else units
-        self._budget = Budget() if budget is None else budget
+        self._budget = SamplingBudget() if budget is None else budget
         self._seed = seed
         self._horizons, self._levels = config.horizons, config.levels
         self._min_bars = config.history_bars
-        self._columns = Columns()
+        self._columns = SeriesColumns()
         self._columns.declare("components", np.zeros(len(self._units.gains)))
         self._columns.declare("size", _MEAN_SIZE)
         self._columns.declare("num", 0, np.int64)
         self._columns.declare("context", np.full(CONTEXT_BARS, np.nan))
         self._columns.declare("sigma", np.nan)
-        self._kept = KeptShapes(len(config.horizons), len(config.levels), (_READ, _DRAWN))
+        self._shapes = CachedShapes(len(config.horizons), len(config.levels), (_READ_AT, _DRAWN_AT))
 
     def grow(self, num_series: int) -> None:
         self._columns.grow(num_series)
-        self._kept.grow(num_series)
+        self._shapes.grow(num_series)
 
     def update(self, bars: BarBatch) -> None:
-        self.follow(bars)
+        self.observe(bars)
         if self._horizons[0] == 1:
-            self._ask(bars.index, (1,), slice(0, 1), _READ, self._budget.num_laws)
+            self._ask(bars.index, (1,), slice(0, 1), _READ_AT, self._budget.num_laws)
 
-    def follow(self, bars: BarBatch) -> None:
+    def observe(self, bars: BarBatch) -> None:
         """Take in one closed bar of each row, and ask nothing of the model."""
         columns, rows = self._columns, bars.rows
         sigma, size = columns["sigma"][rows], columns["size"][rows]
         known = np.isfinite(sigma) & (bars.age >= self._min_bars)
         z = np.where(known, bars.returns / np.where(known, sigma, 1.0), 0.0)
-        z = np.minimum(np.maximum(z, -_WIDEST), _WIDEST)
+        z = np.minimum(np.maximum(z, -_MAX_SCALED_RETURN), _MAX_SCALED_RETURN)
         context = columns["context"][rows]
         pushed = np.concatenate([context[:, 1:], z[:, None]], axis=1)
         columns["context"][rows] = np.where(known[:, None], pushed, context)
         # What a range tells of a squared return differs between markets, so that its unit is learnt.
         gain = 1.0 / np.minimum(columns["num"][rows] + _SIZE_PRIOR_BARS, _SIZE_BARS)
         size = size + np.where(known, gain * (np.abs(z) * size / _MEAN_SIZE - size), 0.0)
-        size = np.minimum(np.maximum(size, _LEAST_SIZE), _MOST_SIZE)
+        size = np.minimum(np.maximum(size, _MIN_SIZE), _MAX_SIZE)
         columns["size"][rows] = size
         columns["num"][rows] = np.where(known, columns["num"][rows] + 1, columns["num"][rows])
-        components = self._units.after(columns["components"][rows], self._units.bar_variance(bars), bars.age)
+        components = self._units.update(columns["components"][rows], self._units.bar_variance(bars), bars.age)
         columns["components"][rows] = components
         columns["sigma"][rows] = self._units.sigma(components) * (size / _MEAN_SIZE)
 
@@ -107,16 +105,16 @@ class Trajectory:
         beyond = tuple(h for h in self._horizons if h > 1)
         if beyond:
             place = slice(len(self._horizons) - len(beyond), None)
-            self._ask(bars.index[bars.due], beyond, place, _DRAWN, self._budget.num_drawn)
+            self._ask(bars.index[bars.due], beyond, place, _DRAWN_AT, self._budget.num_drawn)
 
     def _ask(
         self, index: NDArray[np.intp], horizons: tuple[int, ...], place: slice, question: str, most: int
     ) -> None:
         num = self._columns["num"]
         ready = index[num[index] > 0]
-        rows = self._kept.turn(ready, num[ready], question, most)
+        rows = self._shapes.take_turn(ready, num[ready], question, most)
         if len(rows):
-            self._kept.keep(rows, place, self.shapes(rows, horizons))
+            self._shapes.store(rows, place, self.shapes(rows, horizons))
 
     def shapes(self, rows: NDArray[np.intp], horizons: Sequence[int]) -> Array:
         """What the model says now of these rows, at unit volatility [n, K, Q], for rising horizons."""
@@ -139,11 +137,11 @@ class Trajectory:
 
     def quantiles(self, rows: Rows) -> Array:
         """NaN until a series' next bar was read and its paths were drawn."""
-        return self._kept.at(rows, self._columns["sigma"][rows])
+        return self._shapes.quantiles(rows, self._columns["sigma"][rows])
 
     def state(self) -> dict[str, Any]:
-        return {"bars": self._columns.state(), "kept": self._kept.state()}
+        return {"bars": self._columns.state(), "kept": self._shapes.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         self._columns.restore(state["bars"])
-        self._kept.restore(state["kept"])
+        self._shapes.restore(state["kept"])

@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 
 from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.domain.time import parse_duration
-from htfi.forecasting.joint.marginals import Marginals
+from htfi.forecasting.joint.marginals import MarginalMap
 
 Array = NDArray[np.float64]
 Scores = NDArray[np.float32]
 
 WINDOW = 500  # instants
 _NEVER = np.iinfo(np.int64).min
-_NOWHERE = -1
+_NO_SLOT = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Surprises:
+class NormalScores:
     """Normal scores [T, n] of n series at T instants, oldest first; NaN where one had no forecast or no bar.
 
     At every instant one series at least has a score. `ends_ns` [T] is when the last of its bars ended.
@@ -44,7 +44,7 @@ class JointHistory:
     """
 
     def __init__(self, levels: Sequence[float], window: int = WINDOW) -> None:
-        self._marginals = Marginals(levels)
+        self._marginals = MarginalMap(levels)
         self._window = window
         self._scores: Scores = np.full((window, 0), np.nan, np.float32)
         self._intervals: list[str] = []
@@ -76,13 +76,13 @@ class JointHistory:
         groups = self._group[index]
         stamps = (ends_ns - 1) // self._lengths_ns[groups]
         if (groups == groups[0]).all() and (stamps == stamps[0]).all():
-            self._enter(int(groups[0]), int(stamps[0]), int(ends_ns.max()), index, scores)
+            self._write(int(groups[0]), int(stamps[0]), int(ends_ns.max()), index, scores)
             return
         for group, stamp in sorted(set(zip(groups.tolist(), stamps.tolist(), strict=True))):
             here = (groups == group) & (stamps == stamp)
-            self._enter(group, stamp, int(ends_ns[here].max()), index[here], scores[here])
+            self._write(group, stamp, int(ends_ns[here].max()), index[here], scores[here])
 
-    def surprises(self, rows: NDArray[np.intp]) -> Surprises:
+    def surprises(self, rows: NDArray[np.intp]) -> NormalScores:
         """Of series that share an interval.
 
         Raises: InvalidInput where they are of different intervals.
@@ -98,7 +98,7 @@ class JointHistory:
         order = order[stamps[order] != _NEVER]
         scores = self._scores[order][:, rows]
         seen = np.isfinite(scores).any(axis=1)
-        return Surprises(self._ends_ns[groups[0]][order][seen], scores[seen])
+        return NormalScores(self._ends_ns[groups[0]][order][seen], scores[seen])
 
     def state(self) -> dict[str, Any]:
         return {
@@ -134,9 +134,9 @@ class JointHistory:
             self._lengths_ns = np.append(self._lengths_ns, _length_ns(interval))
         return self._intervals.index(interval)
 
-    def _enter(self, group: int, stamp: int, end_ns: int, index: NDArray[np.intp], scores: Array) -> None:
+    def _write(self, group: int, stamp: int, end_ns: int, index: NDArray[np.intp], scores: Array) -> None:
         slot = self._slot(group, stamp)
-        if slot != _NOWHERE:
+        if slot != _NO_SLOT:
             self._scores[slot, index] = scores
             self._ends_ns[group, slot] = max(end_ns, int(self._ends_ns[group, slot]))
 
@@ -147,7 +147,7 @@ class JointHistory:
             return newest
         if stamp < stamps[newest]:
             found = np.flatnonzero(stamps == stamp)
-            return int(found[0]) if len(found) else _NOWHERE
+            return int(found[0]) if len(found) else _NO_SLOT
         slot = (newest + 1) % self._window
         self._scores[slot, : len(self._group)][self._group == group] = np.nan
         stamps[slot], self._newest[group] = stamp, slot

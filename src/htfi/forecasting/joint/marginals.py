@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-FURTHEST = 8.0  # normal scores: beyond it a return says no more
-_HEAVIER = 6.0  # times the curve of an exponential tail
+MAX_SCORE = 8.0  # normal scores: beyond it a return says no more
+_CURVE_FACTOR = 6.0  # times the curve of an exponential tail
 
 
 @dataclass(frozen=True, slots=True)
-class _Tail:
+class _TailShape:
     """Beyond the outermost quantile, x = q ± β·(h·d + c·d²) at d normal scores from it, β read off the two outermost.
 
     With h the normal hazard at that level and c half its slope this would be the exponential tail through both, to 1%
@@ -33,7 +33,7 @@ class _Tail:
     span: float  # β per distance of the two outermost quantiles
 
 
-class Marginals:
+class MarginalMap:
     """The map for given levels. Between levels returns are linear in the normal score; exact at the levels."""
 
     def __init__(self, levels: Sequence[float]) -> None:
@@ -69,7 +69,7 @@ class Marginals:
 
     def returns(self, quantiles: Array, scores: Array) -> Array:
         """Log returns [..., n] at normal scores [..., n] under quantiles [n, Q]. Never decreasing in the score."""
-        scores = np.clip(scores, -FURTHEST, FURTHEST)
+        scores = np.clip(scores, -MAX_SCORE, MAX_SCORE)
         upper = np.clip(np.searchsorted(self._scores, scores), 1, len(self._scores) - 1)
         row = np.arange(len(quantiles))
         low, high = quantiles[row, upper - 1], quantiles[row, upper]
@@ -81,25 +81,25 @@ class Marginals:
         return found
 
 
-def _tail(inner: float, outer: float) -> _Tail:
+def _tail(inner: float, outer: float) -> _TailShape:
     score = NormalDist().inv_cdf(outer)
     hazard = NormalDist().pdf(score) / (1.0 - outer)
     span = 1.0 / math.log((1.0 - inner) / (1.0 - outer))
-    slope, curve = round(hazard, 12), round(0.5 * _HEAVIER * hazard * (hazard - score), 12)
-    return _Tail(round(score, 12), slope, curve, round(span, 12))
+    slope, curve = round(hazard, 12), round(0.5 * _CURVE_FACTOR * hazard * (hazard - score), 12)
+    return _TailShape(round(score, 12), slope, curve, round(span, 12))
 
 
-def _beyond(tail: _Tail, away: Array, width: Array) -> Array:
+def _beyond(tail: _TailShape, away: Array, width: Array) -> Array:
     away = np.maximum(away, 0.0)
     return tail.span * width * away * (tail.slope + tail.curve * away)
 
 
-def _inverse(tail: _Tail, distance: Array, width: Array) -> Array:
+def _inverse(tail: _TailShape, distance: Array, width: Array) -> Array:
     """The normal score at `distance` ≥ 0 beyond the outermost quantile."""
     beta = np.maximum(tail.span * width, 1e-300)
     ratio = np.minimum(np.maximum(distance, 0.0) / beta, 1e6)
     away = (np.sqrt(tail.slope * tail.slope + 4.0 * tail.curve * ratio) - tail.slope) / (2.0 * tail.curve)
-    return np.minimum(tail.score + away, FURTHEST)
+    return np.minimum(tail.score + away, MAX_SCORE)
 
 
 def normal_scores(values: Array, rng: np.random.Generator | None = None) -> Array:

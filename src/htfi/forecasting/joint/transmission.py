@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.forecasting.joint.factors import FactorModel
+from htfi.forecasting.joint.dependence import FactorModel
 
 Array = NDArray[np.float64]
 
@@ -22,11 +22,11 @@ _OWN_WEIGHT = 3.0  # of the shocked series' own moves, beside those of series li
 _PRIOR_WEIGHT = 0.3  # in moves of the size asked
 _PRIOR_SHARE, _PRIOR_WIDENING = 0.5, 0.1
 _RIDGE = 0.02  # of a correlation that some hundred instants cannot tell from one
-_MIN_SCALE = 0.8  # after a move smaller than usual
+_MIN_WIDENING_SCALE = 0.8  # after a move smaller than usual
 
 
 @dataclass(frozen=True, slots=True)
-class Transmission:
+class ShockTransmission:
     """What a shock brings to all n series.
 
     Shapes: gain [A, n], the regression of standard scores on the shocked series; explained [n], the share of variance
@@ -42,7 +42,7 @@ class Transmission:
 
 
 @dataclass(frozen=True, slots=True)
-class _Moves:
+class _PastMoves:
     """Large moves of the past: what they were to bring to the others, and what these did.
 
     Shapes: size and weight [E]; predicted, the regression's shifts, explained, moved and known [E, n], the last without
@@ -57,9 +57,9 @@ class _Moves:
     known: NDArray[np.bool_]
 
 
-def transmit(
+def transmit_shock(
     model: FactorModel, history: NDArray[np.floating], places: NDArray[np.intp], targets: Array
-) -> Transmission:
+) -> ShockTransmission:
     """Of shocks `targets` [A] to the series at `places` [A], by standardised moves `history` [T, n], NaN where absent.
 
     Means follow in proportion to the shock, by correlations shrunk by t²/(t² + 1); what is left open widens with its
@@ -68,20 +68,24 @@ def transmit(
     these series and, for one series alone, of those as close to the others as it is. A move weighs (size/m)⁶: where
     none was nearly so large, half of the shift arrives. Nothing goes further than the largest shock.
     """
-    gain, among = regression(model, len(history), places)
+    gain, among = shock_regression(model, len(history), places)
     explained = np.clip((gain * (among @ gain)).sum(axis=0), 0.0, 1.0 - _RIDGE)
     num = len(places)
     squared = max(float(targets @ np.linalg.solve(among, targets)), 0.0)
-    share, widening = _measure(model, history, places, gain, among, explained, np.sqrt(squared / num))
+    share, widening = _measure_history(model, history, places, gain, among, explained, np.sqrt(squared / num))
     furthest = float(np.abs(targets).max())
     shift = np.clip(share * (targets @ gain), -furthest, furthest)
     scale = (1.0 + widening * (squared - 1.0)) / (1.0 + widening * (num - 1.0))
-    return Transmission(
-        gain, share * share * explained, shift, max(float(np.sqrt(max(scale, 0.0))), _MIN_SCALE), share
+    return ShockTransmission(
+        gain,
+        share * share * explained,
+        shift,
+        max(float(np.sqrt(max(scale, 0.0))), _MIN_WIDENING_SCALE),
+        share,
     )
 
 
-def regression(model: FactorModel, num_instants: int, places: NDArray[np.intp]) -> tuple[Array, Array]:
+def shock_regression(model: FactorModel, num_instants: int, places: NDArray[np.intp]) -> tuple[Array, Array]:
     """The gain [A, n] of all series on those at `places`, and the correlations [A, A] of these.
 
     A correlation with t-statistic t counts t²/(t² + 1); those among the places stay whole, so that their matrix has
@@ -89,7 +93,7 @@ def regression(model: FactorModel, num_instants: int, places: NDArray[np.intp]) 
     """
     directions = np.zeros((model.num_series, len(places)))
     directions[places, np.arange(len(places))] = 1.0
-    cross = model.times(directions)  # [n, A]
+    cross = model.multiply(directions)  # [n, A]
     among = (1.0 - _RIDGE) * 0.5 * (cross[places] + cross[places].T)
     among[np.diag_indices(len(places))] = 1.0
     t2 = cross * cross * num_instants / np.maximum(1.0 - cross * cross, 1e-9)
@@ -99,7 +103,7 @@ def regression(model: FactorModel, num_instants: int, places: NDArray[np.intp]) 
     return gain, among
 
 
-def _measure(
+def _measure_history(
     model: FactorModel,
     history: NDArray[np.floating],
     places: NDArray[np.intp],
@@ -115,10 +119,10 @@ def _measure(
     asked = max(size, MIN_SIZE)
     found = [_own_moves(moves, known, places, gain, among, explained, asked)]
     if len(places) == 1:
-        found.append(_moves_alike(model, moves, known, int(places[0]), asked))
+        found.append(_similar_moves(model, moves, known, int(places[0]), asked))
     prior = 1.0 - (1.0 - _PRIOR_SHARE) / len(places)  # several that agree are no accident of one
     total = _PRIOR_WEIGHT + sum(float(past.weight.sum()) for past in found)
-    arrived = sum(float(past.weight @ _slopes(past)) for past in found)
+    arrived = sum(float(past.weight @ _arrival_shares(past)) for past in found)
     share = float(np.clip((_PRIOR_WEIGHT * prior + arrived) / total, 0.0, 1.0))
     grown = sum(float(past.weight @ _widenings(past, share, usual)) for past in found)
     return share, float(np.clip((_PRIOR_WEIGHT * _PRIOR_WIDENING + grown) / total, 0.0, 1.0))
@@ -132,7 +136,7 @@ def _own_moves(
     among: Array,
     explained: Array,
     asked: float,
-) -> _Moves:
+) -> _PastMoves:
     """Of the shocked series, together."""
     first = moves[:, places]
     size = np.sqrt(np.maximum((first * np.linalg.solve(among, first.T).T).sum(axis=1) / len(places), 0.0))
@@ -140,12 +144,12 @@ def _own_moves(
     seen = known[at]
     seen[:, places] = False
     weight = _OWN_WEIGHT * np.minimum(size[at] / asked, 1.0) ** _SIZE_POWER
-    return _Moves(size[at], weight, first[at] @ gain, np.tile(explained, (len(at), 1)), moves[at], seen)
+    return _PastMoves(size[at], weight, first[at] @ gain, np.tile(explained, (len(at), 1)), moves[at], seen)
 
 
-def _moves_alike(
+def _similar_moves(
     model: FactorModel, moves: Array, known: NDArray[np.bool_], place: int, asked: float
-) -> _Moves:
+) -> _PastMoves:
     """Of every other series alone, as far as it goes with the others as closely as the one at `place`."""
     close = _closeness(model)
     like = np.exp(-0.5 * ((close - close[place]) / _CLOSENESS) ** 2)
@@ -157,7 +161,9 @@ def _moves_alike(
     correlation = model.loadings[who] @ model.loadings.T  # [E, n]
     size, seen = moves[at, who], known[at]
     seen[np.arange(num), who] = False
-    return _Moves(np.abs(size), weight[at, who], correlation * size[:, None], correlation**2, moves[at], seen)
+    return _PastMoves(
+        np.abs(size), weight[at, who], correlation * size[:, None], correlation**2, moves[at], seen
+    )
 
 
 def _closeness(model: FactorModel) -> Array:
@@ -168,14 +174,14 @@ def _closeness(model: FactorModel) -> Array:
     return np.sqrt(np.maximum(squares - own, 0.0) / max(model.num_series - 1, 1))
 
 
-def _slopes(past: _Moves) -> Array:
+def _arrival_shares(past: _PastMoves) -> Array:
     """How much of what the regression predicted came, by least squares over the others, for each move [E]."""
     predicted = np.where(past.known, past.predicted, 0.0)
     slopes = (predicted * past.moved).sum(axis=1) / np.maximum((predicted * predicted).sum(axis=1), 1e-9)
     return np.clip(slopes, -1.0, 2.0)
 
 
-def _widenings(past: _Moves, share: float, usual: Array) -> Array:
+def _widenings(past: _PastMoves, share: float, usual: Array) -> Array:
     """κ by the mean size of what the shift left open, for each move [E]."""
     left = np.abs(past.moved - share * past.predicted) / (
         usual * np.sqrt(1.0 - share * share * past.explained)

@@ -1,4 +1,10 @@
-"""What a scenario does to the draws of today's forecast: known moves carried on by dependence, or tilted margins."""
+"""The chance of an event under today's forecast: counted among its draws, and among past surprises put through it.
+
+One value serves the words, the tables, the JSON and the page. Nothing is read off a curve's tail: what no draw reached
+is rarer than one in as many.
+
+What a scenario does to the draws of today's forecast: known moves carried on by dependence, or tilted margins.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,42 +13,95 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.forecasting.joint.transmission import regression, transmit
-from htfi.forecasting.scenarios.chances import Chance, chance_of_moves
-from htfi.forecasting.scenarios.shocks import MAX_SIGMAS
-from htfi.forecasting.scenarios.today import Today
+from htfi.forecasting.joint.transmission import shock_regression, transmit_shock
+from htfi.forecasting.scenarios.baseline import BaselineForecast
+from htfi.forecasting.scenarios.requests import MAX_SIGMAS
 
 Array = NDArray[np.float64]
 
-_STILL = 1e-9  # a log return; a forecast no wider is of a series that does not move
+
+@dataclass(frozen=True, slots=True)
+class EventProbability:
+    """In how many of today's draws it happens, and in how many of the past instants replayed under today's forecast."""
+
+    num: int
+    num_draws: int
+    num_past: int
+    num_instants: int
+
+    @property
+    def share(self) -> float | None:
+        """0–1; None where no draw reached it: then it is rarer than 1/num_draws."""
+        return self.num / self.num_draws if self.num else None
 
 
-class Way(StrEnum):
+def probability_of_moves(
+    today: BaselineForecast, places: Sequence[int], moves: Sequence[float]
+) -> EventProbability:
+    """Of all these series moving at least as far together, each its own way from its median.
+
+    `moves` are log returns over the horizon.
+    """
+    at, ends = list(places), np.array(moves, np.float64)
+    side = np.where(ends < today.median[at], -1.0, 1.0)
+
+    def count(returns: Array) -> int:
+        return int((side * (returns[:, at] - ends) >= 0.0).all(axis=1).sum())
+
+    return EventProbability(
+        count(today.returns), len(today.returns), count(today.replayed), len(today.replayed)
+    )
+
+
+def probability_of_profit(profits: Array, replayed: Array, end: float) -> EventProbability:
+    """Of a book ending as low as `end`, or as high where that is above the mean of its `profits` [S].
+
+    `replayed` [T] are its profits in past instants.
+    """
+    side = -1.0 if end <= profits.mean() else 1.0
+
+    def count(values: Array) -> int:
+        return int((side * (values - end) >= 0.0).sum())
+
+    return EventProbability(count(profits), len(profits), count(replayed), len(replayed))
+
+
+Array = NDArray[np.float64]
+
+_MIN_SIGMA = 1e-9  # a log return; a forecast no wider is of a series that does not move
+
+
+class TransmissionChannel(StrEnum):
     """How a scenario reached a series."""
 
     SHOCKED = "shocked"  # the scenario says how far it moves
     FACTOR = "factor"  # it stands for a factor of a named stress
     OWN_HISTORY = "own history"  # its own return in the window of the stress
-    CARRIED = "carried"  # by how it has moved with those that are told
-    READ = "read"  # the reader has a view on it
-    SILENT = "silent"  # the reader sees nothing that concerns it
+    DEPENDENCE = "carried"  # by how it has moved with those that are told
+    VIEW = "read"  # the reader has a view on it
+    NO_VIEW = "silent"  # the reader sees nothing that concerns it
     RESPONSE = "response"  # by how it answered such surprises
     UNTOUCHED = "untouched"
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class ScenarioEffect:
     """The draws of a scenario, log returns [S, n], and the way it reached each series [n].
 
     `chance` is that of the moves that the scenario knows, all together; None where it knows of none.
     """
 
     returns: Array
-    ways: tuple[Way, ...]
-    chance: Chance | None = None
+    channels: tuple[TransmissionChannel, ...]
+    probability: EventProbability | None = None
 
 
-def move_known(today: Today, places: Sequence[int], moves: Sequence[float], ways: Sequence[Way]) -> Effect:
+def apply_moves(
+    today: BaselineForecast,
+    places: Sequence[int],
+    moves: Sequence[float],
+    ways: Sequence[TransmissionChannel],
+) -> ScenarioEffect:
     """Series at `places` move by `moves` (log return over the horizon); all others as they go with them.
 
     What the shock leaves open of another series has the shape of its own forecast, narrower for what goes with the
@@ -51,9 +110,9 @@ def move_known(today: Today, places: Sequence[int], moves: Sequence[float], ways
     """
     at, told = np.array(places, np.intp), np.array(moves, np.float64)
     median, sigma = today.median, today.sigma
-    away = np.where(sigma[at] > _STILL, (told - median[at]) / np.maximum(sigma[at], _STILL), 0.0)
+    away = np.where(sigma[at] > _MIN_SIGMA, (told - median[at]) / np.maximum(sigma[at], _MIN_SIGMA), 0.0)
     targets = np.clip(away, -MAX_SIGMAS, MAX_SIGMAS)
-    found = transmit(today.dependence.factors, today.standardised, at, targets)
+    found = transmit_shock(today.dependence.factors, today.standardised_history, at, targets)
     rest = today.scores - today.scores[:, at] @ found.gain
     rest /= np.maximum(rest.std(axis=0), 1e-12)
     own = today.to_returns(rest)
@@ -62,25 +121,27 @@ def move_known(today: Today, places: Sequence[int], moves: Sequence[float], ways
     returns = median + today.sigma * found.shift
     returns = returns + np.sqrt(1.0 - found.explained) * (found.scale * (within - median) + own - within)
     returns[:, at] = told
-    reached = [Way.CARRIED] * len(today.series)
+    reached = [TransmissionChannel.DEPENDENCE] * len(today.series)
     for place, way in zip(places, ways, strict=True):
         reached[place] = way
-    return Effect(returns, tuple(reached), chance_of_moves(today, places, moves))
+    return ScenarioEffect(returns, tuple(reached), probability_of_moves(today, places, moves))
 
 
-def change_margins(today: Today, quantiles: Array, ways: Sequence[Way]) -> Effect:
+def apply_quantiles(
+    today: BaselineForecast, quantiles: Array, ways: Sequence[TransmissionChannel]
+) -> ScenarioEffect:
     """The same draws under other quantiles [n, Q]: each series' own forecast changes, how they go together stays."""
-    return Effect(today.to_returns(today.scores, quantiles), tuple(ways))
+    return ScenarioEffect(today.to_returns(today.scores, quantiles), tuple(ways))
 
 
-def spread(today: Today, places: Sequence[int], shift: Array) -> Array:
+def spread_shift(today: BaselineForecast, places: Sequence[int], shift: Array) -> Array:
     """The shifts [n] of all series that go with those at `places`: E[z | what moved] in each series' own sigmas.
 
     A view moves the mean of the series that it is on; what it says of the others is what their correlation with
     these says, as a view on part of a market does in Black and Litterman (1992).
     """
     at = np.array(places, np.intp)
-    gain, _ = regression(today.dependence.factors, today.num_instants, at)
-    found = (shift[at] / np.maximum(today.sigma[at], _STILL)) @ gain * today.sigma
+    gain, _ = shock_regression(today.dependence.factors, today.num_instants, at)
+    found = (shift[at] / np.maximum(today.sigma[at], _MIN_SIGMA)) @ gain * today.sigma
     found[at] = shift[at]
     return found

@@ -6,21 +6,32 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.forecasting.joint.book import Book, Risk, profits, risk
-from htfi.forecasting.scenarios.chances import Chance, chance_of_profit
-from htfi.forecasting.scenarios.effects import Effect, Way
-from htfi.forecasting.scenarios.today import Today
+from htfi.forecasting.joint.portfolio import Portfolio, PortfolioRisk, portfolio_profits, portfolio_risk
+from htfi.forecasting.scenarios.baseline import BaselineForecast
+from htfi.forecasting.scenarios.effects import (
+    EventProbability,
+    ScenarioEffect,
+    TransmissionChannel,
+    probability_of_profit,
+)
 
 Array = NDArray[np.float64]
 
 VAR_LEVEL = 0.99
 ES_LEVEL = 0.975
-_TOLD = frozenset({Way.SHOCKED, Way.FACTOR, Way.OWN_HISTORY, Way.READ})
+_STATED_CHANNELS = frozenset(
+    {
+        TransmissionChannel.SHOCKED,
+        TransmissionChannel.FACTOR,
+        TransmissionChannel.OWN_HISTORY,
+        TransmissionChannel.VIEW,
+    }
+)
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
 @dataclass(frozen=True, slots=True)
-class BookFigures:
+class PortfolioFigures:
     """A book's profit over the horizon, in its own unit; quantiles at LEVELS."""
 
     mean: float
@@ -34,23 +45,25 @@ class BookFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ScenarioComparison:
     """A scenario beside today: quantiles [n, L] of each series' simple return at LEVELS, and the book's figures."""
 
     before: Array
     after: Array
-    book_before: BookFigures
-    book_after: BookFigures
-    chance: Chance | None  # of the book ending as far as the scenario's mean; None where nothing changes
+    portfolio_before: PortfolioFigures
+    portfolio_after: PortfolioFigures
+    probability: (
+        EventProbability | None
+    )  # of the book ending as far as the scenario's mean; None where nothing changes
 
 
-def book_figures(book: Book, returns: Array) -> BookFigures:
+def portfolio_figures(book: Portfolio, returns: Array) -> PortfolioFigures:
     """Of a book under log returns [S, n]."""
-    each = profits(book, returns)
-    tail: Risk = risk(book, returns, VAR_LEVEL)
-    shortfall: Risk = risk(book, returns, ES_LEVEL)
+    each = portfolio_profits(book, returns)
+    tail: PortfolioRisk = portfolio_risk(book, returns, VAR_LEVEL)
+    shortfall: PortfolioRisk = portfolio_risk(book, returns, ES_LEVEL)
     means = np.expm1(returns).mean(axis=0) * book.notionals
-    return BookFigures(
+    return PortfolioFigures(
         mean=float(each.mean()),
         deviation=float(each.std()),
         quantiles=tuple(np.quantile(each, LEVELS).tolist()),
@@ -67,31 +80,43 @@ def simple_quantiles(returns: Array) -> Array:
     return np.expm1(np.quantile(returns, LEVELS, axis=0).T)
 
 
-def compare(today: Today, effect: Effect, book: Book, before: Array, book_before: BookFigures) -> Change:
+def compare_with_baseline(
+    today: BaselineForecast,
+    effect: ScenarioEffect,
+    book: Portfolio,
+    before: Array,
+    book_before: PortfolioFigures,
+) -> ScenarioComparison:
     """`before` and `book_before` are today's, worked out once for all scenarios."""
     if effect.returns is today.returns:
-        return Change(before, before, book_before, book_before, None)
-    book_after = book_figures(book, effect.returns)
+        return ScenarioComparison(before, before, book_before, book_before, None)
+    book_after = portfolio_figures(book, effect.returns)
     same = np.isclose(
         book_after.mean, book_before.mean, rtol=0.0, atol=1e-9 * float(np.abs(book.notionals).sum())
     )
     chance = (
         None
         if same
-        else chance_of_profit(book_before.profits, profits(book, today.replayed), book_after.mean)
+        else probability_of_profit(
+            book_before.profits, portfolio_profits(book, today.replayed), book_after.mean
+        )
     )
-    return Change(before, simple_quantiles(effect.returns), book_before, book_after, chance)
+    return ScenarioComparison(before, simple_quantiles(effect.returns), book_before, book_after, chance)
 
 
-def prominent(change: Change, ways: Sequence[Way], held: NDArray[np.bool_]) -> list[int]:
+def rank_positions(
+    change: ScenarioComparison, ways: Sequence[TransmissionChannel], held: NDArray[np.bool_]
+) -> list[int]:
     """Positions, and what was told to move, by what the scenario does to the book through them."""
-    gains = [abs(b - a) for a, b in zip(change.book_before.means, change.book_after.means, strict=True)]
-    told = [way in _TOLD for way in ways]
+    gains = [
+        abs(b - a) for a, b in zip(change.portfolio_before.means, change.portfolio_after.means, strict=True)
+    ]
+    told = [way in _STATED_CHANNELS for way in ways]
     shown = [place for place in range(len(gains)) if held[place] or told[place]]
     return sorted(shown, key=lambda place: (-gains[place], not told[place], place))
 
 
-def density(values: Array, low: float, high: float, num: int = 120) -> list[float]:
+def kernel_density(values: Array, low: float, high: float, num: int = 120) -> list[float]:
     """A smooth density of draws at `num` even steps from low to high: Gaussian kernels of Silverman's width.
 
     A distribution without width gives one peak.
@@ -108,7 +133,7 @@ def density(values: Array, low: float, high: float, num: int = 120) -> list[floa
     return total.tolist()
 
 
-def spans(*tables: Sequence[float]) -> tuple[float, float]:
+def padded_range(*tables: Sequence[float]) -> tuple[float, float]:
     """The least and the greatest of several, a little wider; never empty."""
     low, high = min(min(table) for table in tables), max(max(table) for table in tables)
     room = 0.06 * (high - low) or 0.01

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.errors import InvalidInput
-from htfi.forecasting.joint.book import Book
-from htfi.forecasting.scenarios.shocks import find_series, require_series
+from htfi.forecasting.joint.portfolio import Portfolio
+from htfi.forecasting.scenarios.requests import find_series, require_series
 
 Array = NDArray[np.float64]
 
 SIZES = ("notional", "quantity", "weight")
 MAX_ROWS = 100_000
-_OTHER_NAMES = {"qty": "quantity", "shares": "quantity", "value": "notional", "ticker": "symbol"}
-_LARGEST = 1e15
+_COLUMN_ALIASES = {"qty": "quantity", "shares": "quantity", "value": "notional", "ticker": "symbol"}
+_MAX_POSITION_SIZE = 1e15
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +27,23 @@ class Positions:
     series stands for, left out because the person said so.
     """
 
-    book: Book
+    portfolio: Portfolio
     in_money: bool
-    unknown: tuple[str, ...] = ()
+    unknown_symbols: tuple[str, ...] = ()
 
     @property
     def gross(self) -> float:
-        return float(np.abs(self.book.notionals).sum())
+        return float(np.abs(self.portfolio.notionals).sum())
 
     @property
     def net(self) -> float:
-        return float(self.book.notionals.sum())
+        return float(self.portfolio.notionals.sum())
 
 
-def even_positions(series: Sequence[str], held: Sequence[bool]) -> Positions:
+def equal_positions(series: Sequence[str], held: Sequence[bool]) -> Positions:
     """One unit, long, shared evenly by the series that can be held; by all where none can."""
     shares = np.array(held if any(held) else [True] * len(series), np.float64)
-    return Positions(Book(tuple(series), shares / shares.sum()), in_money=False)
+    return Positions(Portfolio(tuple(series), shares / shares.sum()), in_money=False)
 
 
 def read_positions(
@@ -76,7 +76,7 @@ def read_positions(
         sizes[place] += size * prices[place] if kind == "quantity" else size
     if not np.abs(sizes).sum() > 0.0:
         raise InvalidInput(f"{origin} holds no position of any size in a known symbol: a book needs one")
-    return Positions(Book(tuple(series), sizes), kind != "weight", tuple(dict.fromkeys(unknown)))
+    return Positions(Portfolio(tuple(series), sizes), kind != "weight", tuple(dict.fromkeys(unknown)))
 
 
 def _columns(rows: Sequence[Sequence[str]], origin: str) -> tuple[int, int, str]:
@@ -86,7 +86,7 @@ def _columns(rows: Sequence[Sequence[str]], origin: str) -> tuple[int, int, str]
     if len(rows) > MAX_ROWS:
         raise InvalidInput(f"{origin} holds {len(rows):,} rows: at most {MAX_ROWS:,} positions")
     told = [cell.strip().lstrip("\ufeff").casefold() for cell in rows[0]]
-    header = [_OTHER_NAMES.get(name, name) for name in told]
+    header = [_COLUMN_ALIASES.get(name, name) for name in told]
     sizes = [name for name in header if name in SIZES]
     if header.count("symbol") != 1 or len(sizes) != 1:
         raise InvalidInput(
@@ -101,6 +101,6 @@ def _number(text: str, kind: str, where: str) -> float:
         value = float(told.removesuffix("%")) / (100.0 if told.endswith("%") else 1.0)
     except ValueError:
         raise InvalidInput(f"{where}: {kind} '{told[:40]}' is no number") from None
-    if not math.isfinite(value) or abs(value) > _LARGEST:
+    if not math.isfinite(value) or abs(value) > _MAX_POSITION_SIZE:
         raise InvalidInput(f"{where}: {kind} '{told[:40]}' is no size that a position can have")
     return value

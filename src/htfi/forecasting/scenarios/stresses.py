@@ -13,24 +13,24 @@ from importlib.resources import files
 from typing import Any
 
 from htfi.domain.errors import InvalidInput
-from htfi.forecasting.scenarios.shocks import Shock, Unit
+from htfi.forecasting.scenarios.requests import PriceShock, ShockUnit
 
 WINDOWS_DAYS = (1, 5, 22)
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
+class StressFactor:
     """A public factor, how its moves are counted, the symbols that are it, and whether one can hold it."""
 
     id: str
     name: str
-    unit: Unit
+    unit: ShockUnit
     symbols: frozenset[str]
-    held: bool
+    is_tradable: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Stress:
+class HistoricalStress:
     """What each factor did over 1, 5 and 22 trading days from the close of `before`; units as its factor's."""
 
     id: str
@@ -38,35 +38,35 @@ class Stress:
     before: date
     moves: Mapping[str, tuple[float, float, float]]
 
-    def shock(self, factor: Factor, window_days: int) -> Shock:
+    def shock(self, factor: StressFactor, window_days: int) -> PriceShock:
         """A factor's move over one of the windows, as if a person had written it."""
-        return Shock(factor.name, self.moves[factor.id][WINDOWS_DAYS.index(window_days)], factor.unit)
+        return PriceShock(factor.name, self.moves[factor.id][WINDOWS_DAYS.index(window_days)], factor.unit)
 
 
 @cache
-def factors() -> dict[str, Factor]:
+def stress_factors() -> dict[str, StressFactor]:
     """The factors, by id."""
     return {
-        name: Factor(
-            name, told["name"], Unit(told["unit"]), frozenset(told["symbols"]), told.get("held", True)
+        name: StressFactor(
+            name, told["name"], ShockUnit(told["unit"]), frozenset(told["symbols"]), told.get("held", True)
         )
         for name, told in _tables()["factors"].items()
     }
 
 
 @cache
-def library() -> dict[str, Stress]:
+def stress_library() -> dict[str, HistoricalStress]:
     """Every named stress, by id, oldest first."""
-    found: list[Stress] = []
+    found: list[HistoricalStress] = []
     for name, told in _tables()["stress"].items():
-        moves = {factor: _three(told[factor]) for factor in factors() if factor in told}
-        found.append(Stress(name, told["title"], told["before"], moves))
+        moves = {factor: _three_windows(told[factor]) for factor in stress_factors() if factor in told}
+        found.append(HistoricalStress(name, told["title"], told["before"], moves))
     return {stress.id: stress for stress in sorted(found, key=lambda stress: stress.before)}
 
 
-def find_stress(name: str) -> Stress:
+def find_stress(name: str) -> HistoricalStress:
     """The stress of a name, in any case. Raises: InvalidInput, with the nearest names."""
-    known = library()
+    known = stress_library()
     wanted = name.strip().casefold().replace("-", "_").replace(" ", "_")
     if wanted in known:
         return known[wanted]
@@ -82,21 +82,23 @@ def window_days(horizon_days: float) -> int:
     return min(WINDOWS_DAYS, key=lambda days: (max(days / horizon_days, horizon_days / days), days))
 
 
-def factors_of(symbols: Sequence[str]) -> dict[str, tuple[int, ...]]:
+def factors_by_symbol(symbols: Sequence[str]) -> dict[str, tuple[int, ...]]:
     """The places of the symbols that stand for each factor; those that none stands for are left out."""
     found = {
         factor.id: tuple(place for place, symbol in enumerate(symbols) if symbol.upper() in factor.symbols)
-        for factor in factors().values()
+        for factor in stress_factors().values()
     }
     return {name: places for name, places in found.items() if places}
 
 
-def can_hold(symbol: str) -> bool:
+def is_tradable_symbol(symbol: str) -> bool:
     """Whether a symbol is something to hold: an index of volatility or a yield is not."""
-    return all(factor.held or symbol.upper() not in factor.symbols for factor in factors().values())
+    return all(
+        factor.is_tradable or symbol.upper() not in factor.symbols for factor in stress_factors().values()
+    )
 
 
-def _three(moves: Sequence[float]) -> tuple[float, float, float]:
+def _three_windows(moves: Sequence[float]) -> tuple[float, float, float]:
     day, week, month = moves
     return float(day), float(week), float(month)
 

@@ -20,7 +20,7 @@ Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Events:
+class StressEvents:
     """Events of one series over T sessions.
 
     label [T]: 1 where it comes true within `horizon` sessions after, 0 where not, NaN where the session is not at risk
@@ -44,7 +44,7 @@ class Events:
         return float(known.mean()) if len(known) else float("nan")
 
 
-def falls(close: Array, depth: float, horizon: int) -> Events:
+def drawdown_events(close: Array, depth: float, horizon: int) -> StressEvents:
     """A session at risk is followed by an event where a close within `horizon` sessions lies `depth` below its own.
 
     A session is in stress where its close lies `depth` or more below the highest of the `horizon` sessions before:
@@ -53,39 +53,41 @@ def falls(close: Array, depth: float, horizon: int) -> Events:
     """
     if not 0 < depth < 1:
         raise InvalidInput(f"a depth of {depth}: give a share between 0 and 1, such as 0.08")
-    known, values = _known(close, horizon)
+    known, values = _known_sessions(close, horizon)
     stress = np.zeros(len(values), np.bool_)
     true = np.zeros(len(values), np.bool_)
     if len(values) > horizon:
         windows = sliding_window_view(values, horizon)  # [T − H + 1, H]
         stress[horizon:] = values[horizon:] <= (1 - depth) * windows[:-1].max(axis=1)
         true[:-horizon] = windows[1:].min(axis=1) <= (1 - depth) * values[:-horizon]
-    return _events(known, len(close), stress, true, np.ones(len(values), np.bool_), horizon)
+    return _make_events(known, len(close), stress, true, np.ones(len(values), np.bool_), horizon)
 
 
-def rises(level: Array, to: float, below: float, horizon: int) -> Events:
+def level_events(level: Array, to: float, below: float, horizon: int) -> StressEvents:
     """A session at risk, where the level is under `below`, is followed by an event where it reaches `to` in time.
 
     Raises: InvalidInput where `below` exceeds `to` or horizon is below 1.
     """
     if below > to:
         raise InvalidInput(f"an event at {to:g} cannot be foreseen from above it: {below:g}")
-    known, values = _known(level, horizon)
+    known, values = _known_sessions(level, horizon)
     stress = values >= to
     true = np.zeros(len(values), np.bool_)
     if len(values) > horizon:
         true[:-horizon] = sliding_window_view(stress, horizon)[1:].any(axis=1)
-    return _events(known, len(level), stress, true, values < below, horizon)
+    return _make_events(known, len(level), stress, true, values < below, horizon)
 
 
-def _known(values: Array, horizon: int) -> tuple[Places, Array]:
+def _known_sessions(values: Array, horizon: int) -> tuple[Places, Array]:
     if horizon < 1:
         raise InvalidInput(f"a horizon of {horizon} sessions: give 1 or more")
     known = np.flatnonzero(np.isfinite(values))
     return known, values[known]
 
 
-def _events(known: Places, num: int, stress: Bools, true: Bools, low: Bools, horizon: int) -> Events:
+def _make_events(
+    known: Places, num: int, stress: Bools, true: Bools, low: Bools, horizon: int
+) -> StressEvents:
     """Events among the known sessions, put back to where these stand among all `num`."""
     count = np.concatenate([[0], np.cumsum(stress)])
     place = np.arange(len(stress))
@@ -103,4 +105,4 @@ def _events(known: Places, num: int, stress: Bools, true: Bools, low: Bools, hor
     labels[known], risk[known], stressed[known] = label, at_risk, stress
     decided[known] = np.where(np.isnan(label), -1, later)
     onset[known] = np.where(own >= 0, np.append(known, -1)[own], -1)
-    return Events(horizon, labels, decided, risk, onset, known[begins], stressed)
+    return StressEvents(horizon, labels, decided, risk, onset, known[begins], stressed)

@@ -13,33 +13,33 @@ _YEAR = 252
 
 def returns(close: Array) -> Array:
     """Log returns [T] over the sessions that are known; NaN at the first and where there is no close."""
-    return _over_known(close, lambda values: np.append(np.nan, np.diff(np.log(values))))
+    return _apply_to_known(close, lambda values: np.append(np.nan, np.diff(np.log(values))))
 
 
-def of_index(close: Array) -> dict[str, Array]:
+def index_features(close: Array) -> dict[str, Array]:
     """Of the closes of an index [T]: volatilities, what it has lost since its high, and its way of a month."""
     return {
-        "volatility 22": _over_known(close, lambda c: np.log(_volatility(c, 22))),
-        "volatility 5 / 66": _over_known(close, lambda c: np.log(_volatility(c, 5) / _volatility(c, 66))),
-        "below its high of a year": _over_known(
+        "volatility 22": _apply_to_known(close, lambda c: np.log(_volatility(c, 22))),
+        "volatility 5 / 66": _apply_to_known(close, lambda c: np.log(_volatility(c, 5) / _volatility(c, 66))),
+        "below its high of a year": _apply_to_known(
             close, lambda c: np.log(c / _rolling(c, _YEAR, np.nanmax, 22))
         ),
-        "return of 22": _over_known(close, lambda c: np.log(c) - _lagged(np.log(c), 22)),
+        "return of 22": _apply_to_known(close, lambda c: np.log(c) - _lag(np.log(c), 22)),
     }
 
 
-def of_fear(vix: Array, close: Array) -> dict[str, Array]:
+def implied_volatility_features(vix: Array, close: Array) -> dict[str, Array]:
     """Of an index of implied volatility in percent a year, and what it adds to the realised one of `close`."""
-    realised = _over_known(close, lambda c: np.log(_volatility(c, 22) * np.sqrt(_YEAR)))
+    realised = _apply_to_known(close, lambda c: np.log(_volatility(c, 22) * np.sqrt(_YEAR)))
     return {
         "VIX": np.log(vix),
-        "VIX, change of 5": _over_known(vix, lambda v: np.log(v) - _lagged(np.log(v), 5)),
-        "VIX / its mean of 66": _over_known(vix, lambda v: np.log(v / _rolling(v, 66, np.nanmean, 22))),
+        "VIX, change of 5": _apply_to_known(vix, lambda v: np.log(v) - _lag(np.log(v), 5)),
+        "VIX / its mean of 66": _apply_to_known(vix, lambda v: np.log(v / _rolling(v, 66, np.nanmean, 22))),
         "VIX / volatility": np.log(vix / 100) - realised,
     }
 
 
-def of_panel(closes: Array, stressed: Array, score: Array) -> dict[str, Array]:
+def panel_features(closes: Array, stressed: Array, score: Array) -> dict[str, Array]:
     """Of many series [T, N]: how much they go together, how many rise, and how many have left their usual volatility.
 
     stressed and score [T, N] are the judgement of each series' regime: 1 where stressed or in shock, and fast over slow
@@ -51,26 +51,26 @@ def of_panel(closes: Array, stressed: Array, score: Array) -> dict[str, Array]:
     recent = _rolling(together, 15, np.nanmean, 5)
     above = np.column_stack(
         [
-            _over_known(column, lambda c: (c > _rolling(c, 50, np.nanmean, 20)).astype(float))
+            _apply_to_known(column, lambda c: (c > _rolling(c, 50, np.nanmean, 20)).astype(float))
             for column in closes.T
         ]
     )
     return {
         "correlation": together,
         "correlation, shift": (recent - usual) / np.where(spread > 1e-9, spread, np.nan),
-        "share above the mean of 50": _mean(above),
-        "share stressed": _mean(stressed),
-        "fast / slow volatility": _mean(np.log(np.where(score > 0, score, np.nan))),
+        "share above the mean of 50": _mean_over_known(above),
+        "share stressed": _mean_over_known(stressed),
+        "fast / slow volatility": _mean_over_known(np.log(np.where(score > 0, score, np.nan))),
     }
 
 
-def of_macro(ten_years: Array, three_months: Array, oil: Array) -> dict[str, Array]:
+def macro_features(ten_years: Array, three_months: Array, oil: Array) -> dict[str, Array]:
     """Of yields in percent and the price of oil, each as known at the session: the caller has lagged them."""
     return {
         "10 years − 3 months": ten_years - three_months,
-        "10 years, change of 22": _over_known(ten_years, lambda y: y - _lagged(y, 22)),
-        "oil, return of 22": _over_known(
-            np.where(oil > 0, oil, np.nan), lambda p: np.log(p) - _lagged(np.log(p), 22)
+        "10 years, change of 22": _apply_to_known(ten_years, lambda y: y - _lag(y, 22)),
+        "oil, return of 22": _apply_to_known(
+            np.where(oil > 0, oil, np.nan), lambda p: np.log(p) - _lag(np.log(p), 22)
         ),
     }
 
@@ -110,11 +110,11 @@ def _rolling(values: Array, window: int, summary: Callable[..., Array], least: i
     return found
 
 
-def _lagged(values: Array, by: int) -> Array:
+def _lag(values: Array, by: int) -> Array:
     return np.concatenate([np.full(min(by, len(values)), np.nan), values[:-by]])
 
 
-def _over_known(values: Array, of: Callable[[Array], Array]) -> Array:
+def _apply_to_known(values: Array, of: Callable[[Array], Array]) -> Array:
     """Apply to the known values as if they followed one another, and put the results where they stood."""
     known = np.isfinite(values)
     found = np.full(len(values), np.nan)
@@ -123,7 +123,7 @@ def _over_known(values: Array, of: Callable[[Array], Array]) -> Array:
     return found
 
 
-def _mean(values: Array) -> Array:
+def _mean_over_known(values: Array) -> Array:
     """Over the series that are known, [T]."""
     known = np.isfinite(values)
     num = known.sum(axis=1)

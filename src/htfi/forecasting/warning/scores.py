@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.forecasting.warning.events import Events
-from htfi.forecasting.warning.walk import SESSIONS_A_YEAR
+from htfi.forecasting.warning.events import StressEvents
+from htfi.forecasting.warning.walk_forward import SESSIONS_A_YEAR
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
-Score = Callable[[Array, Array], float]
+ScoreFunction = Callable[[Array, Array], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class AlertScores:
         return float(np.median(self.lead_days)) if self.lead_days else float("nan")
 
 
-def score_alerts(raised: Places, events: Events, first: int, last: int) -> AlertScores:
+def score_alerts(raised: Places, events: StressEvents, first: int, last: int) -> AlertScores:
     """Alerts and events of the sessions first … last, both included; `raised` lies within."""
     label = events.label[raised]
     true = raised[label == 1.0]

@@ -19,7 +19,7 @@ Progress = Callable[[int, int], None]  # (entries done, entries in all)
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
+class LogAudit:
     """What held: so many entries under this root, so many signed checkpoints and cosignatures."""
 
     size: int
@@ -28,7 +28,9 @@ class Audit:
     num_cosignatures: int
 
 
-def audit(store: LeafStore, key: VerifierKey, verify: VerifySignature, progress: Progress | None) -> Audit:
+def audit_log(
+    store: LeafStore, key: VerifierKey, verify: VerifySignature, progress: Progress | None
+) -> LogAudit:
     """Recompute and compare everything; time is linear in bytes and checkpoints, memory constant.
 
     Entries that a running writer adds meanwhile are left to the next audit.
@@ -39,22 +41,22 @@ def audit(store: LeafStore, key: VerifierKey, verify: VerifySignature, progress:
         raise IntegrityError(
             f"{store.name} holds {num_entries} entries but its newest checkpoint says {size}"
         )
-    walk = _Walk(store, key, verify)
+    walk = _LogWalk(store, key, verify)
     for start in range(0, size, TILE_WIDTH):
         stop = min(start + TILE_WIDTH, size)
         leaves = [leaf_hash(entry) for entry in store.entries(start, stop)]
-        walk.take(leaves)
+        walk.add_leaves(leaves)
         if start + len(leaves) < stop:
             walk.fail(f"entry {start + len(leaves)} is missing")
         if progress is not None:
             progress(stop, size)
     walk.finish(size)
     num_cosignatures = _audit_cosignatures(store, size, verify)
-    return Audit(size, walk.frontier.root(), walk.num_checkpoints, num_cosignatures)
+    return LogAudit(size, walk.frontier.root(), walk.num_checkpoints, num_cosignatures)
 
 
 @dataclass(frozen=True, slots=True)
-class _Doubt:
+class _Discrepancy:
     """Two stored things disagree: what to say once a signed root over `entry` tells which of them is true."""
 
     entry: int
@@ -62,7 +64,7 @@ class _Doubt:
     if_not: str
 
 
-class _Walk:
+class _LogWalk:
     """One pass over the leaves, first to last, with the stored tiles and checkpoints beside it."""
 
     def __init__(self, store: LeafStore, key: VerifierKey, verify: VerifySignature) -> None:
@@ -73,9 +75,9 @@ class _Walk:
         self._checkpoints = store.checkpoints()
         self._next = next(self._checkpoints, None)
         self._last_good_size = 0
-        self._doubt: _Doubt | None = None
+        self._discrepancy: _Discrepancy | None = None
 
-    def take(self, leaves: Sequence[bytes]) -> None:
+    def add_leaves(self, leaves: Sequence[bytes]) -> None:
         """The leaf hashes of the next tile, recomputed from its entries."""
         start, taken = self.frontier.size, 0
         self._compare_leaves(start, leaves)
@@ -84,7 +86,7 @@ class _Walk:
             cut = self._next[0] - start
             finished += self.frontier.extend(leaves[taken:cut])
             taken = cut
-            self._settle(*self._next)
+            self._check_checkpoint(*self._next)
         finished += self.frontier.extend(leaves[taken:])
         for level, index, hashes in self._edge.extend(leaves, finished):
             if level > 0:
@@ -93,11 +95,11 @@ class _Walk:
     def finish(self, size: int) -> None:
         """Every entry is taken: no checkpoint up to `size` and no doubt may be left."""
         while self._next is not None and self._next[0] <= size:
-            self._settle(*self._next)
+            self._check_checkpoint(*self._next)
         if self._last_good_size != size:
             self.fail(f"the newest checkpoint, of size {size}, is missing")
-        if self._doubt is not None:
-            self.fail(self._doubt.if_entries_hold)
+        if self._discrepancy is not None:
+            self.fail(self._discrepancy.if_entries_hold)
 
     def fail(self, message: str) -> NoReturn:
         raise IntegrityError(f"{self._store.name}: {message}")
@@ -106,7 +108,7 @@ class _Walk:
         at = self._first_difference(0, start // TILE_WIDTH, b"".join(leaves))
         if at is not None:
             index = start + at
-            self._doubt = _Doubt(
+            self._discrepancy = _Discrepancy(
                 index,
                 f"the hash kept for entry {index} was altered; the entry itself holds",
                 f"entry {index} was altered: it no longer has the hash under which it was recorded",
@@ -117,7 +119,7 @@ class _Walk:
         if at is not None:
             span = TILE_WIDTH**level
             first = (index * TILE_WIDTH + at) * span
-            self._doubt = _Doubt(
+            self._discrepancy = _Discrepancy(
                 first,
                 f"hash tile {level}/{index} was altered; the entries themselves hold",
                 f"one of entries {first} to {first + span - 1} was altered together with its hash",
@@ -126,14 +128,14 @@ class _Walk:
     def _first_difference(self, level: int, index: int, hashes: bytes) -> int | None:
         """Which hash of a stored tile is not the recomputed one; None once there is a doubt to settle."""
         stored = self._store.tile(level, index)
-        if self._doubt is not None or stored[: len(hashes)] == hashes:
+        if self._discrepancy is not None or stored[: len(hashes)] == hashes:
             return None
         starts = range(0, len(hashes), HASH_BYTES)
         return next(
             at for at, i in enumerate(starts) if stored[i : i + HASH_BYTES] != hashes[i : i + HASH_BYTES]
         )
 
-    def _settle(self, size: int, content: str) -> None:
+    def _check_checkpoint(self, size: int, content: str) -> None:
         try:
             checkpoint, _ = open_checkpoint(content, self._key, self._verify)
         except IntegrityError as error:
@@ -141,8 +143,8 @@ class _Walk:
         if checkpoint.size != size:
             self.fail(f"the checkpoint kept for size {size} is of size {checkpoint.size}")
         holds = checkpoint.root == self.frontier.root()
-        if self._doubt is not None and self._doubt.entry < size:
-            self.fail(self._doubt.if_entries_hold if holds else self._doubt.if_not)
+        if self._discrepancy is not None and self._discrepancy.entry < size:
+            self.fail(self._discrepancy.if_entries_hold if holds else self._discrepancy.if_not)
         if not holds:
             self.fail(
                 f"the entries up to {size - 1} do not have the root signed at size {size}: one of entries "

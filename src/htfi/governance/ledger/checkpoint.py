@@ -13,13 +13,13 @@ from htfi.governance.ledger.merkle import HASH_BYTES
 from htfi.governance.ledger.note import (
     COSIGNATURE_V1,
     ED25519,
-    Note,
-    Signature,
+    NoteSignature,
+    SignedNote,
     VerifierKey,
     decode_base64,
     parse_note,
 )
-from htfi.governance.ports import Signer, VerifySignature
+from htfi.governance.ports import CheckpointSigner, VerifySignature
 
 SIGNATURE_BYTES = 64
 MAX_INT64 = 2**63 - 1
@@ -58,25 +58,25 @@ def parse_checkpoint(text: str) -> Checkpoint:
     return Checkpoint(origin, int(size), raw, tuple(extensions))
 
 
-def sign_checkpoint(checkpoint: Checkpoint, signer: Signer) -> Note:
+def sign_checkpoint(checkpoint: Checkpoint, signer: CheckpointSigner) -> SignedNote:
     """The checkpoint as a note, signed under the log's origin."""
     text = checkpoint.text()
     key = log_key(checkpoint.origin, signer)
-    return Note(text, (Signature(key.name, key.key_id, signer.sign(text.encode())),))
+    return SignedNote(text, (NoteSignature(key.name, key.key_id, signer.sign(text.encode())),))
 
 
-def log_key(origin: str, signer: Signer) -> VerifierKey:
+def log_key(origin: str, signer: CheckpointSigner) -> VerifierKey:
     """The key under which a log of this origin signs (the key's name should be the origin)."""
     return VerifierKey(origin, ED25519, signer.public_key)
 
 
-def open_checkpoint(content: str, key: VerifierKey, verify: VerifySignature) -> tuple[Checkpoint, Note]:
+def open_checkpoint(content: str, key: VerifierKey, verify: VerifySignature) -> tuple[Checkpoint, SignedNote]:
     """Parse a signed checkpoint and check that `key` signed it. Raises: IntegrityError."""
     note = parse_note(content)
     checkpoint = parse_checkpoint(note.text)
     if checkpoint.origin != key.name:
         raise IntegrityError(f"the checkpoint is of log '{checkpoint.origin}', not of '{key.name}'")
-    signatures = note.by(key)
+    signatures = note.signatures_of(key)
     if not signatures:
         raise IntegrityError(f"the checkpoint of size {checkpoint.size} is not signed by {key}")
     text = note.text.encode()
@@ -85,15 +85,15 @@ def open_checkpoint(content: str, key: VerifierKey, verify: VerifySignature) -> 
     return checkpoint, note
 
 
-def cosign(note_text: str, name: str, time_s: int, signer: Signer) -> Signature:
+def cosign(note_text: str, name: str, time_s: int, signer: CheckpointSigner) -> NoteSignature:
     """A witness's `cosignature/v1` over a checkpoint's text, made at `time_s` (POSIX seconds)."""
     key = VerifierKey(name, COSIGNATURE_V1, signer.public_key)
     payload = time_s.to_bytes(8, "big") + signer.sign(_cosigned_message(note_text, time_s))
-    return Signature(name, key.key_id, payload)
+    return NoteSignature(name, key.key_id, payload)
 
 
 def cosignature_time_s(
-    note_text: str, signature: Signature, key: VerifierKey, verify: VerifySignature
+    note_text: str, signature: NoteSignature, key: VerifierKey, verify: VerifySignature
 ) -> int | None:
     """When `key` cosigned this text, in POSIX seconds; None where the cosignature does not hold."""
     if len(signature.payload) != 8 + SIGNATURE_BYTES or key.algorithm != COSIGNATURE_V1:
@@ -106,7 +106,7 @@ def cosignature_time_s(
 
 
 def require_witnesses(
-    note: Note, witnesses: Sequence[VerifierKey], need: int, verify: VerifySignature
+    note: SignedNote, witnesses: Sequence[VerifierKey], need: int, verify: VerifySignature
 ) -> list[VerifierKey]:
     """The witnesses that cosigned the note, at least `need` of those named.
 
@@ -123,7 +123,7 @@ def require_witnesses(
         )
     found: list[VerifierKey] = []
     for key in keys:
-        signatures = note.by(key)
+        signatures = note.signatures_of(key)
         if any(cosignature_time_s(note.text, signature, key, verify) is None for signature in signatures):
             raise IntegrityError(f"a cosignature in the name of witness {key.name} is false")
         if signatures:

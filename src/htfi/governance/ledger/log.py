@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from htfi.domain.decision import Receipt
 from htfi.domain.errors import IntegrityError, InvalidInput
-from htfi.governance.ledger.audit import Audit, Progress, audit
+from htfi.governance.ledger.audit import LogAudit, Progress, audit_log
 from htfi.governance.ledger.checkpoint import (
     Checkpoint,
     cosignature_time_s,
@@ -27,17 +27,17 @@ from htfi.governance.ledger.merkle import (
     range_hash,
 )
 from htfi.governance.ledger.note import (
-    Note,
-    Signature,
+    NoteSignature,
+    SignedNote,
     VerifierKey,
     parse_signature_line,
     parse_verifier_key,
 )
 from htfi.governance.ledger.tiles import MAX_ENTRY_BYTES, TILE_WIDTH, TileEdge, edge_at, subtrees
-from htfi.governance.ports import Group, LeafStore, Signer, VerifySignature
+from htfi.governance.ports import CheckpointSigner, EntryGroup, LeafStore, VerifySignature
 
 
-class LogView:
+class LogReader:
     """A stored log, read only."""
 
     def __init__(self, store: LeafStore, verify: VerifySignature) -> None:
@@ -69,7 +69,7 @@ class LogView:
 
         Raises: IntegrityError at the first that is missing or was altered.
         """
-        for entry, _ in self._with_leaves(start, self.size if stop is None else min(stop, self.size)):
+        for entry, _ in self._entries_with_leaves(start, self.size if stop is None else min(stop, self.size)):
             yield entry
 
     def signed_entries(self, size: int | None = None) -> Iterator[tuple[bytes, bytes]]:
@@ -79,7 +79,7 @@ class LogView:
         """
         checkpoint, _ = self.checkpoint(size)
         frontier = Frontier()
-        for entry, leaf in self._with_leaves(0, checkpoint.size):
+        for entry, leaf in self._entries_with_leaves(0, checkpoint.size):
             frontier.extend((leaf,))
             yield entry, leaf
         if frontier.root() != checkpoint.root:
@@ -88,7 +88,7 @@ class LogView:
                 "`htfi ledger verify` names the first that was altered"
             )
 
-    def _with_leaves(self, start: int, stop: int) -> Iterator[tuple[bytes, bytes]]:
+    def _entries_with_leaves(self, start: int, stop: int) -> Iterator[tuple[bytes, bytes]]:
         tile, hashes = -1, b""
         for index, entry in enumerate(self._store.entries(start, stop), start):
             if index // TILE_WIDTH != tile:
@@ -128,7 +128,7 @@ class LogView:
             raise InvalidInput(f"a tree of {size} entries cannot extend one of {old_size}")
         return consistency_proof(old_size, size, subtrees(self._store.tile))
 
-    def checkpoint(self, size: int | None = None) -> tuple[Checkpoint, Note]:
+    def checkpoint(self, size: int | None = None) -> tuple[Checkpoint, SignedNote]:
         """The newest signed checkpoint, or that of exactly `size`, its signature checked; with cosignatures.
 
         Raises: InvalidInput where none was signed at that size, IntegrityError where it does not hold.
@@ -149,13 +149,13 @@ class LogView:
                 f"{self._store.name}: the checkpoint kept for size {size} says {checkpoint.size}"
             )
         lines = tuple(parse_signature_line(line) for _, line in self._store.cosignatures(size))
-        return checkpoint, Note(note.text, note.signatures + lines)
+        return checkpoint, SignedNote(note.text, note.signatures + lines)
 
-    def verify(self, progress: Progress | None = None) -> Audit:
+    def verify(self, progress: Progress | None = None) -> LogAudit:
         """Recompute the log from its entries' bytes. Raises: IntegrityError, naming what is wrong first."""
-        return audit(self._store, self.key, self._verify_signature, progress)
+        return audit_log(self._store, self.key, self._verify_signature, progress)
 
-    def add_cosignature(self, size: int, witness: VerifierKey, signature: Signature) -> None:
+    def add_cosignature(self, size: int, witness: VerifierKey, signature: NoteSignature) -> None:
         """Keep a witness's cosignature of the checkpoint at `size`, and publish the checkpoint with it.
 
         Raises: IntegrityError where it does not hold, InvalidInput, LedgerUnavailable.
@@ -178,10 +178,10 @@ class LogView:
         return newest if size is None else size
 
 
-class Log(LogView):
+class TransparencyLog(LogReader):
     """A log that its one owner appends to. Implements pipeline's Ledger."""
 
-    def __init__(self, store: LeafStore, signer: Signer, verify: VerifySignature) -> None:
+    def __init__(self, store: LeafStore, signer: CheckpointSigner, verify: VerifySignature) -> None:
         """Take up the log where it stands.
 
         Raises: InvalidInput where `signer` is not the log's key, IntegrityError where the store does not
@@ -228,7 +228,7 @@ class Log(LogView):
         checkpoint = Checkpoint(self.origin, frontier.size, frontier.root())
         note = sign_checkpoint(checkpoint, self._signer)
         self._writable = False
-        self._store.append(Group(start, entries, tiles, str(note)))
+        self._store.append(EntryGroup(start, entries, tiles, str(note)))
         self._writable = True
         self._frontier, self._edge = frontier, edge
         return [Receipt(start + offset, leaf.hex()) for offset, leaf in enumerate(leaves)]

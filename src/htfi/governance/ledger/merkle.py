@@ -106,7 +106,7 @@ def inclusion_proof(index: int, size: int, subtree: Subtree) -> list[bytes]:
     """PATH(index, D_size), from the leaf's sibling up (RFC 9162 §2.1.3.1). Requires 0 ≤ index < size."""
     start, stop, path = 0, size, list[bytes]()
     while stop - start > 1:
-        split = start + _split(stop - start)
+        split = start + _split_size(stop - start)
         if index < split:
             path.append(range_hash(split, stop, subtree))
             stop = split
@@ -123,7 +123,7 @@ def consistency_proof(old_size: int, size: int, subtree: Subtree) -> list[bytes]
         return []
     start, stop, path, whole = 0, size, list[bytes](), True
     while old_size != stop:
-        split = start + _split(stop - start)
+        split = start + _split_size(stop - start)
         if old_size <= split:
             path.append(range_hash(split, stop, subtree))
             stop = split
@@ -189,6 +189,6 @@ def verify_consistency(
     return last == 0 and old == old_root and new == root
 
 
-def _split(num_leaves: int) -> int:
+def _split_size(num_leaves: int) -> int:
     """The largest power of two smaller than `num_leaves` (≥ 2)."""
     return 1 << (num_leaves - 1).bit_length() - 1

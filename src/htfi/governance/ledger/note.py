@@ -43,7 +43,7 @@ class VerifierKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class NoteSignature:
     """One signature line: who claims to have signed, and the bytes after the key id."""
 
     name: str
@@ -55,13 +55,13 @@ class Signature:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class SignedNote:
     """Text that ends in a newline, and its signatures, not yet verified."""
 
     text: str
-    signatures: tuple[Signature, ...]
+    signatures: tuple[NoteSignature, ...]
 
-    def by(self, key: VerifierKey) -> tuple[Signature, ...]:
+    def signatures_of(self, key: VerifierKey) -> tuple[NoteSignature, ...]:
         """The signatures that claim this key; the others must be ignored (signed-note, Signatures)."""
         key_id = key.key_id
         return tuple(s for s in self.signatures if s.name == key.name and s.key_id == key_id)
@@ -103,7 +103,7 @@ def parse_verifier_key(text: str) -> VerifierKey:
     return key
 
 
-def parse_note(content: str) -> Note:
+def parse_note(content: str) -> SignedNote:
     """Split text and signatures, strictly. Raises: IntegrityError, naming what is malformed."""
     if _CONTROL.search(content) is not None:
         raise IntegrityError("malformed note: it holds a control character")
@@ -115,10 +115,10 @@ def parse_note(content: str) -> Note:
     signatures = tuple(_parse_signature(line) for line in lines[:-1].split("\n"))
     if len(signatures) > MAX_SIGNATURES:
         raise IntegrityError(f"malformed note: {len(signatures)} signatures, more than {MAX_SIGNATURES}")
-    return Note(text + "\n", signatures)
+    return SignedNote(text + "\n", signatures)
 
 
-def parse_signature_line(line: str) -> Signature:
+def parse_signature_line(line: str) -> NoteSignature:
     """One line as a witness returns it. Raises: IntegrityError."""
     return _parse_signature(line.removesuffix("\n"))
 
@@ -135,11 +135,11 @@ def decode_base64(text: str) -> bytes:
     return raw
 
 
-def _parse_signature(line: str) -> Signature:
+def _parse_signature(line: str) -> NoteSignature:
     name, space, encoded = line.removeprefix(_SIGNATURE_PREFIX).partition(" ")
     if not line.startswith(_SIGNATURE_PREFIX) or not space or _KEY_NAME.fullmatch(name) is None:
         raise IntegrityError(f"malformed note: '{line[:80]}' is no signature line")
     raw = decode_base64(encoded)
     if len(raw) < 5:
         raise IntegrityError(f"malformed note: the signature of {name} is too short")
-    return Signature(name, raw[:4], raw[4:])
+    return NoteSignature(name, raw[:4], raw[4:])

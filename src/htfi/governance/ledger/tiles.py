@@ -14,7 +14,7 @@ TILE_BYTES = TILE_WIDTH * HASH_BYTES
 MAX_ENTRY_BYTES = 0xFFFF  # entry bundles prefix each entry with a uint16 length
 
 ReadTile = Callable[[int, int], bytes]  # (level, index) → hashes so far
-Tile = tuple[int, int, bytes]  # level, index, hashes
+HashTile = tuple[int, int, bytes]  # level, index, hashes
 
 
 class TileEdge:
@@ -29,9 +29,9 @@ class TileEdge:
     def copy(self) -> "TileEdge":
         return TileEdge(self.size, self.tails)
 
-    def extend(self, leaves: Sequence[bytes], finished: Sequence[tuple[int, bytes]]) -> list[Tile]:
+    def extend(self, leaves: Sequence[bytes], finished: Sequence[tuple[int, bytes]]) -> list[HashTile]:
         """Add leaf hashes and the subtrees that `Frontier.extend` gave for them; gives the changed tiles."""
-        changed: list[Tile] = []
+        changed: list[HashTile] = []
         levels: list[list[bytes]] = [list(leaves)]
         for height, node in finished:
             while len(levels) <= height // 8:
@@ -55,7 +55,9 @@ def edge_at(size: int, read: ReadTile) -> TileEdge:
     tails: list[bytes] = []
     while width := size >> 8 * len(tails):
         level = len(tails)
-        tails.append(_hashes(read, level, width >> 8, 0, width % TILE_WIDTH) if width % TILE_WIDTH else b"")
+        tails.append(
+            _tile_hashes(read, level, width >> 8, 0, width % TILE_WIDTH) if width % TILE_WIDTH else b""
+        )
     return TileEdge(size, tails)
 
 
@@ -71,7 +73,7 @@ def subtrees(read: ReadTile) -> Subtree:
     def subtree(height: int, index: int) -> bytes:
         level, rest = divmod(height, 8)
         first, width = index << rest, 1 << rest
-        content = _hashes(read_once, level, first // TILE_WIDTH, first % TILE_WIDTH, width)
+        content = _tile_hashes(read_once, level, first // TILE_WIDTH, first % TILE_WIDTH, width)
         return perfect_root([content[i : i + HASH_BYTES] for i in range(0, len(content), HASH_BYTES)])
 
     return subtree
@@ -100,7 +102,7 @@ def tile_shapes(size: int) -> Iterator[tuple[int, int, int]]:
         level += 1
 
 
-def _hashes(read: ReadTile, level: int, index: int, first: int, width: int) -> bytes:
+def _tile_hashes(read: ReadTile, level: int, index: int, first: int, width: int) -> bytes:
     content = read(level, index)[first * HASH_BYTES : (first + width) * HASH_BYTES]
     if len(content) != width * HASH_BYTES:
         raise IntegrityError(f"hash tile {level}/{index} is cut short: restore the ledger from a copy")

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from htfi.domain.errors import IntegrityError
 from htfi.governance.ledger.checkpoint import Checkpoint, cosign, open_checkpoint, parse_checkpoint
 from htfi.governance.ledger.merkle import EMPTY_ROOT, verify_consistency
-from htfi.governance.ledger.note import COSIGNATURE_V1, Signature, VerifierKey, parse_note
-from htfi.governance.ports import Seen, Signer, VerifySignature, WitnessMemory
+from htfi.governance.ledger.note import COSIGNATURE_V1, NoteSignature, VerifierKey, parse_note
+from htfi.governance.ports import CheckpointSigner, VerifySignature, WitnessedLog, WitnessMemory
 
 ProofFrom = Callable[[int], Sequence[bytes]]  # old size → consistency proof to the submitted checkpoint
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
+class LogWitness:
     """One witness: its name, its key, and what it has seen."""
 
     name: str
-    signer: Signer
+    signer: CheckpointSigner
     memory: WitnessMemory
     verify: VerifySignature
 
@@ -31,7 +31,7 @@ class Witness:
 
     def add_checkpoint(
         self, content: str, log_key: VerifierKey, proof_from: ProofFrom, time_s: int
-    ) -> Signature:
+    ) -> NoteSignature:
         """Cosign a signed checkpoint, at `time_s` (POSIX seconds).
 
         A log seen for the first time is taken at its word, and held to its key and its tree from then on.
@@ -44,14 +44,14 @@ class Witness:
                 f"log '{checkpoint.origin}' now signs by {log_key}; this witness knows it by {seen.log_key}"
             )
         known = None if seen is None else parse_checkpoint(parse_note(seen.checkpoint).text)
-        check_extends(known, checkpoint, proof_from)
+        require_extension(known, checkpoint, proof_from)
         signature = cosign(note.text, self.name, time_s, self.signer)
         # Kept before the cosignature leaves: a crash between must not let an older tree be vouched for.
-        self.memory.remember(checkpoint.origin, Seen(str(log_key), content))
+        self.memory.remember(checkpoint.origin, WitnessedLog(str(log_key), content))
         return signature
 
 
-def check_extends(known: Checkpoint | None, checkpoint: Checkpoint, proof_from: ProofFrom) -> None:
+def require_extension(known: Checkpoint | None, checkpoint: Checkpoint, proof_from: ProofFrom) -> None:
     """Demand proof that `checkpoint` extends `known` (None: nothing so far). Raises: IntegrityError."""
     known = known or Checkpoint(checkpoint.origin, 0, EMPTY_ROOT)
     log = f"log '{checkpoint.origin}'"

@@ -8,20 +8,19 @@ from hashlib import blake2b
 import msgspec
 from msgspec.structs import replace
 
-from htfi.domain.decision import View
-from htfi.domain.writing import Refusal, Spoken
-from htfi.narrative.caching.event_time import EventTime
-from htfi.narrative.caching.keys import cache_key
-from htfi.narrative.ports import Closable, ContextCache, LateReader, Reader
-from htfi.narrative.question import Question, about, question_id, residency, shown
+from htfi.domain.decision import NewsView
+from htfi.domain.generation import RequestRefused, SpeculationStats
+from htfi.narrative.caching.keys import EventClock, cache_key
+from htfi.narrative.ports import Closable, ContextCache, LateNewsReader, NewsReader
+from htfi.narrative.question import Question, item_names, question_id, residency_tags, shown_items
 
-_MAX_AWAITED = 4_096
+_MAX_PENDING = 4_096
 _ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(View)
+_DECODER = msgspec.msgpack.Decoder(NewsView)
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class ViewCachePolicy:
     """Where views are kept, and by what they are found again.
 
     `identity` names all that shapes a view besides the question: model, draft, trust, meaning, settings, code and
@@ -33,42 +32,42 @@ class Keeping:
     cache: ContextCache
     identity: bytes
     lifetime_ns: int
-    time: EventTime
-    alone: bool = False
-    deep: bool = False
+    clock: EventClock
+    is_isolated: bool = False
+    is_deep: bool = False
 
 
 class CachedReader:
     """Gives the views that its reader would give, bit for bit: those kept, or its own."""
 
-    def __init__(self, reader: Reader, keeping: Keeping) -> None:
-        self._reader, self._keeping = reader, keeping
+    def __init__(self, reader: NewsReader, keeping: ViewCachePolicy) -> None:
+        self._reader, self._policy = reader, keeping
 
     @property
     def version(self) -> str:
         return self._reader.version
 
     @property
-    def spoken(self) -> Spoken | None:
-        return self._reader.spoken
+    def speculation_stats(self) -> SpeculationStats | None:
+        return self._reader.speculation_stats
 
-    def read(self, questions: Sequence[Question], deadline_ms: float) -> list[View]:
+    def read(self, questions: Sequence[Question], deadline_ms: float) -> list[NewsView]:
         """One view per question, in order. Raises: DependencyUnavailable."""
         if not questions:
             return []
-        self._keeping.time.reach(max(question.as_of_ns for question in questions))
-        asked = [self._shown(question) for question in questions]
+        self._policy.clock.advance_to(max(question.as_of_ns for question in questions))
+        asked = [self._with_all_items(question) for question in questions]
         keys = self._keys(asked)
         views = self._find(keys, asked)
         unread = [place for place, view in enumerate(views) if view is None]
-        if unread and not self._keeping.alone:
+        if unread and not self._policy.is_isolated:
             unread = list(range(len(questions)))
         read = self._reader.read([questions[place] for place in unread], deadline_ms) if unread else []
         for place, view in zip(unread, read, strict=True):
             views[place] = view
-            self._keep(keys[place], asked[place], view)
+            self._store(keys[place], asked[place], view)
             if view.provisional:
-                self._await(question_id(questions[place]), keys[place], asked[place])
+                self._remember(question_id(questions[place]), keys[place], asked[place])
         return [view for view in views if view is not None]
 
     def close(self) -> None:
@@ -76,83 +75,90 @@ class CachedReader:
         if isinstance(self._reader, Closable):
             self._reader.close()
 
-    def _shown(self, question: Question) -> Question:
+    def _with_all_items(self, question: Question) -> Question:
         """With all that the reader may be shown of it."""
-        if not self._keeping.deep:
+        if not self._policy.is_deep:
             return question
         return replace(question, most_items=max(len(question.items), question.most_items))
 
     def _keys(self, asked: Sequence[Question]) -> list[bytes]:
         names = [f"{question_id(question)}/{question.most_items}".encode() for question in asked]
-        company = b"" if self._keeping.alone else blake2b(b"".join(names), digest_size=16).digest()
+        company = b"" if self._policy.is_isolated else blake2b(b"".join(names), digest_size=16).digest()
         return [
             cache_key(
-                "view", self._keeping.identity, name, company, place.to_bytes(4, "little") if company else b""
+                "view", self._policy.identity, name, company, place.to_bytes(4, "little") if company else b""
             )
             for place, name in enumerate(names)
         ]
 
-    def _find(self, keys: Sequence[bytes], asked: Sequence[Question]) -> list[View | None]:
-        return [_view(value) for value in self._keeping.cache.get_many(keys, [about(one) for one in asked])]
+    def _find(self, keys: Sequence[bytes], asked: Sequence[Question]) -> list[NewsView | None]:
+        return [
+            _decoded_view(value)
+            for value in self._policy.cache.get_many(keys, [item_names(one) for one in asked])
+        ]
 
-    def _keep(self, key: bytes, question: Question, view: View) -> None:
+    def _store(self, key: bytes, question: Question, view: NewsView) -> None:
         if view.provisional or view.reader != self.version:  # a refusal is the template's view
             return
-        items = shown(question)
+        items = shown_items(question)
         newest_ns = max((item.available_at_ns for item in items), default=question.as_of_ns)
-        left_ns = self._keeping.lifetime_ns - max(question.as_of_ns - newest_ns, 0)
-        self._keeping.cache.put(key, _ENCODER.encode(view), left_ns, about(question), residency(question))
+        left_ns = self._policy.lifetime_ns - max(question.as_of_ns - newest_ns, 0)
+        self._policy.cache.put(
+            key, _ENCODER.encode(view), left_ns, item_names(question), residency_tags(question)
+        )
 
-    def _await(self, name: str, key: bytes, question: Question) -> None:
+    def _remember(self, name: str, key: bytes, question: Question) -> None:
         """A provisional view was given; what follows it is heard by those who hear what is late."""
 
 
 class LateCachedReader(CachedReader):
     """The same around a reader that tells later what it could not tell in time."""
 
-    def __init__(self, reader: LateReader, keeping: Keeping) -> None:
+    def __init__(self, reader: LateNewsReader, keeping: ViewCachePolicy) -> None:
         super().__init__(reader, keeping)
         self._late = reader
-        self._awaited: OrderedDict[str, tuple[bytes, Question]] = OrderedDict()
-        self._told: list[tuple[str, View | Refusal]] = []
+        self._pending: OrderedDict[str, tuple[bytes, Question]] = OrderedDict()
+        self._ready: list[tuple[str, NewsView | RequestRefused]] = []
 
-    def later(self) -> list[tuple[str, View | Refusal]]:
+    def take_late_views(self) -> list[tuple[str, NewsView | RequestRefused]]:
         """Views that came since the last call, by the id of their question; see `LateReader`."""
-        told, self._told = self._told, []
-        for name, view in self._late.later():
-            key, question = self._awaited.pop(name, (b"", None))
-            if question is not None and isinstance(view, View):
-                self._keep(key, question, view)
+        told, self._ready = self._ready, []
+        for name, view in self._late.take_late_views():
+            key, question = self._pending.pop(name, (b"", None))
+            if question is not None and isinstance(view, NewsView):
+                self._store(key, question, view)
             told.append((name, view))
         return told
 
-    def pursue(self, questions: Sequence[Question]) -> None:
+    def request_views(self, questions: Sequence[Question]) -> None:
         """Ask for views that nobody waits for; what is kept comes with the next `later`."""
-        asked = [self._shown(question) for question in questions]
+        asked = [self._with_all_items(question) for question in questions]
         keys = [key for question in asked for key in self._keys([question])]
         rest: list[Question] = []
         for question, shaped, key, view in zip(questions, asked, keys, self._find(keys, asked), strict=True):
             if view is not None:
-                self._told.append((question_id(question), view))
+                self._ready.append((question_id(question), view))
             else:
-                self._await(question_id(question), key, shaped)
+                self._remember(question_id(question), key, shaped)
                 rest.append(question)
-        self._late.pursue(rest)
+        self._late.request_views(rest)
 
-    def _await(self, name: str, key: bytes, question: Question) -> None:
-        self._awaited[name] = (key, question)
-        while len(self._awaited) > _MAX_AWAITED:
-            self._awaited.popitem(last=False)
+    def _remember(self, name: str, key: bytes, question: Question) -> None:
+        self._pending[name] = (key, question)
+        while len(self._pending) > _MAX_PENDING:
+            self._pending.popitem(last=False)
 
 
-def behind_cache(reader: Reader, keeping: Keeping) -> CachedReader:
+def with_cache(reader: NewsReader, keeping: ViewCachePolicy) -> CachedReader:
     """The reader behind the cache, as late as it is."""
     return (
-        LateCachedReader(reader, keeping) if isinstance(reader, LateReader) else CachedReader(reader, keeping)
+        LateCachedReader(reader, keeping)
+        if isinstance(reader, LateNewsReader)
+        else CachedReader(reader, keeping)
     )
 
 
-def _view(value: bytes | None) -> View | None:
+def _decoded_view(value: bytes | None) -> NewsView | None:
     """None where it is not a view: kept by another version of this program."""
     if value is None:
         return None

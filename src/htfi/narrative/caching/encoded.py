@@ -10,31 +10,30 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.news import Scores, Screened
-from htfi.narrative.caching.event_time import EventTime
-from htfi.narrative.caching.keys import cache_key, text_digest, text_name
+from htfi.domain.news import NewsScores, ScreenedItem
+from htfi.narrative.caching.keys import EventClock, cache_key, text_digest, text_name
 from htfi.narrative.encoding.heads import Head, Heads
-from htfi.narrative.encoding.scorer import shown_text
-from htfi.narrative.ports import ContextCache, Encoded, TextEncoder
+from htfi.narrative.encoding.scorer import scored_text
+from htfi.narrative.ports import ContextCache, TextEmbeddings, TextEncoder
 from htfi.narrative.question import item_name
 
 Floats = NDArray[np.float32]
-Shares = dict[str, NDArray[np.float64]]  # by head
+HeadShares = dict[str, NDArray[np.float64]]  # by head
 
 
-class Scoring(Protocol):
+class CacheableScorer(Protocol):
     """What scores screened items: `encoding.scorer.Scorer`."""
 
     version: str
 
-    def score(self, items: Sequence[Screened]) -> list[Scores]: ...
+    def score(self, items: Sequence[ScreenedItem]) -> list[NewsScores]: ...
 
     def state(self) -> dict[str, Any]: ...
 
     def restore(self, state: Mapping[str, Any]) -> None: ...
 
 
-class _Kept(msgspec.Struct, frozen=True, array_like=True):
+class _StoredText(msgspec.Struct, frozen=True, array_like=True):
     """Of one text: its point as float32, and by head the probabilities of its labels as float64, little-endian."""
 
     point: bytes
@@ -42,15 +41,15 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
 
 
 _ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(_Kept)
+_DECODER = msgspec.msgpack.Decoder(_StoredText)
 
 
-class _Judged:
+class _ScoredText:
     """What is known of one text: its point [D], and by head [labels]."""
 
     __slots__ = ("point", "shares")
 
-    def __init__(self, point: Floats, shares: Shares) -> None:
+    def __init__(self, point: Floats, shares: HeadShares) -> None:
         self.point, self.shares = point, shares
 
 
@@ -69,71 +68,73 @@ class CachedEncoder:
         identity: bytes,
         lifetime_ns: int,
     ) -> None:
-        self._encoder, self._judges = encoder, heads
+        self._encoder, self._heads = encoder, heads
         self._cache = cache
         self._identity = identity
         self._lifetime_ns = lifetime_ns
-        self._told: dict[str, tuple[set[str], frozenset[str]]] = {}
-        self._read: list[_Judged] = []
+        self._expected: dict[str, tuple[set[str], frozenset[str]]] = {}
+        self._last_read: list[_ScoredText] = []
         self.version, self.size = encoder.version, encoder.size
 
     @property
     def heads(self) -> Heads | None:
         """The heads, for whoever reads with this encoder."""
-        judges = self._judges
+        judges = self._heads
         return (
             None
             if judges is None
-            else _KeptHeads(judges.heads, judges.encoder, judges.card, judges.digest, self)
+            else _CachedHeads(judges.heads, judges.encoder, judges.card, judges.digest, self)
         )
 
-    def tell(self, items: Sequence[Screened]) -> None:
+    def expect_items(self, items: Sequence[ScreenedItem]) -> None:
         """The items whose texts come next; those of before are no longer known."""
-        self._told = {}
+        self._expected = {}
         for one in items:
-            names, residency = self._told.get(shown_text(one), (set[str](), frozenset[str]()))
+            names, residency = self._expected.get(scored_text(one), (set[str](), frozenset[str]()))
             names.add(item_name(one.item.id))
-            self._told[shown_text(one)] = (names, residency | frozenset(one.item.residency))
+            self._expected[scored_text(one)] = (names, residency | frozenset(one.item.residency))
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """Points [n, D] of length 1. Raises: DependencyUnavailable."""
         return self.read(texts).points
 
-    def read(self, texts: Sequence[str]) -> Encoded:
+    def read(self, texts: Sequence[str]) -> TextEmbeddings:
         """As `encode`; its states are empty. Raises: DependencyUnavailable."""
-        known = [text for text in dict.fromkeys(texts) if text in self._told]
+        known = [text for text in dict.fromkeys(texts) if text in self._expected]
         digests = [text_digest(text) for text in known]
         keys = [cache_key("text", self._identity, digest.encode()) for digest in digests]
         about = [
-            (*sorted(self._told[text][0]), text_name(digest))
+            (*sorted(self._expected[text][0]), text_name(digest))
             for text, digest in zip(known, digests, strict=True)
         ]
-        found = [self._judged(value) for value in self._cache.get_many(keys, about)] if known else []
+        found = [self._decoded(value) for value in self._cache.get_many(keys, about)] if known else []
         judged = {text: one for text, one in zip(known, found, strict=True) if one is not None}
         unread = [text for text in dict.fromkeys(texts) if text not in judged]
         if unread:
-            judged.update(zip(unread, self._judge(unread), strict=True))
+            judged.update(zip(unread, self._score(unread), strict=True))
             for text, key, names, before in zip(known, keys, about, found, strict=True):
                 if before is None:
-                    self._cache.put(key, _value(judged[text]), self._lifetime_ns, names, self._told[text][1])
-        self._read = [judged[text] for text in texts]
-        points = np.array([one.point for one in self._read], np.float32).reshape(len(texts), self.size)
-        return Encoded(points, [np.empty((0, self.size), np.float32)] * len(texts))
+                    self._cache.put(
+                        key, _encoded_value(judged[text]), self._lifetime_ns, names, self._expected[text][1]
+                    )
+        self._last_read = [judged[text] for text in texts]
+        points = np.array([one.point for one in self._last_read], np.float32).reshape(len(texts), self.size)
+        return TextEmbeddings(points, [np.empty((0, self.size), np.float32)] * len(texts))
 
-    def last_shares(self) -> Shares:
+    def last_shares(self) -> HeadShares:
         """Probabilities [n, labels] by head of what was read last."""
-        names = [] if self._judges is None else list(self._judges.heads)
-        return {name: np.array([one.shares[name] for one in self._read]) for name in names}
+        names = [] if self._heads is None else list(self._heads.heads)
+        return {name: np.array([one.shares[name] for one in self._last_read]) for name in names}
 
-    def _judge(self, texts: Sequence[str]) -> list[_Judged]:
+    def _score(self, texts: Sequence[str]) -> list[_ScoredText]:
         points, states = self._encoder.read(texts)
-        shares: Shares = {} if self._judges is None else self._judges.score(points, states, texts)
+        shares: HeadShares = {} if self._heads is None else self._heads.score(points, states, texts)
         return [
-            _Judged(point, {name: rows[place] for name, rows in shares.items()})
+            _ScoredText(point, {name: rows[place] for name, rows in shares.items()})
             for place, point in enumerate(points)
         ]
 
-    def _judged(self, value: bytes | None) -> _Judged | None:
+    def _decoded(self, value: bytes | None) -> _ScoredText | None:
         """None where it is nothing that this encoder and these heads say."""
         if value is None:
             return None
@@ -141,7 +142,7 @@ class CachedEncoder:
             kept = _DECODER.decode(value)
         except msgspec.MsgspecError:
             return None
-        wanted: Mapping[str, Head] = {} if self._judges is None else self._judges.heads
+        wanted: Mapping[str, Head] = {} if self._heads is None else self._heads.heads
         if len(kept.point) != 4 * self.size or kept.shares.keys() != wanted.keys():
             return None
         if any(len(kept.shares[name]) != 8 * len(head.labels) for name, head in wanted.items()):
@@ -152,31 +153,35 @@ class CachedEncoder:
             for name, rows in kept.shares.items()
         }
         is_sound = np.isfinite(point).all() and all(np.isfinite(rows).all() for rows in shares.values())
-        return _Judged(point, shares) if is_sound else None
+        return _ScoredText(point, shares) if is_sound else None
 
 
 @dataclass(frozen=True, slots=True)
-class _KeptHeads(Heads):
+class _CachedHeads(Heads):
     """Heads that say what was said of the texts that `reads` has read last; for it alone."""
 
-    reads: CachedEncoder | None = None
+    cached_encoder: CachedEncoder | None = None
 
-    def score(self, points: Floats, states: Sequence[Floats], texts: Sequence[str]) -> Shares:
+    def score(self, points: Floats, states: Sequence[Floats], texts: Sequence[str]) -> HeadShares:
         """Probabilities [n, labels] by head of the texts read last."""
-        return Heads.score(self, points, states, texts) if self.reads is None else self.reads.last_shares()
+        return (
+            Heads.score(self, points, states, texts)
+            if self.cached_encoder is None
+            else self.cached_encoder.last_shares()
+        )
 
 
-class CachedScoring:
+class CachedScorer:
     """The scorer, telling its encoder whose texts come."""
 
-    def __init__(self, scorer: Scoring, encoder: CachedEncoder, time: EventTime) -> None:
+    def __init__(self, scorer: CacheableScorer, encoder: CachedEncoder, time: EventClock) -> None:
         self._scorer, self._encoder, self._time = scorer, encoder, time
         self.version = scorer.version
 
-    def score(self, items: Sequence[Screened]) -> list[Scores]:
+    def score(self, items: Sequence[ScreenedItem]) -> list[NewsScores]:
         """One for each item, in order; each then counts as read. Raises: DependencyUnavailable."""
-        self._time.reach(max((one.item.available_at_ns for one in items), default=0))
-        self._encoder.tell(items)
+        self._time.advance_to(max((one.item.available_at_ns for one in items), default=0))
+        self._encoder.expect_items(items)
         return self._scorer.score(items)
 
     def state(self) -> dict[str, Any]:
@@ -186,11 +191,11 @@ class CachedScoring:
         self._scorer.restore(state)
 
 
-def derived_from(screened: Screened) -> tuple[str, ...]:
+def cache_names(screened: ScreenedItem) -> tuple[str, ...]:
     """What a cache must forget when an item is corrected or taken back: its id, and the text as it was scored."""
-    return item_name(screened.item.id), text_name(text_digest(shown_text(screened)))
+    return item_name(screened.item.id), text_name(text_digest(scored_text(screened)))
 
 
-def _value(judged: _Judged) -> bytes:
+def _encoded_value(judged: _ScoredText) -> bytes:
     shares = {name: np.asarray(rows, "<f8").tobytes() for name, rows in judged.shares.items()}
-    return _ENCODER.encode(_Kept(np.asarray(judged.point, "<f4").tobytes(), shares))
+    return _ENCODER.encode(_StoredText(np.asarray(judged.point, "<f4").tobytes(), shares))

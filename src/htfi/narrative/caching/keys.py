@@ -1,17 +1,20 @@
-"""Names of what is kept, by content: equal names mean equal values, on any machine. All that caches asks here."""
+"""Names of what is kept, by content: equal names mean equal values, on any machine. All that caches asks here.
+
+The time of events as the context cache knows it: that of the latest that was asked about. Its readers move it on.
+"""
 
 from collections.abc import Iterable
 from hashlib import blake2b
 from math import log2
 
 KEY_BYTES = 20
-_MAKER = b"htfi-context-1"  # what a key or a value looks like; another number starts afresh
+_FORMAT_NAME = b"htfi-context-1"  # what a key or a value looks like; another number starts afresh
 
 
 def cache_key(kind: str, *parts: bytes) -> bytes:
     """The name of a value of this kind, shaped by these parts and nothing else."""
     whole = b"".join(len(part).to_bytes(4, "little") + part for part in (kind.encode(), *parts))
-    return blake2b(whole, digest_size=KEY_BYTES, person=_MAKER).digest()
+    return blake2b(whole, digest_size=KEY_BYTES, person=_FORMAT_NAME).digest()
 
 
 def identity(parts: Iterable[str | bytes]) -> bytes:
@@ -32,3 +35,17 @@ def text_digest(text: str) -> str:
 def lifetime_ns(half_life_ns: int, min_weight: float) -> int:
     """How long information is of use: until its weight, which halves every half-life, is `min_weight`."""
     return max(int(-log2(min_weight) * half_life_ns), 1)
+
+
+class EventClock:
+    """Never goes back."""
+
+    def __init__(self) -> None:
+        self._now_ns = 0
+
+    def __call__(self) -> int:
+        return self._now_ns
+
+    def advance_to(self, now_ns: int) -> None:
+        if now_ns > self._now_ns:
+            self._now_ns = now_ns

@@ -8,35 +8,34 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from htfi.narrative.caching.memory import Memory
-from htfi.narrative.caching.sealing import seal, unseal
-from htfi.narrative.caching.tier import Entry, Tier
+from htfi.narrative.caching.memory import MemoryTier
+from htfi.narrative.caching.tier import CacheEntry, CacheTier, seal, unseal
 
-_MAX_OWED = 65_536
+_MAX_FORGET_QUEUE = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Outer:
+class OuterTier:
     """A tier beyond this process, the residency tags of what may lie there, and its largest value; None admits all."""
 
-    tier: Tier
+    tier: CacheTier
     admits: frozenset[str] | None = None
     max_value_bytes: int | None = None
 
     def fits(self, num_bytes: int) -> bool:
         return self.max_value_bytes is None or num_bytes <= self.max_value_bytes
 
-    def takes(self, value: bytes, residency: frozenset[str]) -> bool:
+    def accepts(self, value: bytes, residency: frozenset[str]) -> bool:
         return self.fits(len(value)) and (self.admits is None or residency <= self.admits)
 
 
-class Tiers:
+class TieredCache:
     """Implements `ContextCache`. `max_pending_bytes` bounds what waits for `settle`; the oldest is let go."""
 
     def __init__(
         self,
-        memory: Memory,
-        outer: Sequence[Outer] = (),
+        memory: MemoryTier,
+        outer: Sequence[OuterTier] = (),
         secret: bytes = b"",
         max_pending_bytes: int = 32 * 2**20,
     ) -> None:
@@ -44,33 +43,33 @@ class Tiers:
         self.outer = tuple(outer)
         self._secret = secret
         self._max_pending_bytes = max_pending_bytes
-        self._pending: OrderedDict[bytes, tuple[Entry, frozenset[str]]] = OrderedDict()
+        self._pending: OrderedDict[bytes, tuple[CacheEntry, frozenset[str]]] = OrderedDict()
         self._pending_bytes = 0
-        self._owed: list[OrderedDict[str, None]] = [OrderedDict() for _ in self.outer]
+        self._forget_queues: list[OrderedDict[str, None]] = [OrderedDict() for _ in self.outer]
         self.num_found: dict[str, int] = {memory.name: 0, **{one.tier.name: 0 for one in self.outer}}
         self.num_missed = 0
         self.num_damaged = 0  # values found whose seal did not hold
 
     def get(self, key: bytes, about: Sequence[str] = ()) -> bytes | None:
         """One value: see `ContextCache.get_many`."""
-        self._hear()
+        self._apply_forgotten()
         found = self._memory.get(key)
         if found is not None:
             self.num_found[self._memory.name] += 1
             return found
-        return self._beyond([key], [about])[0]
+        return self._find_outside([key], [about])[0]
 
     def get_many(
         self, keys: Sequence[bytes], about: Sequence[Sequence[str]], num_bytes: int = 0
     ) -> list[bytes | None]:
         """See `ContextCache`."""
-        self._hear()
+        self._apply_forgotten()
         found = [self._memory.get(key) for key in keys]
         missing = [place for place, value in enumerate(found) if value is None]
         self.num_found[self._memory.name] += len(keys) - len(missing)
         if missing:
             wanted = [keys[place] for place in missing], [about[place] for place in missing]
-            beyond = self._beyond(*wanted, num_bytes)
+            beyond = self._find_outside(*wanted, num_bytes)
             for place, value in zip(missing, beyond, strict=True):
                 found[place] = value
         return found
@@ -83,19 +82,19 @@ class Tiers:
         about: Sequence[str] = (),
         residency: frozenset[str] = frozenset(),
     ) -> None:
-        entry = Entry(key, value, ttl_ns, tuple(about))
+        entry = CacheEntry(key, value, ttl_ns, tuple(about))
         if ttl_ns <= 0 or self._memory.is_forgotten(entry.about):
             return
         self._memory.put_many([entry])
-        if any(one.takes(value, residency) for one in self.outer):
-            self._unpend(key)
+        if any(one.accepts(value, residency) for one in self.outer):
+            self._cancel_pending(key)
             self._pending[key] = (entry, residency)
             self._pending_bytes += len(value)
             while self._pending_bytes > self._max_pending_bytes:
-                self._unpend(next(iter(self._pending)))
+                self._cancel_pending(next(iter(self._pending)))
 
     def is_forgotten(self, about: Iterable[str]) -> bool:
-        self._hear()
+        self._apply_forgotten()
         return self._memory.is_forgotten(about)
 
     def forget(self, about: Sequence[str]) -> None:
@@ -103,13 +102,13 @@ class Tiers:
             return
         self._forget_here(about)
         for place in range(len(self.outer)):
-            self._owe(place, about)
-            self._pay(place)
+            self._queue_forget(place, about)
+            self._send_forget(place)
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Write on to the tiers beyond what was put since the last call, and tell them what they were not told yet."""
         for place in range(len(self.outer)):
-            self._pay(place)
+            self._send_forget(place)
         if not self._pending:
             return
         pending, self._pending, self._pending_bytes = self._pending, OrderedDict(), 0
@@ -118,17 +117,17 @@ class Tiers:
             for entry, residency in pending.values()
         ]
         for one in self.outer:
-            taken = [entry for entry, residency in sealed if one.takes(entry.value, residency)]
+            taken = [entry for entry, residency in sealed if one.accepts(entry.value, residency)]
             if taken:
                 one.tier.put_many(taken)
 
     def close(self) -> None:
-        self.settle()
+        self.flush()
         for one in self.outer:
             one.tier.close()
         self._memory.close()
 
-    def _hear(self) -> None:
+    def _apply_forgotten(self) -> None:
         """Forget here what others had forgotten."""
         for place, one in enumerate(self.outer):
             told = one.tier.forgotten()
@@ -141,16 +140,16 @@ class Tiers:
                 self._forget_here(told)
                 for other in range(len(self.outer)):
                     if other != place:
-                        self._owe(other, told)
-                        self._pay(other)
+                        self._queue_forget(other, told)
+                        self._send_forget(other)
 
     def _forget_here(self, about: Sequence[str]) -> None:
         self._memory.forget(about)
         for entry, _ in list(self._pending.values()):
             if self._memory.is_forgotten(entry.about):
-                self._unpend(entry.key)
+                self._cancel_pending(entry.key)
 
-    def _beyond(
+    def _find_outside(
         self, keys: Sequence[bytes], about: Sequence[Sequence[str]], num_bytes: int = 0
     ) -> list[bytes | None]:
         found: list[bytes | None] = [None] * len(keys)
@@ -172,24 +171,24 @@ class Tiers:
                     continue
                 found[place], ttl_ns = opened
                 self.num_found[one.tier.name] += 1
-                self._memory.put_many([Entry(keys[place], opened[0], ttl_ns, tuple(about[place]))])
+                self._memory.put_many([CacheEntry(keys[place], opened[0], ttl_ns, tuple(about[place]))])
             missing = left
         self.num_missed += sum(value is None for value in found)
         return found
 
-    def _unpend(self, key: bytes) -> None:
+    def _cancel_pending(self, key: bytes) -> None:
         waiting = self._pending.pop(key, None)
         if waiting is not None:
             self._pending_bytes -= len(waiting[0].value)
 
-    def _owe(self, place: int, about: Sequence[str]) -> None:
-        owed = self._owed[place]
+    def _queue_forget(self, place: int, about: Sequence[str]) -> None:
+        owed = self._forget_queues[place]
         for name in about:
             owed[name] = None
-        while len(owed) > _MAX_OWED:
+        while len(owed) > _MAX_FORGET_QUEUE:
             owed.popitem(last=False)
 
-    def _pay(self, place: int) -> None:
-        owed = self._owed[place]
+    def _send_forget(self, place: int) -> None:
+        owed = self._forget_queues[place]
         if owed and self.outer[place].tier.forget(list(owed)):
             owed.clear()

@@ -31,6 +31,6 @@ class BufferingConfig:
             raise InvalidInput("buffering: early_s must be less than lead_s")
 
     @property
-    def most_readings(self) -> int:
+    def max_readings(self) -> int:
         """How many readings are made ready for one release."""
         return int(self.budget_ms / self.reading_ms)

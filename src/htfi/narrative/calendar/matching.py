@@ -7,38 +7,40 @@ taken for a release.
 from typing import NamedTuple
 
 from htfi.domain.events import News
-from htfi.narrative.calendar.data import told_data
-from htfi.narrative.calendar.rates import Told, told_rate
-from htfi.narrative.calendar.release import Kind, Release
-from htfi.narrative.calendar.results import told_results
+from htfi.narrative.calendar.announcements import Announcement, AnnouncementKind
+from htfi.narrative.calendar.earnings import earnings_outcome
+from htfi.narrative.calendar.economic_data import data_outcome
+from htfi.narrative.calendar.rate_decisions import HeadlineOutcome, rate_outcome
 
 
-class Match(NamedTuple):
+class AnnouncementMatch(NamedTuple):
     """An item's release, the key of its outcome, and what told it."""
 
-    release: Release
+    release: Announcement
     key: str
     why: str
 
 
-def match(item: News, releases: tuple[Release, ...], levels: dict[str, float]) -> Match | None:
+def match_item(
+    item: News, releases: tuple[Announcement, ...], levels: dict[str, float]
+) -> AnnouncementMatch | None:
     """The release among those open that the item reports; None where it is none of them, or could be several.
 
     `levels` are the policy rates before, by the id of the release.
     """
     if item.corrects or item.retracts or item.released_by:
         return None
-    found: list[Match] = []
+    found: list[AnnouncementMatch] = []
     for release in releases:
-        if not admits(release, item):
+        if not may_report(release, item):
             continue
-        told = tell(item, release, levels.get(release.id, release.level))
+        told = item_outcome(item, release, levels.get(release.id, release.level))
         if told.key is not None:
-            found.append(Match(release, told.key, told.why))
+            found.append(AnnouncementMatch(release, told.key, told.why))
     return found[0] if len(found) == 1 else None
 
 
-def admits(release: Release, item: News) -> bool:
+def may_report(release: Announcement, item: News) -> bool:
     """Whether this publisher may tell this release, and the item's symbols do not speak against it."""
     if release.publishers:
         told_by = {item.publisher.casefold(), item.source.casefold()} - {""}
@@ -47,10 +49,10 @@ def admits(release: Release, item: News) -> bool:
     return not (release.symbols and item.symbols) or not set(release.symbols).isdisjoint(item.symbols)
 
 
-def tell(item: News, release: Release, level: float | None) -> Told:
+def item_outcome(item: News, release: Announcement, level: float | None) -> HeadlineOutcome:
     """What an item says of a release, whoever has published it."""
-    if release.kind is Kind.RATE:
-        return told_rate(item.headline, item.body, release, level)
-    if release.kind is Kind.EARNINGS:
-        return told_results(item.headline, release)
-    return told_data(item.headline, release)
+    if release.kind is AnnouncementKind.RATE:
+        return rate_outcome(item.headline, item.body, release, level)
+    if release.kind is AnnouncementKind.EARNINGS:
+        return earnings_outcome(item.headline, release)
+    return data_outcome(item.headline, release)

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.errors import ShapeMismatch
-from htfi.narrative.encoding.cues import cue_ids
-from htfi.narrative.encoding.heads import Floats, Head, softmax
+from htfi.narrative.encoding.heads import Floats, Head, cue_ids, softmax
 
 _MOMENTS = (0.9, 0.999)
-_RARITY = 1.3  # the rarest cue weighs as one; the scale of logistic regression on unit rows
+_RAREST_WEIGHT = 1.3  # the rarest cue weighs as one; the scale of logistic regression on unit rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class FittingConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Lessons:
+class HeadExamples:
     """What a head learns from: points [n, D], states n × [T, D], texts, targets [n], and how much each counts [n]."""
 
     points: Floats
@@ -55,14 +54,16 @@ class Lessons:
             raise ShapeMismatch(f"lessons of several lengths: {sorted(sizes)}")
 
 
-def fit_head(name: str, labels: Sequence[str], lessons: Lessons, config: FittingConfig | None = None) -> Head:
+def fit_head(
+    name: str, labels: Sequence[str], lessons: HeadExamples, config: FittingConfig | None = None
+) -> Head:
     """The head that tells the lessons' targets, places in `labels`. The same input gives the same head."""
     config = config or FittingConfig()
-    fits = [Fit(len(labels), lessons, config, config.seed + number) for number in range(config.num_fits)]
+    fits = [HeadFit(len(labels), lessons, config, config.seed + number) for number in range(config.num_fits)]
     for fit in fits:
         fit.learn()
     width, share = lessons.points.shape[1], (1.0 - config.cue_share) / len(fits)
-    scales = [fit.scale * share for fit in fits]
+    scales = [fit.weights * share for fit in fits]
     seen = config.num_seen
     highest = [scale[width : width + seen] for scale in scales]
     means = [scale[width + seen :] for scale in scales]
@@ -71,16 +72,18 @@ def fit_head(name: str, labels: Sequence[str], lessons: Lessons, config: Fitting
     return Head(
         name=name,
         labels=tuple(labels),
-        scale=np.concatenate([points, *highest, *means]).astype(np.float32),
+        weights=np.concatenate([points, *highest, *means]).astype(np.float32),
         bias=np.sum([fit.bias * share for fit in fits], axis=0).astype(np.float32),
-        eyes=np.concatenate([fit.eyes for fit in fits], axis=1),
-        lids=np.concatenate([fit.lids for fit in fits]),
-        known=known,
-        cues=cues * np.float32(config.cue_share),
+        token_weights=np.concatenate([fit.token_weights for fit in fits], axis=1),
+        token_biases=np.concatenate([fit.token_biases for fit in fits]),
+        cue_hashes=known,
+        cue_weights=cues * np.float32(config.cue_share),
     )
 
 
-def fit_cues(num_labels: int, lessons: Lessons, config: FittingConfig) -> tuple[NDArray[np.uint32], Floats]:
+def fit_cues(
+    num_labels: int, lessons: HeadExamples, config: FittingConfig
+) -> tuple[NDArray[np.uint32], Floats]:
     """The cues that lessons hold, [K], and what each says of each label, [K, labels].
 
     Logistic regression on the words alone; a cue counts the more, the fewer texts hold it.
@@ -91,7 +94,7 @@ def fit_cues(num_labels: int, lessons: Lessons, config: FittingConfig) -> tuple[
     ids = np.array([one for of_text in found for one in of_text], dtype=np.int64)
     values = np.array([len(of_text) ** -0.5 for of_text in found for _ in of_text])
     known, places, counts = np.unique(ids, return_inverse=True, return_counts=True)
-    rarity = np.log((1 + num) / (1 + counts)) / np.log(1 + num) * _RARITY
+    rarity = np.log((1 + num) / (1 + counts)) / np.log(1 + num) * _RAREST_WEIGHT
     values *= rarity[places]
     cues = np.zeros((len(known), num_labels))
     first, second = np.zeros_like(cues), np.zeros_like(cues)
@@ -117,39 +120,39 @@ def fit_cues(num_labels: int, lessons: Lessons, config: FittingConfig) -> tuple[
     return known.astype(np.uint32), (cues * rarity[:, None]).astype(np.float32)
 
 
-class Fit:
+class HeadFit:
     """One fit from one seed: AdamW on cross-entropy, by hand."""
 
-    def __init__(self, num_labels: int, lessons: Lessons, config: FittingConfig, seed: int) -> None:
-        self._lessons, self._config, self._num_labels = lessons, config, num_labels
-        self._dice = np.random.Generator(np.random.PCG64(seed))
+    def __init__(self, num_labels: int, lessons: HeadExamples, config: FittingConfig, seed: int) -> None:
+        self._examples, self._config, self._num_labels = lessons, config, num_labels
+        self._rng = np.random.Generator(np.random.PCG64(seed))
         width, seen = lessons.points.shape[1], config.num_seen
-        self.eyes = self._draw((width, seen), width**-0.5)
-        self.lids = np.zeros(seen, np.float32)
-        self.scale = self._draw((width + 2 * seen, num_labels), 0.3 * (width + 2 * seen) ** -0.5)
+        self.token_weights = self._draw((width, seen), width**-0.5)
+        self.token_biases = np.zeros(seen, np.float32)
+        self.weights = self._draw((width + 2 * seen, num_labels), 0.3 * (width + 2 * seen) ** -0.5)
         self.bias = np.zeros(num_labels, np.float32)
-        params = [self.eyes, self.lids, self.scale, self.bias]
+        params = [self.token_weights, self.token_biases, self.weights, self.bias]
         self._moments = [(array, np.zeros_like(array), np.zeros_like(array)) for array in params]
         self._step = 0
 
     def learn(self) -> None:
         """All epochs."""
-        num, batch = len(self._lessons.points), self._config.batch
+        num, batch = len(self._examples.points), self._config.batch
         num_steps = self._config.num_epochs * -(-num // batch)
         for _ in range(self._config.num_epochs):
-            order = self._dice.permutation(num)
+            order = self._rng.permutation(num)
             for start in range(0, num, batch):
                 grads = self.gradients(order[start : start + batch])
                 self._adam(grads, self._config.rate * (1.0 - self._step / num_steps))
 
     def gradients(self, rows: NDArray[np.int64]) -> list[Floats]:
         """Of the loss on these rows: by eyes, lids, scale and bias."""
-        lessons, width, seen = self._lessons, self._lessons.points.shape[1], self._config.num_seen
+        lessons, width, seen = self._examples, self._examples.points.shape[1], self._config.num_seen
         states, mask = _padded(
             [lessons.states[row] for row in cast(list[int], rows.tolist())]
         )  # [B, T, D], [B, T, 1]
         num_tokens = mask.sum(axis=1)  # [B, 1]
-        inner = np.tanh(states @ self.eyes + self.lids)  # [B, T, S]
+        inner = np.tanh(states @ self.token_weights + self.token_biases)  # [B, T, S]
         top = np.where(mask > 0, inner, -2.0).argmax(axis=1)[:, None, :]  # [B, 1, S]
         shown = np.concatenate(
             [
@@ -159,15 +162,15 @@ class Fit:
             ],
             axis=1,
         )
-        kept = self._dice.random(shown.shape) >= self._config.dropout
+        kept = self._rng.random(shown.shape) >= self._config.dropout
         shown = np.where(kept, shown / (1.0 - self._config.dropout), 0.0).astype(np.float32)
-        logits = shown @ self.scale + self.bias
+        logits = shown @ self.weights + self.bias
         smoothing = self._config.smoothing
         goal = np.full(logits.shape, smoothing / self._num_labels)
         goal[np.arange(len(rows)), lessons.targets[rows]] += 1.0 - smoothing
         weight = lessons.weights[rows][:, None]
         error = ((softmax(logits.astype(np.float64)) - goal) * weight / weight.sum()).astype(np.float32)
-        back = np.where(kept, error @ self.scale.T / (1.0 - self._config.dropout), 0.0).astype(np.float32)
+        back = np.where(kept, error @ self.weights.T / (1.0 - self._config.dropout), 0.0).astype(np.float32)
         back_inner = (back[:, None, width + seen :] / num_tokens[:, :, None]) * mask  # [B, T, S]
         share = np.take_along_axis(back_inner, top, axis=1) + back[:, None, width : width + seen]
         np.put_along_axis(back_inner, top, share, axis=1)
@@ -193,7 +196,7 @@ class Fit:
                 array *= 1.0 - rate * self._config.decay
 
     def _draw(self, shape: tuple[int, int], spread: float) -> Floats:
-        return (self._dice.standard_normal(shape) * spread).astype(np.float32)
+        return (self._rng.standard_normal(shape) * spread).astype(np.float32)
 
 
 def _padded(states: Sequence[NDArray[np.floating[Any]]]) -> tuple[Floats, Floats]:

@@ -1,26 +1,69 @@
-"""Heads on what the encoder makes of a text: sentiment, stance and others, as probabilities. The scorer asks them."""
+"""Words of a text as hashed cues: one or two words, numbers as their kind. Heads weigh them beside the embedding.
+
+Heads on what the encoder makes of a text: sentiment, stance and others, as probabilities. The scorer asks them.
+"""
 
 import hashlib
+import itertools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from zlib import crc32
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.errors import IntegrityError, InvalidInput, ShapeMismatch
-from htfi.domain.files import write_whole
-from htfi.narrative.encoding.cues import cue_ids
+from htfi.domain.files import write_atomically
+
+MAX_WORDS = 96
+
+_WORD = re.compile(
+    r"https?://\S+|\$[a-z][a-z.]{0,6}\b|@\w+|[+-]?\d[\d,.]*\s?(?:%|percent\b|per cent\b|pct\b|bps?\b)|[+-]?\d[\d,.]*"
+    r"|[a-z]+(?:n't|n’t)\b|[a-z]+|[?!]|[\U0001f300-\U0001faff\u2190-\u27bf]"
+)
+
+
+def cue_words(text: str) -> list[str]:
+    """Lower-case words; links, cash tags, names of users and numbers become their kind."""
+    found: list[str] = []
+    for match in _WORD.finditer(text.lower()):
+        word = match[0]
+        first = word[0]
+        if first.isdigit() or (first in "+-" and len(word) > 1):
+            sign = first if first in "+-" else ""
+            share = word[-1] in "%tps"
+            found.append(sign + ("<pct>" if share else "<num>"))
+        elif word.startswith("http"):
+            found.append("<link>")
+        elif first == "$":
+            found.append("<tag>")
+        elif first == "@":
+            found.append("<user>")
+        else:
+            found.append(word.replace("’", "'"))
+        if len(found) == MAX_WORDS:
+            break
+    return found
+
+
+def cue_ids(text: str) -> list[int]:
+    """CRC-32 of the text's words and of its neighbours of two, each once, in rising order."""
+    heard = cue_words(text)
+    grams = [*heard, *(f"{one} {two}" for one, two in itertools.pairwise(heard))]
+    return sorted({crc32(gram.encode()) for gram in grams})
+
 
 Floats = NDArray[np.float32]
 FORMAT = 1
-FACTS_FILE, WEIGHTS_FILE = "heads.json", "heads.bin"
-_MOST_LABELS, _MOST_WIDTH, _MOST_CUES = 64, 4096, 1 << 20
+METADATA_FILE, WEIGHTS_FILE = "heads.json", "heads.bin"
+_MAX_LABELS, _MAX_WIDTH, _MAX_CUES = 64, 4096, 1 << 20
 
 
-class HeadFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class HeadMetadata(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One head as its file tells it. `width` of a point, `num_seen` of what it sees in each token,
     `num_cues` of the words that it knows."""
 
@@ -32,12 +75,12 @@ class HeadFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     temperature: float
 
 
-class HeadsFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class HeadsMetadata(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All heads of a folder, the encoder that they stand on, and what they were made of and reached."""
 
     format: int
     encoder: str  # name of the encoder whose points they read
-    heads: tuple[HeadFacts, ...]
+    heads: tuple[HeadMetadata, ...]
     card: dict[str, str | float | int]
 
 
@@ -53,13 +96,13 @@ class Head:
 
     name: str
     labels: tuple[str, ...]
-    scale: Floats
+    weights: Floats
     bias: Floats
-    eyes: Floats
-    lids: Floats
+    token_weights: Floats
+    token_biases: Floats
     temperature: float = 1.0
-    known: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
-    cues: Floats = field(default_factory=lambda: np.empty((0, 0), np.float32))
+    cue_hashes: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+    cue_weights: Floats = field(default_factory=lambda: np.empty((0, 0), np.float32))
 
     def probabilities(
         self, points: Floats, states: Sequence[Floats], words: Sequence[Sequence[int]]
@@ -68,29 +111,34 @@ class Head:
 
         Each row is worked out by itself, so that how items come in batches changes no bit. Raises: ShapeMismatch.
         """
-        width = len(self.eyes)
+        width = len(self.token_weights)
         if points.ndim != 2 or points.shape[1] != width or not (len(states) == len(words) == len(points)):
             raise ShapeMismatch(
                 f"the head {self.name} reads n points of {width}, n states and n texts, "
                 f"not {list(points.shape)}, {len(states)} and {len(words)}"
             )
         rows = np.empty((len(points), len(self.labels)))
-        for place, point in enumerate(tame(points)):
-            rows[place] = _weighed(point, tame(states[place]), self.eyes, self.lids, self.scale) + self.bias
-            rows[place] += self.said(words[place])
+        for place, point in enumerate(clip_finite(points)):
+            rows[place] = (
+                _head_logits(
+                    point, clip_finite(states[place]), self.token_weights, self.token_biases, self.weights
+                )
+                + self.bias
+            )
+            rows[place] += self.cue_logits(words[place])
         return softmax(rows / self.temperature)
 
-    def said(self, words: Sequence[int]) -> Floats:
+    def cue_logits(self, words: Sequence[int]) -> Floats:
         """What cues say together, [labels]; those that are not known say nothing."""
-        if not len(self.known):
+        if not len(self.cue_hashes):
             return np.zeros(len(self.labels), np.float32)
         hashes = np.array(words, dtype=np.uint32)
-        places = np.minimum(np.searchsorted(self.known, hashes), len(self.known) - 1)
-        places = places[self.known[places] == hashes]
-        return np.add.reduce(self.cues[places], axis=0) / np.float32(max(1, len(places)) ** 0.5)
+        places = np.minimum(np.searchsorted(self.cue_hashes, hashes), len(self.cue_hashes) - 1)
+        places = places[self.cue_hashes[places] == hashes]
+        return np.add.reduce(self.cue_weights[places], axis=0) / np.float32(max(1, len(places)) ** 0.5)
 
 
-def _weighed(point: Floats, states: Floats, eyes: Floats, lids: Floats, scale: Floats) -> Floats:
+def _head_logits(point: Floats, states: Floats, eyes: Floats, lids: Floats, scale: Floats) -> Floats:
     seen = np.tanh(states @ eyes + lids)  # [T, S]
     mean = np.add.reduce(seen, axis=0) / np.float32(len(seen))
     return np.concatenate([point, np.maximum.reduce(seen, axis=0), mean]) @ scale
@@ -109,7 +157,7 @@ class Heads:
     def load(cls, folder: Path, digest: str = "") -> "Heads":
         """Read a folder, holding it to `digest` where one is given. Raises: InvalidInput, IntegrityError."""
         try:
-            facts_bytes = (folder / FACTS_FILE).read_bytes()
+            facts_bytes = (folder / METADATA_FILE).read_bytes()
             weights = (folder / WEIGHTS_FILE).read_bytes()
         except OSError as error:
             raise InvalidInput(
@@ -121,73 +169,77 @@ class Heads:
                 f"{folder}: heads were changed: digest {found[:12]}, not {digest[:12]}; reinstall, or make them anew"
             )
         try:
-            facts = msgspec.json.decode(facts_bytes, type=HeadsFacts)
+            facts = msgspec.json.decode(facts_bytes, type=HeadsMetadata)
         except msgspec.DecodeError as error:
-            raise InvalidInput(f"{folder / FACTS_FILE}: {error}") from error
+            raise InvalidInput(f"{folder / METADATA_FILE}: {error}") from error
         if facts.format != FORMAT:
-            raise InvalidInput(f"{folder / FACTS_FILE}: format {facts.format}, this version reads {FORMAT}")
-        return cls(_unpack(facts, weights, folder), facts.encoder, facts.card, found)
+            raise InvalidInput(
+                f"{folder / METADATA_FILE}: format {facts.format}, this version reads {FORMAT}"
+            )
+        return cls(_unpack_heads(facts, weights, folder), facts.encoder, facts.card, found)
 
     def score(
         self, points: Floats, states: Sequence[Floats], texts: Sequence[str]
     ) -> dict[str, NDArray[np.float64]]:
         """Probabilities [n, labels] by head; see `Head.probabilities`. Raises: ShapeMismatch."""
         words = [cue_ids(text) for text in texts]
-        if not self.heads or any(len(head.eyes) != points.shape[-1] for head in self.heads.values()):
+        if not self.heads or any(len(head.token_weights) != points.shape[-1] for head in self.heads.values()):
             return {name: head.probabilities(points, states, words) for name, head in self.heads.items()}
         if points.ndim != 2 or not (len(states) == len(words) == len(points)):
             raise ShapeMismatch(
                 f"heads read points [n, D], n states and n texts, not {list(points.shape)}, {len(states)}, {len(words)}"
             )
-        eyes, lids, scale, bias = self._joined
+        eyes, lids, scale, bias = self._stacked
         rows = np.empty((len(points), len(bias)))
-        for place, point in enumerate(_tamed(points)):
-            rows[place] = _weighed(point, _tamed(states[place]), eyes, lids, scale)
+        for place, point in enumerate(_clipped_if_needed(points)):
+            rows[place] = _head_logits(point, _clipped_if_needed(states[place]), eyes, lids, scale)
         rows += bias
         told: dict[str, NDArray[np.float64]] = {}
         start = 0
         for name, head in self.heads.items():
             end = start + len(head.labels)
-            said = np.array([head.said(of_text) for of_text in words]).reshape(len(words), -1)
+            said = np.array([head.cue_logits(of_text) for of_text in words]).reshape(len(words), -1)
             told[name] = softmax((rows[:, start:end] + said) / head.temperature)
             start = end
         return told
 
     @cached_property
-    def _joined(self) -> tuple[Floats, Floats, Floats, Floats]:
+    def _stacked(self) -> tuple[Floats, Floats, Floats, Floats]:
         """All heads as one that has the labels of all, so that a token is looked at once."""
         heads = list(self.heads.values())
-        width, num_seen = len(heads[0].eyes), sum(head.eyes.shape[1] for head in heads)
+        width, num_seen = len(heads[0].token_weights), sum(head.token_weights.shape[1] for head in heads)
         scale = np.zeros((width + 2 * num_seen, sum(len(head.labels) for head in heads)), np.float32)
         label = seen = 0
         for head in heads:
-            num, of_head = len(head.labels), head.eyes.shape[1]
+            num, of_head = len(head.labels), head.token_weights.shape[1]
             at = slice(label, label + num)
             highest, mean = width + seen, width + num_seen + seen
-            scale[:width, at] = head.scale[:width]
-            scale[highest : highest + of_head, at] = head.scale[width : width + of_head]
-            scale[mean : mean + of_head, at] = head.scale[width + of_head :]
+            scale[:width, at] = head.weights[:width]
+            scale[highest : highest + of_head, at] = head.weights[width : width + of_head]
+            scale[mean : mean + of_head, at] = head.weights[width + of_head :]
             label, seen = label + num, seen + of_head
         return (
-            np.concatenate([head.eyes for head in heads], axis=1),
-            np.concatenate([head.lids for head in heads]),
+            np.concatenate([head.token_weights for head in heads], axis=1),
+            np.concatenate([head.token_biases for head in heads]),
             scale,
             np.concatenate([head.bias for head in heads]),
         )
 
 
-def save(folder: Path, heads: Sequence[Head], encoder: str, card: Mapping[str, str | float | int]) -> str:
+def save_heads(
+    folder: Path, heads: Sequence[Head], encoder: str, card: Mapping[str, str | float | int]
+) -> str:
     """Write heads as half floats; the digest (hex) of what was written. The same heads give the same bytes."""
-    facts = HeadsFacts(FORMAT, encoder, tuple(_facts(head) for head in heads), dict(card))
+    facts = HeadsMetadata(FORMAT, encoder, tuple(_metadata(head) for head in heads), dict(card))
     weights = b"".join(
-        b"".join(np.ascontiguousarray(array, dtype="<f2").tobytes() for array in _arrays(head))
-        + np.ascontiguousarray(head.known, dtype="<u4").tobytes()
+        b"".join(np.ascontiguousarray(array, dtype="<f2").tobytes() for array in _half_float_arrays(head))
+        + np.ascontiguousarray(head.cue_hashes, dtype="<u4").tobytes()
         for head in heads
     )
     facts_bytes = msgspec.json.format(msgspec.json.encode(facts), indent=1) + b"\n"
     folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / FACTS_FILE, facts_bytes, private=False)
-    write_whole(folder / WEIGHTS_FILE, weights, private=False)
+    write_atomically(folder / METADATA_FILE, facts_bytes, private=False)
+    write_atomically(folder / WEIGHTS_FILE, weights, private=False)
     return _digest(facts_bytes, weights)
 
 
@@ -197,32 +249,34 @@ def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
-def tame(embeddings: Floats) -> Floats:
+def clip_finite(embeddings: Floats) -> Floats:
     """What an encoder in trouble may hand over, made finite: not-a-number is 0, all within ±1000."""
     return np.clip(np.nan_to_num(embeddings, nan=0.0, posinf=1e3, neginf=-1e3), -1e3, 1e3).astype(np.float32)
 
 
-def _tamed(embeddings: Floats) -> Floats:
+def _clipped_if_needed(embeddings: Floats) -> Floats:
     """`tame`, at once where no number can be out of bounds: each is below the length of all."""
     flat = embeddings.ravel()
     with np.errstate(over="ignore", invalid="ignore"):
-        return embeddings if float(flat @ flat) < 1e6 else tame(embeddings)
+        return embeddings if float(flat @ flat) < 1e6 else clip_finite(embeddings)
 
 
 def _digest(facts: bytes, weights: bytes) -> str:
     return hashlib.sha256(len(facts).to_bytes(8, "big") + facts + weights).hexdigest()
 
 
-def _facts(head: Head) -> HeadFacts:
-    width, num_seen = head.eyes.shape
-    return HeadFacts(head.name, head.labels, width, num_seen, len(head.known), round(head.temperature, 4))
+def _metadata(head: Head) -> HeadMetadata:
+    width, num_seen = head.token_weights.shape
+    return HeadMetadata(
+        head.name, head.labels, width, num_seen, len(head.cue_hashes), round(head.temperature, 4)
+    )
 
 
-def _arrays(head: Head) -> tuple[Floats, ...]:
-    return head.scale, head.bias, head.eyes, head.lids, head.cues
+def _half_float_arrays(head: Head) -> tuple[Floats, ...]:
+    return head.weights, head.bias, head.token_weights, head.token_biases, head.cue_weights
 
 
-def _unpack(facts: HeadsFacts, weights: bytes, folder: Path) -> dict[str, Head]:
+def _unpack_heads(facts: HeadsMetadata, weights: bytes, folder: Path) -> dict[str, Head]:
     heads: dict[str, Head] = {}
     offset = 0
 
@@ -249,10 +303,10 @@ def _unpack(facts: HeadsFacts, weights: bytes, folder: Path) -> dict[str, Head]:
 
     for told in facts.heads:
         num = len(told.labels)
-        sizes = ((told.width, _MOST_WIDTH), (told.num_seen, _MOST_WIDTH), (told.num_cues + 1, _MOST_CUES))
-        sane = 2 <= num <= _MOST_LABELS and all(0 < size <= most for size, most in sizes)
+        sizes = ((told.width, _MAX_WIDTH), (told.num_seen, _MAX_WIDTH), (told.num_cues + 1, _MAX_CUES))
+        sane = 2 <= num <= _MAX_LABELS and all(0 < size <= most for size, most in sizes)
         if not sane or not 0.01 <= told.temperature <= 100.0:
-            raise InvalidInput(f"{folder / FACTS_FILE}: head {told.name!r} has unusable sizes")
+            raise InvalidInput(f"{folder / METADATA_FILE}: head {told.name!r} has unusable sizes")
         scale, bias = take(told.width + 2 * told.num_seen, num), take(num)
         eyes, lids = take(told.width, told.num_seen), take(told.num_seen)
         cues = take(told.num_cues, num)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 MAX_CHARS = 4096  # of a text; whom it is about it has said by then
 MAX_SYMBOLS = 16
-_WARY = "~"
+_CONTEXT_MARK = "~"
 
 _WORD = re.compile(r"\w+(?:[&.*'’]\w+)*")
 # How tickers are written, with a character that all of them have: texts without it are not searched.
@@ -38,17 +38,17 @@ _TICKERS = (
     ),
     ("pair", "", re.compile(r"(?<![\w/])([A-Z]{3}/?[A-Z]{3})(?:=X?)?(?![\w/])")),  # EUR/USD, EURUSD=X
 )
-_NAMES_OF_KINDS = ("central_banks", "indices", "commodities", "currencies")
+_NON_COMPANY_KINDS = ("central_banks", "indices", "commodities", "currencies")
 
 
-class _Name(NamedTuple):
+class _EntityName(NamedTuple):
     words: tuple[str, ...]  # folded
     symbol: str
-    is_wary: bool
+    needs_context: bool
     capitals: str  # 'all', 'first', or 'any' as the name itself is written
 
 
-class Mention(NamedTuple):
+class EntityMention(NamedTuple):
     """Where a text names a symbol: from `start` to before `end`, a possessive's ending left out."""
 
     start: int
@@ -56,17 +56,17 @@ class Mention(NamedTuple):
     symbol: str
 
 
-class Linker:
+class EntityLinker:
     """Names by symbol: those of the run, then the built-in ones. The same text gives the same symbols."""
 
     def __init__(self, names: Mapping[str, Iterable[str]], *, built_in: bool = True) -> None:
         """`names` are what the run's symbols are called, such as {"SPX": ["S&P 500"]}; a name is given to the first
         that claims it, the run's own before others."""
-        self._by_word: dict[str, list[_Name]] = {}
+        self._by_word: dict[str, list[_EntityName]] = {}
         own = [(symbol, name) for symbol, called in names.items() for name in called]
         known: set[tuple[str, ...]] = set()
         for symbol, name in own + (list(_built_in_names()) if built_in else []):
-            made = _made(symbol, name)
+            made = _parsed_name(symbol, name)
             if made.words and made.words not in known:
                 known.add(made.words)
                 self._by_word.setdefault(made.words[0], []).append(made)
@@ -78,16 +78,16 @@ class Linker:
         """Symbols that the text names, in the order of their first mention."""
         return tuple(dict.fromkeys(mention.symbol for mention in self.mentions(text)))[:MAX_SYMBOLS]
 
-    def mentions(self, text: str, expected: Collection[str] = ()) -> list[Mention]:
+    def mentions(self, text: str, expected: Collection[str] = ()) -> list[EntityMention]:
         """Every place in which the text names a symbol, in order; a name of an `expected` one needs no sign."""
         text = text[:MAX_CHARS]
-        found: list[Mention] = []
+        found: list[EntityMention] = []
         for kind, sign, pattern in _TICKERS:
             if sign in text:
                 found += [
-                    Mention(match.start(), match.end(), symbol)
+                    EntityMention(match.start(), match.end(), symbol)
                     for match in pattern.finditer(text)
-                    for symbol in _told(kind, match)
+                    for symbol in _symbols_of_ticker(kind, match)
                 ]
         found += self._named(text, expected)
         found.sort(key=lambda mention: mention.start)
@@ -97,13 +97,13 @@ class Linker:
         """Whether a symbol has a name of its own."""
         return symbol in self._symbols
 
-    def _named(self, text: str, expected: Collection[str]) -> list[Mention]:
+    def _named(self, text: str, expected: Collection[str]) -> list[EntityMention]:
         matches = list(_WORD.finditer(text))
         words = [match[0] for match in matches]
         if "'" in text or "’" in text:
-            words = [_bare(word) for word in words]
+            words = [_without_possessive(word) for word in words]
         folded = [word.casefold() for word in words]
-        found: list[Mention] = []
+        found: list[EntityMention] = []
         by_word, after = self._by_word, 0
         for place, word in enumerate(folded):
             if place >= after and word in by_word:
@@ -111,7 +111,7 @@ class Linker:
                 if name is not None:
                     after = place + len(name.words)
                     end = matches[after - 1].start() + len(words[after - 1])
-                    found.append(Mention(matches[place].start(), end, name.symbol))
+                    found.append(EntityMention(matches[place].start(), end, name.symbol))
         return found
 
     def _match(
@@ -122,34 +122,34 @@ class Linker:
         folded: list[str],
         place: int,
         expected: Collection[str],
-    ) -> _Name | None:
+    ) -> _EntityName | None:
         for name in self._by_word[folded[place]]:
             end = place + len(name.words)
             if tuple(folded[place:end]) != name.words or not _is_written_so(words[place], name):
                 continue
-            is_sure = not name.is_wary or name.symbol in expected
-            if is_sure or _is_meant(text, matches, words, folded, place, end):
+            is_sure = not name.needs_context or name.symbol in expected
+            if is_sure or _is_company_here(text, matches, words, folded, place, end):
                 return name
         return None
 
 
-def bears_on(symbol: str) -> tuple[str, ...]:
+def affected_symbols(symbol: str) -> tuple[str, ...]:
     """The series and currencies that a central bank's word bears on; nothing for others."""
     return _bears_on().get(symbol, ())
 
 
-def kind_of(symbol: str) -> str:
+def entity_kind(symbol: str) -> str:
     """'central_banks', 'indices', 'commodities', 'currencies', else 'companies'."""
     tables = _tables()
-    return next((kind for kind in _NAMES_OF_KINDS if symbol in tables[kind]), "companies")
+    return next((kind for kind in _NON_COMPANY_KINDS if symbol in tables[kind]), "companies")
 
 
 def is_company(symbol: str) -> bool:
     """Whether a symbol is that of a firm, and of no bank, index, commodity or currency."""
-    return kind_of(symbol) == "companies"
+    return entity_kind(symbol) == "companies"
 
 
-def _told(kind: str, match: re.Match[str]) -> list[str]:
+def _symbols_of_ticker(kind: str, match: re.Match[str]) -> list[str]:
     """Symbols that a ticker stands for: BRKa is BRK.A, 7203 at T is 7203.T, a pair is both its currencies."""
     value = match[1]
     if kind == "pair":
@@ -163,11 +163,11 @@ def _told(kind: str, match: re.Match[str]) -> list[str]:
     return [value.upper().replace("-", ".")]
 
 
-def _bare(word: str) -> str:
+def _without_possessive(word: str) -> str:
     return word[:-2] if word[-2:] in ("'s", "’s") else word
 
 
-def _is_written_so(word: str, name: _Name) -> bool:
+def _is_written_so(word: str, name: _EntityName) -> bool:
     if name.capitals == "any":
         return True
     if name.capitals == "all":
@@ -175,33 +175,33 @@ def _is_written_so(word: str, name: _Name) -> bool:
     return not word[0].islower()
 
 
-def _is_meant(
+def _is_company_here(
     text: str, matches: list[re.Match[str]], words: list[str], folded: list[str], place: int, end: int
 ) -> bool:
     """Whether a word that may be a firm's name is one here: by what follows, or a capital among small letters."""
     if matches[end - 1][0] != words[end - 1]:  # a possessive
         return True
-    if end < len(words) and folded[end] in _signs():
+    if end < len(words) and folded[end] in _company_signs():
         return True
     if place == 0 or not words[place - 1].islower():
         return False
     return text[matches[place - 1].end() : matches[place].start()] == " "
 
 
-def _made(symbol: str, name: str) -> _Name:
+def _parsed_name(symbol: str, name: str) -> _EntityName:
     name = name.strip()
-    is_wary = name.startswith(_WARY)
-    words = [_bare(match[0]) for match in _WORD.finditer(name.removeprefix(_WARY))]
+    is_wary = name.startswith(_CONTEXT_MARK)
+    words = [_without_possessive(match[0]) for match in _WORD.finditer(name.removeprefix(_CONTEXT_MARK))]
     first = words[0] if words else ""
     if len(words) == 1 and first.isupper() and len(first) <= 5:
         capitals = "all"
     else:
         capitals = "first" if first[:1].isupper() else "any"
-    return _Name(tuple(word.casefold() for word in words), symbol, is_wary, capitals)
+    return _EntityName(tuple(word.casefold() for word in words), symbol, is_wary, capitals)
 
 
 def _built_in_names() -> Iterable[tuple[str, str]]:
-    for kind in (*_NAMES_OF_KINDS, "companies"):
+    for kind in (*_NON_COMPANY_KINDS, "companies"):
         for symbol, called in _tables()[kind].items():
             for name in called.split("|"):
                 yield symbol, name
@@ -209,11 +209,11 @@ def _built_in_names() -> Iterable[tuple[str, str]]:
 
 @cache
 def _tables() -> dict[str, dict[str, str]]:
-    return {kind: _read()[kind] for kind in (*_NAMES_OF_KINDS, "companies")}
+    return {kind: _read()[kind] for kind in (*_NON_COMPANY_KINDS, "companies")}
 
 
 @cache
-def _signs() -> frozenset[str]:
+def _company_signs() -> frozenset[str]:
     """What tells that the word before it is a firm."""
     return frozenset(word for words in _read()["signs"].values() for word in words.split())
 

@@ -17,16 +17,16 @@ from htfi.domain.news import TRUST_STEPS
 _SCALE = np.float32(
     254
 )  # components of a point of length 1 beyond a half are cut to it: there are at most three
-_TOP = 127
+_MAX_COMPONENT = 127
 _STEPS = 16  # a half-life in so many steps
-_MOST_STEPS = 10 * _STEPS  # older than that is as if never read
+_MAX_STEPS = 10 * _STEPS  # older than that is as if never read
 _DECAY = np.array(
-    [round(TRUST_STEPS * 2.0 ** (-step / _STEPS)) for step in range(_MOST_STEPS)] + [0], np.int64
+    [round(TRUST_STEPS * 2.0 ** (-step / _STEPS)) for step in range(_MAX_STEPS)] + [0], np.int64
 )
-WHOLE_MARKET = ""  # stands for the symbol of an item that has none
+WHOLE_MARKET_SYMBOL = ""  # stands for the symbol of an item that has none
 
 
-class Novelty:
+class NoveltyIndex:
     """Points of the last `max_recent` items, by the symbols they are about.
 
     The products of whole numbers up to 127 in `size` components stay below 2^24: float32 adds them exactly, in any
@@ -45,13 +45,15 @@ class Novelty:
         self._half_life_ns = half_life_ns
         self._step_ns = max(half_life_ns // _STEPS, 1)
 
-    def judge(self, point: NDArray[np.float32], symbols: Iterable[str], at_ns: int) -> int:
+    def measure(self, point: NDArray[np.float32], symbols: Iterable[str], at_ns: int) -> int:
         """Novelty in thousandths: 1000 − the largest likeness to an item read before, faded by its age; then
         the item counts as read."""
-        of = tuple(sorted(set(symbols))) or (WHOLE_MARKET,)
-        whole = np.clip(np.rint(np.nan_to_num(point) * _SCALE), -_TOP, _TOP).astype(np.float32)
+        of = tuple(sorted(set(symbols))) or (WHOLE_MARKET_SYMBOL,)
+        whole = np.clip(np.rint(np.nan_to_num(point) * _SCALE), -_MAX_COMPONENT, _MAX_COMPONENT).astype(
+            np.float32
+        )
         length = float(whole @ whole) ** 0.5 or 1.0
-        places = self._read_of(of)
+        places = self._places_of(of)
         likest = 0
         if len(places):
             if 4 * len(places) > len(self._read_ns):
@@ -60,9 +62,9 @@ class Novelty:
                 products = self._points[places] @ whole
             cosines = np.rint(products * (TRUST_STEPS / length) / self._lengths[places]).astype(np.int64)
             ages = np.maximum(at_ns - self._read_ns[places], 0)
-            steps = np.minimum(ages // self._step_ns, _MOST_STEPS)
+            steps = np.minimum(ages // self._step_ns, _MAX_STEPS)
             likest = int((cosines * _DECAY[steps]).max()) // TRUST_STEPS
-        self._keep(whole, length, of, at_ns)
+        self._add(whole, length, of, at_ns)
         return TRUST_STEPS - min(max(likest, 0), TRUST_STEPS)
 
     def state(self) -> dict[str, Any]:
@@ -91,15 +93,15 @@ class Novelty:
         self.__init__(size, len(self._read_ns), self._half_life_ns)
         for point, at_ns, of in zip(points, read_ns, symbols, strict=True):
             whole = point.astype(np.float32)
-            self._keep(whole, float(whole @ whole) ** 0.5 or 1.0, of, at_ns)
+            self._add(whole, float(whole @ whole) ** 0.5 or 1.0, of, at_ns)
 
-    def _read_of(self, symbols: tuple[str, ...]) -> NDArray[np.int64]:
+    def _places_of(self, symbols: tuple[str, ...]) -> NDArray[np.int64]:
         lists = [self._places[symbol] for symbol in symbols if symbol in self._places]
         if len(lists) < 2:
             return np.array(lists[0] if lists else [], np.int64)
         return np.array(sorted({place for one in lists for place in one}), np.int64)
 
-    def _keep(self, whole: NDArray[np.float32], length: float, of: tuple[str, ...], at_ns: int) -> None:
+    def _add(self, whole: NDArray[np.float32], length: float, of: tuple[str, ...], at_ns: int) -> None:
         place = self._next
         for symbol in self._symbols[place]:
             left = self._places[symbol]

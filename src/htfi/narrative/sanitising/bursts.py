@@ -7,67 +7,69 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from htfi.domain.news import Finding
+from htfi.domain.news import ScreeningFinding
 from htfi.narrative.sanitising.config import SanitiserConfig
-from htfi.narrative.sanitising.fading import NS_PER_HOUR, faded
-from htfi.narrative.sanitising.likeness import likeness
+from htfi.narrative.sanitising.duplicates import jaccard_estimate
+from htfi.narrative.sanitising.sources import NS_PER_HOUR, decayed
 
-RULE = "burst"
-_MOST_TOLD = 48  # items remembered of a symbol
-_MOST_COMPARED = 24
-_ALIKE = 0.45
-_PATTERN = 0.5
-_ONE_SIDED = 0.85
-_SIDED_VOICES = 6
-_USUAL_KEPT = 0.9942404238  # an hour: half in 5 days
-_MOST_SYMBOLS = 4  # of an item
-_MANY_SYMBOLS = 24  # of one voice's posts within minutes
-_MOST_VOICES = 4_096
+BURST_RULE = "burst"
+_MAX_ITEMS_PER_SYMBOL = 48  # items remembered of a symbol
+_MAX_COMPARED = 24
+_MIN_SIMILARITY = 0.45
+_MIN_REPEAT_SIMILARITY = 0.5
+_MIN_ONE_SIDED_SHARE = 0.85
+_MIN_ONE_SIDED_VOICES = 6
+_HOURLY_DECAY = 0.9942404238  # an hour: half in 5 days
+_MAX_SYMBOLS_PER_ITEM = 4  # of an item
+_MIN_FLOOD_SYMBOLS = 24  # of one voice's posts within minutes
+_MAX_VOICES = 4_096
 
 
-class Said(msgspec.Struct, frozen=True, gc=False):
+class BurstItem(msgspec.Struct, frozen=True, gc=False):
     """An item as the burst check knows it. `low`: its voice has earned no credit."""
 
     id: str
     at_ns: int
     voice: str
-    low: bool
+    is_low_credit: bool
     side: int
     signature: bytes
     names: tuple[str, ...] = ()
 
 
-class Burst(NamedTuple):
+class BurstResult(NamedTuple):
     """`finding`, where there is one; `members` are the ids of items that belong to it and were let through."""
 
-    finding: Finding | None
+    finding: ScreeningFinding | None
     members: tuple[str, ...] = ()
 
 
-class _Shelf(msgspec.Struct):
-    told: deque[tuple[int, Said]]  # with its number, at most _MOST_TOLD
+class _SymbolActivity(msgspec.Struct):
+    told: deque[tuple[int, BurstItem]]  # with its number, at most _MOST_TOLD
     usual: float = 0.0  # items, fading
     hour: int = 0
 
 
-_CALM = Burst(None)
+_NO_BURST = BurstResult(None)
 
 
-class Bursts:
+class BurstDetector:
     """What was said on each symbol within minutes, in bounded memory."""
 
     def __init__(self, config: SanitiserConfig) -> None:
         self._config = config
-        self._shelves: OrderedDict[str, _Shelf] = OrderedDict()
+        self._shelves: OrderedDict[str, _SymbolActivity] = OrderedDict()
         self._posted: OrderedDict[str, deque[tuple[int, str]]] = OrderedDict()  # (when, symbol), by voice
         self._order: OrderedDict[int, str] = (
             OrderedDict()
         )  # symbols of all that is told, by number, oldest first
         self._next = 0
 
-    def spread(self, voice: str, symbols: tuple[str, ...], now_ns: int) -> Finding | None:
+    def judge_cashtag_flood(
+        self, voice: str, symbols: tuple[str, ...], now_ns: int
+    ) -> ScreeningFinding | None:
         """What there is to say of a low voice that posts on these symbols: whether it floods many within minutes."""
-        posted = self._posted.setdefault(voice, deque(maxlen=4 * _MANY_SYMBOLS))
+        posted = self._posted.setdefault(voice, deque(maxlen=4 * _MIN_FLOOD_SYMBOLS))
         self._posted.move_to_end(voice)
         posted.extend((now_ns, symbol) for symbol in symbols)
         oldest_ns = now_ns - self._config.burst_ns
@@ -75,32 +77,32 @@ class Bursts:
             posted.popleft()
         while len(self._posted) > 1:
             last = next(iter(self._posted.values()))
-            if last and last[-1][0] >= oldest_ns and len(self._posted) <= _MOST_VOICES:
+            if last and last[-1][0] >= oldest_ns and len(self._posted) <= _MAX_VOICES:
                 break
             self._posted.popitem(last=False)
         num = len({symbol for _, symbol in posted})
-        if num < _MANY_SYMBOLS:
+        if num < _MIN_FLOOD_SYMBOLS:
             return None
-        return Finding("cashtags", 0.6, f"the same voice posts on {num} tickers within minutes")
+        return ScreeningFinding("cashtags", 0.6, f"the same voice posts on {num} tickers within minutes")
 
-    def observe(self, said: Said, symbols: tuple[str, ...]) -> Burst:
+    def observe(self, said: BurstItem, symbols: tuple[str, ...]) -> BurstResult:
         """Take in what was said on these symbols; without any, on the market."""
-        worst = _CALM
+        worst = _NO_BURST
         self._expire(said.at_ns)
-        for symbol in symbols[:_MOST_SYMBOLS] or ("",):
-            shelf = self._shelf(symbol, said.at_ns)
-            if said.low and shelf.told:
+        for symbol in symbols[:_MAX_SYMBOLS_PER_ITEM] or ("",):
+            shelf = self._activity(symbol, said.at_ns)
+            if said.is_low_credit and shelf.told:
                 found = self._judge(said, shelf, symbol)
                 if found.finding and (
                     worst.finding is None or found.finding.strength > worst.finding.strength
                 ):
                     worst = found
-            self._tell(shelf, symbol, said)
+            self._add(shelf, symbol, said)
             shelf.usual += 1.0
         return worst
 
-    def _tell(self, shelf: "_Shelf", symbol: str, said: Said) -> None:
-        if len(shelf.told) >= _MOST_TOLD:
+    def _add(self, shelf: "_SymbolActivity", symbol: str, said: BurstItem) -> None:
+        if len(shelf.told) >= _MAX_ITEMS_PER_SYMBOL:
             del self._order[shelf.told.popleft()[0]]
         shelf.told.append((self._next, said))
         self._order[self._next] = symbol
@@ -116,55 +118,61 @@ class Bursts:
             told.popleft()
             self._order.popitem(last=False)
 
-    def _judge(self, said: Said, shelf: _Shelf, symbol: str) -> Burst:
-        alike: list[Said] = []
-        repeated: list[Said] = []
-        for _, one in list(shelf.told)[-_MOST_COMPARED:]:
-            if (found := likeness(said.signature, one.signature)) < _ALIKE:
+    def _judge(self, said: BurstItem, shelf: _SymbolActivity, symbol: str) -> BurstResult:
+        alike: list[BurstItem] = []
+        repeated: list[BurstItem] = []
+        for _, one in list(shelf.told)[-_MAX_COMPARED:]:
+            if (found := jaccard_estimate(said.signature, one.signature)) < _MIN_SIMILARITY:
                 continue
             alike.append(one)
             # A feed that writes by a pattern fills it with other names, or with other figures market-wide.
-            if one.voice == said.voice and found >= _PATTERN and not _others(one.names, said.names):
+            if (
+                one.voice == said.voice
+                and found >= _MIN_REPEAT_SIMILARITY
+                and not _name_different_parties(one.names, said.names)
+            ):
                 repeated.append(one)
-        if alike and all(one.low for one in alike):  # what a voice of credit says too is being passed on
+        if alike and all(
+            one.is_low_credit for one in alike
+        ):  # what a voice of credit says too is being passed on
             voices = {one.voice for one in alike} | {said.voice}
             if (more := len(voices) - self._config.burst_voices) >= 0:
                 detail = f"{len(voices)} voices without credit say much the same within minutes"
-                return _burst(RULE, 0.5 + 0.1 * more, detail, alike)
+                return _burst(BURST_RULE, 0.5 + 0.1 * more, detail, alike)
             if (more := len(repeated) + 1 - self._config.burst_repeats) >= 0:
                 detail = f"the same voice says it for the {_ordinal(len(repeated) + 1)} time within minutes"
                 return _burst("repetition", min(0.5 + 0.05 * more, 0.6), detail, [])
         return self._one_sided(said, shelf, symbol)
 
-    def _one_sided(self, said: Said, shelf: _Shelf, symbol: str) -> Burst:
+    def _one_sided(self, said: BurstItem, shelf: _SymbolActivity, symbol: str) -> BurstResult:
         sided = [one for _, one in shelf.told if one.side]
-        if not said.side or not symbol or len(sided) + 1 < _SIDED_VOICES:
-            return _CALM
+        if not said.side or not symbol or len(sided) + 1 < _MIN_ONE_SIDED_VOICES:
+            return _NO_BURST
         with_it = [one for one in sided if one.side == said.side]
         voices = {one.voice for one in with_it} | {said.voice}
-        usual = shelf.usual * (1.0 - _USUAL_KEPT) * self._config.burst_ns / NS_PER_HOUR
+        usual = shelf.usual * (1.0 - _HOURLY_DECAY) * self._config.burst_ns / NS_PER_HOUR
         if (
-            len(voices) < _SIDED_VOICES
-            or not all(one.low for one in with_it)
-            or len(with_it) < _ONE_SIDED * len(sided)
+            len(voices) < _MIN_ONE_SIDED_VOICES
+            or not all(one.is_low_credit for one in with_it)
+            or len(with_it) < _MIN_ONE_SIDED_SHARE * len(sided)
             or len(sided) + 1 < 4.0 * usual + 3.0
         ):
-            return _CALM
+            return _NO_BURST
         detail = f"{len(voices)} voices without credit all push one way within minutes"
-        return _burst(RULE, 0.5 + 0.07 * (len(voices) - _SIDED_VOICES), detail, with_it)
+        return _burst(BURST_RULE, 0.5 + 0.07 * (len(voices) - _MIN_ONE_SIDED_VOICES), detail, with_it)
 
-    def _shelf(self, symbol: str, now_ns: int) -> _Shelf:
+    def _activity(self, symbol: str, now_ns: int) -> _SymbolActivity:
         shelf = self._shelves.get(symbol)
         hour = now_ns // NS_PER_HOUR
         if shelf is None:
-            shelf = self._shelves[symbol] = _Shelf(deque(), 0.0, hour)
+            shelf = self._shelves[symbol] = _SymbolActivity(deque(), 0.0, hour)
             if len(self._shelves) > self._config.max_symbols:
                 _, gone = self._shelves.popitem(last=False)
                 for number, _ in gone.told:
                     del self._order[number]
             return shelf
         self._shelves.move_to_end(symbol)
-        shelf.usual *= faded(_USUAL_KEPT, hour - shelf.hour)
+        shelf.usual *= decayed(_HOURLY_DECAY, hour - shelf.hour)
         shelf.hour = max(hour, shelf.hour)
         return shelf
 
@@ -184,11 +192,11 @@ class Bursts:
 
     def restore(self, state: dict[str, Any]) -> None:
         self._shelves = OrderedDict(
-            (symbol, _Shelf(deque((number, _said(one)) for number, *one in told), usual, hour))
+            (symbol, _SymbolActivity(deque((number, _burst_item(one)) for number, *one in told), usual, hour))
             for symbol, usual, hour, told in state["shelves"]
         )
         self._posted = OrderedDict(
-            (voice, deque([(at_ns, symbol) for at_ns, symbol in posted], maxlen=4 * _MANY_SYMBOLS))
+            (voice, deque([(at_ns, symbol) for at_ns, symbol in posted], maxlen=4 * _MIN_FLOOD_SYMBOLS))
             for voice, posted in state["posted"]
         )
         of = {number: symbol for symbol, shelf in self._shelves.items() for number, _ in shelf.told}
@@ -196,16 +204,18 @@ class Bursts:
         self._next = max(self._order, default=-1) + 1
 
 
-def _said(told: list[Any]) -> Said:
+def _burst_item(told: list[Any]) -> BurstItem:
     name, at_ns, voice, low, side, signed, names = told
-    return Said(name, at_ns, voice, low, side, signed, tuple(names))
+    return BurstItem(name, at_ns, voice, low, side, signed, tuple(names))
 
 
-def _burst(rule: str, strength: float, detail: str, members: list[Said]) -> Burst:
-    return Burst(Finding(rule, round(min(strength, 0.9), 3), detail), tuple(one.id for one in members))
+def _burst(rule: str, strength: float, detail: str, members: list[BurstItem]) -> BurstResult:
+    return BurstResult(
+        ScreeningFinding(rule, round(min(strength, 0.9), 3), detail), tuple(one.id for one in members)
+    )
 
 
-def _others(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+def _name_different_parties(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Whether each names somebody whom the other does not."""
     return bool(set(one) - set(other) and set(other) - set(one))
 

@@ -13,7 +13,7 @@ from functools import cache
 from typing import NamedTuple
 
 
-class Likeness(IntEnum):
+class LookalikeKind(IntEnum):
     """How a character stands for a Latin one."""
 
     PLAIN = 0  # a way to set it: ligature, Roman numeral, superscript; nothing is meant by it
@@ -23,16 +23,16 @@ class Likeness(IntEnum):
     SYMBOL = 4  # no letter at all, but between letters it reads as one: ℮, ∂, ○
 
 
-class Glyph(NamedTuple):
+class Lookalike(NamedTuple):
     """What a character stands for, how closely, and the script that it is from."""
 
     latin: str
-    likeness: Likeness
+    kind: LookalikeKind
     script: str
 
 
 # fmt: off
-_CLOSE = {
+_CLOSE_LOOKALIKES = {
     "a": "аɑⲁꭺ", "b": "ƄЬᏏᖯ", "c": "сϲⲥꮯ𐐽ꞓ", "d": "ԁᏧᑯꓒ", "e": "еⲉҽꬲ", "f": "ꞙẝꬵ", "g": "ɡցᶃᏻ", "h": "һհᏂⲏᖺ",
     "i": "іⲓᎥɩιꙇı\u0269\u1d7b", "j": "јϳյ", "k": "ⲕ", "l": "ӏⵏƖǀߊ", "m": "ⲙ", "n": "ոⲛ", "o": "оοօⲟ𐐬ᴏᴑⵔ", "p": "рⲣ",
     "q": "ԛզ", "r": "ⲅꭇꭈ", "s": "ѕꜱƽ𐑈", "t": "ⲧ", "u": "սꞟʋꭎꭒ𐓶", "v": "ѵѷꝩ", "w": "ԝɯ", "x": "хⲭ", "y": "уүⲩỿ", "z": "ⲍꮓ",
@@ -42,7 +42,7 @@ _CLOSE = {
     "S": "ЅՏᏕᏚꓢ𐊖𐐠", "T": "ТΤᎢꓔⲦ𐊗𐊱𐌕", "U": "ՍꓴᑌሀՄ", "V": "ѴᏙꓦᐯⴸ𐔝", "W": "ԜᎳᏔꓪ", "X": "ХΧꓫⲬⵝ᙭𐊐𐊴𐌗𐌢ᚷ",
     "Y": "УΥҮᎩᎽꓬⲨϒ𐊲", "Z": "ΖᏃꓜ𐋵Ⲍ", "0": "߀", "3": "ЗӠꝪᢉ", "4": "Ꮞ", "8": "𐌚", "2": "ᒿꙄ", "6": "Ⳓ",
 }
-_LOOSE = {
+_LOOSE_LOOKALIKES = {
     "a": "αάλДдᗩคልꪖ卂ﾑąმꍏÅᾰᾱⱥ@ձЛ", "b": "βвЪъᏰᗷ乃๒ьፎɮҍცϐƀБ฿ხ", "c": "ςᑕሬҫƈ匚ᄃፈċ꒝¢ℂç८",
     "d": "δժժ๔ძɖƊᏓժฝዕ", "e": "εέєҿϵԑєëӗҽᏋᗴᕮᘿ乇ꏂ€ξഭΣǝעየ", "f": "ғϝꓞʄŦƒ千ｷ£Ӻӻ", "g": "ԍցןցگᎶᘜムɠﻮგԳ", "h": "ңћђҥӈћዘん卄ɦҺᏥԋђ",
     "i": "ίιїίϊΐเﾉﺎᶖɨ丨ἰ", "j": "ʝנﾌյլʆ", "k": "кκқҝҟҡϰКズҜӄԞฅ", "l": "ℓլɭ㇄ﾚㄥ߂ｌŁӏՆɫʅ|", "m": "мϻጠ๓ᗰ爪ﾶɱო൬",
@@ -55,7 +55,7 @@ _LOOSE = {
     "U": "ЦՍㄩᑌՄɄ", "V": "Ѷ", "W": "ШЩѠ山ᗯώ₩Ψ", "X": "ҲӼ乂Ж", "Y": "ҰΎΫўㄚЎЧɎ", "Z": "乙Ζ",
     "3": "зэξӡӞʒƷ", "6": "б", "4": "ч", "8": "৪੪ଃ𐌚",
 }
-_SYMBOLS = {
+_SYMBOL_LOOKALIKES = {
     "a": "⍺∀ª", "b": "♭", "c": "©⊂¢∁⸦", "d": "∂ↁ₫", "e": "℮∊∈⋿є", "f": "⨍∫ʃ", "h": "♄ℏ", "i": "¡⍳∣│┃❘", "j": "♩⌡", "l": "⎮⏐ǃ❙",
     "n": "∩⋂", "o": "º°○●◯◦⊙⚪⚫⭕☉⨀◌∘ꙮ⦿◉◎", "p": "℘⍴", "r": "®", "s": "∽§", "t": "†⊥⊤⟙✝", "u": "∪⋃", "v": "∨⋁√✓", "w": "⍵₩",
     "x": "×⨯✕✖✗✘❌⤫", "z": "☡", "A": "▲△🅰🔺", "B": "🅱", "E": "∑⋿", "I": "ℹ", "M": "Ⓜ♏", "O": "🅾⭘", "P": "🅿", "S": "💲",
@@ -66,7 +66,7 @@ _SYMBOLS = {
 _MARKS = ".:/-';!%,?"  # read so wherever they stand between letters or digits
 
 # Letters of living European, Turkic, African and Vietnamese spellings: nobody's trick, unless an English word shows it.
-_SPELLED = frozenset("ıøłđðþßæœŋħĸſƒəɛɔɓɗƙƴɣʒǝơưŧŉŁØĐÐÞÆŒŊĦŦƠƯƏƐƆƁƊƘƳẞĿŀĳĲǆǅǄǉǈǇǌǋǊǳǲǱ")
+_LIVING_LETTERS = frozenset("ıøłđðþßæœŋħĸſƒəɛɔɓɗƙƴɣʒǝơưŧŉŁØĐÐÞÆŒŊĦŦƠƯƏƐƆƁƊƘƳẞĿŀĳĲǆǅǄǉǈǇǌǋǊǳǲǱ")
 _BY_NAME = re.compile(
     r"LATIN (?:LETTER )?(?P<case>SMALL LETTER|CAPITAL LETTER|SMALL CAPITAL(?: LETTER)?|LETTER SMALL CAPITAL)"
     r" (?P<letter>[A-Z])(?: WITH (?!DIAERESIS|ACUTE|GRAVE|CIRCUMFLEX).*)?"
@@ -87,15 +87,15 @@ _SUPERSCRIPT = ("<super>", "<sub>")
 
 
 @cache
-def glyphs() -> dict[str, Glyph]:
+def lookalike_table() -> dict[str, Lookalike]:
     """Every character beyond ASCII that stands for Latin letters, digits or marks, with how it does."""
-    table: dict[str, Glyph] = {}
+    table: dict[str, Lookalike] = {}
     for block in _LATIN_BLOCKS:
         for code in block:
             char = chr(code)
             found = _by_name(char)
-            if found and char not in _SPELLED:
-                table[char] = Glyph(found, Likeness.CLOSE, "LATIN")
+            if found and char not in _LIVING_LETTERS:
+                table[char] = Lookalike(found, LookalikeKind.CLOSE, "LATIN")
     for block in _COMPATIBLE_BLOCKS:
         for code in block:
             glyph = _compatible(chr(code))
@@ -103,33 +103,37 @@ def glyphs() -> dict[str, Glyph]:
                 table[chr(code)] = glyph
     for first, letter, num in _ROWS:
         for offset in range(num):
-            table[chr(first + offset)] = Glyph(chr(ord(letter) + offset), Likeness.STYLED, "STYLED")
-    for likeness, rows in ((Likeness.SYMBOL, _SYMBOLS), (Likeness.LOOSE, _LOOSE), (Likeness.CLOSE, _CLOSE)):
+            table[chr(first + offset)] = Lookalike(chr(ord(letter) + offset), LookalikeKind.STYLED, "STYLED")
+    for likeness, rows in (
+        (LookalikeKind.SYMBOL, _SYMBOL_LOOKALIKES),
+        (LookalikeKind.LOOSE, _LOOSE_LOOKALIKES),
+        (LookalikeKind.CLOSE, _CLOSE_LOOKALIKES),
+    ):
         for latin, alike in rows.items():
             for char in alike:
-                if not char.isascii() and (likeness is Likeness.CLOSE or char not in table):
-                    kind = likeness if char.isalnum() else Likeness.SYMBOL  # currencies among them
-                    table[char] = Glyph(latin, kind, script_of(char))
+                if not char.isascii() and (likeness is LookalikeKind.CLOSE or char not in table):
+                    kind = likeness if char.isalnum() else LookalikeKind.SYMBOL  # currencies among them
+                    table[char] = Lookalike(latin, kind, script_of(char))
     for code in range(0x1D6A8, 0x1D7CC):  # mathematical Greek
         greek = table.get(unicodedata.normalize("NFKC", chr(code)))
         if greek is not None:
-            table[chr(code)] = greek._replace(likeness=Likeness.LOOSE)
-    for char in _SPELLED & set(table):
-        table[char] = table[char]._replace(likeness=Likeness.LOOSE, script="LATIN")
+            table[chr(code)] = greek._replace(likeness=LookalikeKind.LOOSE)
+    for char in _LIVING_LETTERS & set(table):
+        table[char] = table[char]._replace(likeness=LookalikeKind.LOOSE, script="LATIN")
     return table
 
 
 @cache
-def substitutes() -> dict[str, str]:
+def latin_substitutes() -> dict[str, str]:
     """For each Latin letter or digit what can stand in its place unmistakably: styled and close look-alikes."""
     found: dict[str, str] = {}
-    for char, glyph in sorted(glyphs().items()):
-        if glyph.likeness in (Likeness.STYLED, Likeness.CLOSE) and len(glyph.latin) == 1:
+    for char, glyph in sorted(lookalike_table().items()):
+        if glyph.kind in (LookalikeKind.STYLED, LookalikeKind.CLOSE) and len(glyph.latin) == 1:
             found[glyph.latin] = found.get(glyph.latin, "") + char
     return found
 
 
-def is_mark(glyph: Glyph) -> bool:
+def is_mark(glyph: Lookalike) -> bool:
     return glyph.latin in _MARKS
 
 
@@ -156,7 +160,7 @@ def _by_name(char: str) -> str:
     return letter if named["case"] == "CAPITAL LETTER" else letter.lower()
 
 
-def _compatible(char: str) -> Glyph | None:
+def _compatible(char: str) -> Lookalike | None:
     """By its compatibility decomposition, where that is all letters and digits of ASCII."""
     tag, _, _ = unicodedata.decomposition(char).partition(" ")
     if not tag.startswith("<"):
@@ -171,4 +175,4 @@ def _compatible(char: str) -> Glyph | None:
     if tag == "<compat>" and unicodedata.category(char) == "So":
         return None  # ℡, ㏂
     plain = tag in _PLAIN_TAGS
-    return Glyph(latin, Likeness.PLAIN if plain else Likeness.STYLED, "STYLED")
+    return Lookalike(latin, LookalikeKind.PLAIN if plain else LookalikeKind.STYLED, "STYLED")

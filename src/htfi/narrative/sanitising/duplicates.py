@@ -1,24 +1,93 @@
-"""Which items tell the same story again, and which one told it first. The sanitiser asks it about each item.
+"""How alike two texts are: MinHash signatures of their words and pairs of words. Duplicates compare by them.
+
+The share of equal places estimates the Jaccard index (Broder 1997); eight bits of each minimum are kept
+(Li and König, "b-bit minwise hashing", arXiv 0910.3349). Hashes are fixed: the same text has the same signature
+on every machine.
+
+Which items tell the same story again, and which one told it first. The sanitiser asks it about each item.
 
 Alike is not the same: an item that brings another figure, turns round what was said ("raises", "cuts", "denies") or
 corrects itself is a new story, however few its words differ by. The first that could be believed is kept.
 """
 
+import struct
+import zlib
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 from msgspec.structs import astuple
 
 from htfi.narrative.sanitising.config import SanitiserConfig
-from htfi.narrative.sanitising.gist import CORRECTS, DENIES, Gist, side_of
-from htfi.narrative.sanitising.likeness import bands, likeness, signature
+from htfi.narrative.sanitising.text_features import CORRECTS, DENIES, TextFeatures, direction_of
 
-_SHORT = 20  # words: where one name stands for another, little else differs
+NUM_HASHES = 64
+NUM_BANDS = 16  # of four places: alike by half is found with 64%, by 0.7 with 99%
+MAX_WORDS = 160
+
+_BAND_STRUCT = struct.Struct(f"<{NUM_BANDS}I")
+_SEED = 0x48544649
+_MIX, _JOIN = np.uint32(0x9E3779B1), np.uint32(0x85EBCA6B)
+_CHANCE_AGREEMENT = 1.0 / 256.0
+
+
+def _draw() -> tuple[np.ndarray, np.ndarray]:
+    words = [zlib.crc32(f"{_SEED}/{place}".encode()) for place in range(2 * NUM_HASHES)]
+    table = np.array(words, dtype=np.uint32).reshape(2, NUM_HASHES, 1)
+    return table[0] | np.uint32(1), table[1]
+
+
+_TIMES, _PLUS = _draw()
+
+
+class _WordHashes(dict[str, int]):
+    """Hashes of words that were met: a memory of a pure function."""
+
+    def __missing__(self, word: str) -> int:
+        if len(self) > _MAX_KNOWN_WORDS:
+            self.clear()
+        known = self[word] = zlib.crc32(word.encode("utf-8", "surrogatepass"))
+        return known
+
+
+_MAX_KNOWN_WORDS = 1 << 16
+_known = _WordHashes()
+
+
+def minhash_signature(words: list[str]) -> bytes:
+    """64 bytes that tell how alike this text is to others; empty where there are no words."""
+    if not words:
+        return b""
+    words = words[:MAX_WORDS]
+    hashes = np.fromiter(map(_known.__getitem__, words), np.uint32, len(words))
+    shingles = np.concatenate((hashes, hashes[:-1] * _MIX + hashes[1:] * _JOIN))
+    least = (_TIMES * shingles + _PLUS).min(axis=1)
+    return (least * _JOIN >> np.uint32(24)).astype(np.uint8).tobytes()
+
+
+def jaccard_estimate(one: bytes, other: bytes) -> float:
+    """The estimated share of words and pairs of words that two texts have in common, 0–1."""
+    if not one or not other:
+        return 0.0
+    if one == other:
+        return 1.0
+    same = int(np.count_nonzero(np.frombuffer(one, np.uint8) == np.frombuffer(other, np.uint8)))
+    return max(same / NUM_HASHES - _CHANCE_AGREEMENT, 0.0)
+
+
+def lsh_bands(signed: bytes) -> tuple[int, ...]:
+    """The places of a signature by fours, as keys: texts that share one are worth comparing."""
+    if not signed:
+        return ()
+    return tuple([value << 4 | place for place, value in enumerate(_BAND_STRUCT.unpack(signed))])
+
+
+_MIN_LONG_TEXT_WORDS = 20  # words: where one name stands for another, little else differs
 _MAX_VOICES = 16  # names remembered of those that told a story
 
 
-class Telling(msgspec.Struct):
+class StoryItem(msgspec.Struct):
     """One item as it is remembered."""
 
     id: str
@@ -36,17 +105,17 @@ class Telling(msgspec.Struct):
     bands: tuple[int, ...] = ()
 
 
-class Alike(NamedTuple):
+class SimilarItems(NamedTuple):
     """`same` is an item that told the same, `near` the most alike of all, in how far (0–1)."""
 
     signature: bytes
     bands: tuple[int, ...]
-    same: Telling | None
-    near: Telling | None
-    likeness: float
+    same: StoryItem | None
+    near: StoryItem | None
+    similarity: float
 
 
-class Cluster(msgspec.Struct):
+class StoryCluster(msgspec.Struct):
     """A story: how many tell it, by which names, and how many of them are remembered."""
 
     num_alike: int
@@ -58,37 +127,37 @@ class Cluster(msgspec.Struct):
     is_official: bool = False
 
 
-class Duplicates:
+class DuplicateIndex:
     """Items of the last days, in bounded number, found again by what they share."""
 
     def __init__(self, config: SanitiserConfig) -> None:
         self._config = config
-        self._tellings: OrderedDict[int, Telling] = OrderedDict()
-        self._clusters: dict[str, Cluster] = {}
+        self._tellings: OrderedDict[int, StoryItem] = OrderedDict()
+        self._clusters: dict[str, StoryCluster] = {}
         self._by_band: dict[int, int] = {}
         self._by_id: dict[str, int] = {}
         self._next = 0
 
-    def find(self, told: Gist, symbols: tuple[str, ...], now_ns: int) -> Alike:
+    def find(self, told: TextFeatures, symbols: tuple[str, ...], now_ns: int) -> SimilarItems:
         """What was told before that is like this."""
         self._expire(now_ns)
-        signed = signature(told.words)
+        signed = minhash_signature(told.words)
         near, most = None, 0.0
         same, most_same = None, 0.0
-        keys = bands(signed)
+        keys = lsh_bands(signed)
         found = {self._by_band[key] for key in keys if key in self._by_band}
         for place in sorted(found, reverse=True):
             other = self._tellings[place]
-            alike = likeness(signed, other.signature)
+            alike = jaccard_estimate(signed, other.signature)
             if alike < self._config.near_alike:
                 continue
             if alike > most:
                 near, most = other, alike
-            if alike > most_same and tells_same(other, told, symbols):
+            if alike > most_same and is_same_story(other, told, symbols):
                 same, most_same = other, alike
-        return Alike(signed, keys, same, near, most)
+        return SimilarItems(signed, keys, same, near, most)
 
-    def keep(self, telling: Telling, believed: str = "", is_official: bool = False) -> Cluster:
+    def add(self, telling: StoryItem, believed: str = "", is_official: bool = False) -> StoryCluster:
         """Remember an item; its story, with this telling counted. `believed` names who bears it out, '' where nobody
         does; `is_official` where an official source does.
         """
@@ -99,7 +168,7 @@ class Duplicates:
             self._by_band[band] = place
         cluster = self._clusters.get(telling.cluster)
         if cluster is None:
-            cluster = self._clusters[telling.cluster] = Cluster(0, [], 0)
+            cluster = self._clusters[telling.cluster] = StoryCluster(0, [], 0)
         cluster.num_alike += 1
         cluster.num_kept += 1
         if telling.source not in cluster.voices and len(cluster.voices) < _MAX_VOICES:
@@ -111,10 +180,10 @@ class Duplicates:
             self._drop()
         return cluster
 
-    def cluster(self, name: str) -> Cluster | None:
+    def cluster(self, name: str) -> StoryCluster | None:
         return self._clusters.get(name)
 
-    def telling(self, name: str) -> Telling | None:
+    def item(self, name: str) -> StoryItem | None:
         """The item of that id, where it is remembered."""
         place = self._by_id.get(name)
         return None if place is None else self._tellings[place]
@@ -158,30 +227,30 @@ class Duplicates:
         self._tellings.clear()
         self._by_band.clear()
         self._by_id.clear()
-        self._clusters = {name: Cluster(*rest) for name, *rest in state["clusters"]}
+        self._clusters = {name: StoryCluster(*rest) for name, *rest in state["clusters"]}
         for place, *told in state["tellings"]:
-            telling = self._tellings[place] = _telling(told)
+            telling = self._tellings[place] = _story_item(told)
             self._by_id[telling.id] = place
             for band in telling.bands:
                 self._by_band[band] = place
 
 
-def _telling(told: list[Any]) -> Telling:
+def _story_item(told: list[Any]) -> StoryItem:
     name, source, at_ns, cluster, signed, figures, names, symbols, way, trust, credit, feed = told
-    return Telling(
+    return StoryItem(
         name, source, at_ns, cluster, signed, tuple(figures), tuple(names), tuple(symbols), way, trust, credit,
-        feed, bands(signed),
+        feed, lsh_bands(signed),
     )  # fmt: skip
 
 
-def tells_same(earlier: Telling, told: Gist, symbols: tuple[str, ...]) -> bool:
+def is_same_story(earlier: StoryItem, told: TextFeatures, symbols: tuple[str, ...]) -> bool:
     """Whether a text that is alike brings nothing that the earlier one did not say."""
     if told.figures.difference(earlier.figures):
         return False
-    if (told.way ^ earlier.way) & (DENIES | CORRECTS) or told.side * side_of(earlier.way) < 0:
+    if (told.way ^ earlier.way) & (DENIES | CORRECTS) or told.direction * direction_of(earlier.way) < 0:
         return False
     if symbols and earlier.symbols and not set(symbols) & set(earlier.symbols):
         return False
-    if len(told.words) >= _SHORT:
+    if len(told.words) >= _MIN_LONG_TEXT_WORDS:
         return True
     return not (told.names.difference(earlier.names) and set(earlier.names).difference(told.words))

@@ -11,11 +11,10 @@ import codecs
 import html
 import re
 
-from htfi.domain.news import Finding
+from htfi.domain.news import ScreeningFinding
 from htfi.narrative.sanitising.confusables import script_of
-from htfi.narrative.sanitising.language import fluency, num_known
-from htfi.narrative.sanitising.lexica import has_wide, kinds_in
-from htfi.narrative.sanitising.lexicon import words
+from htfi.narrative.sanitising.english import bigram_log_likelihood, common_words, num_known_letters
+from htfi.narrative.sanitising.phrase_lexicon import has_wide, kinds_in
 
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{16,}={0,2}")
 _WRAPPED64 = re.compile(r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{40,}\s){1,}[A-Za-z0-9+/]{4,}={0,2}")
@@ -27,7 +26,7 @@ _ESCAPES = re.compile(
 _PERCENT = re.compile(r"(?:[\w.~+-]{0,40}%[0-9A-Fa-f]{2}){3,}[\w.~+-]{0,40}")
 _QUOTED = re.compile(r"(?:[^=\s]{0,20}=[0-9A-F]{2}){4,}")
 _BITS = re.compile(r"(?<![0-9])(?:[01]{7,8}[\s,]{0,2}){4,}(?![0-9])")
-_CODES = re.compile(r"(?<![0-9.$])(?:\d{2,3}[\s,;]{1,2}){6,}\d{2,3}(?![0-9.%])")
+_CHARACTER_CODES = re.compile(r"(?<![0-9.$])(?:\d{2,3}[\s,;]{1,2}){6,}\d{2,3}(?![0-9.%])")
 _OCTAL = re.compile(r"(?:\\[0-7]{3}){4,}")
 _MORSE = re.compile(r"(?<![\w.])[.\-·−–_]{1,6}(?:[ /|]{1,3}[.\-·−–_]{1,6}){7,}")
 _ONE_CODE = re.compile(r"[0-9A-Fa-f]{4,6}|[0-9A-Fa-f]{2}")
@@ -39,9 +38,11 @@ _MANY = 6  # short groups of digits, hex or dots in a row
 _MIN_CHARS = 6
 _MAX_RUNS = 16
 _MAX_DEPTH = 3
-_MOST_BLOCKS = 4  # of 256 characters
-_TELLING_KINDS = "reader machine must act command field strong value drop rules prior role system call sure"
-_TELLING = frozenset(_TELLING_KINDS.split())
+_MAX_SCRIPT_BLOCKS = 4  # of 256 characters
+_INSTRUCTION_KIND_LIST = (
+    "reader machine must act command field strong value drop rules prior role system call sure"
+)
+_INSTRUCTION_KINDS = frozenset(_INSTRUCTION_KIND_LIST.split())
 _FEW_KINDS, _MANY_KINDS = 2, 3  # kinds of words that orders are made of, in whatever language
 _SHOWN_FLUENCY = -2.75  # a sentence lies near −2.4, random letters near −4
 _MORSE_SIGNS = (
@@ -61,20 +62,22 @@ _ATBASH = str.maketrans(
 )
 
 
-def decode(text: str, depth: int = 0) -> tuple[list[Finding], list[str]]:
+def decode_messages(text: str, depth: int = 0) -> tuple[list[ScreeningFinding], list[str]]:
     """Findings and decoded messages; codes within codes three deep."""
     found: list[tuple[str, str]] = []
     if _may_hold_codes(text):
-        found = _runs(text, depth)
+        found = _encoded_runs(text, depth)
     if depth == 0:
-        found += _ciphers(text)
-    findings: list[Finding] = []
+        found += _ciphered_texts(text)
+    findings: list[ScreeningFinding] = []
     messages: list[str] = []
     for kind, message in found:
-        findings.append(Finding(f"encoded {kind}", 0.6, f"{len(message)} characters were written in {kind}"))
+        findings.append(
+            ScreeningFinding(f"encoded {kind}", 0.6, f"{len(message)} characters were written in {kind}")
+        )
         messages.append(message)
         if depth + 1 < _MAX_DEPTH:
-            deeper, inner = decode(message, depth + 1)
+            deeper, inner = decode_messages(message, depth + 1)
             findings += deeper
             messages += inner
     return findings, messages
@@ -92,10 +95,10 @@ def _may_hold_codes(text: str) -> bool:
     )
 
 
-def _runs(text: str, depth: int) -> list[tuple[str, str]]:
+def _encoded_runs(text: str, depth: int) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     taken: list[tuple[int, int]] = []
-    for kind, pattern, read in _KINDS:
+    for kind, pattern, read in _CODES_BY_NAME:
         num = 0
         for match in pattern.finditer(text):
             if any(start < match.end() and match.start() < end for start, end in taken):
@@ -113,7 +116,7 @@ def _runs(text: str, depth: int) -> list[tuple[str, str]]:
 def _holds_more(message: str, depth: int) -> bool:
     """A code within a code."""
     is_plain = message.isascii() and message.isprintable()
-    return depth + 1 < _MAX_DEPTH and is_plain and bool(_runs(message, depth + 1))
+    return depth + 1 < _MAX_DEPTH and is_plain and bool(_encoded_runs(message, depth + 1))
 
 
 def _is_language(message: str) -> bool:
@@ -125,11 +128,11 @@ def _is_language(message: str) -> bool:
         return False
     if not message.isascii():
         if has_wide(message):  # any bytes are Chinese letters to UTF-16
-            return _num_telling(message) >= _FEW_KINDS
-        return len({ord(char) >> 8 for char in message}) <= _MOST_BLOCKS
-    if num_known(message) >= 0.4 * num_letters or (num_letters >= 8 and " " in message and fluency(message) > _SHOWN_FLUENCY):  # fmt: skip
+            return _num_instruction_kinds(message) >= _FEW_KINDS
+        return len({ord(char) >> 8 for char in message}) <= _MAX_SCRIPT_BLOCKS
+    if num_known_letters(message) >= 0.4 * num_letters or (num_letters >= 8 and " " in message and bigram_log_likelihood(message) > _SHOWN_FLUENCY):  # fmt: skip
         return True
-    return _num_telling(message) >= _MANY_KINDS
+    return _num_instruction_kinds(message) >= _MANY_KINDS
 
 
 def _as_text(raw: bytes) -> str:
@@ -216,7 +219,7 @@ def _morse(run: str) -> str:
     return " ".join("".join(_MORSE_CODE.get(sign, "") for sign in word.split()) for word in words)
 
 
-_KINDS = (
+_CODES_BY_NAME = (
     ("escapes", _ESCAPES, _escapes),
     ("percent signs", _PERCENT, _percent),
     ("bits", _BITS, _bits),
@@ -226,48 +229,50 @@ _KINDS = (
     ("base64", _WRAPPED64, _base64),
     ("base64", _BASE64, _base64),
     ("base32", _BASE32, _base32),
-    ("character codes", _CODES, _codes),
+    ("character codes", _CHARACTER_CODES, _codes),
     ("Morse", _MORSE, _morse),
 )
 
 
-def _ciphers(text: str) -> list[tuple[str, str]]:
+def _ciphered_texts(text: str) -> list[tuple[str, str]]:
     """The whole text, or a long run of it, with letters shifted, mirrored, written backwards or as digits."""
     found: list[tuple[str, str]] = []
-    if has_wide(text) and (turned := text[::-1]) and _tells_more(turned, text):
+    if has_wide(text) and (turned := text[::-1]) and _reads_more_like_instructions(turned, text):
         found.append(("backwards", turned))
     if _DIGIT_INSIDE.search(text) and len(_LEET.findall(text)) >= _MIN_LEET:
         lettered = text.translate(_LETTERED)
-        if _tells_more(lettered, text):
+        if _reads_more_like_instructions(lettered, text):
             found.append(("digits for letters", lettered))
-    for run in _strange_runs(text):
-        known = num_known(run)
+    for run in _unknown_word_runs(text):
+        known = num_known_letters(run)
         candidates = [("backwards", run[::-1]), ("Atbash", run.translate(_ATBASH))]
         candidates += [("ROT13", codecs.encode(run, "rot13"))]
         candidates += [(f"a shift of {shift}", _shifted(run, shift)) for shift in range(1, 26) if shift != 13]
-        kind, best = max(candidates, key=lambda one: num_known(one[1]))
-        if num_known(best) >= max(8, 2 * known + 6) and num_known(best) >= 0.5 * sum(map(str.isalpha, best)):
+        kind, best = max(candidates, key=lambda one: num_known_letters(one[1]))
+        if num_known_letters(best) >= max(8, 2 * known + 6) and num_known_letters(best) >= 0.5 * sum(
+            map(str.isalpha, best)
+        ):
             found.append((kind, best))
             continue
         if 2 * sum(map(str.islower, run.split())) >= len(run.split()):  # else names, one after another
-            found += [one for one in candidates if _tells_more(one[1], run)][:1]
+            found += [one for one in candidates if _reads_more_like_instructions(one[1], run)][:1]
     return found
 
 
-def _tells_more(message: str, text: str) -> bool:
+def _reads_more_like_instructions(message: str, text: str) -> bool:
     """Whether a message holds words that orders are made of, in whatever language, and the text as it stands few."""
-    num = _num_telling(message)
-    return num >= _MANY_KINDS and num >= _num_telling(text) + 2
+    num = _num_instruction_kinds(message)
+    return num >= _MANY_KINDS and num >= _num_instruction_kinds(text) + 2
 
 
-def _num_telling(text: str) -> int:
+def _num_instruction_kinds(text: str) -> int:
     """Kinds of words that orders are made of, in the language that has most."""
-    return max((len(kinds & _TELLING) for kinds in kinds_in(text.lower())), default=0)
+    return max((len(kinds & _INSTRUCTION_KINDS) for kinds in kinds_in(text.lower())), default=0)
 
 
-def _strange_runs(text: str) -> list[str]:
+def _unknown_word_runs(text: str) -> list[str]:
     """Runs of four words or more of which no common English one is a part, and that hardly look like language."""
-    known = words()
+    known = common_words()
     tokens = text[:4_000].split()
     strange = [
         token not in known and (token.islower() or token.isupper()) and len(token) > 2 for token in tokens

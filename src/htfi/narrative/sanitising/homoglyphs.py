@@ -9,10 +9,16 @@ import unicodedata
 from functools import cache
 from typing import NamedTuple
 
-from htfi.domain.news import Finding
-from htfi.narrative.sanitising.accents import without_accents, without_overlays
-from htfi.narrative.sanitising.confusables import Glyph, Likeness, glyphs, is_mark, script_of
-from htfi.narrative.sanitising.lexicon import is_common
+from htfi.domain.news import ScreeningFinding
+from htfi.narrative.sanitising.characters import without_accents, without_overlays
+from htfi.narrative.sanitising.confusables import (
+    Lookalike,
+    LookalikeKind,
+    is_mark,
+    lookalike_table,
+    script_of,
+)
+from htfi.narrative.sanitising.english import is_common
 
 _EAST_ASIAN = frozenset(
     {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "HALFWIDTH", "FULLWIDTH", "IDEOGRAPHIC"}
@@ -26,7 +32,7 @@ _ASCII_OR_STYLED = re.compile(
 _FLAGS = re.compile("[\U0001f1e6-\U0001f1ff]{2,}")
 _FLAG_A = 0x1F1E6
 _DIGITS = {"O": "0", "o": "0", "I": "1", "l": "1", "i": "1"}
-_EITHER = frozenset("Ӏǀꓲᛁ𐊊𐌉∣│┃❘ǃ⎮")  # without a case that would tell I from l
+_CASELESS_BARS = frozenset("Ӏǀꓲᛁ𐊊𐌉∣│┃❘ǃ⎮")  # without a case that would tell I from l
 _LIGATURES = frozenset("ﬀﬁﬂﬃﬄﬅﬆ")
 _GREEK_SIGNS = frozenset("αβγδεζηθκλμµνξπρσςτυφχψωΓΔΘΛΞΠΣΦΨΩ")
 _COUNTRIES_WORDS = (
@@ -42,7 +48,7 @@ _COUNTRIES_WORDS = (
 _COUNTRIES = frozenset(_COUNTRIES_WORDS.split())
 
 
-class _Page(NamedTuple):
+class _TextScripts(NamedTuple):
     """What the whole text says of its parts: living scripts, and whether it reads as Latin despite them."""
 
     living: frozenset[str]
@@ -52,7 +58,7 @@ class _Page(NamedTuple):
     east_asian: bool
 
 
-class _Word(NamedTuple):
+class _MaskedWord(NamedTuple):
     """One run of letters, what it reads as, how strong a sign of deceit that is, and whether only beside others."""
 
     start: int
@@ -62,21 +68,22 @@ class _Word(NamedTuple):
     is_pending: bool = False
 
 
-def unmask(text: str) -> tuple[str, list[Finding]]:
+def replace_homoglyphs(text: str) -> tuple[str, list[ScreeningFinding]]:
     """The text with look-alikes mapped back; a finding for each kind of mask."""
     if text.isascii():
         return text, []
-    findings: list[Finding] = []
+    findings: list[ScreeningFinding] = []
     text, num_smeared = without_overlays(text)
     if num_smeared > 2:
-        findings.append(Finding("marks", 0.6, f"marks were stacked on {num_smeared} letters"))
-    text = _FLAGS.sub(_unflagged, text)
-    page = _page_of(text)
-    pattern, table = _word_pattern(), glyphs()
+        findings.append(ScreeningFinding("marks", 0.6, f"marks were stacked on {num_smeared} letters"))
+    text = _FLAGS.sub(_letters_of_flags, text)
+    page = _scripts_of_text(text)
+    pattern, table = _word_pattern(), lookalike_table()
     words = [
         found
         for match in pattern.finditer(text)
-        if not match[0].isascii() and (found := _read(match[0], match.start(), page, table)) is not None
+        if not match[0].isascii()
+        and (found := _read_masked(match[0], match.start(), page, table)) is not None
     ]
     is_attacked = any(word.strength >= 0.5 and not word.is_pending for word in words)
     taken = [word for word in words if is_attacked or not word.is_pending]
@@ -87,30 +94,32 @@ def unmask(text: str) -> tuple[str, list[Finding]]:
             parts += (text[end : word.start], word.latin)
             end = word.end
         text = "".join(parts) + text[end:]
-        findings += _told(taken)
-    text = _unmarked(text, table)
+        findings += _findings_of(taken)
+    text = _ascii_punctuation(text, table)
     return without_accents(text, findings), findings
 
 
-def _told(words: list[_Word]) -> list[Finding]:
+def _findings_of(words: list[_MaskedWord]) -> list[ScreeningFinding]:
     strongest = max(word.strength for word in words)
     num = sum(word.strength > 0 for word in words)
     if strongest >= 0.7:
         return [
-            Finding("homoglyphs", strongest, f"letters of other scripts posed as Latin ones in {num} words")
+            ScreeningFinding(
+                "homoglyphs", strongest, f"letters of other scripts posed as Latin ones in {num} words"
+            )
         ]
     if strongest > 0:
-        return [Finding("styled", strongest, f"{num} words stood in letters of a font of their own")]
+        return [ScreeningFinding("styled", strongest, f"{num} words stood in letters of a font of their own")]
     return []
 
 
-def _page_of(text: str) -> _Page:
+def _scripts_of_text(text: str) -> _TextScripts:
     """Words of a script that are more than look-alikes show that it lives here."""
     living: set[str] = set()
     foreign: set[str] = set()
     num_foreign = 0
     num_latin = sum(map(len, _LATIN_WORDS.findall(text)))
-    only_alike, table = _only_alike(), glyphs()
+    only_alike, table = _only_alike(), lookalike_table()
     for match in _FOREIGN_WORDS.finditer(text):
         word = match[0]
         if only_alike.issuperset(word):
@@ -122,7 +131,7 @@ def _page_of(text: str) -> _Page:
         living.update(map(script_of, unlike or word[:1]))
         num_foreign += len(word)
     living.discard("LATIN")
-    return _Page(
+    return _TextScripts(
         frozenset(living),
         frozenset(foreign),
         num_latin > 0 and num_latin >= num_foreign,
@@ -136,13 +145,15 @@ def _only_alike() -> frozenset[str]:
     """Characters that no word of a living script need hold: close look-alikes, styled letters, accented Latin."""
     found = {
         char
-        for char, glyph in glyphs().items()
-        if glyph.likeness is not Likeness.LOOSE or glyph.script == "LATIN"
+        for char, glyph in lookalike_table().items()
+        if glyph.kind is not LookalikeKind.LOOSE or glyph.script == "LATIN"
     }
     return frozenset(found) | frozenset(map(chr, (*range(0xC0, 0x250), *range(0x1E00, 0x1F00))))
 
 
-def _read(word: str, start: int, page: _Page, table: dict[str, Glyph]) -> _Word | None:
+def _read_masked(
+    word: str, start: int, page: _TextScripts, table: dict[str, Lookalike]
+) -> _MaskedWord | None:
     """What a word that is not all ASCII reads as; None where it is what it seems."""
     has_foreign = not page.foreign.isdisjoint(word)
     is_pure = _ASCII_OR_STYLED.search(word) is None
@@ -153,17 +164,17 @@ def _read(word: str, start: int, page: _Page, table: dict[str, Glyph]) -> _Word 
     foreign = [char for char in word if char in page.foreign] if has_foreign else []
     end = start + len(word)
     if foreign:
-        return _among_living(word, start, found, foreign, num_ascii, page)
-    close = [g for g in found if g and g.likeness is Likeness.CLOSE]
-    loose = [g for g in found if g and g.likeness is Likeness.LOOSE and g.script != "LATIN"]
+        return _read_in_living_script(word, start, found, foreign, num_ascii, page)
+    close = [g for g in found if g and g.kind is LookalikeKind.CLOSE]
+    loose = [g for g in found if g and g.kind is LookalikeKind.LOOSE and g.script != "LATIN"]
     inner = found[1:-1]
-    symbols = [g for g in inner if g and g.likeness is Likeness.SYMBOL and not is_mark(g)]
-    styled = [g for g in found if g and g.likeness is Likeness.STYLED]
-    plain = [g for g in inner if g and g.likeness is Likeness.PLAIN and len(g.latin) == 1]
+    symbols = [g for g in inner if g and g.kind is LookalikeKind.SYMBOL and not is_mark(g)]
+    styled = [g for g in found if g and g.kind is LookalikeKind.STYLED]
+    plain = [g for g in inner if g and g.kind is LookalikeKind.PLAIN and len(g.latin) == 1]
     scripts = {glyph.script for glyph in (*close, *loose) if glyph.script}
     num_masks = len(close) + len(loose) + len(symbols)
     if not num_masks:
-        return _styled(word, start, found, styled, plain, num_ascii, page)
+        return _read_styled(word, start, found, styled, plain, num_ascii, page)
     latin = _latin(word, found)
     if _is_formula(word, found, num_ascii):
         return None
@@ -172,7 +183,7 @@ def _read(word: str, start: int, page: _Page, table: dict[str, Glyph]) -> _Word 
             return None  # A股
         if not scripts and not close and not loose and not is_common(latin):
             return None  # a sign between words: 3×4, a•b
-        return _Word(start, end, latin, 0.9)
+        return _MaskedWord(start, end, latin, 0.9)
     if not any(char.isalpha() for char in word):
         return None
     if not page.is_latin or scripts <= _EAST_ASIAN:
@@ -181,42 +192,47 @@ def _read(word: str, start: int, page: _Page, table: dict[str, Glyph]) -> _Word 
     if is_living:
         return None
     if scripts == {"LATIN"} or (not loose and not symbols and _num_letters(word) > 1):
-        return _Word(start, end, latin, 0.9)
+        return _MaskedWord(start, end, latin, 0.9)
     if loose and is_common(latin) and len(latin) > 2:
-        return _Word(start, end, latin, 0.9)
+        return _MaskedWord(start, end, latin, 0.9)
     is_lone = _num_letters(word) == 1 and not loose
     if is_lone and scripts != {"GREEK"} and latin in ("a", "I", "A", "i"):
-        return _Word(start, end, latin, 0.9)
-    return _Word(start, end, latin, 0.9, is_pending=True)
+        return _MaskedWord(start, end, latin, 0.9)
+    return _MaskedWord(start, end, latin, 0.9, is_pending=True)
 
 
-def _styled(
+def _read_styled(
     word: str,
     start: int,
-    found: list[Glyph | None],
-    styled: list[Glyph],
-    plain: list[Glyph],
+    found: list[Lookalike | None],
+    styled: list[Lookalike],
+    plain: list[Lookalike],
     num_ascii: int,
-    page: _Page,
-) -> _Word | None:
+    page: _TextScripts,
+) -> _MaskedWord | None:
     """A word in a font of its own: a tweet's emphasis, or a way around filters."""
-    if not styled and not any(glyph and glyph.likeness is Likeness.PLAIN for glyph in found):
+    if not styled and not any(glyph and glyph.kind is LookalikeKind.PLAIN for glyph in found):
         return None
     if len(word) == 1 and unicodedata.category(word) == "So":  # ①, 🅰
         latin = _latin(word, found)
-        return _Word(start, start + 1, latin, 0.8, is_pending=True) if latin.isalpha() else None
+        return _MaskedWord(start, start + 1, latin, 0.8, is_pending=True) if latin.isalpha() else None
     strength = 0.0
     if not page.east_asian:
         if styled and any(glyph.latin.isalpha() for glyph in styled):
             strength = 0.8 if num_ascii else 0.5
         elif plain and num_ascii and not any(char in _LIGATURES for char in word):
             strength = 0.8
-    return _Word(start, start + len(word), _latin(word, found), strength)
+    return _MaskedWord(start, start + len(word), _latin(word, found), strength)
 
 
-def _among_living(
-    word: str, start: int, found: list[Glyph | None], foreign: list[str], num_ascii: int, page: _Page
-) -> _Word | None:
+def _read_in_living_script(
+    word: str,
+    start: int,
+    found: list[Lookalike | None],
+    foreign: list[str],
+    num_ascii: int,
+    page: _TextScripts,
+) -> _MaskedWord | None:
     """A word with letters that have no Latin likeness: Latin letters in it may pose as those of its script."""
     scripts = {script_of(char) for char in foreign}
     end = start + len(word)
@@ -225,13 +241,13 @@ def _among_living(
         twins = _twins(script)
         native = "".join(twins.get(char, char) for char in word)
         if not any(char.isascii() and char.isalpha() for char in native):
-            return _Word(start, end, native, 0.7)
-    if any(glyph and glyph.likeness is Likeness.STYLED for glyph in found):
+            return _MaskedWord(start, end, native, 0.7)
+    if any(glyph and glyph.kind is LookalikeKind.STYLED for glyph in found):
         kept = "".join(
-            glyph.latin if glyph and glyph.likeness is Likeness.STYLED else char
+            glyph.latin if glyph and glyph.kind is LookalikeKind.STYLED else char
             for char, glyph in zip(word, found, strict=True)
         )
-        return _Word(start, end, kept, 0.0 if page.east_asian else 0.5)
+        return _MaskedWord(start, end, kept, 0.0 if page.east_asian else 0.5)
     return None
 
 
@@ -240,12 +256,12 @@ def _twins(script: str) -> dict[str, str]:
     """For each Latin letter the one of `script` that cannot be told from it."""
     return {
         glyph.latin: char
-        for char, glyph in glyphs().items()
-        if glyph.script == script and glyph.likeness is Likeness.CLOSE and len(glyph.latin) == 1
+        for char, glyph in lookalike_table().items()
+        if glyph.script == script and glyph.kind is LookalikeKind.CLOSE and len(glyph.latin) == 1
     }
 
 
-def _latin(word: str, found: list[Glyph | None]) -> str:
+def _latin(word: str, found: list[Lookalike | None]) -> str:
     """Letter by letter, with I and l, O and 0 as their neighbours say."""
     letters = [char if glyph is None else glyph.latin for char, glyph in zip(word, found, strict=True)]
     digits = sum(char.isascii() and char.isdigit() for char in word)
@@ -258,31 +274,31 @@ def _latin(word: str, found: list[Glyph | None]) -> str:
         before, after = letters[place - 1 : place], letters[place + 1 : place + 2]
         if glyph.latin == "I" and place and before[0][-1:].islower():
             tall = "".join((*letters[:place], "l", *letters[place + 1 :]))
-            if word[place] in _EITHER or (
-                glyph.likeness is Likeness.CLOSE and is_common(tall.replace("I", "l"))
+            if word[place] in _CASELESS_BARS or (
+                glyph.kind is LookalikeKind.CLOSE and is_common(tall.replace("I", "l"))
             ):
                 letters[place] = "l"
         elif glyph.latin == "l" and place < last and place and before[0].isupper() and after[0].isupper():
             letters[place] = "I"
-    if found[0] is not None and found[0].likeness is Likeness.SYMBOL and not is_common("".join(letters)):
+    if found[0] is not None and found[0].kind is LookalikeKind.SYMBOL and not is_common("".join(letters)):
         letters[0] = word[0]
     if (
         last
         and (edge := found[-1]) is not None
-        and edge.likeness is Likeness.SYMBOL
+        and edge.kind is LookalikeKind.SYMBOL
         and not is_common("".join(letters))
     ):
         letters[-1] = word[-1]
     return "".join(letters)
 
 
-def _is_digit_like(char: str, glyph: Glyph | None) -> bool:
+def _is_digit_like(char: str, glyph: Lookalike | None) -> bool:
     return char.isdigit() or (
-        glyph is not None and glyph.latin in _DIGITS and glyph.likeness is Likeness.CLOSE
+        glyph is not None and glyph.latin in _DIGITS and glyph.kind is LookalikeKind.CLOSE
     )
 
 
-def _is_formula(word: str, found: list[Glyph | None], num_ascii: int) -> bool:
+def _is_formula(word: str, found: list[Lookalike | None], num_ascii: int) -> bool:
     """Greek as signs: μm, ΔGDP, 5σ, kΩ."""
     signs = [char for char, glyph in zip(word, found, strict=True) if glyph is not None]
     if not all(char in _GREEK_SIGNS for char in signs) or len(signs) > 1:
@@ -298,13 +314,17 @@ def _num_letters(word: str) -> int:
 
 @cache
 def _word_pattern() -> re.Pattern[str]:
-    signs = "".join(char for char, glyph in glyphs().items() if not char.isalnum() and not is_mark(glyph))
+    signs = "".join(
+        char for char, glyph in lookalike_table().items() if not char.isalnum() and not is_mark(glyph)
+    )
     return re.compile(rf"[\w{re.escape(signs)}]+")
 
 
 @cache
 def _mark_chars() -> frozenset[str]:
-    return frozenset(char for char, glyph in glyphs().items() if is_mark(glyph) and not char.isalnum())
+    return frozenset(
+        char for char, glyph in lookalike_table().items() if is_mark(glyph) and not char.isalnum()
+    )
 
 
 @cache
@@ -313,14 +333,14 @@ def _mark_pattern() -> re.Pattern[str]:
     return re.compile(rf"(?<=[A-Za-z0-9])[{re.escape(marks)}](?=[A-Za-z0-9])")
 
 
-def _unmarked(text: str, table: dict[str, Glyph]) -> str:
+def _ascii_punctuation(text: str, table: dict[str, Lookalike]) -> str:
     """Dots, slashes and hyphens of other scripts between Latin letters as ASCII's."""
     if text.isascii() or _mark_chars().isdisjoint(text):
         return text
     return _mark_pattern().sub(lambda found: table[found[0]].latin, text)
 
 
-def _unflagged(found: re.Match[str]) -> str:
+def _letters_of_flags(found: re.Match[str]) -> str:
     letters = "".join(chr(ord(char) - _FLAG_A + 65) for char in found[0])
     pairs = [letters[place : place + 2] for place in range(0, len(letters), 2)]
     return found[0] if all(pair in _COUNTRIES for pair in pairs) else letters

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from htfi.domain.events import News
-from htfi.domain.news import Finding
+from htfi.domain.news import ScreeningFinding
 from htfi.narrative.sanitising.config import SanitiserConfig
-from htfi.narrative.sanitising.publishers import Publisher, Registry, folded, host_of
+from htfi.narrative.sanitising.publishers import Publisher, PublisherRegistry, folded, host_of
 from htfi.narrative.sanitising.sources import KINDS
-from htfi.narrative.sanitising.unicode import one_line
+from htfi.narrative.text import one_line
 
-RULE = "impersonation"
+IMPERSONATION_RULE = "impersonation"
 _DATELINE = re.compile(r"\(([A-Z][\w .]{1,30})\)\s*[-–—]")
 _SPLIT = re.compile(r"[^a-z0-9]+")
 _SOCIAL_NAMES = frozenset(
@@ -34,8 +34,8 @@ _SOCIAL_NAMES = frozenset(
         "weibo",
     )
 )
-_MOST_CHARS = 128
-_MOST_REMEMBERED = 4096
+_MAX_NAME_CHARS = 128
+_MAX_REMEMBERED = 4096
 
 
 class Provenance(NamedTuple):
@@ -49,25 +49,25 @@ class Provenance(NamedTuple):
     voice: str
     kind: str
     proven: bool
-    findings: tuple[Finding, ...]
+    findings: tuple[ScreeningFinding, ...]
     by_feed: bool = False
 
 
-class Impersonation:
+class ImpersonationChecker:
     """Judges where items come from. What it remembers are answers of a pure function."""
 
     def __init__(self, config: SanitiserConfig) -> None:
-        self._registry = Registry(config.publishers)
+        self._registry = PublisherRegistry(config.publishers)
         self._kinds: Mapping[str, str] = dict(config.kinds)
         self._judged: OrderedDict[tuple[str, str, str], Provenance] = OrderedDict()
 
     def judge(self, item: News, headline: str, body: str) -> Provenance:
         """Where an item comes from. `headline` and `body` are undone, its other fields as they came."""
-        key = (item.source, item.publisher[:_MOST_CHARS], host_of(item.url) if item.url else "")
+        key = (item.source, item.publisher[:_MAX_NAME_CHARS], host_of(item.url) if item.url else "")
         known = self._judged.get(key)
         if known is None:
             known = self._judged[key] = self._provenance(*key)
-            if len(self._judged) > _MOST_REMEMBERED:
+            if len(self._judged) > _MAX_REMEMBERED:
                 self._judged.popitem(last=False)
         if "(" not in headline and "(" not in body[:80]:
             return known
@@ -76,30 +76,54 @@ class Impersonation:
 
     def _provenance(self, source: str, publisher: str, host: str) -> Provenance:
         registry = self._registry
-        findings: list[Finding] = []
-        own = registry.named(source) or self._part_of(source)
+        findings: list[ScreeningFinding] = []
+        own = registry.named(source) or self._publisher_of_feed(source)
         if own is None and (like := registry.looks_like(source)) is not None:
-            findings.append(Finding(RULE, 0.8, f"its source is named like {like.name} and is not"))
+            findings.append(
+                ScreeningFinding(IMPERSONATION_RULE, 0.8, f"its source is named like {like.name} and is not")
+            )
         before, _, host = host.rpartition("@")
         if before and registry.of_domain(before):
-            findings.append(Finding(RULE, 0.9, "its link shows another's domain and leads elsewhere"))
+            findings.append(
+                ScreeningFinding(
+                    IMPERSONATION_RULE, 0.9, "its link shows another's domain and leads elsewhere"
+                )
+            )
         if host and (like := registry.imitates(host)) is not None:
-            findings.append(Finding(RULE, 0.9, f"its link imitates {like.name}"))
+            findings.append(ScreeningFinding(IMPERSONATION_RULE, 0.9, f"its link imitates {like.name}"))
         is_post = self.kind(source) == "social"  # anybody may put any link in a post
         at_home = registry.of_domain(host) if host and not is_post else None
         claimed = registry.named(publisher) if publisher else None
         if publisher and one_line(publisher) != " ".join(publisher.split()):
-            findings.append(Finding(RULE, 0.8, "its publisher's name has characters in it that nobody sees"))
+            findings.append(
+                ScreeningFinding(
+                    IMPERSONATION_RULE, 0.8, "its publisher's name has characters in it that nobody sees"
+                )
+            )
         if publisher and claimed is None and (like := registry.looks_like(publisher)) is not None:
-            findings.append(Finding(RULE, 0.9, f"its publisher is written like {like.name} and is not"))
+            findings.append(
+                ScreeningFinding(
+                    IMPERSONATION_RULE, 0.9, f"its publisher is written like {like.name} and is not"
+                )
+            )
         social = (host and registry.is_social(host)) or is_post
         if claimed is not None and claimed is not own and claimed is not at_home:
             if social and not at_home:
-                findings.append(Finding(RULE, 0.8, f"a post that says it is {claimed.name}"))
+                findings.append(
+                    ScreeningFinding(IMPERSONATION_RULE, 0.8, f"a post that says it is {claimed.name}")
+                )
             elif host and not registry.carries(host):
-                findings.append(Finding(RULE, 0.6, f"says it is {claimed.name}, its link leads elsewhere"))
+                findings.append(
+                    ScreeningFinding(
+                        IMPERSONATION_RULE, 0.6, f"says it is {claimed.name}, its link leads elsewhere"
+                    )
+                )
             elif not host:
-                findings.append(Finding(RULE, 0.2, f"says it is {claimed.name}: nothing bears it out"))
+                findings.append(
+                    ScreeningFinding(
+                        IMPERSONATION_RULE, 0.2, f"says it is {claimed.name}: nothing bears it out"
+                    )
+                )
         proven = own if claimed is None and not publisher else claimed
         if proven is not None and (proven is own or proven is at_home) and not findings:
             return Provenance(folded(proven.name), proven.kind, True, (), proven is own)
@@ -113,24 +137,28 @@ class Impersonation:
         told = self._kinds.get(source)
         if told in KINDS:
             return told
-        own = self._registry.named(source) or self._part_of(source)
+        own = self._registry.named(source) or self._publisher_of_feed(source)
         if own is not None:
             return own.kind
         return "social" if not _SOCIAL_NAMES.isdisjoint(_SPLIT.split(source.lower())) else "unknown"
 
-    def _part_of(self, source: str) -> Publisher | None:
+    def _publisher_of_feed(self, source: str) -> Publisher | None:
         """The publisher that a feed is called by, as in 'reuters.jsonl': the person who runs us named it."""
         first = _SPLIT.split(source.lower().rpartition("/")[2])[0]
         return self._registry.named(first) if len(first) > 2 and "://" not in source else None
 
-    def _dateline(self, text: str, known: Provenance, source: str) -> Finding | None:
+    def _dateline(self, text: str, known: Provenance, source: str) -> ScreeningFinding | None:
         """A text that says '(Reuters) -' and comes from somebody else."""
         found = _DATELINE.search(text)
         claimed = self._registry.named(found[1]) if found else None
         if claimed is None or known.voice == folded(claimed.name):
             return None
-        if self._registry.named(source) is claimed or self._part_of(source) is claimed:
+        if self._registry.named(source) is claimed or self._publisher_of_feed(source) is claimed:
             return None
         if known.kind == "social":
-            return Finding(RULE, 0.8, f"a post that bears the dateline of {claimed.name}")
-        return Finding(RULE, 0.2, f"bears the dateline of {claimed.name}, from elsewhere")
+            return ScreeningFinding(
+                IMPERSONATION_RULE, 0.8, f"a post that bears the dateline of {claimed.name}"
+            )
+        return ScreeningFinding(
+            IMPERSONATION_RULE, 0.2, f"bears the dateline of {claimed.name}, from elsewhere"
+        )

@@ -1,4 +1,9 @@
-"""Finds text that would steer a machine or the crowd: orders to a model, and pump language. The sanitiser calls it.
+"""Finds calls to a crowd to trade, in many languages: an order to buy or sell, beside a promise, a tip or a hurry.
+
+An opinion that a named person gives is one, however loud; a report on those who promise and on those who pursue them is
+none. `manipulation` asks it, and lets the model of words alone hold nothing that has no mark of a call.
+
+Finds text that would steer a machine or the crowd: orders to a model, and pump language. The sanitiser calls it.
 
 Orders and calls to trade are found by how they are built, in many languages (`address`, `enticement`), phrases beyond
 doubt by pattern, what is left by a small linear model of English wording, sentence by sentence. What was hidden from
@@ -6,14 +11,89 @@ people's eyes is judged harder: nobody hides an honest sentence.
 """
 
 import re
+from collections.abc import Collection
 from math import log2
 
-from htfi.domain.news import Finding
-from htfi.narrative.sanitising import orders, wording
-from htfi.narrative.sanitising.address import address
-from htfi.narrative.sanitising.enticement import attributed, enticement
-from htfi.narrative.sanitising.lexica import kinds_in
-from htfi.narrative.sanitising.undo import Undone
+from htfi.domain.news import ScreeningFinding
+from htfi.narrative.sanitising import orders
+from htfi.narrative.sanitising import wording_model as wording
+from htfi.narrative.sanitising.deobfuscation import Deobfuscated
+from htfi.narrative.sanitising.phrase_lexicon import (
+    LexiconMark,
+    MarkedSentence,
+    fold_text,
+    kinds_in,
+    marked_sentences,
+)
+from htfi.narrative.sanitising.prompt_injection import find_injection
+
+PUMP_CERTAIN = 0.85
+_NUM_SENTENCES_AROUND = 3  # sentences that are judged together
+_ENDING = frozenset(
+    (",", ":", "!", "–", "—", "，", "：", "、", "،", "！", '"', "“", "«", "„", "「", "(", "*")
+)
+_NAMED_SPEAKER = re.compile(
+    r"[\"'“«„]?(?:[^\W\d_a-z][\w.'’-]*\s+){0,2}[^\W\d_a-z][\w.'’-]+\s*(?::|says?\b|said\b|dice\b|dijo\b|diz\b|disse\b|dit\b|"
+    r"déclare\b|dice\b|sagt\b|sagte\b|говорит\b|сказал\b|：|称|表示|氏「|は「)"
+)
+_HEADLINE_CHARS = 120
+_ENDED = re.compile(r"[.!?。！？]\s")  # more than one sentence is no headline
+_NO_PERSON_WORDS = (
+    "breaking alert urgent insider insiders tip tips hot signal signals news update exclusive flash group call friend "
+    "warning attention important announcement everyone guys all source sources rumor rumour now today pump note target "
+    "exchange date time coin stop entry buy sell goal reminder"
+)
+_NO_PERSON = frozenset(_NO_PERSON_WORDS.split())
+
+
+def pump_call_strength(text: str, kinds: Collection[frozenset[str]]) -> float:
+    """0–1, how surely a text calls to trade as those do who pump a price; `kinds` are those of its words,
+    by language.
+    """
+    if not any("call" in told and not told.isdisjoint(("sure", "tip", "rich")) for told in kinds):
+        return 0.0
+    by_language: dict[bool, list[tuple[MarkedSentence, set[str]]]] = {}
+    for said in marked_sentences(fold_text(text)):
+        found = {mark.kind for mark in said.marks}
+        if "warning" in found or "report" in found:
+            found -= {"sure", "rich", "tip"}
+        by_language.setdefault(said.is_wide, []).append((said, found))
+    for told in by_language.values():
+        for at in range(len(told)):
+            around = told[at : at + _NUM_SENTENCES_AROUND]
+            if _has_order([said for said, _ in around]) and _has_promise(
+                set[str]().union(*(kinds for _, kinds in around))
+            ):
+                return PUMP_CERTAIN
+    return 0.0
+
+
+def is_attributed(headline: str) -> bool:
+    """Whether a headline gives somebody's words: 'Cramer: buy, buy, buy'."""
+    found = _NAMED_SPEAKER.match(headline)
+    if found is None or len(headline) > _HEADLINE_CHARS or _ENDED.search(headline):
+        return False
+    words = [word.strip("\"'“«„:：.").lower() for word in found[0].split()]
+    return bool(words) and not any(word in _NO_PERSON for word in words)
+
+
+def _has_order(around: list[MarkedSentence]) -> bool:
+    return any(_is_order(said, mark) for said in around for mark in said.of_kinds("call"))
+
+
+def _is_order(said: MarkedSentence, call: LexiconMark) -> bool:
+    if said.is_wide or call.start == 0:
+        return True
+    before = said.words[call.start - 1]
+    return before in _ENDING or any(
+        mark.end == call.start for mark in said.of_kinds("joining", "urgent", "sure", "rich")
+    )
+
+
+def _has_promise(kinds: set[str]) -> bool:
+    """A promise of sure gain; or two among a tip, riches and a hurry."""
+    return "sure" in kinds or len(kinds & {"tip", "rich", "urgent"}) >= 2
+
 
 # Log-odds of `wording` from which a finding begins, set so that one in some hundreds of agency headlines with their
 # leads is a false alarm, and by how much more it is beyond doubt.
@@ -22,11 +102,11 @@ _CERTAIN_AFTER = 1.5
 _OPINION = 0.5  # more, for what a named person says: opinions are worded as orders
 _USUAL_WORDS = 80
 _FOR_LENGTH = 0.25
-_BY_WORDING = 0.7  # at most, of a long text: wording alone holds no speech back
+_MAX_LONG_TEXT_STRENGTH = 0.7  # at most, of a long text: wording alone holds no speech back
 _HIDDEN_AT = -0.5
 _WEAKEST, _STRONGEST = 0.5, 0.95
 _MANY_CASHTAGS, _FLOOD_OF_CASHTAGS = 8, 16
-_LIST, _FLOOD = 0.5, 0.8  # a list of tickers is discounted, a flood of them held back
+_CASHTAG_LIST, _CASHTAG_FLOOD = 0.5, 0.8  # a list of tickers is discounted, a flood of them held back
 _MAX_RAW_CHARS = 4_096  # in which templates are looked for: `undo` may have taken them for markup
 _PATTERNS = (
     ("overrides", "injection", orders.OVERRIDES, 0.9, "orders a model to drop its instructions"),
@@ -53,39 +133,46 @@ _WORLDWIDE = ("foreign", "promises")  # tried on whatever is not ASCII
 _TEMPLATE_WORDS = frozenset({"system", "assistant", "human", "developer"})
 
 
-def examine(text: str, undone: Undone) -> tuple[Finding, ...]:
+def find_manipulation(text: str, undone: Deobfuscated) -> tuple[ScreeningFinding, ...]:
     """Findings in the undone text and in what was hidden; `text` is the raw one, `undone` what `undo` made of it."""
-    strongest: dict[str, Finding] = {}
+    strongest: dict[str, ScreeningFinding] = {}
     raw = text[:_MAX_RAW_CHARS]
     has_marks = "<" in raw or "[" in raw or "#" in raw or "`" in raw or '"' in raw
     if (
         has_marks or (":" in raw and not _TEMPLATE_WORDS.isdisjoint(wording.tokens(undone.text.lower())))
     ) and orders.TEMPLATES.search(raw):
-        _take(strongest, Finding("injection", 0.9, "holds the marks of a chat template or of a tool call"))
-    _look(strongest, undone.text, _ORDER_AT, _PUMP_AT, "")
+        _keep_strongest(
+            strongest,
+            ScreeningFinding("injection", 0.9, "holds the marks of a chat template or of a tool call"),
+        )
+    _examine_text(strongest, undone.text, _ORDER_AT, _PUMP_AT, "")
     for message in undone.hidden:
-        _look(strongest, message, _HIDDEN_AT, _HIDDEN_AT, ", where nobody sees it")
+        _examine_text(strongest, message, _HIDDEN_AT, _HIDDEN_AT, ", where nobody sees it")
     num_cashtags = len(set(orders.CASHTAG.findall(undone.text))) if "$" in undone.text else 0
     if num_cashtags >= _MANY_CASHTAGS:
-        strength = _FLOOD if num_cashtags >= _FLOOD_OF_CASHTAGS else _LIST
-        _take(strongest, Finding("cashtags", strength, f"names {num_cashtags} tickers"))
+        strength = _CASHTAG_FLOOD if num_cashtags >= _FLOOD_OF_CASHTAGS else _CASHTAG_LIST
+        _keep_strongest(strongest, ScreeningFinding("cashtags", strength, f"names {num_cashtags} tickers"))
     return tuple(strongest.values())
 
 
-def _look(strongest: dict[str, Finding], text: str, order_at: float, pump_at: float, where: str) -> None:
+def _examine_text(
+    strongest: dict[str, ScreeningFinding], text: str, order_at: float, pump_at: float, where: str
+) -> None:
     lower = text.lower()
     tokens = wording.tokens(lower)
     present = frozenset(tokens)
     kinds = kinds_in(lower, present)
-    addressed = address(text, kinds)
+    addressed = find_injection(text, kinds)
     if addressed.strength:
         detail = "tells the machine that reads it what to answer" + where
-        _take(strongest, Finding("injection", 0.95 if where else addressed.strength, detail))
+        _keep_strongest(
+            strongest, ScreeningFinding("injection", 0.95 if where else addressed.strength, detail)
+        )
     plain = addressed.plain  # a report of attacks gives no order by what it quotes
-    enticed = enticement(plain, kinds)
+    enticed = pump_call_strength(plain, kinds)
     if enticed:
         detail = "calls to trade and promises or hints at a sure gain" + where
-        _take(strongest, Finding("pump", 0.95 if where else enticed, detail))
+        _keep_strongest(strongest, ScreeningFinding("pump", 0.95 if where else enticed, detail))
     if plain != text:
         lower = plain.lower()
         tokens = wording.tokens(lower)
@@ -97,24 +184,28 @@ def _look(strongest: dict[str, Finding], text: str, order_at: float, pump_at: fl
         if pattern.search(lower) and (
             rule != "pump" or enticed or not any("warning" in told for told in kinds)
         ):
-            _take(strongest, Finding(rule, 0.95 if where else strength, told + where))
+            _keep_strongest(strongest, ScreeningFinding(rule, 0.95 if where else strength, told + where))
     if not is_ascii and 2 * len(_LATIN.findall(lower)) < len(lower) - lower.count(" "):
         return  # another script: the wording is not known
     if len(present & _NOT_ENGLISH) >= max(_NUM_NOT_ENGLISH, len(tokens) // 10):
         return
-    order, pump = wording.judge(tokens, wording.shipped())
+    order, pump = wording.max_log_odds(tokens, wording.shipped_weights())
     if len(tokens) > _USUAL_WORDS:  # of many honest sentences one sounds odd
         allowance = _FOR_LENGTH * log2(len(tokens) / _USUAL_WORDS)
         order, pump = order - allowance, pump - allowance
-    is_opinion = not where and attributed(plain)
+    is_opinion = not where and is_attributed(plain)
     if order >= order_at + (_OPINION if is_opinion else 0.0):
         strength = 0.95 if where else _strength(order - order_at)
         if len(tokens) > _USUAL_WORDS and not where:
-            strength = min(strength, _BY_WORDING)
-        _take(strongest, Finding("injection", strength, "is worded as an order to a model" + where))
+            strength = min(strength, _MAX_LONG_TEXT_STRENGTH)
+        _keep_strongest(
+            strongest, ScreeningFinding("injection", strength, "is worded as an order to a model" + where)
+        )
     if pump >= pump_at and (enticed or not is_opinion):
         strength = 0.95 if where else _strength(pump - pump_at)
-        _take(strongest, Finding("pump", strength, "is worded as those do who pump a price" + where))
+        _keep_strongest(
+            strongest, ScreeningFinding("pump", strength, "is worded as those do who pump a price" + where)
+        )
 
 
 def _strength(beyond: float) -> float:
@@ -122,7 +213,7 @@ def _strength(beyond: float) -> float:
     return round(_WEAKEST + (_STRONGEST - _WEAKEST) * share, 3)
 
 
-def _take(strongest: dict[str, Finding], finding: Finding) -> None:
+def _keep_strongest(strongest: dict[str, ScreeningFinding], finding: ScreeningFinding) -> None:
     known = strongest.get(finding.rule)
     if known is None or finding.strength > known.strength:
         strongest[finding.rule] = finding

@@ -1,4 +1,6 @@
-"""Takes markup out of a text, and with it what the page would not have shown; `undo` calls it.
+"""What Markdown, BBCode, LaTeX and terminals can hide, taken out; `markup` calls it after HTML.
+
+Takes markup out of a text, and with it what the page would not have shown; `undo` calls it.
 
 One pass over HTML as a lenient browser reads it, then what Markdown, BBCode, LaTeX and terminals can hide. What was
 hidden is handed back to be examined.
@@ -6,8 +8,105 @@ hidden is handed back to be examined.
 
 import re
 
-from htfi.domain.news import Finding
-from htfi.narrative.sanitising.markdown import CLEAR, WHITE, bracketed, linked, printed
+from htfi.domain.news import ScreeningFinding
+
+# ruff: noqa: E501 -- a line is one pattern
+
+
+WHITE_COLOUR = re.compile(r"\s*(?:white|snow|ivory|ghostwhite|#f{3,4}\b|#f{6}(?:ff)?\b|#f[c-f]f[c-f]f[c-f]\b|rgba?\(\s*25[0-5]\s*,\s*25[0-5]\s*,\s*25[0-5]|hsla?\([^,]+,[^,]+,\s*(?:100|9[89])%)", re.I)  # fmt: skip
+TRANSPARENT_COLOUR = re.compile(
+    r"\s*(?:transparent|rgba\([^)]*,\s*0?(?:\.0+)?\s*\)|#[0-9a-f]{3}0\b(?!\w)|#[0-9a-f]{6}00\b)", re.I
+)
+_MARKDOWN = re.compile(
+    r"!\[([^\[\]]{0,2000})\]\(([^()\s]{0,2000})(?:\s+[\"'(]([^\"')]{0,2000})[\"')])?\s*\)"
+    r"|(?<!!)\[([^\[\]]{1,500})\]\(([^()\s]{1,2000})(?:\s+[\"'(]([^\"')]{0,2000})[\"')])?\s*\)"
+    r"|^[ \t]{0,3}\[([^\[\]]{1,200})\]:[ \t]*(\S{1,2000})?[ \t]*(\([^()\n]{0,2000}\)|\"[^\"\n]{0,2000}\"|'[^'\n]{0,2000}')?[ \t]*$",
+    re.M,
+)
+_BRACKETED = re.compile(
+    r"\[(color|size|font|hide|hidden|spoiler)\s*=?\s*([^\[\]]{0,40})\]([^\[\]]{0,4000})\[/\1\]|"
+    r"\\(?:color|textcolor)\{(white)\}\s*\{([^{}]{0,4000})\}|\\(?:phantom|vphantom|hphantom|iffalse)\{([^{}]{0,4000})\}",
+    re.I,
+)
+_ESCAPE = re.compile(
+    r"\x1b\[([0-9;]{0,32})m|\x1b\[[0-9;?]{0,32}[A-Za-ln-z]|\x1b\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)"
+)
+_BACKSPACED = re.compile("[^\x08]\x08")
+
+
+def strip_markdown(text: str, findings: list[ScreeningFinding], hidden: list[str]) -> str:
+    """Without Markdown's images, remarks and addresses."""
+    return _MARKDOWN.sub(lambda match: _strip_link(match, findings, hidden), text)
+
+
+def strip_bbcode_latex(text: str, findings: list[ScreeningFinding], hidden: list[str]) -> str:
+    """Without what BBCode and LaTeX paint white or do not draw."""
+    return _BRACKETED.sub(lambda match: _strip_bracketed(match, findings, hidden), text)
+
+
+def _strip_link(match: re.Match[str], findings: list[ScreeningFinding], hidden: list[str]) -> str:
+    alt, image, image_title, words, _, title, label, target, remark = match.groups()
+    if image is not None:
+        hidden += [one for one in (alt, image_title) if one]
+        if "?" in image and len(image) > 40:
+            findings.append(ScreeningFinding("beacon", 0.35, "an image carries data away in its address"))
+            hidden.append(image)
+        return ""
+    if words is not None:
+        hidden += [one for one in (title,) if one]
+        return words
+    del target
+    hidden.append(f"{label} {remark or ''}".strip())
+    findings.append(ScreeningFinding("remarks", 0.35, "a remark that Markdown does not show"))
+    return ""
+
+
+def _strip_bracketed(match: re.Match[str], findings: list[ScreeningFinding], hidden: list[str]) -> str:
+    name, value, inner, white, painted, phantom = match.groups()
+    if name is not None:
+        value = value.strip().lower().strip("\"'")
+        hides = name.lower() in ("hide", "hidden") or (
+            WHITE_COLOUR.match(value) or TRANSPARENT_COLOUR.match(value)
+            if name.lower() == "color"
+            else value in ("0", "0px", "0pt", "1", "1px")
+        )
+        if not hides:
+            return inner
+        found = inner
+    else:
+        found = painted if white else phantom
+    if any(char.isalnum() for char in found):
+        findings.append(
+            ScreeningFinding(
+                "hidden text", 0.8, f"{len(found)} characters stood where a page does not show them"
+            )
+        )
+        hidden.append(found)
+    return ""
+
+
+def strip_terminal_codes(text: str, findings: list[ScreeningFinding], hidden: list[str]) -> str:
+    """As a terminal would show it: concealed runs out, what was struck over gone."""
+    for _ in range(8):
+        if "\x08" not in text:
+            break
+        text = _BACKSPACED.sub("", text)
+    shown: list[str] = []
+    at, is_hidden = 0, False
+    for match in _ESCAPE.finditer(text):
+        (hidden if is_hidden else shown).append(text[at : match.start()])
+        at = match.end()
+        if match[1] is not None:
+            codes = match[1].split(";")
+            if "8" in codes:
+                is_hidden = True
+            elif "0" in codes or "" in codes or "28" in codes:
+                is_hidden = False
+    (hidden if is_hidden else shown).append(text[at:])
+    if any(hidden):
+        findings.append(ScreeningFinding("hidden text", 0.8, "a terminal would have concealed a part"))
+    return "".join(shown).replace("\x1b", "")
+
 
 _VOID_WORDS = "area base br col embed hr img input link meta param source track wbr"
 _VOID = frozenset(_VOID_WORDS.split())
@@ -66,7 +165,7 @@ _MAX_DEPTH = 256
 _NUM_WORDS_OF_A_NOTE = 5
 
 
-class _Reading:
+class _HtmlReading:
     """One text as it is read: what is shown, what is not, and within which elements one stands."""
 
     def __init__(self) -> None:
@@ -105,23 +204,23 @@ class _Reading:
                 return
 
 
-def unmark(text: str) -> tuple[str, list[Finding], list[str]]:
+def strip_markup(text: str) -> tuple[str, list[ScreeningFinding], list[str]]:
     """The text as the page would show it, findings, and what it would not have shown."""
-    findings: list[Finding] = []
+    findings: list[ScreeningFinding] = []
     hidden: list[str] = []
     if "\x1b" in text or "\x08" in text:
-        text = printed(text, findings, hidden)
+        text = strip_terminal_codes(text, findings, hidden)
     if "<" in text:
-        text = _drawn(text, findings, hidden)
+        text = _strip_html(text, findings, hidden)
     if "](" in text or "]:" in text:
-        text = linked(text, findings, hidden)
+        text = strip_markdown(text, findings, hidden)
     if "[/" in text or "\\" in text:
-        text = bracketed(text, findings, hidden)
+        text = strip_bbcode_latex(text, findings, hidden)
     return text, findings, hidden
 
 
-def _drawn(text: str, findings: list[Finding], hidden: list[str]) -> str:
-    reading = _Reading()
+def _strip_html(text: str, findings: list[ScreeningFinding], hidden: list[str]) -> str:
+    reading = _HtmlReading()
     at = 0
     num_tags = 0
     while (found := _OPENING.search(text, at)) is not None:
@@ -136,12 +235,12 @@ def _drawn(text: str, findings: list[Finding], hidden: list[str]) -> str:
         if found[0] == "<!--":
             reading.notes.append(text[found.end() : end].removesuffix("-->"))
         elif name:
-            _tag(reading, name, bool(found[1]), text[found.end() : end])
+            _read_tag(reading, name, bool(found[1]), text[found.end() : end])
         at = end
     if not num_tags:
         return text
     reading.add(text[at:])
-    _judge(reading, findings, hidden)
+    _report_hidden(reading, findings, hidden)
     return "".join(reading.shown)
 
 
@@ -168,7 +267,7 @@ def _end_of(text: str, found: re.Match[str]) -> int:
     return -1
 
 
-def _tag(reading: _Reading, name: str, is_closing: bool, rest: str) -> None:
+def _read_tag(reading: _HtmlReading, name: str, is_closing: bool, rest: str) -> None:
     if name in _BREAKING:
         reading.add(" ")
     if is_closing:
@@ -187,7 +286,7 @@ def _tag(reading: _Reading, name: str, is_closing: bool, rest: str) -> None:
     reading.open(name, hides)
 
 
-def _learn_rules(reading: _Reading) -> None:
+def _learn_rules(reading: _HtmlReading) -> None:
     """Which classes and ids the sheet just read hides."""
     sheet = reading.code[-1] if reading.code else ""
     reading.hiding_names |= {name for name, body in _RULE.findall(sheet[:32_000]) if style_hides(body)}
@@ -201,7 +300,7 @@ def _hides(name: str, attributes: dict[str, str], hiding_names: set[str]) -> boo
     if (style := attributes.get("style")) and style_hides(style):
         return True
     if name == "font" and (
-        WHITE.match(attributes.get("color", "")) or attributes.get("size", "").strip() in ("0", "0px")
+        WHITE_COLOUR.match(attributes.get("color", "")) or attributes.get("size", "").strip() in ("0", "0px")
     ):
         return True
     classes = attributes.get("class", "")
@@ -220,25 +319,29 @@ def style_hides(style: str) -> bool:
     colour = _COLOUR.search(style)
     if colour is None:
         return False
-    if CLEAR.match(colour[1]):
+    if TRANSPARENT_COLOUR.match(colour[1]):
         return True
     ground = _BACKGROUND.search(style)
     if ground is None:
-        return WHITE.match(colour[1]) is not None
+        return WHITE_COLOUR.match(colour[1]) is not None
     same = colour[1].strip().lower() == ground[1].strip().lower()
-    return same or (WHITE.match(colour[1]) is not None and WHITE.match(ground[1]) is not None)
+    return same or (WHITE_COLOUR.match(colour[1]) is not None and WHITE_COLOUR.match(ground[1]) is not None)
 
 
-def _judge(reading: _Reading, findings: list[Finding], hidden: list[str]) -> None:
+def _report_hidden(reading: _HtmlReading, findings: list[ScreeningFinding], hidden: list[str]) -> None:
     unseen = " ".join("".join(reading.hidden).split())
     if any(char.isalnum() for char in unseen):
         findings.append(
-            Finding("hidden text", 0.8, f"{len(unseen)} characters stood where a page does not show them")
+            ScreeningFinding(
+                "hidden text", 0.8, f"{len(unseen)} characters stood where a page does not show them"
+            )
         )
         hidden.append(unseen)
     notes = [" ".join(note.split()) for note in reading.notes]
     long = [note for note in notes if len(note.split()) >= _NUM_WORDS_OF_A_NOTE]
     if long:
-        findings.append(Finding("remarks", 0.35, f"{len(long)} comments or attributes held sentences"))
+        findings.append(
+            ScreeningFinding("remarks", 0.35, f"{len(long)} comments or attributes held sentences")
+        )
     hidden += [note for note in notes if len(note) >= 8]
     hidden += [code for one in reading.code if len(code := one.strip()) >= 16]

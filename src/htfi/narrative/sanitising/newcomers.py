@@ -10,49 +10,51 @@ from typing import Any
 
 import msgspec
 
-from htfi.domain.news import Finding
+from htfi.domain.news import ScreeningFinding
 from htfi.domain.time import NS_PER_DAY
 
-RULE = "newcomer"
-TRUST = 0.04  # of what it says alone
-_STRENGTH = 0.5  # discounts and holds nothing back
+NEWCOMER_RULE = "newcomer"
+NEWCOMER_TRUST = 0.04  # of what it says alone
+_NEWCOMER_STRENGTH = 0.5  # discounts and holds nothing back
 _PROBATION_NS = 7 * NS_PER_DAY
-_PROBATION_ITEMS = 3
+_MAX_PROBATION_ITEMS = 3
 
 
-class _Voice(msgspec.Struct):
+class _NewVoice(msgspec.Struct):
     first_ns: int
     num: int = 0
 
 
-class Newcomers:
+class NewcomerRegister:
     """Voices by how long they have been heard, in bounded number: a flood of new ones displaces only new ones."""
 
     def __init__(self, max_voices: int) -> None:
         self._most = max_voices
         self._known: OrderedDict[str, None] = OrderedDict()  # longest silent first
-        self._new: OrderedDict[str, _Voice] = OrderedDict()  # likewise
+        self._new: OrderedDict[str, _NewVoice] = OrderedDict()  # likewise
 
-    def judge(self, voice: str, now_ns: int) -> Finding | None:
+    def judge(self, voice: str, now_ns: int) -> ScreeningFinding | None:
         """Take in that a voice is heard at an instant; what there is to say of it."""
         if voice in self._known:
             self._known.move_to_end(voice)
             return None
         heard = self._new.get(voice)
         if heard is None:
-            heard = self._new[voice] = _Voice(now_ns)
+            heard = self._new[voice] = _NewVoice(now_ns)
             if len(self._new) > self._most:
                 self._new.popitem(last=False)
         self._new.move_to_end(voice)
         heard.num += 1
-        if now_ns - heard.first_ns >= _PROBATION_NS and heard.num > _PROBATION_ITEMS:
+        if now_ns - heard.first_ns >= _PROBATION_NS and heard.num > _MAX_PROBATION_ITEMS:
             self._admit(voice)
             return None
         if not self._known:
             return None
         days = max(now_ns - heard.first_ns, 0) // NS_PER_DAY
         since = f"first heard {days} days ago" if days else "first heard today"
-        return Finding(RULE, _STRENGTH, f"its source is new here, {since}: alone it counts for little")
+        return ScreeningFinding(
+            NEWCOMER_RULE, _NEWCOMER_STRENGTH, f"its source is new here, {since}: alone it counts for little"
+        )
 
     def is_new(self, voice: str) -> bool:
         """Whether others are known and this voice is not."""
@@ -75,4 +77,4 @@ class Newcomers:
 
     def restore(self, state: dict[str, Any]) -> None:
         self._known = OrderedDict.fromkeys(state["known"])
-        self._new = OrderedDict((name, _Voice(first_ns, num)) for name, first_ns, num in state["new"])
+        self._new = OrderedDict((name, _NewVoice(first_ns, num)) for name, first_ns, num in state["new"])

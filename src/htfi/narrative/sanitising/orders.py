@@ -10,7 +10,7 @@ import re
 _VERBS = (
     "ignore|disregard|forget|overlook|override|bypass|discard|omit|abandon|neglect|skip|delete|erase|unlearn"
 )
-_OLD = "previous|prior|above|preceding|earlier|former|foregoing|existing|original|initial|past|all|any|your|the|these|those|every"
+_PRIOR = "previous|prior|above|preceding|earlier|former|foregoing|existing|original|initial|past|all|any|your|the|these|those|every"
 _RULES = (
     "instructions?|prompts?|directives?|directions?|guidelines?|rules|commands|system messages?|constraints|restrictions|"
     "safeguards|guardrails|programming|training|filters?|polic(?:y|ies)|safety (?:protocols?|measures|rules)|context|input"
@@ -26,7 +26,7 @@ TEMPLATES = re.compile(
 OVERRIDES = re.compile(
     rf"(?:^|[.!?:;,\n\"'“(*>\-]\s*|\b(?:please|you|must|should|now|and|to|then|just|simply|kindly|immediately|can|will|system|note|or)\s+)"
     rf"(?:{_VERBS}|pay no attention to|do not follow|don['’]t follow|stop following|set aside|disobey)\s+"
-    rf"(?:(?:{_OLD}|of|to|from|that|safety|system|content|ethical)\s+){{1,5}}(?:\w+\s+){{0,2}}?(?:{_RULES})\b"
+    rf"(?:(?:{_PRIOR}|of|to|from|that|safety|system|content|ethical)\s+){{1,5}}(?:\w+\s+){{0,2}}?(?:{_RULES})\b"
     rf"|(?:^|[.!?:;\n\"'“(]\s*)(?:{_VERBS})\s+(?:everything|anything|what(?:ever)?|all)\s+(?:you\s+(?:were|have been|know|are)|(?:that\s+)?(?:was|is|has been)\s+(?:said|written|told)|above|before)",
 )
 ADDRESSED = re.compile(
@@ -69,7 +69,7 @@ PROMISES = re.compile(
     r"garantierte?[rsn]? (?:gewinn|rendite|profit)|(?:gains?|profits?|rendement) garantis?|ganancias? garantizad|guadagn\w* garantit|lucros? garantid|"
     r"гарантирован\w* (?:прибыл|доход|рост)|稳赚|必涨|必漲|保证(?:收益|盈利|赚)|包赚|暴涨在即|必ず(?:上が|儲か)|確実に儲か|무조건 (?:오른|수익)|수익 보장",
 )
-_WORDS_OF = {
+_HINT_WORDS = {
     "overrides": "ignore disregard forget overlook override bypass discard omit abandon neglect skip delete erase unlearn "
     "attention follow following aside disobey",
     "foreign": "negeer vergeet ignorera ignorer glem ignoreu unohda ohita zignoruj ignoruj zapomnij felejtsd talimat komut "
@@ -82,5 +82,5 @@ _WORDS_OF = {
     "promises": "guaranteed risk sure buy 100% garantiert garantierte garantierten garantierter garanti garantis "
     "garantizadas garantizada garantizado garantiti garantito garantidos garantido free",
 }
-HINTS = {name: frozenset(told.split(" ")) for name, told in _WORDS_OF.items()}
+HINTS = {name: frozenset(told.split(" ")) for name, told in _HINT_WORDS.items()}
 CASHTAG = re.compile(r"\$[A-Za-z]{1,6}\b")

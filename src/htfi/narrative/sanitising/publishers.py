@@ -14,12 +14,12 @@ from typing import Any
 from htfi.domain.errors import InvalidInput
 from htfi.narrative.sanitising.sources import KINDS
 
-_MOST_CHARS = 128
-_MOST_HOST = 253
-_LEAST_TYPO = 6  # letters: shorter names have neighbours of their own
+_MAX_NAME_CHARS = 128
+_MAX_HOST_CHARS = 253
+_MIN_TYPO_CHARS = 6  # letters: shorter names have neighbours of their own
 
 # Drawn like Latin letters: the common cases of Unicode TS 39, and figures that stand for letters.
-_DRAWN_ALIKE = {
+_SKELETON = {
     ord(drawn): latin
     for latin, many in {
         "a": "аαɑ4@", "b": "ьβв", "c": "сϲ", "d": "ԁ", "e": "еεє3", "g": "ɡ", "h": "һн", "i": "іιıíї1!|lӏℓ",
@@ -50,11 +50,11 @@ class Publisher:
                 raise InvalidInput(f"publisher {self.name}: '{domain}' is no domain, as in 'reuters.com'")
 
 
-class Registry:
+class PublisherRegistry:
     """Known publishers, by name and by domain."""
 
     def __init__(self, own: Iterable[Publisher] = ()) -> None:
-        shipped, self._carriers, self._social = _shipped()
+        shipped, self._carriers, self._social = _shipped_publishers()
         self._by_name: dict[str, Publisher] = {}
         self._by_drawn: dict[str, Publisher] = {}
         self._by_domain: dict[str, Publisher] = {}
@@ -62,13 +62,13 @@ class Registry:
         for publisher in (*shipped, *own):
             for name in (publisher.name, *publisher.aliases):
                 self._by_name[folded(name)] = publisher
-                self._by_drawn[drawn(name)] = publisher
+                self._by_drawn[visual_skeleton(name)] = publisher
             for domain in publisher.domains:
                 self._by_domain[domain] = publisher
                 brand = domain.split(".")[0]
-                if len(brand) >= _LEAST_TYPO and not publisher.common:
+                if len(brand) >= _MIN_TYPO_CHARS and not publisher.common:
                     self._brands[brand] = publisher
-        self._drawn_brands = {drawn(brand): publisher for brand, publisher in self._brands.items()}
+        self._drawn_brands = {visual_skeleton(brand): publisher for brand, publisher in self._brands.items()}
 
     def named(self, name: str) -> Publisher | None:
         """The publisher of that very name."""
@@ -78,23 +78,23 @@ class Registry:
         """The publisher whose name this one imitates: drawn alike, or a letter off."""
         if folded(name) in self._by_name:
             return None
-        like = self._by_drawn.get(drawn(name))
+        like = self._by_drawn.get(visual_skeleton(name))
         if like is not None:
             return like
         plain = folded(name)
-        if len(plain) < _LEAST_TYPO:
+        if len(plain) < _MIN_TYPO_CHARS:
             return None
-        return next((one for known, one in self._by_name.items() if _one_off(plain, known)), None)
+        return next((one for known, one in self._by_name.items() if _is_one_edit_apart(plain, known)), None)
 
     def of_domain(self, host: str) -> Publisher | None:
         """The publisher that a host belongs to."""
-        return next((self._by_domain[one] for one in _parents(host) if one in self._by_domain), None)
+        return next((self._by_domain[one] for one in _parent_domains(host) if one in self._by_domain), None)
 
     def is_social(self, host: str) -> bool:
-        return any(one in self._social for one in _parents(host))
+        return any(one in self._social for one in _parent_domains(host))
 
     def carries(self, host: str) -> bool:
-        return any(one in self._carriers for one in _parents(host))
+        return any(one in self._carriers for one in _parent_domains(host))
 
     def imitates(self, host: str) -> Publisher | None:
         """The publisher whose domain a host imitates: its name beside others, drawn alike, or a letter off."""
@@ -102,12 +102,14 @@ class Registry:
             return None
         for label in host.split("."):
             for part in (label, *label.split("-")):
-                shown = _shown(part)
-                like = self._brands.get(shown) or self._drawn_brands.get(drawn(shown))
+                shown = _decoded_label(part)
+                like = self._brands.get(shown) or self._drawn_brands.get(visual_skeleton(shown))
                 if like is not None:
                     return like
                 for brand, publisher in self._brands.items():
-                    if _one_off(shown, brand) or (len(shown) > len(brand) and shown.startswith(brand)):
+                    if _is_one_edit_apart(shown, brand) or (
+                        len(shown) > len(brand) and shown.startswith(brand)
+                    ):
                         return publisher
         return None
 
@@ -125,35 +127,35 @@ def host_of(url: str) -> str:
     shown, found, host = rest.rpartition("@")
     if not host.startswith("["):
         host = host.partition(":")[0]
-    host = unicodedata.normalize("NFKC", host).lower().strip(".").removeprefix("www.")[:_MOST_HOST]
+    host = unicodedata.normalize("NFKC", host).lower().strip(".").removeprefix("www.")[:_MAX_HOST_CHARS]
     if "." not in host:
         return ""
-    return f"{shown.partition(':')[0].lower()[:_MOST_HOST]}@{host}" if found else host
+    return f"{shown.partition(':')[0].lower()[:_MAX_HOST_CHARS]}@{host}" if found else host
 
 
 def folded(name: str) -> str:
     """A name without case, marks of punctuation and blanks: how a person says it."""
-    plain = unicodedata.normalize("NFKC", name[:_MOST_CHARS]).casefold()
+    plain = unicodedata.normalize("NFKC", name[:_MAX_NAME_CHARS]).casefold()
     return "".join(char for char in plain if char.isalnum())
 
 
-def drawn(name: str) -> str:
+def visual_skeleton(name: str) -> str:
     """What a name looks like: names that look the same have the same."""
     plain = "".join(
         char
-        for char in unicodedata.normalize("NFKD", name[:_MOST_CHARS].casefold())
+        for char in unicodedata.normalize("NFKD", name[:_MAX_NAME_CHARS].casefold())
         if not unicodedata.combining(char)
     )
-    alike = "".join(char for char in plain.translate(_DRAWN_ALIKE) if char.isalnum())
+    alike = "".join(char for char in plain.translate(_SKELETON) if char.isalnum())
     return alike.replace("rn", "m").replace("vv", "w").replace("ci", "d")
 
 
-def _parents(host: str) -> list[str]:
+def _parent_domains(host: str) -> list[str]:
     labels = host.split(".")
     return [".".join(labels[at:]) for at in range(len(labels) - 1)]
 
 
-def _shown(label: str) -> str:
+def _decoded_label(label: str) -> str:
     """A label as a browser would draw it: RFC 3492 undone."""
     if not label.startswith("xn--"):
         return label
@@ -163,11 +165,11 @@ def _shown(label: str) -> str:
         return label
 
 
-def _one_off(one: str, other: str) -> bool:
+def _is_one_edit_apart(one: str, other: str) -> bool:
     """Whether one letter was put in, left out, changed, or swapped with the next."""
-    if one == other or min(len(one), len(other)) < _LEAST_TYPO - 1 or abs(len(one) - len(other)) > 1:
+    if one == other or min(len(one), len(other)) < _MIN_TYPO_CHARS - 1 or abs(len(one) - len(other)) > 1:
         return False
-    if max(len(one), len(other)) < _LEAST_TYPO:
+    if max(len(one), len(other)) < _MIN_TYPO_CHARS:
         return False
     at = 0
     while at < min(len(one), len(other)) and one[at] == other[at]:
@@ -181,7 +183,7 @@ def _one_off(one: str, other: str) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _shipped() -> tuple[tuple[Publisher, ...], frozenset[str], frozenset[str]]:
+def _shipped_publishers() -> tuple[tuple[Publisher, ...], frozenset[str], frozenset[str]]:
     told: dict[str, Any] = tomllib.loads(
         files("htfi.narrative.sanitising").joinpath("publishers.toml").read_text(encoding="utf-8")
     )

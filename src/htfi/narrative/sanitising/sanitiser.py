@@ -12,33 +12,33 @@ import msgspec
 from msgspec.structs import replace
 
 from htfi.domain.events import News
-from htfi.domain.news import Finding, Screened, Screening
+from htfi.domain.news import ScreenedItem, Screening, ScreeningFinding
 from htfi.narrative.sanitising import newcomers
-from htfi.narrative.sanitising.bursts import Bursts, Said
-from htfi.narrative.sanitising.claims import Claimant, Claims, Contradiction, altered
+from htfi.narrative.sanitising.bursts import BurstDetector, BurstItem
 from htfi.narrative.sanitising.config import SanitiserConfig
-from htfi.narrative.sanitising.duplicates import Alike, Duplicates, Telling
-from htfi.narrative.sanitising.gist import Gist, gist
-from htfi.narrative.sanitising.impersonation import Impersonation, Provenance
-from htfi.narrative.sanitising.instants import Instants
-from htfi.narrative.sanitising.manipulation import examine
-from htfi.narrative.sanitising.newcomers import Newcomers
-from htfi.narrative.sanitising.sources import Belief, Sources
-from htfi.narrative.sanitising.undo import undo
-from htfi.narrative.sanitising.unicode import cut, one_line
+from htfi.narrative.sanitising.contradictions import Claimant, ClaimIndex, Contradiction, judge_altered_copy
+from htfi.narrative.sanitising.deobfuscation import deobfuscate
+from htfi.narrative.sanitising.duplicates import DuplicateIndex, SimilarItems, StoryItem
+from htfi.narrative.sanitising.impersonation import ImpersonationChecker, Provenance
+from htfi.narrative.sanitising.manipulation import find_manipulation
+from htfi.narrative.sanitising.newcomers import NewcomerRegister
+from htfi.narrative.sanitising.sources import SourceBelief, SourceReputation
+from htfi.narrative.sanitising.text_features import TextFeatures, text_features
+from htfi.narrative.sanitising.timestamps import TimestampChecker
+from htfi.narrative.text import cut, one_line
 
 MAX_ID_CHARS = 128
 _MAX_URL_CHARS = 2_048
 _OPEN_KINDS = frozenset(("unknown", "social"))  # in which anybody may speak up
-_CREDIT = 0.7  # credibility from which a voice counts as one that has credit
-_BELIEVED = 0.9  # trust in an item that bears a story out
-_DOUBTED = 0.4  # of what it may move by its trust, an item that is discounted
-_CONFIRMING = 2  # sources that tell a story make it no single voice's
-_GREAT_MOVE = 3.0  # standard deviations
-_SHARED = 0.2  # of a voice's blame that the feed it came through bears
+_MIN_CREDIBILITY = 0.7  # credibility from which a voice counts as one that has credit
+_MIN_CONFIRMING_TRUST = 0.9  # trust in an item that bears a story out
+_DISCOUNTED_SHARE = 0.4  # of what it may move by its trust, an item that is discounted
+_MIN_CONFIRMING_SOURCES = 2  # sources that tell a story make it no single voice's
+_MIN_LARGE_MOVE_SIGMAS = 3.0  # standard deviations
+_FEED_BLAME_SHARE = 0.2  # of a voice's blame that the feed it came through bears
 
 
-class Trouble(msgspec.Struct, frozen=True, gc=False):
+class ScreeningIncident(msgspec.Struct, frozen=True, gc=False):
     """An item was held back: from which source, on which symbols, by which rule, when it came."""
 
     source: str
@@ -52,54 +52,60 @@ class Sanitiser:
 
     def __init__(self, config: SanitiserConfig | None = None) -> None:
         self._config = config = config or SanitiserConfig()
-        self._duplicates, self._sources = Duplicates(config), Sources(config.max_sources)
-        self._bursts, self._claims, self._instants = Bursts(config), Claims(config), Instants(config)
-        self._impersonation = Impersonation(config)
-        self._newcomers = Newcomers(config.max_sources)
-        self._troubles: list[Trouble] = []
+        self._duplicates, self._sources = DuplicateIndex(config), SourceReputation(config.max_sources)
+        self._bursts, self._claims, self._instants = (
+            BurstDetector(config),
+            ClaimIndex(config),
+            TimestampChecker(config),
+        )
+        self._impersonation = ImpersonationChecker(config)
+        self._newcomers = NewcomerRegister(config.max_sources)
+        self._incidents: list[ScreeningIncident] = []
         self._invalidated: list[str] = []
         self._now_ns = 0
 
-    def screen(self, item: News) -> Screened:
+    def screen(self, item: News) -> ScreenedItem:
         """The item cleaned, with a verdict and its reasons."""
         self._now_ns = now_ns = max(item.available_at_ns, self._now_ns)
-        item, findings = self._undone(item)
+        item, findings = self._deobfuscated(item)
         if len(item.symbols) > (most := self._config.max_symbols_moved):
             findings.append(
-                Finding("symbols", 0.2, f"names {len(item.symbols)} symbols: it counts for the first {most}")
+                ScreeningFinding(
+                    "symbols", 0.2, f"names {len(item.symbols)} symbols: it counts for the first {most}"
+                )
             )
             item = replace(item, symbols=item.symbols[:most])
-        told = gist(item.headline, item.body)
-        origin = self._origin(item)
+        told = text_features(item.headline, item.body)
+        origin = self._provenance(item)
         findings += origin.findings
-        belief = self._belief(origin, item.source)
+        belief = self._source_belief(origin, item.source)
         who = Claimant(origin.voice, belief.credibility)
         if item.released_by:
-            self._sources.cleared(origin.voice, now_ns)
+            self._sources.record_admitted(origin.voice, now_ns)
         else:
-            item = self._renamed(item, origin.voice)
+            item = self._with_own_id(item, origin.voice)
         alike = self._duplicates.find(told, item.symbols, now_ns)
-        if (instant := self._instants.judge(item, told.words, told.side)) is not None:
+        if (instant := self._instants.judge(item, told.words, told.direction)) is not None:
             findings.append(instant)
-        findings += self._concerted(item, told, alike, origin, belief)
-        findings += self._compared(item, told, alike, who)
+        findings += self._burst_findings(item, told, alike, origin, belief)
+        findings += self._contradiction_findings(item, told, alike, who)
         if item.corrects:
-            findings += self._corrected(item, origin)
+            findings += self._correction_findings(item, origin)
         verdict, trust, findings = self._verdict(item, findings, belief)
-        verdict, trust = self._on_probation(item, origin, verdict, trust, findings)
-        return self._kept(item, told, alike, origin, verdict, trust, findings)
+        verdict, trust = self._newcomer_verdict(item, origin, verdict, trust, findings)
+        return self._record(item, told, alike, origin, verdict, trust, findings)
 
-    def _undone(self, item: News) -> tuple[News, list[Finding]]:
+    def _deobfuscated(self, item: News) -> tuple[News, list[ScreeningFinding]]:
         """The item without what hides in it, and what its text gives away."""
-        findings: list[Finding] = []
-        headline = undo(item.headline, self._config.max_headline_chars)
+        findings: list[ScreeningFinding] = []
+        headline = deobfuscate(item.headline, self._config.max_headline_chars)
         findings += headline.findings
-        findings += examine(item.headline, headline)
+        findings += find_manipulation(item.headline, headline)
         body = item.body
         if body:
-            undone = undo(body, self._config.max_body_chars)
+            undone = deobfuscate(body, self._config.max_body_chars)
             findings += undone.findings
-            findings += examine(body, undone)
+            findings += find_manipulation(body, undone)
             body = undone.text
         return (
             replace(
@@ -112,7 +118,7 @@ class Sanitiser:
             findings,
         )
 
-    def _origin(self, item: News) -> Provenance:
+    def _provenance(self, item: News) -> Provenance:
         """Where an item comes from; the link of an item proves nothing in a feed that is new here."""
         origin = self._impersonation.judge(item, item.headline, item.body)
         if not origin.proven or origin.by_feed or not self._newcomers.is_new(item.source):
@@ -122,14 +128,14 @@ class Sanitiser:
             f"{item.source}/{origin.voice}", self._impersonation.kind(item.source), False, origin.findings
         )
 
-    def _renamed(self, item: News, voice: str) -> News:
+    def _with_own_id(self, item: News, voice: str) -> News:
         """An id that another voice's item bears already is told apart, so that neither takes the other's place."""
-        holder = self._duplicates.telling(item.id)
+        holder = self._duplicates.item(item.id)
         if holder is None or holder.source == voice:
             return item
         return replace(item, id=_clean(f"{item.source}:{item.row}:{item.id}", MAX_ID_CHARS))
 
-    def _belief(self, origin: Provenance, source: str) -> Belief:
+    def _source_belief(self, origin: Provenance, source: str) -> SourceBelief:
         """Of the voice; and no more than of the feed it came through, unless it is proven."""
         belief = self._sources.belief(origin.voice, self._now_ns, origin.kind)
         if origin.proven or origin.voice == source:
@@ -137,17 +143,17 @@ class Sanitiser:
         through = self._sources.belief(source, self._now_ns)
         return through if through.evidence and through.standing < belief.standing else belief
 
-    def _concerted(
-        self, item: News, told: Gist, alike: Alike, origin: Provenance, belief: Belief
-    ) -> Iterable[Finding]:
+    def _burst_findings(
+        self, item: News, told: TextFeatures, alike: SimilarItems, origin: Provenance, belief: SourceBelief
+    ) -> Iterable[ScreeningFinding]:
         if item.released_by:
             return ()
-        low = belief.credibility < _CREDIT and (origin.kind == "social" or not belief.known)
+        low = belief.credibility < _MIN_CREDIBILITY and (origin.kind == "social" or not belief.known)
         names = tuple(sorted(told.names)) if low else ()
-        said = Said(item.id, self._now_ns, origin.voice, low, told.side, alike.signature, names)
+        said = BurstItem(item.id, self._now_ns, origin.voice, low, told.direction, alike.signature, names)
         burst = self._bursts.observe(said, item.symbols)
         if low and item.symbols and "$" in item.headline + item.body:
-            flood = self._bursts.spread(origin.voice, item.symbols, self._now_ns)
+            flood = self._bursts.judge_cashtag_flood(origin.voice, item.symbols, self._now_ns)
             if flood is not None and burst.finding is None:
                 return (flood,)
         if burst.finding is None:
@@ -156,50 +162,52 @@ class Sanitiser:
             self._invalidate(burst.members)
         return (burst.finding,)
 
-    def _compared(self, item: News, told: Gist, alike: Alike, who: Claimant) -> Iterable[Finding]:
+    def _contradiction_findings(
+        self, item: News, told: TextFeatures, alike: SimilarItems, who: Claimant
+    ) -> Iterable[ScreeningFinding]:
         judged = [self._claims.observe(item.id, told, item.symbols, who, self._now_ns)]
         if alike.near is not None:
             believed = self._sources.belief(alike.near.source, self._now_ns).credibility
             story = self._duplicates.cluster(alike.near.cluster)
             voices = story.voices if story is not None else ()
-            judged.append(altered(alike, told, who, max(believed, alike.near.credit), voices))
+            judged.append(judge_altered_copy(alike, told, who, max(believed, alike.near.credit), voices))
         for one in judged:
-            self._overturn(one, who)
+            self._apply_contradiction(one, who)
         return [one.finding for one in judged if one.finding is not None]
 
-    def _overturn(self, found: Contradiction, who: Claimant) -> None:
+    def _apply_contradiction(self, found: Contradiction, who: Claimant) -> None:
         for name, voice in found.fallen:
             self._invalidate((name,))
             if voice != who.voice:
-                self._sources.belied(voice, 2.0 * who.credibility, self._now_ns)
+                self._sources.record_contradicted(voice, 2.0 * who.credibility, self._now_ns)
 
-    def _corrected(self, item: News, origin: Provenance) -> Iterable[Finding]:
+    def _correction_findings(self, item: News, origin: Provenance) -> Iterable[ScreeningFinding]:
         """A source corrects its own, through the feed that it told it by: who else says that it does is doubted."""
-        earlier = self._duplicates.telling(item.corrects)
+        earlier = self._duplicates.item(item.corrects)
         if earlier is None:
             return ()
         own = earlier.source == origin.voice and (earlier.feed == item.source or origin.by_feed)
         if not own:
             act = "take back" if item.retracts else "correct"
             strength = 0.6 if earlier.feed == item.source else 0.8  # a feed may leave out whom it quotes
-            return (Finding("contradicted", strength, f"would {act} what another source has told"),)
+            return (ScreeningFinding("contradicted", strength, f"would {act} what another source has told"),)
         self._invalidate((earlier.id,))
-        self._sources.belied(earlier.source, 0.5 if item.retracts else 0.2, self._now_ns)
+        self._sources.record_contradicted(earlier.source, 0.5 if item.retracts else 0.2, self._now_ns)
         return ()
 
     def _verdict(
-        self, item: News, findings: list[Finding], belief: Belief
-    ) -> tuple[Screening, float, list[Finding]]:
+        self, item: News, findings: list[ScreeningFinding], belief: SourceBelief
+    ) -> tuple[Screening, float, list[ScreeningFinding]]:
         if item.released_by:
             findings.append(
-                Finding("released", 0.0, f"let out of quarantine by {_clean(item.released_by, 90)}")
+                ScreeningFinding("released", 0.0, f"let out of quarantine by {_clean(item.released_by, 90)}")
             )
             return Screening.PASS, 1.0, findings
-        doubt = self._combined(findings)
+        doubt = self._combined_strength(findings)
         standing = round(min(belief.standing / self._config.good_standing, 1.0), 3)
         if standing < 1.0:  # it takes from what an item counts, and holds nothing back by itself
             findings.append(
-                Finding(
+                ScreeningFinding(
                     "standing", round(1.0 - standing, 3), f"its source is believed to {belief.standing:.2f}"
                 )
             )
@@ -212,8 +220,13 @@ class Sanitiser:
             findings,
         )
 
-    def _on_probation(
-        self, item: News, origin: Provenance, verdict: Screening, trust: float, findings: list[Finding]
+    def _newcomer_verdict(
+        self,
+        item: News,
+        origin: Provenance,
+        verdict: Screening,
+        trust: float,
+        findings: list[ScreeningFinding],
     ) -> tuple[Screening, float]:
         """A voice that nobody has heard of before counts for little alone, however well it writes."""
         if item.released_by or origin.by_feed:
@@ -227,9 +240,9 @@ class Sanitiser:
         if new is None or verdict is Screening.QUARANTINE:
             return verdict, trust
         findings.append(new)
-        return Screening.DISCOUNT, min(trust, newcomers.TRUST)
+        return Screening.DISCOUNT, min(trust, newcomers.NEWCOMER_TRUST)
 
-    def _combined(self, findings: Iterable[Finding]) -> float:
+    def _combined_strength(self, findings: Iterable[ScreeningFinding]) -> float:
         """The chance that at least one finding is right, those of a rule taken for one."""
         worst: dict[str, float] = {}
         for one in findings:
@@ -240,16 +253,16 @@ class Sanitiser:
             right *= 1.0 - strength
         return round(1.0 - right, 3)
 
-    def _kept(
+    def _record(
         self,
         item: News,
-        told: Gist,
-        alike: Alike,
+        told: TextFeatures,
+        alike: SimilarItems,
         origin: Provenance,
         verdict: Screening,
         trust: float,
-        findings: list[Finding],
-    ) -> Screened:
+        findings: list[ScreeningFinding],
+    ) -> ScreenedItem:
         credit = self._sources.belief(origin.voice, self._now_ns, origin.kind).credibility
         same = alike.same
         if same is not None and same.trust < 0.5 * trust:
@@ -257,29 +270,29 @@ class Sanitiser:
         if (
             same is not None
             and same.source != origin.voice
-            and credit >= _CREDIT
+            and credit >= _MIN_CREDIBILITY
             and verdict is Screening.PASS
         ):
-            self._bear_out(same, credit)
+            self._credit_first_source(same, credit)
         cluster = same.cluster if same is not None else item.id
-        telling = Telling(
+        telling = StoryItem(
             item.id, origin.voice, self._now_ns, cluster, alike.signature, tuple(sorted(told.figures)),
             tuple(sorted(told.names)), item.symbols, told.way, trust, credit, item.source, alike.bands,
         )  # fmt: skip
-        is_borne = verdict is Screening.PASS and trust >= _BELIEVED
+        is_borne = verdict is Screening.PASS and trust >= _MIN_CONFIRMING_TRUST
         believed = (origin.voice if origin.proven else item.source) if is_borne else ""
-        story = self._duplicates.keep(
+        story = self._duplicates.add(
             telling, believed, is_borne and origin.proven and origin.kind == "official"
         )
         if verdict is Screening.QUARANTINE:
-            self._blame(item, origin, findings)
+            self._blame_source(item, origin, findings)
         else:
-            self._sources.told(origin.voice, self._now_ns, origin.kind)
+            self._sources.record_passed(origin.voice, self._now_ns, origin.kind)
         digest = blake2b(
             f"{item.headline}\n{item.body}".encode("utf-8", "replace"), digest_size=16
         ).hexdigest()
-        return Screened(
-            item=_shown(item),
+        return ScreenedItem(
+            item=_displayable(item),
             verdict=verdict,
             trust=trust,
             findings=tuple(findings),
@@ -288,50 +301,56 @@ class Sanitiser:
             digest=digest,
         )
 
-    def _bear_out(self, earlier: Telling, credit: float) -> None:
+    def _credit_first_source(self, earlier: StoryItem, credit: float) -> None:
         """Who told it first is borne out by one who has credit; who tells it after has only heard it."""
         story = self._duplicates.cluster(earlier.cluster)
-        first = self._duplicates.telling(earlier.cluster)
+        first = self._duplicates.item(earlier.cluster)
         if first is not None and story is not None and len(story.voices) == 1:
-            self._sources.borne_out(first.source, round(0.5 * credit, 3), self._now_ns)
+            self._sources.record_confirmed(first.source, round(0.5 * credit, 3), self._now_ns)
 
-    def _blame(self, item: News, origin: Provenance, findings: Iterable[Finding]) -> None:
+    def _blame_source(self, item: News, origin: Provenance, findings: Iterable[ScreeningFinding]) -> None:
         gravest = max(findings, key=lambda one: one.strength)
-        self._troubles.append(Trouble(item.source, item.symbols, gravest.rule, self._now_ns))
-        self._sources.held_back(origin.voice, 1.0, self._now_ns, origin.kind)
+        self._incidents.append(ScreeningIncident(item.source, item.symbols, gravest.rule, self._now_ns))
+        self._sources.record_held_back(origin.voice, 1.0, self._now_ns, origin.kind)
         if origin.voice != item.source:
-            self._sources.held_back(item.source, _SHARED, self._now_ns)
+            self._sources.record_held_back(item.source, _FEED_BLAME_SHARE, self._now_ns)
 
     def _invalidate(self, names: Iterable[str]) -> None:
         """Items that were let through and no longer count: nobody tells after them."""
         for name in names:
-            telling = self._duplicates.telling(name)
+            telling = self._duplicates.item(name)
             if telling is not None and telling.trust:
                 telling.trust = 0.0
                 self._invalidated.append(name)
 
-    def learn(self, item_id: str, direction: float, return_sigmas: float) -> None:
+    def learn_price_effect(self, item_id: str, direction: float, return_sigmas: float) -> None:
         """What followed an item: the direction −1..1 that it was read as, and the return in standard deviations."""
-        telling = self._duplicates.telling(item_id)
+        telling = self._duplicates.item(item_id)
         moved = min(abs(return_sigmas) / 2.0, 1.0)
         if telling is None or moved < 0.25 or not direction:
             return
         weight = round(moved * min(abs(direction), 1.0), 3)
-        self._sources.followed(telling.source, weight, direction * return_sigmas > 0.0, self._now_ns)
+        self._sources.record_price_move(telling.source, weight, direction * return_sigmas > 0.0, self._now_ns)
 
-    def moved(self, symbol: str, at_ns: int, return_sigmas: float) -> None:
+    def observe_return(self, symbol: str, at_ns: int, return_sigmas: float) -> None:
         """A symbol's return over a bar that ended at an instant; a great one shows who was wise after the event."""
-        if abs(return_sigmas) >= _GREAT_MOVE:
-            self._instants.moved(symbol, at_ns, 1 if return_sigmas > 0.0 else -1)
+        if abs(return_sigmas) >= _MIN_LARGE_MOVE_SIGMAS:
+            self._instants.observe_move(symbol, at_ns, 1 if return_sigmas > 0.0 else -1)
 
-    def max_moved(self, screened: Screened) -> float:
+    def max_influence(self, screened: ScreenedItem) -> float:
         """The share of a forecast's 90% band that an item may move, whatever its reader has earned: more where several
         believed sources tell it, or an official one.
         """
         story = self._duplicates.cluster(screened.cluster)
-        confirmed = story is not None and (story.is_official or len(story.believed) >= _CONFIRMING)
+        confirmed = story is not None and (
+            story.is_official or len(story.believed) >= _MIN_CONFIRMING_SOURCES
+        )
         most = self._config.max_moved_confirmed if confirmed else self._config.max_moved_alone
-        return round(_DOUBTED * most * screened.trust, 6) if screened.verdict is Screening.DISCOUNT else most
+        return (
+            round(_DISCOUNTED_SHARE * most * screened.trust, 6)
+            if screened.verdict is Screening.DISCOUNT
+            else most
+        )
 
     @property
     def max_symbols_moved(self) -> int:
@@ -342,21 +361,21 @@ class Sanitiser:
         """How far a source is believed now, 0–1: its credibility, less after trouble in the last hours."""
         return round(self._sources.belief(source, self._now_ns).standing, 3)
 
-    def doubt(self, sources: Iterable[str]) -> float:
+    def reading_suspicion(self, sources: Iterable[str]) -> float:
         """How far work on behalf of these sources should go behind others', 0–1: by the least believed of them."""
         least = min((self.standing(source) for source in sources), default=1.0)
         return round(1.0 - min(least / self._config.good_standing, 1.0), 3)
 
-    def belief(self, source: str) -> Belief:
+    def belief(self, source: str) -> SourceBelief:
         """A source's credibility with the evidence behind it, and how it stands now."""
         return self._sources.belief(source, self._now_ns)
 
-    def take_troubles(self) -> list[Trouble]:
+    def take_incidents(self) -> list[ScreeningIncident]:
         """Items held back since this was last asked."""
-        taken, self._troubles = self._troubles, []
+        taken, self._incidents = self._incidents, []
         return taken
 
-    def invalidated(self) -> list[str]:
+    def take_invalidated(self) -> list[str]:
         """Ids of items that were corrected, taken back or overturned since this was last asked."""
         taken, self._invalidated = self._invalidated, []
         return taken
@@ -370,7 +389,7 @@ class Sanitiser:
             "claims": self._claims.state(),
             "newcomers": self._newcomers.state(),
             "instants": self._instants.state(),
-            "troubles": [msgspec.to_builtins(trouble) for trouble in self._troubles],
+            "troubles": [msgspec.to_builtins(trouble) for trouble in self._incidents],
             "invalidated": list(self._invalidated),
         }
 
@@ -382,11 +401,11 @@ class Sanitiser:
         self._claims.restore(state["claims"])
         self._newcomers.restore(state["newcomers"])
         self._instants.restore(state["instants"])
-        self._troubles = [msgspec.convert(trouble, Trouble) for trouble in state["troubles"]]
+        self._incidents = [msgspec.convert(trouble, ScreeningIncident) for trouble in state["troubles"]]
         self._invalidated = list(state["invalidated"])
 
 
-def _shown(item: News) -> News:
+def _displayable(item: News) -> News:
     """The item as it may be shown: its names too are text from outside."""
     if item.publisher or item.url:
         return replace(

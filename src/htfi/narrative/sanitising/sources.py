@@ -1,4 +1,6 @@
-"""How far each source and publisher is believed, from what its items came to. The sanitiser teaches and asks it.
+"""Powers by multiplication alone, so that what fades comes to the same bits on every machine. Item checks use it.
+
+How far each source and publisher is believed, from what its items came to. The sanitiser teaches and asks it.
 
 Belief is the mean of a Beta distribution (Jøsang and Ismail, "The beta reputation system", 2002): a prior by the kind
 of source, then what others bore out or contradicted. It is lessened by the share of items that were held back, of late
@@ -11,17 +13,30 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from htfi.narrative.sanitising.fading import NS_PER_HOUR, faded
+NS_PER_HOUR = 3_600_000_000_000
+_MAX_STEPS = 10_000
 
-_WEEKS_KEPT = 0.9990377588  # an hour: half in 30 days
-_HOURS_KEPT = 0.8908987181  # an hour: half in 6 hours
-_MOST_EVIDENCE = 200.0
+
+def decayed(kept: float, steps: int) -> float:
+    """What is left after so many steps, each of which keeps the fraction `kept`."""
+    left, steps = 1.0, min(steps, _MAX_STEPS)
+    while steps > 0:
+        if steps & 1:
+            left *= kept
+        kept *= kept
+        steps >>= 1
+    return left
+
+
+_LONG_HOURLY_DECAY = 0.9990377588  # an hour: half in 30 days
+_SHORT_HOURLY_DECAY = 0.8908987181  # an hour: half in 6 hours
+_MAX_EVIDENCE = 200.0
 _HALVING_SHARE = 0.1  # of items held back that halves belief
 _FEW_WEEKS, _FEW_HOURS = 20.0, 4.0  # items as if let through: one held back among none is no share of 1
-_EVEN = 10.0  # price moves as if they had agreed, and as if not
-_MOST_LOST, _MOST_WON = 0.2, 0.1  # through prices
+_PRICE_PRIOR = 10.0  # price moves as if they had agreed, and as if not
+_MAX_PRICE_LOSS, _MAX_PRICE_GAIN = 0.2, 0.1  # through prices
 _KNOWN_ITEMS, _KNOWN_HOURS, _UNTROUBLED = 20.0, 48, 0.9
-_PEERS = 8  # of those longest silent, the one with the least evidence makes room
+_NUM_EVICTION_CANDIDATES = 8  # of those longest silent, the one with the least evidence makes room
 
 # mean and weight of what is believed before there is evidence
 _PRIORS = {
@@ -35,7 +50,7 @@ _PRIORS = {
 KINDS = frozenset(_PRIORS)
 
 
-class Belief(NamedTuple):
+class SourceBelief(NamedTuple):
     """`credibility` 0–1 over weeks, with the pieces of `evidence` behind it; `standing` 0–1 counts the last hours.
 
     `known` says that it has told much for some time, and nothing of it was held back of late: it is no newcomer.
@@ -47,7 +62,7 @@ class Belief(NamedTuple):
     known: bool = False
 
 
-class _Record(msgspec.Struct):
+class _SourceRecord(msgspec.Struct):
     """Counts that fade over weeks, those `of_late` over hours."""
 
     kind: str
@@ -67,27 +82,27 @@ class _Record(msgspec.Struct):
         return self.good + self.bad + self.agreed + self.missed + self.held
 
 
-class Sources:
+class SourceReputation:
     """Evidence by name, in bounded number. `now_ns` never falls."""
 
     def __init__(self, max_sources: int) -> None:
         self._most = max_sources
-        self._records: OrderedDict[str, _Record] = OrderedDict()  # longest silent first
+        self._records: OrderedDict[str, _SourceRecord] = OrderedDict()  # longest silent first
 
-    def belief(self, name: str, now_ns: int, kind: str = "unknown") -> Belief:
+    def belief(self, name: str, now_ns: int, kind: str = "unknown") -> SourceBelief:
         """What is believed of a name; that of its kind where nothing is known."""
         record = self._records.get(name)
         if record is None:
             mean = _PRIORS[kind][0]
-            return Belief(mean, 0.0, mean)
-        _fade(record, now_ns)
+            return SourceBelief(mean, 0.0, mean)
+        _apply_decay(record, now_ns)
         mean, weight = _PRIORS[record.kind]
         borne = (mean * weight + record.good) / (weight + record.good + record.bad)
-        prices = (record.agreed + _EVEN) / (record.agreed + record.missed + 2.0 * _EVEN) - 0.5
-        borne = min(max(borne + min(max(prices, -_MOST_LOST), _MOST_WON), 0.0), 1.0)
-        over_weeks = _lessened(record.held, record.told, _FEW_WEEKS)
-        of_late = _lessened(record.held_of_late, record.told_of_late, _FEW_HOURS)
-        return Belief(
+        prices = (record.agreed + _PRICE_PRIOR) / (record.agreed + record.missed + 2.0 * _PRICE_PRIOR) - 0.5
+        borne = min(max(borne + min(max(prices, -_MAX_PRICE_LOSS), _MAX_PRICE_GAIN), 0.0), 1.0)
+        over_weeks = _held_back_factor(record.held, record.told, _FEW_WEEKS)
+        of_late = _held_back_factor(record.held_of_late, record.told_of_late, _FEW_HOURS)
+        return SourceBelief(
             credibility=round(borne * over_weeks, 3),
             evidence=round(record.evidence, 3),
             standing=round(borne * min(over_weeks, of_late), 3),
@@ -96,58 +111,58 @@ class Sources:
             and min(over_weeks, of_late) > _UNTROUBLED,
         )
 
-    def borne_out(self, name: str, weight: float, now_ns: int, kind: str = "unknown") -> None:
+    def record_confirmed(self, name: str, weight: float, now_ns: int, kind: str = "unknown") -> None:
         """Somebody independent of it, who is believed so far, said the same."""
         record = self._record(name, now_ns, kind)
-        record.good = min(record.good + weight, _MOST_EVIDENCE)
+        record.good = min(record.good + weight, _MAX_EVIDENCE)
 
-    def belied(self, name: str, weight: float, now_ns: int, kind: str = "unknown") -> None:
+    def record_contradicted(self, name: str, weight: float, now_ns: int, kind: str = "unknown") -> None:
         """What it said was contradicted or taken back."""
         record = self._record(name, now_ns, kind)
-        record.bad = min(record.bad + weight, _MOST_EVIDENCE)
+        record.bad = min(record.bad + weight, _MAX_EVIDENCE)
 
-    def followed(self, name: str, weight: float, agreed: bool, now_ns: int) -> None:
+    def record_price_move(self, name: str, weight: float, agreed: bool, now_ns: int) -> None:
         """A price moved after an item: as it had said, or not."""
         record = self._record(name, now_ns, "unknown")
         if agreed:
-            record.agreed = min(record.agreed + weight, _MOST_EVIDENCE)
+            record.agreed = min(record.agreed + weight, _MAX_EVIDENCE)
         else:
-            record.missed = min(record.missed + weight, _MOST_EVIDENCE)
+            record.missed = min(record.missed + weight, _MAX_EVIDENCE)
 
-    def told(self, name: str, now_ns: int, kind: str = "unknown") -> None:
+    def record_passed(self, name: str, now_ns: int, kind: str = "unknown") -> None:
         """An item of it was let through."""
         record = self._record(name, now_ns, kind)
         record.told += 1.0
         record.told_of_late += 1.0
 
-    def held_back(self, name: str, weight: float, now_ns: int, kind: str = "unknown") -> None:
+    def record_held_back(self, name: str, weight: float, now_ns: int, kind: str = "unknown") -> None:
         """An item of it went to quarantine, by its own fault or, with less weight, by another's."""
         record = self._record(name, now_ns, kind)
         record.held += weight
         record.held_of_late += weight
 
-    def cleared(self, name: str, now_ns: int) -> None:
+    def record_admitted(self, name: str, now_ns: int) -> None:
         """A person let an item out: it had been held back by mistake."""
         record = self._records.get(name)
         if record is not None:
-            _fade(record, now_ns)
+            _apply_decay(record, now_ns)
             record.held = max(record.held - 1.0, 0.0)
             record.held_of_late = max(record.held_of_late - 1.0, 0.0)
 
-    def _record(self, name: str, now_ns: int, kind: str) -> _Record:
+    def _record(self, name: str, now_ns: int, kind: str) -> _SourceRecord:
         record = self._records.get(name)
         if record is None:
             if len(self._records) >= self._most:
                 self._make_room()
-            record = self._records[name] = _Record(kind, now_ns // NS_PER_HOUR, now_ns // NS_PER_HOUR)
+            record = self._records[name] = _SourceRecord(kind, now_ns // NS_PER_HOUR, now_ns // NS_PER_HOUR)
             return record
-        _fade(record, now_ns)
+        _apply_decay(record, now_ns)
         self._records.move_to_end(name)
         return record
 
     def _make_room(self) -> None:
         """Thousands of new names do not wash out what is known of an old one."""
-        silent = [name for name, _ in zip(self._records, range(_PEERS), strict=False)]
+        silent = [name for name, _ in zip(self._records, range(_NUM_EVICTION_CANDIDATES), strict=False)]
         least = min(silent, key=lambda name: self._records[name].evidence)
         del self._records[least]
         for name in silent:
@@ -158,20 +173,20 @@ class Sources:
         return [[name, *msgspec.structs.astuple(record)] for name, record in self._records.items()]
 
     def restore(self, state: list[list[Any]]) -> None:
-        self._records = OrderedDict((name, _Record(*rest)) for name, *rest in state)
+        self._records = OrderedDict((name, _SourceRecord(*rest)) for name, *rest in state)
 
 
-def _lessened(held: float, told: float, few: float) -> float:
+def _held_back_factor(held: float, told: float, few: float) -> float:
     share = held / (held + told + few)
     return 1.0 - share / (share + _HALVING_SHARE)
 
 
-def _fade(record: _Record, now_ns: int) -> None:
+def _apply_decay(record: _SourceRecord, now_ns: int) -> None:
     hours = now_ns // NS_PER_HOUR - record.hour
     if hours <= 0:
         return
     record.hour += hours
-    weeks, late = faded(_WEEKS_KEPT, hours), faded(_HOURS_KEPT, hours)
+    weeks, late = decayed(_LONG_HOURLY_DECAY, hours), decayed(_SHORT_HOURLY_DECAY, hours)
     record.good *= weeks
     record.bad *= weeks
     record.agreed *= weeks

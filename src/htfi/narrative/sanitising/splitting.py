@@ -6,12 +6,12 @@ Dotted acronyms (U.S.A., S.p.A.), initials and tables of single letters stay as 
 import re
 from functools import lru_cache
 
-from htfi.domain.news import Finding
-from htfi.narrative.sanitising.lexicon import words
+from htfi.domain.news import ScreeningFinding
+from htfi.narrative.sanitising.english import common_words
 
-_L = "A-Za-z0-9\u00c0-\u024f\u0370-\u03ff\u0400-\u052f"
+_LETTER_CLASS = "A-Za-z0-9\u00c0-\u024f\u0370-\u03ff\u0400-\u052f"
 _SEPARATED = re.compile(
-    rf"(?<![^\W_])(?:(?!\d)[{_L}]([ .\-_*|/+~·•,'^=]{{1,3}}))(?:[{_L}]\1){{2,}}[{_L}](?![^\W_])"
+    rf"(?<![^\W_])(?:(?!\d)[{_LETTER_CLASS}]([ .\-_*|/+~·•,'^=]{{1,3}}))(?:[{_LETTER_CLASS}]\1){{2,}}[{_LETTER_CLASS}](?![^\W_])"
 )
 _THREE = re.compile(r"(?<![^\W_])[A-Za-z]([ .\-_*|/+~·•])[A-Za-z]\1[A-Za-z](?![^\W_])")
 _INSIDE = re.compile(r"(?<![\w.@/-])[A-Za-z]{1,12}(?:[._*|~^·•+=]{1,2}[A-Za-z]{1,12}){1,6}(?![\w.@/])")
@@ -20,12 +20,12 @@ _LEET = re.compile(
 )
 _LETTERED = str.maketrans("0134578@$!", "oieastbasi")
 _LETTERED_L = str.maketrans("0134578@$!", "oleastbasl")
-_ODD = re.compile(r"[A-Za-z][^A-Za-z\s][A-Za-z]|[$@0-9!][A-Za-z]{2}|[A-Za-z]{2}[$@0-9!]")
+_ODD_TOKEN = re.compile(r"[A-Za-z][^A-Za-z\s][A-Za-z]|[$@0-9!][A-Za-z]{2}|[A-Za-z]{2}[$@0-9!]")
 _RUN = re.compile(r"(?:[^\W_][^\w\s]{1,3}|[^\W_]_){2}[^\W_]")
 _BROKEN = re.compile(r"[A-Za-z][._*|~^·•+=]{1,2}[A-Za-z]{2}|[A-Za-z]{2}[._*|~^·•+=]{1,2}[A-Za-z]")
 _MIXED = re.compile(r"[0-9@$!]")
-_HOT_WORDS = "buy sell pump dump hold gain loss moon"
-_HOT = frozenset(_HOT_WORDS.split())
+_TRADING_WORD_LIST = "buy sell pump dump hold gain loss moon"
+_TRADING_WORDS = frozenset(_TRADING_WORD_LIST.split())
 _GRAMMAR_WORDS = (
     "a an the of to in and on for with from by at as is are was were be it its this that he she they we you i "
     "his her our my him them us who when what how why not no nor or but if then than so such only also very "
@@ -40,39 +40,43 @@ _MAX_FRAGMENTS = 4
 _MIN_JOINED = 5
 
 
-def join(text: str) -> tuple[str, list[Finding]]:
+def join_split_words(text: str) -> tuple[str, list[ScreeningFinding]]:
     """The text with its words whole."""
     tokens = text.split(" ")
-    odd = [token for token in tokens if not token.isalpha() and _ODD.search(token)]
-    findings: list[Finding] = []
+    odd = [token for token in tokens if not token.isalpha() and _ODD_TOKEN.search(token)]
+    findings: list[ScreeningFinding] = []
     found: list[str] = []
     num_single = sum(len(token) == 1 for token in tokens)
     if num_single > 2 or any(_RUN.search(token) for token in odd):
-        text = _SEPARATED.sub(lambda match: _joined(match, found), text)
-        text = _THREE.sub(lambda match: _short(match, found), text)
+        text = _SEPARATED.sub(lambda match: _join_separated(match, found), text)
+        text = _THREE.sub(lambda match: _join_three(match, found), text)
     if any(_BROKEN.search(token) for token in odd):
-        text = _INSIDE.sub(lambda match: _inside(match, found), text)
-    text = _fragments(text, found)
+        text = _INSIDE.sub(lambda match: _join_inside(match, found), text)
+    text = _join_fragments(text, found)
     if found:
         findings.append(
-            Finding("split words", 0.6, f"{len(found)} words were split: {', '.join(found[:3])}"[:120])
+            ScreeningFinding(
+                "split words", 0.6, f"{len(found)} words were split: {', '.join(found[:3])}"[:120]
+            )
         )
     leet: list[str] = []
     if any(_MIXED.search(token) for token in odd):
-        text = _LEET.sub(lambda match: _lettered(match, leet), text)
+        text = _LEET.sub(lambda match: _read_leetspeak(match, leet), text)
     if leet:
         findings.append(
-            Finding("leetspeak", 0.5, f"digits and signs stood for letters: {', '.join(leet[:3])}"[:120])
+            ScreeningFinding(
+                "leetspeak", 0.5, f"digits and signs stood for letters: {', '.join(leet[:3])}"[:120]
+            )
         )
     return text, findings
 
 
-def _joined(match: re.Match[str], found: list[str]) -> str:
+def _join_separated(match: re.Match[str], found: list[str]) -> str:
     run, sign = match[0], match[1]
     word = run.replace(sign, "")
     if sum(char.isdigit() for char in word) * 2 > len(word):
         return run
-    parts = segmented(word)
+    parts = segment_words(word)
     if parts is None:
         is_acronym = (
             (sign == "." and word.isupper()) or len(word) < _MIN_JOINED or (sign == "." and len(word) < 6)
@@ -80,13 +84,13 @@ def _joined(match: re.Match[str], found: list[str]) -> str:
         if is_acronym or word.isupper() or sign in (", ", ","):
             return run
         parts = [word]
-    elif sign == "." and word.isupper() and len(word) < 6 and word.lower() not in _HOT:
+    elif sign == "." and word.isupper() and len(word) < 6 and word.lower() not in _TRADING_WORDS:
         return run
     found.append(" ".join(parts))
     return " ".join(parts)
 
 
-def _short(match: re.Match[str], found: list[str]) -> str:
+def _join_three(match: re.Match[str], found: list[str]) -> str:
     word = match[0].replace(match[1], "")
     if word.lower() != "buy":
         return match[0]
@@ -94,15 +98,15 @@ def _short(match: re.Match[str], found: list[str]) -> str:
     return word
 
 
-def _inside(match: re.Match[str], found: list[str]) -> str:
+def _join_inside(match: re.Match[str], found: list[str]) -> str:
     """se.ll, pro*fit: parts that are no words, and together are one."""
     run = match[0]
     word = "".join(char for char in run if char.isalpha())
-    known = words()
+    known = common_words()
     if (
         word.lower() not in known
         or len(word) < 4
-        or (word.isupper() and "." in run and word.lower() not in _HOT)
+        or (word.isupper() and "." in run and word.lower() not in _TRADING_WORDS)
     ):
         return run  # DOW.N, a ticker
     parts = [part for part in re.split("[^A-Za-z]+", run) if part]
@@ -112,9 +116,9 @@ def _inside(match: re.Match[str], found: list[str]) -> str:
     return word
 
 
-def _fragments(text: str, found: list[str]) -> str:
+def _join_fragments(text: str, found: list[str]) -> str:
     """Neighbours that are no words, and together are one: "mar kets", "ear nin gs"."""
-    known = words()
+    known = common_words()
     tokens = text.split(" ")
     strange = [
         at
@@ -171,9 +175,9 @@ def _core(token: str) -> str:
     return bare if bare.isalpha() else ""
 
 
-def _lettered(match: re.Match[str], found: list[str]) -> str:
+def _read_leetspeak(match: re.Match[str], found: list[str]) -> str:
     run = match[0]
-    known = words()
+    known = common_words()
     tail = run[len(run.rstrip("!")) :]
     body = run.rstrip("!")
     num_letters = sum(char.isalpha() for char in body)
@@ -194,9 +198,9 @@ def _lettered(match: re.Match[str], found: list[str]) -> str:
     return run
 
 
-def segmented(letters: str) -> list[str] | None:
+def segment_words(letters: str) -> list[str] | None:
     """A run of letters as words, each known; None where no reading is. The fewest words win."""
-    known = words()
+    known = common_words()
     low = letters.lower()
     if low in known:
         return [letters]

@@ -99,7 +99,7 @@ _TAKER_SIDES = frozenset({"buy", "sell", "s"})
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ColumnLayout:
     """What a row's cells mean: field → the source's own column name."""
 
     kind: str
@@ -109,7 +109,7 @@ class Layout:
     stamps_end: bool  # the time column's name says that it is the bar's end
     clock: str = ""  # a second column with the time of day, for a date
 
-    def missing(self, spec: SourceSpec) -> list[str]:
+    def missing_fields(self, spec: SourceSpec) -> list[str]:
         """Fields without which no row of this kind can be read."""
         timed = spec.by_arrival or "available_at" in self.fields
         absent = [
@@ -124,9 +124,9 @@ class Layout:
         return absent
 
 
-def recognise(
+def recognise_layout(
     names: Sequence[str], spec: SourceSpec, sample: Iterable[Mapping[str, Any]] = ()
-) -> Layout | None:
+) -> ColumnLayout | None:
     """The layout of rows with these column names, or None where no kind fits.
 
     `sample` holds a few rows: they tell a quote's side (bid, ask) from a trade's (buy, sell).
@@ -149,7 +149,7 @@ def recognise(
     fields |= {name: found for name, found in (("ts", time), ("available_at", available)) if found}
     fields |= mapped
     stamps_end = _plain(time) in _ENDS
-    return Layout(kind, fields, spec.unit or time_unit, spec.unit or available_unit, stamps_end, clock)
+    return ColumnLayout(kind, fields, spec.unit or time_unit, spec.unit or available_unit, stamps_end, clock)
 
 
 def _kind(plain: Mapping[str, str], mapped: Mapping[str, str], sample: Iterable[Mapping[str, Any]]) -> str:
@@ -194,21 +194,21 @@ def _time(plain: Mapping[str, str], synonyms: Iterable[str]) -> tuple[str, str]:
 
 def require_layout(
     names: Sequence[str], spec: SourceSpec, where: str, sample: Iterable[Mapping[str, Any]]
-) -> Layout:
+) -> ColumnLayout:
     """The layout of a file whose columns are fixed. Raises: InvalidInput, naming what is missing."""
     for field, column in spec.columns.items():
         if column not in names:
             raise InvalidInput(
                 f"{where}: no column '{column}' for {field}: its columns are {', '.join(names)}"
             )
-    layout = recognise(names, spec, sample)
+    layout = recognise_layout(names, spec, sample)
     if layout is None:
         raise InvalidInput(
             f"{where}: columns {', '.join(names)} fit no kind of event: state kind and columns in a mapping"
         )
     if spec.residency and layout.kind != "news":
         raise InvalidInput(f"{where}: residency is for news, these are {layout.kind}s: take it out")
-    if missing := layout.missing(spec):
+    if missing := layout.missing_fields(spec):
         raise InvalidInput(
             f"{where}: a {layout.kind} needs {', '.join(missing)}; its columns are {', '.join(names)}: "
             "map them under [source.columns]"

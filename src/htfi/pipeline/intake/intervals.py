@@ -5,11 +5,11 @@ import re
 from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_DAY, NS_PER_MS, NS_PER_S, format_duration
 
-ACCEPTED = (
+ACCEPTED_INTERVALS = (
     "1m 15min 1h 4h 1d 1w 1mo · M1 M15 H1 H4 D1 W1 MN1 · 60 (minutes) · hourly daily weekly · volume:5000"
 )
 COUNTED_CLOCKS = ("volume", "dollar", "tick")
-LENGTHS_NS = (NS_PER_MS, 366 * NS_PER_DAY)  # of the shortest and of the longest bar
+BAR_LENGTH_LIMITS_NS = (NS_PER_MS, 366 * NS_PER_DAY)  # of the shortest and of the longest bar
 _MAX_TEXT = 40
 _MINUTE_NS, _HOUR_NS = 60 * NS_PER_S, 3600 * NS_PER_S
 # Months, quarters and years are as long as the longest of them: a bar is never known before its end.
@@ -52,8 +52,8 @@ def read_interval(text: str) -> str:
         )
     length_ns = _length_ns(text.strip()) if len(text) <= _MAX_TEXT else None
     if length_ns is None:
-        raise InvalidInput(f"'{text[:_MAX_TEXT]}' is no interval: write one of {ACCEPTED}")
-    if not LENGTHS_NS[0] <= length_ns <= LENGTHS_NS[1]:
+        raise InvalidInput(f"'{text[:_MAX_TEXT]}' is no interval: write one of {ACCEPTED_INTERVALS}")
+    if not BAR_LENGTH_LIMITS_NS[0] <= length_ns <= BAR_LENGTH_LIMITS_NS[1]:
         raise InvalidInput(f"'{text[:_MAX_TEXT]}' is no interval: from 1ms to 366d")
     return format_duration(length_ns)
 
@@ -74,19 +74,19 @@ def _length_ns(text: str) -> int | None:
     if match := _ISO_8601.fullmatch(text):
         if match[1]:
             return int(match[2]) * _UNIT_NS[match[3].lower()]
-        return _of(float(match[4]), "mo" if match[5] == "M" else match[5].lower())
+        return _unit_length_ns(float(match[4]), "mo" if match[5] == "M" else match[5].lower())
     text = _PREFIX.sub("", text)
     text = _WORDS.get(text.lower(), text)
     if match := _LETTERS_FIRST.fullmatch(text):
-        return _of(float(match[2]), match[1].lower())
+        return _unit_length_ns(float(match[2]), match[1].lower())
     if text == "M":
-        return _of(1.0, "mo")
+        return _unit_length_ns(1.0, "mo")
     if match := _NUMBER_FIRST.fullmatch(text):
-        return _of(float(match[1]), "mo" if match[2] == "M" else match[2].lower())
-    return _of(1.0, text.lower()) if text.lower() not in ("m", "t", "s", "ms") else None
+        return _unit_length_ns(float(match[1]), "mo" if match[2] == "M" else match[2].lower())
+    return _unit_length_ns(1.0, text.lower()) if text.lower() not in ("m", "t", "s", "ms") else None
 
 
-def _of(count: float, unit: str) -> int | None:
+def _unit_length_ns(count: float, unit: str) -> int | None:
     if unit in _UNIT_MONTHS:
         months = count * _UNIT_MONTHS[unit]
         return _MONTHS_NS.get(int(months)) if months.is_integer() else None

@@ -72,7 +72,7 @@ def _read_source(table: Any, where: str, folder: Path) -> SourceSpec:
     if not stated.get("name"):
         if not stated.get("path"):
             raise InvalidInput(f"{where}: state its name")
-        stated["name"] = stem(stated["path"])
+        stated["name"] = source_name(stated["path"])
     for key in ("path", "tickers"):
         if stated.get(key):
             stated[key] = str(folder / stated[key])
@@ -82,7 +82,7 @@ def _read_source(table: Any, where: str, folder: Path) -> SourceSpec:
         raise InvalidInput(f"{where}: {error}") from error
 
 
-def stem(path: str) -> str:
+def source_name(path: str) -> str:
     """A file's name without its endings: 'data/AAPL.csv.gz' → 'AAPL'."""
     name = Path(path).name
     for ending in (".gz", ".parquet", ".pq", ".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json"):

@@ -8,17 +8,26 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from htfi.domain.events import Event, Rejection
-from htfi.pipeline.intake.reorder import BEFORE_ALL_NS, LEAP_NS, InOrder, Item, Recent, Reorder
+from htfi.domain.events import Event, QuarantinedRow
+from htfi.pipeline.intake.reorder import (
+    BEFORE_ALL_NS,
+    LEAP_NS,
+    RecentRowIds,
+    ReorderBuffer,
+    SortedSpan,
+    StreamItem,
+)
 
 IDENTITY_WINDOW_ROWS = 16_384
-_STRIDE_ROWS = 1024
+_ANCHOR_STRIDE_ROWS = 1024
 
-Mark = list[int]  # what a reader needs to begin again: first the number of rows before, then its own figures
+ReadPosition = list[
+    int
+]  # what a reader needs to begin again: first the number of rows before, then its own figures
 
 
 @dataclass(slots=True)
-class Block:
+class RowBlock:
     """Consecutive rows of one source, parsed; `mark` is where they begin.
 
     `identities` has one entry per item, or is None where duplicates are kept. `in_order` is given where all
@@ -26,14 +35,14 @@ class Block:
     will come.
     """
 
-    mark: Mark
-    items: Sequence[Event | Rejection]
+    mark: ReadPosition
+    items: Sequence[Event | QuarantinedRow]
     identities: Sequence[Hashable] | None = None
-    in_order: InOrder | None = None
+    in_order: SortedSpan | None = None
     known_until_ns: int | None = None
 
 
-class Reader(Protocol):
+class RowReader(Protocol):
     """Where a source's rows come from. Rows are counted from 1, events and rejections together."""
 
     @property
@@ -41,11 +50,11 @@ class Reader(Protocol):
         """An empty block means that more may come later."""
         ...
 
-    def start(self, mark: Mark | None) -> None:
+    def start(self, mark: ReadPosition | None) -> None:
         """Begin at a mark, or at the first row. Raises: InvalidInput, DependencyUnavailable."""
         ...
 
-    def read(self) -> Block | None:
+    def read(self) -> RowBlock | None:
         """The next rows; None at the end. Raises: InvalidInput, DependencyUnavailable."""
         ...
 
@@ -60,20 +69,20 @@ class Reader(Protocol):
 class _Anchor:
     """Where a block begins, the state before its first judged row, and the last of its items in time."""
 
-    mark: Mark
+    mark: ReadPosition
     row: int  # rows up to this one only teach identities
     max_seen_ns: int
     reach: tuple[int, int]
     settled: bool  # False while a row of the block waits for the row after it
 
 
-class Source:
+class OrderedSource:
     """Items that can be handed out stand in `ready`, in order of time and row."""
 
     def __init__(
         self,
         name: str,
-        reader: Reader,
+        reader: RowReader,
         tolerance_ns: int,
         *,
         keep_duplicates: bool,
@@ -81,12 +90,12 @@ class Source:
     ) -> None:
         self.name = name
         self.reader = reader
-        self.ready: list[Item] = []
+        self.ready: list[StreamItem] = []
         self.done = False
         self.known_until_ns: int | None = None
         self.last: tuple[int, int] | None = None  # instant and row of the last item handed out
-        self._reorder = Reorder(tolerance_ns, leap_ns)
-        self._recent = None if keep_duplicates else Recent(IDENTITY_WINDOW_ROWS)
+        self._reorder = ReorderBuffer(tolerance_ns, leap_ns)
+        self._recent = None if keep_duplicates else RecentRowIds(IDENTITY_WINDOW_ROWS)
         self._anchors: deque[_Anchor] = deque()
         self._saved: dict[str, Any] | None = None
         self._judge_after_row = 0
@@ -121,7 +130,7 @@ class Source:
                 self.done = True
             else:
                 self.known_until_ns = block.known_until_ns
-                self.ready = self._take(block)
+                self.ready = self._order_block(block)
             if self._resuming and self.ready:
                 self._drop_handed_out()
             if self.reader.live and (block is None or not block.items):
@@ -152,29 +161,29 @@ class Source:
             "last": None if self.last is None else list(self.last),
         }
 
-    def _take(self, block: Block) -> list[Item]:
+    def _order_block(self, block: RowBlock) -> list[StreamItem]:
         if not block.items:
             return []
         self._num_rows = block.mark[0] + len(block.items)
         if self._judge_after_row > block.mark[0]:
-            block = self._learn(block)
-        before_ns, waited = self._reorder.max_seen_ns, self._reorder.waits
+            block = self._skip_judged_rows(block)
+        before_ns, waited = self._reorder.max_seen_ns, self._reorder.is_waiting
         ready = self._reorder.take(block.items, block.identities, self._recent, block.in_order)
         row = max(block.mark[0], self._judge_after_row)
-        anchor = _Anchor(block.mark, row, before_ns, self._reorder.reach, not self._reorder.waits)
+        anchor = _Anchor(block.mark, row, before_ns, self._reorder.reach, not self._reorder.is_waiting)
         self._anchor(anchor, begins=not waited)
         return ready
 
-    def _learn(self, block: Block) -> Block:
+    def _skip_judged_rows(self, block: RowBlock) -> RowBlock:
         """Note the identities of rows that were judged before the restart; what is left is judged now."""
         cut = sum(item.row <= self._judge_after_row for item in block.items)
         identities = block.identities
         if identities is not None and self._recent is not None:
             for item, identity in zip(block.items[:cut], identities[:cut], strict=True):
-                if not isinstance(item, Rejection):
-                    self._recent.seen(identity, item.row)
+                if not isinstance(item, QuarantinedRow):
+                    self._recent.find_duplicate(identity, item.row)
             identities = identities[cut:]
-        return Block(
+        return RowBlock(
             block.mark, block.items[cut:], identities, None if cut else block.in_order, block.known_until_ns
         )
 
@@ -184,14 +193,14 @@ class Source:
         near = (
             newest is not None
             and newest.row == newest.mark[0]
-            and anchor.mark[0] - newest.mark[0] < _STRIDE_ROWS
+            and anchor.mark[0] - newest.mark[0] < _ANCHOR_STRIDE_ROWS
         )
         if newest is not None and (near or not begins):
             newest.reach = max(newest.reach, anchor.reach)
             newest.settled = anchor.settled
         else:
             self._anchors.append(anchor)
-            if len(self._anchors) > 2 * IDENTITY_WINDOW_ROWS // _STRIDE_ROWS:
+            if len(self._anchors) > 2 * IDENTITY_WINDOW_ROWS // _ANCHOR_STRIDE_ROWS:
                 self.position()  # forgets anchors that no restart needs
 
     def _drop_handed_out(self) -> None:

@@ -11,8 +11,8 @@ from htfi.pipeline.intake.intervals import read_interval
 
 KINDS = ("trade", "quote", "bar", "news", "macro")
 UNITS = {"s": NS_PER_S, "ms": 1_000_000, "us": 1_000, "ns": 1}
-LONGEST_TAG = 32
-TAG_RULE = f"a tag has 1 to {LONGEST_TAG} printable characters, no space and none of , ; |"
+MAX_TAG_CHARS = 32
+TAG_RULE = f"a tag has 1 to {MAX_TAG_CHARS} printable characters, no space and none of , ; |"
 _CHOICES = {
     "kind": ("", *KINDS),
     "unit": ("", *UNITS),
@@ -24,7 +24,7 @@ _CHOICES = {
 }
 WEB_FORMATS = ("rss", "atom", "edgar", "page")
 PAGE_KEYS = ("item", "link", "title", "date", "heading", "dated", "text", "drop")
-SHORTEST_EVERY_NS = NS_PER_S
+MIN_EVERY_NS = NS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ class SourceSpec:
                     f"source '{self.name}': {key} = '{getattr(self, key)}': choose one of {offered}"
                 )
         for tag in self.residency:
-            if not is_tag(tag):
-                raise InvalidInput(f"source '{self.name}': residency '{tag[:LONGEST_TAG]}': {TAG_RULE}")
+            if not is_residency_tag(tag):
+                raise InvalidInput(f"source '{self.name}': residency '{tag[:MAX_TAG_CHARS]}': {TAG_RULE}")
         for key in ("zone", "date_zone"):
             self._check(key, _zone)
         for key in ("delay", "tolerance", "every", "max_age"):
@@ -87,7 +87,7 @@ class SourceSpec:
             raise InvalidInput(
                 f"source '{self.name}': format = '{self.format}' needs url = \"http://…\" or https"
             )
-        if self.every and _duration(self.every) < SHORTEST_EVERY_NS:
+        if self.every and _duration(self.every) < MIN_EVERY_NS:
             raise InvalidInput(f"source '{self.name}': every = '{self.every}': at least 1s")
         self._check("interval", read_interval)
         self._check("date_at", read_clock_time)
@@ -137,9 +137,9 @@ class SourceSpec:
         return _duration(self.delay) if self.delay else 0
 
 
-def is_tag(text: str) -> bool:
+def is_residency_tag(text: str) -> bool:
     """Whether a text is a tag of residency, by `TAG_RULE`."""
-    return 0 < len(text) <= LONGEST_TAG and text.isprintable() and not set(text) & set(" ,;|")
+    return 0 < len(text) <= MAX_TAG_CHARS and text.isprintable() and not set(text) & set(" ,;|")
 
 
 def read_clock_time(text: str) -> tuple[int, int]:

@@ -7,15 +7,15 @@ from itertools import pairwise
 from htfi.domain.peers import PeerState
 from htfi.scheduling.health import phi
 from htfi.scheduling.health.config import HealthConfig
-from htfi.scheduling.health.illness import Illness, judge
-from htfi.scheduling.health.messages import Beat, Claim, Standing, Vitals
+from htfi.scheduling.health.degradation import Degradation, assess
+from htfi.scheduling.health.messages import Heartbeat, MembershipClaim, NodeHealthMetrics, NodeStatus
 
 _NUM_SENT = 64  # beats that may still be echoed: 4.8 s of them
-_VITALS_EACH = 16  # beats: vitals that do not change are told again so often
+_METRICS_EVERY = 16  # beats: vitals that do not change are told again so often
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class PeerFigures:
     """What is known of a peer now. Round trips are of the latest few seconds, None before the first; of the
     `num_rtts` measured since the contact began the latest are listed, newest last.
 
@@ -24,70 +24,70 @@ class Figures:
     """
 
     state: PeerState
-    words: str
+    reason: str
     rtt_p50_ms: float | None
     rtt_p95_ms: float | None
     jitter_ms: float
     rtts_ms: tuple[float, ...]
     num_rtts: int
-    vitals: Vitals | None
+    metrics: NodeHealthMetrics | None
     silence_ms: float
     phi: float
 
 
 @dataclass(frozen=True, slots=True)
-class Contact:
+class PeerContact:
     """Times ending in `at_s` are by this node's clock, `rhythm` by its running clock. `seq` numbers our own beats."""
 
-    rhythm: phi.Rhythm
+    rhythm: phi.HeartbeatHistory
     seq: int
     streams: tuple[str, ...] = ()  # newest last
     next_at_s: float = -math.inf
     sent: tuple[tuple[int, float], ...] = ()
-    told: Vitals | None = None
+    told: NodeHealthMetrics | None = None
     told_seq: int = 0
     life: int = 0
     heard_seq: int = 0
     heard_at_s: float = 0.0
     echoed: int = 0
     incarnation: int = 0
-    standing: Standing = Standing.ALIVE
+    standing: NodeStatus = NodeStatus.ALIVE
     rtts_ms: tuple[float, ...] = ()
     num_rtts: int = 0
-    vitals: Vitals | None = None
-    illness: Illness = field(default_factory=Illness)
+    vitals: NodeHealthMetrics | None = None
+    illness: Degradation = field(default_factory=Degradation)
 
 
-def has_beaten(contact: Contact | None) -> bool:
+def has_heartbeat(contact: PeerContact | None) -> bool:
     """It has a stream, and has been heard over one."""
-    return contact is not None and bool(contact.streams) and contact.rhythm.num_beats > 0
+    return contact is not None and bool(contact.streams) and contact.rhythm.num_heartbeats > 0
 
 
-def is_due(contact: Contact, now_s: float, config: HealthConfig) -> bool:
+def is_heartbeat_due(contact: PeerContact, now_s: float, config: HealthConfig) -> bool:
     """Half a tick early rather than most of one late."""
     return bool(contact.streams) and now_s + config.tick_ms / 2e3 >= contact.next_at_s
 
 
-def beat_out(
-    contact: Contact,
-    me: Claim,
+def next_heartbeat(
+    contact: PeerContact,
+    me: MembershipClaim,
     life: int,
-    vitals: Vitals,
-    claims: tuple[Claim, ...],
+    vitals: NodeHealthMetrics,
+    claims: tuple[MembershipClaim, ...],
     now_s: float,
     config: HealthConfig,
-) -> tuple[Contact, Beat]:
+) -> tuple[PeerContact, Heartbeat]:
     """The next beat to the peer."""
     seq = contact.seq + 1
-    is_news = vitals != contact.told or seq - contact.told_seq >= _VITALS_EACH
+    is_news = vitals != contact.told or seq - contact.told_seq >= _METRICS_EVERY
     held_us = max(0, round((now_s - contact.heard_at_s) * 1e6)) if contact.heard_seq else 0
-    beat = Beat(
+    beat = Heartbeat(
         seq,
         contact.heard_seq,
         held_us,
         life,
         me.incarnation,
-        me.standing,
+        me.status,
         vitals if is_news else None,
         claims,
     )
@@ -103,18 +103,18 @@ def beat_out(
     return after, beat
 
 
-def beat_in(
-    contact: Contact, beat: Beat, clock: phi.RunningClock, now_s: float, config: HealthConfig
-) -> Contact | None:
+def receive_heartbeat(
+    contact: PeerContact, beat: Heartbeat, clock: phi.RunningClock, now_s: float, config: HealthConfig
+) -> PeerContact | None:
     """The contact after a beat of the peer; None for one that was heard already."""
     if beat.life != contact.life:
         contact = replace(
             contact,
             life=beat.life,
             heard_seq=0,
-            rhythm=phi.begin(clock.ran_s),
+            rhythm=phi.start_history(clock.ran_s),
             vitals=None,
-            illness=Illness(),
+            illness=Degradation(),
         )
     if beat.seq <= contact.heard_seq:
         return None
@@ -122,18 +122,18 @@ def beat_in(
     rtts = contact.rtts_ms
     if rtt_ms is not None:
         rtts = (*rtts[1 - config.num_rtts :], rtt_ms)
-    vitals = beat.vitals if beat.vitals is not None else contact.vitals
+    vitals = beat.metrics if beat.metrics is not None else contact.vitals
     illness = contact.illness
     if vitals is not None:
-        illness = judge(illness, vitals, quantile(rtts, 0.5), clock.ran_s, config)
+        illness = assess(illness, vitals, quantile(rtts, 0.5), clock.ran_s, config)
     return replace(
         contact,
-        rhythm=phi.beat(contact.rhythm, clock.ran_s, config),
+        rhythm=phi.record_heartbeat_interval(contact.rhythm, clock.ran_s, config),
         heard_seq=beat.seq,
         heard_at_s=now_s,
         echoed=max(contact.echoed, beat.echo if beat.echo <= contact.seq else 0),
         incarnation=beat.incarnation,
-        standing=beat.standing,
+        standing=beat.status,
         rtts_ms=rtts,
         num_rtts=contact.num_rtts + (rtt_ms is not None),
         vitals=vitals,
@@ -141,14 +141,16 @@ def beat_in(
     )
 
 
-def _round_trip_ms(contact: Contact, beat: Beat, clock: phi.RunningClock, now_s: float) -> float | None:
+def _round_trip_ms(
+    contact: PeerContact, beat: Heartbeat, clock: phi.RunningClock, now_s: float
+) -> float | None:
     """The round trip that a new echo tells. One that spans a pause of our own would measure the pause."""
     if beat.echo <= contact.echoed:
         return None
     sent_s = next((at for seq, at in contact.sent if seq == beat.echo), None)
     if sent_s is None or sent_s <= clock.resumed_s:
         return None
-    rtt_ms = (now_s - sent_s) * 1e3 - beat.held_us / 1e3
+    rtt_ms = (now_s - sent_s) * 1e3 - beat.hold_us / 1e3
     return rtt_ms if rtt_ms >= 0.0 else None
 
 

@@ -11,7 +11,7 @@ from htfi.scheduling.health.config import HealthConfig
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class PeerSuspicion:
     """One peer's silence. `witness` heard it at `witness_s`; `num_back` beats on time have come since."""
 
     why: str
@@ -25,9 +25,9 @@ class Doubt:
     needs_back: int = 1
 
 
-def ask(
-    doubt: Doubt, others: Sequence[str], ran_s: float, config: HealthConfig
-) -> tuple[Doubt, tuple[str, ...]]:
+def choose_probes(
+    doubt: PeerSuspicion, others: Sequence[str], ran_s: float, config: HealthConfig
+) -> tuple[PeerSuspicion, tuple[str, ...]]:
     """Whom to ask now: nobody, or `num_probed` of the others, in turn. Its token is the doubt's new one."""
     if (ran_s - doubt.asked_s) * 1e3 < config.probe_ms:
         return doubt, ()
@@ -36,26 +36,28 @@ def ask(
     return replace(doubt, token=doubt.token + 1, asked_s=ran_s), asked
 
 
-def heard_by(
-    doubt: Doubt, witness: str, token: int, age_ms: float, ran_s: float, config: HealthConfig
-) -> Doubt:
+def record_reply(
+    doubt: PeerSuspicion, witness: str, token: int, age_ms: float, ran_s: float, config: HealthConfig
+) -> PeerSuspicion:
     """An answer. One to a question before the last (it came late, or its giver stood still) says nothing."""
     if token < doubt.token - 1 or not 0.0 <= age_ms < config.silence_ms:
         return doubt
     return replace(doubt, witness=witness, witness_s=ran_s)
 
 
-def is_vouched(doubt: Doubt, ran_s: float, config: HealthConfig) -> bool:
+def is_seen_by_others(doubt: PeerSuspicion, ran_s: float, config: HealthConfig) -> bool:
     """Somebody has lately heard it."""
     return (ran_s - doubt.witness_s) * 1e3 <= 2.0 * config.probe_ms
 
 
-def is_shared(doubt: Doubt, ran_s: float, config: HealthConfig) -> bool:
+def is_confirmed(doubt: PeerSuspicion, ran_s: float, config: HealthConfig) -> bool:
     """The others had time to answer, and none hears it."""
-    return (ran_s - doubt.since_s) * 1e3 >= 2.0 * config.probe_ms and not is_vouched(doubt, ran_s, config)
+    return (ran_s - doubt.since_s) * 1e3 >= 2.0 * config.probe_ms and not is_seen_by_others(
+        doubt, ran_s, config
+    )
 
 
-def beat_back(doubt: Doubt, ran_s: float, config: HealthConfig) -> Doubt | None:
+def record_heartbeat(doubt: PeerSuspicion, ran_s: float, config: HealthConfig) -> PeerSuspicion | None:
     """A beat has come from it: None once enough did. A burst that a stall had held back counts as one."""
     if (ran_s - doubt.back_s) * 1e3 < config.beat_ms / 2.0:
         return doubt

@@ -12,38 +12,40 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from htfi.scheduling.health.config import HealthConfig
-from htfi.scheduling.health.messages import MAX_INCARNATION, Claim, Standing
+from htfi.scheduling.health.messages import MAX_INCARNATION, MembershipClaim, NodeStatus
 
 
-class Known(NamedTuple):
+class KnownClaim(NamedTuple):
     """A claim, since when this node has held it, and in how many bodies it was passed on."""
 
-    claim: Claim
+    claim: MembershipClaim
     since_s: float
     num_passed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
+class MembershipTable:
     """This node's own claim, and what it holds of the others."""
 
-    me: Claim
-    others: Mapping[str, Known]
+    me: MembershipClaim
+    others: Mapping[str, KnownClaim]
     round_at: int = 0  # which claim goes round next, hot or not, so that none is ever missed for good
 
 
-def wins(new: Claim, old: Claim) -> bool:
-    return (new.incarnation, new.standing) > (old.incarnation, old.standing)
+def wins(new: MembershipClaim, old: MembershipClaim) -> bool:
+    return (new.incarnation, new.status) > (old.incarnation, old.status)
 
 
-def declare(members: Members, standing: Standing) -> Members:
+def declare_status(members: MembershipTable, standing: NodeStatus) -> MembershipTable:
     """This node's standing as it sees itself. A change raises its incarnation, so that it wins everywhere."""
-    if standing == members.me.standing:
+    if standing == members.me.status:
         return members
-    return replace(members, me=Claim(members.me.node, members.me.incarnation + 1, standing))
+    return replace(members, me=MembershipClaim(members.me.node, members.me.incarnation + 1, standing))
 
 
-def merge(members: Members, claim: Claim, ran_s: float, config: HealthConfig) -> Members:
+def merge(
+    members: MembershipTable, claim: MembershipClaim, ran_s: float, config: HealthConfig
+) -> MembershipTable:
     """The members after a claim; the same object where it tells nothing new.
 
     A claim about this node itself that is not its own is refuted: by an incarnation above the claimed one.
@@ -52,18 +54,20 @@ def merge(members: Members, claim: Claim, ran_s: float, config: HealthConfig) ->
     if claim.node == me.node:
         if not wins(claim, me) or claim.incarnation >= MAX_INCARNATION:
             return members
-        return replace(members, me=Claim(me.node, claim.incarnation + 1, me.standing))
+        return replace(members, me=MembershipClaim(me.node, claim.incarnation + 1, me.status))
     known = members.others.get(claim.node)
     if known is not None and not wins(claim, known.claim):
         return members
     others = dict(members.others)
-    if known is None and len(others) >= config.num_members and not _make_room(others):
+    if known is None and len(others) >= config.num_members and not _drop_oldest_dead(others):
         return members
-    others[claim.node] = Known(claim, ran_s)
+    others[claim.node] = KnownClaim(claim, ran_s)
     return replace(members, others=others)
 
 
-def pick(members: Members, said: Claim, config: HealthConfig) -> tuple[Members, tuple[Claim, ...]]:
+def choose_claims(
+    members: MembershipTable, said: MembershipClaim, config: HealthConfig
+) -> tuple[MembershipTable, tuple[MembershipClaim, ...]]:
     """The claims that ride on a beat to a peer, which `said` that of itself: first what is held of it instead, for it
     to refute (of its life before this one, too), then the least passed on, then the next in turn.
     """
@@ -89,24 +93,26 @@ def pick(members: Members, said: Claim, config: HealthConfig) -> tuple[Members, 
     return after, tuple(others[node].claim for node in chosen)
 
 
-def repeat(members: Members) -> Members:
+def regossip(members: MembershipTable) -> MembershipTable:
     """Pass everything on anew: a stream has opened, and its other end may have missed much."""
     return replace(
         members, others={node: known._replace(num_passed=0) for node, known in members.others.items()}
     )
 
 
-def lapse(members: Members, alive: Set[str], ran_s: float, config: HealthConfig) -> Members:
+def expire_suspicions(
+    members: MembershipTable, alive: Set[str], ran_s: float, config: HealthConfig
+) -> MembershipTable:
     """Suspicions that nobody refuted in `suspect_ms` become deaths, but for nodes that are `alive` to our own ears
     or to another's; the long dead are forgotten.
     """
-    changed: dict[str, Known] = {}
+    changed: dict[str, KnownClaim] = {}
     forgotten: set[str] = set()
     for node, known in members.others.items():
         age_ms = (ran_s - known.since_s) * 1e3
-        if known.claim.standing is Standing.SUSPECT and age_ms >= config.suspect_ms and node not in alive:
-            changed[node] = Known(Claim(node, known.claim.incarnation, Standing.DEAD), ran_s)
-        elif known.claim.standing is Standing.DEAD and age_ms >= config.forget_ms and node not in alive:
+        if known.claim.status is NodeStatus.SUSPECT and age_ms >= config.suspect_ms and node not in alive:
+            changed[node] = KnownClaim(MembershipClaim(node, known.claim.incarnation, NodeStatus.DEAD), ran_s)
+        elif known.claim.status is NodeStatus.DEAD and age_ms >= config.forget_ms and node not in alive:
             forgotten.add(node)
     if not (changed or forgotten):
         return members
@@ -114,16 +120,16 @@ def lapse(members: Members, alive: Set[str], ran_s: float, config: HealthConfig)
     return replace(members, others={**kept, **changed})
 
 
-def suspect(members: Members, node: str, ran_s: float, config: HealthConfig) -> Members:
+def suspect_node(members: MembershipTable, node: str, ran_s: float, config: HealthConfig) -> MembershipTable:
     """This node and nobody whom it can ask hears that one."""
     known = members.others.get(node)
     incarnation = known.claim.incarnation if known is not None else 0
-    return merge(members, Claim(node, incarnation, Standing.SUSPECT), ran_s, config)
+    return merge(members, MembershipClaim(node, incarnation, NodeStatus.SUSPECT), ran_s, config)
 
 
-def _make_room(others: dict[str, Known]) -> bool:
+def _drop_oldest_dead(others: dict[str, KnownClaim]) -> bool:
     """Drop the one that has been dead the longest; False where all are alive."""
-    dead = [(known.since_s, node) for node, known in others.items() if known.claim.standing is Standing.DEAD]
+    dead = [(known.since_s, node) for node, known in others.items() if known.claim.status is NodeStatus.DEAD]
     if dead:
         del others[min(dead)[1]]
     return bool(dead)

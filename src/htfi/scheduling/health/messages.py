@@ -26,17 +26,17 @@ MAX_FIGURE = 1e9
 Positive = Annotated[float, msgspec.Meta(ge=0.0, le=MAX_FIGURE)]
 
 
-class Standing(IntEnum):
+class NodeStatus(IntEnum):
     """What is claimed of a node. Of two claims at the same incarnation the higher one stands."""
 
     ALIVE = 0
-    ILL = 1
+    DEGRADED = 1
     DRAINING = 2
     SUSPECT = 3
     DEAD = 4
 
 
-class Vitals(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class NodeHealthMetrics(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """What a node says of itself: of its target, its queue, its device. 0 is 'unknown' but for counts.
 
     `queue` requests wait, the next of them for `queue_ms`; `num_rows` are in the pass. `verify_ms`: a pass of the
@@ -59,15 +59,15 @@ class Vitals(msgspec.Struct, array_like=True, frozen=True, gc=False):
     is_draining: bool = False
 
 
-class Claim(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class MembershipClaim(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Gossip: a node is said to stand so. Only the node itself raises its incarnation."""
 
     node: Name
     incarnation: Incarnation
-    standing: Standing
+    status: NodeStatus
 
 
-class Beat(msgspec.Struct, array_like=True, tag=1, frozen=True, gc=False):
+class Heartbeat(msgspec.Struct, array_like=True, tag=1, frozen=True, gc=False):
     """A heartbeat. `echo` is the last one heard of the receiver, held for so long; `vitals` None: as before.
 
     `life` tells one start of the sender from another.
@@ -75,22 +75,22 @@ class Beat(msgspec.Struct, array_like=True, tag=1, frozen=True, gc=False):
 
     seq: Count
     echo: Count
-    held_us: Count
+    hold_us: Count
     life: Count
     incarnation: Incarnation
-    standing: Standing
-    vitals: Vitals | None
-    claims: Annotated[tuple[Claim, ...], msgspec.Meta(max_length=MAX_CLAIMS)]
+    status: NodeStatus
+    metrics: NodeHealthMetrics | None
+    claims: Annotated[tuple[MembershipClaim, ...], msgspec.Meta(max_length=MAX_CLAIMS)]
 
 
-class Probe(msgspec.Struct, array_like=True, tag=2, frozen=True, gc=False):
+class PeerProbe(msgspec.Struct, array_like=True, tag=2, frozen=True, gc=False):
     """Do you hear this node? Beats go on anyway, so that the asked answers from what it hears."""
 
     token: Count
     node: Name
 
 
-class Witness(msgspec.Struct, array_like=True, tag=3, frozen=True, gc=False):
+class ProbeReply(msgspec.Struct, array_like=True, tag=3, frozen=True, gc=False):
     """How long ago I heard that node; −1: I do not."""
 
     token: Count
@@ -98,7 +98,7 @@ class Witness(msgspec.Struct, array_like=True, tag=3, frozen=True, gc=False):
     age_ms: Annotated[int, msgspec.Meta(ge=-1, le=1 << 32)]
 
 
-class Ask(msgspec.Struct, array_like=True, tag=4, frozen=True, gc=False):
+class LeaseRequest(msgspec.Struct, array_like=True, tag=4, frozen=True, gc=False):
     """Let me lead this role for one lease."""
 
     role: Name
@@ -106,7 +106,7 @@ class Ask(msgspec.Struct, array_like=True, tag=4, frozen=True, gc=False):
     seq: Count
 
 
-class Grant(msgspec.Struct, array_like=True, tag=5, frozen=True, gc=False):
+class LeaseGrant(msgspec.Struct, array_like=True, tag=5, frozen=True, gc=False):
     """The answer to an ask: granted, or not, as another holds it for so long."""
 
     role: Name
@@ -114,10 +114,10 @@ class Grant(msgspec.Struct, array_like=True, tag=5, frozen=True, gc=False):
     seq: Count
     is_granted: bool
     holder: Annotated[str, msgspec.Meta(max_length=64)]
-    left_ms: Count
+    remaining_ms: Count
 
 
-class Release(msgspec.Struct, array_like=True, tag=6, frozen=True, gc=False):
+class LeaseRelinquish(msgspec.Struct, array_like=True, tag=6, frozen=True, gc=False):
     """What I was granted up to this ask I give back."""
 
     role: Name
@@ -125,12 +125,12 @@ class Release(msgspec.Struct, array_like=True, tag=6, frozen=True, gc=False):
     seq: Count
 
 
-Message = Beat | Probe | Witness | Ask | Grant | Release
+HealthMessage = Heartbeat | PeerProbe | ProbeReply | LeaseRequest | LeaseGrant | LeaseRelinquish
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Message)
+_decoder = msgspec.msgpack.Decoder(HealthMessage)
 
 
-def proper(vitals: Vitals) -> Vitals:
+def sanitise_metrics(vitals: NodeHealthMetrics) -> NodeHealthMetrics:
     """Vitals that any peer reads: plain numbers within their bounds; what is none counts as unknown.
 
     A node that a broken sensor made say what peers refuse would seem silent to them.
@@ -139,36 +139,36 @@ def proper(vitals: Vitals) -> Vitals:
     temperature_c = vitals.temperature_c
     if temperature_c is not None:
         temperature_c = float(temperature_c) if math.isfinite(temperature_c) else None
-    return Vitals(
-        _whole(vitals.queue),
-        _figure(vitals.queue_ms),
-        _whole(vitals.num_rows),
-        _figure(vitals.step_p50_ms),
-        _figure(vitals.step_p95_ms),
-        _figure(vitals.prompt_ms_per_token),
-        (_figure(fixed), _figure(per_row), _figure(per_token), _figure(per_cell)),
-        _figure(vitals.draft_ms_per_token),
-        _whole(vitals.progress),
+    return NodeHealthMetrics(
+        _clamp_count(vitals.queue),
+        _clamp_figure(vitals.queue_ms),
+        _clamp_count(vitals.num_rows),
+        _clamp_figure(vitals.step_p50_ms),
+        _clamp_figure(vitals.step_p95_ms),
+        _clamp_figure(vitals.prompt_ms_per_token),
+        (_clamp_figure(fixed), _clamp_figure(per_row), _clamp_figure(per_token), _clamp_figure(per_cell)),
+        _clamp_figure(vitals.draft_ms_per_token),
+        _clamp_count(vitals.progress),
         temperature_c,
-        _figure(vitals.throttle_share, 1.0),
-        _figure(vitals.power_w),
+        _clamp_figure(vitals.throttle_share, 1.0),
+        _clamp_figure(vitals.power_w),
         bool(vitals.is_draining),
     )
 
 
-def _figure(value: float, most: float = MAX_FIGURE) -> float:
+def _clamp_figure(value: float, most: float = MAX_FIGURE) -> float:
     return float(min(value, most)) if value >= 0.0 else 0.0
 
 
-def _whole(value: int) -> int:
+def _clamp_count(value: int) -> int:
     return int(min(max(value, 0), MAX_COUNT))
 
 
-def encode(message: Message) -> bytes:
+def encode_message(message: HealthMessage) -> bytes:
     return bytes((VERSION,)) + _encoder.encode(message)
 
 
-def decode(body: bytes) -> Message:
+def decode_message(body: bytes) -> HealthMessage:
     """Raises: InvalidInput, in one line, for what no watch of this version says."""
     if not 1 < len(body) <= MAX_BODY_BYTES:
         raise InvalidInput(f"watch: a body of {len(body)} bytes; 2 to {MAX_BODY_BYTES} are read")
@@ -180,6 +180,6 @@ def decode(body: bytes) -> Message:
         message = _decoder.decode(memoryview(body)[1:])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"watch: not a message of version {VERSION}: {error}") from error
-    if isinstance(message, Beat) and message.standing > Standing.DRAINING:
-        raise InvalidInput(f"watch: a node that says of itself that it is {message.standing.name.lower()}")
+    if isinstance(message, Heartbeat) and message.status > NodeStatus.DRAINING:
+        raise InvalidInput(f"watch: a node that says of itself that it is {message.status.name.lower()}")
     return message

@@ -22,7 +22,7 @@ class RunningClock:
     resumed_s: float = -math.inf  # when the last pause of our own ended
 
 
-def run_on(clock: RunningClock, now_s: float, config: HealthConfig) -> RunningClock:
+def advance_clock(clock: RunningClock, now_s: float, config: HealthConfig) -> RunningClock:
     """A gap above `late_ms` between two calls was a pause of our own, and counts as `late_ms`."""
     gap_s = now_s - clock.last_s
     if gap_s <= 0.0:
@@ -34,44 +34,51 @@ def run_on(clock: RunningClock, now_s: float, config: HealthConfig) -> RunningCl
 
 
 @dataclass(frozen=True, slots=True)
-class Rhythm:
+class HeartbeatHistory:
     """The beats of one peer: gaps between the latest, and when something came last. Seconds on the running clock."""
 
-    last_beat_s: float
+    last_heartbeat_s: float
     last_heard_s: float
-    num_beats: int = 0
+    num_heartbeats: int = 0
     intervals_ms: tuple[float, ...] = ()
     mean_ms: float = 0.0
     std_ms: float = 0.0
 
 
-def begin(ran_s: float) -> Rhythm:
-    return Rhythm(ran_s, ran_s)
+def start_history(ran_s: float) -> HeartbeatHistory:
+    return HeartbeatHistory(ran_s, ran_s)
 
 
-def beat(rhythm: Rhythm, ran_s: float, config: HealthConfig) -> Rhythm:
+def record_heartbeat_interval(
+    rhythm: HeartbeatHistory, ran_s: float, config: HealthConfig
+) -> HeartbeatHistory:
     """A beat has come. A gap above `silence_ms` was an outage and says nothing of the rhythm."""
-    gap_ms = (ran_s - rhythm.last_beat_s) * 1e3
+    gap_ms = (ran_s - rhythm.last_heartbeat_s) * 1e3
     intervals = rhythm.intervals_ms
-    if rhythm.num_beats and gap_ms <= config.silence_ms:
+    if rhythm.num_heartbeats and gap_ms <= config.silence_ms:
         intervals = (*intervals[1 - config.num_intervals :], gap_ms)
     mean = sum(intervals) / len(intervals) if intervals else config.beat_ms
     variance = sum((each - mean) ** 2 for each in intervals) / len(intervals) if intervals else 0.0
-    return Rhythm(ran_s, ran_s, rhythm.num_beats + 1, intervals, mean, math.sqrt(variance))
+    return HeartbeatHistory(ran_s, ran_s, rhythm.num_heartbeats + 1, intervals, mean, math.sqrt(variance))
 
 
-def seen(rhythm: Rhythm, ran_s: float) -> Rhythm:
+def record_activity(rhythm: HeartbeatHistory, ran_s: float) -> HeartbeatHistory:
     """Something else of the peer has come: no silence, but no beat either."""
-    return Rhythm(
-        rhythm.last_beat_s, ran_s, rhythm.num_beats, rhythm.intervals_ms, rhythm.mean_ms, rhythm.std_ms
+    return HeartbeatHistory(
+        rhythm.last_heartbeat_s,
+        ran_s,
+        rhythm.num_heartbeats,
+        rhythm.intervals_ms,
+        rhythm.mean_ms,
+        rhythm.std_ms,
     )
 
 
-def silence_ms(rhythm: Rhythm, ran_s: float) -> float:
+def silence_ms(rhythm: HeartbeatHistory, ran_s: float) -> float:
     return max(0.0, (ran_s - rhythm.last_heard_s) * 1e3)
 
 
-def phi(rhythm: Rhythm, ran_s: float, config: HealthConfig) -> float:
+def phi(rhythm: HeartbeatHistory, ran_s: float, config: HealthConfig) -> float:
     """The suspicion: 0 and up; 8 is one false alarm in 10^8 beats if gaps were normal. Few samples: a wide guess.
 
     The mean counts as a beat at least, since beats that come in a burst (after a pause) say nothing of the next one.
@@ -83,8 +90,8 @@ def phi(rhythm: Rhythm, ran_s: float, config: HealthConfig) -> float:
     return min(_MAX_PHI, -math.log10(chance)) if chance > 0.0 else _MAX_PHI
 
 
-def is_silent(rhythm: Rhythm, ran_s: float, config: HealthConfig) -> bool:
+def is_silent(rhythm: HeartbeatHistory, ran_s: float, config: HealthConfig) -> bool:
     quiet_ms = silence_ms(rhythm, ran_s)
-    if not rhythm.num_beats:
+    if not rhythm.num_heartbeats:
         return quiet_ms >= config.first_beat_ms
     return quiet_ms >= config.silence_ms or phi(rhythm, ran_s, config) >= config.phi_threshold

@@ -1,46 +1,60 @@
-"""Chooses among priced ways: what forbids one, which meet the deadline, which is cheapest, and why in words. Pure."""
+"""Chooses among priced ways: what forbids one, which meet the deadline, which is cheapest, and why in words. Pure.
+
+When a request is also sent to a second cloud: a pure rule that the edge asks once a request is placed.
+"""
 
 import math
 
-from htfi.scheduling.placement.figures import Ask, CloudFigures, Decision, LinkFigures, Priced, Way
-from htfi.scheduling.placement.pricing import Cost
+from htfi.scheduling.placement.figures import (
+    CloudFigures,
+    LinkFigures,
+    Placement,
+    PlacementDecision,
+    PlacementRequest,
+    PricedOption,
+)
+from htfi.scheduling.placement.pricing import OptionCost
 
-_RANK = {way: rank for rank, way in enumerate(Way)}
+_RANK = {way: rank for rank, way in enumerate(Placement)}
 
 
-def choose(deadline_ms: float, priced: list[Priced], alone: Priced, can_draft: bool) -> Decision:
+def choose(
+    deadline_ms: float, priced: list[PricedOption], alone: PricedOption, can_draft: bool
+) -> PlacementDecision:
     """The cheapest way whose high quantile meets the deadline; else whose median does; else the edge alone.
 
     The edge alone is no rival of the others, however fast it is: no target has seen what it writes. Without a draft
     the soonest cloud is taken, late as it is.
     """
-    ways = sorted(priced, key=_order)
-    usable = [one for one in ways if one.can_be]
+    ways = sorted(priced, key=_price_order)
+    usable = [one for one in ways if one.is_allowed]
     everything = (*ways, alone)
     if not usable:
-        why = "; ".join(dict.fromkeys(one.words for one in ways)) or "no cloud is connected"
-        return Decision(alone, everything, None, f"edge alone: {why}")
+        why = "; ".join(dict.fromkeys(one.reason for one in ways)) or "no cloud is connected"
+        return PlacementDecision(alone, everything, None, f"edge alone: {why}")
     safe = [one for one in usable if one.late_ms <= deadline_ms]
     likely = safe or [one for one in usable if one.expected_ms <= deadline_ms]
     if likely:
         best = likely[0]
-        words = f"{'' if safe else 'may be late: '}cheapest of {len(likely)}: {best.words}"
+        words = f"{'' if safe else 'may be late: '}cheapest of {len(likely)}: {best.reason}"
     else:
-        best = min(usable, key=lambda one: (one.expected_ms, _RANK[one.way], one.cloud))
-        needs = f"{best.way.value} at {best.cloud} needs {best.expected_ms:.0f} ms of {deadline_ms:.0f}"
+        best = min(usable, key=lambda one: (one.expected_ms, _RANK[one.placement], one.cloud))
+        needs = f"{best.placement.value} at {best.cloud} needs {best.expected_ms:.0f} ms of {deadline_ms:.0f}"
         if can_draft:
-            return Decision(alone, everything, None, f"edge alone: {needs}")
+            return PlacementDecision(alone, everything, None, f"edge alone: {needs}")
         words = f"late: {needs}"
-    return Decision(best, everything, _second(usable, best), words)
+    return PlacementDecision(best, everything, _best_at_other_cloud(usable, best), words)
 
 
-def tried(decision: Decision, instead: Priced) -> Decision:
-    words = f"tried, as it may be cheaper than {decision.choice.way.value}: {instead.words}"
-    usable = [one for one in decision.priced if one.can_be and one.way is not Way.EDGE_ONLY]
-    return Decision(instead, decision.priced, _second(usable, instead), words)
+def explore_instead(decision: PlacementDecision, instead: PricedOption) -> PlacementDecision:
+    words = f"tried, as it may be cheaper than {decision.choice.placement.value}: {instead.reason}"
+    usable = [one for one in decision.options if one.is_allowed and one.placement is not Placement.EDGE_ONLY]
+    return PlacementDecision(instead, decision.options, _best_at_other_cloud(usable, instead), words)
 
 
-def why_not(cloud: str, ask: Ask, link: LinkFigures | None, figures: CloudFigures) -> str:
+def exclusion_reason(
+    cloud: str, ask: PlacementRequest, link: LinkFigures | None, figures: CloudFigures
+) -> str:
     """What forbids a cloud, '' for nothing."""
     if not ask.residency <= figures.residency:
         missing = ", ".join(sorted(ask.residency - figures.residency))
@@ -54,20 +68,35 @@ def why_not(cloud: str, ask: Ask, link: LinkFigures | None, figures: CloudFigure
     return ""
 
 
-def cannot(cloud: str, way: Way, words: str) -> Priced:
-    return Priced(cloud, way, 0, 0, math.inf, math.inf, math.inf, 0.0, 0.0, math.inf, False, words)
+def excluded_option(cloud: str, way: Placement, words: str) -> PricedOption:
+    return PricedOption(cloud, way, 0, 0, math.inf, math.inf, math.inf, 0.0, 0.0, math.inf, False, words)
 
 
-def told(cost: Cost, link: LinkFigures) -> str:
+def describe_option(cost: OptionCost, link: LinkFigures) -> str:
     windows = f", windows of {cost.window}" if cost.window else ""
-    if cost.way is Way.FLIGHT:
+    if cost.placement is Placement.PIPELINED:
         windows = f", {cost.in_flight} × {cost.window} tokens"
-    return f"{cost.way.value}{windows}, {cost.num_trips:.1f} trips of {link.rtt_ms:.1f} ms"
+    return f"{cost.placement.value}{windows}, {cost.num_trips:.1f} trips of {link.rtt_ms:.1f} ms"
 
 
-def _second(usable: list[Priced], best: Priced) -> Priced | None:
+def _best_at_other_cloud(usable: list[PricedOption], best: PricedOption) -> PricedOption | None:
     return next((one for one in usable if one.cloud != best.cloud), None)
 
 
-def _order(one: Priced) -> tuple[bool, float, int, str]:
-    return not one.can_be, one.price_ms, _RANK[one.way], one.cloud
+def _price_order(one: PricedOption) -> tuple[bool, float, int, str]:
+    return not one.is_allowed, one.price_ms, _RANK[one.placement], one.cloud
+
+
+def hedge_after_ms(decision: PlacementDecision, deadline_ms: float) -> float | None:
+    """ms after its opening from which on a request without an answer goes to `decision.second` as well; None: never.
+
+    That is the high quantile of the choice's time, so few requests are sent twice; or sooner, while the second can
+    still meet the deadline, but never before the choice's expected time. A second that is too slow is not asked.
+    """
+    choice, second = decision.choice, decision.hedge
+    if second is None or choice.placement is Placement.EDGE_ONLY or not second.is_allowed:
+        return None
+    latest_ms = deadline_ms - second.expected_ms
+    if not latest_ms >= choice.expected_ms:
+        return None
+    return min(choice.late_ms, latest_ms)

@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
-from htfi.domain.settings import Celsius, FactorOrNone, InnerShare, Milliseconds, check_bounds
+from htfi.domain.settings import Celsius, InnerShare, Milliseconds, NonNegativeFactor, check_bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class PlacementConfig:
     """
 
     ms_per_joule: Annotated[float, Meta(ge=0.0, le=1e6)] = 0.02
-    edge_ms_per_ms: FactorOrNone = 0.05
+    edge_ms_per_ms: NonNegativeFactor = 0.05
     strain_ms_per_ms: Annotated[float, Meta(ge=0.0, le=1e6)] = 4.0
     frame_ms: Milliseconds = 0.1
     hot_c: Celsius = 80.0
@@ -31,9 +31,9 @@ class PlacementConfig:
     max_in_flight: Annotated[int, Meta(ge=1, le=1024)] = 32
     num_samples: Annotated[int, Meta(ge=8, le=4096)] = 64
     half_life_s: Annotated[float, Meta(gt=0.0, le=1e6)] = 5.0
-    moved: FactorOrNone = 0.15
-    explore_share: FactorOrNone = 0.02
-    explore_first: FactorOrNone = 2.0
+    moved: NonNegativeFactor = 0.15
+    explore_share: NonNegativeFactor = 0.02
+    explore_first: NonNegativeFactor = 2.0
     prior_rate: InnerShare = 0.9
 
     def __post_init__(self) -> None:

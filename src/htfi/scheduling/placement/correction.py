@@ -11,51 +11,58 @@ from typing import NamedTuple
 
 import numpy as np
 
-from htfi.scheduling.placement.figures import Way
-from htfi.scheduling.placement.quantiles import Recent
+from htfi.scheduling.placement.figures import Placement
+from htfi.scheduling.placement.live import RecentQuantiles
 
-WAYS = (Way.CLOUD_PLAIN, Way.CLOUD_SPECULATIVE, Way.FLIGHT, Way.LOCKSTEP)
-_AT = {way: 1 + at for at, way in enumerate(WAYS)}
-_NETWORK = 1 + len(WAYS)
-_PRIOR = np.array([0.45, *[0.25] * len(WAYS), 0.10]) ** 2  # variances: factors of 1.6, 1.3 and 1.1
-_IS_WAY = np.array([False, *[True] * len(WAYS), False])
+CORRECTED_PLACEMENTS = (
+    Placement.CLOUD_PLAIN,
+    Placement.CLOUD_SPECULATIVE,
+    Placement.PIPELINED,
+    Placement.LOCKSTEP,
+)
+_INDEX = {way: 1 + at for at, way in enumerate(CORRECTED_PLACEMENTS)}
+_NETWORK = 1 + len(CORRECTED_PLACEMENTS)
+_PRIOR = (
+    np.array([0.45, *[0.25] * len(CORRECTED_PLACEMENTS), 0.10]) ** 2
+)  # variances: factors of 1.6, 1.3 and 1.1
+_IS_PLACEMENT = np.array([False, *[True] * len(CORRECTED_PLACEMENTS), False])
 _NOISE = 0.3**2  # of one total against its expectation, beside the filter's own doubt; then as it is seen
-_LEAST_NOISE, _MOST_NOISE = 0.05**2, 0.5**2
-_NOISE_KEEPS = 0.95
-_WIDEST = 2.5  # standard deviations beyond which a surprise counts no more: robust against a stall
-_FORGETS = 0.004  # of the prior's variance comes back with each request
-_FORGOTTEN = np.diag(_PRIOR * _FORGETS)
-_WIDEST_PRIOR = _PRIOR * 1.2
-_MOST = math.log(8.0)
+_MIN_NOISE, _MAX_NOISE = 0.05**2, 0.5**2
+_NOISE_MEMORY = 0.95
+_MAX_DEVIATIONS = 2.5  # standard deviations beyond which a surprise counts no more: robust against a stall
+_FORGETTING = 0.004  # of the prior's variance comes back with each request
+_FORGETTING_NOISE = np.diag(_PRIOR * _FORGETTING)
+_MAX_VARIANCE = _PRIOR * 1.2
+_MAX_LOG_FACTOR = math.log(8.0)
 _NUM_RATIOS = 64
-_ENOUGH_RATIOS = 16
-_LATE_RATIO = 1.3  # until there are so many
+_MIN_RATIOS = 16
+_DEFAULT_P95_RATIO = 1.3  # until there are so many
 
 
-class Factors(NamedTuple):
+class CorrectionFactors(NamedTuple):
     """Of computing by way, and of travelling; `doubt`: standard deviations of the former's logarithms."""
 
-    compute: dict[Way, float]
+    compute: dict[Placement, float]
     network: float
-    doubt: dict[Way, float]
+    uncertainty: dict[Placement, float]
 
 
-class Correction:
+class CostCorrection:
     """One cloud's, for one kind of request or for all."""
 
     __slots__ = ("_factors", "_mean", "_noise", "_num_learnt", "_ratios", "_spread")
 
-    def __init__(self, like: "Correction | None" = None) -> None:
+    def __init__(self, like: "CostCorrection | None" = None) -> None:
         self._mean = like._mean.copy() if like else np.zeros(len(_PRIOR))
         self._spread = like._spread + np.diag(_PRIOR * 0.1) if like else np.diag(_PRIOR)
         self._noise = like._noise if like else _NOISE
-        self._factors: Factors | None = None
-        self._ratios = Recent(_NUM_RATIOS, 1e9)
+        self._factors: CorrectionFactors | None = None
+        self._ratios = RecentQuantiles(_NUM_RATIOS, 1e9)
         self._num_learnt = 0
 
-    def learn(self, way: Way, network_ms: float, compute_ms: float, total_ms: float) -> None:
+    def learn(self, way: Placement, network_ms: float, compute_ms: float, total_ms: float) -> None:
         """`network_ms` and `compute_ms` were expected, uncorrected, for as many tokens as there were."""
-        if way not in _AT:
+        if way not in _INDEX:
             return
         factors = self.factors()
         network, compute = network_ms * factors.network, compute_ms * factors.compute[way]
@@ -63,9 +70,9 @@ class Correction:
         if not 0.0 < total_ms < math.inf or not 0.0 < expected < math.inf:
             return
         share = np.zeros(len(_PRIOR))
-        share[0] = share[_AT[way]] = compute / expected
+        share[0] = share[_INDEX[way]] = compute / expected
         share[_NETWORK] = network / expected
-        self._spread += _FORGOTTEN
+        self._spread += _FORGETTING_NOISE
         toward = self._spread @ share
         own_doubt = float(share @ toward)
         doubt = own_doubt + self._noise
@@ -73,12 +80,14 @@ class Correction:
         self._ratios.add(total_ms / expected, float(self._num_learnt))
         # not its logarithm: totals are skewed, and their mean is what throughput goes by
         surprise = total_ms / expected - 1.0
-        surprise = min(max(surprise, -_WIDEST * math.sqrt(doubt)), _WIDEST * math.sqrt(doubt))
-        seen = min(max(surprise**2 - own_doubt, _LEAST_NOISE), _MOST_NOISE)
-        self._noise = _NOISE_KEEPS * self._noise + (1.0 - _NOISE_KEEPS) * seen
-        self._mean = np.minimum(np.maximum(self._mean + toward * (surprise / doubt), -_MOST), _MOST)
+        surprise = min(max(surprise, -_MAX_DEVIATIONS * math.sqrt(doubt)), _MAX_DEVIATIONS * math.sqrt(doubt))
+        seen = min(max(surprise**2 - own_doubt, _MIN_NOISE), _MAX_NOISE)
+        self._noise = _NOISE_MEMORY * self._noise + (1.0 - _NOISE_MEMORY) * seen
+        self._mean = np.minimum(
+            np.maximum(self._mean + toward * (surprise / doubt), -_MAX_LOG_FACTOR), _MAX_LOG_FACTOR
+        )
         self._spread -= np.outer(toward, toward) / doubt
-        within = np.sqrt(np.minimum(_WIDEST_PRIOR / self._spread.diagonal(), 1.0))
+        within = np.sqrt(np.minimum(_MAX_VARIANCE / self._spread.diagonal(), 1.0))
         self._spread *= within[:, None] * within  # what is never tried is no less known than at first, nearly
         self._factors = None
 
@@ -91,32 +100,34 @@ class Correction:
         self._spread += np.diag(np.where(np.arange(len(_PRIOR)) < _NETWORK, _PRIOR * 0.05, 0.0))
         self._factors = None
 
-    def curve_changed(self) -> None:
+    def acceptance_changed(self) -> None:
         """What was held against ways may have been the guesses' fault."""
-        self._spread += np.diag(np.where(_IS_WAY, np.maximum(_PRIOR - np.diag(self._spread), 0.0) * 0.5, 0.0))
-        self._mean = np.where(_IS_WAY, self._mean * 0.5, self._mean)
+        self._spread += np.diag(
+            np.where(_IS_PLACEMENT, np.maximum(_PRIOR - np.diag(self._spread), 0.0) * 0.5, 0.0)
+        )
+        self._mean = np.where(_IS_PLACEMENT, self._mean * 0.5, self._mean)
         self._factors = None
 
-    def late_ratio(self) -> float:
+    def p95_ratio(self) -> float:
         """A high quantile of the measured over the expected time, at least 1."""
-        if len(self._ratios) < _ENOUGH_RATIOS:
-            return _LATE_RATIO
+        if len(self._ratios) < _MIN_RATIOS:
+            return _DEFAULT_P95_RATIO
         return max(self._ratios.quantile(0.95) or 1.0, 1.0)
 
-    def factors(self) -> Factors:
+    def factors(self) -> CorrectionFactors:
         if self._factors is None:
-            compute, doubt = {Way.EDGE_ONLY: 1.0}, {Way.EDGE_ONLY: 0.0}
-            for way, at in _AT.items():
+            compute, doubt = {Placement.EDGE_ONLY: 1.0}, {Placement.EDGE_ONLY: 0.0}
+            for way, at in _INDEX.items():
                 variance = self._spread[0, 0] + 2.0 * self._spread[0, at] + self._spread[at, at]
                 compute[way] = math.exp(self._mean[0] + self._mean[at])
                 doubt[way] = math.sqrt(max(float(variance), 0.0))
-            self._factors = Factors(compute, math.exp(self._mean[_NETWORK]), doubt)
+            self._factors = CorrectionFactors(compute, math.exp(self._mean[_NETWORK]), doubt)
         return self._factors
 
-    def doubt_between(self, one: Way, other: Way) -> float:
+    def uncertainty_between(self, one: Placement, other: Placement) -> float:
         """The standard deviation of the logarithm of one way's factor over the other's: what is common cancels."""
-        if one not in _AT or other not in _AT or one is other:
+        if one not in _INDEX or other not in _INDEX or one is other:
             return 0.0
-        i, j = _AT[one], _AT[other]
+        i, j = _INDEX[one], _INDEX[other]
         variance = self._spread[i, i] + self._spread[j, j] - 2.0 * self._spread[i, j]
         return math.sqrt(max(float(variance), 0.0))

@@ -5,26 +5,26 @@ from enum import Enum
 from typing import NamedTuple
 
 
-class Way(Enum):
+class Placement(Enum):
     """Who writes an answer, and who guesses ahead for it. In this order where prices are equal."""
 
     CLOUD_PLAIN = "cloud plain"
     CLOUD_SPECULATIVE = "cloud speculative"
-    FLIGHT = "edge and cloud, windows in flight"
+    PIPELINED = "edge and cloud, windows in flight"
     LOCKSTEP = "edge and cloud, in lock-step"
     EDGE_ONLY = "edge alone"
 
 
-class Plane(NamedTuple):
+class PassCostModel(NamedTuple):
     """ms of a pass = fixed + per_row · rows + (per_token + per_cell · rows) · tokens, tokens per row."""
 
     fixed: float
     per_row: float
     per_token: float
-    per_cell: float
+    per_row_token: float
 
     def ms(self, rows: float, tokens: float) -> float:
-        return self.fixed + self.per_row * rows + (self.per_token + self.per_cell * rows) * tokens
+        return self.fixed + self.per_row * rows + (self.per_token + self.per_row_token * rows) * tokens
 
 
 class LinkFigures(NamedTuple):
@@ -45,7 +45,7 @@ class CloudFigures(NamedTuple):
     `residency`: tags of data that may lie there; a request's tags must all be among them.
     """
 
-    plane: Plane
+    plane: PassCostModel
     prompt_ms: float  # a token
     queue_ms: float = 0.0
     queue_late_ms: float = 0.0
@@ -68,7 +68,7 @@ class EdgeFigures(NamedTuple):
     watts: float = 0.0
 
 
-class Ask(NamedTuple):
+class PlacementRequest(NamedTuple):
     """A request to place. `num_tokens` the answer has at most; `num_known` of its prompt a cloud has read already.
 
     `curve` holds a_1 … a_n, the chance that the first j guesses all stand; empty: what the planner has learnt itself.
@@ -85,7 +85,7 @@ class Ask(NamedTuple):
     num_known: Mapping[str, int] = {}
 
 
-class Priced(NamedTuple):
+class PricedOption(NamedTuple):
     """One way at one place. `price_ms` is what is compared: the median time, energy and strain.
 
     Where `can_be` is false, `words` say what forbids it; times may then be infinite. `num_trips` round trips lie on
@@ -93,7 +93,7 @@ class Priced(NamedTuple):
     """
 
     cloud: str
-    way: Way
+    placement: Placement
     window: int
     in_flight: int
     expected_ms: float
@@ -102,27 +102,27 @@ class Priced(NamedTuple):
     joules: float
     num_trips: float
     compute_ms: float
-    can_be: bool
-    words: str
+    is_allowed: bool
+    reason: str
 
 
-class Decision(NamedTuple):
+class PlacementDecision(NamedTuple):
     """`choice` among `priced` (cheapest first). `second`: the best way at another cloud, for a hedge; `words`: why."""
 
-    choice: Priced
-    priced: tuple[Priced, ...]
-    second: Priced | None
-    words: str
+    choice: PricedOption
+    options: tuple[PricedOption, ...]
+    hedge: PricedOption | None
+    reason: str
 
 
-class Outcome(NamedTuple):
+class PlacementOutcome(NamedTuple):
     """What came of a choice. `num_drafted` guesses were read by a target and `num_stood` of them stood.
 
     `is_whole`: the answer came; else it was given up after `total_ms`.
     """
 
     cloud: str
-    way: Way
+    placement: Placement
     window: int
     in_flight: int
     expected_ms: float  # of the choice, by which it is known again
@@ -130,5 +130,5 @@ class Outcome(NamedTuple):
     num_tokens: int
     total_ms: float
     num_drafted: int = 0
-    num_stood: int = 0
+    num_accepted: int = 0
     is_whole: bool = True

@@ -1,15 +1,98 @@
-"""Figures of links, clouds, this machine and kinds of request, kept up to date from samples. The planner owns them."""
+"""Live quantiles of a figure that drifts and jumps: few samples, the newest weighing most. Placement reads them.
+
+Figures of links, clouds, this machine and kinds of request, kept up to date from samples. The planner owns them.
+"""
 
 import math
+from bisect import bisect_left, insort
+from collections import deque
 from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 from htfi.scheduling.placement.config import PlacementConfig
-from htfi.scheduling.placement.figures import CloudFigures, EdgeFigures, LinkFigures, Plane
-from htfi.scheduling.placement.quantiles import Recent
+from htfi.scheduling.placement.figures import CloudFigures, EdgeFigures, LinkFigures, PassCostModel
 
-_LATE = 0.95
-_FEW = 3  # samples from which on a figure is read from them
+_SHIFT_SAMPLES = (
+    3  # samples in a row beyond all that is usual: the world has changed, and what was before says nothing
+)
+_SHIFT_SLACK = 0.25  # of the median: what lies nearer is no change
+_MIN_SHIFT_SLACK = 0.5
+_USUAL_RANGE = (0.05, 0.95)
+
+
+class RecentQuantiles:
+    """Quantiles of the latest samples; one that is `half_life_s` older weighs half.
+
+    A jump is followed within three samples: when so many in a row lie beyond what was usual, and on one side, the
+    older ones are forgotten and `num_shifts` rises. Samples that are not finite or negative are passed over.
+    """
+
+    __slots__ = ("_half_life_s", "_ordered", "_samples", "_weighed", "num_shifts")
+
+    def __init__(self, num_samples: int = 64, half_life_s: float = 5.0) -> None:
+        self._samples: deque[tuple[float, float]] = deque(maxlen=num_samples)  # value, time
+        self._ordered: list[tuple[float, float]] = []  # value, time
+        self._half_life_s = half_life_s
+        self._weighed: tuple[list[float], list[float]] | None = (
+            None  # values, and weights up to and with each
+        )
+        self.num_shifts = 0
+
+    def __len__(self) -> int:
+        return len(self._samples)
+
+    def add(self, value: float, at_s: float) -> None:
+        if not 0.0 <= value < math.inf:
+            return
+        if len(self._samples) == self._samples.maxlen:
+            del self._ordered[bisect_left(self._ordered, self._samples[0])]
+        self._samples.append((value, at_s))
+        insort(self._ordered, (value, at_s))
+        self._weighed = None
+        if len(self._samples) > _SHIFT_SAMPLES and self._has_jumped():
+            for _ in range(len(self._samples) - _SHIFT_SAMPLES):
+                self._samples.popleft()
+            self._ordered = sorted(self._samples)
+            self.num_shifts += 1
+
+    def quantile(self, q: float) -> float | None:
+        """The smallest value with at least a share `q` of the weight at or below it; None before the first sample."""
+        if not self._samples:
+            return None
+        if self._weighed is None:
+            self._weighed = _cumulative_weights(self._ordered, self._half_life_s)
+        return _weighted_quantile(self._weighed, q)
+
+    def _has_jumped(self) -> bool:
+        samples = self._samples
+        newest = [samples[-place][0] for place in range(1, _SHIFT_SAMPLES + 1)]
+        low, high, other = min(newest), max(newest), samples[-_SHIFT_SAMPLES - 1][0]
+        if low <= other <= high:
+            return False  # like the one before them: no need to look further
+        before = _cumulative_weights(sorted(list(samples)[:-_SHIFT_SAMPLES]), self._half_life_s)
+        slack = max(_SHIFT_SLACK * _weighted_quantile(before, 0.5), _MIN_SHIFT_SLACK)
+        return (
+            low > _weighted_quantile(before, _USUAL_RANGE[1]) + slack
+            or high < _weighted_quantile(before, _USUAL_RANGE[0]) - slack
+        )
+
+
+def _cumulative_weights(
+    ordered: list[tuple[float, float]], half_life_s: float
+) -> tuple[list[float], list[float]]:
+    newest_s = max([at for _, at in ordered])
+    weights = [0.5 ** ((newest_s - at) / half_life_s) for _, at in ordered]
+    return [value for value, _ in ordered], list(accumulate(weights))
+
+
+def _weighted_quantile(weighed: tuple[list[float], list[float]], q: float) -> float:
+    values, reached = weighed
+    return values[min(bisect_left(reached, q * reached[-1] - 1e-12), len(values) - 1)]
+
+
+_P95 = 0.95
+_MIN_SAMPLES = 3  # samples from which on a figure is read from them
 
 
 class CloudReport(NamedTuple):
@@ -18,7 +101,7 @@ class CloudReport(NamedTuple):
     queue_ms: float | None = None
     rows_busy: float | None = None
     step_ms: float | None = None
-    plane: Plane | None = None
+    plane: PassCostModel | None = None
     prompt_ms: float | None = None  # a token
     draft_ms: float | None = None  # a token; below 0: it has no draft
     watts: float | None = None
@@ -27,12 +110,12 @@ class CloudReport(NamedTuple):
     is_ill: bool | None = None
 
 
-class LiveLink:
+class LinkEstimator:
     """A link's figures; None until its RTT was seen."""
 
     def __init__(self, config: PlacementConfig) -> None:
-        self._rtt = Recent(config.num_samples, config.half_life_s)
-        self._bytes_per_s = Recent(config.num_samples, config.half_life_s * 4)
+        self._rtt = RecentQuantiles(config.num_samples, config.half_life_s)
+        self._bytes_per_s = RecentQuantiles(config.num_samples, config.half_life_s * 4)
         self._loss = 0.0
         self._is_suspect = False
 
@@ -58,20 +141,20 @@ class LiveLink:
         return self._rtt.num_shifts
 
     def figures(self) -> LinkFigures | None:
-        rtt, late = self._rtt.quantile(0.5), self._rtt.quantile(_LATE)
+        rtt, late = self._rtt.quantile(0.5), self._rtt.quantile(_P95)
         if rtt is None or late is None:
             return None
         wide = self._bytes_per_s.quantile(0.5)
         return LinkFigures(rtt, late, late - rtt, wide, self._loss, self._is_suspect, self._rtt.num_shifts)
 
 
-class LiveCloud:
+class CloudEstimator:
     """A cloud's figures, from a prior on."""
 
     def __init__(self, prior: CloudFigures, config: PlacementConfig) -> None:
         self._now = prior
-        self._queue = Recent(config.num_samples, config.half_life_s)
-        self._pace = Recent(config.num_samples, config.half_life_s)
+        self._queue = RecentQuantiles(config.num_samples, config.half_life_s)
+        self._pace = RecentQuantiles(config.num_samples, config.half_life_s)
 
     def report(self, at_s: float, report: CloudReport) -> None:
         now = self._now
@@ -100,26 +183,29 @@ class LiveCloud:
 
     def figures(self) -> CloudFigures:
         now = self._now
-        queue, late = self._queue.quantile(0.5), self._queue.quantile(_LATE)
+        queue, late = self._queue.quantile(0.5), self._queue.quantile(_P95)
         if queue is not None and late is not None:
             now = now._replace(queue_ms=queue, queue_late_ms=late)
         pace = self._pace.quantile(0.5)
-        if pace is not None and len(self._pace) >= _FEW:
+        if pace is not None and len(self._pace) >= _MIN_SAMPLES:
             plane = now.plane
             now = now._replace(
-                plane=Plane(
-                    plane.fixed * pace, plane.per_row * pace, plane.per_token * pace, plane.per_cell * pace
+                plane=PassCostModel(
+                    plane.fixed * pace,
+                    plane.per_row * pace,
+                    plane.per_token * pace,
+                    plane.per_row_token * pace,
                 )
             )
         return now
 
 
-class LiveEdge:
+class EdgeEstimator:
     """This machine's figures, from a prior on."""
 
     def __init__(self, prior: EdgeFigures, config: PlacementConfig) -> None:
         self._now = prior
-        self._draft = Recent(config.num_samples, config.half_life_s)
+        self._draft = RecentQuantiles(config.num_samples, config.half_life_s)
 
     def sample(
         self,
@@ -145,45 +231,47 @@ class LiveEdge:
 
     def figures(self) -> EdgeFigures:
         draft = self._draft.quantile(0.5)
-        if draft is None or len(self._draft) < _FEW:
+        if draft is None or len(self._draft) < _MIN_SAMPLES:
             return self._now
         pace = draft / self._now.draft_ms if self._now.draft_ms > 0.0 else 1.0
         return self._now._replace(draft_ms=draft, prompt_ms=self._now.prompt_ms * pace)
 
 
-class Kind:
+class RequestProfile:
     """What a kind of request usually is: how many tokens, and how often a guess stands where those before it did."""
 
     def __init__(self, prior_rate: float) -> None:
-        self._tokens = Recent(64, 1e9)
+        self._tokens = RecentQuantiles(64, 1e9)
         self._num_asked = 0
-        self._stood, self._tried = 8.0 * prior_rate, 8.0
+        self._num_accepted, self._num_tried = 8.0 * prior_rate, 8.0
 
     def learn(self, num_tokens: int, num_drafted: int, num_stood: int, window: int) -> None:
         if num_tokens > 0:
             self._num_asked += 1
             self._tokens.add(float(num_tokens), float(self._num_asked))
         if num_drafted > 0 and window > 0:
-            rate = _rate(min(max(num_stood / num_drafted, 0.0), 1.0), window)
+            rate = _rate_from_share(min(max(num_stood / num_drafted, 0.0), 1.0), window)
             tried = min(num_stood / rate if rate > 0.0 else 1.0, num_drafted)
-            self._stood = self._stood * 0.98 + rate * tried
-            self._tried = self._tried * 0.98 + tried
+            self._num_accepted = self._num_accepted * 0.98 + rate * tried
+            self._num_tried = self._num_tried * 0.98 + tried
 
     @property
     def num_tokens(self) -> int | None:
         usual = self._tokens.quantile(0.5)
         return None if usual is None else int(usual)
 
-    def curve(self, num_places: int) -> tuple[float, ...]:
-        return _curve(round(min(max(self._stood / self._tried, 0.002), 0.998), 2), num_places)
+    def acceptance_curve(self, num_places: int) -> tuple[float, ...]:
+        return _acceptance_curve(
+            round(min(max(self._num_accepted / self._num_tried, 0.002), 0.998), 2), num_places
+        )
 
 
 @lru_cache(maxsize=128)
-def _curve(rate: float, num_places: int) -> tuple[float, ...]:
+def _acceptance_curve(rate: float, num_places: int) -> tuple[float, ...]:
     return tuple(rate**place for place in range(1, num_places + 1))
 
 
-def _rate(share: float, window: int) -> float:
+def _rate_from_share(share: float, window: int) -> float:
     """The rate r of a guess standing where those before did, of windows of which a share stood: Σ r^j = share · k."""
     low, high = 0.0, 1.0
     for _ in range(20):

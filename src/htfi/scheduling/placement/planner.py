@@ -9,57 +9,72 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from htfi.scheduling.placement.choosing import cannot, choose, told, tried, why_not
+from htfi.scheduling.placement.choosing import (
+    choose,
+    describe_option,
+    excluded_option,
+    exclusion_reason,
+    explore_instead,
+)
 from htfi.scheduling.placement.config import PlacementConfig
-from htfi.scheduling.placement.correction import Correction
+from htfi.scheduling.placement.correction import CostCorrection
+from htfi.scheduling.placement.decoding_times import EXACT_PLACES
 from htfi.scheduling.placement.figures import (
-    Ask,
     CloudFigures,
-    Decision,
     EdgeFigures,
     LinkFigures,
-    Outcome,
-    Plane,
-    Priced,
-    Way,
+    PassCostModel,
+    Placement,
+    PlacementDecision,
+    PlacementOutcome,
+    PlacementRequest,
+    PricedOption,
 )
-from htfi.scheduling.placement.holding import Terms, held, held_curve, terms
-from htfi.scheduling.placement.live import CloudReport, Kind, LiveCloud, LiveEdge, LiveLink
+from htfi.scheduling.placement.live import (
+    CloudEstimator,
+    CloudReport,
+    EdgeEstimator,
+    LinkEstimator,
+    RequestProfile,
+)
 from htfi.scheduling.placement.pricing import (
-    Cost,
-    Task,
-    at_cloud,
-    at_window,
-    edge_alone,
-    late_extra_ms,
-    scene,
+    CostTerms,
+    DecodingTask,
+    OptionCost,
+    hold_curve,
+    hold_terms,
+    make_cost_inputs,
+    price_at_cloud,
+    price_edge_only,
+    price_window,
+    round_terms,
+    tail_delay_ms,
     upload_ms,
 )
-from htfi.scheduling.placement.writing_times import EXACT_PLACES
 
 _DEFAULT = PlacementConfig()
 _NUM_CACHED = 512
-_TELLING_PLACE, _TELLING = (
+_CURVE_PLACE, _CURVE_TOLERANCE = (
     4,
     0.1,
 )  # of a curve: where its chance has moved by so much, guesses are not what they were
 _NUM_RECENT = 4_096
 
 # Until a cloud has told its own: one core, int8, the shipped pair of models.
-CLOUD_PRIOR = CloudFigures(Plane(0.30, 0.07, 0.0, 0.056), prompt_ms=0.06, draft_ms=0.05, watts=5.0)
+CLOUD_PRIOR = CloudFigures(PassCostModel(0.30, 0.07, 0.0, 0.056), prompt_ms=0.06, draft_ms=0.05, watts=5.0)
 EDGE_PRIOR = EdgeFigures(draft_ms=0.03, prompt_ms=0.007, watts=5.0)
 
 
-class Reckoned(NamedTuple):
+class PricedContext(NamedTuple):
     """What was placed, to be reckoned again with what is known when its outcome is learnt."""
 
-    task: Task
+    task: DecodingTask
     upload_ms: float
     prompt_ms: float
     is_curve_given: bool
 
 
-class Planner:
+class PlacementPlanner:
     """The state of placement. For one thread at a time."""
 
     def __init__(
@@ -72,16 +87,16 @@ class Planner:
         self._config = config
         self._cloud_prior = cloud_prior
         self._can_draft = can_draft
-        self._links: dict[str, LiveLink] = {}
-        self._clouds: dict[str, LiveCloud] = {}
-        self._edge = LiveEdge(edge_prior, config)
-        self._kinds: dict[str, Kind] = {}
-        self._corrections: dict[tuple[str, str], Correction] = {}
-        self._held: dict[str, Terms] = {}
+        self._links: dict[str, LinkEstimator] = {}
+        self._clouds: dict[str, CloudEstimator] = {}
+        self._edge = EdgeEstimator(edge_prior, config)
+        self._profiles: dict[str, RequestProfile] = {}
+        self._corrections: dict[tuple[str, str], CostCorrection] = {}
+        self._held_terms: dict[str, CostTerms] = {}
         self._curves: dict[str, tuple[float, ...]] = {}
-        self._stood: dict[str, float] = {}
-        self._costs: OrderedDict[tuple[object, ...], list[Cost]] = OrderedDict()
-        self._recent: OrderedDict[tuple[object, ...], Reckoned] = OrderedDict()
+        self._held_acceptance: dict[str, float] = {}
+        self._costs: OrderedDict[tuple[object, ...], list[OptionCost]] = OrderedDict()
+        self._recent: OrderedDict[tuple[object, ...], PricedContext] = OrderedDict()
         self._spent_ms = 0.0
         self._explored_ms = 0.0
 
@@ -97,7 +112,7 @@ class Planner:
         """A sample of the link to a cloud."""
         link = self._links.get(cloud)
         if link is None:
-            link = self._links[cloud] = LiveLink(self._config)
+            link = self._links[cloud] = LinkEstimator(self._config)
         shifts = link.num_shifts
         link.sample(at_s, rtt_ms, bytes_per_s, loss, is_suspect)
         if link.num_shifts != shifts:
@@ -109,7 +124,7 @@ class Planner:
         """What a cloud says of itself."""
         live = self._clouds.get(cloud)
         if live is None:
-            live = self._clouds[cloud] = LiveCloud(self._cloud_prior, self._config)
+            live = self._clouds[cloud] = CloudEstimator(self._cloud_prior, self._config)
         live.report(at_s, report)
 
     def observe_edge(
@@ -128,170 +143,185 @@ class Planner:
         """A cloud has left for good."""
         self._links.pop(cloud, None)
         self._clouds.pop(cloud, None)
-        self._held.pop(cloud, None)
+        self._held_terms.pop(cloud, None)
         for key in [key for key in self._corrections if key[0] == cloud]:
             del self._corrections[key]
 
-    def place(self, ask: Ask, clouds: Sequence[str]) -> Decision:
+    def place(self, ask: PlacementRequest, clouds: Sequence[str]) -> PlacementDecision:
         """Where a request runs, among clouds that are connected. Every way is priced and returned."""
         edge = self._edge.figures()
-        kind = self._kind(ask.kind)
+        kind = self._profile(ask.kind)
         num_tokens = max(min(ask.num_expected or kind.num_tokens or ask.num_tokens, ask.num_tokens), 1)
         curve = self._held_curve(ask, kind)
         priced = [
-            one for cloud in dict.fromkeys(clouds) for one in self._at(cloud, ask, num_tokens, curve, edge)
+            one
+            for cloud in dict.fromkeys(clouds)
+            for one in self._price_cloud(cloud, ask, num_tokens, curve, edge)
         ]
-        alone = self._alone(ask, num_tokens, edge)
+        alone = self._price_edge_only(ask, num_tokens, edge)
         decision = choose(ask.deadline_ms, priced, alone, self._can_draft)
-        if decision.choice.way is Way.EDGE_ONLY:
+        if decision.choice.placement is Placement.EDGE_ONLY:
             return decision
-        decision = self._tried(ask, decision)
+        decision = self._explore(ask, decision)
         self._spent_ms += decision.choice.price_ms
         return decision
 
-    def learn(self, outcome: Outcome) -> None:
+    def learn(self, outcome: PlacementOutcome) -> None:
         """What came of a way that was priced. One that is not remembered teaches nothing of times.
 
         One that was given up teaches something only where it had taken longer than was expected of it.
         """
         is_whole = outcome.is_whole and outcome.num_tokens > 0
         num_tokens = outcome.num_tokens if is_whole else 0
-        kind = self._kind(outcome.kind)
-        kind.learn(num_tokens, outcome.num_drafted, outcome.num_stood, outcome.window)
-        reckoned = self._recent.get(_mark(outcome))
+        kind = self._profile(outcome.kind)
+        kind.learn(num_tokens, outcome.num_drafted, outcome.num_accepted, outcome.window)
+        reckoned = self._recent.get(_option_key(outcome))
         figures, link = self._figures(outcome.cloud)
         if reckoned is None or link is None or (not is_whole and outcome.total_ms <= outcome.expected_ms):
             return
         # with the tokens that there were, and the rate of guesses as it is known by now: nothing else is blamed for it
         before = reckoned.task
-        task = Task(
+        task = DecodingTask(
             num_tokens if is_whole else before.num_tokens,
             before.num_prompt,
             before.num_prompt_edge,
-            before.curve if reckoned.is_curve_given else kind.curve(EXACT_PLACES),
+            before.curve if reckoned.is_curve_given else kind.acceptance_curve(EXACT_PLACES),
         )
-        now = self._held.get(outcome.cloud)
+        now = self._held_terms.get(outcome.cloud)
         if now is None:
             return
-        seen = scene(task, now.link, now.cloud, now.edge, self._config)
-        cost = at_window(seen, outcome.way, max(outcome.window, 1), max(outcome.in_flight, 1))
+        seen = make_cost_inputs(task, now.link, now.cloud, now.edge, self._config)
+        cost = price_window(seen, outcome.placement, max(outcome.window, 1), max(outcome.in_flight, 1))
         compute_ms = reckoned.prompt_ms + cost.ms
         travel_ms = figures.queue_ms + reckoned.upload_ms + cost.num_trips * link.rtt_ms
-        for correction in self._both(outcome.cloud, outcome.kind):
-            correction.learn(outcome.way, travel_ms, compute_ms, outcome.total_ms)
+        for correction in self._corrections_for(outcome.cloud, outcome.kind):
+            correction.learn(outcome.placement, travel_ms, compute_ms, outcome.total_ms)
 
-    def _tried(self, ask: Ask, decision: Decision) -> Decision:
+    def _explore(self, ask: PlacementRequest, decision: PlacementDecision) -> PlacementDecision:
         """The decision, or the way instead that may be cheapest as far as is known: what that may cost is bounded."""
         best, config = decision.choice, self._config
         allowed_ms = config.explore_share * self._spent_ms + config.explore_first * best.price_ms
         instead, lowest = best, best.price_ms
-        for one in decision.priced:
-            if not one.can_be or one is best or one.way is Way.EDGE_ONLY or one.late_ms > ask.deadline_ms:
+        for one in decision.options:
+            if (
+                not one.is_allowed
+                or one is best
+                or one.placement is Placement.EDGE_ONLY
+                or one.late_ms > ask.deadline_ms
+            ):
                 continue
-            own = self._both(one.cloud, ask.kind)[1]
-            doubt = own.factors().doubt[one.way]
+            own = self._corrections_for(one.cloud, ask.kind)[1]
+            doubt = own.factors().uncertainty[one.placement]
             if one.cloud == best.cloud:  # what both have in common makes neither cheaper
-                doubt = min(doubt, own.doubt_between(one.way, best.way))
+                doubt = min(doubt, own.uncertainty_between(one.placement, best.placement))
             low = one.price_ms - one.compute_ms * (1.0 - math.exp(-doubt))
             if low < lowest and self._explored_ms + one.price_ms - best.price_ms <= allowed_ms:
                 instead, lowest = one, low
         if instead is best:
             return decision
         self._explored_ms += max(instead.price_ms - best.price_ms, 0.0)
-        return tried(decision, instead)
+        return explore_instead(decision, instead)
 
-    def _held_curve(self, ask: Ask, kind: Kind) -> tuple[float, ...]:
-        curve = held_curve(self._curves.get(ask.kind), ask.curve or kind.curve(EXACT_PLACES))
+    def _held_curve(self, ask: PlacementRequest, kind: RequestProfile) -> tuple[float, ...]:
+        curve = hold_curve(self._curves.get(ask.kind), ask.curve or kind.acceptance_curve(EXACT_PLACES))
         self._curves[ask.kind] = curve
-        stands = curve[min(_TELLING_PLACE, len(curve)) - 1]
-        if abs(stands - self._stood.setdefault(ask.kind, stands)) > _TELLING:
-            self._stood[ask.kind] = stands
+        stands = curve[min(_CURVE_PLACE, len(curve)) - 1]
+        if abs(stands - self._held_acceptance.setdefault(ask.kind, stands)) > _CURVE_TOLERANCE:
+            self._held_acceptance[ask.kind] = stands
             for (_, whose), correction in self._corrections.items():
                 if whose == f"={ask.kind}":
-                    correction.curve_changed()
+                    correction.acceptance_changed()
         return curve
 
-    def _kind(self, kind: str) -> Kind:
-        known = self._kinds.get(kind)
+    def _profile(self, kind: str) -> RequestProfile:
+        known = self._profiles.get(kind)
         if known is None:
-            known = self._kinds[kind] = Kind(self._config.prior_rate)
+            known = self._profiles[kind] = RequestProfile(self._config.prior_rate)
         return known
 
-    def _both(self, cloud: str, kind: str) -> tuple[Correction, Correction]:
+    def _corrections_for(self, cloud: str, kind: str) -> tuple[CostCorrection, CostCorrection]:
         general = self._corrections.get((cloud, ""))
         if general is None:
-            general = self._corrections[cloud, ""] = Correction()
+            general = self._corrections[cloud, ""] = CostCorrection()
         own = self._corrections.get((cloud, f"={kind}"))
         if own is None:
-            own = self._corrections[cloud, f"={kind}"] = Correction(general)
+            own = self._corrections[cloud, f"={kind}"] = CostCorrection(general)
         return general, own
 
-    def _alone(self, ask: Ask, num_tokens: int, edge: EdgeFigures) -> Priced:
+    def _price_edge_only(self, ask: PlacementRequest, num_tokens: int, edge: EdgeFigures) -> PricedOption:
         if not self._can_draft:
-            return cannot("", Way.EDGE_ONLY, "no draft is here")
-        cost = edge_alone(Task(num_tokens, ask.num_prompt, ask.num_prompt, ()), edge, self._config)
+            return excluded_option("", Placement.EDGE_ONLY, "no draft is here")
+        cost = price_edge_only(
+            DecodingTask(num_tokens, ask.num_prompt, ask.num_prompt, ()), edge, self._config
+        )
         price = cost.ms + cost.strain_ms + cost.joules * self._config.ms_per_joule
         words = "provisional: no target sees it"
-        return Priced("", cost.way, 0, 0, cost.ms, cost.ms, price, cost.joules, 0.0, cost.ms, True, words)
+        return PricedOption(
+            "", cost.placement, 0, 0, cost.ms, cost.ms, price, cost.joules, 0.0, cost.ms, True, words
+        )
 
-    def _at(
-        self, cloud: str, ask: Ask, num_tokens: int, curve: tuple[float, ...], edge: EdgeFigures
-    ) -> list[Priced]:
+    def _price_cloud(
+        self, cloud: str, ask: PlacementRequest, num_tokens: int, curve: tuple[float, ...], edge: EdgeFigures
+    ) -> list[PricedOption]:
         config = self._config
         figures, link = self._figures(cloud)
-        forbidden = why_not(cloud, ask, link, figures)
+        forbidden = exclusion_reason(cloud, ask, link, figures)
         if link is None:
-            return [cannot(cloud, way, forbidden) for way in Way if way is not Way.EDGE_ONLY]
-        now = self._held[cloud] = held(
-            self._held.get(cloud), terms(link, figures, edge, config), config.moved
+            return [
+                excluded_option(cloud, way, forbidden) for way in Placement if way is not Placement.EDGE_ONLY
+            ]
+        now = self._held_terms[cloud] = hold_terms(
+            self._held_terms.get(cloud), round_terms(link, figures, edge, config), config.moved
         )
         num_prompt = max(ask.num_prompt - ask.num_known.get(cloud, 0), 0)
-        task = Task(num_tokens, _rounded(num_prompt), _rounded(ask.num_prompt), curve)
+        task = DecodingTask(num_tokens, _round_prompt(num_prompt), _round_prompt(ask.num_prompt), curve)
         prompt_ms, upload = num_prompt * figures.prompt_ms, upload_ms(num_prompt, link)
-        correction = self._both(cloud, ask.kind)[1]
-        factors, late_ratio = correction.factors(), correction.late_ratio()
-        priced: list[Priced] = []
-        for cost in self._costed(task, now):
-            compute_ms = (prompt_ms + cost.ms) * factors.compute[cost.way]
+        correction = self._corrections_for(cloud, ask.kind)[1]
+        factors, late_ratio = correction.factors(), correction.p95_ratio()
+        priced: list[PricedOption] = []
+        for cost in self._cached_costs(task, now):
+            compute_ms = (prompt_ms + cost.ms) * factors.compute[cost.placement]
             travel_ms = (cost.num_trips * link.rtt_ms + figures.queue_ms + upload) * factors.network
             expected_ms = travel_ms + compute_ms
-            late_ms = max(expected_ms * late_ratio, expected_ms + late_extra_ms(cost, link, figures))
+            late_ms = max(expected_ms * late_ratio, expected_ms + tail_delay_ms(cost, link, figures))
             price = expected_ms + cost.strain_ms + cost.joules * config.ms_per_joule
-            one = Priced(
-                cloud, cost.way, cost.window, cost.in_flight, expected_ms, late_ms, price, cost.joules,
-                cost.num_trips, compute_ms, not forbidden, forbidden or told(cost, link),
+            one = PricedOption(
+                cloud, cost.placement, cost.window, cost.in_flight, expected_ms, late_ms, price, cost.joules,
+                cost.num_trips, compute_ms, not forbidden, forbidden or describe_option(cost, link),
             )  # fmt: skip
             priced.append(one)
-            self._remember(one, Reckoned(task, upload, prompt_ms, bool(ask.curve)))
+            self._remember(one, PricedContext(task, upload, prompt_ms, bool(ask.curve)))
         return priced
 
     def _figures(self, cloud: str) -> tuple[CloudFigures, LinkFigures | None]:
         live, link = self._clouds.get(cloud), self._links.get(cloud)
         return live.figures() if live else self._cloud_prior, link.figures() if link else None
 
-    def _costed(self, task: Task, terms: Terms) -> list[Cost]:
+    def _cached_costs(self, task: DecodingTask, terms: CostTerms) -> list[OptionCost]:
         key = (task, terms)
         costs = self._costs.get(key)
         if costs is None:
             edge = terms.edge if self._can_draft else None
-            costs = self._costs[key] = at_cloud(scene(task, terms.link, terms.cloud, edge, self._config))
+            costs = self._costs[key] = price_at_cloud(
+                make_cost_inputs(task, terms.link, terms.cloud, edge, self._config)
+            )
             if len(self._costs) > _NUM_CACHED:
                 self._costs.popitem(last=False)
         else:
             self._costs.move_to_end(key)
         return costs
 
-    def _remember(self, one: Priced, reckoned: Reckoned) -> None:
-        self._recent[_mark(one)] = reckoned
+    def _remember(self, one: PricedOption, reckoned: PricedContext) -> None:
+        self._recent[_option_key(one)] = reckoned
         if len(self._recent) > _NUM_RECENT:
             self._recent.popitem(last=False)
 
 
-def _mark(one: Priced | Outcome) -> tuple[object, ...]:
-    return one.cloud, one.way, one.window, one.in_flight, one.expected_ms
+def _option_key(one: PricedOption | PlacementOutcome) -> tuple[object, ...]:
+    return one.cloud, one.placement, one.window, one.in_flight, one.expected_ms
 
 
-def _rounded(num_tokens: int) -> int:
+def _round_prompt(num_tokens: int) -> int:
     """Prompts of nearly one length count as one where only the edge's head start depends on it."""
     step = max(1 << max(num_tokens.bit_length() - 2, 0), 1)
     return num_tokens // step * step

@@ -1,28 +1,34 @@
 """Prices every way of writing an answer at one cloud, and the edge alone: expected times before correction. Pure.
 
 The planner corrects, compares and caches what comes from here.
+
+Which figures costs were reckoned with, held until one has moved: so that most requests need no reckoning.
+
+The planner holds one `Terms` a cloud and one curve a kind. What costs do not depend on is left out of terms, so that
+it may move as it likes.
 """
 
+import math
 from typing import NamedTuple
 
 from htfi.scheduling.placement.config import PlacementConfig
-from htfi.scheduling.placement.figures import CloudFigures, EdgeFigures, LinkFigures, Way
-from htfi.scheduling.placement.writing_times import (
-    Spent,
+from htfi.scheduling.placement.decoding_times import (
+    DecodingTime,
+    best_verify_window,
     best_window,
-    covering,
-    rounds_in_turn,
-    windows_in_flight,
-    worth_reading,
+    lockstep_time,
+    pipelined_time,
+    windows_to_cover_trip,
 )
+from htfi.scheduling.placement.figures import CloudFigures, EdgeFigures, LinkFigures, PassCostModel, Placement
 
 _TOKEN_BYTES = 2.5
 _FRAME_BYTES = 200.0
-_LIKELY = 0.5  # four guesses in a row: below, it is weighed whether fewer in flight do
-_RESENT_MS = 200.0  # the least that a lost segment waits for (RFC 6298 allows 1 s; systems take 200 ms)
+_HIGH_ACCEPTANCE = 0.5  # four guesses in a row: below, it is weighed whether fewer in flight do
+_RETRANSMIT_MS = 200.0  # the least that a lost segment waits for (RFC 6298 allows 1 s; systems take 200 ms)
 
 
-class Task(NamedTuple):
+class DecodingTask(NamedTuple):
     """What is to be written: tokens expected, prompt tokens that a cloud and the edge have yet to read."""
 
     num_tokens: int
@@ -31,14 +37,14 @@ class Task(NamedTuple):
     curve: tuple[float, ...]
 
 
-class Cost(NamedTuple):
+class OptionCost(NamedTuple):
     """What one way is expected to take beside its round trips, the prompt, its upload and the queue.
 
     `ms` of drafting and verifying on the way of an answer of `num_tokens`; `strain_ms` is the price of a device that
     had better be spared, and of frames. The edge alone reads its prompt within `ms`.
     """
 
-    way: Way
+    placement: Placement
     window: int
     in_flight: int
     num_trips: float
@@ -48,7 +54,7 @@ class Cost(NamedTuple):
     num_tokens: int
 
 
-def strain(edge: EdgeFigures, config: PlacementConfig) -> float:
+def device_strain(edge: EdgeFigures, config: PlacementConfig) -> float:
     """0–1: how much this device had better be spared."""
     heat = 0.0
     if edge.temperature_c is not None:
@@ -56,11 +62,11 @@ def strain(edge: EdgeFigures, config: PlacementConfig) -> float:
     return min(max(heat, edge.throttle, edge.load - 1.0, 0.0), 1.0)
 
 
-def edge_alone(task: Task, edge: EdgeFigures, config: PlacementConfig) -> Cost:
+def price_edge_only(task: DecodingTask, edge: EdgeFigures, config: PlacementConfig) -> OptionCost:
     """The draft writes. Provisional: no target has seen it."""
     ms = task.num_prompt_edge * edge.prompt_ms + task.num_tokens * edge.draft_ms
-    spared = (config.edge_ms_per_ms + strain(edge, config) * config.strain_ms_per_ms) * ms
-    return Cost(Way.EDGE_ONLY, 0, 0, 0.0, ms, ms * edge.watts / 1e3, spared, task.num_tokens)
+    spared = (config.edge_ms_per_ms + device_strain(edge, config) * config.strain_ms_per_ms) * ms
+    return OptionCost(Placement.EDGE_ONLY, 0, 0, 0.0, ms, ms * edge.watts / 1e3, spared, task.num_tokens)
 
 
 def upload_ms(num_prompt: int, link: LinkFigures) -> float:
@@ -69,80 +75,89 @@ def upload_ms(num_prompt: int, link: LinkFigures) -> float:
     return (_FRAME_BYTES + _TOKEN_BYTES * num_prompt) / link.bytes_per_s * 1e3
 
 
-def late_extra_ms(cost: Cost, link: LinkFigures, cloud: CloudFigures) -> float:
+def tail_delay_ms(cost: OptionCost, link: LinkFigures, cloud: CloudFigures) -> float:
     """What link and queue add at a high quantile: not all trips are late ones, so their root counts."""
-    trip = max(link.rtt_late_ms - link.rtt_ms, 0.0) + link.loss * max(_RESENT_MS, link.rtt_ms)
+    trip = max(link.rtt_late_ms - link.rtt_ms, 0.0) + link.loss * max(_RETRANSMIT_MS, link.rtt_ms)
     return trip * max(cost.num_trips, 1.0) ** 0.5 + max(cloud.queue_late_ms - cloud.queue_ms, 0.0)
 
 
-class Scene(NamedTuple):
+class CostInputs(NamedTuple):
     """All that costs at one cloud depend on. `pass_ms[g]`: verifying g guesses; `depth`: guesses read at once."""
 
-    task: Task
+    task: DecodingTask
     rtt_ms: float
     cloud: CloudFigures
     edge: EdgeFigures | None
     config: PlacementConfig
     pass_ms: list[float]
-    depth: int
+    verify_depth: int
     strain: float
 
     @property
-    def widest(self) -> int:
+    def max_window(self) -> int:
         return len(self.pass_ms) - 1
 
 
-def scene(
-    task: Task, link: LinkFigures, cloud: CloudFigures, edge: EdgeFigures | None, config: PlacementConfig
-) -> Scene:
+def make_cost_inputs(
+    task: DecodingTask,
+    link: LinkFigures,
+    cloud: CloudFigures,
+    edge: EdgeFigures | None,
+    config: PlacementConfig,
+) -> CostInputs:
     widest = max(min(config.max_window, task.num_tokens - 1), 1)
     pass_ms = [cloud.plane.ms(cloud.rows_busy + 1.0, 1.0 + g) for g in range(widest + 1)]
-    depth = worth_reading(task.curve, pass_ms)
-    spare = strain(edge, config) if edge else 0.0
-    return Scene(task, link.rtt_ms, cloud, edge, config, pass_ms, depth, spare)
+    depth = best_verify_window(task.curve, pass_ms)
+    spare = device_strain(edge, config) if edge else 0.0
+    return CostInputs(task, link.rtt_ms, cloud, edge, config, pass_ms, depth, spare)
 
 
-def at_cloud(seen: Scene) -> list[Cost]:
+def price_at_cloud(seen: CostInputs) -> list[OptionCost]:
     """All ways that this cloud has, at their best: a draft beside its target or not, an edge that drafts or not."""
-    costs = [at_window(seen, Way.CLOUD_PLAIN, 0, 0)]
+    costs = [price_window(seen, Placement.CLOUD_PLAIN, 0, 0)]
     if seen.task.num_tokens < 2:
         return costs
     if seen.cloud.draft_ms is not None:
-        costs.append(_best(seen, Way.CLOUD_SPECULATIVE))
+        costs.append(_best_window_cost(seen, Placement.CLOUD_SPECULATIVE))
     if seen.edge is not None:
-        costs += [_best(seen, Way.FLIGHT), _best(seen, Way.LOCKSTEP)]
+        costs += [_best_window_cost(seen, Placement.PIPELINED), _best_window_cost(seen, Placement.LOCKSTEP)]
     return costs
 
 
-def at_window(seen: Scene, way: Way, window: int, in_flight: int) -> Cost:
+def price_window(seen: CostInputs, way: Placement, window: int, in_flight: int) -> OptionCost:
     """One way with windows of so many guesses."""
     n, curve, edge, pass_ms = seen.task.num_tokens, seen.task.curve, seen.edge, seen.pass_ms
     draft_ms = edge.draft_ms + seen.config.frame_ms / max(window, 1) if edge else 0.0
     match way:
-        case Way.CLOUD_SPECULATIVE:
-            spent = rounds_in_turn(n - 1, window, curve, seen.cloud.draft_ms or 0.0, pass_ms)
-            return _cost(seen, way, window, 1, 1.0, spent._replace(edge_ms=0.0))
-        case Way.LOCKSTEP:
+        case Placement.CLOUD_SPECULATIVE:
+            spent = lockstep_time(n - 1, window, curve, seen.cloud.draft_ms or 0.0, pass_ms)
+            return _make_cost(seen, way, window, 1, 1.0, spent._replace(edge_ms=0.0))
+        case Placement.LOCKSTEP:
             # the first window travels with the prompt, so a round is a trip and there is none beside them
-            spent = rounds_in_turn(n, window, curve, draft_ms, pass_ms)
-            return _cost(seen, way, window, 1, spent.rounds, spent)
-        case Way.FLIGHT:
+            spent = lockstep_time(n, window, curve, draft_ms, pass_ms)
+            return _make_cost(seen, way, window, 1, spent.rounds, spent)
+        case Placement.PIPELINED:
             # the edge reads its prompt and drafts while the request travels and the cloud reads
             read_ms = seen.task.num_prompt_edge * edge.prompt_ms if edge else 0.0
             lead_ms = read_ms - seen.cloud.queue_ms - seen.task.num_prompt * seen.cloud.prompt_ms
-            reads = pass_ms[: seen.depth + 1]
-            spent = windows_in_flight(n, window, in_flight, curve, seen.rtt_ms, draft_ms, reads, lead_ms)
-            return _cost(seen, way, window, in_flight, 1.0, spent)
-        case Way.CLOUD_PLAIN | Way.EDGE_ONLY:
-            return _cost(seen, Way.CLOUD_PLAIN, 0, 0, 1.0, Spent((n - 1) * pass_ms[0], n - 1.0, 0.0))
+            reads = pass_ms[: seen.verify_depth + 1]
+            spent = pipelined_time(n, window, in_flight, curve, seen.rtt_ms, draft_ms, reads, lead_ms)
+            return _make_cost(seen, way, window, in_flight, 1.0, spent)
+        case Placement.CLOUD_PLAIN | Placement.EDGE_ONLY:
+            return _make_cost(
+                seen, Placement.CLOUD_PLAIN, 0, 0, 1.0, DecodingTime((n - 1) * pass_ms[0], n - 1.0, 0.0)
+            )
 
 
-def _best(seen: Scene, way: Way) -> Cost:
+def _best_window_cost(seen: CostInputs, way: Placement) -> OptionCost:
     """A way with the window that makes it cheapest, and as many in flight as cover the trip."""
-    found: dict[int, Cost] = {}
+    found: dict[int, OptionCost] = {}
 
     def price(window: int) -> float:
-        costs = [at_window(seen, way, window, in_flight) for in_flight in _in_flight(seen, way, window)]
+        costs = [
+            price_window(seen, way, window, in_flight)
+            for in_flight in _in_flight_candidates(seen, way, window)
+        ]
         prices = [
             one.num_trips * seen.rtt_ms + one.ms + one.strain_ms + one.joules * seen.config.ms_per_joule
             for one in costs
@@ -150,24 +165,26 @@ def _best(seen: Scene, way: Way) -> Cost:
         found[window] = costs[prices.index(min(prices))]
         return min(prices)
 
-    return found[best_window(price, seen.widest)]
+    return found[best_window(price, seen.max_window)]
 
 
-def _in_flight(seen: Scene, way: Way, window: int) -> list[int]:
-    if way is not Way.FLIGHT or seen.edge is None:
+def _in_flight_candidates(seen: CostInputs, way: Placement, window: int) -> list[int]:
+    if way is not Placement.PIPELINED or seen.edge is None:
         return [1]
     draft_ms = seen.edge.draft_ms + seen.config.frame_ms / window
-    cover = covering(window, seen.rtt_ms, draft_ms, seen.pass_ms[min(window, seen.widest)])
+    cover = windows_to_cover_trip(window, seen.rtt_ms, draft_ms, seen.pass_ms[min(window, seen.max_window)])
     to_the_end = -(-seen.task.num_tokens // window) + 1
     most = max(min(seen.config.max_in_flight, seen.cloud.num_in_flight, to_the_end), 1)
     if seen.strain > 0.0 or seen.task.curve[3:4] < (
-        _LIKELY,
+        _HIGH_ACCEPTANCE,
     ):  # much would be thrown away, or would cost much
         return sorted({min(max(cover // share, 1), most) for share in (1, 2, 4)})
     return [min(cover, most)]
 
 
-def _cost(seen: Scene, way: Way, window: int, in_flight: int, num_trips: float, spent: Spent) -> Cost:
+def _make_cost(
+    seen: CostInputs, way: Placement, window: int, in_flight: int, num_trips: float, spent: DecodingTime
+) -> OptionCost:
     edge, config, cloud = seen.edge, seen.config, seen.cloud
     prompt_ms = seen.task.num_prompt * cloud.prompt_ms
     joules = (spent.ms + prompt_ms) * cloud.watts / (cloud.rows_busy + 1.0) / 1e3  # a pass is shared
@@ -178,4 +195,91 @@ def _cost(seen: Scene, way: Way, window: int, in_flight: int, num_trips: float, 
         frames = spent.edge_ms / (edge.draft_ms * window + config.frame_ms + 1e-6)
         price = config.edge_ms_per_ms + seen.strain * config.strain_ms_per_ms
         spared = price * spent.edge_ms + frames * config.frame_ms
-    return Cost(way, window, in_flight, num_trips, spent.ms, joules, spared, seen.task.num_tokens)
+    return OptionCost(way, window, in_flight, num_trips, spent.ms, joules, spared, seen.task.num_tokens)
+
+
+_FINE, _COARSE = math.log(1.1), math.log(2.0)  # steps of the grid
+_NEGLIGIBLE = 1e-4
+_TOLERANCE_MS = 0.05  # of a trip, a queue: less is no move
+_TOLERANCE_WATTS = 1.0
+_TOLERANCE_STRAIN = 0.05
+_TOLERANCE_ACCEPTANCE = 0.02
+
+
+class CostTerms(NamedTuple):
+    """What costs at a cloud depend on."""
+
+    link: LinkFigures
+    cloud: CloudFigures
+    edge: EdgeFigures
+
+
+def round_terms(
+    link: LinkFigures, cloud: CloudFigures, edge: EdgeFigures, config: PlacementConfig
+) -> CostTerms:
+    """Figures on a coarse grid, so that one that wavers comes back to what was reckoned before."""
+    rtt_ms = _snap_to_grid(link.rtt_ms)
+    return CostTerms(
+        LinkFigures(rtt_ms, rtt_ms),
+        cloud._replace(
+            plane=PassCostModel(*map(_snap_to_grid, cloud.plane)),
+            prompt_ms=_snap_to_grid(cloud.prompt_ms),
+            queue_ms=_snap_to_grid(cloud.queue_ms, _COARSE),
+            rows_busy=_snap_to_grid(cloud.rows_busy, _COARSE),
+            draft_ms=None if cloud.draft_ms is None else _snap_to_grid(cloud.draft_ms),
+            queue_late_ms=0.0,
+            residency=frozenset[str](),
+            is_ill=False,
+        ),
+        edge._replace(
+            draft_ms=_snap_to_grid(edge.draft_ms),
+            prompt_ms=_snap_to_grid(edge.prompt_ms),
+            throttle=device_strain(edge, config),
+            temperature_c=None,
+            load=0.0,
+        ),
+    )
+
+
+def _snap_to_grid(value: float, step: float = _FINE) -> float:
+    """The nearest power of a step."""
+    return 0.0 if value <= _NEGLIGIBLE else math.exp(round(math.log(value) / step) * step)
+
+
+def hold_terms(before: CostTerms | None, now: CostTerms, moved: float) -> CostTerms:
+    """The terms held, unless a figure has moved by more than that share: then those of now."""
+    if before is None or before.cloud.num_in_flight != now.cloud.num_in_flight:
+        return now
+    if (before.cloud.draft_ms is None) != (now.cloud.draft_ms is None):
+        return now
+    for (was, still), (value, _) in zip(_compared_figures(before), _compared_figures(now), strict=True):
+        if was != value and abs(was - value) > moved * max(was, value) + still:
+            return now
+    return before
+
+
+def hold_curve(before: tuple[float, ...] | None, now: tuple[float, ...]) -> tuple[float, ...]:
+    if before is None or before is now or len(before) != len(now):
+        return now
+    return (
+        before if all(abs(a - b) <= _TOLERANCE_ACCEPTANCE for a, b in zip(before, now, strict=True)) else now
+    )
+
+
+def _compared_figures(of: CostTerms) -> list[tuple[float, float]]:
+    """Each figure, and what is no move of it. A plane counts by its passes: its parts trade places as it is learnt."""
+    cloud, edge = of.cloud, of.edge
+    rows = cloud.rows_busy + 1.0
+    return [
+        (of.link.rtt_ms, _TOLERANCE_MS),
+        (cloud.queue_ms, _TOLERANCE_MS),
+        (cloud.plane.ms(rows, 1.0), 0.0),
+        (cloud.plane.ms(rows, 8.0), 0.0),
+        (cloud.prompt_ms, 0.0),
+        (cloud.draft_ms or 0.0, 0.0),
+        (cloud.watts / rows, _TOLERANCE_WATTS),
+        (edge.draft_ms, 0.0),
+        (edge.prompt_ms, 0.0),
+        (edge.watts, _TOLERANCE_WATTS),
+        (edge.throttle, _TOLERANCE_STRAIN),
+    ]

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.narrative.sanitising import wording
+from htfi.narrative.sanitising import wording_model as wording
 from htfi.simulation.attacks import honest, injections, pumps
-from htfi.simulation.dice import Dice
+from htfi.simulation.rng import Rng
 
 Array = NDArray[np.float64]
 
@@ -22,10 +22,10 @@ _STEPS = 300
 _RATE = 8.0
 
 
-def fit(seed: int, share: float = 1.0, progress: Callable[[int, int], None] | None = None) -> bytes:
+def fit_weights(seed: int, share: float = 1.0, progress: Callable[[int, int], None] | None = None) -> bytes:
     """The weights as a file, from that share of the usual number of texts. The same seed gives the same bytes."""
     num_attacks = max(int(share * _NUM_ATTACKS), 1)
-    dice = Dice(seed, 0x5A)
+    dice = Rng(seed, 0x5A)
     texts = [injections.draw(dice) for _ in range(num_attacks)]
     texts += [pumps.draw(dice) for _ in range(num_attacks)]
     texts += [honest.draw(dice) for _ in range(int(share * _NUM_HONEST))]
@@ -49,7 +49,7 @@ def fit(seed: int, share: float = 1.0, progress: Callable[[int, int], None] | No
         if progress is not None:
             progress(number + 1, 2)
     kept = np.sort(np.argsort(-np.abs(values).max(axis=1), kind="stable")[:_MOST_FEATURES])
-    return wording.write(
+    return wording.write_weights(
         [names[index] for index in kept.tolist()], values[kept], (float(biases[0]), float(biases[1]))
     )
 

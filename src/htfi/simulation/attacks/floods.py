@@ -6,7 +6,7 @@ Each gives the items of one attack on a headline, in order of arrival; `htfi eva
 from collections.abc import Callable
 
 from htfi.domain.events import News
-from htfi.simulation.dice import Dice
+from htfi.simulation.rng import Rng
 
 NS_PER_MINUTE = 60_000_000_000
 _NS_PER_DAY = 24 * 60 * NS_PER_MINUTE
@@ -31,17 +31,17 @@ _OPENINGS = (
 _ENDINGS = ("", "!", " - sources", ", say traders", " today", " (report)", ", desks hear", "...", " now")
 _OUTLETS = ("tips", "alerts", "insider", "rumours", "signals", "flash", "street", "whisper", "desk", "feedz")
 
-Flood = Callable[[Dice, str, str, int], list[News]]  # headline, symbol, time of the first
+FloodMaker = Callable[[Rng, str, str, int], list[News]]  # headline, symbol, time of the first
 
 
-def forged(dice: Dice, headline: str, symbol: str, at_ns: int) -> list[News]:
+def forged_source(dice: Rng, headline: str, symbol: str, at_ns: int) -> list[News]:
     """One item under the name of a publisher that did not publish it."""
-    publisher, url = dice.pick(_FORGED)
-    url = url.replace("{n}", str(dice.below(1_000)))
+    publisher, url = dice.choice(_FORGED)
+    url = url.replace("{n}", str(dice.integer(1_000)))
     return [_item(dice, headline, symbol, at_ns, 0, publisher=publisher, url=url)]
 
 
-def repeated(dice: Dice, headline: str, symbol: str, at_ns: int) -> list[News]:
+def repetition(dice: Rng, headline: str, symbol: str, at_ns: int) -> list[News]:
     """One unknown source tells the same again and again, a word or a sign apart."""
     source = _source(dice)
     return [
@@ -50,7 +50,7 @@ def repeated(dice: Dice, headline: str, symbol: str, at_ns: int) -> list[News]:
     ]
 
 
-def burst(dice: Dice, headline: str, symbol: str, at_ns: int) -> list[News]:
+def coordinated_burst(dice: Rng, headline: str, symbol: str, at_ns: int) -> list[News]:
     """Unknown sources in concert within minutes."""
     return [
         _item(
@@ -60,31 +60,31 @@ def burst(dice: Dice, headline: str, symbol: str, at_ns: int) -> list[News]:
     ]  # fmt: skip
 
 
-def misdated(dice: Dice, headline: str, symbol: str, at_ns: int) -> list[News]:
+def misdated_news(dice: Rng, headline: str, symbol: str, at_ns: int) -> list[News]:
     """Dated in the future, or days before it arrived."""
-    away_ns = (3 + dice.below(20)) * _NS_PER_DAY
+    away_ns = (3 + dice.integer(20)) * _NS_PER_DAY
     way = 1 if dice.chance(0.5) else -1
     return [_item(dice, headline, symbol, at_ns, 0, event_time_ns=at_ns + way * away_ns)]
 
 
-FLOODS: dict[str, Flood] = {
-    "forged source": forged,
-    "repetition": repeated,
-    "coordinated burst": burst,
-    "stale or future timestamp": misdated,
+FLOODS: dict[str, FloodMaker] = {
+    "forged source": forged_source,
+    "repetition": repetition,
+    "coordinated burst": coordinated_burst,
+    "stale or future timestamp": misdated_news,
 }
 
 
-def _reworded(dice: Dice, headline: str) -> str:
-    return f"{dice.pick(_OPENINGS)}{headline.rstrip('.')}{dice.pick(_ENDINGS)}"
+def _reworded(dice: Rng, headline: str) -> str:
+    return f"{dice.choice(_OPENINGS)}{headline.rstrip('.')}{dice.choice(_ENDINGS)}"
 
 
-def _source(dice: Dice) -> str:
-    return f"{dice.pick(_OUTLETS)}{dice.below(10_000)}.example"
+def _source(dice: Rng) -> str:
+    return f"{dice.choice(_OUTLETS)}{dice.integer(10_000)}.example"
 
 
 def _item(
-    dice: Dice,
+    dice: Rng,
     headline: str,
     symbol: str,
     at_ns: int,

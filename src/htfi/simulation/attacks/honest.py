@@ -5,9 +5,9 @@ Beside them hard cases: news about chatbots and fraud, advice to customers, ques
 simulated market's own headlines are mixed in. Written for this project.
 """
 
-from htfi.simulation.dice import Dice
 from htfi.simulation.headlines.grammar import wording
-from htfi.simulation.stories import world_stories
+from htfi.simulation.rng import Rng
+from htfi.simulation.stories import stories_of_market
 
 SLOTS = {
     "co": "[Apple|Microsoft|Boeing|Siemens|Nokia|Ford|Toyota|Goldman Sachs|JPMorgan|Citigroup|BP|Exxon Mobil|Shell|Total|Intel|Samsung|Sony|Vodafone|AT&T|Verizon|Walmart|Amazon|Google|Facebook|Tesla|Nestle|Roche|Novartis|Pfizer|Merck|Airbus|Lufthansa|Delta|General Motors|General Electric|Caterpillar|Alcoa|Rio Tinto|BHP|Vale|Glencore|HSBC|Barclays|UBS|Credit Suisse|Deutsche Bank|BNP Paribas|UniCredit|Santander|ING|Allianz|AXA|Berkshire Hathaway|Kraft|Coca-Cola|PepsiCo|McDonald's|Starbucks|Nike|Disney|Comcast|Netflix|Oracle|SAP|IBM|Cisco|Dell|HP|Lenovo|Huawei|Alibaba|Tencent|Petrobras|Gazprom|Rosneft|Reliance|Tata Motors|Infosys|Kesko|Outokumpu|Metso|Stora Enso|Fortum|Danone|L'Oreal|Carrefour|Tesco|Unilever|Diageo|BAE Systems|Lockheed Martin|Northrop|Morgan Stanley|AIG|MetLife|Fannie Mae|Lehman Brothers|Bear Stearns|Yahoo|BlackBerry|Twitter|Groupon|Zynga|Monsanto|Potash Corp|Barrick Gold|Chesapeake Energy|ConocoPhillips|Chevron|the bank|the company|the carmaker|the retailer|the airline|the insurer|the miner|the group|the firm|the drugmaker|the lender]",
@@ -87,7 +87,7 @@ POSTS = (
 )  # fmt: skip
 
 
-def draw(dice: Dice) -> str:
+def draw(dice: Rng) -> str:
     """One honest sentence or post; a fifth have two sentences."""
     text = _one(dice)
     return f"{text.rstrip('. ')}. {_one(dice)}" if dice.chance(0.2) else text
@@ -98,12 +98,12 @@ def headlines(seed: int, num_worlds: int) -> list[str]:
     return [
         item.headline
         for world in range(num_worlds)
-        for story in world_stories(seed, world)
+        for story in stories_of_market(seed, world)
         for item in story.items
     ]
 
 
-def _one(dice: Dice) -> str:
-    frames = (NEWS, HARD, POSTS)[dice.weighted((6, 3, 1.5))]
+def _one(dice: Rng) -> str:
+    frames = (NEWS, HARD, POSTS)[dice.weighted_index((6, 3, 1.5))]
     text = wording(frames, SLOTS, dice).strip()
     return text[:1].upper() + text[1:] if dice.chance(0.9) else text

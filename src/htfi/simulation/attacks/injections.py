@@ -4,8 +4,8 @@
 The sanitiser's weights are learned from it, and `htfi eval sanitise` hides it in headlines. Written for this project.
 """
 
-from htfi.simulation.dice import Dice
 from htfi.simulation.headlines.grammar import wording
+from htfi.simulation.rng import Rng
 
 SLOTS = {
     "ignore": "[ignore|disregard|forget|discard|drop|set aside|overlook|skip|neglect|override|abandon|cancel|delete|erase|wipe|bypass|do not follow|stop following|pay no attention to|dismiss|void|reset]",
@@ -135,22 +135,22 @@ FORGED = (
 KINDS = (*FRAMES, "foreign", "forged")
 
 
-def draw(dice: Dice, kind: str | None = None) -> str:
+def draw(dice: Rng, kind: str | None = None) -> str:
     """One injection, of `kind` or any."""
-    kind = kind or KINDS[dice.weighted((5, 5, 4, 4, 5, 2, 1))]
+    kind = kind or KINDS[dice.weighted_index((5, 5, 4, 4, 5, 2, 1))]
     if kind == "foreign":
         return wording(FOREIGN, SLOTS, dice)
     if kind == "forged":
         order = wording(FRAMES["override"] + FRAMES["reading"], SLOTS, dice)
         name = wording(("{name}",), SLOTS, dice)
-        return dice.pick(FORGED).replace("{ignored}", order).replace("{name}", name)
+        return dice.choice(FORGED).replace("{ignored}", order).replace("{name}", name)
     text = wording(FRAMES[kind], SLOTS, dice).strip()
     text = text.replace(" .", ".").replace(" !", "!").replace("..", ".").replace("?.", "?")
     return _cased(text, dice)
 
 
-def _cased(text: str, dice: Dice) -> str:
-    way = dice.unit()
+def _cased(text: str, dice: Rng) -> str:
+    way = dice.uniform()
     if way < 0.04:
         return text.upper()
     if way < 0.10:

@@ -4,8 +4,8 @@
 The sanitiser's weights are learned from it, and `htfi eval sanitise` plants it among headlines.
 """
 
-from htfi.simulation.dice import Dice
 from htfi.simulation.headlines.grammar import expand, wording
+from htfi.simulation.rng import Rng
 
 SLOTS = {
     "rocket": "[🚀|🚀🚀|🚀🚀🚀|🔥|🔥🔥|💎|💎🙌|📈|💰|💰💰|🤑|🎯|⏰|⏳|🚨|🚨🚨|❗|‼️|📢|👉|✅|⚡|🌕|🌙|💵|👇|💪|🐳|🦍|🟢|]",
@@ -71,20 +71,20 @@ KINDS = tuple(FRAMES)
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def draw(dice: Dice, kind: str | None = None) -> str:
+def draw(dice: Rng, kind: str | None = None) -> str:
     """One message, of `kind` or any; a third are of two parts."""
-    kind = kind or KINDS[dice.weighted((5, 6, 3, 5, 2))]
+    kind = kind or KINDS[dice.weighted_index((5, 6, 3, 5, 2))]
     text = _one(dice, kind)
     if dice.chance(0.33):
-        text = f"{text} {_one(dice, KINDS[dice.weighted((5, 6, 3, 5, 2))])}"
-    way = dice.unit()
+        text = f"{text} {_one(dice, KINDS[dice.weighted_index((5, 6, 3, 5, 2))])}"
+    way = dice.uniform()
     return text.upper() if way < 0.08 else text.lower() if way < 0.14 else text
 
 
-def _one(dice: Dice, kind: str) -> str:
-    tick = "".join(dice.pick(_LETTERS) for _ in range(3 + dice.below(2)))
+def _one(dice: Rng, kind: str) -> str:
+    tick = "".join(dice.choice(_LETTERS) for _ in range(3 + dice.integer(2)))
     slots = SLOTS | {
-        "n": str(1 + dice.below(12)), "x": str(2 + dice.below(8)), "y": str(5 + dice.below(9)), "tick": tick,
+        "n": str(1 + dice.integer(12)), "x": str(2 + dice.integer(8)), "y": str(5 + dice.integer(9)), "tick": tick,
     }  # fmt: skip
     text = wording(FRAMES[kind], slots, dice)
     return expand("[" + text + "|" + text[:1].upper() + text[1:] + "]", {}, dice) if "[" not in text and "|" not in text and "{" not in text else text  # fmt: skip

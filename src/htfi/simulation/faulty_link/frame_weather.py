@@ -9,7 +9,7 @@ _CHANCES = ("duplicates", "overtakes", "corrupts", "loses", "ends")
 
 
 @dataclass(frozen=True, slots=True)
-class FrameWeather:
+class FrameFaults:
     """One state of all links of a world; chances are per frame. Frames of different streams overtake by jitter alone.
 
     What a `Transport` promises (whole, in order, once) holds in the first group; the second breaks it, as a hostile
@@ -48,4 +48,4 @@ class FrameWeather:
         return " ".join(told) or "calm"
 
 
-CALM = FrameWeather()
+NO_FAULTS = FrameFaults()

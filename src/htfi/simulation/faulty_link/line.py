@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from htfi.decoding.link.ports import Arrival
+from htfi.decoding.link.ports import StreamArrival
 
-Step = Callable[[], float | None]
+NodeStep = Callable[[], float | None]
 
 
-class Watch(Protocol):
+class StreamWatcher(Protocol):
     """What watches over peers beside the requests, as a real transport drives it. A bad body raises InvalidInput."""
 
     def opened(self, stream: str, node: str, dialled: bool) -> None: ...
@@ -23,14 +23,14 @@ class Watch(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class SimulatedNode:
     """`step` does its work when something came; without one, a caller outside waits in `receive`."""
 
     name: str
-    step: Step | None
-    watch: Watch | None
-    inbox: deque[Arrival] = field(default_factory=deque[Arrival])
-    is_dead: bool = False
+    step: NodeStep | None
+    watch: StreamWatcher | None
+    inbox: deque[StreamArrival] = field(default_factory=deque[StreamArrival])
+    is_killed: bool = False
     busy_s: float = 0.0  # it computes until then
     frozen_s: float = 0.0  # and hears nothing until then
     held: deque[Callable[[], None]] = field(
@@ -40,10 +40,10 @@ class Node:
 
 
 @dataclass(slots=True, eq=False)
-class Side:
+class ConnectionEnd:
     """One end of a line: what it is called there, and what travels towards it."""
 
-    node: Node
+    node: SimulatedNode
     stream: str
     is_up: bool = False
     last_s: float = 0.0  # the last that travels towards it arrives then
@@ -52,21 +52,21 @@ class Side:
 
 
 @dataclass(slots=True, eq=False)
-class Line:
+class SimulatedConnection:
     """A connection from the node that dialled to another. Its name differs at its ends, and is never used again."""
 
-    dialled: Side
-    accepted: Side
+    dialled: ConnectionEnd
+    accepted: ConnectionEnd
     has_ended: bool = False
 
     @property
-    def sides(self) -> tuple[Side, Side]:
+    def sides(self) -> tuple[ConnectionEnd, ConnectionEnd]:
         return self.dialled, self.accepted
 
-    def at(self, node: Node) -> Side:
+    def at(self, node: SimulatedNode) -> ConnectionEnd:
         return self.dialled if self.dialled.node is node else self.accepted
 
-    def beyond(self, side: Side) -> Side:
+    def beyond(self, side: ConnectionEnd) -> ConnectionEnd:
         return self.accepted if side is self.dialled else self.dialled
 
     def joins(self, one: str, other: str) -> bool:

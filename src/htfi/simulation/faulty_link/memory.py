@@ -15,34 +15,34 @@ a step this lets the step last so long, outside it moves the world on.
 
 import math
 
-from htfi.decoding.link.ports import Arrival
+from htfi.decoding.link.ports import StreamArrival
 from htfi.domain.errors import InvalidInput
-from htfi.simulation.faulty_link.frame_weather import CALM, FrameWeather
-from htfi.simulation.faulty_link.line import Line, Node, Step, Watch
-from htfi.simulation.faulty_link.passage import Passage
-from htfi.simulation.faulty_link.virtual_time import VirtualTime
+from htfi.simulation.faulty_link.frame_weather import NO_FAULTS, FrameFaults
+from htfi.simulation.faulty_link.line import NodeStep, SimulatedConnection, SimulatedNode, StreamWatcher
+from htfi.simulation.faulty_link.passage import FrameDelivery
+from htfi.simulation.faulty_link.virtual_time import EventScheduler
 
 TICK_S = 0.025  # of a watch
 
 
-class World:
+class SimulatedNetwork:
     """Everything that happens, in its order. The same seed and the same calls give the same world."""
 
-    def __init__(self, seed: int = 0, weather: FrameWeather = CALM) -> None:
+    def __init__(self, seed: int = 0, weather: FrameFaults = NO_FAULTS) -> None:
         self.seed = seed
-        self._time = VirtualTime()
-        self._nodes: dict[str, Node] = {}
-        self._passage = Passage(self._time, self._nodes, seed, weather, self._tell)
+        self._time = EventScheduler()
+        self._nodes: dict[str, SimulatedNode] = {}
+        self._passage = FrameDelivery(self._time, self._nodes, seed, weather, self._tell)
 
     @property
-    def weather(self) -> FrameWeather:
-        return self._passage.weather
+    def frame_faults(self) -> FrameFaults:
+        return self._passage.frame_faults
 
-    @weather.setter
-    def weather(self, weather: FrameWeather) -> None:
+    @frame_faults.setter
+    def frame_faults(self, weather: FrameFaults) -> None:
         """For frames that are sent from now on."""
         self._time.note(f"weather: {weather}")
-        self._passage.weather = weather
+        self._passage.frame_faults = weather
 
     @property
     def now_s(self) -> float:
@@ -52,12 +52,14 @@ class World:
         """Seconds, for whom a clock is injected into."""
         return self._time.now_s
 
-    def node(self, name: str, step: Step | None = None, watch: Watch | None = None) -> "MemoryTransport":
+    def node(
+        self, name: str, step: NodeStep | None = None, watch: StreamWatcher | None = None
+    ) -> "MemoryTransport":
         """A node that starts now; one that was killed may start again, and is dialled again by those that did."""
         old = self._nodes.get(name)
-        if old is not None and not old.is_dead:
+        if old is not None and not old.is_killed:
             raise InvalidInput(f"memory world: there is a node {name} already")
-        node = self._nodes[name] = Node(name, None, None)
+        node = self._nodes[name] = SimulatedNode(name, None, None)
         if step is not None:
             self.attach(name, step, watch)
         elif watch is not None:
@@ -65,7 +67,7 @@ class World:
         self._passage.started(name)
         return MemoryTransport(self, node)
 
-    def attach(self, name: str, step: Step, watch: Watch | None = None) -> None:
+    def attach(self, name: str, step: NodeStep, watch: StreamWatcher | None = None) -> None:
         """The step of a node that was made without, and its watch."""
         node = self._nodes[name]
         node.step = step
@@ -73,13 +75,13 @@ class World:
             self._watch(node, watch)
         self._wake(node, self.now_s)
 
-    def join(self, dialler: str, accepter: str) -> None:
+    def connect(self, dialler: str, accepter: str) -> None:
         """From now on there is a stream between them, or the dialler tries to open one."""
-        self._passage.join(dialler, accepter)
+        self._passage.connect(dialler, accepter)
 
-    def part(self, dialler: str, accepter: str) -> None:
+    def disconnect(self, dialler: str, accepter: str) -> None:
         """The dialler tries no more, once the stream that stands has ended."""
-        self._passage.part(dialler, accepter)
+        self._passage.disconnect(dialler, accepter)
 
     def cut(self, one: str, other: str, words: str = "the connection was reset") -> None:
         """End the stream between two nodes; it is dialled again."""
@@ -90,68 +92,68 @@ class World:
     def kill(self, name: str) -> None:
         """The node ends without a word of its own; its peers hear that its streams did."""
         node = self._nodes[name]
-        node.is_dead, node.step, node.watch = True, None, None
+        node.is_killed, node.step, node.watch = True, None, None
         node.inbox.clear()
         self._time.note(f"{name} was killed")
         for line in self._passage.lines_of(name):
             self._passage.end(line, f"{name} is gone")
 
-    def freeze(self, name: str, for_s: float) -> None:
+    def pause_node(self, name: str, for_s: float) -> None:
         """The node does and hears nothing for so long; its streams stay up."""
         node = self._nodes[name]
         node.frozen_s = max(node.frozen_s, self.now_s) + for_s
         self._time.note(f"{name} is frozen for {for_s:g} s")
 
-    def spend(self, seconds: float) -> None:
+    def consume_time(self, seconds: float) -> None:
         """Whoever runs now computes for so long."""
-        self._time.spend(seconds)
+        self._time.consume_time(seconds)
 
     def advance(self, until_s: float) -> None:
         """Everything that happens until then. Not from within a step."""
         self._time.advance(until_s)
 
-    def story(self, num_notes: int = 60) -> str:
+    def describe(self, num_notes: int = 60) -> str:
         """Seed, weather and the last happenings, for the message of a test that failed."""
-        head = f"memory world, seed {self.seed}: {self.weather}, now {self.now_s:.4f} s"
+        head = f"memory world, seed {self.seed}: {self.frame_faults}, now {self.now_s:.4f} s"
         notes = list(self._time.notes)[-num_notes:]
         return "\n".join([head, *(f"  {at_s:9.4f} s  {words}" for at_s, words in notes)])
 
-    def receive(self, node: Node, timeout_s: float) -> Arrival | None:
+    def receive(self, node: SimulatedNode, timeout_s: float) -> StreamArrival | None:
         """For the node's transport."""
-        if not self._time.is_held and not node.inbox and not node.is_dead:
+        if not self._time.is_held and not node.inbox and not node.is_killed:
             until_s = self.now_s + max(timeout_s, 0.0)
-            while not node.inbox and not node.is_dead and self._time.next_by(until_s):
+            while not node.inbox and not node.is_killed and self._time.next_by(until_s):
                 pass
             if not node.inbox:
                 if math.isinf(until_s):
-                    raise InvalidInput(f"memory world: {node.name} waits for ever\n{self.story()}")
+                    raise InvalidInput(f"memory world: {node.name} waits for ever\n{self.describe()}")
                 self._time.advance(until_s)
         return node.inbox.popleft() if node.inbox else None
 
-    def line(self, node: Node, stream: str) -> Line | None:
+    def line(self, node: SimulatedNode, stream: str) -> SimulatedConnection | None:
         """For the node's transport."""
-        return None if node.is_dead else self._passage.lines.get((node.name, stream))
+        return None if node.is_killed else self._passage.lines.get((node.name, stream))
 
-    def send(self, node: Node, stream: str, sealed: bytes) -> bool:
+    def send(self, node: SimulatedNode, stream: str, sealed: bytes) -> bool:
         line = self.line(node, stream)
         return line is not None and self._passage.send(line, line.at(node), sealed)
 
-    def drop(self, node: Node, stream: str, words: str) -> None:
+    def drop(self, node: SimulatedNode, stream: str, words: str) -> None:
         line = self.line(node, stream)
         if line is not None:
             self._passage.end(line, words, line.at(node))
 
-    def _tell(self, node: Node, arrival: Arrival) -> None:
+    def _tell(self, node: SimulatedNode, arrival: StreamArrival) -> None:
         node.inbox.append(arrival)
         self._wake(node, self.now_s)
 
-    def _wake(self, node: Node, at_s: float) -> None:
+    def _wake(self, node: SimulatedNode, at_s: float) -> None:
         at_s = max(at_s, node.busy_s, node.frozen_s)
         if node.step is not None and (node.wake_s is None or at_s < node.wake_s):
             node.wake_s = at_s
             self._time.at(at_s, lambda: self._run(node, at_s))
 
-    def _run(self, node: Node, at_s: float) -> None:
+    def _run(self, node: SimulatedNode, at_s: float) -> None:
         if node.step is None or node.wake_s != at_s:
             return  # killed, or woken sooner meanwhile
         node.wake_s = None
@@ -165,11 +167,11 @@ class World:
         elif wants_s is not None:
             self._wake(node, node.busy_s + wants_s)
 
-    def _watch(self, node: Node, watch: Watch) -> None:
+    def _watch(self, node: SimulatedNode, watch: StreamWatcher) -> None:
         node.watch = watch
         self._time.at(self.now_s + TICK_S, lambda: self._tick(node))
 
-    def _tick(self, node: Node) -> None:
+    def _tick(self, node: SimulatedNode) -> None:
         if node.watch is None:
             return
         if node.frozen_s <= self.now_s:
@@ -181,10 +183,10 @@ class World:
 class MemoryTransport:
     """One node's streams. Implements decoding's `Transport`."""
 
-    def __init__(self, world: World, node: Node) -> None:
+    def __init__(self, world: SimulatedNetwork, node: SimulatedNode) -> None:
         self._world, self._node = world, node
 
-    def receive(self, timeout_s: float) -> Arrival | None:
+    def receive(self, timeout_s: float) -> StreamArrival | None:
         """Moves the world on until something comes, for at most so long; within a step it never waits."""
         return self._world.receive(self._node, timeout_s)
 
@@ -195,11 +197,11 @@ class MemoryTransport:
         self._world.drop(self._node, stream, words)
 
 
-def memory_pair(
-    seed: int = 0, weather: FrameWeather = CALM
-) -> tuple[World, MemoryTransport, MemoryTransport]:
+def network_of_two(
+    seed: int = 0, weather: FrameFaults = NO_FAULTS
+) -> tuple[SimulatedNetwork, MemoryTransport, MemoryTransport]:
     """A world of two nodes: `edge`, which dials, and `cloud`, to which a step is to be attached."""
-    world = World(seed, weather)
+    world = SimulatedNetwork(seed, weather)
     cloud, edge = world.node("cloud"), world.node("edge")
-    world.join("edge", "cloud")
+    world.connect("edge", "cloud")
     return world, edge, cloud

@@ -4,53 +4,53 @@ import math
 from collections.abc import Callable
 
 from htfi.decoding.link import frames
-from htfi.decoding.link.frames import Channel, Refused, Why
-from htfi.decoding.link.ports import Arrival, Happening
+from htfi.decoding.link.frames import FrameChannel, RefusalReason, RefusedFrame
+from htfi.decoding.link.ports import StreamArrival, StreamEvent
 from htfi.domain.errors import InvalidInput
-from htfi.simulation.dice import Dice
-from htfi.simulation.faulty_link.frame_weather import FrameWeather
-from htfi.simulation.faulty_link.line import Line, Node, Side
-from htfi.simulation.faulty_link.virtual_time import VirtualTime
+from htfi.simulation.faulty_link.frame_weather import FrameFaults
+from htfi.simulation.faulty_link.line import ConnectionEnd, SimulatedConnection, SimulatedNode
+from htfi.simulation.faulty_link.virtual_time import EventScheduler
+from htfi.simulation.rng import Rng
 
 NUM_BAD_FRAMES = 16  # on one side of a stream, before it is dropped
 _DIAL_TRIPS = 4  # one way each: TCP, then TLS
 _MS = 1e-3
 
 
-class Passage:
+class FrameDelivery:
     """All lines. `tell` gets what a node is to receive."""
 
     def __init__(
         self,
-        time: VirtualTime,
-        nodes: dict[str, Node],
+        time: EventScheduler,
+        nodes: dict[str, SimulatedNode],
         seed: int,
-        weather: FrameWeather,
-        tell: Callable[[Node, Arrival], None],
+        weather: FrameFaults,
+        tell: Callable[[SimulatedNode, StreamArrival], None],
     ) -> None:
         self._time, self._nodes, self._tell = time, nodes, tell
-        self.weather = weather
-        self._dice = Dice(seed)
-        self.lines: dict[tuple[str, str], Line] = {}  # by node and its name for the stream
+        self.frame_faults = weather
+        self._dice = Rng(seed)
+        self.lines: dict[tuple[str, str], SimulatedConnection] = {}  # by node and its name for the stream
         self._joins: set[tuple[str, str]] = set()  # who dials whom
         self._num_lines = 0
 
-    def lines_of(self, name: str) -> list[Line]:
+    def lines_of(self, name: str) -> list[SimulatedConnection]:
         return [line for (node, _), line in list(self.lines.items()) if node == name]
 
-    def join(self, dialler: str, accepter: str) -> None:
+    def connect(self, dialler: str, accepter: str) -> None:
         self._joins.add((dialler, accepter))
         self._time.at(self._time.now_s, lambda: self._dial(dialler, accepter))
 
-    def part(self, dialler: str, accepter: str) -> None:
+    def disconnect(self, dialler: str, accepter: str) -> None:
         self._joins.discard((dialler, accepter))
 
     def started(self, name: str) -> None:
         for dialler, accepter in sorted(self._joins):
             if name in (dialler, accepter):
-                self.join(dialler, accepter)
+                self.connect(dialler, accepter)
 
-    def end(self, line: Line, words: str, by: Side | None = None) -> None:
+    def end(self, line: SimulatedConnection, words: str, by: ConnectionEnd | None = None) -> None:
         """`by` hears of it at once, who is beyond after the way there, or never in the dark."""
         if line.has_ended:
             return
@@ -58,18 +58,18 @@ class Passage:
         now_s = self._time.now_s
         self._time.note(f"{line.dialled.stream} of {line.dialled.node.name} ends: {words}")
         for side in line.sides:
-            if side.node.is_dead:
+            if side.node.is_killed:
                 del self.lines[side.node.name, side.stream]
             elif side is by:
                 self._reach(side.node, now_s, lambda side=side: self._down(side, words))
-            elif not self.weather.is_dark:
+            elif not self.frame_faults.is_dark:
                 self._reach(side.node, now_s + self._delay_s(), lambda side=side: self._down(side, words))
         dialler, accepter = line.dialled.node.name, line.accepted.node.name
-        self._time.at(now_s + self.weather.redial_s, lambda: self._dial(dialler, accepter))
+        self._time.at(now_s + self.frame_faults.redial_s, lambda: self._dial(dialler, accepter))
 
-    def send(self, line: Line, side: Side, sealed: bytes) -> bool:
+    def send(self, line: SimulatedConnection, side: ConnectionEnd, sealed: bytes) -> bool:
         far = line.beyond(side)
-        if not side.is_up or far.num_bytes_coming + len(sealed) > self.weather.takes_bytes:
+        if not side.is_up or far.num_bytes_coming + len(sealed) > self.frame_faults.takes_bytes:
             return False
         far.num_bytes_coming += len(sealed)
         if self._time.is_held:  # what the step has spent is not over yet
@@ -82,16 +82,19 @@ class Passage:
         one, other = self._nodes.get(dialler), self._nodes.get(accepter)
         if (dialler, accepter) not in self._joins or one is None or other is None:
             return
-        if one.is_dead or other.is_dead:
+        if one.is_killed or other.is_killed:
             return  # dialled again when it starts
         if any(line.joins(dialler, accepter) and not line.has_ended for line in self.lines_of(dialler)):
             return
         now_s = self._time.now_s
-        if self.weather.is_dark:
-            self._time.at(now_s + self.weather.redial_s, lambda: self._dial(dialler, accepter))
+        if self.frame_faults.is_dark:
+            self._time.at(now_s + self.frame_faults.redial_s, lambda: self._dial(dialler, accepter))
             return
         self._num_lines += 1
-        line = Line(Side(one, f"{accepter}#{self._num_lines}"), Side(other, f"{dialler}#{self._num_lines}"))
+        line = SimulatedConnection(
+            ConnectionEnd(one, f"{accepter}#{self._num_lines}"),
+            ConnectionEnd(other, f"{dialler}#{self._num_lines}"),
+        )
         for side in line.sides:
             self.lines[side.node.name, side.stream] = line
         up_s = now_s + _DIAL_TRIPS * self._delay_s()
@@ -99,7 +102,7 @@ class Passage:
             side.last_s = up_s
             self._reach(side.node, up_s, lambda side=side: self._up(line, side))
 
-    def _up(self, line: Line, side: Side) -> None:
+    def _up(self, line: SimulatedConnection, side: ConnectionEnd) -> None:
         if line.has_ended:
             return
         peer = line.beyond(side).node.name
@@ -108,22 +111,22 @@ class Passage:
                 self._down(old.at(side.node), f"{peer} opened a newer stream")
         side.is_up = True
         self._time.note(f"{side.stream} of {side.node.name} is up")
-        self._tell(side.node, Arrival(side.stream, peer, Happening.UP))
+        self._tell(side.node, StreamArrival(side.stream, peer, StreamEvent.UP))
         if side.node.watch is not None:
             side.node.watch.opened(side.stream, peer, side is line.dialled)
 
-    def _down(self, side: Side, words: str) -> None:
+    def _down(self, side: ConnectionEnd, words: str) -> None:
         line = self.lines.pop((side.node.name, side.stream), None)
         if line is None or not side.is_up:
             return
         side.is_up = False
         peer = line.beyond(side).node.name
-        self._tell(side.node, Arrival(side.stream, peer, Happening.DOWN, words=words))
+        self._tell(side.node, StreamArrival(side.stream, peer, StreamEvent.DOWN, words=words))
         if side.node.watch is not None:
             side.node.watch.ended(side.stream, peer, words)
 
-    def _depart(self, line: Line, far: Side, sealed: bytes) -> None:
-        weather, dice = self.weather, self._dice
+    def _depart(self, line: SimulatedConnection, far: ConnectionEnd, sealed: bytes) -> None:
+        weather, dice = self.frame_faults, self._dice
         if line.has_ended or weather.is_dark:
             far.num_bytes_coming -= len(sealed)
             return
@@ -135,7 +138,7 @@ class Passage:
             self._time.note(f"a frame to {far.node.name} is lost")
             return
         if weather.corrupts > 0 and dice.chance(weather.corrupts):
-            place, bit = dice.below(len(sealed)), dice.below(8)
+            place, bit = dice.integer(len(sealed)), dice.integer(8)
             sealed = sealed[:place] + bytes((sealed[place] ^ 1 << bit,)) + sealed[place + 1 :]
             self._time.note(f"bit {bit} of byte {place} of a frame to {far.node.name} flips")
         arrives_s = self._time.now_s + self._delay_s()
@@ -151,12 +154,12 @@ class Passage:
         for _ in range(num):
             self._reach(far.node, arrives_s, lambda: self._arrive(line, far, sealed))
 
-    def _reach(self, node: Node, at_s: float, action: Callable[[], None]) -> None:
+    def _reach(self, node: SimulatedNode, at_s: float, action: Callable[[], None]) -> None:
         """Do it to a node, then; a frozen one feels it when it thaws, a dead one or its successor never."""
         self._time.at(at_s, lambda: self._felt(node, action))
 
-    def _felt(self, node: Node, action: Callable[[], None]) -> None:
-        if node.is_dead:
+    def _felt(self, node: SimulatedNode, action: Callable[[], None]) -> None:
+        if node.is_killed:
             return
         if node.held:
             node.held.append(action)
@@ -166,22 +169,22 @@ class Passage:
         else:
             action()
 
-    def _thaw(self, node: Node) -> None:
+    def _thaw(self, node: SimulatedNode) -> None:
         if node.frozen_s > self._time.now_s:
             self._time.at(node.frozen_s, lambda: self._thaw(node))
             return
-        while node.held and not node.is_dead:
+        while node.held and not node.is_killed:
             node.held.popleft()()
 
-    def _arrive(self, line: Line, side: Side, sealed: bytes) -> None:
+    def _arrive(self, line: SimulatedConnection, side: ConnectionEnd, sealed: bytes) -> None:
         side.num_bytes_coming -= len(sealed)
         if not side.is_up:
             return
         node, peer = side.node, line.beyond(side).node.name
         try:
             channel, body = frames.unseal(sealed)
-            if channel is Channel.LINK:
-                self._tell(node, Arrival(side.stream, peer, Happening.FRAME, body))
+            if channel is FrameChannel.LINK:
+                self._tell(node, StreamArrival(side.stream, peer, StreamEvent.FRAME, body))
             elif node.watch is not None:
                 node.watch.heard(side.stream, peer, body)
         except InvalidInput as error:
@@ -189,11 +192,13 @@ class Passage:
             if side.num_bad >= NUM_BAD_FRAMES:
                 self.end(line, f"{side.num_bad} frames that cannot be read, the last: {error}", side)
             else:
-                self.send(line, side, frames.encode(Refused(-1, 0, Why.MALFORMED, -1, str(error))))
+                self.send(
+                    line, side, frames.encode(RefusedFrame(-1, 0, RefusalReason.MALFORMED, -1, str(error)))
+                )
 
     def _delay_s(self) -> float:
-        weather = self.weather
+        weather = self.frame_faults
         delay_ms = weather.delay_ms
         if weather.jitter_ms > 0:
-            delay_ms -= weather.jitter_ms * math.log(1.0 - self._dice.unit())
+            delay_ms -= weather.jitter_ms * math.log(1.0 - self._dice.uniform())
         return delay_ms * _MS

@@ -10,7 +10,7 @@ NUM_NOTES = 400
 _MOST_AT_ONCE = 100_000
 
 
-class VirtualTime:
+class EventScheduler:
     """Seconds from 0. While `is_held`, a step runs: what it spends is added, and nothing else happens."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class VirtualTime:
         action()
         return True
 
-    def spend(self, seconds: float) -> None:
+    def consume_time(self, seconds: float) -> None:
         if self.is_held:
             self._spent_s += seconds
         else:

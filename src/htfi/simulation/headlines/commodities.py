@@ -3,9 +3,9 @@
 `supply` draws from here.
 """
 
-from htfi.simulation.dice import Dice
-from htfi.simulation.events import Event, Kind
-from htfi.simulation.headlines.frames import Frame, draw_event
+from htfi.simulation.events import NewsEvent, NewsEventKind
+from htfi.simulation.headlines.frames import EventFrame, draw_event
+from htfi.simulation.rng import Rng
 
 _DEARER = "[supply shrinks|less comes to market|the market gets tighter]"
 _CHEAPER = "[supply grows|more comes to market|the market gets looser]"
@@ -13,10 +13,10 @@ _CHEAPER = "[supply grows|more comes to market|the market gets looser]"
 
 def _commodity(
     name: str, factor: str, tighter: tuple[str, ...], looser: tuple[str, ...]
-) -> tuple[Frame, Frame]:
+) -> tuple[EventFrame, EventFrame]:
     return (
-        Frame(f"{name} tighter", tighter, _DEARER, factors=((factor, 1.0),)),
-        Frame(f"{name} looser", looser, _CHEAPER, factors=((factor, -1.0),)),
+        EventFrame(f"{name} tighter", tighter, _DEARER, factors=((factor, 1.0),)),
+        EventFrame(f"{name} looser", looser, _CHEAPER, factors=((factor, -1.0),)),
     )
 
 
@@ -177,7 +177,7 @@ _OTHERS = (
     ),
 )
 
-_NOTHING = Frame(
+_NOTHING = EventFrame(
     "as expected",
     (
         "{cartel} [keeps|leaves] [output|production|quotas] unchanged, as [widely|] expected",
@@ -196,15 +196,15 @@ _SLOTS = {
 }
 
 
-def draw(dice: Dice) -> Event:
+def draw(dice: Rng) -> NewsEvent:
     """More or less of something comes to market."""
-    low = dice.between(0.3, 1.2)
+    low = dice.uniform_between(0.3, 1.2)
     facts = _SLOTS | {
         "lo": f"{low:.1f} [mln|million]",
-        "hi": f"{low * dice.between(1.8, 3.0):.1f} [mln|million]",
+        "hi": f"{low * dice.uniform_between(1.8, 3.0):.1f} [mln|million]",
     }
-    which = dice.weighted((5, 1, 1, 1, 1, 1.5))
+    which = dice.weighted_index((5, 1, 1, 1, 1, 1.5))
     if which == 0 and dice.chance(0.07):
-        return draw_event(dice, Kind.SUPPLY, _NOTHING, None, None, facts)
-    pair = _OTHERS[which - 1] if which else dice.pick(_OIL)
-    return draw_event(dice, Kind.SUPPLY, dice.pick(pair), None, None, facts)
+        return draw_event(dice, NewsEventKind.SUPPLY, _NOTHING, None, None, facts)
+    pair = _OTHERS[which - 1] if which else dice.choice(_OIL)
+    return draw_event(dice, NewsEventKind.SUPPLY, dice.choice(pair), None, None, facts)

@@ -1,9 +1,9 @@
 """Results: figures beside what was expected, words of comparison, and who tops whom."""
 
-from htfi.simulation.companies import Asset
-from htfi.simulation.dice import Dice
-from htfi.simulation.events import Event, Kind
-from htfi.simulation.headlines.frames import Frame, draw_event, money, quarter
+from htfi.simulation.companies import SimulatedAsset
+from htfi.simulation.events import NewsEvent, NewsEventKind
+from htfi.simulation.headlines.frames import EventFrame, draw_amount, draw_event, draw_quarter
+from htfi.simulation.rng import Rng
 
 # More of these is good, more of those is bad: of thing, "rose" or "fell", and "more" or "less", only all three tell.
 _GOOD = (
@@ -48,11 +48,11 @@ _FEAREDS = (
 )
 
 
-def _compared(dice: Dice, subject: Asset, facts: dict[str, str]) -> Event:
+def _compared(dice: Rng, subject: SimulatedAsset, facts: dict[str, str]) -> NewsEvent:
     good, rises, more = dice.chance(0.5), dice.chance(0.5), dice.chance(0.5)
     sign = 1.0 if good == (rises == more) else -1.0
     facts |= {
-        "metric": dice.pick(_GOOD if good else _BAD),
+        "metric": dice.choice(_GOOD if good else _BAD),
         "verb": _RISE if rises else _FALL,
         "cmp": "[more]" if more else "[less]",
         "feared": f"[{'|'.join(_FEAREDS)}]",
@@ -62,7 +62,7 @@ def _compared(dice: Dice, subject: Asset, facts: dict[str, str]) -> Event:
     worse = "[worse|weaker]" if good else "[heavier|worse]"
     why = f"{thing} {better if sign > 0 else worse} than [expected|forecast|hoped]"
     return draw_event(
-        dice, Kind.EARNINGS, Frame("comparison", _COMPARED, why, own=sign), subject, None, facts
+        dice, NewsEventKind.EARNINGS, EventFrame("comparison", _COMPARED, why, own=sign), subject, None, facts
     )
 
 
@@ -88,13 +88,15 @@ _WORDED = (
 )
 
 
-def _figures(dice: Dice, subject: Asset, facts: dict[str, str]) -> Event:
-    grade = dice.weighted((0.25, 0.4, 0.25, 0.1))
+def _figures(dice: Rng, subject: SimulatedAsset, facts: dict[str, str]) -> NewsEvent:
+    grade = dice.weighted_index((0.25, 0.4, 0.25, 0.1))
     low, high = ((0.015, 0.04), (0.06, 0.14), (0.2, 0.4), (0.6, 1.2))[grade]
     sign = dice.sign()
     per_share = dice.chance(0.6)
-    expected = round(dice.between(0.4, 9.0), 2) if per_share else round(dice.between(3.0, 90.0), 1)
-    gap = expected * dice.between(low, high)
+    expected = (
+        round(dice.uniform_between(0.4, 9.0), 2) if per_share else round(dice.uniform_between(3.0, 90.0), 1)
+    )
+    gap = expected * dice.uniform_between(low, high)
     if sign < 0:
         gap = expected * (1.0 - 1.0 / (1.0 + gap / expected))
     digits = 2 if per_share else 1
@@ -123,7 +125,13 @@ def _figures(dice: Dice, subject: Asset, facts: dict[str, str]) -> Event:
         else "[reported figures|the numbers] [missed|fell short of] [what was expected|the forecasts]"
     )
     return draw_event(
-        dice, Kind.EARNINGS, Frame("figures", phrases, why, own=own), subject, None, facts, grade
+        dice,
+        NewsEventKind.EARNINGS,
+        EventFrame("figures", phrases, why, own=own),
+        subject,
+        None,
+        facts,
+        grade,
     )
 
 
@@ -131,7 +139,7 @@ _BEAT = "[results|the quarter] [topped|beat] [forecasts|expectations]"
 _MISS = "[results|the quarter] [missed|fell short of] [forecasts|expectations]"
 _MIXED = "[guidance|the outlook] [matters more than|outweighs] the quarter"
 _FRAMES = (
-    Frame(
+    EventFrame(
         "beat",
         (
             (
@@ -150,7 +158,7 @@ _FRAMES = (
         _BEAT,
         own=1.0,
     ),
-    Frame(
+    EventFrame(
         "miss",
         (
             (
@@ -169,7 +177,7 @@ _FRAMES = (
         _MISS,
         own=-1.0,
     ),
-    Frame(
+    EventFrame(
         "no beat",
         (
             (
@@ -184,7 +192,7 @@ _FRAMES = (
         grade=1,
         weight=0.7,
     ),
-    Frame(
+    EventFrame(
         "no miss",
         (
             "{s} [avoids|escapes|dodges] [feared|expected] {q} [profit|earnings] miss",
@@ -196,7 +204,7 @@ _FRAMES = (
         grade=1,
         weight=0.7,
     ),
-    Frame(
+    EventFrame(
         "beat, outlook cut",
         (
             (
@@ -210,7 +218,7 @@ _FRAMES = (
         _MIXED,
         own=-0.9,
     ),
-    Frame(
+    EventFrame(
         "miss, outlook raised",
         (
             (
@@ -227,7 +235,7 @@ _FRAMES = (
         _MIXED,
         own=0.9,
     ),
-    Frame(
+    EventFrame(
         "in line",
         (
             (
@@ -245,25 +253,27 @@ _FRAMES = (
 _WEIGHTS = tuple(frame.weight for frame in _FRAMES)
 
 
-def draw(dice: Dice, subject: Asset) -> Event:
+def draw(dice: Rng, subject: SimulatedAsset) -> NewsEvent:
     """A company reports."""
-    facts = quarter(dice)
-    way = dice.unit()
+    facts = draw_quarter(dice)
+    way = dice.uniform()
     if way < 0.26:
         return _figures(dice, subject, facts)
     if way < 0.42:
         return _compared(dice, subject, facts)
-    facts |= {"a": f"{dice.between(0.3, 9):.2f}", "m": money(dice)}
-    return draw_event(dice, Kind.EARNINGS, _FRAMES[dice.weighted(_WEIGHTS)], subject, None, facts)
+    facts |= {"a": f"{dice.uniform_between(0.3, 9):.2f}", "m": draw_amount(dice)}
+    return draw_event(
+        dice, NewsEventKind.EARNINGS, _FRAMES[dice.weighted_index(_WEIGHTS)], subject, None, facts
+    )
 
 
-def correction(dice: Dice, subject: Asset) -> tuple[Event, Event]:
+def correction(dice: Rng, subject: SimulatedAsset) -> tuple[NewsEvent, NewsEvent]:
     """A wrong figure and its correction, on opposite sides of what was expected."""
-    facts = quarter(dice)
+    facts = draw_quarter(dice)
     first = _figures(dice, subject, facts)
     sign = 1.0 if first.own < 0 else -1.0
     right, wrong, expected = _far_apart(dice, int(sign))
-    facts = quarter(dice) | {
+    facts = draw_quarter(dice) | {
         "a": right,
         "w": wrong,
         "e": expected,
@@ -281,16 +291,28 @@ def correction(dice: Dice, subject: Asset) -> tuple[Event, Event]:
         "{s}: {q} {metric} {a}, not {w} as [earlier reported|first stated], analysts expected {e}",
     )
     told = draw_event(
-        dice, Kind.EARNINGS, Frame("correction", phrases, why, own=sign), subject, None, facts, 2
+        dice,
+        NewsEventKind.EARNINGS,
+        EventFrame("correction", phrases, why, own=sign),
+        subject,
+        None,
+        facts,
+        2,
     )
     false = draw_event(
-        dice, Kind.EARNINGS, Frame("figures", _FIGURES, "", own=-sign), subject, None, facts | {"a": wrong}, 2
+        dice,
+        NewsEventKind.EARNINGS,
+        EventFrame("figures", _FIGURES, "", own=-sign),
+        subject,
+        None,
+        facts | {"a": wrong},
+        2,
     )
     return false, told
 
 
-def _far_apart(dice: Dice, sign: int) -> tuple[str, str, str]:
-    expected = dice.between(1.0, 8.0)
-    right = expected * (1.0 + sign * dice.between(0.12, 0.3))
-    wrong = expected * (1.0 - sign * dice.between(0.12, 0.3))
+def _far_apart(dice: Rng, sign: int) -> tuple[str, str, str]:
+    expected = dice.uniform_between(1.0, 8.0)
+    right = expected * (1.0 + sign * dice.uniform_between(0.12, 0.3))
+    wrong = expected * (1.0 - sign * dice.uniform_between(0.12, 0.3))
     return f"{right:.2f}", f"{wrong:.2f}", f"{expected:.2f}"

@@ -1,6 +1,6 @@
 """A company's prospects in plain words: warnings, ratings, launches, demand, failures. `guidance` draws from them."""
 
-from htfi.simulation.headlines.frames import Frame
+from htfi.simulation.headlines.frames import EventFrame
 
 _BETTER = "[the outlook|what lies ahead] [improves|looks better]"
 _WORSE = "[the outlook|what lies ahead] [worsens|looks worse]"
@@ -8,7 +8,7 @@ _AGENCY = "[rating agency|agency|credit rater|Ratings firm]"
 _BROKER = "[broker|bank|analyst|research house]"
 
 FRAMES = (
-    Frame(
+    EventFrame(
         "warning",
         (
             "{s} issues {adj} profit warning",
@@ -25,7 +25,7 @@ FRAMES = (
         own=-1.0,
         weight=1.5,
     ),
-    Frame(
+    EventFrame(
         "bright outlook",
         (
             "{s} [upbeat|optimistic|confident] on [profit|sales|margins|demand]",
@@ -39,7 +39,7 @@ FRAMES = (
         own=1.0,
         weight=1.5,
     ),
-    Frame(
+    EventFrame(
         "upgrade",
         (
             "{broker} upgrades {s} to [buy|outperform|overweight] [from hold|from neutral|from sell|]",
@@ -52,7 +52,7 @@ FRAMES = (
         own=0.6,
         grade=1,
     ),
-    Frame(
+    EventFrame(
         "downgrade",
         (
             (
@@ -68,7 +68,7 @@ FRAMES = (
         own=-0.6,
         grade=1,
     ),
-    Frame(
+    EventFrame(
         "success",
         (
             "{s} [new product|launch|drug trial|new model|pilot project] [is|proves] {adj} [success|hit]",
@@ -80,7 +80,7 @@ FRAMES = (
         "[a success|good news] for the business",
         own=1.0,
     ),
-    Frame(
+    EventFrame(
         "failure",
         (
             "{s} [new product|launch|drug trial|new model|pilot project] [is|proves] {adj} [failure|flop]",
@@ -92,7 +92,7 @@ FRAMES = (
         "[a failure|a setback] for the business",
         own=-1.0,
     ),
-    Frame(
+    EventFrame(
         "collapse",
         (
             "{s} files for [bankruptcy|creditor protection|insolvency]",
@@ -107,7 +107,7 @@ FRAMES = (
         grade=3,
         weight=0.6,
     ),
-    Frame(
+    EventFrame(
         "saved",
         (
             "{s} [secures|wins|gets] rescue [funding|loan|deal], avoids [bankruptcy|default|insolvency]",
@@ -120,7 +120,7 @@ FRAMES = (
         grade=2,
         weight=0.6,
     ),
-    Frame(
+    EventFrame(
         "chief leaves",
         (
             (
@@ -134,7 +134,7 @@ FRAMES = (
         grade=1,
         weight=0.7,
     ),
-    Frame(
+    EventFrame(
         "index",
         (
             "{s} [to join|added to|enters] [blue-chip index|main index|benchmark index]",
@@ -145,7 +145,7 @@ FRAMES = (
         grade=1,
         weight=0.4,
     ),
-    Frame(
+    EventFrame(
         "out of index",
         (
             "{s} [to leave|dropped from|removed from] [blue-chip index|main index|benchmark index]",

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from htfi.simulation.companies import Asset
-from htfi.simulation.dice import Dice
-from htfi.simulation.events import Event, Kind
+from htfi.simulation.companies import SimulatedAsset
+from htfi.simulation.events import NewsEvent, NewsEventKind
 from htfi.simulation.headlines.grammar import expand
+from htfi.simulation.rng import Rng
 
 # How big news is, in words that say so; sigmas of a bar for the subject.
 GRADE_SIGMAS = (1.1, 2.3, 4.2, 7.5)
@@ -52,7 +52,7 @@ _SETTLED = (
 )  # fmt: skip
 
 
-class Frame(msgspec.Struct, frozen=True):
+class EventFrame(msgspec.Struct, frozen=True):
     """`own`, `other` and `factors` are multiples of the grade's sigmas; `grade` fixes it where words cannot say it."""
 
     subkind: str
@@ -68,15 +68,15 @@ class Frame(msgspec.Struct, frozen=True):
 
 
 def draw_event(
-    dice: Dice, kind: Kind, frame: Frame, subject: Asset | None, other: Asset | None = None,
+    dice: Rng, kind: NewsEventKind, frame: EventFrame, subject: SimulatedAsset | None, other: SimulatedAsset | None = None,
     facts: Mapping[str, str] | None = None, grade: int | None = None,
-) -> Event:  # fmt: skip
+) -> NewsEvent:  # fmt: skip
     """An event in this frame. Words say how big it is where they can; where they cannot it is middling."""
     phrases = frame.phrases
     grade = frame.grade if frame.grade is not None else grade
     if grade is None:
         telling = tuple(phrase for phrase in phrases if any(slot in phrase for slot in _GRADED))
-        grade = dice.weighted(GRADE_SHARES) if telling else 1
+        grade = dice.weighted_index(GRADE_SHARES) if telling else 1
         if grade != 1:
             phrases = telling
     slots = dict(GRADE_WORDS[grade])
@@ -87,12 +87,12 @@ def draw_event(
         slots["o"] = other.short
     slots.update(facts or {})
     if frame.subkind not in _ONE_FACT:
-        phrases = (dice.pick(phrases),)
+        phrases = (dice.choice(phrases),)
     for name in _SETTLED:
         if name in slots:
             slots[name] = expand(slots[name], slots, dice)
     scale = GRADE_SIGMAS[grade] * math.exp(SIZE_SPREAD * dice.normal())
-    return Event(
+    return NewsEvent(
         kind=kind,
         subkind=frame.subkind,
         phrases=phrases,
@@ -106,15 +106,15 @@ def draw_event(
         grade=grade,
         credibility=GRADE_CREDIBILITY[grade] * frame.credibility,
         volatility_multiplier=GRADE_VOLATILITY[grade],
-        half_life_bars=dice.between(0.6, 2.5),
-        delay_bars=dice.weighted((7, 2, 1)),
+        half_life_bars=dice.uniform_between(0.6, 2.5),
+        delay_bars=dice.weighted_index((7, 2, 1)),
     )
 
 
-def money(dice: Dice, low: float = 0.05, high: float = 60.0) -> str:
+def draw_amount(dice: Rng, low: float = 0.05, high: float = 60.0) -> str:
     """An amount in words, log-uniform between `low` and `high` billions."""
-    amount = math.exp(dice.between(math.log(low), math.log(high)))
-    unit = dice.pick(("$", "$", "$", "€", "£"))
+    amount = math.exp(dice.uniform_between(math.log(low), math.log(high)))
+    unit = dice.choice(("$", "$", "$", "€", "£"))
     if amount < 1.0:
         return f"{unit}{round(amount * 1000, -1):.0f} [mln|million|m]"
     return f"{unit}{amount:.1f} [bln|billion|bn]"
@@ -124,6 +124,6 @@ QUARTER = "[Q{quarter}|{nth}-quarter|quarterly|{nth} quarter]"
 _NTH = ("first", "second", "third", "fourth")
 
 
-def quarter(dice: Dice) -> dict[str, str]:
-    place = dice.below(4)
+def draw_quarter(dice: Rng) -> dict[str, str]:
+    place = dice.integer(4)
     return {"quarter": str(place + 1), "nth": _NTH[place], "q": QUARTER}

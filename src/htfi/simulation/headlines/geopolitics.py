@@ -1,8 +1,8 @@
 """War and peace, sanctions, tariffs, votes: what starts and what stops, and who does it."""
 
-from htfi.simulation.dice import Dice
-from htfi.simulation.events import Event, Kind
-from htfi.simulation.headlines.frames import Frame, draw_event
+from htfi.simulation.events import NewsEvent, NewsEventKind
+from htfi.simulation.headlines.frames import EventFrame, draw_event
+from htfi.simulation.rng import Rng
 
 _LAND = (
     "[Russia|Ukraine|Iran|Israel|China|Taiwan|North Korea|Turkey|Venezuela|Syria|Libya|India|Pakistan|"
@@ -24,7 +24,7 @@ _TAKE = "[lifts|removes|suspends|scraps|rolls back|delays|postpones|cuts]"
 _NOT = "[will not|rules out plan to|decides not to|drops plan to|backs off threat to|no longer plans to]"
 
 _FRAMES = (
-    Frame(
+    EventFrame(
         "war",
         (
             "{land} {start} {fight} [against|on|near] {other}",
@@ -41,7 +41,7 @@ _FRAMES = (
         grade=1,
         weight=1.6,
     ),
-    Frame(
+    EventFrame(
         "peace",
         (
             "{land} {stop} {fight} [against|on|near] {other}",
@@ -58,7 +58,7 @@ _FRAMES = (
         grade=1,
         weight=1.6,
     ),
-    Frame(
+    EventFrame(
         "war, graded",
         (
             "{land} [attack|offensive] on {other} {far} [larger|heavier] than feared",
@@ -68,7 +68,7 @@ _FRAMES = (
         "[the conflict|fighting] [grows|spreads]",
         factors=(("war", 1.0),),
     ),
-    Frame(
+    EventFrame(
         "peace, graded",
         (
             "{land} [attack|offensive] on {other} {far} [smaller|lighter] than feared",
@@ -78,7 +78,7 @@ _FRAMES = (
         "[the conflict|fighting] [eases|winds down]",
         factors=(("war", -1.0),),
     ),
-    Frame(
+    EventFrame(
         "tariffs",
         (
             "{state} {put} {pct}% tariffs on {goods}",
@@ -93,7 +93,7 @@ _FRAMES = (
         grade=1,
         weight=1.6,
     ),
-    Frame(
+    EventFrame(
         "no tariffs",
         (
             "{state} {take} {pct}% tariffs on {goods}",
@@ -108,7 +108,7 @@ _FRAMES = (
         grade=1,
         weight=1.6,
     ),
-    Frame(
+    EventFrame(
         "sanctions",
         (
             "{state} {put} {adj} [sanctions|embargo|price cap] on {land} oil",
@@ -119,7 +119,7 @@ _FRAMES = (
         factors=(("oil", 0.9),),
         weight=0.8,
     ),
-    Frame(
+    EventFrame(
         "sanctions lifted",
         (
             "{state} {take} {adj} [sanctions|embargo|price cap] on {land} oil",
@@ -130,7 +130,7 @@ _FRAMES = (
         factors=(("oil", -0.9),),
         weight=0.8,
     ),
-    Frame(
+    EventFrame(
         "politics calm",
         (
             (
@@ -148,7 +148,7 @@ _FRAMES = (
         factors=(("risk", 0.9),),
         weight=1.2,
     ),
-    Frame(
+    EventFrame(
         "politics trouble",
         (
             (
@@ -166,7 +166,7 @@ _FRAMES = (
         factors=(("risk", -0.9),),
         weight=1.2,
     ),
-    Frame(
+    EventFrame(
         "drug price cap",
         (
             "[Lawmakers|Senators|Ministers] [back|pass|plan] {adj} [cap|cut] on drug prices",
@@ -176,7 +176,7 @@ _FRAMES = (
         factors=(("drug prices", 1.0),),
         weight=0.5,
     ),
-    Frame(
+    EventFrame(
         "no drug price cap",
         (
             "[Lawmakers|Senators|Ministers] [reject|drop|shelve] {adj} [cap|cut] on drug prices",
@@ -186,7 +186,7 @@ _FRAMES = (
         factors=(("drug prices", -1.0),),
         weight=0.5,
     ),
-    Frame(
+    EventFrame(
         "crypto curbs",
         (
             "[Regulators|Ministers|Lawmakers] [ban|curb|restrict] crypto trading in {adj} crackdown",
@@ -197,7 +197,7 @@ _FRAMES = (
         factors=(("crypto curbs", 1.0),),
         weight=0.6,
     ),
-    Frame(
+    EventFrame(
         "crypto freed",
         (
             "[Regulators|Ministers|Lawmakers] [lift|ease|drop] crypto trading curbs in {adj} shift",
@@ -208,7 +208,7 @@ _FRAMES = (
         factors=(("crypto curbs", -1.0),),
         weight=0.6,
     ),
-    Frame(
+    EventFrame(
         "arms",
         (
             "{state} [raises|lifts|doubles] defence spending {by}",
@@ -219,7 +219,7 @@ _FRAMES = (
         factors=(("arms", 1.0),),
         weight=0.5,
     ),
-    Frame(
+    EventFrame(
         "fewer arms",
         (
             "{state} [cuts|trims|halves] defence spending {by}",
@@ -230,7 +230,7 @@ _FRAMES = (
         factors=(("arms", -1.0),),
         weight=0.5,
     ),
-    Frame(
+    EventFrame(
         "carbon",
         (
             "{state} [raises|tightens] carbon [price|limits] {by}",
@@ -240,7 +240,7 @@ _FRAMES = (
         factors=(("carbon", 1.0),),
         weight=0.4,
     ),
-    Frame(
+    EventFrame(
         "no carbon",
         (
             "{state} [cuts|loosens] carbon [price|limits] {by}",
@@ -268,13 +268,15 @@ _LANDS = tuple(_LAND[1:-1].split("|"))
 _STATES = tuple(_STATE[1:-1].split("|"))
 
 
-def draw(dice: Dice) -> Event:
+def draw(dice: Rng) -> NewsEvent:
     """Something between states or within one."""
     land, other = dice.sample(_LANDS, 2)
     state, second = dice.sample(_STATES, 2)
-    low = 5 * (1 + dice.below(4))
+    low = 5 * (1 + dice.integer(4))
     facts = _FIXED | {
-        "land": land, "other": other, "state": state, "state2": second, "pct": str(5 * (1 + dice.below(12))),
-        "lo": str(low), "hi": str(low + 5 * (2 + dice.below(5))),
+        "land": land, "other": other, "state": state, "state2": second, "pct": str(5 * (1 + dice.integer(12))),
+        "lo": str(low), "hi": str(low + 5 * (2 + dice.integer(5))),
     }  # fmt: skip
-    return draw_event(dice, Kind.GEOPOLITICS, _FRAMES[dice.weighted(_WEIGHTS)], None, None, facts)
+    return draw_event(
+        dice, NewsEventKind.GEOPOLITICS, _FRAMES[dice.weighted_index(_WEIGHTS)], None, None, facts
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from htfi.simulation.dice import Dice
+from htfi.simulation.rng import Rng
 
 # A part is text, a slot's name, or the options of a choice.
 Slot = tuple[str]
@@ -11,7 +11,7 @@ Node = str | Slot | list["Program"]
 Program = tuple[Node, ...]
 
 
-def expand(template: str, slots: Mapping[str, str], dice: Dice) -> str:
+def expand(template: str, slots: Mapping[str, str], dice: Rng) -> str:
     """One wording of `template`; what fills a slot may itself hold choices. Spaces are made single.
 
     Raises: KeyError for a slot without a fact: a fault of the grammar, found by its tests.
@@ -26,17 +26,17 @@ def expand(template: str, slots: Mapping[str, str], dice: Dice) -> str:
     )
 
 
-def wording(templates: Sequence[str], slots: Mapping[str, str], dice: Dice) -> str:
+def wording(templates: Sequence[str], slots: Mapping[str, str], dice: Rng) -> str:
     """One wording of one of the templates."""
-    return expand(dice.pick(templates), slots, dice)
+    return expand(dice.choice(templates), slots, dice)
 
 
-def _walk(program: Program, slots: Mapping[str, str], dice: Dice, words: list[str]) -> None:
+def _walk(program: Program, slots: Mapping[str, str], dice: Rng, words: list[str]) -> None:
     for node in program:
         if isinstance(node, str):
             words.append(node)
         elif isinstance(node, list):
-            _walk(node[int(dice.unit() * len(node))], slots, dice, words)
+            _walk(node[int(dice.uniform() * len(node))], slots, dice, words)
         else:
             fill = slots[node[0]]
             if "[" in fill or "{" in fill:

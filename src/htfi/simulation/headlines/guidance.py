@@ -1,10 +1,10 @@
 """What a company announces about its own future: outlook, payouts, contracts, capital, deals it has signed."""
 
-from htfi.simulation.companies import Asset
-from htfi.simulation.dice import Dice
-from htfi.simulation.events import Event, Kind
+from htfi.simulation.companies import SimulatedAsset
+from htfi.simulation.events import NewsEvent, NewsEventKind
 from htfi.simulation.headlines import fortunes, rivals
-from htfi.simulation.headlines.frames import Frame, draw_event, money
+from htfi.simulation.headlines.frames import EventFrame, draw_amount, draw_event
+from htfi.simulation.rng import Rng
 
 _UP = "[raises|lifts|increases|boosts|hikes|ups|upgrades]"
 _DOWN = "[cuts|lowers|reduces|trims|slashes|downgrades]"
@@ -33,7 +33,7 @@ _EVILS = (
 )
 
 _FRAMES = (
-    Frame(
+    EventFrame(
         "raised",
         (
             "{s} {up} {outlook} {by}",
@@ -47,7 +47,7 @@ _FRAMES = (
         own=1.0,
         weight=2.4,
     ),
-    Frame(
+    EventFrame(
         "cut",
         (
             "{s} {down} {outlook} {by}",
@@ -61,7 +61,7 @@ _FRAMES = (
         own=-1.0,
         weight=2.4,
     ),
-    Frame(
+    EventFrame(
         "no raise",
         (
             "{s} {no} [raise|lift|increase|upgrade] {outlook}",
@@ -77,7 +77,7 @@ _FRAMES = (
         grade=1,
         weight=0.9,
     ),
-    Frame(
+    EventFrame(
         "no cut",
         (
             "{s} {no} [cut|lower|reduce|downgrade] {outlook}",
@@ -93,7 +93,7 @@ _FRAMES = (
         grade=1,
         weight=0.9,
     ),
-    Frame(
+    EventFrame(
         "payout up",
         (
             (
@@ -107,7 +107,7 @@ _FRAMES = (
         "[more cash goes back to|a bigger payout for] shareholders",
         own=0.8,
     ),
-    Frame(
+    EventFrame(
         "payout down",
         (
             "{s} [suspends|halts|cancels|scraps] {adj} {money} [share buyback|buyback|special dividend]",
@@ -118,7 +118,7 @@ _FRAMES = (
         "[less cash goes back to|a smaller payout for|new shares dilute] shareholders",
         own=-0.9,
     ),
-    Frame(
+    EventFrame(
         "versus analysts up",
         (
             "{s} sees [annual|FY] EPS of {hi}, analysts at {lo}",
@@ -135,7 +135,7 @@ _FRAMES = (
         grade=1,
         weight=1.0,
     ),
-    Frame(
+    EventFrame(
         "versus analysts down",
         (
             "{s} sees [annual|FY] EPS of {lo}, analysts at {hi}",
@@ -152,7 +152,7 @@ _FRAMES = (
         grade=1,
         weight=1.0,
     ),
-    Frame(
+    EventFrame(
         "unchanged",
         (
             "{s} [reiterates|confirms|maintains|leaves unchanged|stands by|affirms] {outlook}",
@@ -179,21 +179,23 @@ _FIXED = {
 }
 
 
-def draw(dice: Dice, subject: Asset, other: Asset) -> Event:
+def draw(dice: Rng, subject: SimulatedAsset, other: SimulatedAsset) -> NewsEvent:
     """A company's own announcement or its prospects, in a quarter of cases one that concerns `other` too."""
-    low = dice.between(0.5, 8.0)
-    growth = dice.between(1.0, 9.0)
+    low = dice.uniform_between(0.5, 8.0)
+    growth = dice.uniform_between(1.0, 9.0)
     facts = _FIXED | {
-        "money": money(dice),
+        "money": draw_amount(dice),
         "lo": f"{low:.2f}",
-        "hi": f"{low * dice.between(1.08, 1.2):.2f}",
+        "hi": f"{low * dice.uniform_between(1.08, 1.2):.2f}",
         "lop": f"{growth:.1f}%",
-        "hip": f"{growth + dice.between(1.5, 4.0):.1f}%",
+        "hip": f"{growth + dice.uniform_between(1.5, 4.0):.1f}%",
     }
-    way = dice.unit()
+    way = dice.uniform()
     if way < 0.27:
         return rivals.draw(dice, subject, other, facts)
     if way < 0.6:
-        frame = fortunes.FRAMES[dice.weighted(_FORTUNES)]
-        return draw_event(dice, Kind.GUIDANCE, frame, subject, None, facts | fortunes.SLOTS)
-    return draw_event(dice, Kind.GUIDANCE, _FRAMES[dice.weighted(_WEIGHTS)], subject, None, facts)
+        frame = fortunes.FRAMES[dice.weighted_index(_FORTUNES)]
+        return draw_event(dice, NewsEventKind.GUIDANCE, frame, subject, None, facts | fortunes.SLOTS)
+    return draw_event(
+        dice, NewsEventKind.GUIDANCE, _FRAMES[dice.weighted_index(_WEIGHTS)], subject, None, facts
+    )

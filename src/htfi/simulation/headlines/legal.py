@@ -1,9 +1,9 @@
 """Courts and regulators: who wins against whom, what is upheld or overturned, cleared or blocked."""
 
-from htfi.simulation.companies import Asset
-from htfi.simulation.dice import Dice
-from htfi.simulation.events import Event, Kind
-from htfi.simulation.headlines.frames import Frame, draw_event, money
+from htfi.simulation.companies import SimulatedAsset
+from htfi.simulation.events import NewsEvent, NewsEventKind
+from htfi.simulation.headlines.frames import EventFrame, draw_amount, draw_event
+from htfi.simulation.rng import Rng
 
 _COURT = "[court|judge|jury|appeals court|top court|federal judge|tribunal|arbitration panel]"
 _SUIT = "[patent|contract|antitrust|licensing|trade-secret|royalty] [suit|case|dispute|lawsuit]"
@@ -15,7 +15,7 @@ _LOST = "[the ruling|the court] [goes|went] against it"
 _TWO = "[one side wins what|the winner gains what] the other [loses|pays]"
 
 _PAIRS = (
-    Frame(
+    EventFrame(
         "wins",
         (
             "{s} [wins|prevails in] {suit} against {o}",
@@ -36,7 +36,7 @@ _PAIRS = (
         other=-0.8,
         grade=1,
     ),
-    Frame(
+    EventFrame(
         "loses",
         (
             "{s} [loses|is beaten in] {suit} against {o}",
@@ -57,7 +57,7 @@ _PAIRS = (
         other=0.8,
         grade=1,
     ),
-    Frame(
+    EventFrame(
         "merger blocked",
         (
             (
@@ -73,7 +73,7 @@ _PAIRS = (
         grade=1,
         weight=0.5,
     ),
-    Frame(
+    EventFrame(
         "merger cleared",
         (
             "{watchdog} [clears|approves|waves through] {s}'s [purchase of|takeover of|bid for] {o}",
@@ -90,7 +90,7 @@ _PAIRS = (
 )
 
 _FRAMES = (
-    Frame(
+    EventFrame(
         "probe",
         (
             "{watchdog} [opens|launches|widens|starts] {adj} [probe|investigation|inquiry] into {s}",
@@ -104,7 +104,7 @@ _FRAMES = (
         "[a probe|an inquiry] [hangs over|threatens] [it|the company]",
         own=-0.95,
     ),
-    Frame(
+    EventFrame(
         "probe ends",
         (
             "{watchdog} [drops|closes|ends|shelves] {adj} [probe|investigation|inquiry] into {s}",
@@ -118,7 +118,7 @@ _FRAMES = (
         "[the probe|the inquiry] is over",
         own=0.9,
     ),
-    Frame(
+    EventFrame(
         "fine",
         (
             (
@@ -131,7 +131,7 @@ _FRAMES = (
         "the [fine|penalty] is [bigger|heavier] than [feared|expected]",
         own=-0.9,
     ),
-    Frame(
+    EventFrame(
         "small fine",
         (
             (
@@ -144,7 +144,7 @@ _FRAMES = (
         "the [fine|penalty] is [smaller|lighter] than [feared|expected]",
         own=0.8,
     ),
-    Frame(
+    EventFrame(
         "ruling against stands",
         (
             (
@@ -163,7 +163,7 @@ _FRAMES = (
         grade=1,
         weight=1.0,
     ),
-    Frame(
+    EventFrame(
         "ruling against falls",
         (
             (
@@ -182,7 +182,7 @@ _FRAMES = (
         grade=1,
         weight=1.0,
     ),
-    Frame(
+    EventFrame(
         "licence",
         (
             (
@@ -196,7 +196,7 @@ _FRAMES = (
         "[approval|the licence] [opens the way|came through]",
         own=1.0,
     ),
-    Frame(
+    EventFrame(
         "no licence",
         (
             (
@@ -221,9 +221,11 @@ _WEIGHTS = tuple(frame.weight for frame in _FRAMES)
 _PAIR_WEIGHTS = tuple(frame.weight for frame in _PAIRS)
 
 
-def draw(dice: Dice, subject: Asset, other: Asset) -> Event:
+def draw(dice: Rng, subject: SimulatedAsset, other: SimulatedAsset) -> NewsEvent:
     """A ruling or an inquiry; half of them between `subject` and `other`."""
-    facts = {"court": _COURT, "suit": _SUIT, "watchdog": _WATCHDOG, "money": money(dice, 0.03, 8.0)}
+    facts = {"court": _COURT, "suit": _SUIT, "watchdog": _WATCHDOG, "money": draw_amount(dice, 0.03, 8.0)}
     if dice.chance(0.36):
-        return draw_event(dice, Kind.LEGAL, _PAIRS[dice.weighted(_PAIR_WEIGHTS)], subject, other, facts)
-    return draw_event(dice, Kind.LEGAL, _FRAMES[dice.weighted(_WEIGHTS)], subject, None, facts)
+        return draw_event(
+            dice, NewsEventKind.LEGAL, _PAIRS[dice.weighted_index(_PAIR_WEIGHTS)], subject, other, facts
+        )
+    return draw_event(dice, NewsEventKind.LEGAL, _FRAMES[dice.weighted_index(_WEIGHTS)], subject, None, facts)

@@ -1,9 +1,9 @@
 """The manner of a headline: prefixes and sources, sentence or Title Case, flashes in capitals, posts with cashtags."""
 
-from htfi.simulation.companies import Asset
-from htfi.simulation.dice import Dice
-from htfi.simulation.events import Event
+from htfi.simulation.companies import SimulatedAsset
+from htfi.simulation.events import NewsEvent
 from htfi.simulation.headlines.grammar import wording
+from htfi.simulation.rng import Rng
 
 MAX_CHARS = 160
 _SMALL = frozenset(
@@ -60,10 +60,12 @@ _SUFFIXES = (
 _AGAIN = ("UPDATE 1-", "UPDATE 2-", "UPDATE 3-", "REFILE-", "RPT-", "WRAPUP 1-", "")
 
 
-def render(event: Event, assets: dict[str, Asset], dice: Dice, again: bool = False) -> str:
+def write_headline(
+    event: NewsEvent, assets: dict[str, SimulatedAsset], dice: Rng, again: bool = False
+) -> str:
     """One headline of the event, printable and at most `MAX_CHARS` long; `again` is a rewrite that came later."""
     slots = event.slots
-    manner = dice.unit()
+    manner = dice.uniform()
     post = manner > 0.88 and event.subject != ""
     if event.subject:
         named = assets[event.subject]
@@ -86,18 +88,18 @@ def render(event: Event, assets: dict[str, Asset], dice: Dice, again: bool = Fal
     if event.subkind == "forged":
         return text
     if again:
-        text = dice.pick(_AGAIN) + text
+        text = dice.choice(_AGAIN) + text
     elif dice.chance(0.22):
-        text = dice.pick(_PREFIXES) + text
+        text = dice.choice(_PREFIXES) + text
     if not post and event.credibility > 0.8 and dice.chance(0.16):
-        text += dice.pick(_SUFFIXES)
+        text += dice.choice(_SUFFIXES)
     return text
 
 
-def _called(asset: Asset, dice: Dice, post: bool) -> str:
+def _called(asset: SimulatedAsset, dice: Rng, post: bool) -> str:
     if post:
         return f"${asset.symbol}"
-    manner = dice.unit()
+    manner = dice.uniform()
     if manner < 0.74:
         return asset.short
     if manner < 0.84:

@@ -1,6 +1,6 @@
 """How central banks speak, and how they are spoken of: the wordings of `central_bank`."""
 
-from htfi.simulation.headlines.frames import Frame
+from htfi.simulation.headlines.frames import EventFrame
 
 # Currency: names of its bank in headlines.
 BANKS: dict[str, str] = {
@@ -40,7 +40,7 @@ TIGHTER = "[the central bank|policy|the bank] was tighter than [priced|expected]
 EASIER = "[the central bank|policy|the bank] was easier than [priced|expected]"
 
 TIGHT_WORDS = (
-    Frame(
+    EventFrame(
         "no cut",
         (
             "{b} {hold}, [cut had been priced|cut was expected|markets had priced a cut|defying calls for a cut]",
@@ -60,7 +60,7 @@ TIGHT_WORDS = (
         grade=1,
         weight=2.4,
     ),
-    Frame(
+    EventFrame(
         "hawkish tone",
         (
             "{b} [minutes|statement|projections|chief] {far} more hawkish than {expected}",
@@ -74,7 +74,7 @@ TIGHT_WORDS = (
     ),
 )
 EASY_WORDS = (
-    Frame(
+    EventFrame(
         "no hike",
         (
             "{b} {hold}, [hike had been priced|hike was expected|markets had priced a hike|defying calls for a hike]",
@@ -94,7 +94,7 @@ EASY_WORDS = (
         grade=1,
         weight=2.4,
     ),
-    Frame(
+    EventFrame(
         "dovish tone",
         (
             "{b} [minutes|statement|projections|chief] {far} more dovish than {expected}",
@@ -106,7 +106,7 @@ EASY_WORDS = (
         factors=(("rates", -0.9),),
         weight=1.6,
     ),
-    Frame(
+    EventFrame(
         "emergency",
         (
             "{b} [cuts rates|slashes rates|cuts rate to near zero] in emergency [move|meeting|session]",
@@ -118,7 +118,7 @@ EASY_WORDS = (
         grade=2,
         weight=0.5,
     ),
-    Frame(
+    EventFrame(
         "zero and buys",
         (
             (
@@ -216,7 +216,7 @@ EXPECTED_HOLD = (
     "{b} publishes minutes, [which left|with] the pace of [asset purchases|tightening|easing] unchanged",
 )
 GROWTH = (
-    Frame(
+    EventFrame(
         "growth worse",
         (
             "{b} {hold} and sees [somewhat|appreciably|] more [downside risk|risk] to growth",
@@ -227,7 +227,7 @@ GROWTH = (
         EASIER,
         factors=(("rates", -0.8),),
     ),
-    Frame(
+    EventFrame(
         "growth better",
         (
             "{b} {hold} and sees [somewhat|appreciably|] more [upside risk|risk] to [inflation|prices]",

@@ -1,6 +1,6 @@
 """Banks in trouble and what is done for them: facilities, bail-outs, runs, stress tests. `central_bank` draws them."""
 
-from htfi.simulation.headlines.frames import Frame
+from htfi.simulation.headlines.frames import EventFrame
 
 _ASSET = "[commercial paper|mortgage securities|agency debt|asset-backed securities|bank bonds]"
 _WHOM = "[banks|primary dealers|money market funds|lenders|dealers|savings banks|insurers]"
@@ -8,7 +8,7 @@ _CALM = "[help for banks|the rescue|public money] [calms fear|lowers the strain]
 _FEAR = "[strain|fear] in the banking system grows"
 
 FRAMES = (
-    Frame(
+    EventFrame(
         "help",
         (
             (
@@ -47,7 +47,7 @@ FRAMES = (
         _CALM,
         factors=(("bank stress", -1.0),),
     ),
-    Frame(
+    EventFrame(
         "strain",
         (
             (

@@ -1,13 +1,13 @@
 """Between two companies: bids, contracts, market share; who does what to whom. `guidance` draws from here."""
 
-from htfi.simulation.companies import Asset
-from htfi.simulation.dice import Dice
-from htfi.simulation.events import Event, Kind
-from htfi.simulation.headlines.frames import Frame, draw_event
+from htfi.simulation.companies import SimulatedAsset
+from htfi.simulation.events import NewsEvent, NewsEventKind
+from htfi.simulation.headlines.frames import EventFrame, draw_event
+from htfi.simulation.rng import Rng
 
 _BID = "[a bid|a takeover] [at a premium|above the market price] lifts the target"
 _FRAMES = (
-    Frame(
+    EventFrame(
         "to buy",
         (
             "{s} to [buy|acquire|take over] {o} [for {money}|in {money} deal|at {premium}% premium]",
@@ -21,7 +21,7 @@ _FRAMES = (
         other=2.4,
         grade=1,
     ),
-    Frame(
+    EventFrame(
         "to be bought",
         (
             (
@@ -38,7 +38,7 @@ _FRAMES = (
         other=-0.45,
         grade=1,
     ),
-    Frame(
+    EventFrame(
         "drops bid",
         (
             "{s} [drops|withdraws|abandons|walks away from] [bid|offer] for {o}",
@@ -51,7 +51,7 @@ _FRAMES = (
         grade=1,
         weight=0.7,
     ),
-    Frame(
+    EventFrame(
         "rejects bid",
         (
             "{s} loses [bidder|suitor] {o} as [bid|offer] is withdrawn",
@@ -63,7 +63,7 @@ _FRAMES = (
         grade=1,
         weight=0.6,
     ),
-    Frame(
+    EventFrame(
         "takes contract from",
         (
             "{s} [takes|snatches|wins] {adj} [contract|order|customer] away from {o}",
@@ -75,7 +75,7 @@ _FRAMES = (
         own=0.85,
         other=-0.75,
     ),
-    Frame(
+    EventFrame(
         "loses contract to",
         (
             "{s} [loses|cedes] {adj} [contract|order|customer] to {o}",
@@ -87,7 +87,7 @@ _FRAMES = (
         own=-0.85,
         other=0.75,
     ),
-    Frame(
+    EventFrame(
         "cheaper than",
         (
             "{s} [undercuts|takes market share from|outsells|overtakes] {o} {by}",
@@ -98,7 +98,7 @@ _FRAMES = (
         other=-0.7,
         weight=0.8,
     ),
-    Frame(
+    EventFrame(
         "dearer than",
         (
             "{s} [loses market share to|undercut by|outsold by|overtaken by] {o} {by}",
@@ -113,20 +113,22 @@ _FRAMES = (
 _WEIGHTS = tuple(frame.weight for frame in _FRAMES)
 
 
-def draw(dice: Dice, subject: Asset, other: Asset, facts: dict[str, str]) -> Event:
+def draw(dice: Rng, subject: SimulatedAsset, other: SimulatedAsset, facts: dict[str, str]) -> NewsEvent:
     """Something between the two; `facts` hold an amount of money."""
-    frame = _FRAMES[dice.weighted(_WEIGHTS)]
+    frame = _FRAMES[dice.weighted_index(_WEIGHTS)]
     if frame.why is _BID:
         return _bid(dice, frame, subject, other, facts)
-    return draw_event(dice, Kind.GUIDANCE, frame, subject, other, facts)
+    return draw_event(dice, NewsEventKind.GUIDANCE, frame, subject, other, facts)
 
 
-def _bid(dice: Dice, frame: Frame, subject: Asset, other: Asset, facts: dict[str, str]) -> Event:
+def _bid(
+    dice: Rng, frame: EventFrame, subject: SimulatedAsset, other: SimulatedAsset, facts: dict[str, str]
+) -> NewsEvent:
     """A takeover: the higher the premium, the further the target rises; without one it is a middling bid."""
-    premium = dice.weighted((3, 4, 3))
-    facts["premium"] = str(((12, 18), (25, 38), (45, 75))[premium][0] + dice.below((7, 14, 31)[premium]))
+    premium = dice.weighted_index((3, 4, 3))
+    facts["premium"] = str(((12, 18), (25, 38), (45, 75))[premium][0] + dice.integer((7, 14, 31)[premium]))
     if premium == 1:
-        return draw_event(dice, Kind.GUIDANCE, frame, subject, other, facts)
+        return draw_event(dice, NewsEventKind.GUIDANCE, frame, subject, other, facts)
     phrases = tuple(
         phrase.replace("[for {money}|in {money} deal|at {premium}% premium]", "at {premium}% premium")
         for phrase in frame.phrases
@@ -134,5 +136,5 @@ def _bid(dice: Dice, frame: Frame, subject: Asset, other: Asset, facts: dict[str
     )
     scale = 0.6 if premium == 0 else 1.7
     own, target = (frame.own * scale, frame.other) if frame.own > 0 else (frame.own, frame.other * scale)
-    frame = Frame(frame.subkind, phrases, frame.why, own=own, other=target, grade=1)
-    return draw_event(dice, Kind.GUIDANCE, frame, subject, other, facts)
+    frame = EventFrame(frame.subkind, phrases, frame.why, own=own, other=target, grade=1)
+    return draw_event(dice, NewsEventKind.GUIDANCE, frame, subject, other, facts)

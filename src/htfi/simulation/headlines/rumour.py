@@ -1,9 +1,9 @@
 """Rumours of takeovers, defaults and cooked books, as trustworthy as their source; denials, forgeries."""
 
-from htfi.simulation.companies import Asset
-from htfi.simulation.dice import Dice
-from htfi.simulation.events import Event, Kind
-from htfi.simulation.headlines.frames import Frame, draw_event, money
+from htfi.simulation.companies import SimulatedAsset
+from htfi.simulation.events import NewsEvent, NewsEventKind
+from htfi.simulation.headlines.frames import EventFrame, draw_amount, draw_event
+from htfi.simulation.rng import Rng
 
 # Who says so, by the chance that it comes true.
 _TALK = (
@@ -24,14 +24,14 @@ _TALK = (
 )
 
 
-class Tale(Frame, frozen=True):
+class RumourFrame(EventFrame, frozen=True):
     """A rumour's frame with what a confirmation or a denial would be about."""
 
     about: str = ""
 
 
 _TALES = (
-    Tale(
+    RumourFrame(
         "takeover",
         (
             "{s} [in|is in|enters] [advanced|early|] [takeover|buyout|merger] talks [with {bidder}|]",
@@ -45,7 +45,7 @@ _TALES = (
         grade=1,
         about="[takeover|merger|sale] talks",
     ),
-    Tale(
+    RumourFrame(
         "default",
         (
             "{s} [may|could|said to] miss [bond|debt|coupon] payment",
@@ -59,7 +59,7 @@ _TALES = (
         grade=1,
         about="[default|bankruptcy|cash shortage|restructuring]",
     ),
-    Tale(
+    RumourFrame(
         "accounting",
         (
             "[Auditor|Whistleblower|Insider] [questions|doubts] {s} [accounts|books]",
@@ -73,7 +73,7 @@ _TALES = (
         grade=1,
         about="[accounting irregularities|accounting report|allegations]",
     ),
-    Tale(
+    RumourFrame(
         "stake",
         (
             "{bidder} [builds|has built|takes] stake in {s}",
@@ -85,7 +85,7 @@ _TALES = (
         grade=1,
         about="stake [building|purchase]",
     ),
-    Tale(
+    RumourFrame(
         "contract",
         (
             "{s} [close to|near|nears|said to win] {adj} [contract|order] [worth {money}|]",
@@ -96,7 +96,7 @@ _TALES = (
         grade=1,
         about="[contract|order] win",
     ),
-    Tale(
+    RumourFrame(
         "departure",
         (
             "{s} [chief executive|CEO|finance chief] [to leave|may quit|pushed out]",
@@ -107,7 +107,7 @@ _TALES = (
         grade=1,
         about="[departure|resignation] [report|rumours]",
     ),
-    Tale(
+    RumourFrame(
         "lost client",
         ("{s} [may|set to|said to] lose [largest|key|main] customer", "{bidder} to drop {s} as supplier"),
         "[talk of|fear of] a lost customer",
@@ -170,16 +170,16 @@ _DESKS = ("Market1ine", "Cap1tal Wire", "Northgаte News", "Capitаl Wire", "Mа
 _HANDLES = ("stock_prophet", "alpha_gains", "pumpking", "moon_desk", "freetips4u", "insider_x")
 
 
-def draw(dice: Dice, subject: Asset) -> Event:
+def draw(dice: Rng, subject: SimulatedAsset) -> NewsEvent:
     """Something that is said about `subject`, with a source worth more or less."""
     tale, facts = _tale(dice, subject)
     trust, said = _TALK[0 if dice.chance(0.6) else 1]
     phrases = tuple(said.replace("{claim}", phrase) for phrase in tale.phrases)
-    frame = Frame(tale.subkind, phrases, tale.why, own=tale.own, grade=1, credibility=trust)
-    return draw_event(dice, Kind.RUMOUR, frame, subject, None, facts)
+    frame = EventFrame(tale.subkind, phrases, tale.why, own=tale.own, grade=1, credibility=trust)
+    return draw_event(dice, NewsEventKind.RUMOUR, frame, subject, None, facts)
 
 
-def settled(dice: Dice, subject: Asset, confirmed: bool) -> tuple[Event, Event]:
+def answered_rumour(dice: Rng, subject: SimulatedAsset, confirmed: bool) -> tuple[NewsEvent, NewsEvent]:
     """A rumour and what the company says to it. The second's own effect is the rumour's, or its undoing."""
     tale, facts = _tale(dice, subject)
     said = _TALK[1][1] if dice.chance(0.5) else _TALK[0][1]
@@ -187,9 +187,14 @@ def settled(dice: Dice, subject: Asset, confirmed: bool) -> tuple[Event, Event]:
     facts["about"] = tale.about
     facts["claim"] = "[{}]".format("|".join(tale.phrases[:2]))
     rumour = draw_event(
-        dice, Kind.RUMOUR, Frame(tale.subkind, phrases, tale.why, own=tale.own, grade=1), subject, None, facts
+        dice,
+        NewsEventKind.RUMOUR,
+        EventFrame(tale.subkind, phrases, tale.why, own=tale.own, grade=1),
+        subject,
+        None,
+        facts,
     )
-    answer = Frame(
+    answer = EventFrame(
         "confirmed" if confirmed else "denied",
         _CONFIRM if confirmed else _DENY,
         "[the company confirms it|confirmed by the company]"
@@ -198,17 +203,17 @@ def settled(dice: Dice, subject: Asset, confirmed: bool) -> tuple[Event, Event]:
         own=tale.own if confirmed else -tale.own,
         grade=1,
     )
-    return rumour, draw_event(dice, Kind.RUMOUR, answer, subject, None, facts)
+    return rumour, draw_event(dice, NewsEventKind.RUMOUR, answer, subject, None, facts)
 
 
-def forged(dice: Dice, subject: Asset) -> Event:
+def forged_news(dice: Rng, subject: SimulatedAsset) -> NewsEvent:
     """What only looks like news. It claims much and does nothing."""
     up = dice.chance(0.5)
     facts = {
         "t": subject.symbol,
-        "pct": str(20 + dice.below(180)),
-        "desk": dice.pick(_DESKS),
-        "handle": dice.pick(_HANDLES),
+        "pct": str(20 + dice.integer(180)),
+        "desk": dice.choice(_DESKS),
+        "handle": dice.choice(_HANDLES),
     }
     phrases = _SHILL if up else _SMEAR
     if dice.chance(0.4):
@@ -216,14 +221,14 @@ def forged(dice: Dice, subject: Asset) -> Event:
         facts |= more
         phrases = tuple(f"{phrase} {_FAKE_DESK}" for phrase in tale.phrases)
         up = tale.own > 0
-    frame = Frame(
+    frame = EventFrame(
         "forged", phrases, "[nobody|no known source] stands behind it", own=1.2 if up else -1.2, grade=1
     )
-    return draw_event(dice, Kind.RUMOUR, frame, subject, None, facts)
+    return draw_event(dice, NewsEventKind.RUMOUR, frame, subject, None, facts)
 
 
-def _tale(dice: Dice, subject: Asset) -> tuple[Tale, dict[str, str]]:
-    bidder = dice.pick(
+def _tale(dice: Rng, subject: SimulatedAsset) -> tuple[RumourFrame, dict[str, str]]:
+    bidder = dice.choice(
         (
             "private equity firm",
             "foreign rival",
@@ -233,4 +238,4 @@ def _tale(dice: Dice, subject: Asset) -> tuple[Tale, dict[str, str]]:
             "pension fund",
         )
     )
-    return dice.pick(_TALES), {"money": money(dice), "bidder": bidder, "s": subject.short}
+    return dice.choice(_TALES), {"money": draw_amount(dice), "bidder": bidder, "s": subject.short}

@@ -1,9 +1,9 @@
 """A company's own output: strikes, fires, repairs, suppliers; what begins and what ends."""
 
-from htfi.simulation.companies import Asset
-from htfi.simulation.dice import Dice
-from htfi.simulation.events import Event, Kind
-from htfi.simulation.headlines.frames import Frame, draw_event
+from htfi.simulation.companies import SimulatedAsset
+from htfi.simulation.events import NewsEvent, NewsEventKind
+from htfi.simulation.headlines.frames import EventFrame, draw_event
+from htfi.simulation.rng import Rng
 
 # Starts and ends of trouble: with "strike" or "output" the same verb means opposite things.
 _BEGIN = "[begins|starts|returns|worsens|spreads|drags on|deepens]"
@@ -15,7 +15,7 @@ _FLOW = "[production|output|deliveries|operations|shipments|exports]"
 _SITE = "[main|largest|key|second|coastal|new] [plant|mine|factory|refinery|works|site|warehouse]"
 
 _OWN = (
-    Frame(
+    EventFrame(
         "own trouble",
         (
             "{s} {keep} {trouble} at {site}",
@@ -32,7 +32,7 @@ _OWN = (
         grade=1,
         weight=1.5,
     ),
-    Frame(
+    EventFrame(
         "own relief",
         (
             "{s} {stop} {trouble} at {site}",
@@ -49,7 +49,7 @@ _OWN = (
         grade=1,
         weight=1.5,
     ),
-    Frame(
+    EventFrame(
         "graded trouble",
         (
             "{s} {flow} {far} below plan",
@@ -60,7 +60,7 @@ _OWN = (
         "[output|production] at the company suffers",
         own=-1.0,
     ),
-    Frame(
+    EventFrame(
         "graded relief",
         (
             "{s} {flow} {far} above plan",
@@ -73,7 +73,7 @@ _OWN = (
     ),
 )
 _RIVAL = (
-    Frame(
+    EventFrame(
         "rival's trouble",
         (
             "[Fire|Strike|Outage|Explosion] at {s} {site} sends [customers|orders] to rival {o}",
@@ -85,7 +85,7 @@ _RIVAL = (
         other=0.7,
         grade=1,
     ),
-    Frame(
+    EventFrame(
         "supplier's trouble",
         (
             "{s} [halts|stops] deliveries to {o} after [fire|strike|outage]",
@@ -96,7 +96,7 @@ _RIVAL = (
         other=-0.8,
         grade=1,
     ),
-    Frame(
+    EventFrame(
         "supplier's relief",
         (
             "{s} [resumes|restarts] deliveries to {o} after [fire|strike|outage]",
@@ -119,8 +119,8 @@ _SLOTS = {
 }
 
 
-def draw(dice: Dice, subject: Asset, other: Asset) -> Event:
+def draw(dice: Rng, subject: SimulatedAsset, other: SimulatedAsset) -> NewsEvent:
     """Trouble or relief, in some cases one that concerns `other` too."""
     if dice.chance(0.3):
-        return draw_event(dice, Kind.SUPPLY, dice.pick(_RIVAL), subject, other, _SLOTS)
-    return draw_event(dice, Kind.SUPPLY, dice.pick(_OWN), subject, None, _SLOTS)
+        return draw_event(dice, NewsEventKind.SUPPLY, dice.choice(_RIVAL), subject, other, _SLOTS)
+    return draw_event(dice, NewsEventKind.SUPPLY, dice.choice(_OWN), subject, None, _SLOTS)

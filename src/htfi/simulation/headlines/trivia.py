@@ -1,9 +1,9 @@
 """Headlines of no consequence, about companies and about the market."""
 
-from htfi.simulation.companies import Asset
-from htfi.simulation.dice import Dice
-from htfi.simulation.events import Event, Kind
-from htfi.simulation.headlines.frames import Frame, draw_event
+from htfi.simulation.companies import SimulatedAsset
+from htfi.simulation.events import NewsEvent, NewsEventKind
+from htfi.simulation.headlines.frames import EventFrame, draw_event
+from htfi.simulation.rng import Rng
 
 _COMPANY = (
     (
@@ -82,19 +82,19 @@ _CITIES = (
 )
 
 
-def draw(dice: Dice, subject: Asset | None, other: Asset) -> Event:
+def draw(dice: Rng, subject: SimulatedAsset | None, other: SimulatedAsset) -> NewsEvent:
     """News that moves nothing."""
     facts = {
-        "day": dice.pick(_DAYS),
-        "city": dice.pick(_CITIES),
-        "n": str(5 * (2 + dice.below(25))),
-        "a": f"{dice.between(0.5, 6):.1f}",
+        "day": dice.choice(_DAYS),
+        "city": dice.choice(_CITIES),
+        "n": str(5 * (2 + dice.integer(25))),
+        "a": f"{dice.uniform_between(0.5, 6):.1f}",
         "o": other.short,
     }
-    frame = Frame(
+    frame = EventFrame(
         "trivia",
         _COMPANY if subject else _MARKET,
         "[nothing of weight|the news is of no consequence]",
         grade=1,
     )
-    return draw_event(dice, Kind.GUIDANCE, frame, subject, None, facts)
+    return draw_event(dice, NewsEventKind.GUIDANCE, frame, subject, None, facts)

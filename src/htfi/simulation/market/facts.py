@@ -12,7 +12,7 @@ from htfi.domain.errors import InvalidInput, ShapeMismatch
 
 Floats = NDArray[np.float64]
 
-FEWEST_BARS = 100
+MIN_BARS = 100
 TAIL_SHARE = 0.05  # of the largest absolute returns, for the Hill estimator
 LEVERAGE_LAGS = range(1, 11)
 
@@ -134,8 +134,8 @@ def _columns(returns: ArrayLike) -> Floats:
     r = r[:, None] if r.ndim == 1 else r
     if r.ndim != 2 or r.shape[1] == 0:
         raise ShapeMismatch(f"returns have shape {r.shape}; [T] or [T, N] is needed")
-    if len(r) < FEWEST_BARS:
-        raise InvalidInput(f"{len(r)} bars are too few for stylised facts; at least {FEWEST_BARS} are needed")
+    if len(r) < MIN_BARS:
+        raise InvalidInput(f"{len(r)} bars are too few for stylised facts; at least {MIN_BARS} are needed")
     if not np.isfinite(r).all():
         raise InvalidInput("returns have gaps or infinities; drop those bars first")
     if (r.std(axis=0) == 0.0).any():

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Quote, Trade
 from htfi.domain.time import NS_PER_S
-from htfi.simulation.market.process import Floats, filtered, u_shape
-from htfi.simulation.market.session import FlowShock, Session
+from htfi.simulation.market.process import Floats, autoregress, u_shape
+from htfi.simulation.market.session import FlowShock, SimulatedSession
 
 CELL_S = (
     1.0  # rate, volatility and spread are constant within a cell; a shock changes them from the next cell on
@@ -29,7 +29,7 @@ CHILD_DELAYS_S = (0.05, 1.0, 20.0)  # mean delays of trades that answer a trade,
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class OrderFlow:
     """A session's columns. S steps in order of time; each is a quote, after a trade where `side` is not 0.
 
     time_ns [S] of the step; log_price [S] the true price after it; bid, ask in ticks [S], and their sizes; side [S]
@@ -37,7 +37,7 @@ class Flow:
     `quote_delay_ns` later.
     """
 
-    session: Session
+    session: SimulatedSession
     time_ns: NDArray[np.int64]
     quote_delay_ns: NDArray[np.int64]
     log_price: Floats
@@ -82,13 +82,13 @@ class Flow:
             bid, ask = new_bid, new_ask
 
 
-def merged(flows: Sequence[Flow], source: str = "simulated") -> Iterator[Trade | Quote]:
+def merged(flows: Sequence[OrderFlow], source: str = "simulated") -> Iterator[Trade | Quote]:
     """Events of several sessions in one order, at the same instant in that of `flows`. Each has a source of its own."""
     streams = [flow.events(f"{source}:{flow.session.symbol}") for flow in flows]
     return heapq.merge(*streams, key=lambda event: event.available_at_ns)
 
 
-def order_flow(session: Session, shocks: Sequence[FlowShock], seed: int) -> Flow:
+def order_flow(session: SimulatedSession, shocks: Sequence[FlowShock], seed: int) -> OrderFlow:
     """The session's flow; the seed gives it back bit for bit. Raises InvalidInput for a shock outside the session."""
     for shock in shocks:
         if not 0.0 <= shock.at_s < session.duration_s:
@@ -126,13 +126,13 @@ def order_flow(session: Session, shocks: Sequence[FlowShock], seed: int) -> Flow
     time_ns = session.start_ns + np.round(seconds * NS_PER_S).astype(np.int64)
     gap_ns = np.append(np.diff(time_ns), NS_PER_S)
     delay_ns = np.where(sides[order] != 0, np.minimum(gap_ns // 2, 1_000_000), 0)
-    return Flow(
+    return OrderFlow(
         session, time_ns, delay_ns, log_price, bid, ask, bid_size, ask_size, sides[order], sizes[order]
     )
 
 
 def _conditions(
-    session: Session, shocks: Sequence[FlowShock], rng: np.random.Generator
+    session: SimulatedSession, shocks: Sequence[FlowShock], rng: np.random.Generator
 ) -> tuple[Floats, Floats, Floats]:
     """Per cell: deviation per root second, trades per second, half the spread as a log distance."""
     num_cells = math.ceil(session.duration_s / CELL_S)
@@ -146,7 +146,7 @@ def _conditions(
         phi = 0.5 ** (CELL_S / 900.0)
         push = session.vol_of_vol * math.sqrt(1.0 - phi * phi) * rng.standard_normal((num_cells, 1))
         push[0] /= math.sqrt(1.0 - phi * phi)
-        wave = filtered(push, np.array([phi]))[:, 0]
+        wave = autoregress(push, np.array([phi]))[:, 0]
         relative = u_shape(middle_s / session.duration_s, session.day_shape) * np.exp(
             wave - session.vol_of_vol**2
         )
@@ -214,7 +214,7 @@ def _signs(rng: np.random.Generator, num_trades: int, size: Floats) -> tuple[NDA
 
 
 def _quotes(
-    session: Session, rng: np.random.Generator, log_price: Floats, half_spread: Floats
+    session: SimulatedSession, rng: np.random.Generator, log_price: Floats, half_spread: Floats
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, Floats]:
     """Best bid and ask in ticks, at least one apart, and their sizes, which put the microprice near the true price."""
     in_ticks = np.exp(log_price) / session.tick

@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from htfi.domain.errors import InvalidInput
-from htfi.simulation.market.spec import MARKET, Jumps, MarketSpec, Shock, check_shocks
+from htfi.simulation.market.spec import MARKET, JumpSpec, MarketSpec, SimulatedShock, check_shocks
 
 Floats = NDArray[np.float64]
 
-FELT_SIGMAS = (
+MAX_LEVERAGE_SIGMAS = (
     4.0  # a move beyond this raises volatility no further: otherwise one jump would set a year's level
 )
-WILDEST_LOG_SIGMA = 3.0
-FARTHEST_LOG_MOVE = 150.0
+MAX_LOG_SIGMA = 3.0
+MAX_LOG_MOVE = 150.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,12 @@ class MarketPath:
         level = np.array([asset.annual_vol for asset in self.spec.assets]) / np.sqrt(self.spec.bars_per_year)
         moved = np.minimum(np.abs(self.log_returns) / self.sigma, 12.0)
         response = np.array([asset.volume_response for asset in self.spec.assets])
-        own = filtered(0.3 * rng.standard_normal(self.sigma.shape), np.full(len(usual), 0.6))
+        own = autoregress(0.3 * rng.standard_normal(self.sigma.shape), np.full(len(usual), 0.6))
         log_volume = 0.6 * np.log(self.shocked_sigma / level) + response * (np.log1p(moved) - 0.5) + own
         return usual * np.exp(log_volume)
 
 
-def simulate(spec: MarketSpec, shocks: Sequence[Shock], num_bars: int, seed: int) -> MarketPath:
+def simulate(spec: MarketSpec, shocks: Sequence[SimulatedShock], num_bars: int, seed: int) -> MarketPath:
     """One path of the market. The noise depends on the seed alone, so a run without a shock is its counterfactual:
     before the shock's bar both are the same, and later they differ by the shock's return and volatility only.
 
@@ -92,7 +92,7 @@ def simulate(spec: MarketSpec, shocks: Sequence[Shock], num_bars: int, seed: int
     noise = _noise(spec, rng, regimes, loadings)  # [T, N]
     log_vol = _log_volatility(spec, rng, regimes, noise)
     before, after, moves = _shock_effects(spec, shocks, regimes, loadings, num_bars)
-    if (log_vol + after).max() > WILDEST_LOG_SIGMA:
+    if (log_vol + after).max() > MAX_LOG_SIGMA:
         raise InvalidInput(
             "volatility explodes: one bar has a sigma beyond 2000%; lower annual_vol or the shocks"
         )
@@ -103,7 +103,7 @@ def simulate(spec: MarketSpec, shocks: Sequence[Shock], num_bars: int, seed: int
     log_returns = drift + shocked_sigma * noise + shock_returns
     start = np.array([asset.start_price for asset in spec.assets])
     log_moves = np.cumsum(log_returns, axis=0)
-    if np.abs(log_moves).max() > FARTHEST_LOG_MOVE:
+    if np.abs(log_moves).max() > MAX_LOG_MOVE:
         raise InvalidInput("a price leaves what a number holds; lower annual_vol, the drift or the shocks")
     return MarketPath(
         spec, seed, log_returns, sigma, shocked_sigma, shock_returns, regimes, start * np.exp(log_moves)
@@ -159,7 +159,7 @@ def _innovations(
     regimes: NDArray[np.int8],
     tails: Floats,
     skews: Floats,
-    jumps: Sequence[Jumps],
+    jumps: Sequence[JumpSpec],
 ) -> Floats:
     """Skewed Student t plus compensated jumps, mean 0 and variance 1, [T, len(jumps)]."""
     shape = (len(regimes), len(jumps))
@@ -196,10 +196,10 @@ def _log_volatility(
     num_bars, num_assets = len(noise), len(spec.assets)
     leverage = np.array([asset.leverage for asset in spec.assets])
     response = np.array([asset.regime_response for asset in spec.assets])
-    felt = -leverage * np.clip(noise, -FELT_SIGMAS, FELT_SIGMAS)
+    felt = -leverage * np.clip(noise, -MAX_LEVERAGE_SIGMAS, MAX_LEVERAGE_SIGMAS)
     total = np.zeros((num_bars, num_assets))
     variance = 0.0
-    for wave in spec.waves:
+    for wave in spec.volatility_components:
         phi = float(0.5 ** (1.0 / wave.half_life_bars))
         eta = wave.deviation * np.sqrt(1.0 - phi * phi)
         common = rng.standard_normal((num_bars + 1, 1))
@@ -208,7 +208,7 @@ def _log_volatility(
         push = np.empty((num_bars, num_assets))
         push[0] = wave.deviation * free[0]  # the start is drawn from the long run
         push[1:] = eta * (felt[:-1] + np.sqrt(1.0 - np.square(leverage)) * free[1:num_bars])
-        total += filtered(push, np.full(num_assets, phi))
+        total += autoregress(push, np.full(num_assets, phi))
         variance += wave.deviation**2
     multiples = np.log(np.maximum(np.asarray(spec.regimes.volatility), 1e-3))[:, None] * response  # [4, N]
     mean_square = spec.regimes.long_run() @ np.exp(2.0 * multiples)
@@ -236,7 +236,7 @@ def u_shape(clock: Floats, depth: float) -> Floats:
     return curve / np.sqrt(np.mean(np.square(curve)))
 
 
-def filtered(push: Floats, phi: Floats) -> Floats:
+def autoregress(push: Floats, phi: Floats) -> Floats:
     """y[t] = phi y[t-1] + push[t], along the first axis, one phi per column."""
     out = np.empty_like(push)
     state = np.zeros(push.shape[1])
@@ -248,12 +248,16 @@ def filtered(push: Floats, phi: Floats) -> Floats:
 
 
 def _shock_effects(
-    spec: MarketSpec, shocks: Sequence[Shock], regimes: NDArray[np.int8], loadings: Floats, num_bars: int
-) -> tuple[Floats, Floats, list[tuple[Shock, Floats]]]:
+    spec: MarketSpec,
+    shocks: Sequence[SimulatedShock],
+    regimes: NDArray[np.int8],
+    loadings: Floats,
+    num_bars: int,
+) -> tuple[Floats, Floats, list[tuple[SimulatedShock, Floats]]]:
     """Log multiples of sigma [T, N] without and with the shocks that arrive at the bar, and each shock's reach [N]."""
     num_assets = len(spec.assets)
     before, after = np.zeros((num_bars, num_assets)), np.zeros((num_bars, num_assets))
-    moves: list[tuple[Shock, Floats]] = []
+    moves: list[tuple[SimulatedShock, Floats]] = []
     for shock in shocks:
         if shock.asset is not None:
             reach = np.zeros(num_assets)
@@ -271,7 +275,7 @@ def _shock_effects(
     return before, after, moves
 
 
-def _land(moves: list[tuple[Shock, Floats]], sigma: Floats) -> Floats:
+def _land(moves: list[tuple[SimulatedShock, Floats]], sigma: Floats) -> Floats:
     returns = np.zeros_like(sigma)
     for shock, reach in moves:
         whole = shock.size_sigmas * reach * sigma[shock.bar]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from htfi.domain.errors import InvalidInput
 
-MOST_EVENTS = 20_000_000
+MAX_EVENTS = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class FlowShock:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class SimulatedSession:
     """One symbol's session. `sigma` is the deviation of the log return over the whole session. `sigma_parts`, where
     given, are those of its equal parts instead (such as a bar's worth each from `MarketPath.shocked_sigma`)."""
 
@@ -77,7 +77,7 @@ class Session:
                 raise InvalidInput(
                     f"{what} of session {self.symbol} is {value}; it must lie in {low:g}–{high:g}"
                 )
-        if self.trades_per_s * self.duration_s * (2.0 + self.quotes_per_trade) > MOST_EVENTS:
+        if self.trades_per_s * self.duration_s * (2.0 + self.quotes_per_trade) > MAX_EVENTS:
             raise InvalidInput(
-                f"session {self.symbol} would have over {MOST_EVENTS:,} events; lower its rate or duration"
+                f"session {self.symbol} would have over {MAX_EVENTS:,} events; lower its rate or duration"
             )

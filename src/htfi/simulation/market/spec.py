@@ -11,10 +11,10 @@ from enum import IntEnum
 import numpy as np
 
 from htfi.domain.errors import InvalidInput
-from htfi.simulation.market.families import FAMILIES, INTRADAY_BARS, Family
+from htfi.simulation.market.asset_classes import ASSET_CLASSES, INTRADAY_BARS, AssetClass
 
 MARKET = 0  # the factor that every asset may load on; sector s is factor 1 + s
-MOST_COMMON = 0.92  # share of an asset's variance that factors may explain, whatever the regime
+MAX_COMMON_SHARE = 0.92  # share of an asset's variance that factors may explain, whatever the regime
 
 
 def _between(what: str, value: float, low: float, high: float) -> None:
@@ -22,7 +22,7 @@ def _between(what: str, value: float, low: float, high: float) -> None:
         raise InvalidInput(f"{what} is {value}; it must lie in {low:g}–{high:g}")
 
 
-class Regime(IntEnum):
+class RegimeState(IntEnum):
     """The state of the whole market; it moves volatility and correlation together."""
 
     CALM = 0
@@ -32,7 +32,7 @@ class Regime(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Jumps:
+class JumpSpec:
     """Rare moves inside an innovation: rate per year in the normal regime, mean and deviation in sigmas."""
 
     per_year: float = 0.0
@@ -46,7 +46,7 @@ class Jumps:
 
 
 @dataclass(frozen=True, slots=True)
-class Asset:
+class AssetSpec:
     """One asset. Loadings are correlations with the factors in the normal regime; leverage is the correlation
     between a fall and the next change of log volatility (negative: rises raise it, as in some commodities)."""
 
@@ -57,7 +57,7 @@ class Asset:
     tail_index: float = 5.0
     leverage: float = 0.3
     regime_response: float = 1.0
-    jumps: Jumps = Jumps()
+    jumps: JumpSpec = JumpSpec()
     annual_drift: float = 0.0
     overnight_share: float = 0.0
     start_price: float = 100.0
@@ -81,7 +81,7 @@ class Asset:
 
 
 @dataclass(frozen=True, slots=True)
-class Wave:
+class VolatilityComponent:
     """One mean-reverting part of log volatility: its half-life, its deviation, and the share (0–1, of variance)
     that all assets have in common. A few waves of different length give the slow decay that one cannot."""
 
@@ -96,7 +96,7 @@ class Wave:
 
 
 @dataclass(frozen=True, slots=True)
-class Regimes:
+class RegimeChain:
     """A Markov chain over `Regime`: transitions [4, 4] per bar, and what each regime does to volatility, to loadings
     and to the rate of jumps, all as multiples of the normal one."""
 
@@ -113,7 +113,7 @@ class Regimes:
             _between("multiple of a regime", multiple, 0.0, 20.0)
 
     @classmethod
-    def lasting(cls, calm: float, normal: float, stressed: float, crisis: float) -> "Regimes":
+    def of_durations(cls, calm: float, normal: float, stressed: float, crisis: float) -> "RegimeChain":
         """A chain whose regimes last so many bars on average. Stress comes mostly from normal times and passes by."""
         leave = [min(1.0 / max(mean_bars, 1.0), 1.0) for mean_bars in (calm, normal, stressed, crisis)]
         to = ((0.0, 0.92, 0.08, 0.0), (0.55, 0.0, 0.4, 0.05), (0.05, 0.75, 0.0, 0.2), (0.0, 0.2, 0.8, 0.0))
@@ -131,7 +131,7 @@ class Regimes:
 
 
 @dataclass(frozen=True, slots=True)
-class Shock:
+class SimulatedShock:
     """What an event does from `bar` on, to one asset or to one factor (0 the market, 1 + s sector s).
 
     `size_sigmas` is signed, in the sigmas that stood before the event, and lands by `shares` on that bar and
@@ -166,16 +166,16 @@ class MarketSpec:
     """A market of N assets. `bars_per_day` above 1 gives each day a U-shape of volatility of depth `day_shape`.
     `market_skew` stretches the falls of the market factor by 1 + skew and shrinks its rises by 1 - skew."""
 
-    assets: tuple[Asset, ...]
-    regimes: Regimes
-    waves: tuple[Wave, ...]
+    assets: tuple[AssetSpec, ...]
+    regimes: RegimeChain
+    volatility_components: tuple[VolatilityComponent, ...]
     bars_per_year: float = 252.0
     bars_per_day: int = 1
     day_shape: float = 0.0
     factor_tail_index: float = 5.0
     market_skew: float = 0.1
-    market_jumps: Jumps = Jumps(1.0, -1.0, 3.5)
-    sector_jumps: Jumps = Jumps(1.0, 0.0, 3.0)
+    market_jumps: JumpSpec = JumpSpec(1.0, -1.0, 3.5)
+    sector_jumps: JumpSpec = JumpSpec(1.0, 0.0, 3.0)
     family: str = ""
 
     def __post_init__(self) -> None:
@@ -200,7 +200,7 @@ class MarketSpec:
                 normal[i, 1 + asset.sector] = asset.sector_loading
         by_regime = np.asarray(self.regimes.loading)[:, None, None] * normal  # [4, N, F]
         common = np.square(by_regime).sum(axis=2, keepdims=True)
-        return by_regime * np.minimum(1.0, np.sqrt(MOST_COMMON / np.maximum(common, 1e-12)))
+        return by_regime * np.minimum(1.0, np.sqrt(MAX_COMMON_SHARE / np.maximum(common, 1e-12)))
 
     @classmethod
     def random(
@@ -214,10 +214,12 @@ class MarketSpec:
 
         What is named is kept, the rest is drawn: 2–16 assets, one of `FAMILIES`, intraday in a quarter of cases.
         """
-        name = family if family is not None else str(rng.choice(list(FAMILIES)))
-        if name not in FAMILIES:
-            raise InvalidInput(f"there is no family of markets {name!r}; choose from {', '.join(FAMILIES)}")
-        kind = FAMILIES[name]
+        name = family if family is not None else str(rng.choice(list(ASSET_CLASSES)))
+        if name not in ASSET_CLASSES:
+            raise InvalidInput(
+                f"there is no family of markets {name!r}; choose from {', '.join(ASSET_CLASSES)}"
+            )
+        kind = ASSET_CLASSES[name]
         count = num_assets if num_assets is not None else int(rng.integers(2, 17))
         by_minutes = rng.random() < 0.25 if intraday is None else intraday
         bars_per_day = int(rng.choice(INTRADAY_BARS)) if by_minutes else 1
@@ -231,20 +233,22 @@ class MarketSpec:
         split = rng.dirichlet((6.0, 3.0, 1.0))
         halves = [float(rng.uniform(*days)) * bars_per_day for days in ((60, 200), (8, 25), (1, 4))]
         waves = tuple(
-            Wave(half, scale * math.sqrt(float(part)), common)
+            VolatilityComponent(half, scale * math.sqrt(float(part)), common)
             for half, part in zip(halves, split, strict=True)
         )
         if bars_per_day > 1:  # bursts of a few bars, which the days between daily bars average out
-            waves += (Wave(float(rng.uniform(2.0, 12.0)), float(rng.uniform(0.15, 0.45)), common),)
+            waves += (
+                VolatilityComponent(float(rng.uniform(2.0, 12.0)), float(rng.uniform(0.15, 0.45)), common),
+            )
         return cls(
             assets,
-            Regimes.lasting(*lasting),
+            RegimeChain.of_durations(*lasting),
             waves,
             bars_per_year=kind.days_per_year * bars_per_day,
             bars_per_day=bars_per_day,
             day_shape=float(rng.uniform(0.2, 0.8)) if bars_per_day > 1 else 0.0,
             factor_tail_index=float(rng.uniform(*kind.factor_tail_index)),
-            market_jumps=Jumps(
+            market_jumps=JumpSpec(
                 float(rng.uniform(0.3, 1.5)),
                 float(rng.uniform(*kind.market_jump)),
                 float(rng.uniform(1.5, 3.0)),
@@ -254,12 +258,12 @@ class MarketSpec:
 
 
 def _random_asset(
-    rng: np.random.Generator, kind: Family, num_sectors: int, tightness: float, bars_per_day: int
-) -> Asset:
+    rng: np.random.Generator, kind: AssetClass, num_sectors: int, tightness: float, bars_per_day: int
+) -> AssetSpec:
     low, high = kind.annual_vol
     intraday = bars_per_day > 1
     sign = -1.0 if rng.random() < kind.inverse_share else 1.0
-    return Asset(
+    return AssetSpec(
         annual_vol=float(low * (high / low) ** rng.random()),
         market_loading=sign * float(np.clip(tightness * rng.uniform(*kind.market_loading), 0.0, 0.95)),
         sector=int(rng.integers(num_sectors)) if num_sectors else None,
@@ -267,7 +271,7 @@ def _random_asset(
         tail_index=max(3.0, float(rng.uniform(*kind.tail_index)) * (0.65 if intraday else 1.0)),
         leverage=float(rng.uniform(*kind.leverage)),
         regime_response=float(rng.uniform(0.7, 1.2)),
-        jumps=Jumps(
+        jumps=JumpSpec(
             float(rng.uniform(*kind.jumps_per_year)) * (6.0 if intraday else 1.0),
             0.0,
             float(rng.uniform(2.5, 5.0)),
@@ -281,7 +285,7 @@ def _random_asset(
     )
 
 
-def check_shocks(spec: MarketSpec, shocks: Sequence[Shock], num_bars: int) -> None:
+def check_shocks(spec: MarketSpec, shocks: Sequence[SimulatedShock], num_bars: int) -> None:
     """Raises InvalidInput where a shock lies outside the path or names what the market does not have."""
     for shock in shocks:
         if not 0 <= shock.bar < num_bars:

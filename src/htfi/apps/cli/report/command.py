@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi.domain.files import write_whole
+from htfi.domain.files import write_atomically
 
 
 @click.command(
@@ -40,7 +40,7 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
     from htfi.apps.cli.report.facts import read_facts
     from htfi.apps.cli.report.page import render
     from htfi.apps.cli.report.survey import take_survey
-    from htfi.apps.cli.report.tracks import choose, collect
+    from htfi.apps.cli.report.tracks import choose_tracks, collect_tracks
     from htfi.wiring.outputs import open_recorded
     from htfi.wiring.run_folder import REPORT
 
@@ -50,11 +50,11 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
             raise InvalidInput(
                 f"{folder} holds no released decision yet: run `htfi run … --out {folder}` first"
             )
-        tracks = collect(recorded.lines(), survey, choose(survey))
+        tracks = collect_tracks(recorded.lines(), survey, choose_tracks(survey))
         html = render(read_facts(folder, recorded.log, recorded.size), survey, tracks)
     page = out or folder / REPORT
     try:
-        write_whole(page, html.encode(), private=out is None)
+        write_atomically(page, html.encode(), private=out is None)
     except OSError as error:
         raise DependencyUnavailable(f"{page}: cannot be written: {error.strerror}") from error
     return page

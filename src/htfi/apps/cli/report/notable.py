@@ -4,16 +4,16 @@ import heapq
 import itertools
 from typing import NamedTuple
 
-from htfi.apps.cli.view_state import quantile_at
+from htfi.apps.cli.view.state import quantile_at
 from htfi.domain.decision import Decision
 
-NUM_KEPT = 8
-_STRETCH_BARS = 22  # of several within this many bars of one series, only the greatest counts
-_MEMORY = 0.99  # of a series' usual width, per decision
-_SETTLED_AFTER = 50  # decisions, before which no width is called unusual
+NUM_LISTED = 8
+_EPISODE_BARS = 22  # of several within this many bars of one series, only the greatest counts
+_WIDTH_DECAY = 0.99  # of a series' usual width, per decision
+_MIN_DECISIONS = 50  # decisions, before which no width is called unusual
 
 
-class Noted(NamedTuple):
+class NotableDecision(NamedTuple):
     """A decision that may stand out. `low`, `high` and `outcome` are log returns over the shortest horizon.
 
     `measure` says how much it does: the width of the 90% band over the usual one, or the outcome's distance
@@ -31,11 +31,11 @@ class Noted(NamedTuple):
     rationale: str
 
 
-def note(decision: Decision) -> Noted:
+def summarise_decision(decision: Decision) -> NotableDecision:
     """The decision as it would be listed, without a measure yet."""
     forecast = decision.forecast
     low, high = (quantile_at(level, forecast.levels, forecast.quantiles[0]) for level in (0.05, 0.95))
-    return Noted(
+    return NotableDecision(
         0.0,
         decision.series,
         decision.as_of_ns,
@@ -48,57 +48,57 @@ def note(decision: Decision) -> Noted:
     )
 
 
-class Notable:
+class NotableDecisions:
     """Weighs every decision; memory is bounded by the number of series."""
 
     def __init__(self) -> None:
         self._usual: dict[str, tuple[int, float]] = {}
-        self._widest = _Peaks()
-        self._surprises = _Peaks()
+        self._widest = _EpisodePeaks()
+        self._surprises = _EpisodePeaks()
 
-    def weigh(self, noted: Noted, outcome: float) -> None:
+    def add(self, noted: NotableDecision, outcome: float) -> None:
         """Take the next decision of its series, with the return that came."""
         noted = noted._replace(outcome=outcome)
         width = noted.high - noted.low
         num, usual = self._usual.get(noted.series, (0, width))
-        self._usual[noted.series] = (num + 1, _MEMORY * usual + (1 - _MEMORY) * width)
-        if num >= _SETTLED_AFTER and usual > 0:
+        self._usual[noted.series] = (num + 1, _WIDTH_DECAY * usual + (1 - _WIDTH_DECAY) * width)
+        if num >= _MIN_DECISIONS and usual > 0:
             self._widest.offer(num, noted._replace(measure=width / usual))
         if width > 0 and not noted.low <= outcome <= noted.high:
             distance = abs(outcome - (noted.low + noted.high) / 2)
             self._surprises.offer(num, noted._replace(measure=distance / (width / 2)))
 
-    def widest(self) -> list[Noted]:
+    def widest(self) -> list[NotableDecision]:
         return self._widest.sorted()
 
-    def surprises(self) -> list[Noted]:
+    def surprises(self) -> list[NotableDecision]:
         return self._surprises.sorted()
 
 
-class _Peaks:
+class _EpisodePeaks:
     """The NUM_KEPT greatest of what was offered, at most one of a series in each stretch of bars."""
 
     def __init__(self) -> None:
-        self._open: dict[str, tuple[int, Noted]] = {}
-        self._kept: list[tuple[float, int, Noted]] = []
+        self._current: dict[str, tuple[int, NotableDecision]] = {}
+        self._kept: list[tuple[float, int, NotableDecision]] = []
         self._tie = itertools.count()
 
-    def offer(self, ordinal: int, noted: Noted) -> None:
-        standing = self._open.get(noted.series)
-        if standing is None or ordinal - standing[0] > _STRETCH_BARS:
+    def offer(self, ordinal: int, noted: NotableDecision) -> None:
+        standing = self._current.get(noted.series)
+        if standing is None or ordinal - standing[0] > _EPISODE_BARS:
             if standing is not None:
                 self._keep(standing[1])
-            self._open[noted.series] = (ordinal, noted)
+            self._current[noted.series] = (ordinal, noted)
         elif noted.measure > standing[1].measure:
-            self._open[noted.series] = (ordinal, noted)
+            self._current[noted.series] = (ordinal, noted)
 
-    def sorted(self) -> list[Noted]:
-        for _, noted in self._open.values():
+    def sorted(self) -> list[NotableDecision]:
+        for _, noted in self._current.values():
             self._keep(noted)
-        self._open.clear()
+        self._current.clear()
         return [noted for _, _, noted in sorted(self._kept, reverse=True)]
 
-    def _keep(self, noted: Noted) -> None:
+    def _keep(self, noted: NotableDecision) -> None:
         heapq.heappush(self._kept, (noted.measure, next(self._tie), noted))
-        if len(self._kept) > NUM_KEPT:
+        if len(self._kept) > NUM_LISTED:
             heapq.heappop(self._kept)

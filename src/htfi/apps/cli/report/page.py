@@ -10,9 +10,8 @@ import numpy as np
 from plotly.offline import get_plotlyjs
 
 from htfi import __version__
-from htfi.apps.cli.report.facts import Facts
-from htfi.apps.cli.report.peers import peers_html
-from htfi.apps.cli.report.sums import NUM_PIT_BINS, NUM_STRETCHES, Survey
+from htfi.apps.cli.report.facts import ReportFacts, peers_html
+from htfi.apps.cli.report.survey import NUM_INTERVALS, NUM_PIT_BINS, RunSurvey
 from htfi.apps.cli.report.tables import (
     baseline_of,
     facts_html,
@@ -25,11 +24,11 @@ from htfi.apps.cli.report.tables import (
 )
 from htfi.domain.time import NS_PER_MS, format_ns
 
-TRAILING = NUM_STRETCHES // 10
+TRAILING = NUM_INTERVALS // 10
 _SIGNIFICANT = 5
 
 
-def render(facts: Facts, survey: Survey, tracks: list[dict[str, Any]]) -> str:
+def render(facts: ReportFacts, survey: RunSurvey, tracks: list[dict[str, Any]]) -> str:
     """The whole page as text."""
     start, end = format_ns(survey.start_ns)[:10], format_ns(survey.end_ns)[:10]
     parts = {
@@ -69,7 +68,7 @@ def _embed(data: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _drawn_note(survey: Survey, tracks: list[dict[str, Any]]) -> str:
+def _drawn_note(survey: RunSurvey, tracks: list[dict[str, Any]]) -> str:
     notes: list[str] = []
     if len(tracks) < len(survey.series):
         notes.append(
@@ -83,7 +82,7 @@ def _drawn_note(survey: Survey, tracks: list[dict[str, Any]]) -> str:
     return escape(" ".join(notes))
 
 
-def _data(survey: Survey, tracks: list[dict[str, Any]]) -> dict[str, Any]:
+def _data(survey: RunSurvey, tracks: list[dict[str, Any]]) -> dict[str, Any]:
     axes = survey.axes
     # a run of few decisions leaves stretches empty: they carry the time before
     times_ms = [time_ns // NS_PER_MS for time_ns in accumulate(survey.times_ns, max)]
@@ -103,7 +102,7 @@ def _data(survey: Survey, tracks: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _relative(survey: Survey) -> list[list[list[float | None]]]:
+def _relative(survey: RunSurvey) -> list[list[list[float | None]]]:
     """Mean CRPS over a trailing tenth of the run, as a ratio to the random walk's: [H][K][T]."""
     baseline = baseline_of(survey)
     sums, nums = _trailing(survey.crps), _trailing(survey.num)
@@ -114,12 +113,12 @@ def _relative(survey: Survey) -> list[list[list[float | None]]]:
     return _rounded(ratio.transpose(1, 2, 0))
 
 
-def _weights(survey: Survey) -> list[list[list[float | None]]]:
+def _weights(survey: RunSurvey) -> list[list[list[float | None]]]:
     """Mean weights [H][K−1][T]; a stretch without decisions shows the one before."""
     mean = np.full(survey.weights.shape, np.nan)
     seen = survey.num_weights > 0
     mean[seen] = survey.weights[seen] / survey.num_weights[seen][:, None, None]
-    for t in range(1, NUM_STRETCHES):
+    for t in range(1, NUM_INTERVALS):
         if not seen[t]:
             mean[t] = mean[t - 1]
     return _rounded(mean.transpose(1, 2, 0))

@@ -1,4 +1,6 @@
-"""One pass over a run's decisions: how good they were, by the prices that followed in the same file.
+"""The sums that a survey of a run fills and the page shows: scores, calibration, weights, the series.
+
+One pass over a run's decisions: how good they were, by the prices that followed in the same file.
 
 The report's page is made from the `Survey` that `take_survey` returns. A forecast over h bars is scored by
 the price of the same series h lines later, whether that line was released or kept back; like the run's own
@@ -10,26 +12,133 @@ not grow with the length of the run.
 import math
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.apps.cli.report.late import amended_by
-from htfi.apps.cli.report.notable import Notable, Noted, note
-from htfi.apps.cli.report.readings import Read, WeighedTally, read_in
-from htfi.apps.cli.report.sums import FUSED, NUM_PIT_BINS, Axes, SeriesTally, Survey, blank, widen
+from htfi.apps.cli.report.amendments import AmendmentCounts, amended_id
+from htfi.apps.cli.report.notable import NotableDecision, NotableDecisions, summarise_decision
+from htfi.apps.cli.report.readings import ReadingOutcome, ReadingScores, TiltScore, fresh_reading
 from htfi.domain.decision import Decision, Forecast, Regime
 from htfi.forecasting.scores import crps, pit
-from htfi.pipeline.weighing import numbers
-from htfi.wiring.outputs import Released, Withheld, subject
+from htfi.narrative.audit_summary import AuditSummary
+from htfi.pipeline.weighing import numeric_quantiles
+from htfi.wiring.outputs import ReleasedLine, WithheldLine, line_subject
+
+FUSED = "fused"
+NUM_INTERVALS = 240
+NUM_PIT_BINS = 10
+
+FloatArray = NDArray[np.float64]
+
+
+class ForecastAxes(NamedTuple):
+    """What a run's forecasts range over. `names` begins with the fused forecast, then the experts."""
+
+    horizons: tuple[int, ...]
+    levels: tuple[float, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class SeriesScore:
+    """One series: how much there is of it, how it stands and how well it was forecast."""
+
+    name: str
+    num: int = 0
+    num_withheld: int = 0
+    last_price: float = 0.0
+    regime: Regime = Regime.NORMAL
+    num_shock: int = 0
+    crps: dict[str, float] = field(default_factory=dict[str, float])  # shortest horizon, sums
+    num_scored: int = 0
+    num_within90: int = 0
+
+
+@dataclass(slots=True)
+class RunSurvey:
+    """Sums over a run, by horizon (H), name (K, fused first), level (Q), stretch (T) and regime (R).
+
+    The NUM_STRETCHES stretches hold equally many decisions, so that nights and gaps take no room.
+
+    Shapes: crps [T, H, K]; num [T, H]; below [H, K, Q], the count of outcomes at or below each quantile; pit
+    [H, NUM_PIT_BINS] for fused; weights [T, H, K−1]; num_weights [T]; regime_within and regime_num [R, H].
+    """
+
+    axes: ForecastAxes
+    size: int  # lines of the journal
+    times_ns: list[int]  # [T], the last decision of each stretch
+    crps: FloatArray
+    num: FloatArray
+    below: FloatArray
+    pit: FloatArray
+    weights: FloatArray
+    num_weights: FloatArray
+    regime_within: FloatArray
+    regime_num: FloatArray
+    series: dict[str, SeriesScore] = field(default_factory=dict[str, SeriesScore])
+    sources: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    models: dict[str, str] = field(default_factory=dict[str, str])
+    digests: list[str] = field(default_factory=list[str])
+    withheld: dict[str, int] = field(default_factory=dict[str, int])
+    num_events: int = 0
+    last_digest: str = ""
+    num_lines: int = 0
+    start_ns: int = 0
+    end_ns: int = 0
+    widest: list[NotableDecision] = field(default_factory=list[NotableDecision])
+    surprises: list[NotableDecision] = field(default_factory=list[NotableDecision])
+    readings: ReadingScores = field(default_factory=ReadingScores)
+    amendments: AmendmentCounts = field(default_factory=AmendmentCounts)
+    news: AuditSummary = field(default_factory=AuditSummary)
+
+    def interval(self, index: int) -> int:
+        """The stretch of the journal's line `index`."""
+        return min(NUM_INTERVALS - 1, index * NUM_INTERVALS // self.size)
+
+
+def empty_survey(axes: ForecastAxes, size: int) -> RunSurvey:
+    h, q, k, r = len(axes.horizons), len(axes.levels), len(axes.names), len(Regime)
+    return RunSurvey(
+        axes=axes,
+        size=size,
+        times_ns=[0] * NUM_INTERVALS,
+        crps=np.zeros((NUM_INTERVALS, h, k)),
+        num=np.zeros((NUM_INTERVALS, h)),
+        below=np.zeros((h, k, q)),
+        pit=np.zeros((h, NUM_PIT_BINS)),
+        weights=np.zeros((NUM_INTERVALS, h, k - 1)),
+        num_weights=np.zeros(NUM_INTERVALS),
+        regime_within=np.zeros((r, h)),
+        regime_num=np.zeros((r, h)),
+    )
+
+
+def add_experts(survey: RunSurvey, names: tuple[str, ...]) -> None:
+    """Admit experts that speak for the first time; scores begin anew, all of the same forecasts."""
+    before = survey.axes.names[1:]
+    experts = sorted({*before, *names[1:]})
+    survey.axes = survey.axes._replace(names=(FUSED, *experts))
+    weights = np.zeros((*survey.weights.shape[:2], len(experts)))
+    weights[:, :, [experts.index(name) for name in before]] = survey.weights
+    survey.weights = weights
+    h, k, q = len(survey.axes.horizons), 1 + len(experts), len(survey.axes.levels)
+    survey.crps, survey.below = np.zeros((NUM_INTERVALS, h, k)), np.zeros((h, k, q))
+    for sums in (survey.num, survey.pit, survey.regime_within, survey.regime_num):
+        sums[:] = 0
+    for tally in survey.series.values():
+        tally.num_scored = tally.num_within90 = 0
+        tally.crps.clear()
+
 
 _BATCH = 2048
 
 Array = NDArray[np.float64]
 
 
-class _Weighed(NamedTuple):
+class _AppliedTilt(NamedTuple):
     """What a view has changed: whose it is, its weight [H], and the numbers alone."""
 
     narrator: str
@@ -37,63 +146,63 @@ class _Weighed(NamedTuple):
     numbers: NDArray[np.float32]  # [H, Q]
 
 
-class _Origin(NamedTuple):
+class _PendingForecast(NamedTuple):
     """What is kept of a forecast until its last horizon has passed: little, since each series holds many."""
 
     decision_id: str
     ordinal: int
     last_price: float
-    stretch: int
+    interval: int
     regime: int
     quantiles: NDArray[np.float32]  # [H, K, Q]
-    noted: Noted
-    tally: SeriesTally
-    read: Read | None
-    weighed: _Weighed | None
+    notable: NotableDecision
+    tally: SeriesScore
+    read: ReadingOutcome | None
+    tilt: _AppliedTilt | None
 
 
-class _Matured(NamedTuple):
+class _MaturedForecast(NamedTuple):
     """A forecast whose outcome is known: the log return over the horizon at place `h`."""
 
-    origin: _Origin
+    origin: _PendingForecast
     h: int
     outcome: float
 
 
-def take_survey(lines: Iterable[Released | Withheld], size: int) -> Survey | None:
+def take_survey(lines: Iterable[ReleasedLine | WithheldLine], size: int) -> RunSurvey | None:
     """Sum a run of `size` lines up. None when no line carries a forecast."""
-    survey: Survey | None = None
-    pending: dict[str, deque[_Origin]] = {}
-    early: list[Withheld] = []
-    batch: list[_Matured] = []
-    notable = Notable()
+    survey: RunSurvey | None = None
+    pending: dict[str, deque[_PendingForecast]] = {}
+    early: list[WithheldLine] = []
+    batch: list[_MaturedForecast] = []
+    notable = NotableDecisions()
     for line in lines:
-        if amended_by(line):
-            if survey is not None and isinstance(line, Released):
+        if amended_id(line):
+            if survey is not None and isinstance(line, ReleasedLine):
                 _amend(survey, pending, line.decision)
             continue
         if survey is None:
-            if isinstance(line, Withheld):
+            if isinstance(line, WithheldLine):
                 early.append(line)
                 continue
-            survey = blank(_axes(line.decision.forecast), size)
+            survey = empty_survey(_axes(line.decision.forecast), size)
             for before in early:
-                _tally(survey, before)
-        tally = _tally(survey, line)
-        about = subject(line)
+                _count_line(survey, before)
+        tally = _count_line(survey, line)
+        about = line_subject(line)
         waiting = pending.setdefault(tally.name, deque())
         batch += _mature(survey.axes, waiting, about.last_price, tally.num)
-        if isinstance(line, Released):
+        if isinstance(line, ReleasedLine):
             axes = _axes(line.decision.forecast)
             if not set(axes.names) <= set(survey.axes.names):
                 _score(survey, batch, notable)
                 batch.clear()
-                widen(survey, axes.names)
+                add_experts(survey, axes.names)
             _take_facts(survey, line.index, line.decision)
-            survey.late.take(line.decision)
-            survey.news.take(line.decision)
+            survey.amendments.add(line.decision)
+            survey.news.add(line.decision)
             if axes == survey.axes:  # nothing else is comparable
-                waiting.append(_origin(survey, line.index, line.decision, tally))
+                waiting.append(_pending_forecast(survey, line.index, line.decision, tally))
         if len(batch) >= _BATCH:
             _score(survey, batch, notable)
             batch.clear()
@@ -103,72 +212,80 @@ def take_survey(lines: Iterable[Released | Withheld], size: int) -> Survey | Non
     return survey
 
 
-def _amend(survey: Survey, pending: dict[str, deque[_Origin]], decision: Decision) -> None:
+def _amend(survey: RunSurvey, pending: dict[str, deque[_PendingForecast]], decision: Decision) -> None:
     """Let an amendment take the place of its first decision in what is read and told, where no bar has closed since."""
-    survey.late.take(decision)
-    survey.news.take(decision)
-    waiting = pending.get(decision.series, deque[_Origin]())
+    survey.amendments.add(decision)
+    survey.news.add(decision)
+    waiting = pending.get(decision.series, deque[_PendingForecast]())
     for place, origin in enumerate(waiting):
         if origin.decision_id != decision.amends:
             continue
         ended = np.array(survey.axes.horizons) <= origin.tally.num - origin.ordinal
         if not ended.any():
-            origin = origin._replace(noted=note(decision), read=read_in(decision), weighed=_weighed(decision))
+            origin = origin._replace(
+                noted=summarise_decision(decision),
+                read=fresh_reading(decision),
+                weighed=_applied_tilt(decision),
+            )
         quantiles = origin.quantiles.copy()
         quantiles[~ended, 0] = np.array(decision.forecast.quantiles, np.float32)[~ended]
         waiting[place] = origin._replace(quantiles=quantiles)
 
 
-def _axes(forecast: Forecast) -> Axes:
-    return Axes(forecast.horizons, forecast.levels, (FUSED, *sorted(forecast.experts)))
+def _axes(forecast: Forecast) -> ForecastAxes:
+    return ForecastAxes(forecast.horizons, forecast.levels, (FUSED, *sorted(forecast.experts)))
 
 
-def _tally(survey: Survey, line: Released | Withheld) -> SeriesTally:
-    about = subject(line)
+def _count_line(survey: RunSurvey, line: ReleasedLine | WithheldLine) -> SeriesScore:
+    about = line_subject(line)
     name = f"{about.symbol}/{about.interval}"
     tally = survey.series.get(name)
     if tally is None:
-        tally = survey.series[name] = SeriesTally(name)
+        tally = survey.series[name] = SeriesScore(name)
     tally.num += 1
     tally.last_price = about.last_price
     tally.regime = about.regime
     tally.num_shock += about.regime is Regime.SHOCK
     survey.num_lines += 1
     survey.start_ns = survey.start_ns or about.as_of_ns
-    survey.end_ns = survey.times_ns[survey.stretch(line.index)] = about.as_of_ns
-    if isinstance(line, Withheld):
+    survey.end_ns = survey.times_ns[survey.interval(line.index)] = about.as_of_ns
+    if isinstance(line, WithheldLine):
         tally.num_withheld += 1
         for reason in line.reasons or ["no reason given"]:
             survey.withheld[reason] = survey.withheld.get(reason, 0) + 1
     return tally
 
 
-def _origin(survey: Survey, index: int, decision: Decision, tally: SeriesTally) -> _Origin:
+def _pending_forecast(
+    survey: RunSurvey, index: int, decision: Decision, tally: SeriesScore
+) -> _PendingForecast:
     forecast = decision.forecast
     experts = [forecast.experts[name] for name in survey.axes.names[1:]]
     quantiles = np.array([forecast.quantiles, *experts], np.float32)  # [K, H, Q]
-    return _Origin(
+    return _PendingForecast(
         decision.id,
         tally.num,
         decision.last_price,
-        survey.stretch(index),
+        survey.interval(index),
         _REGIMES[decision.regime],
         quantiles.transpose(1, 0, 2),
-        note(decision),
+        summarise_decision(decision),
         tally,
-        read_in(decision),
-        _weighed(decision),
+        fresh_reading(decision),
+        _applied_tilt(decision),
     )
 
 
-def _weighed(decision: Decision) -> _Weighed | None:
+def _applied_tilt(decision: Decision) -> _AppliedTilt | None:
     tilt = decision.forecast.tilt
     if tilt is None:
         return None
-    return _Weighed(tilt.narrator, tilt.weight, np.array(numbers(decision.forecast), np.float32))
+    return _AppliedTilt(
+        tilt.narrator, tilt.weight, np.array(numeric_quantiles(decision.forecast), np.float32)
+    )
 
 
-def _take_facts(survey: Survey, index: int, decision: Decision) -> None:
+def _take_facts(survey: RunSurvey, index: int, decision: Decision) -> None:
     if decision.inputs.digest != survey.last_digest:  # series that close together share their inputs
         survey.last_digest = decision.inputs.digest
         survey.num_events += decision.inputs.num_events
@@ -178,7 +295,7 @@ def _take_facts(survey: Survey, index: int, decision: Decision) -> None:
     for source, (first, last) in decision.inputs.rows.items():
         low, high = survey.sources.get(source, (first, last))
         survey.sources[source] = (min(low, first), max(high, last))
-    stretch = survey.stretch(index)
+    stretch = survey.interval(index)
     if decision.forecast.horizons != survey.axes.horizons:
         return
     for k, name in enumerate(survey.axes.names[1:]):
@@ -186,19 +303,21 @@ def _take_facts(survey: Survey, index: int, decision: Decision) -> None:
     survey.num_weights[stretch] += 1
 
 
-def _mature(axes: Axes, waiting: deque[_Origin], price: float, ordinal: int) -> list[_Matured]:
-    matured: list[_Matured] = []
+def _mature(
+    axes: ForecastAxes, waiting: deque[_PendingForecast], price: float, ordinal: int
+) -> list[_MaturedForecast]:
+    matured: list[_MaturedForecast] = []
     for origin in waiting:
         age = ordinal - origin.ordinal
         if age in axes.horizons:
             outcome = math.log(price / origin.last_price)
-            matured.append(_Matured(origin, axes.horizons.index(age), outcome))
+            matured.append(_MaturedForecast(origin, axes.horizons.index(age), outcome))
     while waiting and ordinal - waiting[0].ordinal >= axes.horizons[-1]:
         waiting.popleft()
     return matured
 
 
-def _score(survey: Survey, batch: list[_Matured], notable: Notable) -> None:
+def _score(survey: RunSurvey, batch: list[_MaturedForecast], notable: NotableDecisions) -> None:
     """Add a batch of matured forecasts to the sums; those that lack an expert of the run are left out."""
     axes = survey.axes
     batch = [item for item in batch if item.origin.quantiles.shape[1] == len(axes.names)]
@@ -207,7 +326,7 @@ def _score(survey: Survey, batch: list[_Matured], notable: Notable) -> None:
     quantiles = np.stack([item.origin.quantiles[item.h] for item in batch]).astype(np.float64)  # [N, K, Q]
     outcome = np.array([item.outcome for item in batch])  # [N]
     h = np.array([item.h for item in batch])
-    stretch = np.array([item.origin.stretch for item in batch])
+    stretch = np.array([item.origin.interval for item in batch])
     regime = np.array([item.origin.regime for item in batch])
     levels = np.array(axes.levels)
 
@@ -223,21 +342,21 @@ def _score(survey: Survey, batch: list[_Matured], notable: Notable) -> None:
     np.add.at(survey.regime_num, (regime, h), 1.0)
     np.add.at(survey.regime_within, (regime, h), within)
     for n, item in enumerate(batch):
-        weighed = item.origin.weighed
+        weighed = item.origin.tilt
         if weighed is not None:
             plain = float(crps(weighed.numbers[item.h].astype(np.float64), outcome[n], levels))
             key = (weighed.narrator, axes.horizons[item.h])
-            tally = survey.readings.weighed.setdefault(key, WeighedTally())
-            tally.take(plain, float(scores[n, 0]), weighed.weight[item.h])
+            tally = survey.readings.weighed.setdefault(key, TiltScore())
+            tally.add(plain, float(scores[n, 0]), weighed.weight[item.h])
         if item.h == 0:
             tally = item.origin.tally
             tally.num_scored += 1
             tally.num_within90 += bool(within[n])
             for k, name in enumerate(axes.names):
                 tally.crps[name] = tally.crps.get(name, 0.0) + float(scores[n, k])
-            notable.weigh(item.origin.noted, item.outcome)
+            notable.add(item.origin.notable, item.outcome)
             if item.origin.read is not None:
-                survey.readings.weigh(item.origin.read, item.outcome)
+                survey.readings.add(item.origin.read, item.outcome)
 
 
 _REGIMES = {regime: r for r, regime in enumerate(Regime)}

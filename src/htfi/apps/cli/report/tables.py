@@ -4,22 +4,22 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from htfi.apps.cli.report.audit import account_html, summary_html
-from htfi.apps.cli.report.facts import Facts
-from htfi.apps.cli.report.late import HERE, LateTally
-from htfi.apps.cli.report.notable import Noted
-from htfi.apps.cli.report.sums import SeriesTally, Survey
+from htfi.apps.cli.report.amendments import LOCAL, AmendmentCounts
+from htfi.apps.cli.report.facts import ReportFacts
+from htfi.apps.cli.report.notable import NotableDecision
+from htfi.apps.cli.report.readings import audit_html, summary_html
+from htfi.apps.cli.report.survey import RunSurvey, SeriesScore
 from htfi.apps.cli.summary import BASELINE
-from htfi.apps.cli.view_text import format_percent, format_price
+from htfi.apps.cli.view.drawing import format_percent, format_price
 from htfi.domain.decision import Regime
 from htfi.domain.time import format_ns
-from htfi.narrative.rationale import reader_names
+from htfi.narrative.rationale.writer import reader_names
 
 SERIES_LISTED = 500
 _TEXT_CHARS = 420
 
 
-def facts_html(facts: Facts, survey: Survey) -> str:
+def facts_html(facts: ReportFacts, survey: RunSurvey) -> str:
     num_withheld = sum(tally.num_withheld for tally in survey.series.values())
     num_aside = sum(reason.count for reason in facts.quarantine.values())
     figures = [
@@ -52,7 +52,7 @@ def facts_html(facts: Facts, survey: Survey) -> str:
     return f'<div class="figures">{html}</div><dl>{listed}</dl>'
 
 
-def scores_html(survey: Survey) -> str:
+def scores_html(survey: RunSurvey) -> str:
     """CRPS of each name, absolute and beside the random walk, with coverage."""
     axes = survey.axes
     num = survey.num.sum(axis=0)  # [H]
@@ -81,12 +81,12 @@ def scores_html(survey: Survey) -> str:
                 f'<td class="group{better}">{ratio:.3f}</td><td>{cover}</td><td>{crps[h, k] / num[h]:.5f}</td>'
             )
         strong = ' class="strong"' if k == 0 else ""
-        rows.append(f"<tr{strong}><th>{escape(words(name))}</th>{''.join(cells)}</tr>")
+        rows.append(f"<tr{strong}><th>{escape(plain_name(name))}</th>{''.join(cells)}</tr>")
     heads = f"<tr><th></th>{head}</tr><tr><th></th>{second}</tr>"
     return f"<table><thead>{heads}</thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def regimes_html(survey: Survey) -> str:
+def regimes_html(survey: RunSurvey) -> str:
     head = "".join(f"<th>{_bars(h)} ahead</th><th>n</th>" for h in survey.axes.horizons)
     rows: list[str] = []
     for r, regime in enumerate(Regime):
@@ -99,17 +99,17 @@ def regimes_html(survey: Survey) -> str:
     return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def notable_html(survey: Survey) -> str:
+def notable_html(survey: RunSurvey) -> str:
     surprises = _noted_rows(survey.surprises, "× half-band")
     widest = _noted_rows(survey.widest, "× usual width")
     html = f"<h3>Worst surprises</h3>{surprises}" if survey.surprises else ""
     return html + (f"<h3>Widest bands</h3>{widest}" if survey.widest else "")
 
 
-def readings_html(survey: Survey) -> str:
+def readings_html(survey: RunSurvey) -> str:
     """Each reader's count of right directions, and the strongest views with what came."""
     readers = survey.readings.readers
-    late = _late_html(survey.late) if survey.late.is_worth_telling else ""
+    late = _amendments_html(survey.amendments) if survey.amendments.has_remote_or_late else ""
     if not readers:
         return late + summary_html(survey.news) or '<p class="note">No model read news in this run.</p>'
     names = reader_names(list(readers))
@@ -121,7 +121,7 @@ def readings_html(survey: Survey) -> str:
         )
     head = "<th>reader</th><th>right</th><th>with a direction</th><th>views</th>"
     html = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(counts)}</tbody></table></div>'
-    html += _weighed_html(survey)
+    html += _tilt_html(survey)
     rows: list[str] = []
     for read in survey.readings.strongest():
         way = "up" if read.direction > 0 else "down"
@@ -131,8 +131,8 @@ def readings_html(survey: Survey) -> str:
             f'<td data-name="volatility">{read.volatility_multiplier:g}×</td>'
             f'<td data-name="confidence">{read.confidence:.0%}</td>'
             f'<td data-name="came">{format_percent(math.expm1(read.outcome))}</td>'
-            f'<td class="text">{escape(_cut(_about_news(read.rationale), _TEXT_CHARS))}'
-            f"{account_html(read.account)}</td></tr>"
+            f'<td class="text">{escape(_shorten(_news_part(read.rationale), _TEXT_CHARS))}'
+            f"{audit_html(read.audit)}</td></tr>"
         )
     late += summary_html(survey.news)
     if not rows:
@@ -144,7 +144,7 @@ def readings_html(survey: Survey) -> str:
     return f"{html}{late}<h3>Strongest views</h3>{_words_table(head, rows)}"
 
 
-def _weighed_html(survey: Survey) -> str:
+def _tilt_html(survey: RunSurvey) -> str:
     """What views were worth: forecasts that they have changed, beside the numbers alone."""
     weighed = survey.readings.weighed
     names = reader_names(list(dict.fromkeys(narrator for narrator, _ in weighed)))
@@ -160,16 +160,16 @@ def _weighed_html(survey: Survey) -> str:
         "<th>whose views</th><th>ahead</th><th>change</th><th>weight at the end</th><th>forecasts</th>"
         "<th>CRPS, numbers alone</th><th>as released</th>"
     )
-    late = survey.late
+    late = survey.amendments
     deep = (
         f" Where numbers and narrative disagreed, {late.num_deepened:,} decisions were amended by a reading in depth, "
-        f"{late.num_overturned:,} of them to another direction."
+        f"{late.num_direction_changed:,} of them to another direction."
         if late.num_deepened
         else ""
     )
     ahead = (
         f" {late.num_verified:,} decisions were served with a view that was prepared for a scheduled release; the news "
-        f"itself, read right after, pointed the same way for {late.num_borne_out:,} of them."
+        f"itself, read right after, pointed the same way for {late.num_same_direction:,} of them."
         if late.num_verified
         else ""
     )
@@ -180,10 +180,10 @@ def _weighed_html(survey: Survey) -> str:
     )
 
 
-def _late_html(late: LateTally) -> str:
+def _amendments_html(late: AmendmentCounts) -> str:
     """Where readings were written, and what became of those that the target could not write in time."""
     rows = "".join(
-        f"<tr><th>{escape(_cut(place, 80)) if place != HERE else 'here'}</th><td>{tally.num_answers:,}</td>"
+        f"<tr><th>{escape(_shorten(place, 80)) if place != LOCAL else 'here'}</th><td>{tally.num_answers:,}</td>"
         f"<td>{tally.num_provisional:,}</td><td>{tally.num_amendments:,}</td></tr>"
         for place, tally in sorted(late.places.items())
     )
@@ -209,13 +209,13 @@ def _reader(name: str, names: Mapping[str, str]) -> str:
     return f'<th class="name" title="{escape(name)}">{escape(names[name])}</th>'
 
 
-def _about_news(rationale: str) -> str:
+def _news_part(rationale: str) -> str:
     """The part of a rationale that speaks of news."""
     _, found, told = rationale.partition(" On the wire: ")
     return told if found else rationale.partition(" Read by ")[2] or rationale
 
 
-def series_html(survey: Survey, drawn: Sequence[str]) -> str:
+def series_html(survey: RunSurvey, drawn: Sequence[str]) -> str:
     """Every series on a line; those that are drawn can be clicked."""
     tallies = sorted(survey.series.values(), key=lambda tally: tally.name)
     name_of_baseline = survey.axes.names[baseline_of(survey)]
@@ -229,11 +229,11 @@ def series_html(survey: Survey, drawn: Sequence[str]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{note}"
 
 
-def quarantine_html(facts: Facts) -> str:
+def quarantine_html(facts: ReportFacts) -> str:
     changed = (
         f'<p class="note">Lines of quarantine.jsonl that are not as the run wrote them, and are left out: '
-        f"{facts.num_changed:,}. To give the run's command again mends the file.</p>"
-        if facts.num_changed
+        f"{facts.num_altered_lines:,}. To give the run's command again mends the file.</p>"
+        if facts.num_altered_lines
         else ""
     )
     reasons = dict(facts.quarantine)
@@ -246,7 +246,7 @@ def quarantine_html(facts: Facts) -> str:
         sources = ", ".join(f"{escape(source)} ({count:,})" for source, count in reason.sources.items())
         examples = "".join(
             f"<li>{escape(example.source)}, row {example.row:,}: {escape(example.detail)} "
-            f"<code>{escape(_cut(example.raw, 160))}</code></li>"
+            f"<code>{escape(_shorten(example.raw, 160))}</code></li>"
             for example in reason.examples
         )
         rows.append(
@@ -257,18 +257,18 @@ def quarantine_html(facts: Facts) -> str:
     return changed + _words_table(head, rows)
 
 
-def baseline_of(survey: Survey) -> int:
+def baseline_of(survey: RunSurvey) -> int:
     """The place among the names of the random walk, or of the last name in a run without one."""
     names = survey.axes.names
     return names.index(BASELINE) if BASELINE in names else len(names) - 1
 
 
-def words(name: str) -> str:
+def plain_name(name: str) -> str:
     """'random_walk' as people write it."""
     return name.replace("_", " ")
 
 
-def _series_row(tally: SeriesTally, baseline: str, drawn: Sequence[str]) -> str:
+def _series_row(tally: SeriesScore, baseline: str, drawn: Sequence[str]) -> str:
     base = tally.crps.get(baseline, 0.0)
     ratio = f"{tally.crps['fused'] / base:.3f}" if base > 0 else "–"
     cover = f"{tally.num_within90 / tally.num_scored:.1%}" if tally.num_scored else "–"
@@ -281,7 +281,7 @@ def _series_row(tally: SeriesTally, baseline: str, drawn: Sequence[str]) -> str:
     )
 
 
-def _noted_rows(noted: Iterable[Noted], unit: str) -> str:
+def _noted_rows(noted: Iterable[NotableDecision], unit: str) -> str:
     rows: list[str] = []
     for note in noted:
         came = "–" if note.outcome is None else format_percent(math.expm1(note.outcome))
@@ -290,7 +290,7 @@ def _noted_rows(noted: Iterable[Noted], unit: str) -> str:
             f"<tr><th>{format_ns(note.as_of_ns)[:16].replace('T', ' ')}</th><td>{escape(note.series)}</td>"
             f'<td>{_regime(note.regime)}</td><td data-name="{unit}">{note.measure:.1f}</td>'
             f'<td data-name="90% band">{low} … {high}</td><td data-name="came">{came}</td>'
-            f'<td class="text">{escape(_cut(note.rationale, _TEXT_CHARS))}</td></tr>'
+            f'<td class="text">{escape(_shorten(note.rationale, _TEXT_CHARS))}</td></tr>'
         )
     head = (
         f"<th>as of (UTC)</th><th>series</th><th>regime</th><th>{unit}</th><th>90% band, next bar</th>"
@@ -313,5 +313,5 @@ def _bars(num: int) -> str:
     return f"{num} bar" if num == 1 else f"{num} bars"
 
 
-def _cut(text: str, num_chars: int) -> str:
+def _shorten(text: str, num_chars: int) -> str:
     return text if len(text) <= num_chars else text[: num_chars - 1] + "…"

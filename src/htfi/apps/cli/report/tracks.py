@@ -7,12 +7,12 @@ import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from htfi.apps.cli.report.late import amended_by
-from htfi.apps.cli.report.sums import Survey
-from htfi.apps.cli.view_state import BAND_LEVELS, quantile_at
+from htfi.apps.cli.report.amendments import amended_id
+from htfi.apps.cli.report.survey import RunSurvey
+from htfi.apps.cli.view.state import BAND_LEVELS, quantile_at
 from htfi.domain.decision import Decision, Regime
 from htfi.domain.time import NS_PER_MS
-from htfi.wiring.outputs import Released, Withheld, subject
+from htfi.wiring.outputs import ReleasedLine, WithheldLine, line_subject
 
 SERIES_DRAWN = 24
 POINTS_IN_ALL = 36_000
@@ -22,24 +22,24 @@ MARKS_PER_SERIES = 120
 _PPM = 1e6  # log returns travel as whole parts per million
 
 
-class Choice(NamedTuple):
+class TrackChoice(NamedTuple):
     """The series that are drawn, the most telling first, and every how many bars a point is kept."""
 
     names: list[str]
     strides: list[int]
 
 
-def choose(survey: Survey) -> Choice:
+def choose_tracks(survey: RunSurvey) -> TrackChoice:
     """Series with shocks first, then those with the most to see."""
     ranked = sorted(
         survey.series.values(), key=lambda tally: (-tally.num_shock / tally.num, -tally.num, tally.name)
     )
     drawn = ranked[:SERIES_DRAWN]
     points = min(POINTS_PER_SERIES, POINTS_IN_ALL // len(drawn))
-    return Choice([tally.name for tally in drawn], [math.ceil(tally.num / points) for tally in drawn])
+    return TrackChoice([tally.name for tally in drawn], [math.ceil(tally.num / points) for tally in drawn])
 
 
-class _Track:
+class _SeriesTrack:
     """The points of one series as columns; times are milliseconds, q holds [H][5] columns of ppm or None."""
 
     def __init__(self, name: str, stride: int, num_horizons: int) -> None:
@@ -54,25 +54,27 @@ class _Track:
         self.bands: list[list[list[int | None]]] = [[[] for _ in BAND_LEVELS] for _ in range(num_horizons)]
 
 
-def collect(lines: Iterable[Released | Withheld], survey: Survey, choice: Choice) -> list[dict[str, Any]]:
+def collect_tracks(
+    lines: Iterable[ReleasedLine | WithheldLine], survey: RunSurvey, choice: TrackChoice
+) -> list[dict[str, Any]]:
     """Plain JSON values, one entry a drawn series."""
     h = len(survey.axes.horizons)
     tracks = {
-        name: _Track(name, stride, h) for name, stride in zip(choice.names, choice.strides, strict=True)
+        name: _SeriesTrack(name, stride, h) for name, stride in zip(choice.names, choice.strides, strict=True)
     }
     text_room = TEXT_CHARS_IN_ALL
     for line in lines:
-        about = subject(line)
+        about = line_subject(line)
         track = tracks.get(f"{about.symbol}/{about.interval}")
         if track is None:
             continue
-        if amended_by(line):
-            text_room -= _retell(track, line, survey)
+        if amended_id(line):
+            text_room -= _apply_amendment(track, line, survey)
             continue
         bar = track.num_bars
         track.num_bars += 1
-        decision = line.decision if isinstance(line, Released) else None
-        is_news = decision is not None and _mark(track, bar, decision)
+        decision = line.decision if isinstance(line, ReleasedLine) else None
+        is_news = decision is not None and _add_news_mark(track, bar, decision)
         if bar % track.stride and not is_news:
             continue
         track.bars.append(bar)
@@ -89,22 +91,22 @@ def collect(lines: Iterable[Released | Withheld], survey: Survey, choice: Choice
 _REGIMES = {regime: r for r, regime in enumerate(Regime)}
 
 
-def _text(line: Released | Withheld) -> str:
-    if isinstance(line, Released):
+def _text(line: ReleasedLine | WithheldLine) -> str:
+    if isinstance(line, ReleasedLine):
         return line.decision.rationale.text
     return f"Kept back by policy: {'; '.join(line.reasons)}."
 
 
-def _retell(track: _Track, line: Released | Withheld, survey: Survey) -> int:
+def _apply_amendment(track: _SeriesTrack, line: ReleasedLine | WithheldLine, survey: RunSurvey) -> int:
     """Let an amendment's words and bands take the place of its first decision's, where those are drawn; how much
     longer it is.
     """
-    at_ms = subject(line).as_of_ns // NS_PER_MS
+    at_ms = line_subject(line).as_of_ns // NS_PER_MS
     for k in range(len(track.times_ms) - 1, -1, -1):
         if track.times_ms[k] < at_ms:
             break
         before = track.texts[k]
-        if track.times_ms[k] == at_ms and isinstance(line, Released):
+        if track.times_ms[k] == at_ms and isinstance(line, ReleasedLine):
             for h, values in enumerate(_bands(line.decision, survey)):
                 for b, value in enumerate(values):
                     track.bands[h][b][k] = value
@@ -114,7 +116,7 @@ def _retell(track: _Track, line: Released | Withheld, survey: Survey) -> int:
     return 0
 
 
-def _mark(track: _Track, bar: int, decision: Decision) -> bool:
+def _add_news_mark(track: _SeriesTrack, bar: int, decision: Decision) -> bool:
     """Note a decision that is the first to cite some news."""
     fresh = [item for item in decision.rationale.cited if item not in track.cited]
     if not fresh or len(track.marks) >= MARKS_PER_SERIES:
@@ -127,13 +129,13 @@ def _mark(track: _Track, bar: int, decision: Decision) -> bool:
     return True
 
 
-def _append_bands(track: _Track, decision: Decision | None, survey: Survey) -> None:
+def _append_bands(track: _SeriesTrack, decision: Decision | None, survey: RunSurvey) -> None:
     for h, values in enumerate(_bands(decision, survey)):
         for b, value in enumerate(values):
             track.bands[h][b].append(value)
 
 
-def _bands(decision: Decision | None, survey: Survey) -> list[list[int | None]]:
+def _bands(decision: Decision | None, survey: RunSurvey) -> list[list[int | None]]:
     """At BAND_LEVELS, by horizon."""
     rows = [_row(decision, horizon) for horizon in survey.axes.horizons]
     return [
@@ -149,7 +151,7 @@ def _row(decision: Decision | None, horizon: int) -> tuple[tuple[float, ...], li
     return forecast.levels, forecast.quantiles[forecast.horizons.index(horizon)]
 
 
-def _plain(track: _Track) -> dict[str, Any]:
+def _plain(track: _SeriesTrack) -> dict[str, Any]:
     return {
         "name": track.name,
         "num_bars": track.num_bars,

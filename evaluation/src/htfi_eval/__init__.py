@@ -1,0 +1,1 @@
+"""Evaluations and benchmarks of HTFI, installed beside it: `htfi eval` and `htfi bench`."""

@@ -1,0 +1,1 @@
+"""`htfi bench decode`: what speculative decoding gains on unseen prompts."""

@@ -1,0 +1,195 @@
+"""`htfi bench decode`: what speculation gains on unseen prompts, by kind of prompt, strategy and cost of the target."""
+
+import shutil
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+
+from htfi import models
+from htfi.apps.display.figures import report
+from htfi_eval.bench.decode import figures
+from htfi_eval.bench.decode.methods import (
+    CHAIN,
+    CHAIN_OF_8,
+    METHODS,
+    OUTCOMES,
+    OUTCOMES_OF_4,
+    OUTCOMES_OF_4_CLASSIC,
+    PLAIN,
+    TREE,
+    open_pair,
+)
+from htfi_eval.bench.decode.page import write_page
+from htfi_eval.bench.decode.peers import TRANSFORMERS, absent_peers
+from htfi_eval.bench.decode.prompts import SEED, prompt_kinds
+from htfi_eval.bench.decode.runs import PeerComparison, ReportProgress, measure, measure_with_peer
+from htfi_eval.bench.heavy_target import COST_60M, COST_200M, TargetSize, write_heavy_target
+from htfi_eval.bench.processes import WorkerProcess, available_cores
+
+SHIPPED = "shipped"
+HEAVY_METHODS = (PLAIN, CHAIN, TREE, OUTCOMES)
+WORKER = "htfi_eval.bench.decode.worker"
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeWorkload:
+    """How many runs of each: on the shipped pair, on the heavier targets, beside the peer."""
+
+    num_shipped_runs: int = 11
+    num_heavy_runs: int = 5
+    num_peer_runs: int = 5
+    costs: tuple[TargetSize, ...] = (COST_60M, COST_200M)
+
+
+QUICK = DecodeWorkload(num_shipped_runs=1, num_heavy_runs=1, num_peer_runs=1, costs=(COST_60M,))
+
+
+@click.command("decode", short_help="Speculative decoding beside plain decoding and transformers.")
+@click.option("--explain", is_flag=True, help="Print the rounds of two real answers instead.")
+@click.option("--quick", is_flag=True, help="One run of each: to see that it works, not to judge by.")
+@click.option(
+    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
+)
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
+)
+def command(explain: bool, quick: bool, html_file: Path | None, json_file: Path | None) -> None:
+    """Measure every way of decoding on prompts that are asked once, on one core, one request at a time.
+
+    All ways write the same tokens; they differ in time alone. Each run asks each way for the same fresh requests,
+    in turn. 'tokens/s' counts the time after the prompt is read, by whichever networks must read it; 'whole' counts
+    the whole request. '×' is a ratio within a run, the median of runs. Planners have had 20 rounds of a kind before
+    it is measured. Rows without a kind pool all five. Scrambled news at temperature 2, 'off law', are there to lose
+    on: spec_vs_plain is of the other four ('on the law'), worst_class_vs_plain of all. 'stood' is of the places
+    drafted, 'hits' of outcomes found drafted ahead; draft, wait and verify are shares of the time; energy is
+    estimated at 5 W a busy core. The heavier targets write what the shipped one writes, at the cost of larger models.
+
+    \b
+    Examples:
+      htfi bench decode
+      htfi bench decode --explain
+      htfi bench decode --html build/decode.html --json build/goals/decode.json
+    """
+    if explain:
+        _explain()
+        return
+    effort = QUICK if quick else DecodeWorkload()
+    scratch = Path(tempfile.mkdtemp(prefix="htfi-bench-decode-"))
+    try:
+        runs, beside, missing = _measure_targets(scratch, effort, lambda stage: click.echo(stage, err=True))
+    finally:
+        shutil.rmtree(scratch)
+    rows = [row for of in runs for row in _rows(of)] + _peer_rows(beside)
+    notes = [f"{of.label}: {of.num_unlike()} of {of.num_answers} answers are unlike plain" for of in runs]
+    notes += [f"{name}: {reason}" for name, reason in (missing | absent_peers()).items()]
+    metrics = _metrics(runs, beside)
+    report("decode", metrics, rows, seed=SEED, json_file=json_file, notes=notes)
+    if html_file is not None:
+        by_kind = [figures.table_row(of, kind, way) for of in runs for kind in of.kinds for way in of.ways]
+        write_page(html_file, runs, figures.best_method(runs[0]), CHAIN_OF_8, rows + by_kind, metrics, notes)
+        click.echo(f"page written to {html_file}", err=True)
+
+
+def _explain() -> None:
+    from htfi.apps.display.tables import console
+    from htfi_eval.bench.decode.explain import explain
+
+    to = console()
+    for line in explain(open_pair(models.TARGET, models.DRAFT)):
+        to.print(line)
+
+
+def _measure_targets(
+    scratch: Path, effort: DecodeWorkload, tell: ReportProgress
+) -> tuple[list[figures.DecodeRuns], list[PeerComparison], dict[str, str]]:
+    """The shipped target and each heavier one; free text beside the peer; what is missing."""
+    with ExitStack() as closing:
+        ours = _open(closing, "ours", models.TARGET, scratch)
+        found = [measure(ours, SHIPPED, list(METHODS), prompt_kinds(), effort.num_shipped_runs, tell)]
+        beside, missing = _compare_with_peer(
+            closing, ours, figures.best_method(found[0]), scratch, effort.num_peer_runs, tell
+        )
+    for cost in effort.costs:
+        with ExitStack() as closing:
+            tell(f"writing a target of {cost.label}")
+            write_heavy_target(models.TARGET, scratch / cost.label, cost)
+            heavy = _open(closing, "ours", scratch / cost.label, scratch)
+            found.append(
+                measure(heavy, cost.label, HEAVY_METHODS, prompt_kinds(), effort.num_heavy_runs, tell)
+            )
+    return found, beside, missing
+
+
+def _compare_with_peer(
+    closing: ExitStack, ours: WorkerProcess, way: str, scratch: Path, num_runs: int, tell: ReportProgress
+) -> tuple[list[PeerComparison], dict[str, str]]:
+    if num_runs == 0:
+        return [], {TRANSFORMERS: "not asked"}
+    peer = _open(closing, TRANSFORMERS, models.TARGET, scratch)
+    return (
+        ([], {TRANSFORMERS: peer.missing})
+        if peer.missing
+        else (measure_with_peer(ours, peer, way, num_runs, tell), {})
+    )
+
+
+def _open(closing: ExitStack, role: str, target: Path, scratch: Path) -> WorkerProcess:
+    worker = WorkerProcess(WORKER, (role, str(target), str(models.DRAFT), str(available_cores()[0])), scratch)
+    closing.callback(worker.close)
+    return worker
+
+
+def _rows(runs: figures.DecodeRuns) -> list[Row]:
+    way = figures.best_method(runs)
+    worst, kind = figures.worst_speedup(runs, way)
+    return [
+        *(figures.table_row(runs, figures.ALL, way) for way in runs.ways),
+        *(figures.table_row(runs, kind, way) for way in (CHAIN, TREE) for kind in runs.kinds),
+        figures.table_row(runs, figures.ON_DISTRIBUTION, way),
+        {"what": f"{runs.label} · {way} · worst kind: {kind}", "× plain": worst},
+    ]
+
+
+def _peer_rows(beside: list[PeerComparison]) -> list[Row]:
+    rows: list[Row] = []
+    for kind in dict.fromkeys(one.kind for one in beside):
+        of = [one for one in beside if one.kind == kind]
+        rows += [
+            {"what": f"{kind} · {what}", "whole": median(getattr(one, name) for one in of)}
+            for name, what in (
+                ("ours_plain", "plain, int8"),
+                ("ours", "drafted, int8"),
+                ("theirs_plain", "transformers fp32"),
+                ("theirs", "… assisted fp32"),
+            )
+        ]
+    return rows
+
+
+def _metrics(runs: list[figures.DecodeRuns], beside: list[PeerComparison]) -> dict[str, float]:
+    best = {of.label: figures.best_method(of) for of in runs}
+    found = {
+        name: figures.speedup(of, figures.ON_DISTRIBUTION, best[of.label], PLAIN)
+        for name, label in (("spec_vs_plain_mini", SHIPPED), ("spec_vs_plain_200m", COST_200M.label))
+        for of in runs
+        if of.label == label
+    }
+    found["worst_class_vs_plain"] = min(figures.worst_speedup(of, best[of.label])[0] for of in runs)
+    shipped = next(of for of in runs if of.label == SHIPPED)
+    found["ssd_vs_spec"] = figures.speedup(shipped, figures.ALL, OUTCOMES, CHAIN)
+    sampled = [kind.name for kind in prompt_kinds() if kind.temperature == 1.0 and kind.name in shipped.kinds]
+    classic = figures.cache_hit_rate(shipped, OUTCOMES_OF_4_CLASSIC, sampled)
+    if classic:
+        found["ssd_hit_vs_classic"] = figures.cache_hit_rate(shipped, OUTCOMES_OF_4, sampled) / classic
+    if beside:  # the worse of greedy and sampled text
+        found["spec_vs_hf_assisted"] = min(
+            median(one.ours / one.theirs for one in beside if one.kind == kind)
+            for kind in {one.kind for one in beside}
+        )
+    return found

@@ -1,0 +1,188 @@
+"""The ways of decoding that the bench compares, over one target and one draft: an author each, with its own memory."""
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from htfi.decoding.acceptance import SpeculationCounts
+from htfi.decoding.config import DecodingConfig
+from htfi.decoding.draft_length.closed_form import ClosedFormPlanner
+from htfi.decoding.draft_length.planner import BanditPlanner, DraftLengthPlanner, FixedLengthPlanner
+from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.sessions import KVSessions, PromptToPrefill
+from htfi.decoding.strategies.chain import ChainStrategy
+from htfi.decoding.strategies.jacobi import JacobiStrategy
+from htfi.decoding.strategies.lookup import LookupStrategy
+from htfi.decoding.strategies.outcomes.strategy import CacheHits, OutcomeStrategy
+from htfi.decoding.strategies.tree import TreeStrategy
+from htfi.decoding.strategy import DraftStrategy, NoDraft
+from htfi.domain.errors import DependencyUnavailable
+from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
+from htfi.wiring.models import readers as wired
+from htfi.wiring.models.draft_process import open_draft_process
+from htfi.wiring.models.loading import LoadableModel
+from htfi_eval.bench.decode.timing import StrategyTiming, TimedSessions, TimedStrategy
+
+PLAIN, CHAIN, TREE, CHAIN_OF_8, BANDIT = "plain", "chain", "tree", "chain of 8", "chain by bandit"
+LOOKUP, JACOBI = "look-up", "jacobi"
+OUTCOMES, OUTCOMES_OF_4, OUTCOMES_OF_4_CLASSIC = "outcomes", "outcomes of 4", "outcomes of 4, classic"
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeMeasurement:
+    """One request in one way. `read_ms`: reading the prompt, by all networks that must; `write_ms`: all that follows.
+
+    `draft_ms` and `verify_ms` are parts of it; `wait_ms` is what of `draft_ms` was waiting for another process.
+    Passes are the target's after the prompt; `offered` and `stood` count rounds by depth, in chosen tokens; `hits`
+    and `misses` are those of the outcome cache; `tokens` is a digest of the answer.
+    """
+
+    num_tokens: int
+    read_ms: float
+    write_ms: float
+    draft_ms: float
+    verify_ms: float
+    wait_ms: float
+    num_passes: int
+    offered: list[int]
+    stood: list[int]
+    hits: int
+    misses: int
+    has_own_process: bool  # the draft has a process of its own
+    tokens: str
+
+
+@dataclass(frozen=True, slots=True)
+class DecodingMethod:
+    """An author that writes in one way, and what watches it. `drafts` are its draft's sequences, where it has one.
+
+    A draft in a process of its own (`is_apart`) reads the prompt there: `drafts` then reads it once more, after the
+    answer, to know how long that took. `hits` are those of its outcome cache.
+    """
+
+    generator: LocalGenerator
+    timed_strategy: TimedStrategy
+    drafts: TimedSessions | None = None
+    has_own_process: bool = False
+    hits: CacheHits | None = None
+
+    def write(self, request: GenerationRequest) -> Completion:
+        """Raises: DependencyUnavailable where it is refused."""
+        (answer,) = self.generator.write([request])
+        if isinstance(answer, RequestRefused):
+            raise DependencyUnavailable(f"{self.timed_strategy.name} refused: {answer.reason}")
+        return answer
+
+    def measure(self, request: GenerationRequest) -> DecodeMeasurement:
+        """Write one answer. Raises: DependencyUnavailable where it is refused."""
+        watch = self.timed_strategy.timing = StrategyTiming()
+        told = self.generator.counts = SpeculationCounts()
+        before = (self.hits.hits, self.hits.misses) if self.hits else (0, 0)
+        began_s = time.perf_counter()
+        answer = self.write(request)
+        ended_s = time.perf_counter()
+        draft_read_s = self._draft_read_s(answer, request)
+        draft_ms = 1e3 * max(watch.draft_s - draft_read_s, 0.0)
+        after = (self.hits.hits, self.hits.misses) if self.hits else (0, 0)
+        return DecodeMeasurement(
+            num_tokens=len(answer.tokens),
+            read_ms=1e3 * (watch.began_s - began_s + draft_read_s),
+            write_ms=1e3 * (ended_s - watch.began_s - draft_read_s),
+            draft_ms=draft_ms,
+            verify_ms=1e3 * watch.verify_s,
+            wait_ms=draft_ms if self.has_own_process else 0.0,
+            num_passes=told.num_passes,
+            offered=told.num_drafted_at,
+            stood=told.num_accepted_at,
+            hits=after[0] - before[0],
+            misses=after[1] - before[1],
+            has_own_process=self.has_own_process,
+            tokens=_digest(answer),
+        )
+
+    def _draft_read_s(self, answer: Completion, request: GenerationRequest) -> float:
+        """How long the draft read the prompt of the last request; 0 where it did not draft."""
+        drafts = self.drafts
+        if drafts is None:
+            return 0.0
+        if self.has_own_process and self.generator.counts.num_drafted_at:
+            asked = self.generator.tokenize(request)
+            if not isinstance(asked, RequestRefused):
+                whole = [*asked.prompt, *answer.tokens[: len(asked.forced_prefix) + 1]]
+                (opened,) = drafts.open_all([PromptToPrefill(whole, len(whole), asked.num_shared)])
+                drafts.close(opened.row)
+        read_s, drafts.read_s = drafts.read_s, 0.0
+        return min(read_s, self.timed_strategy.timing.longest_s)  # beside us it may have read faster
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPair:
+    """Target and draft, loaded once for all ways. `closing` ends what they start."""
+
+    target: LoadableModel
+    draft: LoadableModel
+    closing: ExitStack
+
+    def sessions(self) -> TimedSessions:
+        return TimedSessions(self.draft.draft_network, DecodingConfig())
+
+    def method(self, strategy: DraftStrategy, lookahead: DraftLengthPlanner) -> DecodingMethod:
+        watched = TimedStrategy(strategy)
+        target = self.target
+        author = LocalGenerator(
+            target.network, target.tokenizer, target.name, DecodingConfig(), target.tokenizer.opening,
+            target.folder.digest, watched, lookahead,
+        )  # fmt: skip
+        return DecodingMethod(author, watched)
+
+
+def open_pair(target: Path, draft: Path) -> ModelPair:
+    """On the engines that a run would take. Raises: InvalidInput, DependencyUnavailable."""
+    return ModelPair(*wired.open_model_pair(wired.ModelsConfig(str(target), str(draft))), ExitStack())
+
+
+def _drafting(
+    pair: ModelPair, strategy: Callable[[KVSessions], DraftStrategy], lookahead: DraftLengthPlanner
+) -> DecodingMethod:
+    drafts = pair.sessions()
+    return replace(pair.method(strategy(drafts), lookahead), drafts=drafts)
+
+
+def _outcomes(pair: ModelPair, ranked_by: str, lookahead: DraftLengthPlanner) -> DecodingMethod:
+    complaints: list[str] = []
+    process = open_draft_process(pair.draft, DecodingConfig(), complaints.append, ranked_by=ranked_by)
+    pair.closing.callback(process.close)
+    process.await_ready()
+    strategy = OutcomeStrategy(process)
+    way = pair.method(strategy, lookahead)
+    return replace(way, drafts=pair.sessions(), is_apart=True, hits=strategy.hits)
+
+
+# Those of a fixed length show what planning is worth, and how often outcomes are found: 'classic' ranks them by
+# probability alone.
+METHODS: Mapping[str, Callable[[ModelPair], DecodingMethod]] = {
+    PLAIN: lambda pair: pair.method(NoDraft(), FixedLengthPlanner(0)),
+    CHAIN_OF_8: lambda pair: _drafting(pair, ChainStrategy, FixedLengthPlanner(8)),
+    BANDIT: lambda pair: _drafting(pair, ChainStrategy, BanditPlanner()),
+    CHAIN: lambda pair: _drafting(pair, ChainStrategy, ClosedFormPlanner()),
+    TREE: lambda pair: _drafting(pair, TreeStrategy, ClosedFormPlanner()),
+    OUTCOMES: lambda pair: _outcomes(pair, "noise", ClosedFormPlanner()),
+    OUTCOMES_OF_4: lambda pair: _outcomes(pair, "noise", FixedLengthPlanner(4)),
+    OUTCOMES_OF_4_CLASSIC: lambda pair: _outcomes(pair, "probability", FixedLengthPlanner(4)),
+    LOOKUP: lambda pair: pair.method(
+        LookupStrategy(pair.target.network.shape.vocab_size), ClosedFormPlanner()
+    ),
+    JACOBI: lambda pair: pair.method(JacobiStrategy(), ClosedFormPlanner()),
+}
+# A fixed short length, for rounds that one can read.
+EXPLAINED: Mapping[str, Callable[[ModelPair], DecodingMethod]] = {
+    CHAIN: lambda pair: _drafting(pair, ChainStrategy, FixedLengthPlanner(5)),
+    TREE: lambda pair: _drafting(pair, TreeStrategy, FixedLengthPlanner(5)),
+}
+
+
+def _digest(answer: Completion) -> str:
+    return hashlib.blake2b(repr(answer.tokens).encode(), digest_size=8).hexdigest()

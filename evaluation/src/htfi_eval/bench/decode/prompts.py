@@ -1,0 +1,149 @@
+"""What the benches of decoding ask: five kinds of request on stories that no training saw, each in its own world.
+
+A number names a story for ever: every process makes the same request of it, and no run asks one twice.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from htfi.decoding.vocabulary import Vocabulary
+from htfi.domain.generation import (
+    ChoiceField,
+    ControlToken,
+    FreeTextField,
+    GenerationRequest,
+    OutputGrammar,
+    PlainText,
+    Prompt,
+    PromptDialect,
+    ScaledMoves,
+)
+from htfi.narrative.answer import ideal_answer, view_grammar
+from htfi.narrative.question import MAX_ITEMS, build_prompt, shown_items
+from htfi.simulation.corpus import question, true_answer
+from htfi.simulation.stories import FIRST_EVALUATION_SEED, Story, stories_of_market
+
+SEED = FIRST_EVALUATION_SEED + 77
+OFF_DISTRIBUTION = "off law, T 2"
+NUM_TOKENS = 64  # of a path, and of free words
+_NEWS_MARKS = (
+    *(ControlToken(f"h{place}") for place in range(1, MAX_ITEMS + 1)),
+    ControlToken("on"),
+    ControlToken("says"),
+    ControlToken("wide"),
+)
+# The mark that ends a story never comes inside its news, so the words go on to their bound.
+_NEWS: OutputGrammar = (FreeTextField("words", NUM_TOKENS, ControlToken("/s"), _NEWS_MARKS),)
+_WORDS: OutputGrammar = (FreeTextField("words", NUM_TOKENS, ControlToken("/s")),)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptKind:
+    """A class of prompts. `num_a_run` requests make a run: so many write some 64 tokens and more."""
+
+    name: str
+    description: str
+    prompt: Callable[[Story], Prompt]
+    form: Callable[[Story, Vocabulary], OutputGrammar]
+    temperature: float
+    num_requests_per_run: int = 1
+
+
+def prompt_kinds() -> tuple[PromptKind, ...]:
+    return (
+        PromptKind("view, T 0", "a view of the news", _question_prompt, _view, 0.0, 4),
+        PromptKind("view, T 1", "a view of the news", _question_prompt, _view, 1.0, 4),
+        PromptKind("path, T 1", f"one price path of {NUM_TOKENS} steps", _before_path, _path, 1.0),
+        PromptKind("words, T 1", f"the news told on, {NUM_TOKENS} tokens", _truncated_news, _news, 1.0),
+        PromptKind(
+            OFF_DISTRIBUTION,
+            f"words after scrambled news, {NUM_TOKENS} tokens",
+            _scrambled,
+            _words,
+            2.0,
+        ),
+    )
+
+
+def free_text_kinds() -> tuple[PromptKind, ...]:
+    """Text told on, which needs no form: what peers can be asked as well."""
+    return tuple(
+        PromptKind(f"free, T {t:.0f}", "the news told on", _truncated_news, _news, t) for t in (0.0, 1.0)
+    )
+
+
+def request(kind: PromptKind, number: int, vocabulary: Vocabulary) -> GenerationRequest:
+    """The request of this kind about story `number`."""
+    told = unseen_story(number)
+    return GenerationRequest(
+        kind.prompt(told), kind.form(told, vocabulary), number, kind.temperature, kind=kind.name
+    )
+
+
+@cache
+def unseen_story(number: int) -> Story:
+    """The first story of world `number`: no two share news."""
+    return stories_of_market(SEED, number)[0]
+
+
+def free_text_prompt(number: int, vocabulary: Vocabulary) -> list[int]:
+    """News that break off, as ids: any model can tell them on, in no form."""
+    return vocabulary.encode(_truncated_news(unseen_story(number)))
+
+
+def path_prefix(number: int, vocabulary: Vocabulary) -> list[int]:
+    """A question, its true view and the mark that opens a path, as ids."""
+    return vocabulary.encode(_before_path(unseen_story(number)))
+
+
+def _question_prompt(told: Story) -> Prompt:
+    return build_prompt(question(told), PromptDialect.MINI)[0]
+
+
+def _view(told: Story, vocabulary: Vocabulary) -> OutputGrammar:
+    return view_grammar(vocabulary.dialect, len(shown_items(question(told))))
+
+
+def _before_path(told: Story) -> Prompt:
+    return (*_question_prompt(told), *ideal_answer(true_answer(told)), ControlToken("path"))
+
+
+def _path(_: Story, vocabulary: Vocabulary) -> OutputGrammar:
+    bins = vocabulary.bins
+    return _steps(tuple(bins.centres.tolist()) if bins is not None else ())
+
+
+@cache
+def _steps(centres: tuple[float, ...]) -> OutputGrammar:
+    options = tuple((ScaledMoves((centre,)),) for centre in centres)
+    return tuple(ChoiceField(f"step{step}", options) for step in range(NUM_TOKENS))
+
+
+def _news(_told: Story, _vocabulary: Vocabulary) -> OutputGrammar:
+    return _NEWS
+
+
+def _words(_told: Story, _vocabulary: Vocabulary) -> OutputGrammar:
+    return _WORDS
+
+
+def _truncated_news(told: Story) -> Prompt:
+    """The news up to the first headline."""
+    prompt = _question_prompt(told)
+    second = ControlToken("h2") if ControlToken("h2") in prompt else ControlToken("/news")
+    return prompt[: prompt.index(second)]
+
+
+def _scrambled(told: Story) -> Prompt:
+    """All headlines, the letters of each word in any order."""
+    dice = np.random.Generator(np.random.PCG64(SEED))
+    prompt = _question_prompt(told)
+    return tuple(
+        PlainText(" ".join("".join(dice.permutation(list(word))) for word in part.text.split(" ")))
+        if isinstance(part, PlainText)
+        else part
+        for part in prompt[: prompt.index(ControlToken("/news"))]
+    )

@@ -1,0 +1,188 @@
+"""`htfi bench engine`: what a step of a language model costs on one core, beside peers and the floor."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+
+from htfi import models
+from htfi.apps.display.figures import report
+from htfi.domain.errors import DependencyUnavailable
+from htfi_eval.bench.engine_agreement import story_texts, top1_agreement
+from htfi_eval.bench.engine_peers import OUR_ENGINES, PEER_ENGINES
+from htfi_eval.bench.engine_target import TARGET, MinimalWork, minimal_work, write_target
+from htfi_eval.bench.engine_worker import MACHINE
+
+CASES = ((1, 1), (1, 8), (4, 1), (4, 8), (16, 1), (16, 8))  # rows, new positions
+METRIC_CASES = {"decode": (1, 1), "verify8": (1, 8), "verify16x8": (16, 8)}
+CONTEXT = 128
+RATES = ("read_bytes_per_s", "operations_per_s")
+WEIGHT_BYTES = (("fp32", 4), ("int8", 1))
+SEED = 7
+MIN_RUNS = 5
+# An instruction that multiplies floats multiplies four times as many bytes (AVX-512 VNNI, Arm dot products).
+BYTE_PRODUCTS_PER_FLOAT = 4
+
+Row = dict[str, Any]
+EngineRuns = list[dict[str, float]]  # of each run: milliseconds of every engine, and the machine's rates
+
+
+@click.command("engine", short_help="Decode and verify steps, beside transformers and openvino.")
+@click.option("--runs", "num_runs", default=MIN_RUNS, show_default=True, type=click.IntRange(1))
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
+)
+def command(num_runs: int, json_file: Path | None) -> None:
+    """Measure one pass of a random Llama of 56M parameters after 128 tokens, on one core, in milliseconds.
+
+    A row is a number of texts times a number of new tokens: 1×1 is a decode step, 1×8 verifies eight drafted tokens.
+    Engines run in processes of their own, in turn, on the same weights; openvino runs the graphs that we write. A
+    floor is the time that reading the weights takes at this core's bandwidth, or multiplying them at its rate,
+    whichever is longer. 'best' is the fastest of our precisions.
+
+    \b
+    Examples:
+      htfi bench engine
+      htfi bench engine --runs 9 --json build/goals/engine.json
+    """
+    scratch = Path(tempfile.mkdtemp(prefix="htfi-bench-engine-"))
+    try:
+        write_target(scratch / "target", SEED, TARGET)
+        turns, missing = _measure(scratch, num_runs)
+    finally:
+        shutil.rmtree(scratch)
+    rows = [_case_row(case, of_case) for case, of_case in turns.items()]
+    reads, computes = (median(turn[rate] for of_case in turns.values() for turn in of_case) for rate in RATES)
+    rows.append({"what": f"one core reads {reads / 1e9:.1f} GB/s, computes {computes / 1e9:.0f} GFLOP/s"})
+    rows += [{"what": f"{name}: {reason}"} for name, reason in missing.items()]
+    agreement, agreement_rows = _agreement()
+    report("engine", _metrics(turns) | agreement, rows + agreement_rows, seed=SEED, json_file=json_file)
+
+
+def _measure(scratch: Path, num_runs: int) -> tuple[dict[tuple[int, int], EngineRuns], dict[str, str]]:
+    """Runs in which every engine had its turn, one after the other; and the peers that are missing."""
+    with ExitStack() as closing:
+        workers: dict[str, EngineProcess] = {}
+        for name in (*OUR_ENGINES, *PEER_ENGINES, MACHINE):
+            workers[name] = EngineProcess(name, scratch)
+            closing.callback(workers[name].close)
+        missing = {name: worker.missing for name, worker in workers.items() if worker.missing}
+        machine = workers.pop(MACHINE)
+        running = {name: worker for name, worker in workers.items() if name not in missing}
+        turns: dict[tuple[int, int], EngineRuns] = {}
+        for rows, new in CASES:
+            request = {"rows": rows, "new": new, "repeats": max(3, 24 // (rows * new))}
+            turns[rows, new] = [
+                {name: worker.ask(request)["ms"] for name, worker in running.items()} | machine.ask({})
+                for _ in range(num_runs)
+            ]
+        return turns, missing
+
+
+class EngineProcess:
+    """An engine's process. `missing` says why there is none, else it is empty."""
+
+    def __init__(self, name: str, scratch: Path) -> None:
+        core = max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        folders = (str(scratch / "target"), str(scratch / "cache"))
+        self._name = name
+        self._process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "htfi_eval.bench.engine_worker",
+                name,
+                *folders,
+                str(CONTEXT),
+                str(SEED),
+                str(core),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=os.environ | threads,
+        )
+        self.missing: str = self._read().get("missing", "")
+
+    def ask(self, request: Mapping[str, int]) -> dict[str, float]:
+        if self._process.stdin is not None:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+        return self._read()
+
+    def close(self) -> None:
+        self._process.communicate()
+
+    def _read(self) -> dict[str, Any]:
+        line = self._process.stdout.readline() if self._process.stdout is not None else ""
+        if not line:
+            raise DependencyUnavailable(f"the process of engine '{self._name}' ended without an answer")
+        return json.loads(line)
+
+
+def _case_row(case: tuple[int, int], turns: EngineRuns) -> Row:
+    row: Row = {"what": f"{case[0]}×{case[1]}"}
+    row |= {name: median(turn[name] for turn in turns) for name in turns[0] if name not in RATES}
+    row |= {
+        f"{name} floor": median(_floor_ms(case, turn, size) for turn in turns) for name, size in WEIGHT_BYTES
+    }
+    if "transformers" in turns[0]:
+        row["best ÷ transformers"] = _best_ratio(turns)
+    return row
+
+
+def _best_ratio(turns: EngineRuns) -> float:
+    """The median over runs of ours ÷ theirs, for the precision where it is least."""
+    return min(median(turn[name] / turn["transformers"] for turn in turns) for name in OUR_ENGINES)
+
+
+def _floor_ms(case: tuple[int, int], rates: Mapping[str, float], weight_bytes: int) -> float:
+    least = minimal_work(TARGET, *case, CONTEXT, weight_bytes)
+    products = 1 if weight_bytes == 4 else BYTE_PRODUCTS_PER_FLOAT
+    compute_s = least.num_operations / rates["operations_per_s"] / products
+    return max(_read_ms(least, rates), compute_s * 1e3)
+
+
+def _read_ms(least: MinimalWork, rates: Mapping[str, float]) -> float:
+    return least.read_bytes / rates["read_bytes_per_s"] * 1e3
+
+
+def _metrics(turns: Mapping[tuple[int, int], EngineRuns]) -> dict[str, float]:
+    found = {
+        f"{name}_vs_transformers": _best_ratio(turns[case])
+        for name, case in METRIC_CASES.items()
+        if "transformers" in turns[case][0]
+    }
+    least = minimal_work(TARGET, 1, 1, CONTEXT, weight_bytes=1)
+    return found | {"decode_vs_floor": median(turn["int8"] / _read_ms(least, turn) for turn in turns[1, 1])}
+
+
+def _agreement() -> tuple[dict[str, float], list[Row]]:
+    """The worse of the shipped pair, and a row for each."""
+    pair = [folder for folder in (models.TARGET, models.DRAFT) if folder.is_dir()]
+    if len(pair) < 2:
+        return {}, [{"what": "int8 agreement: the shipped pair is not in this package"}]
+    precisions = ("int8", "int8-wide")
+    found = {
+        (folder.name, precision): top1_agreement(folder, precision, story_texts(folder))
+        for folder in pair
+        for precision in precisions
+    }
+    rows: list[Row] = [
+        {"what": f"likeliest token as in fp32: {name}, {precision}: {share:.4f}"}
+        for (name, precision), share in found.items()
+    ]
+    return {
+        "int8_top1_agreement": min(share for (_, precision), share in found.items() if precision == "int8")
+    }, rows

@@ -1,0 +1,116 @@
+"""A target that writes as the shipped one does and costs as much as a larger one. The decode and paths benches use it.
+
+How much speculation gains depends on what a pass of the target costs, and how much is accepted on its law. So the
+law stays and the cost grows: hidden and feed-forward sizes are filled up with zeros, and layers follow whose
+attention and feed-forward add nothing. Every pass computes all of it.
+"""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.decoding.checkpoint.architecture import Architecture, ModelFamily, config_json
+from htfi.decoding.checkpoint.folder import CONFIG, TOKENIZER, ModelFolder
+from htfi.decoding.checkpoint.weights import SINGLE_FILE, Array, write_safetensors
+from htfi.domain.errors import InvalidInput
+
+_WIDENING = 4  # its root is a power of two, so that halved norms are exact
+_SEED = 0
+_STORED = np.float16  # of matrices: the shipped weights are stored so too
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSize:
+    """The depth and width of a real model of the size that `label` tells; its hidden size is four times the mini's."""
+
+    label: str
+    num_layers: int
+    intermediate_size: int
+
+
+COST_60M = TargetSize("60M-cost", 8, 2048)
+COST_200M = TargetSize("200M-cost", 16, 3840)
+
+
+def write_heavy_target(source: Path, folder: Path, cost: TargetSize) -> int:
+    """Write `source`, widened and deepened, to `folder`; the number of its parameters.
+
+    The root mean square over four times as many numbers, three quarters of them zeros, is half as large: norms
+    multiply by half of their weights, and eps is a quarter. Raises: InvalidInput for an architecture other than a
+    Llama without biases, or one that is larger already.
+    """
+    of = ModelFolder.open(source)
+    narrow = of.architecture
+    if narrow.family is not ModelFamily.LLAMA or narrow.attention_bias or narrow.mlp_bias:
+        raise InvalidInput(f"{source}: only a Llama without biases is made heavier")
+    if narrow.num_layers > cost.num_layers or narrow.intermediate_size > cost.intermediate_size:
+        raise InvalidInput(f"{source} is larger than {cost.label} already")
+    wide = replace(
+        narrow,
+        hidden_size=_WIDENING * narrow.hidden_size,
+        num_layers=cost.num_layers,
+        intermediate_size=cost.intermediate_size,
+        norm_eps=narrow.norm_eps / _WIDENING,
+    )
+    arrays: dict[str, NDArray[Any]] = {}
+    for name in of.weights.names():
+        arrays[name] = _widened(name, of.weights.array(name, of.weights.shape(name)), wide)
+    idle = _identity_layer(wide)
+    for layer in range(narrow.num_layers, wide.num_layers):
+        arrays |= {f"model.layers.{layer}.{part}": array for part, array in idle.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / CONFIG).write_bytes(config_json(wide))
+    write_safetensors(folder / SINGLE_FILE, arrays)
+    shutil.copyfile(source / TOKENIZER, folder / TOKENIZER)
+    return sum(array.size for array in arrays.values())
+
+
+def _widened(name: str, array: Array, wide: Architecture) -> NDArray[Any]:
+    """The same numbers where they were, zeros (in norms: ones) beside them."""
+    if array.ndim == 1:
+        norm = np.ones(wide.hidden_size, np.float32)
+        norm[: array.size] = array / _WIDENING**0.5
+        return norm
+    rows, columns = array.shape
+    part = name.split(".")[-2]
+    match part:
+        case "q_proj" | "k_proj" | "v_proj" | "embed_tokens" | "lm_head":
+            shape = (rows, wide.hidden_size)
+        case "o_proj":
+            shape = (wide.hidden_size, columns)
+        case "gate_proj" | "up_proj":
+            shape = (wide.intermediate_size, wide.hidden_size)
+        case "down_proj":
+            shape = (wide.hidden_size, wide.intermediate_size)
+        case _:
+            raise InvalidInput(f"tensor {name!r} is none of a Llama's")
+    filled = np.zeros(shape, _STORED)
+    filled[:rows, :columns] = array
+    return filled
+
+
+def _identity_layer(of: Architecture) -> Mapping[str, NDArray[Any]]:
+    """A layer that computes as much as any and adds zero to what goes through it."""
+    noise = np.random.Generator(np.random.PCG64(_SEED))
+
+    def normal(*shape: int) -> NDArray[Any]:
+        return (noise.standard_normal(shape, np.float32) * np.float32(0.02)).astype(_STORED)
+
+    hidden, inner = of.hidden_size, of.intermediate_size
+    width, kv_width = of.num_heads * of.head_dim, of.num_kv_heads * of.head_dim
+    return {
+        "self_attn.q_proj.weight": normal(width, hidden),
+        "self_attn.k_proj.weight": normal(kv_width, hidden),
+        "self_attn.v_proj.weight": normal(kv_width, hidden),
+        "self_attn.o_proj.weight": np.zeros((hidden, width), _STORED),
+        "mlp.gate_proj.weight": normal(inner, hidden),
+        "mlp.up_proj.weight": normal(inner, hidden),
+        "mlp.down_proj.weight": np.zeros((hidden, inner), _STORED),
+        "input_layernorm.weight": np.ones(hidden, np.float32),
+        "post_attention_layernorm.weight": np.ones(hidden, np.float32),
+    }

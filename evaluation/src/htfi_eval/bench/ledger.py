@@ -1,0 +1,224 @@
+"""`htfi bench ledger`: what recording, verifying and proving cost, beside pymerkle where it is installed."""
+
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from statistics import median, quantiles
+from types import ModuleType
+from typing import Any
+
+import click
+
+from htfi.apps.display.figures import report
+from htfi.domain.decision import (
+    TICKS_PER_UNIT,
+    BarCircumstances,
+    Decision,
+    DecisionInputs,
+    FeatureDriver,
+    FidelityPlan,
+    Forecast,
+    PolicyOutcome,
+    PolicyVerdict,
+    Rationale,
+    Regime,
+    Rung,
+    encode_decision,
+)
+from htfi.governance.ledger.log import TransparencyLog
+from htfi.wiring.ledger import open_ledger, open_ledger_readonly
+
+ORIGIN = "htfi.example/bench"
+BATCH_SIZES = (100, 256, 1000)
+TARGET_BATCH_SIZE = 256
+NUM_RUNS = 5
+NUM_TIMED_ENTRIES = 20_000  # per run: long enough for SQLite's own checkpoints to count
+NUM_PROOFS = 500
+SEED = 7
+
+_LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+_EXPERTS = ("ewma", "har", "fhs", "random_walk")
+
+
+@click.command("ledger", short_help="Appends a second, verification, proofs.")
+@click.option("--entries", "num_entries", default=100_000, show_default=True, type=click.IntRange(1000))
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
+)
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where to write: the disk to measure (default: here).",
+)
+def command(num_entries: int, json_file: Path | None, folder: Path | None) -> None:
+    """Measure the ledger with decision-like entries of about 6 KB, on a real disk.
+
+    \b
+    Examples:
+      htfi bench ledger
+      htfi bench ledger --entries 100000 --json build/goals/ledger.json
+    """
+    scratch = Path(tempfile.mkdtemp(prefix="htfi-bench-ledger-", dir=folder or Path.cwd()))
+    try:
+        entries = decision_like_entries(2048, SEED)
+        rows, appends_per_s = _append_rows(scratch, entries, min(num_entries, NUM_TIMED_ENTRIES))
+        full = scratch / "full"
+        read_rows, verify_s = _verify_and_prove_rows(full, entries, num_entries)
+        rows += read_rows
+        rows += _peer_rows(scratch, entries, min(num_entries, NUM_TIMED_ENTRIES))
+        metrics = {"appends_per_s": appends_per_s, "verify_100k_s": verify_s * 100_000 / num_entries}
+        report("ledger", metrics, rows, seed=SEED, json_file=json_file)
+    finally:
+        shutil.rmtree(scratch)
+
+
+def decision_like_entries(num_entries: int, seed: int) -> list[bytes]:
+    """Canonical bytes of plausible decisions: 13 quantiles, 3 horizons, 4 experts, a dozen features."""
+    noise = random.Random(seed)
+    return [encode_decision(_decision(index, noise)) for index in range(num_entries)]
+
+
+def _decision(index: int, noise: random.Random) -> Decision:
+    def fan() -> list[list[float]]:
+        return [sorted(noise.gauss(0, 0.01) for _ in _LEVELS) for _ in range(3)]
+
+    symbol = f"S{index % 100:03d}"
+    features = {f"realised_volatility_{scale}_bps": noise.lognormvariate(2, 1) for scale in range(12)}
+    drivers = [FeatureDriver(name, value, 7.4, value / 7.4) for name, value in list(features.items())[:2]]
+    text = f"{symbol}: volatility is {drivers[0].ratio:.1f} times its usual level; the range widens with it."
+    return Decision(
+        id=f"{symbol}/60s@2013-10-07T14:{index % 60:02d}:00Z",
+        symbol=symbol,
+        interval="60s",
+        as_of_ns=1_381_154_400_000_000_000 + index,
+        last_price=noise.uniform(10, 500),
+        inputs=DecisionInputs(noise.randbytes(32).hex(), 57, {"ticks": (index * 57 + 1, index * 57 + 57)}),
+        settings_digest="9f" * 32,
+        models=dict.fromkeys(_EXPERTS, "1"),
+        plan=FidelityPlan(Rung.TEMPLATE, "numeric experts only", 5.0),
+        regime=Regime.NORMAL,
+        features=features,
+        forecast=Forecast(
+            horizons=(1, 5, 22),
+            levels=_LEVELS,
+            quantiles=fan(),
+            expert_ticks={
+                name: [[round(q * TICKS_PER_UNIT) for q in row] for row in fan()] for name in _EXPERTS
+            },
+            weights={name: [[0.25, 0.25, 0.25]] * 3 for name in _EXPERTS},
+            calibration=[1.0, 1.0, 1.0],
+        ),
+        view=None,
+        rationale=Rationale(text, "volatility_up", {"ratio": f"{drivers[0].ratio:.1f}"}, drivers, []),
+        circumstances=BarCircumstances(
+            1_381_154_340_000_000_000 + index, 1_381_154_400_000_000_000 + index, 1_000, 0.0
+        ),
+        verdict=PolicyVerdict(PolicyOutcome.RELEASE, []),
+    )
+
+
+def _append_rows(scratch: Path, entries: Sequence[bytes], num: int) -> tuple[list[dict[str, Any]], float]:
+    """A row for each way of appending; and the durable rate in groups of TARGET_GROUP, entries a second."""
+    rows: list[dict[str, Any]] = []
+    target_rate = 0.0
+    for durable in (True, False):
+        for group in BATCH_SIZES:
+            runs = [_timed_appends(scratch / "append", entries, num, group, durable) for _ in range(NUM_RUNS)]
+            rate = median(num / sum(times) for times in runs)
+            if durable and group == TARGET_BATCH_SIZE:
+                target_rate = rate
+            what = f"append, groups of {group}" + ("" if durable else ", no disk sync")
+            rows.append(_row(what, [t for times in runs for t in times], rate))
+    return rows, target_rate
+
+
+def _timed_appends(
+    folder: Path, entries: Sequence[bytes], num: int, group: int, durable: bool
+) -> list[float]:
+    log = open_ledger(folder, origin=ORIGIN, durable=durable)
+    times: list[float] = []
+    for start in range(0, num, group):
+        batch = [entries[index % len(entries)] for index in range(start, min(start + group, num))]
+        began = time.perf_counter()
+        log.append(batch)
+        times.append(time.perf_counter() - began)
+    log.close()
+    shutil.rmtree(folder)
+    return times
+
+
+def _verify_and_prove_rows(
+    folder: Path, entries: Sequence[bytes], num: int
+) -> tuple[list[dict[str, Any]], float]:
+    """Rows for a ledger of `num` entries; and the median time to verify it, in seconds."""
+    log = open_ledger(folder, origin=ORIGIN, durable=False)
+    _fill(log, entries, num)
+    log.close()
+    view = open_ledger_readonly(folder)
+    verify_times = [_timed(view.verify) for _ in range(NUM_RUNS)]
+    noise = random.Random(SEED)
+    indices = [noise.randrange(num) for _ in range(NUM_PROOFS)]
+    inclusion = [_timed(partial(view.inclusion_proof, index)) for index in indices]
+    consistency = [_timed(partial(view.consistency_proof, index + 1)) for index in indices]
+    view.close()
+    verify_s = median(verify_times)
+    rows = [
+        {"what": f"verify {num} entries", "entries/s": num / verify_s, "median s": verify_s},
+        _row("inclusion proof", inclusion),
+        _row("consistency proof", consistency),
+    ]
+    return rows, verify_s
+
+
+def _fill(log: TransparencyLog, entries: Sequence[bytes], num: int) -> None:
+    for start in range(0, num, 1000):
+        log.append([entries[index % len(entries)] for index in range(start, min(start + 1000, num))])
+
+
+def _peer_rows(scratch: Path, entries: Sequence[bytes], num: int) -> list[dict[str, Any]]:
+    """pymerkle's own SQLite tree, same entries and groups: entries and hashes only, no signed checkpoints."""
+    try:
+        import pymerkle  # GPL: a peer to measure, never a part of the program
+    except ImportError:
+        return [{"what": "pymerkle is not installed"}]
+    group, rows = BATCH_SIZES[0], list[dict[str, Any]]()
+    runs: list[list[float]] = []
+    for run in range(NUM_RUNS):
+        tree = _peer_tree(pymerkle, scratch / f"peer{run}.db")
+        times: list[float] = []
+        for start in range(0, num, group):
+            batch = [entries[index % len(entries)] for index in range(start, min(start + group, num))]
+            times.append(_timed(partial(tree.append_entries, batch)))
+        runs.append(times)
+        tree.close()
+    rate = median(num / sum(times) for times in runs)
+    rows.append(_row(f"pymerkle append, groups of {group}", [t for times in runs for t in times], rate))
+    tree = _peer_tree(pymerkle, scratch / "peer0.db")
+    noise = random.Random(SEED)
+    indices = [noise.randrange(num) for _ in range(NUM_PROOFS)]
+    proofs = [_timed(partial(tree.prove_inclusion, index + 1, num)) for index in indices]
+    rows.append(_row(f"pymerkle inclusion proof ({num} entries)", proofs))
+    tree.close()
+    return rows
+
+
+def _peer_tree(pymerkle: ModuleType, path: Path) -> Any:
+    return pymerkle.SqliteTree(str(path), algorithm="sha256")
+
+
+def _row(what: str, times_s: Sequence[float], rate: float | None = None) -> dict[str, Any]:
+    cuts = quantiles(times_s, n=100, method="inclusive")
+    row: dict[str, Any] = {"what": what}
+    if rate is not None:
+        row["entries/s"] = rate
+    return row | {"p50 ms": cuts[49] * 1e3, "p95 ms": cuts[94] * 1e3, "p99 ms": cuts[98] * 1e3}
+
+
+def _timed(act: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    act()
+    return time.perf_counter() - began

@@ -1,0 +1,260 @@
+"""`htfi bench link`: every way of placing a request over links of many round trips, beside the planner's choice."""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+
+from htfi import models
+from htfi.apps.display.figures import report
+from htfi.domain.errors import InvalidInput
+from htfi_eval.bench.decode.prompts import SEED
+from htfi_eval.bench.heavy_target import COST_200M, write_heavy_target
+from htfi_eval.bench.link.embedded import num_unlike_embedded
+from htfi_eval.bench.link.faults import count_lost_requests, detection_ms
+from htfi_eval.bench.link.figures import FRAMING_BYTES, RunsByKind, metrics, num_unlike, rows
+from htfi_eval.bench.link.fleet import FleetResult, measure_fleet
+from htfi_eval.bench.link.page import write_page
+from htfi_eval.bench.link.runs import FORCED_PLACEMENTS, LinkBench, PlacementChoice, measure, measured_kinds
+from htfi_eval.bench.link.setup import LinkSetup, link_conditions, open_link_setup
+from htfi_eval.bench.link.steps import STEPS_MS, StepPasses, measure_steps, steps_regret
+from htfi_eval.bench.processes import available_cores, pin_to_core
+
+SHIPPED = "shipped"
+FIRST_NUMBER = 5_000_000  # stories that no other bench asks about
+_FLEET_RTT_MS = 20.0
+_BYTES_RTT_MS = 5.0
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkWorkload:
+    """How much is measured: runs at each round trip, requests of a kind at each step, seconds of a fleet."""
+
+    num_runs: int
+    num_steps: int
+    num_edges: int
+    span_s: float
+    num_silences: int
+    num_lost: int
+
+
+FULL = LinkWorkload(num_runs=6, num_steps=10, num_edges=32, span_s=8.0, num_silences=10, num_lost=40)
+QUICK = LinkWorkload(num_runs=1, num_steps=2, num_edges=4, span_s=1.0, num_silences=2, num_lost=8)
+
+
+@click.command("link", short_help="Edge and cloud over links of many round trips.")
+@click.option("--rtt", default="0,5,20,50,100,200", show_default=True, help="Round trips in ms.")
+@click.option("--jitter", default=0.05, show_default=True, help="Of a round trip: its standard deviation.")
+@click.option("--targets", default="shipped,200m", show_default=True, help="Of shipped, 200m.")
+@click.option("--quick", is_flag=True, help="A run of few: to see that it works, not to judge by.")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
+)
+@click.option(
+    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
+)
+def command(
+    rtt: str, jitter: float, targets: str, quick: bool, json_file: Path | None, html_file: Path | None
+) -> None:
+    """Measure an edge and a cloud, two processes under mutual TLS, over a link that delays every byte.
+
+    Views, price paths and words are asked in every way: plain in the cloud, with its own draft, in lock-step, in
+    flight, and as planned; the same requests in each, prompts read before. Times are from the asking to the first
+    and the last token at the edge. '× best' is the time over that of the best single way at that round trip. Then a
+    link that steps 5, 120, 20 ms, a fleet of edges on one cloud, silences, and a link that fails while requests run.
+
+    \b
+    Examples:
+      htfi bench link
+      htfi bench link --rtt 0,20,200 --jitter 0.2 --targets shipped
+      htfi bench link --json build/goals/link.json --html build/goals/link.html
+    """
+    rtts_ms = _all_figures(rtt)
+    if not 0.0 <= jitter < 1.0:
+        raise InvalidInput(f"--jitter {jitter}: a share of the round trip, from 0 to below 1")
+    effort = QUICK if quick else FULL
+    scratch = Path(tempfile.mkdtemp(prefix="htfi-bench-link-"))
+    if len(available_cores()) > 1:
+        pin_to_core(available_cores()[1])  # the cloud has the first to itself
+    try:
+        told = LinkFindings()
+        for label in targets.split(","):
+            folder = _target(label.strip(), scratch)
+            _measure(label.strip(), folder, rtts_ms, jitter, effort, told)
+    finally:
+        shutil.rmtree(scratch)
+    figures = metrics(told.runs) | told.figures
+    unlike, whole = num_unlike(told.runs)
+    told.notes.append(f"answers unlike those of another way: {unlike} of {whole}")
+    all_rows = rows(told.runs) + told.rows
+    report("link", figures, all_rows, seed=SEED, json_file=json_file, notes=told.notes)
+    if html_file is not None:
+        write_page(html_file, told.runs, all_rows, figures, told.notes)
+        click.echo(f"page written to {html_file}", err=True)
+
+
+@dataclass(slots=True)
+class LinkFindings:
+    """What was found so far: runs by target and round trip, other rows, figures, and what takes a sentence."""
+
+    runs: dict[str, dict[float, RunsByKind]] = field(default_factory=dict[str, dict[float, RunsByKind]])
+    rows: list[Row] = field(default_factory=list[Row])
+    figures: dict[str, float] = field(default_factory=dict[str, float])
+    notes: list[str] = field(default_factory=list[str])
+
+
+def _measure(
+    label: str,
+    folder: Path,
+    rtts_ms: Sequence[float],
+    jitter: float,
+    effort: LinkWorkload,
+    told: LinkFindings,
+) -> None:
+    """All of one target; a heavy one is asked the ways and the steps alone."""
+    is_shipped = label == SHIPPED
+    with open_link_setup(folder, effort.num_edges if is_shipped else 1) as stage:
+        with stage.edge() as edge:
+            bench = LinkBench.connect(stage, edge, FIRST_NUMBER)
+            by_rtt = told.runs.setdefault(label, {})
+            for rtt_ms in rtts_ms:
+                num_runs = effort.num_runs if is_shipped else max(effort.num_runs // 2, 1)
+                by_rtt[rtt_ms] = measure(
+                    bench, rtt_ms, jitter, num_runs, _progress_reporter(label, rtt_ms, num_runs)
+                )
+            click.echo(f"{label}: a link that steps", err=True)
+            steps = measure_steps(
+                bench, jitter, effort.num_steps if is_shipped else max(effort.num_steps // 3, 1)
+            )
+            told.rows += _step_rows(label, steps)
+            name = "planner_regret_stepping"
+            told.figures[name] = max(steps_regret(steps), told.figures.get(name, -1.0))
+            if is_shipped:
+                _measure_faults(bench, effort, told)
+            unlike, whole = num_unlike_embedded(bench, folder, by_rtt)
+            told.notes.append(f"{label}: answers unlike the embedded run's: {unlike} of {whole}")
+        if is_shipped:
+            _measure_fleet(stage, jitter, effort, told)
+
+
+def _measure_faults(bench: LinkBench, effort: LinkWorkload, told: LinkFindings) -> None:
+    """Bytes of a round, silences noticed, requests lost."""
+    click.echo("silences and failures", err=True)
+    told.figures["overhead_bytes_per_round"] = _measure_bytes(bench, told)
+    silences = detection_ms(bench, effort.num_silences)
+    told.figures["detect_loss_ms"] = max(silences)
+    told.notes.append(
+        f"a silent link is noticed after {median(silences):.0f} ms, at most {max(silences):.0f} of {len(silences)}"
+    )
+    came = count_lost_requests(bench, measured_kinds()[0], effort.num_lost)
+    told.figures["lost_requests"] = float(came.num_lost)
+    told.notes.append(
+        f"a link that resets, stalls and goes dark: {came.num_asked} requests, {came.num_provisional} answered "
+        f"provisionally first, {came.num_lost} lost, {came.num_unlike} unlike those in calm weather"
+    )
+
+
+def _measure_bytes(bench: LinkBench, told: LinkFindings) -> float:
+    """What a round in lock-step puts on the wire beside its ids: a window up, an outcome down."""
+    author, stage = bench.edge.author, bench.stage
+    stage.set_round_trip(_BYTES_RTT_MS, 0.0)
+    asked = [bench.next_request(kind) for kind in measured_kinds() for _ in range(4)]
+    before, wire = replace(author.traffic), stage.num_bytes()
+    for request in asked:
+        bench.write(request, PlacementChoice.LOCKSTEP)
+    after, on_wire = author.traffic, stage.num_bytes() - wire
+    num_windows = after.num_windows - before.num_windows
+    num_rounds = after.num_rounds - before.num_rounds
+    frames = after.window_bytes + after.accepted_bytes - before.window_bytes - before.accepted_bytes
+    ids = after.id_bytes - before.id_bytes
+    beside = (frames - ids) / num_rounds
+    framed = beside + FRAMING_BYTES * (num_windows + num_rounds) / num_rounds
+    told.notes.append(
+        f"a round in lock-step: {ids / num_rounds:.0f} bytes of ids, {beside:.0f} beside them in frames, "
+        f"{framed:.0f} with gRPC's and HTTP/2's heads; {on_wire / num_rounds:.0f} bytes of TCP in all, with TLS, "
+        "openings and heartbeats"
+    )
+    return framed
+
+
+def _measure_fleet(stage: LinkSetup, jitter: float, effort: LinkWorkload, told: LinkFindings) -> None:
+    """One edge alone, then all."""
+    stage.link.conditions = link_conditions(_FLEET_RTT_MS, jitter)
+    click.echo(f"{effort.num_edges} edges", err=True)
+    one, many = (
+        measure_fleet(stage, num, effort.span_s, FIRST_NUMBER * (2 + place))
+        for place, num in enumerate((1, effort.num_edges))
+    )
+    told.rows += [_fleet_row(one), _fleet_row(many)]
+    num_alone = sum(share.num_alone for share in many.shares)
+    told.notes.append(
+        f"{effort.num_edges} edges: {num_alone} answers were the draft's, as a cloud was given up"
+    )
+    told.figures["scale_32_edges"] = many.tokens_per_s / one.tokens_per_s
+    told.figures["unfairness_p95"] = many.unfairness
+
+
+def _fleet_row(fleet: FleetResult) -> Row:
+    num = len(fleet.shares)
+    return {
+        "what": f"{num} edge{'s' if num > 1 else ''} · RTT {_FLEET_RTT_MS:g} · views, as planned",
+        "tokens/s": fleet.tokens_per_s,
+        "last ms p50": median(share.p50_ms for share in fleet.shares),
+        "last p95": median(share.p95_ms for share in fleet.shares),
+    }
+
+
+def _step_rows(label: str, steps: StepPasses) -> list[Row]:
+    names = ("planned", *(manner.value for manner in FORCED_PLACEMENTS))
+    return [
+        {
+            "what": f"{label} · stepping · {name}",
+            **{
+                f"ms at {rtt_ms:g}": sum(one.total_ms for one in of)
+                for rtt_ms, of in zip(STEPS_MS, passed, strict=True)
+            },
+        }
+        for name, passed in zip(names, steps, strict=True)
+    ]
+
+
+def _target(label: str, scratch: Path) -> Path:
+    match label:
+        case "shipped":
+            return models.TARGET
+        case "200m":
+            folder = scratch / COST_200M.label
+            write_heavy_target(models.TARGET, folder, COST_200M)
+            return folder
+        case _:
+            raise InvalidInput(f"--targets {label}: take shipped, 200m, or both with a comma")
+
+
+def _all_figures(told: str) -> list[float]:
+    try:
+        found = [float(part) for part in told.split(",")]
+    except ValueError:
+        found = []
+    if not found or not all(0.0 <= number <= 10_000.0 for number in found):
+        raise InvalidInput(f"--rtt {told}: round trips in ms from 0 to 10000, with commas between")
+    return found
+
+
+def _progress_reporter(label: str, rtt_ms: float, num_runs: int) -> Callable[[], None]:
+    """Tells how far it has come: on a terminal run by run, elsewhere once."""
+    turns = iter(range(1, num_runs + 1))
+
+    def tell() -> None:
+        turn = next(turns)
+        if turn == num_runs or sys.stderr.isatty():
+            is_last = turn == num_runs
+            click.echo(f"\r{label}: round trip {rtt_ms:g} ms, run {turn} of {num_runs}", err=True, nl=is_last)
+
+    return tell

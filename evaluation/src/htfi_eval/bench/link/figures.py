@@ -1,0 +1,112 @@
+"""Rows and metrics of `htfi bench link`, from its runs."""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from htfi_eval.bench.link.runs import (
+    ALL_PLACEMENTS,
+    FORCED_PLACEMENTS,
+    LinkMeasurement,
+    PlacementChoice,
+    PlacementRun,
+)
+
+Row = dict[str, Any]
+RunsByKind = Mapping[str, Sequence[PlacementRun]]  # by kind
+RunsByTarget = Mapping[str, Mapping[float, RunsByKind]]  # by target and round trip
+FAR_RTT_MS = 20.0  # from this round trip on windows in flight must pay
+# What HTTP/2 and gRPC put before each message; docs/protocol.md tells what TLS and window updates add beneath.
+FRAMING_BYTES = 9 + 5
+
+
+def metrics(runs: RunsByTarget) -> dict[str, float]:
+    """The worst over targets and round trips."""
+    steady = [planner_regret(of) for by_rtt in runs.values() for of in by_rtt.values()]
+    gains = [
+        link_speedup(of, PlacementChoice.FLIGHT, PlacementChoice.LOCKSTEP)
+        for by_rtt in runs.values()
+        for rtt_ms, of in by_rtt.items()
+        if rtt_ms >= FAR_RTT_MS
+    ]
+    found = {"planner_regret_steady": max(steady)}
+    return found | ({"inflight_vs_lockstep": min(gains)} if gains else {})
+
+
+def planner_regret(of: RunsByKind) -> float:
+    """The plan's time over that of the best single way, less one: typical times, summed over kinds."""
+    best = min(median_total_ms(of, manner) for manner in FORCED_PLACEMENTS)
+    return median_total_ms(of, PlacementChoice.PLANNED) / best - 1.0
+
+
+def link_speedup(of: RunsByKind, manner: PlacementChoice, over: PlacementChoice) -> float:
+    return median_total_ms(of, over) / median_total_ms(of, manner)
+
+
+def median_total_ms(of: RunsByKind, manner: PlacementChoice) -> float:
+    """Medians of each kind, summed."""
+    return sum(median(run[manner].total_ms for run in runs) for runs in of.values())
+
+
+def num_unlike(runs: RunsByTarget) -> tuple[int, int]:
+    """Answers whose tokens differ from those of the same request in another way, and all answers."""
+    unlike = whole = 0
+    for by_rtt in runs.values():
+        for of in by_rtt.values():
+            for run in (run for kind in of.values() for run in kind):
+                whole += len(run)
+                unlike += sum(one.tokens != run[PlacementChoice.PLAIN].tokens for one in run.values())
+    return unlike, whole
+
+
+def rows(runs: RunsByTarget) -> list[Row]:
+    found: list[Row] = []
+    for target, by_rtt in runs.items():
+        for rtt_ms, of in by_rtt.items():
+            for manner in ALL_PLACEMENTS:
+                all_of = [run[manner] for kind in of.values() for run in kind]
+                row = _row(f"{target} · RTT {rtt_ms:g} · {manner.value}", all_of)
+                row["× best"] = median_total_ms(of, manner) / min(
+                    median_total_ms(of, each) for each in FORCED_PLACEMENTS
+                )
+                if manner is PlacementChoice.PLANNED:
+                    row["chosen"] = _planned_choices(all_of)
+                found.append(row)
+    return found
+
+
+def kind_rows(runs: RunsByTarget) -> list[Row]:
+    """The same by kind of request, for machines."""
+    return [
+        _row(f"{target} · RTT {rtt_ms:g} · {kind} · {manner.value}", [run[manner] for run in of])
+        for target, by_rtt in runs.items()
+        for rtt_ms, by_kind in by_rtt.items()
+        for kind, of in by_kind.items()
+        for manner in ALL_PLACEMENTS
+    ]
+
+
+def _row(what: str, of: Sequence[LinkMeasurement]) -> Row:
+    total = np.array([one.total_ms for one in of])
+    first = np.array([one.first_ms for one in of])
+    return {
+        "what": what,
+        "tokens/s": 1e3 * sum(len(one.tokens) for one in of) / float(total.sum()),
+        "first ms p50": float(np.quantile(first, 0.5)),
+        "p95": float(np.quantile(first, 0.95)),
+        "last ms p50": float(np.quantile(total, 0.5)),
+        "last p95": float(np.quantile(total, 0.95)),
+        "last p99": float(np.quantile(total, 0.99)),
+        "bytes": median(one.num_bytes for one in of),
+    }
+
+
+def _planned_choices(of: Sequence[LinkMeasurement]) -> str:
+    """The ways that the plan took, the most frequent first."""
+    counts: dict[str, int] = {}
+    for one in of:
+        way = one.chosen.partition(", ")[2] or one.chosen
+        counts[way] = counts.get(way, 0) + 1
+    return ", ".join(f"{num} {way}" for way, num in sorted(counts.items(), key=lambda item: -item[1]))

@@ -1,0 +1,207 @@
+"""What `htfi bench narrative` times: items one by one, items in batches, stages alone, an item read before, a peer."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from statistics import median
+from time import perf_counter_ns
+from typing import Any
+
+import click
+import numpy as np
+
+from htfi.domain.news import ScreenedItem, Screening
+from htfi.narrative.encoding.linking import EntityLinker
+from htfi.narrative.encoding.novelty import NoveltyIndex
+from htfi.narrative.encoding.scorer import scored_text
+from htfi.narrative.ports import TextEncoder
+from htfi.narrative.processor import NewsProcessor
+from htfi.narrative.sanitising.sanitiser import Sanitiser
+from htfi.narrative.suspicion import SuspicionMonitor
+from htfi.wiring.encoder import package_folder
+from htfi.wiring.models.caching import CacheConfig, open_cache
+from htfi.wiring.news import heads_for, open_scorer
+from htfi.wiring.settings import Settings
+from htfi_eval.bench.news_texts import as_news
+from htfi_eval.bench.processes import available_cores, pin_to_core
+
+ITEMS, BATCH, WARM, PEER_ITEMS, STAGE_ITEMS = 200, 1024, 64, 32, 256
+NUM_ITEMS_PER_RUN = ITEMS + 2 * BATCH
+
+Pairs = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ThroughputRun:
+    """Figures of one run, in which every part had its turn."""
+
+    item_p50_ms: float
+    item_p99_ms: float
+    one_core_items_per_s: float
+    all_cores_items_per_s: float
+    cache_hit_us: float
+    peer_ms: float  # NaN where there is no peer
+    peer_batch_items_per_s: float
+
+
+Embed = Callable[[Sequence[str]], object]
+
+
+def measure(settings: Settings, pairs: Pairs, encoder: TextEncoder, peer: Embed | None) -> ThroughputRun:
+    """One run over items that no run has seen. Desks begin without history, and warm."""
+    singles, batch, shared = pairs[:ITEMS], pairs[ITEMS : ITEMS + BATCH], pairs[ITEMS + BATCH :]
+    pin_to_core(available_cores()[0])
+    try:
+        times_ms = _one_by_one(_processor(settings, 1), singles)
+        one_core = _in_batches(_processor(settings, 1), batch)
+        hit_us = _cache_hit_us(settings, encoder, singles)
+        peer_ms, peer_rate = _peer(peer, [headline for headline, _ in singles])
+    finally:
+        _all_cores()
+    every = _in_batches(_processor(settings, 0), shared)
+    return ThroughputRun(
+        float(np.percentile(times_ms, 50)),
+        float(np.percentile(times_ms, 99)),
+        one_core,
+        every,
+        hit_us,
+        peer_ms,
+        peer_rate,
+    )
+
+
+def stages_us(settings: Settings, pairs: Pairs, encoder: TextEncoder) -> dict[str, float]:
+    """Microseconds an item that each stage takes by itself, on one core: the encoder one by one and together."""
+    items = as_news(pairs[:STAGE_ITEMS], 0)
+    pin_to_core(available_cores()[0])
+    try:
+        sanitiser, linker, heads = Sanitiser(settings.sanitiser), EntityLinker({}), heads_for(encoder)
+        encoder.read([pair[0] for pair in pairs[-WARM:]])
+        found: dict[str, float] = {}
+        screened: list[ScreenedItem] = []
+        found["sanitise"] = _us(lambda: screened.extend(map(sanitiser.screen, items)), len(items))
+        texts = [scored_text(one) for one in screened]
+        found["link"] = _us(
+            lambda: [linker.link(f"{one.item.headline}\n{one.item.body}") for one in screened], len(items)
+        )
+        found["encode, one by one"] = _us(lambda: [encoder.read([text]) for text in texts], len(items))
+        found["encode, together"] = _us(lambda: encoder.read(texts), len(items))
+        points, states = encoder.read(texts)
+        if heads is not None:
+            found["heads"] = _us(lambda: heads.score(points, states, texts), len(items))
+        config = settings.encoding
+        novelty = NoveltyIndex(encoder.size, config.max_recent, config.recent_half_life_ns)
+        found["novelty"] = _us(
+            lambda: [novelty.measure(point, (), at) for at, point in enumerate(points)], len(items)
+        )
+        return found
+    finally:
+        _all_cores()
+
+
+def num_tokens(encoder: TextEncoder, pairs: Pairs) -> float:
+    """Tokens that the encoder reads of an item, on average."""
+    texts = [scored_text(ScreenedItem(item, Screening.PASS, 1.0)) for item in as_news(pairs[:BATCH], 0)]
+    return float(np.mean([len(states) for states in encoder.read(texts).states]))
+
+
+def open_peer() -> Embed:
+    """The same model in transformers, float32, one thread. Raises: ImportError, where it is not installed."""
+    torch: Any = import_module("torch")
+    transformers: Any = import_module("transformers")
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    torch.set_num_threads(1)
+    folder = package_folder()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+
+    def embed(texts: Sequence[str]) -> object:
+        with torch.inference_mode():
+            told = tokenizer(list(texts), padding=True, truncation=True, max_length=64, return_tensors="pt")
+            states = model(**told).last_hidden_state
+            mask = told["attention_mask"][:, :, None]
+            return torch.nn.functional.normalize((states * mask).sum(dim=1) / mask.sum(dim=1)).numpy()
+
+    return embed
+
+
+def _processor(settings: Settings, threads: int) -> NewsProcessor:
+    """As a run has it, warm."""
+    scorer = open_scorer(replace(settings.encoding, threads=threads))
+    words = [" ".join(["warm"] * num) for num in range(1, WARM)]
+    for text in words:  # every length that comes
+        scorer.score([ScreenedItem(item, Screening.PASS, 1.0) for item in as_news([(text, "")], 0)])
+    return NewsProcessor(
+        settings.narrative,
+        settings.routing,
+        Sanitiser(settings.sanitiser),
+        scorer,
+        SuspicionMonitor(settings.secure),
+    )
+
+
+def _one_by_one(desk: NewsProcessor, pairs: Pairs) -> list[float]:
+    """Milliseconds from the raw item to its scores on the desk's shelves."""
+    times: list[float] = []
+    for item in as_news(pairs, WARM):
+        start = perf_counter_ns()
+        desk.receive(item)
+        desk.score_pending()
+        times.append((perf_counter_ns() - start) / 1e6)
+    return times[len(times) // 10 :]
+
+
+def _in_batches(desk: NewsProcessor, pairs: Pairs) -> float:
+    """Items per second through the desk, which has as many scored together as it likes."""
+    items = as_news(pairs, WARM)
+
+    def all_of_them() -> None:
+        for item in items:
+            desk.receive(item)
+        desk.score_pending()
+
+    return 1e6 / _us(all_of_them, len(items))
+
+
+def _cache_hit_us(settings: Settings, encoder: TextEncoder, pairs: Pairs) -> float:
+    """Microseconds to the point and the probabilities of an item read before: the median item's whole call."""
+    cache = open_cache(CacheConfig(folder="none"), None, click.echo)
+    if cache is None:
+        return float("nan")
+    cached = cache.wrap_encoder(encoder, heads_for(encoder), settings.narrative)
+    items = [ScreenedItem(item, Screening.PASS, 1.0) for item in as_news(pairs, 0)]
+    times: list[float] = []
+    for turn in range(2):
+        for item in items:
+            start = perf_counter_ns()
+            cached.expect_items([item])
+            cached.read([scored_text(item)])
+            cached.last_shares()
+            if turn:
+                times.append((perf_counter_ns() - start) / 1e3)
+    return median(times)
+
+
+def _peer(peer: Embed | None, headlines: list[str]) -> tuple[float, float]:
+    if peer is None:
+        return float("nan"), float("nan")
+    peer(headlines[:2])
+    alone: list[float] = []
+    for headline in headlines[:PEER_ITEMS]:
+        start = perf_counter_ns()
+        peer([headline])
+        alone.append((perf_counter_ns() - start) / 1e6)
+    return median(alone), 1e6 / _us(lambda: peer(headlines), len(headlines))
+
+
+def _us(work: Callable[[], object], num: int) -> float:
+    start = perf_counter_ns()
+    work()
+    return (perf_counter_ns() - start) / 1e3 / num
+
+
+def _all_cores() -> None:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))

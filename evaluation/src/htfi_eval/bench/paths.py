@@ -1,0 +1,197 @@
+"""`htfi bench paths`: many sample paths from one prefix, drafted whole and verified at once, beside plain sampling."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+import msgspec
+
+from htfi import models
+from htfi.apps.display.figures import report
+from htfi_eval.bench.decode.prompts import SEED
+from htfi_eval.bench.heavy_target import COST_60M, write_heavy_target
+from htfi_eval.bench.paths_worker import FEWEST_PASSES, LEAST_TIME, PLAIN, PathSetTiming
+from htfi_eval.bench.processes import WorkerProcess, available_cores
+
+SHIPPED = "shipped"
+WORKER = "htfi_eval.bench.paths_worker"
+FIRST_NUMBER = 3_000_000  # stories that the bench of decode does not ask about
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PathsCase:
+    """So many paths of so many steps, drawn in these ways on one target."""
+
+    target: str
+    num_paths: int
+    horizon: int
+    ways: tuple[str, ...] = (PLAIN, FEWEST_PASSES, LEAST_TIME)
+
+    @property
+    def is_light(self) -> bool:
+        """Whether a draw takes less than a second or so."""
+        return self.target == SHIPPED or self.num_paths < 100
+
+
+@dataclass(frozen=True, slots=True)
+class PathsWorkload:
+    cases: tuple[PathsCase, ...]
+    num_runs: int
+    num_warm: int  # draws before the first that counts: the plan learns what passes cost here
+    num_seeds: int = 3  # of each prefix, where passes are counted
+
+
+# With a hundred paths a pass over all that is left takes seconds on the 60M-cost target: no one would ask for it.
+FULL = PathsWorkload(
+    tuple(PathsCase(SHIPPED, num, horizon) for horizon in (24, 64) for num in (1, 4, 16, 100))
+    + tuple(
+        PathsCase(
+            COST_60M.label,
+            num,
+            horizon,
+            (PLAIN, FEWEST_PASSES, LEAST_TIME) if num <= 16 else (PLAIN, LEAST_TIME),
+        )
+        for horizon in (24, 64)
+        for num in (1, 4, 16, 100)
+    ),
+    num_runs=5,
+    num_warm=1,
+)
+QUICK = PathsWorkload(tuple(PathsCase(SHIPPED, num, 24) for num in (1, 16)), num_runs=1, num_warm=1)
+
+Run = dict[str, PathSetTiming]  # by way
+Runs = dict[PathsCase, list[Run]]
+Passes = dict[PathsCase, list[list[int]]]  # with the fewest: for each prefix, by seed
+
+
+@click.command("paths", short_help="Many price paths at once, beside plain sampling.")
+@click.option("--quick", is_flag=True, help="A run of few: to see that it works, not to judge by.")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
+)
+def command(quick: bool, json_file: Path | None) -> None:
+    """Measure drawing N price paths of H steps after one unseen prefix, on one core, the prefix's reading included.
+
+    Plain sampling settles one token of every path a pass. 'fewest passes' verifies all that is left of every path in
+    each pass, 'least time' weighs what a pass costs. All draw the same paths. Passes are the target's after the
+    prefix; their metrics take the worst of five prefixes, of each the median over three seeds. '× plain' is a ratio
+    within a run, the median of runs; '× drawing' leaves out what reading the prefix took.
+
+    \b
+    Examples:
+      htfi bench paths
+      htfi bench paths --json build/goals/paths.json
+    """
+    effort = QUICK if quick else FULL
+    scratch = Path(tempfile.mkdtemp(prefix="htfi-bench-paths-"))
+    try:
+        runs, passes = _measure_cases(scratch, effort)
+    finally:
+        shutil.rmtree(scratch)
+    rows = [_row(case, way, of) for case, of in runs.items() for way in case.ways]
+    unlike = sum(num_unlike(of) for of in runs.values())
+    drawn = sum(len(one) for of in runs.values() for one in of)
+    rows.append({"what": f"sets of paths unlike plain: {unlike} of {drawn}"})
+    report("paths", metrics(runs, passes), rows, seed=SEED, json_file=json_file)
+
+
+def _measure_cases(scratch: Path, effort: PathsWorkload) -> tuple[Runs, Passes]:
+    found: Runs = {}
+    passes: Passes = {}
+    numbers = count(FIRST_NUMBER)
+    for target in dict.fromkeys(case.target for case in effort.cases):
+        folder = models.TARGET
+        if target == COST_60M.label:
+            folder = scratch / target
+            write_heavy_target(models.TARGET, folder, COST_60M)
+        with ExitStack() as closing:
+            worker = WorkerProcess(
+                WORKER, (str(folder), str(models.DRAFT), str(available_cores()[0])), scratch
+            )
+            closing.callback(worker.close)
+            for case in (case for case in effort.cases if case.target == target):
+                click.echo(f"{target}: {case.num_paths} paths of {case.horizon} steps", err=True)
+                num_runs = effort.num_runs if case.is_light else max(effort.num_runs - 2, 1)
+                for _ in range(effort.num_warm):
+                    _run(worker, case, 0, numbers)
+                found[case] = [_run(worker, case, turn, numbers) for turn in range(num_runs)]
+                if (case.target, case.num_paths) == (SHIPPED, 100):
+                    passes[case] = [
+                        _num_passes(worker, case, effort.num_seeds, numbers) for _ in range(effort.num_runs)
+                    ]
+    return found, passes
+
+
+def _run(worker: WorkerProcess, case: PathsCase, turn: int, numbers: Iterator[int]) -> Run:
+    """One fresh prefix, in every way; another first one in every run."""
+    number, first = next(numbers), turn % len(case.ways)
+    ways = (*case.ways[first:], *case.ways[:first])
+    return {way: _draw(worker, case, way, number, number) for way in ways}
+
+
+def _num_passes(worker: WorkerProcess, case: PathsCase, num_seeds: int, numbers: Iterator[int]) -> list[int]:
+    """The fewest passes after one fresh prefix, by seed."""
+    number = next(numbers)
+    return [_draw(worker, case, FEWEST_PASSES, number, seed).num_passes for seed in range(num_seeds)]
+
+
+def _draw(worker: WorkerProcess, case: PathsCase, way: str, number: int, seed: int) -> PathSetTiming:
+    asked = {"way": way, "num_paths": case.num_paths, "horizon": case.horizon, "number": number, "seed": seed}
+    return msgspec.convert(worker.ask(asked), PathSetTiming)
+
+
+def _row(case: PathsCase, way: str, runs: list[Run]) -> Row:
+    of = [run[way] for run in runs]
+    row: Row = {
+        "what": f"{case.target} · {case.num_paths} × {case.horizon} · {way}",
+        "ms": median(one.taken_ms for one in of),
+        "prefix ms": median(one.read_ms for one in of),
+        "passes": median(one.num_passes for one in of),
+        "worst passes": max(one.num_passes for one in of),
+        "draft passes": median(one.num_draft_passes for one in of),
+        "target ms": median(one.target_ms for one in of),
+        "draft ms": median(one.draft_ms for one in of),
+    }
+    if way == PLAIN:
+        return row
+    return row | {"× plain": _ratio(runs, way), "× drawing": _ratio(runs, way, whole=False)}
+
+
+def _ratio(runs: list[Run], way: str, *, whole: bool = True) -> float:
+    """Plain sampling's time over this way's, with the prefix's reading or without: the median of paired runs."""
+
+    def ms(drawn: PathSetTiming) -> float:
+        return drawn.taken_ms - (0.0 if whole else drawn.read_ms)
+
+    return median(ms(run[PLAIN]) / ms(run[way]) for run in runs)
+
+
+def num_unlike(runs: list[Run]) -> int:
+    """Sets whose bins are not those of plain sampling."""
+    return sum(drawn.bins != run[PLAIN].bins for run in runs for drawn in run.values())
+
+
+def metrics(runs: Runs, passes: Passes) -> dict[str, float]:
+    found = {
+        f"target_passes_h{case.horizon}": float(max(median(by_seed) for by_seed in of))
+        for case, of in passes.items()
+    }
+    sixteen = [
+        of
+        for case, of in runs.items()
+        if (case.target, case.num_paths, case.horizon) == (COST_60M.label, 16, 24)
+    ]
+    hundred = [of for case, of in runs.items() if case.num_paths == 100]
+    if sixteen:
+        found["wall_vs_plain_n16"] = _ratio(sixteen[0], LEAST_TIME)
+    if hundred:
+        found["wall_vs_plain_n100"] = min(_ratio(of, LEAST_TIME) for of in hundred)
+    return found

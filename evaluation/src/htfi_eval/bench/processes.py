@@ -1,0 +1,79 @@
+"""A worker of a bench in a process of its own, asked in lines of JSON. The benches of decoding and paths start them."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from htfi.domain.errors import DependencyUnavailable
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class WorkerProcess:
+    """A process that runs `module`, one thread wide, and keeps its graphs in `cache`.
+
+    `missing` says why there is none, else it is empty. Close it in the end.
+    """
+
+    def __init__(self, module: str, arguments: Sequence[str], cache: Path) -> None:
+        self._what = " ".join([module, *arguments[:1]])
+        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115  # closed by close()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env=os.environ | dict.fromkeys(_THREADS, "1") | {"XDG_CACHE_HOME": str(cache)},
+        )
+        self.ready = self._read()
+        self.missing: str = self.ready.get("missing", "")
+
+    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Raises DependencyUnavailable where the process has ended."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # what it said at its end is read below
+        return self._read()
+
+    def close(self) -> None:
+        if self._process.returncode is None:
+            self._process.communicate()
+        self._errors.close()
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if line:
+            return json.loads(line)
+        self._process.communicate()
+        self._errors.seek(0)
+        told = self._errors.read().strip().splitlines() or ["no reason given"]
+        self._errors.close()
+        raise DependencyUnavailable(f"the process of {self._what} ended: {told[-1]}")
+
+
+def available_cores() -> list[int]:
+    """Those that this process may use, the one for measuring first: the last, as the first is where others are."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0), reverse=True)
+    return [0]
+
+
+def pin_to_core(core: int) -> None:
+    """Keep this process on one core, where the system lets it."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {core})
+
+
+def send_answer(answer: object) -> None:
+    """A worker's answer."""
+    print(json.dumps(answer), flush=True)  # noqa: T201  # the protocol's own channel

@@ -1,0 +1,1 @@
+"""`htfi bench ticks`: the cost of one event, a replay and a decision."""

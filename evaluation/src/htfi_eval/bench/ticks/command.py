@@ -1,0 +1,249 @@
+"""`htfi bench ticks`: what one event, a replay and a decision cost, beside polars, pandas and river."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+import numpy as np
+
+from htfi import sample
+from htfi.apps.display.figures import report
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.events import Quote, Trade
+from htfi.market.config import MarketConfig
+from htfi.market.kernel import COMPILED
+from htfi.market.state import MarketState
+from htfi_eval.bench.ticks.decisions import bar_to_release_ms
+from htfi_eval.bench.ticks.events import events_of
+from htfi_eval.bench.ticks.files import count_rows, read_batches
+from htfi_eval.bench.ticks.peers import BATCH_PEERS, EVENT_PEERS, MissingLibraryError, TickPeer
+
+STAGED = Path("../shared/data/hf")
+WEEK = "us_equity_ticks_{}_20131007_11.parquet"
+NUM_EVENTS = 200_000  # timed one by one, from the middle of the stream
+NUM_SYMBOLS, NUM_BARS = 100, 300  # of the timed decisions
+SEED = 7
+MIN_RUNS = 5
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TickFiles:
+    """The files that are replayed, and how the table calls them."""
+
+    trades: Path
+    quotes: Path | None
+    label: str
+
+    @property
+    def files(self) -> list[Path]:
+        return [self.trades] if self.quotes is None else [self.trades, self.quotes]
+
+
+@click.command("ticks", short_help="Latency of an event, throughput and memory of a replay.")
+@click.option(
+    "--trades", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Parquet of trades."
+)
+@click.option(
+    "--quotes", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Parquet of quotes."
+)
+@click.option("--runs", "num_runs", default=MIN_RUNS, show_default=True, type=click.IntRange(1))
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
+)
+def command(trades: Path | None, quotes: Path | None, num_runs: int, json_file: Path | None) -> None:
+    """Measure market state on one core: event by event, by columns, in memory; and bar close to decision.
+
+    Without files it takes the staged week in ../shared/data/hf where there is one, else the embedded morning.
+    Rows: an event that updates all features, bars and the regime, and one that also reads them; a replay by columns
+    from Parquet files, and its kernel; the trades alone, beside peers that compute bars, rv, bv and a volatility;
+    peak memory of a replay; from the close of the bars of 100 symbols to their released decisions.
+
+    \b
+    Examples:
+      htfi bench ticks
+      htfi bench ticks --trades trades.parquet --quotes quotes.parquet --json build/goals/ticks.json
+    """
+    ticks = choose_files(trades, quotes)
+    memory_rows, peak_mb = _memory_rows(ticks)  # first: children of a small process
+    event_rows, event_p50_us, event_p99_us = _event_rows(ticks, num_runs)
+    batch_rows, events_per_s = _batch_rows(ticks, num_runs)
+    decision_row, release_p99_ms = _decision_row(num_runs)
+    metrics = {
+        "event_p50_us": event_p50_us,
+        "event_p99_us": event_p99_us,
+        "batch_events_per_s": events_per_s,
+        "replay_peak_mb": peak_mb,
+        "bar_to_release_p99_ms": release_p99_ms,
+    }
+    rows = [*event_rows, *batch_rows, *memory_rows, decision_row]
+    report("ticks", metrics, rows, seed=SEED, json_file=json_file, notes=[_data_note(ticks, num_runs)])
+
+
+def choose_files(trades: Path | None, quotes: Path | None, staged: Path = STAGED) -> TickFiles:
+    """The files named, else the staged week, else the sample. Raises: InvalidInput."""
+    if trades is not None:
+        return TickFiles(
+            trades, quotes, " + ".join(file.name for file in (trades, quotes) if file is not None)
+        )
+    if quotes is not None:
+        raise InvalidInput(f"--quotes {quotes} needs --trades beside it")
+    week = [staged / WEEK.format(kind) for kind in ("trades", "quotes")]
+    if all(file.exists() for file in week):
+        return TickFiles(week[0], week[1], "staged week")
+    morning = {file.stem: file for file in sample.paths()}
+    return TickFiles(morning["ibm_trades"], morning["ibm_quotes"], "embedded sample")
+
+
+def _data_note(ticks: TickFiles, num_runs: int) -> str:
+    kernel = "compiled" if COMPILED else "INTERPRETED"
+    num_rows = sum(count_rows(file) for file in ticks.files)
+    return f"{ticks.label}, {num_rows:,} rows; kernel {kernel}; {num_runs} runs"
+
+
+def _event_rows(ticks: TickFiles, num_runs: int) -> tuple[list[Row], float, float]:
+    """Every event timed alone, on Event objects. The targets are held by the row that also reads what it updated."""
+    events = events_of(ticks.files, NUM_EVENTS)
+    if not events:
+        raise InvalidInput(f"{ticks.trades} holds no ticks")
+    updates = [_timed_events(events, reads=False) for _ in range(num_runs)]
+    reads = [_timed_events(events, reads=True) for _ in range(num_runs)]
+    p50_us, p99_us = _percentile(reads, 50), _percentile(reads, 99)
+    rows = [
+        _latency_row("event: update", updates),
+        _latency_row("event: update, read", reads),
+    ]
+    for peer in EVENT_PEERS:
+        row = _in_table(peer.name, lambda peer=peer: _latency_row(peer.name, peer.runs(events, num_runs)))
+        if "p50 µs" in row:
+            row["ours ×"] = row["p50 µs"] / p50_us
+        rows.append(row)
+    return rows, p50_us, p99_us
+
+
+def _timed_events(events: Sequence[Trade | Quote], *, reads: bool) -> Any:
+    """Microseconds of each event, the clock's own ~0.05 µs included. Shape: [events]."""
+    market = MarketState(MarketConfig())
+    taken_ns = np.empty(len(events), np.int64)
+    clock = time.perf_counter_ns
+    for place, event in enumerate(events):
+        began = clock()
+        for bar in market.advance(event.available_at_ns):
+            market.close_bar(bar)
+        for bar in market.observe(event):
+            market.close_bar(bar)
+        if reads:
+            market.features(event.symbol, "60s")
+            market.regime(event.symbol, "60s")
+        taken_ns[place] = clock() - began
+    return taken_ns / 1e3
+
+
+def _batch_rows(ticks: TickFiles, num_runs: int) -> tuple[list[Row], float]:
+    """From Parquet files to features, and the kernel's share of it; then the trades alone, beside peers."""
+    whole: list[float] = []
+    kernel: list[float] = []
+    num_rows = 0
+    for _ in range(num_runs):
+        num_rows, whole_s, kernel_s = timed_replay(ticks.files)
+        whole.append(num_rows / whole_s)
+        kernel.append(num_rows / kernel_s)
+    num_trades = count_rows(ticks.trades)
+    alone = [num_trades / timed_replay([ticks.trades])[1] for _ in range(num_runs)]
+    rows = [
+        _rate_row("batch: from files", num_rows, whole),
+        _rate_row("batch: kernel", num_rows, kernel),
+        _rate_row("trades: from file", num_trades, alone),
+    ]
+    for peer in BATCH_PEERS:
+        row = _in_table(peer.name, lambda peer=peer: _peer_rates(peer, ticks.trades, num_trades, num_runs))
+        if "M/s" in row:
+            row["ours ×"] = median(alone) / 1e6 / row["M/s"]
+        rows.append(row)
+    return rows, median(whole)
+
+
+def _peer_rates(peer: TickPeer, trades: Path, num_trades: int, num_runs: int) -> Row:
+    return _rate_row(peer.name, num_trades, [num_trades / taken_s for taken_s in peer.runs(trades, num_runs)])
+
+
+def timed_replay(files: Sequence[Path]) -> tuple[int, float, float]:
+    """Rows, seconds in all, and seconds in the market."""
+    market = MarketState(MarketConfig())
+    num_rows, kernel_s = 0, 0.0
+    began = time.perf_counter()
+    for batch in read_batches(files):
+        entered = time.perf_counter()
+        market.observe_batch(batch)
+        kernel_s += time.perf_counter() - entered
+        num_rows += len(batch)
+    return num_rows, time.perf_counter() - began, kernel_s
+
+
+def _memory_rows(ticks: TickFiles) -> tuple[list[Row], float]:
+    """Peak resident memory of fresh processes that replay half of the stream, and all of it."""
+    num_rows = sum(count_rows(file) for file in ticks.files)
+    rows: list[Row] = []
+    peak_mb = 0.0
+    for what, limit in (("half", max(num_rows // 2, 1)), ("whole", 0)):
+        done = _child_replay(limit, ticks.files)
+        peak_mb = done["peak_bytes"] / 1e6
+        rows.append({"what": f"memory: {what}", "rows": done["num_rows"], "peak MB": peak_mb})
+    return rows, peak_mb
+
+
+def _child_replay(limit: int, files: Sequence[Path]) -> dict[str, int]:
+    arguments = [
+        sys.executable,
+        "-m",
+        "htfi_eval.bench.ticks.replay",
+        str(limit),
+        *(str(file) for file in files),
+    ]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise DependencyUnavailable(f"the replay of {files[0]} in a process of its own failed: {reason}")
+    return json.loads(done.stdout)
+
+
+def _decision_row(num_runs: int) -> tuple[Row, float]:
+    """From a bar's close to the released decisions of all symbols, the ledger's disk sync aside."""
+    runs = [np.array(bar_to_release_ms(NUM_SYMBOLS, NUM_BARS, SEED + run)) * 1e3 for run in range(num_runs)]
+    row = _latency_row(f"{NUM_SYMBOLS} bars to release", runs)
+    return row, _percentile(runs, 99) / 1e3
+
+
+def _latency_row(what: str, runs: Sequence[Any]) -> Row:
+    """Units: microseconds."""
+    levels = {"p50 µs": 50.0, "p99 µs": 99.0, "p99.9 µs": 99.9}
+    return {
+        "what": what,
+        "rows": len(runs[0]),
+        **{name: _percentile(runs, at) for name, at in levels.items()},
+    }
+
+
+def _percentile(runs: Sequence[Any], level: float) -> float:
+    """The median over runs of each run's percentile."""
+    return median(float(np.percentile(run, level)) for run in runs)
+
+
+def _rate_row(what: str, num_rows: int, rates: Sequence[float]) -> Row:
+    """Units: millions of rows a second."""
+    return {"what": what, "rows": num_rows, "M/s": median(rates) / 1e6}
+
+
+def _in_table(what: str, measure: Callable[[], Row]) -> Row:
+    try:
+        return measure()
+    except MissingLibraryError as missing:
+        return {"what": f"{what}: {missing}"}

@@ -1,0 +1,208 @@
+"""An evaluation as one value, and the page that shows it; every `htfi eval` command ends in `tell`.
+
+`htfi eval report` reads the JSON back and puts several on one page. Draws by `gallery_charts`, inline SVG and HTML in
+one file that loads nothing; a little script only adds a readout under the pointer.
+"""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from htfi.apps.display import figures
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi_eval.eval.charts.chart import Chart
+from htfi_eval.eval.charts.figures import chart_html
+from htfi_eval.eval.charts.frame import number
+
+MAX_CARDS = 12
+LONG_TABLE = 40  # rows above which a table opens only on request
+
+
+class Card(msgspec.Struct, frozen=True):
+    """A figure to show large: "0.981", "of EWMA's CRPS"; `good` colours it where there is a goal."""
+
+    value: str
+    label: str
+    good: bool | None = None
+
+
+class Evaluation(msgspec.Struct, kw_only=True):
+    """What one `htfi eval NAME` found. `lead` is one sentence that says what it means."""
+
+    name: str
+    title: str = ""
+    lead: str = ""
+    metrics: dict[str, float | None]
+    cards: list[Card] = []
+    charts: list[Chart] = []
+    rows: list[dict[str, Any]] = []
+    notes: list[str] = []
+    seed: int = 0
+    commit: str = ""
+    device: str = ""
+    kind: str = "eval"  # or "bench"
+
+
+def write_outputs(evaluation: Evaluation, *, json_file: Path | None, html_file: Path | None) -> None:
+    """The table for people, and the files asked for. Raises DependencyUnavailable where one cannot be written."""
+    figures.report(
+        evaluation.name,
+        {key: value for key, value in evaluation.metrics.items() if value is not None},
+        evaluation.rows,
+        seed=evaluation.seed,
+        json_file=json_file,
+        kind="eval",
+        notes=evaluation.notes,
+        title=evaluation.title,
+        lead=evaluation.lead,
+        cards=evaluation.cards,
+        charts=evaluation.charts,
+    )
+    if html_file is not None:
+        write_page(html_file, evaluation)
+
+
+def read_evaluation(file: Path) -> Evaluation:
+    """What a command wrote with --json. Raises InvalidInput."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Evaluation)
+    except OSError as error:
+        raise InvalidInput(f"{file}: cannot be read: {error.strerror}") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{file}: is not the JSON of an evaluation: {error}") from error
+
+
+def write_page(file: Path, evaluation: Evaluation) -> None:
+    """Raises DependencyUnavailable where `file` cannot be written."""
+    heading = evaluation.title or f"HTFI eval {evaluation.name}"
+    _write(file, heading, _head(evaluation, 1) + _body(evaluation))
+
+
+def write_gallery(file: Path, evaluations: Sequence[Evaluation], notes: Sequence[str] = ()) -> None:
+    """All on one page: contents, all figures, then each. Raises DependencyUnavailable."""
+    contents = "".join(
+        f'<li><a href="#{_anchor(one)}">{escape(one.title or one.name)}</a><p>{escape(one.lead)}</p>{_cards(one)}</li>'
+        for one in evaluations
+    )
+    told = "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
+    parts = ["<h1>What the forecasts are worth</h1>", f'<ol class="contents">{contents}</ol>{told}']
+    parts.append(f"<details><summary>all figures</summary>{_all_figures(evaluations)}</details>")
+    parts += [f'<section id="{_anchor(one)}">{_head(one, 2)}{_body(one)}</section>' for one in evaluations]
+    _write(file, "HTFI evaluations", "".join(parts))
+
+
+def _anchor(evaluation: Evaluation) -> str:
+    return "eval-" + "".join(c if c.isalnum() else "-" for c in evaluation.name)
+
+
+def _head(evaluation: Evaluation, level: int) -> str:
+    title = escape(evaluation.title or evaluation.name)
+    command = f"<span>htfi eval {escape(evaluation.name)}</span>" if evaluation.title else ""
+    lead = f'<p class="lead">{escape(evaluation.lead)}</p>' if evaluation.lead else ""
+    return f"<h{level}>{title}{command}</h{level}>{lead}"
+
+
+def _body(evaluation: Evaluation) -> str:
+    charts = "".join(chart_html(chart) for chart in evaluation.charts)
+    rows, told = figures.split_notes(evaluation.rows, evaluation.notes)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in told)
+    origin = " · ".join(
+        escape(told)
+        for told in (
+            f"commit {evaluation.commit or figures.commit()}",
+            evaluation.device or figures.device(),
+            f"seed {evaluation.seed}",
+        )
+    )
+    return (
+        _cards(evaluation)
+        + (f'<div class="charts">{charts}</div>' if charts else "")
+        + (f'<ul class="notes">{notes}</ul>' if notes else "")
+        + _table(rows)
+        + f'<p class="origin">{origin}</p>'
+    )
+
+
+def _cards(evaluation: Evaluation) -> str:
+    """The figures to show large; without any named, the first metrics."""
+    named = list(evaluation.metrics.items())[:MAX_CARDS]
+    cards = evaluation.cards or [Card(number(value), name.replace("_", " ")) for name, value in named]
+    shown = "".join(
+        f'<div class="{_goal_class(card)}"><b>{escape(card.value)}</b><span>{escape(card.label)}</span></div>'
+        for card in cards
+    )
+    return f'<div class="figures">{shown}</div>' if shown else ""
+
+
+def _goal_class(card: Card) -> str:
+    return "" if card.good is None else "good" if card.good else "short"
+
+
+def _all_figures(evaluations: Sequence[Evaluation]) -> str:
+    blocks: list[str] = []
+    for one in evaluations:
+        rows = "".join(
+            f"<tr><th>{escape(name)}</th><td>{number(value)}</td></tr>" for name, value in one.metrics.items()
+        )
+        if rows:
+            head = f'<caption><a href="#{_anchor(one)}">{escape(one.name)}</a></caption>'
+            blocks.append(f"<table>{head}{rows}</table>")
+    return f'<div class="all-figures">{"".join(blocks)}</div>'
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> str:
+    if not rows:
+        return ""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    opens = ["<th" if _is_number(rows, column) else '<th class="words"' for column in columns]
+    head = "".join(f"{begin}>{escape(column)}</th>" for begin, column in zip(opens, columns, strict=True))
+    cells = [begin.replace("<th", "<td") for begin in opens]
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f"{begin}>{escape(_cell(row.get(of)))}</td>" for begin, of in zip(cells, columns, strict=True)
+        )
+        + "</tr>"
+        for row in rows
+    )
+    table = f'<div class="scroll"><table class="data"><tr>{head}</tr>{body}</table></div>'
+    if len(rows) <= LONG_TABLE:
+        return table
+    return f"<details><summary>the table: {len(rows):,} rows</summary>{table}</details>"
+
+
+def _is_number(rows: Sequence[Mapping[str, Any]], column: str) -> bool:
+    """Whether a column aligns at the right: no cell of it begins with a letter."""
+    return not any(str(row.get(column) or "")[:1].isalpha() for row in rows)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return number(value)
+    is_count = isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10_000
+    return f"{value:,}" if is_count else str(value)
+
+
+def _write(file: Path, title: str, body: str) -> None:
+    folder = files("htfi_eval.eval")
+    pieces = {
+        "title": escape(title),
+        "style": folder.joinpath("gallery.css").read_text(encoding="utf-8"),
+        "script": folder.joinpath("gallery.js").read_text(encoding="utf-8"),
+        "body": body,
+    }
+    parts = folder.joinpath("gallery.html").read_text(encoding="utf-8").split("@@")
+    page = "".join(pieces[part] if place % 2 else part for place, part in enumerate(parts))
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise DependencyUnavailable(f"{file}: cannot be written: {error.strerror}") from error
+    click.echo(f"page written to {file}", err=True)

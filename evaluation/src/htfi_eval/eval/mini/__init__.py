@@ -1,0 +1,1 @@
+"""`htfi eval mini`: the mini models on simulated stories they never saw."""

@@ -1,0 +1,136 @@
+"""One evaluation of a pair of mini models: all readers on all cases, with the right headlines and with others'.
+
+`htfi eval mini` runs it, and tells it as a table and a page.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from htfi.decoding.local_generator import LocalGenerator
+from htfi.domain.errors import MissingExtra
+from htfi.narrative.answer import UNCALIBRATED, ConfidenceCalibration
+from htfi.narrative.ports import TextGenerator
+from htfi_eval.eval.mini import reading
+from htfi_eval.eval.mini.baselines import BagOfWordsReader, BaselineFeatures, fit, most_common
+from htfi_eval.eval.mini.cases import EvaluationCase, shuffled
+from htfi_eval.eval.mini.reading import DraftMatches, ProgressCallback, TokenLosses
+from htfi_eval.eval.mini.scores import ReaderAnswers, answers_of, leak
+
+TARGET, DRAFT, MOST_COMMON, CEILING = "target", "draft", "usual", "ceiling"
+NUM_SCORED_PASSAGES = 400  # passages of the perplexities
+NUM_UNIGRAM = 3_000  # passages that the unigrams count
+NUM_COMPLETIONS, NUM_PATHS = 320, 96  # stories of the agreement, at temperature 1
+
+StageProgress = Callable[[str], ProgressCallback]  # a stage's name → its progress
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderViews:
+    """What each reader said. `swapped` are answers to others' headlines, of the cases at `places`."""
+
+    truth: ReaderAnswers
+    readers: dict[str, ReaderAnswers]
+    places: list[int]
+    swapped: dict[str, ReaderAnswers]
+    baselines: dict[str, BagOfWordsReader]
+    missing: str = ""  # why there are no baselines of words
+
+    def leak_errors(self, name: str) -> float:
+        """How much a reader knows without the right words, in standard errors; see `scores.leak`."""
+        plain = self.readers.get(BaselineFeatures.NO_WORDS.value)
+        return leak(
+            self.swapped[name],
+            None if plain is None else plain.at(self.places),
+            self.truth.at(self.places),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fluency:
+    """How well the models expect tokens, and agree on them."""
+
+    losses: dict[str, TokenLosses]  # of target, draft and most common
+    views: Mapping[str, DraftMatches]  # by field, at temperature 1
+    greedy_views: Mapping[str, DraftMatches]  # at temperature 0
+    paths: DraftMatches
+
+
+def collect_views(
+    cases: Sequence[EvaluationCase],
+    training: Sequence[EvaluationCase],
+    authors: Mapping[str, TextGenerator],
+    stage: StageProgress,
+    trusts: Mapping[str, ConfidenceCalibration] = MappingProxyType({}),
+) -> ReaderViews:
+    """Views of models and baselines, at temperature 0; a model's confidence is taken as it has proved.
+
+    Raises InvalidInput where an author refuses.
+    """
+    others = shuffled(cases)
+    places, swapped_cases = [place for place, _ in others], [case for _, case in others]
+    readers: dict[str, ReaderAnswers] = {}
+    swapped: dict[str, ReaderAnswers] = {}
+    for name, author in authors.items():
+        trust = trusts.get(name, UNCALIBRATED)
+        readers[name] = _views(cases, author, trust, stage(f"{name}: views"))
+        swapped[name] = _views(swapped_cases, author, trust, stage(f"{name}: views of others' headlines"))
+    baselines: dict[str, BagOfWordsReader] = {}
+    missing = ""
+    for features in BaselineFeatures:
+        progress = stage(f"logistic regression: {features.value}")
+        try:
+            fitted = fit(training, features)
+        except MissingExtra as error:
+            missing = str(error)
+            break
+        progress(len(training), len(training))
+        baselines[features.value] = fitted
+        readers[features.value] = fitted.read(cases)
+        swapped[features.value] = fitted.read(swapped_cases)
+    readers[MOST_COMMON] = most_common(training, len(cases))
+    readers[CEILING] = answers_of([case.ideal for case in cases])
+    return ReaderViews(
+        answers_of([case.truth for case in cases]), readers, places, swapped, baselines, missing
+    )
+
+
+def measure_fluency(
+    cases: Sequence[EvaluationCase],
+    training: Sequence[EvaluationCase],
+    target: LocalGenerator,
+    draft: LocalGenerator,
+    stage: StageProgress,
+) -> Fluency:
+    """Perplexities and agreement of two models of the mini dialect. Raises InvalidInput where one refuses."""
+    heard = [reading.label_passage(case.passage, target.vocabulary) for case in cases[:NUM_SCORED_PASSAGES]]
+    known = [reading.label_passage(case.passage, target.vocabulary) for case in training[:NUM_UNIGRAM]]
+    losses = {
+        name: reading.model_losses(author.sessions.network, heard, stage(f"{name}: perplexity"))
+        for name, author in ((TARGET, target), (DRAFT, draft))
+    }
+    losses[MOST_COMMON] = reading.unigram_losses(known, heard, target.vocabulary.tokenizer.vocab_size)
+    matches: list[Mapping[str, DraftMatches]] = []
+    warm = reading.requests(cases[:NUM_COMPLETIONS], target, temperature=1.0)
+    writings = reading.complete_all(target, warm, stage("target: views at temperature 1"))
+    for temperature in (1.0, 0.0):
+        asked, written = warm, writings
+        if not temperature:
+            asked = reading.requests(cases[:NUM_COMPLETIONS], target, temperature)
+            written = reading.complete_all(target, asked, stage("target: views at temperature 0"))
+        progress = stage(f"draft: agreement at temperature {temperature:g}")
+        matches.append(reading.view_matches(draft, asked, written, progress))
+    paths = reading.path_matches(
+        target, draft, warm[:NUM_PATHS], writings[:NUM_PATHS], stage("both: paths at temperature 1")
+    )
+    return Fluency(losses, matches[0], matches[1], paths)
+
+
+def _views(
+    cases: Sequence[EvaluationCase],
+    author: TextGenerator,
+    trust: ConfidenceCalibration,
+    progress: ProgressCallback,
+) -> ReaderAnswers:
+    asked = reading.requests(cases, author, temperature=0.0)
+    return answers_of(reading.understandings(reading.complete_all(author, asked, progress), trust))

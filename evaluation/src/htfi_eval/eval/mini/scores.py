@@ -1,0 +1,203 @@
+"""Scores of readers against what is true, as pure functions of arrays. `htfi eval mini` calls them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from htfi.narrative.answer import CONFIDENCES, SIZES, VOLATILITIES, ParsedAnswer
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+_EDGES = tuple((low + high) / 2 for low, high in pairwise(CONFIDENCES))
+LEAK_ERRORS = 3.0  # standard errors above chance: by chance alone once in 700 runs
+
+
+class MeanWithError(NamedTuple):
+    """A mean, its standard error, and of how many; NaN of none."""
+
+    value: float
+    error: float
+    num: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderAnswers:
+    """What one reader says of N questions, or what is true of them. Arrays [N]; None where it says nothing of it."""
+
+    direction: Floats  # −1, 0, 1
+    size_sigmas: Floats  # 0 where flat
+    confidence: Floats
+    volatility: Floats | None = None  # multipliers
+    cited: tuple[tuple[int, ...], ...] | None = None  # items from 0
+    cause: tuple[str, ...] | None = None
+    consistency: tuple[str, ...] | None = None
+
+    def at(self, places: Sequence[int]) -> "ReaderAnswers":
+        """The same of some of the questions."""
+        taken = np.asarray(places, np.int64)
+
+        def kept(values: tuple[str, ...] | None) -> tuple[str, ...] | None:
+            return None if values is None else tuple(values[place] for place in places)
+
+        return ReaderAnswers(
+            self.direction[taken],
+            self.size_sigmas[taken],
+            self.confidence[taken],
+            None if self.volatility is None else self.volatility[taken],
+            None if self.cited is None else tuple(self.cited[place] for place in places),
+            kept(self.cause),
+            kept(self.consistency),
+        )
+
+
+class ReliabilityBin(NamedTuple):
+    """Non-flat calls of similar stated confidence: how many, what was stated, what share was right."""
+
+    num: int
+    stated: float
+    right: float
+
+
+def answers_of(understood: Sequence[ParsedAnswer]) -> ReaderAnswers:
+    """The answers of one reader side by side; a flat direction has no size."""
+    direction = np.array([one.direction for one in understood], np.float64)
+    size = np.array([one.size_sigmas for one in understood], np.float64)
+    return ReaderAnswers(
+        direction=direction,
+        size_sigmas=np.where(direction == 0.0, 0.0, size),
+        confidence=np.array([one.confidence for one in understood], np.float64),
+        volatility=np.array([one.volatility_multiplier for one in understood], np.float64),
+        cited=tuple(one.cited for one in understood),
+        cause=tuple(one.cause for one in understood),
+        consistency=tuple(one.consistency for one in understood),
+    )
+
+
+def mean(values: ArrayLike) -> MeanWithError:
+    """Mean and standard error of independent values."""
+    taken = np.asarray(values, np.float64)
+    if not taken.size:
+        return MeanWithError(math.nan, math.nan, 0)
+    return MeanWithError(float(taken.mean()), float(taken.std() / math.sqrt(taken.size)), taken.size)
+
+
+def right_direction(reader: ReaderAnswers, truth: ReaderAnswers) -> Bools:
+    """Down, flat or up as it is: [N]."""
+    return reader.direction == truth.direction
+
+
+def sign_where_it_moves(reader: ReaderAnswers, truth: ReaderAnswers) -> Bools:
+    """Of what moves, whether its sign is said; flat is wrong."""
+    return right_direction(reader, truth)[truth.direction != 0.0]
+
+
+def sign_where_called(reader: ReaderAnswers, truth: ReaderAnswers) -> Bools:
+    """Of what moves and is said to move, whether the sign is right: half of them by chance."""
+    return right_direction(reader, truth)[(truth.direction != 0.0) & (reader.direction != 0.0)]
+
+
+def size_within_a_step(reader: ReaderAnswers, truth: ReaderAnswers) -> Bools:
+    """Of what moves and is said to, whether the size is within one step of the scale."""
+    moves = (truth.direction != 0.0) & (reader.direction != 0.0)
+    return _within_a_step(SIZES, reader.size_sigmas[moves], truth.size_sigmas[moves])
+
+
+def size_error_sigmas(reader: ReaderAnswers, truth: ReaderAnswers) -> Floats:
+    """Of what moves and is said to, the distance of sizes in sigmas."""
+    moves = (truth.direction != 0.0) & (reader.direction != 0.0)
+    return np.abs(reader.size_sigmas - truth.size_sigmas)[moves]
+
+
+def effect_error_sigmas(reader: ReaderAnswers, truth: ReaderAnswers) -> Floats:
+    """Distance of effects, direction times size, in sigmas: [N]."""
+    return np.abs(reader.direction * reader.size_sigmas - truth.direction * truth.size_sigmas)
+
+
+def volatility_within_a_step(reader: ReaderAnswers, truth: ReaderAnswers) -> Bools | None:
+    if reader.volatility is None or truth.volatility is None:
+        return None
+    return _within_a_step(VOLATILITIES, reader.volatility, truth.volatility)
+
+
+def same_words(reader: tuple[str, ...] | None, truth: tuple[str, ...] | None) -> Bools | None:
+    """Whether a field that is a word is right: [N]."""
+    if reader is None or truth is None:
+        return None
+    return np.array([one == other for one, other in zip(reader, truth, strict=True)], np.bool_)
+
+
+def cites_the_first(reader: ReaderAnswers, truth: ReaderAnswers) -> Bools | None:
+    """Of what has a cause in the news, whether the item that matters most is cited."""
+    if reader.cited is None or truth.cited is None:
+        return None
+    pairs = zip(reader.cited, truth.cited, strict=True)
+    return np.array([true[0] in cited for cited, true in pairs if true], np.bool_)
+
+
+def cites_exactly(reader: ReaderAnswers, truth: ReaderAnswers) -> Bools | None:
+    """Whether just the items that matter are cited, none where none does: [N]."""
+    if reader.cited is None or truth.cited is None:
+        return None
+    return np.array(
+        [set(cited) == set(true) for cited, true in zip(reader.cited, truth.cited, strict=True)], np.bool_
+    )
+
+
+def reliability(reader: ReaderAnswers, truth: ReaderAnswers) -> list[ReliabilityBin]:
+    """Non-flat calls by stated confidence, one bin for each step of the confidence scale."""
+    called = reader.direction != 0.0
+    stated, right = reader.confidence[called], right_direction(reader, truth)[called]
+    places = np.searchsorted(_EDGES, stated)
+    bins: list[ReliabilityBin] = []
+    for place in range(len(CONFIDENCES)):
+        inside = places == place
+        num = int(np.count_nonzero(inside))
+        bins.append(
+            ReliabilityBin(num, float(stated[inside].mean()), float(right[inside].mean()))
+            if num
+            else ReliabilityBin(0, CONFIDENCES[place], math.nan)
+        )
+    return bins
+
+
+def expected_calibration_error(bins: Sequence[ReliabilityBin]) -> float:
+    """Mean distance of what was stated from what was right, weighted by calls (Naeini et al., 2015)."""
+    num = sum(one.num for one in bins)
+    if not num:
+        return math.nan
+    return sum(one.num * abs(one.stated - one.right) for one in bins if one.num) / num
+
+
+def brier(reader: ReaderAnswers, truth: ReaderAnswers) -> Floats:
+    """Squared distance of the stated confidence from being right, of each non-flat call."""
+    called = reader.direction != 0.0
+    return np.square(reader.confidence[called] - right_direction(reader, truth)[called])
+
+
+def leak(told: ReaderAnswers, without_words: ReaderAnswers | None, truth: ReaderAnswers) -> float:
+    """Standard errors by which a reader of the wrong headlines knows signs better than chance or prices and tags do.
+
+    All three are of the same questions. Above LEAK_ERRORS something other than the words tells the answer.
+    """
+    signs = mean(sign_where_called(told, truth))
+    base = 0.5
+    if without_words is not None:
+        base = max(base, mean(sign_where_called(without_words, truth)).value)
+    if not signs.num or math.isnan(base):
+        return 0.0
+    # of the base rate, not of what was found: all right would have no error
+    return (signs.value - base) / math.sqrt(max(base * (1.0 - base), 1e-4) / signs.num)
+
+
+def _within_a_step(scale: Sequence[float], one: Floats, other: Floats) -> Bools:
+    return np.abs(_places(scale, one) - _places(scale, other)) <= 1
+
+
+def _places(scale: Sequence[float], values: Floats) -> NDArray[np.int64]:
+    return np.argmin(np.abs(values[:, None] - np.array(scale)), axis=1)

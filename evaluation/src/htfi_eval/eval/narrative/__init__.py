@@ -1,0 +1,1 @@
+"""`htfi eval narrative`: what reading news adds to prices alone."""

@@ -1,0 +1,136 @@
+"""`htfi eval narrative`: what reading news adds to prices alone, on simulated and real markets, with placebos."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from htfi.simulation.stories import FIRST_EVALUATION_SEED
+from htfi_eval.eval.progress import ProgressLine
+from htfi_eval.eval.trials import trials_option
+
+NUM_WORLDS = 60
+NUM_MOMENTS = 1_500
+
+_EPILOG = """\b
+Examples:
+  htfi eval narrative                           simulated worlds, and StockNet where it is staged
+  htfi eval narrative --worlds 20 --no-stocknet
+  htfi eval narrative --target mine/mini-target --json build/narrative.json
+"""
+
+
+@click.command("narrative", short_help="What reading the news adds to prices alone.", epilog=_EPILOG)
+@click.option(
+    "--target",
+    type=click.Path(path_type=Path),
+    help="Folder of the model that reads.  [default: the shipped one]",
+)
+@click.option("--worlds", "num_worlds", default=NUM_WORLDS, show_default=True, type=click.IntRange(2))
+@click.option(
+    "--seed",
+    default=FIRST_EVALUATION_SEED,
+    show_default=True,
+    help="Of the worlds; training has those below.",
+)
+@click.option(
+    "--stocknet/--no-stocknet",
+    default=None,
+    help="Tweets and daily prices.  [default: where they are staged]",
+)
+@click.option("--reuters/--no-reuters", default=False, help="Headlines and the panel of US equities.")
+@click.option(
+    "--moments", "num_moments", default=NUM_MOMENTS, show_default=True, type=click.IntRange(10),
+    help="Symbol-sessions drawn from a set of real text.",
+)  # fmt: skip
+@click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the staged data.")
+@trials_option
+@click.option(
+    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
+)
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
+)
+def command(
+    target: Path | None, num_worlds: int, seed: int, stocknet: bool | None, reuters: bool, num_moments: int,
+    data: Path | None, trials: Path, html_file: Path | None, json_file: Path | None,
+) -> None:  # fmt: skip
+    """Tilt the forecast of prices by a reader's views, as `htfi run` does, and score it by what came.
+
+    Every narrator's views count for what its past ones have earned; it stands beside prices alone, others' words
+    and others' news, a narrator that guesses, and on simulated markets one who understands everything.
+    """
+    from htfi.decoding.config import DecodingConfig
+    from htfi.domain.errors import InvalidInput
+    from htfi.narrative.readers import ModelReader
+    from htfi.wiring.models.readers import ModelsConfig, open_model_pair
+    from htfi.wiring.settings import load_settings
+    from htfi_eval.eval.charts.page import Evaluation, write_outputs
+    from htfi_eval.eval.narrative import charts as narrative_charts
+    from htfi_eval.eval.narrative import divergence as narrative_divergence
+    from htfi_eval.eval.narrative import simulated as narrative_market
+    from htfi_eval.eval.narrative import stocknet as narrative_stocknet
+    from htfi_eval.eval.narrative import table as narrative_table
+    from htfi_eval.eval.narrative.tilts import PRICE_ONLY
+    from htfi_eval.eval.narrative.worlds import ideal_meaning, unseen_moments
+    from htfi_eval.eval.prices import STAGED, data_folder
+    from htfi_eval.eval.trials import digest_of, record_trial
+
+    settings = load_settings()
+    config = settings.forecasting
+    folder = data_folder(data)
+    wanted = [name for name, on in (("stocknet", stocknet), ("reuters", reuters)) if on]
+    if folder is None and wanted:
+        raise InvalidInput(f"{wanted[0]}: no folder of staged data at {data or STAGED}: name one by --data")
+    if stocknet is None and folder is not None:
+        wanted.insert(0, "stocknet")
+    opened, _ = open_model_pair(ModelsConfig(str(target or "")))
+    reader = ModelReader(
+        opened.author(DecodingConfig()), settings.narrative, opened.trust, meaning=opened.meaning
+    )
+    moments = unseen_moments(seed, num_worlds, config, ProgressLine("worlds"))
+    market = narrative_market.judge_narrators(moments, reader, ideal_meaning(), config, seed, ProgressLine)
+    rows = narrative_table.market_rows(market, config, seed)
+    metrics = narrative_table.market_metrics(market, seed)
+    notes = narrative_table.market_notes(market, config)
+    charts = narrative_charts.market_charts(market, config, seed)
+    ranked = narrative_divergence.rank_all(market.views, moments, config)
+    plain = market.forecasts[PRICE_ONLY]
+    rows += narrative_divergence.rows(ranked, plain, moments, seed)
+    metrics |= narrative_divergence.metrics(ranked, plain)
+    notes.append(narrative_divergence.note(ranked))
+    charts += narrative_divergence.charts(ranked, plain, moments, seed)
+    if opened.meaning is None:
+        notes.append(f"{opened.name}: what its views mean was never measured (htfi models calibrate)")
+    for name in wanted:
+        assert folder is not None  # nothing is wanted of a folder that is not there
+        found = narrative_stocknet.judge_real_text(
+            name, folder, reader, config, num_moments, seed, ProgressLine
+        )
+        rows += narrative_table.real_rows(found, config, seed)
+        metrics |= narrative_table.real_metrics(found, seed)
+        notes += narrative_table.real_notes(found)
+        charts += narrative_charts.real_charts(found, config, seed)
+    if folder is None:
+        notes.append("no staged data was found: there is no real text here")
+    tried = {
+        "forecasting": asdict(config),
+        "reader": reader.version,
+        "worlds": num_worlds,
+        "moments": num_moments,
+        "seed": seed,
+    }
+    num = record_trial("narrative", digest_of(str(seed), wanted), tried, metrics, folder=trials)
+    notes.append(f"trials: {num:,} configurations have been evaluated so far, this one included")
+    told = Evaluation(
+        name="narrative",
+        title="What reading the news adds to prices",
+        lead=narrative_charts.lead(metrics),
+        metrics=dict(metrics),
+        cards=narrative_charts.cards(metrics),
+        charts=charts,
+        rows=rows,
+        notes=notes,
+        seed=seed,
+    )
+    write_outputs(told, json_file=json_file, html_file=html_file)

@@ -1,0 +1,1 @@
+"""`htfi eval returns`: forecasts of returns beside peers, out of sample."""

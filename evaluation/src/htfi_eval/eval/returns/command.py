@@ -1,0 +1,245 @@
+"""`htfi eval returns`: the fused forecast of returns beside its experts and peers, out of sample, on real data."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from htfi.domain.errors import InvalidInput
+from htfi_eval.eval.prices import NAMES, Prices, data_folder, load_prices
+from htfi_eval.eval.progress import ProgressLine
+from htfi_eval.eval.trials import trials_option
+
+if TYPE_CHECKING:
+    from htfi.wiring.settings import Settings
+    from htfi_eval.eval.charts.page import Card, Evaluation
+    from htfi_eval.eval.returns.judging import DatasetJudgement, WalkOptions
+
+MAIN_SET = "us_equities"  # the metrics are its own
+
+_EPILOG = """\b
+Examples:
+  htfi eval returns                                 every staged set, all symbols
+  htfi eval returns us_equities --symbols 40 --fast 40 of the symbols, no peers that must be fitted
+  htfi eval returns prices.csv --html build/r.html  your own bars: date, (symbol,) open, high, low, close
+"""
+
+
+_OPTIONS = (
+    click.argument("sets", metavar="[SET|FILE]...", nargs=-1),
+    click.option(
+        "--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the staged data."
+    ),
+    click.option(
+        "--symbols",
+        "num_symbols",
+        type=click.IntRange(1),
+        help="So many symbols of a set at most, spread evenly.",
+    ),
+    click.option(
+        "--from", "first", help="Compare from this date on.  [default: 2012 for us_equities, else a year in]"
+    ),
+    click.option(
+        "--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of forecasting; repeatable."
+    ),
+    click.option(
+        "--fresh",
+        is_flag=True,
+        help="Fit the peers again, even where their fits are kept in build/eval-cache.",
+    ),
+    trials_option,
+    click.option("--seed", default=0, show_default=True),
+    click.option(
+        "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
+    ),
+    click.option(
+        "--json",
+        "json_file",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Write the figures to FILE.",
+    ),
+)
+
+
+def walk_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What every command that walks prices through the forecaster may be told."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command("returns", short_help="Forecasts of returns beside peers, on real data.", epilog=_EPILOG)
+@walk_options
+@click.option("--fast", is_flag=True, help="No fitted peers, no leak check, no timing.")
+def command(
+    sets: tuple[str, ...], data: Path | None, num_symbols: int | None, first: str | None, settings: tuple[str, ...],
+    fast: bool, fresh: bool, trials: Path, seed: int, html_file: Path | None, json_file: Path | None,
+) -> None:  # fmt: skip
+    """Walk bars through the live forecaster, in order of when they were known, and score every forecast by what came.
+
+    SET is one of us_equities, fx_daily, vix, etf, fx_hourly, sample; FILE holds bars of your own. Beside the fused
+    forecast stand its experts, 20-day historical volatility (random_walk), RiskMetrics' EWMA, GARCH(1,1)-t of arch,
+    refitted yearly, and statsforecast's AutoARIMA, AutoETS and GARCH. Differences are tested by Diebold-Mariano with
+    errors that allow for overlap, corrected for the number of comparisons.
+    """
+    from htfi.wiring.settings import load_settings
+    from htfi_eval.eval.charts.page import write_outputs
+    from htfi_eval.eval.returns.judging import WalkOptions
+
+    config = with_settings(load_settings(), settings).forecasting
+    options = WalkOptions(config, first, with_fitted=not fast, fresh=fresh, seed=seed)
+    notes: list[str] = []
+    told, judged = evaluate(sets or default_sets(data, notes), data, num_symbols, options, notes, fast=fast)
+    told.notes.append(
+        record_run("returns", options, [one.scores.prices for one in judged], told.metrics, trials)
+    )
+    write_outputs(told, json_file=json_file, html_file=html_file)
+
+
+def record_run(
+    command: str,
+    options: "WalkOptions",
+    data: Sequence[Prices],
+    metrics: Mapping[str, float | None],
+    folder: Path,
+) -> str:
+    """Record the configuration among the trials, and say how many there have been."""
+    from htfi_eval.eval.trials import digest_of, record_trial
+
+    digest = digest_of(
+        *(part for prices in data for part in (list(prices.symbols), prices.ends_ns, prices.close))
+    )
+    settings = {"forecasting": asdict(options.config), "from": options.first or "", "seed": options.seed}
+    scores = {key: value for key, value in metrics.items() if value is not None}
+    num = record_trial(command, digest, settings, scores, folder=folder)
+    return f"trials: {num:,} configurations have been evaluated so far, this one included"
+
+
+def evaluate(
+    sets: Sequence[str],
+    data: Path | None,
+    num_symbols: int | None,
+    options: "WalkOptions",
+    notes: list[str],
+    *,
+    fast: bool,
+) -> "tuple[Evaluation, list[DatasetJudgement]]":
+    """All sets judged, checked for leaks and timed, as one evaluation."""
+    from htfi_eval.eval.charts.page import Evaluation
+    from htfi_eval.eval.returns.charts import charts
+    from htfi_eval.eval.returns.judging import correct_p_values, judge, metrics_of, worst_regime
+    from htfi_eval.eval.returns.leaks import check_leaks
+    from htfi_eval.eval.returns.speed import measure_speed
+
+    judged: list[DatasetJudgement] = []
+    rows: list[dict[str, Any]] = []
+    metrics: dict[str, float | None] = {}
+    leaks: list[dict[str, Any]] = []
+    for name in sets:
+        prices = load_prices(name, data)
+        if num_symbols is not None:
+            prices = spread_sample(prices, num_symbols)
+        with_mini = not fast and name == (MAIN_SET if MAIN_SET in sets else sets[0])
+        judged.append(judge(prices, replace(options, with_mini=with_mini), ProgressLine(prices.name)))
+        if not fast and name in (MAIN_SET, sets[-1]) and not leaks:
+            report = check_leaks(prices, options.config, options.seed)
+            leaks = report.rows(prices.name)
+            metrics["leaks"] = float(len(report.honest))
+            metrics["planted_leak_caught"] = float(report.found_planted_leak)
+    correct_p_values(judged)
+    main = next((one for one in judged if one.scores.prices.name == MAIN_SET), judged[0])
+    metrics = {**metrics_of(main), **metrics}
+    worst = worst_regime(judged)
+    if worst is not None:
+        metrics["coverage90_worst_regime"] = worst[0]
+        notes.append(f"coverage90_worst_regime: {worst[1]}")
+    rows = [row for one in judged for row in one.rows] + leaks
+    notes += [note for one in judged for note in one.notes]
+    if not fast:
+        timed, figures, told = measure_speed(options.config, options.seed)
+        rows, metrics, notes = rows + timed, metrics | figures, notes + told
+    told = Evaluation(
+        name="returns",
+        title="Forecasts of returns",
+        lead=_lead(main),
+        metrics=metrics,
+        cards=_cards(metrics),
+        charts=[chart for one in judged for chart in charts(one.scores, full=one is main)],
+        rows=rows,
+        notes=notes,
+        seed=options.seed,
+    )
+    return told, judged
+
+
+def with_settings(settings: "Settings", pairs: Sequence[str]) -> "Settings":
+    """The settings with KEY=VALUE pairs of [forecasting] laid over them. Raises: InvalidInput."""
+    import msgspec
+
+    from htfi.wiring.settings import override
+
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        key, found, text = pair.partition("=")
+        if not found or not key:
+            raise InvalidInput(f"--set {pair}: write KEY=VALUE, such as weight_half_life_bars=250")
+        try:
+            values[key] = msgspec.json.decode(text.encode())
+        except msgspec.DecodeError:
+            values[key] = text
+    return override(settings, "forecasting", **values) if values else settings
+
+
+def spread_sample(prices: Prices, num: int) -> Prices:
+    """`num` of the symbols, evenly spread over their alphabet, so that every run takes the same."""
+    spread = np.linspace(0, len(prices.symbols) - 1, min(num, len(prices.symbols)))
+    return prices.cut([prices.symbols[round(float(place))] for place in spread])
+
+
+def default_sets(data: Path | None, notes: list[str]) -> Sequence[str]:
+    """Every staged set; the embedded sample where there is no folder of them, which `notes` then says."""
+    if data is None and data_folder() is None:
+        notes.append("no staged data was found: these are figures of the small embedded sample")
+        return ("sample",)
+    return NAMES
+
+
+def _lead(main: "DatasetJudgement") -> str:
+    from htfi_eval.eval.peers.simple import EWMA, HISTVOL
+    from htfi_eval.eval.returns.judging import GARCH
+
+    scores = main.scores
+    told = [
+        f"{scores.ratio(name, 0):.3f} of {label}"
+        for name, label in ((HISTVOL, "20-bar volatility's"), (EWMA, "EWMA's"), (GARCH[0], "GARCH(1,1)-t's"))
+        if name in scores.names and scores.both(name, 0).any()
+    ]
+    return (
+        f"One bar ahead on {scores.prices.name}, {len(scores.prices.symbols)} series from "
+        f"{scores.prices.dates()[scores.begin]} on, the fused forecast's CRPS is {', '.join(told)}."
+    )
+
+
+_GOALS = (
+    ("crps_vs_histvol20", "of 20-bar volatility's CRPS, worst horizon", 0.98, None),
+    ("crps_vs_ewma", "of EWMA's CRPS, worst horizon", 0.985, None),
+    ("crps_vs_garch_t", "of GARCH(1,1)-t's CRPS, worst horizon", 0.99, None),
+    ("coverage90", "lowest coverage of 90% intervals over horizons", 0.92, 0.88),
+    ("coverage90_worst_regime", "lowest coverage in any regime or crisis", None, 0.85),
+    ("speed_vs_arch", "times as fast as arch", None, 100.0),
+)
+
+
+def _cards(metrics: dict[str, float | None]) -> "list[Card]":
+    from htfi_eval.eval.charts.page import Card
+
+    cards: list[Card] = []
+    for key, label, most, least in _GOALS:
+        value = metrics.get(key)
+        if value is not None:
+            good = (most is None or value <= most) and (least is None or value >= least)
+            cards.append(Card(f"{value:.3f}" if value < 10 else f"{value:,.0f}", label, good))
+    return cards

@@ -1,0 +1,177 @@
+"""Scores of one walk: everyone's CRPS and coverage by date, series and horizon. `returns` fills and reads it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.forecasting.evaluation.differences import LossDifference, diebold_mariano
+from htfi.forecasting.scores import integration_weights, pinball, pit
+from htfi_eval.eval.prices import Prices
+from htfi_eval.eval.walk import FUSED, RealisedOutcomes, Tell, Walk, WalkInstant
+
+Array = NDArray[np.float64]
+Single = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+_UNKNOWN = -1
+
+
+@dataclass(slots=True, eq=False)
+class WalkScores:
+    """What was scored: N series, H horizons, F forecasters; T instants from `first` on, U of them from `begin` on.
+
+    Everyone is compared from `begin` on; the fused forecast's coverage is kept from `first` on, for crises before it.
+    Shapes: crps and inside50 and inside90 [F, U, N, H], crps NaN where a forecaster or the outcome is missing;
+    common [U, N, H], where all of the core spoke; pit [U, N, H]; hits [H, Q], how often the outcome fell to a level
+    or below it; losses [F, H, Q] and moves [F, H], sums of pinball losses and of |y|; held [T, N, H], whether the
+    fused 90% held, −1 for unknown; regimes [T, N], −1 for no bar; weights [T, K, H] and stretch [T, H], means over
+    series; shown [T, H, Q], the fused forecast of series `shown_series`, and came [T, H] its outcomes.
+    """
+
+    prices: Prices
+    names: tuple[str, ...]
+    experts: tuple[str, ...]
+    horizons: tuple[int, ...]
+    levels: tuple[float, ...]
+    first: int
+    begin: int
+    crps: Single
+    inside50: Mask
+    inside90: Mask
+    common: Mask
+    pit: Single
+    hits: Array
+    losses: Array
+    moves: Array
+    held: NDArray[np.int8]
+    regimes: NDArray[np.int8]
+    weights: Array
+    stretch: Array
+    shown_series: int
+    shown: Array
+    shown_outcomes: Array
+
+    def both(self, name: str, j: int, where: Mask | None = None) -> Mask:
+        """Where `name` and all of the core spoke, [U, N]: those who speak rarely are compared on their own few."""
+        known = self.common[:, :, j] & np.isfinite(self.crps[self.names.index(name), :, :, j])
+        return known if where is None else known & where
+
+    def mean_crps(self, name: str, j: int, chosen: Mask) -> float:
+        """Mean CRPS of `name` at the j-th horizon over chosen forecasts [U, N]; NaN for none."""
+        values = self.crps[self.names.index(name), :, :, j][chosen]
+        return float(values.mean(dtype=np.float64)) if values.size else float("nan")
+
+    def ratio(self, name: str, j: int, where: Mask | None = None) -> float:
+        """Mean CRPS of the fused forecast over that of `name`, on the same forecasts."""
+        both = self.both(name, j, where)
+        return self.mean_crps(FUSED, j, both) / self.mean_crps(name, j, both)
+
+    def difference(self, name: str, j: int) -> LossDifference:
+        """The fused forecast's CRPS less that of `name`, by date."""
+        both = self.both(name, j)
+        fused, other = (
+            np.where(both, self.crps[self.names.index(one), :, :, j].astype(np.float64), np.nan)
+            for one in (FUSED, name)
+        )
+        return diebold_mariano(fused, other, self.horizons[j])
+
+    def coverage(self, name: str, j: int, share: int = 90) -> tuple[float, int]:
+        """Share of outcomes within the central interval of `share` percent, 50 or 90, and of how many."""
+        inside = (self.inside90 if share == 90 else self.inside50)[self.names.index(name), :, :, j][
+            self.both(name, j)
+        ]
+        return (float(inside.mean()) if inside.size else float("nan")), int(inside.size)
+
+    def held_share(self, j: int, where: Mask) -> tuple[float, int]:
+        """Coverage of the fused 90% interval among forecasts `where` [T, N], and how many have an outcome."""
+        known = self.held[:, :, j][where & (self.held[:, :, j] != _UNKNOWN)]
+        return (float(known.mean()) if known.size else float("nan")), int(known.size)
+
+    def wql(self, name: str, j: int) -> float:
+        """Weighted quantile loss over the levels, as `forecasting.scores.weighted_quantile_loss`."""
+        k = self.names.index(name)
+        return (
+            float(2.0 * self.losses[k, j].mean() / self.moves[k, j])
+            if self.moves[k, j] > 0.0
+            else float("nan")
+        )
+
+    def since_begin(self) -> Mask:
+        """Instants [T, 1] at which everyone is compared."""
+        return (np.arange(len(self.held)) >= self.begin - self.first)[:, None]
+
+
+def score(
+    walk: Walk, measured: RealisedOutcomes, first: int, begin: int, core: Sequence[str], shown_series: int = 0,
+    tell: Tell | None = None,
+) -> WalkScores:  # fmt: skip
+    """Walk all of the data and score what was said from instant `first` on, everyone from `begin` on."""
+    config, prices = walk.config, walk.prices
+    num, width, h, q = len(prices.ends_ns), len(prices.symbols), len(config.horizons), len(config.levels)
+    later, earlier = (num - begin, width, h), (num - first, width, h)
+    everyone = (len(walk.names), *later)
+    scores = WalkScores(
+        prices, walk.names, walk.experts, config.horizons, config.levels, first, begin,
+        crps=np.full(everyone, np.nan, np.float32), inside50=np.zeros(everyone, np.bool_),
+        inside90=np.zeros(everyone, np.bool_), common=np.zeros(later, np.bool_),
+        pit=np.full(later, np.nan, np.float32), hits=np.zeros((h, q)), losses=np.zeros((len(walk.names), h, q)),
+        moves=np.zeros((len(walk.names), h)), held=np.full(earlier, _UNKNOWN, np.int8),
+        regimes=np.full(earlier[:2], _UNKNOWN, np.int8), weights=np.full((num - first, len(walk.experts), h), np.nan),
+        stretch=np.full((num - first, h), np.nan), shown_series=shown_series,
+        shown=np.full((num - first, h, q), np.nan), shown_outcomes=measured.outcomes[first:, shown_series].copy(),
+    )  # fmt: skip
+    judges = np.array([walk.names.index(name) for name in core])
+    for instant in walk.instants(first, tell):
+        outcome = measured.outcomes[instant.t, instant.places]
+        _add_fused(scores, instant, outcome)
+        if instant.t >= begin:
+            _add_all(scores, instant, outcome, judges)
+    return scores
+
+
+def _add_fused(scores: WalkScores, instant: WalkInstant, outcome: Array) -> None:
+    row, places, fused = instant.t - scores.first, instant.places, instant.quantiles[0]
+    low, high = (fused[..., scores.levels.index(level)] for level in (0.05, 0.95))
+    known = np.isfinite(low) & np.isfinite(outcome)
+    scores.held[row, places] = np.where(known, (low <= outcome) & (outcome <= high), _UNKNOWN)
+    scores.regimes[row, places] = instant.regimes
+    ready = np.isfinite(low[:, 0])
+    if ready.any():
+        scores.weights[row] = instant.weights[ready].mean(axis=0)
+        scores.stretch[row] = instant.stretch[ready].mean(axis=0)
+    place = int(np.searchsorted(places, scores.shown_series))
+    if place < len(places) and places[place] == scores.shown_series:
+        scores.shown[row] = fused[place]
+
+
+def _add_all(scores: WalkScores, instant: WalkInstant, outcome: Array, judges: NDArray[np.intp]) -> None:
+    row, places, said = instant.t - scores.begin, instant.places, instant.quantiles
+    levels = np.array(scores.levels)
+    spoke = np.isfinite(said[..., 0]) & np.isfinite(outcome)  # [F, n, H]
+    y = np.where(np.isfinite(outcome), outcome, 0.0)
+    common = np.logical_and.reduce(spoke[judges], axis=0)
+    losses = pinball(said, np.broadcast_to(y, said.shape[:-1]), levels)  # [F, n, H, Q]
+    cells = 2.0 * integration_weights(scores.levels)
+    scores.crps[:, row, places] = np.where(spoke, (losses * cells).sum(axis=-1), np.nan)
+    both = spoke & common
+    scores.losses += np.where(both[..., None], losses, 0.0).sum(axis=1)
+    scores.moves += np.where(both, np.abs(y), 0.0).sum(axis=1)
+    for inside, ends in ((scores.inside90, (0.05, 0.95)), (scores.inside50, (0.25, 0.75))):
+        low, high = (_at(said, levels, level) for level in ends)
+        inside[:, row, places] = (low <= y) & (y <= high)
+    scores.common[row, places] = common
+    for j in range(len(scores.horizons)):
+        chosen = common[:, j]
+        scores.pit[row, places[chosen], j] = pit(said[0, chosen, j], y[chosen, j], levels)
+        scores.hits[j] += (y[chosen, j, None] <= said[0, chosen, j]).sum(axis=0)
+
+
+def _at(quantiles: Array, levels: Array, level: float) -> Array:
+    """The quantile at a level, linear in the level where it lies between two that are given."""
+    above = int(np.searchsorted(levels, level))
+    if levels[above] == level:
+        return quantiles[..., above]
+    share = (level - levels[above - 1]) / (levels[above] - levels[above - 1])
+    return quantiles[..., above - 1] + share * (quantiles[..., above] - quantiles[..., above - 1])

@@ -1,0 +1,1 @@
+"""`htfi eval sentiment`: labels of sentiment and stance, beside word counts."""

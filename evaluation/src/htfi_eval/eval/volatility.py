@@ -1,0 +1,199 @@
+"""`htfi eval volatility`: how well forecasts tell the variance to come, beside HAR, out of sample, on real data."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from htfi_eval.eval.prices import Prices, load_prices
+from htfi_eval.eval.progress import ProgressLine
+from htfi_eval.eval.returns.command import (
+    MAIN_SET,
+    default_sets,
+    record_run,
+    spread_sample,
+    walk_options,
+    with_settings,
+)
+
+if TYPE_CHECKING:
+    from htfi_eval.eval.charts.chart import Chart
+    from htfi_eval.eval.returns.judging import WalkOptions
+    from htfi_eval.eval.volatility_scores import VolatilityScores
+
+HAR = ("har_rolling", "har_expanding")  # refitted on 1,000 bars; on all before
+
+_EPILOG = """\b
+Examples:
+  htfi eval volatility                            every staged set, all symbols
+  htfi eval volatility us_equities --symbols 40   fast: 40 of the symbols
+  htfi eval volatility prices.csv                 your own bars; highs and lows make it worth while
+"""
+_HOW = (
+    "QLIKE = x − ln x − 1, x = realised/forecast variance. Realised is the sum of Parkinson's variance of the true "
+    "ranges of the next bars, scaled to squared returns by what was known before. A forecast's variance is (π/2)·E|y|² "
+    "of its quantiles; everyone's, HAR's too, is scaled by the mean of its own past x on that series. qlike_vs_har is "
+    "against the better form of HAR at each horizon"
+)
+
+
+@click.command("volatility", short_help="Forecasts of variance beside HAR, on real data.", epilog=_EPILOG)
+@walk_options
+@click.option("--fast", is_flag=True, help="No peers that must be fitted but HAR.")
+def command(
+    sets: tuple[str, ...], data: Path | None, num_symbols: int | None, first: str | None, settings: tuple[str, ...],
+    fast: bool, fresh: bool, trials: Path, seed: int, html_file: Path | None, json_file: Path | None,
+) -> None:  # fmt: skip
+    """Walk bars through the live forecaster and hold the variance it states to the ranges that came.
+
+    Beside the fused forecast stand its experts, HAR of log ranges by rolling least squares, EWMA and arch's GARCH.
+    """
+    from htfi.forecasting.evaluation.differences import benjamini_hochberg, holm
+    from htfi.wiring.settings import load_settings
+    from htfi_eval.eval.charts.page import Card, Evaluation, write_outputs
+    from htfi_eval.eval.returns.judging import WalkOptions
+
+    config = with_settings(load_settings(), settings).forecasting
+    options = WalkOptions(config, first, with_fitted=not fast, fresh=fresh, seed=seed)
+    notes: list[str] = [_HOW]
+    rows: list[dict[str, Any]] = []
+    charts: list[Chart] = []
+    data_read: list[Prices] = []
+    metrics: dict[str, float | None] = {}
+    for name in sets or default_sets(data, notes):
+        prices = load_prices(name, data)
+        if num_symbols is not None:
+            prices = spread_sample(prices, num_symbols)
+        data_read.append(prices)
+        scores, said = judge(prices, options)
+        notes += said
+        rows += _rows(prices, scores)
+        if prices.name == MAIN_SET or not metrics:
+            worst = max(max(scores.ratio(form, j) for form in HAR) for j in range(len(scores.horizons)))
+            metrics = {"qlike_vs_har": worst}
+        charts += _charts(prices, scores)
+    tested = [row for row in rows if "p" in row]
+    chances = [row.pop("p") for row in tested]
+    for row, by_holm, by_rate in zip(tested, holm(chances), benjamini_hochberg(chances), strict=True):
+        row |= {"p, Holm": float(f"{by_holm:.2g}"), "q, BH": float(f"{by_rate:.2g}")}
+    value = metrics["qlike_vs_har"] or 0.0
+    notes.append(record_run("volatility", options, data_read, metrics, trials))
+    told = Evaluation(
+        name="volatility",
+        title="Forecasts of volatility",
+        lead=f"The fused forecast's QLIKE is {value:.3f} of HAR's at the horizon where it is worst.",
+        metrics=metrics,
+        cards=[Card(f"{value:.3f}", "of HAR's QLIKE, worst horizon", value <= 0.99)],
+        charts=charts,
+        rows=rows,
+        notes=notes,
+        seed=seed,
+    )
+    write_outputs(told, json_file=json_file, html_file=html_file)
+
+
+def judge(prices: Prices, options: "WalkOptions") -> tuple["VolatilityScores", list[str]]:
+    """One data set's scores, and what is to be said of them. Raises: InvalidInput where it is too short."""
+    from htfi.domain.errors import InvalidInput
+    from htfi_eval.eval.peers.har import MIN_BARS, WINDOW_BARS, har_variance
+    from htfi_eval.eval.peers.simple import classical
+    from htfi_eval.eval.returns.judging import first_scored, garch_peers
+    from htfi_eval.eval.volatility_scores import score, variances
+    from htfi_eval.eval.walk import Walk, measure_outcomes
+
+    _, begin = first_scored(prices, options.first)
+    measured = measure_outcomes(prices, options.config)
+    progress = ProgressLine(prices.name)
+    garch, notes = (
+        garch_peers(prices, measured, begin, options, progress) if options.with_fitted else ([], [])
+    )
+    walk = Walk(prices, options.config, [*classical(len(prices.symbols), options.config, begin), *garch])
+    forecasts = variances(walk, progress)
+    for form, window in zip(HAR, (WINDOW_BARS, None), strict=True):
+        forecasts[form] = har_variance(measured, options.config.horizons, window)
+    scores = score(forecasts, measured, options.config.horizons, begin)
+    if not scores.common.any():
+        raise InvalidInput(
+            f"{prices.name}: no variance that everyone forecast has an outcome: HAR needs {MIN_BARS} bars of a series "
+            f"before the first, and there are {len(prices.ends_ns)} instants"
+        )
+    return scores, [*prices.notes, *notes]
+
+
+def _rows(prices: Prices, scores: "VolatilityScores") -> list[dict[str, Any]]:
+    from htfi_eval.eval.walk import FUSED
+
+    rows: list[dict[str, Any]] = []
+    for j, horizon in enumerate(scores.horizons):
+        for name in scores.names:
+            row: dict[str, Any] = {
+                "data": prices.name, "bars": horizon, "forecaster": name, "n": int(scores.common[:, :, j].sum()),
+                "QLIKE": scores.mean(name, j), "fused/it": scores.ratio(name, j),
+                "realised/forecast": scores.bias(name, j),
+            }  # fmt: skip
+            if name != FUSED:
+                found = scores.difference(name, j)
+                row |= {"DM": found.statistic, "p": found.p}
+            rows.append(row)
+    return rows
+
+
+def _charts(prices: Prices, scores: "VolatilityScores") -> "list[Chart]":
+    from htfi_eval.eval.charts.chart import Curve, DotChart, DotGroup, TimeLines
+    from htfi_eval.eval.peers.simple import CONSTANT
+    from htfi_eval.eval.walk import FUSED
+
+    names = [name for name in scores.names if name not in (FUSED, CONSTANT)]  # the constant is far off
+    groups: list[DotGroup] = []
+    for j, horizon in enumerate(scores.horizons):
+        values: list[float | None] = []
+        lows: list[float | None] = []
+        highs: list[float | None] = []
+        for name in names:
+            away = 1.96 * scores.difference(name, j).error / scores.mean(name, j)
+            value = scores.ratio(name, j)
+            values.append(value)
+            lows.append(value - away)
+            highs.append(value + away)
+        groups.append(DotGroup("1 bar" if horizon == 1 else f"{horizon} bars", values, lows, highs))
+    drawn: list[Chart] = [
+        DotChart(
+            f"{prices.name}: QLIKE of the fused forecast over that of each other",
+            "Below 1 the fused forecast tells the variance better. 95% intervals by date (Newey-West).",
+            names,
+            groups,
+            zero=1.0,
+            unit="×",
+        )
+    ]
+    n = int(scores.common[:, :, 0].sum(axis=0).argmax())
+    places = np.flatnonzero(scores.common[:, n, 0])
+    places = places[np.linspace(0, len(places) - 1, min(len(places), 300)).round().astype(int)]
+    year = _bars_a_year(prices)
+    curves = [
+        Curve(
+            label,
+            [float(f"{100 * np.sqrt(year * value):.4g}") for value in values[places, n, 0].tolist()],
+            quiet=quiet,
+        )
+        for label, values, quiet in (
+            ("realised", scores.realised, True),
+            (HAR[1], scores.variances[HAR[1]], False),
+            (FUSED, scores.variances[FUSED], False),
+        )
+    ]
+    days = prices.dates()
+    title = f"{prices.name}, {prices.symbols[n]}: volatility of the next bar, forecast and realised"
+    drawn.append(
+        TimeLines(
+            title, "A year, in percent.", [days[int(place)] for place in places], curves, unit="% a year"
+        )
+    )
+    return drawn
+
+
+def _bars_a_year(prices: Prices) -> float:
+    """How many bars a year holds, by what the data show."""
+    span_ns = float(prices.ends_ns[-1] - prices.ends_ns[0])
+    return len(prices.ends_ns) / max(span_ns / (365.25 * 86_400e9), 1e-9)

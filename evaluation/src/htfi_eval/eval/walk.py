@@ -1,0 +1,175 @@
+"""Walks bars through the live forecaster, instant by instant, with peers beside it; evaluations score what it yields.
+
+Each forecast is made before anything later is shown: the bars of an instant go in, in order of `available_at`, with
+the regimes that the market room judges, as `pipeline.loop` does it; outcomes are looked up only to score.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.domain.decision import Regime, series_id
+from htfi.domain.events import Bar
+from htfi.forecasting.config import ForecastConfig
+from htfi.forecasting.forecaster import Forecaster
+from htfi.forecasting.panel import BarBatch, Panel
+from htfi.forecasting.ports import Expert
+from htfi.market.config import MarketConfig
+from htfi.market.state import MarketState
+from htfi.wiring.experts import open_experts
+from htfi_eval.eval.prices import Prices
+
+Array = NDArray[np.float64]
+Places = NDArray[np.intp]
+Tell = Callable[[int, int], None]
+
+REGIMES = tuple(Regime)
+FUSED = "fused"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RealisedOutcomes:
+    """What there is to forecast, by the forecaster's own rules (session gaps, wild prints).
+
+    Shapes: returns and variance [T, N], the cut return and Parkinson's variance of a bar; outcomes [T, N, H], the
+    uncut log return over the next h bars of the series; realised [T, N, H], the sum of `variance` over them. NaN where
+    there is none.
+    """
+
+    returns: Array
+    variance: Array
+    outcomes: Array
+    realised: Array
+
+
+class PeerForecaster(Protocol):
+    """A forecaster from outside, or one of ours that takes no part in the mix."""
+
+    @property
+    def name(self) -> str: ...
+
+    def quantiles(self, t: int, places: Places, batch: BarBatch) -> Array:
+        """Quantiles [n, H, Q] after instant t of the series at `places`, the order of `batch`; NaN: none yet."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WalkInstant:
+    """What everyone said at instant t of the n series that had a bar.
+
+    Shapes: places [n] in `Prices.symbols`; regimes [n] in REGIMES; quantiles [F, n, H, Q] in the order of
+    `Walk.names`; weights [n, K, H] of the experts; stretch [n, H].
+    """
+
+    t: int
+    places: Places
+    regimes: NDArray[np.int8]
+    quantiles: Array
+    weights: Array
+    stretch: Array
+
+
+class Walk:
+    """One pass over the data. Names: the fused forecast, the experts, then the peers."""
+
+    def __init__(
+        self,
+        prices: Prices,
+        config: ForecastConfig,
+        peers: Sequence[PeerForecaster] = (),
+        experts: Sequence[Expert] | None = None,
+    ) -> None:
+        """`experts`: those of the release by default."""
+        self.prices = prices
+        self.config = config
+        chosen = open_experts(config, config.foundation) if experts is None else experts
+        self.forecaster = Forecaster(config, chosen)
+        self.experts = tuple(sorted(expert.name for expert in chosen))
+        self.peers = tuple(peers)
+        self.names = (FUSED, *self.experts, *(peer.name for peer in peers))
+
+    def instants(self, score_from: int = 0, tell: Tell | None = None) -> Iterator[WalkInstant]:
+        """Every instant with bars; those before `score_from` teach and are not yielded."""
+        prices, forecaster, market = self.prices, self.forecaster, MarketState(MarketConfig())
+        num, interval = len(prices.ends_ns), prices.interval
+        levels = {regime: place for place, regime in enumerate(REGIMES)}
+        names = [series_id(symbol, interval) for symbol in prices.symbols]
+        rows = _SeriesOrder(len(names), self.config)
+        for t in range(num):
+            bars = prices.bars(t)
+            if tell is not None:
+                tell(t, num)
+            if not bars:
+                continue
+            for bar in bars:
+                market.close_bar(bar)
+            regimes = [market.regime(bar.symbol, interval) for bar in bars]
+            forecaster.observe(bars, regimes)
+            places = np.flatnonzero(np.isfinite(prices.close[t]))
+            others = self._ask_peers(t, places, rows, bars)
+            if t < score_from:
+                continue
+            ours = forecaster.forecast([names[place] for place in places.tolist()])
+            said = np.concatenate([ours.quantiles[None], np.moveaxis(ours.experts, 1, 0), *others])
+            weights = ours.weights
+            yield WalkInstant(
+                t,
+                places,
+                np.array([levels[regime] for regime in regimes], np.int8),
+                said,
+                weights if weights.ndim == 3 else weights.mean(axis=3),
+                ours.calibration,
+            )
+
+    def _ask_peers(self, t: int, places: Places, rows: "_SeriesOrder", bars: Sequence[Bar]) -> list[Array]:
+        if not self.peers:
+            return []
+        batch = rows.panel.enter(bars)
+        order = rows.order(places)
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        assert batch is not None  # there are bars, and Prices holds no price that is not one
+        return [peer.quantiles(t, places[order], batch)[back][None] for peer in self.peers]
+
+
+class _SeriesOrder:
+    """A panel beside the forecaster's, and the order in which it keeps its series: that of their first bars."""
+
+    def __init__(self, num_series: int, config: ForecastConfig) -> None:
+        self.panel = Panel(config.horizons, config.session_gap_bars)
+        self._row = np.full(num_series, -1)
+        self._num = 0
+
+    def order(self, places: Places) -> Places:
+        """Which of `places` stand where in the batch that their bars gave."""
+        fresh = places[self._row[places] < 0]
+        self._row[fresh] = self._num + np.arange(len(fresh))
+        self._num += len(fresh)
+        return np.argsort(self._row[places], kind="stable")
+
+
+def measure_outcomes(prices: Prices, config: ForecastConfig) -> RealisedOutcomes:
+    """What the forecasts will be held to. It looks ahead: only for scoring."""
+    num, width = prices.close.shape
+    horizons = config.horizons
+    returns, variance = np.full((num, width), np.nan), np.full((num, width), np.nan)
+    back = np.full((num, width, len(horizons)), np.nan)
+    rows = _SeriesOrder(width, config)
+    for t in range(num):
+        batch = rows.panel.enter(prices.bars(t))
+        if batch is not None:
+            places = np.flatnonzero(np.isfinite(prices.close[t]))
+            at = places[rows.order(places)]
+            returns[t, at], variance[t, at], back[t, at] = batch.returns, batch.variance, batch.outcomes
+    outcomes, realised = np.full_like(back, np.nan), np.full_like(back, np.nan)
+    for n in range(width):
+        when = np.flatnonzero(np.isfinite(returns[:, n]))
+        total = np.concatenate([[0.0], np.cumsum(variance[when, n])])
+        for j, h in enumerate(horizons):
+            if len(when) > h:
+                outcomes[when[:-h], n, j] = back[when[h:], n, j]
+                realised[when[:-h], n, j] = total[h + 1 :] - total[1:-h]
+    return RealisedOutcomes(returns, variance, outcomes, realised)

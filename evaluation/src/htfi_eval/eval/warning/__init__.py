@@ -1,0 +1,1 @@
+"""`htfi eval warning`: chances of market stress, and alerts on a budget."""

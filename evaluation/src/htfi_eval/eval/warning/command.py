@@ -1,0 +1,168 @@
+"""`htfi eval warning`: a chance of market stress within a month, and alerts on a budget, beside single measures."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from htfi.domain.errors import InvalidInput
+from htfi_eval.eval.trials import trials_option
+
+if TYPE_CHECKING:
+    from htfi.forecasting.warning.events import StressEvents
+    from htfi_eval.eval.charts.page import Evaluation
+    from htfi_eval.eval.warning.data import WarningMarket
+    from htfi_eval.eval.warning.judging import WarningJudgement
+
+FEAR_AT, FEAR_BELOW = 30.0, 25.0  # levels of the VIX
+
+_HOW = (
+    "three figures by a slash: budgets of 2, 4 and 12 false alarms a year; caught: an alert before the onset came "
+    "true; lead: median sessions from the first such alert to the onset; intervals: 95%, bootstrap of blocks of a year"
+)
+_EPILOG = """\b
+Examples:
+  htfi eval warning                                   the staged S&P 500 fund and VIX
+  htfi eval warning --html build/warning.html         and a page of it
+  htfi eval warning --depth 0.1 --within 44           falls of 10% within two months
+  htfi eval warning --index mine.csv --vix fear.csv   your own daily closes
+"""
+
+
+@click.command("warning", short_help="Early warning of market stress, on a budget of alerts.", epilog=_EPILOG)
+@click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the staged data.")
+@click.option("--index", type=click.Path(path_type=Path, dir_okay=False), help="Daily closes of your index.")
+@click.option(
+    "--vix", type=click.Path(path_type=Path, dir_okay=False), help="Daily implied volatility, in percent."
+)
+@click.option("--depth", default=0.08, show_default=True, help="How far the index must fall, as a share.")
+@click.option(
+    "--within",
+    "horizon",
+    default=22,
+    show_default=True,
+    type=click.IntRange(1, 252),
+    help="In so many sessions.",
+)
+@click.option("--seed", default=0, show_default=True, help="Of the bootstrap and the leak check.")
+@trials_option
+@click.option(
+    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
+)
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
+)
+def command(
+    data: Path | None, index: Path | None, vix: Path | None, depth: float, horizon: int, seed: int, trials: Path,
+    html_file: Path | None, json_file: Path | None,
+) -> None:  # fmt: skip
+    """Walk forward through the years and judge what was known of coming stress.
+
+    An event is a close that lies DEPTH below today's within so many sessions; where there is a VIX, also its rise to
+    30 from below 25. Days within an event count for nothing. Models are fitted anew each year on labels that were
+    known then, thresholds of alerts on what past years' chances would have raised. There are few events: intervals
+    are wide, and they are the finding.
+    """
+    from htfi_eval.eval.charts.page import write_outputs
+    from htfi_eval.eval.warning.data import load_market
+
+    market = load_market(data, index, vix)
+    write_outputs(evaluate(market, depth, horizon, seed, trials), json_file=json_file, html_file=html_file)
+
+
+def evaluate(market: "WarningMarket", depth: float, horizon: int, seed: int, trials: Path) -> "Evaluation":
+    """Both kinds of event judged and checked for leaks. Raises InvalidInput where the data hold too few."""
+    from htfi.forecasting.warning.walk_forward import WalkForwardConfig
+    from htfi_eval.eval.charts.page import Evaluation
+    from htfi_eval.eval.trials import digest_of, record_trials
+    from htfi_eval.eval.warning import charts as warning_charts
+    from htfi_eval.eval.warning.data import features_of
+    from htfi_eval.eval.warning.judging import (
+        PLANTED_LEAK,
+        WARNING,
+        check_leaks,
+        judge,
+        metrics_of,
+        rows_of,
+        trials_of,
+    )
+
+    config = WalkForwardConfig(embargo=horizon)
+    features = features_of(market)
+    judged: list[WarningJudgement] = []
+    kinds = _kinds(market, depth, horizon)
+    notes = [_HOW, *market.notes]
+    for name, told, make in kinds:
+        found = judge(name, told, market, features, make(market), config, seed, _progress)
+        if found is None:
+            notes.append(f"{told}: not judged, there are too few sessions or events")
+        else:
+            judged.append(found)
+    if not judged:
+        raise InvalidInput(
+            f"{len(market.days):,} sessions hold too few events to judge a warning: give longer series"
+        )
+    rows: list[dict[str, Any]] = []
+    metrics: dict[str, float | None] = {}
+    tried: list[tuple[dict[str, Any], dict[str, float]]] = []
+    for place, one in enumerate(judged):
+        rows += rows_of(one)
+        metrics |= metrics_of(one, "" if place == 0 else f"{one.name}_")
+        tried += trials_of(one, config)
+        notes.append(_describe_events(one))
+    make = next(make for name, _, make in kinds if name == judged[0].name)
+    _progress("leak check")
+    leaks = check_leaks(market, make, config, seed)
+    metrics["leaks"] = float(WARNING in leaks)
+    metrics["planted_leak_caught"] = float(PLANTED_LEAK in leaks)
+    honest = (
+        f"A LEAK from {leaks[WARNING]}" if WARNING in leaks else "no chance moved when the future was changed"
+    )
+    caught = "the planted cheat was caught" if PLANTED_LEAK in leaks else "THE PLANTED CHEAT WAS NOT CAUGHT"
+    notes.append(f"leak check: {honest}; {caught}")
+    num = record_trials("warning", digest_of(market.closes), tried, folder=trials)
+    notes.append(f"configurations ever tried, by the ledger of trials: {num:,}")
+    return Evaluation(
+        name="warning",
+        title="Early warning of market stress",
+        lead=warning_charts.lead(judged[0]),
+        metrics=metrics,
+        cards=warning_charts.cards(judged[0]),
+        charts=warning_charts.charts(judged),
+        rows=rows,
+        notes=notes,
+        seed=seed,
+    )
+
+
+def _kinds(
+    market: "WarningMarket", depth: float, horizon: int
+) -> list[tuple[str, str, "Callable[[WarningMarket], StressEvents]"]]:
+    """Name, words and maker of each kind of event that the data allow."""
+    from htfi.forecasting.warning.events import drawdown_events, level_events
+    from htfi_eval.eval.warning.data import INDEX, VIX
+
+    kinds: list[tuple[str, str, Callable[[WarningMarket], StressEvents]]] = []
+    if INDEX in market.names:
+        told = f"a fall of {depth:.0%} within {horizon} sessions"
+        kinds.append(("fall", told, lambda of: drawdown_events(of.column(INDEX), depth, horizon)))
+    if VIX in market.names:
+        told = f"VIX at {FEAR_AT:g} within {horizon} sessions, from below {FEAR_BELOW:g}"
+        kinds.append(("fear", told, lambda of: level_events(of.column(VIX), FEAR_AT, FEAR_BELOW, horizon)))
+    return kinds
+
+
+def _describe_events(judged: "WarningJudgement") -> str:
+    from htfi_eval.eval.warning.judging import MAIN_BUDGET
+
+    events, days = judged.events, judged.market.days
+    raised = judged.warning.raised[MAIN_BUDGET]
+    caught = {int(events.onset[t]) for t in raised[events.label[raised] == 1.0].tolist()}
+    told = ", ".join(f"{days[t]}{' ✓' if t in caught else ''}" for t in judged.onsets.tolist())
+    share, num = judged.label.mean(), len(judged.label)
+    return f"{judged.description}: {share:.1%} of {num:,} sessions at risk; onsets (✓ caught): {told}"
+
+
+def _progress(stage: str) -> None:
+    click.echo(f"warning: {stage} …", err=True)

@@ -1,0 +1,294 @@
+"""Reads the kernel's small files below a root folder, where they may be missing at any time. `vitals` asks.
+
+How this machine fares: temperature, clock, throttling, load, power, battery. Wiring asks for heartbeats and plans.
+
+What a machine does not show is None: containers and virtual machines often show nothing but load. Paths are those of
+the kernel's ABI documents (sysfs-class-thermal, sysfs-devices-system-cpu, cgroup-v1 and -v2, powercap).
+"""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+_MOST_BYTES = 4096
+_MOST_NAMES = 64
+
+
+class SystemFiles:
+    """Paths are relative to the root. What cannot be read is None or nothing, never an error."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def text(self, path: str) -> str | None:
+        try:
+            with (self._root / path).open("rb") as file:
+                return file.read(_MOST_BYTES).decode("ascii", "replace")
+        except (OSError, ValueError):
+            return None
+
+    def number(self, path: str) -> float | None:
+        text = self.text(path)
+        if text is None:
+            return None
+        try:
+            value = float(text)
+        except ValueError:
+            return None
+        return value if abs(value) < float("inf") else None
+
+    def names(self, folder: str) -> list[str]:
+        try:
+            return sorted(entry.name for entry in (self._root / folder).iterdir())[:_MOST_NAMES]
+        except OSError:
+            return []
+
+    def named(self, folder: str, prefix: str) -> list[str]:
+        """Paths of what lies in a folder and begins so."""
+        return [f"{folder}/{name}" for name in self.names(folder) if name.startswith(prefix)]
+
+
+WATTS_PER_CORE = 5.0  # busy, where nothing measures it
+_FRESH_S = 1.0
+_LOOK_AGAIN_S = 60.0  # for sensors that came or went
+_MOST_SENSORS = 16
+_MOST_CORES = 8  # whose clock is read: the rest fare alike
+_HOT_TYPES = ("x86_pkg_temp", "cpu", "soc", "coretemp", "k10temp", "zenpower", "tctl")
+_LEAST_C, _MOST_C = -50.0, 150.0  # sensors that are not there report beyond these
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceMetrics:
+    """None: this machine does not say. Shares run 0–1.
+
+    `throttle_share` is what the clock or the scheduler's quota takes away at the moment. `load` counts runnable tasks
+    for each core. `power_w` is estimated from load unless `power_is_measured`. `words` tell what was read.
+    """
+
+    num_cores: int
+    temperature_c: float | None
+    clock_share: float | None  # of the highest frequency
+    throttle_share: float | None
+    load: float | None
+    waiting_share: float | None  # of the last 10 s, some task had no core (cpu pressure)
+    power_w: float | None
+    power_is_measured: bool
+    battery_share: float | None
+    on_battery: bool | None
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class _DeviceCounters:
+    at_s: float
+    num_throttled: float | None  # by heat, events
+    quota_s: float | None  # lost to the cgroup's quota
+    energy_j: float | None
+    energy_range_j: float | None
+
+
+class DeviceMonitor:
+    """Reads this machine's vitals at most once a second. For one thread at a time.
+
+    `clock`: seconds, monotonic. `root` stands for `/`.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        root: Path = Path("/"),
+        load: Callable[[], tuple[float, float, float]] | None = None,
+        num_cores: int | None = None,
+    ) -> None:
+        self._clock = clock
+        self._files = SystemFiles(root)
+        self._read_load = load or getattr(os, "getloadavg", None)
+        self._num_cores = num_cores or os.cpu_count() or 1
+        self._vitals: DeviceMetrics | None = None
+        self._before: _DeviceCounters | None = None
+        self._read_s = self._looked_s = float("-inf")
+        self._sensors: tuple[str, ...] = ()
+
+    def metrics(self) -> DeviceMetrics:
+        now_s = self._clock()
+        if self._vitals is None or not 0.0 <= now_s - self._read_s < _FRESH_S:
+            self._vitals = self._read(now_s)
+            self._read_s = now_s
+        return self._vitals
+
+    def _read(self, now_s: float) -> DeviceMetrics:
+        if not 0.0 <= now_s - self._looked_s < _LOOK_AGAIN_S:
+            self._sensors = self._find_sensors()
+            self._looked_s = now_s
+        now, before = self._counters(now_s), self._before
+        self._before = now
+        temperature_c, clock_share, load = self._temperature_c(), self._clock_share(), self._load()
+        throttle_share, why = _throttle(now, before, clock_share)
+        power_w = _power_w(now, before)
+        measured = power_w is not None
+        if power_w is None and load is not None:
+            power_w = self._num_cores * WATTS_PER_CORE * min(load, 1.0)
+        battery_share, on_battery = self._battery()
+        told = [
+            f"{temperature_c:.0f} °C" if temperature_c is not None else "no temperature",
+            f"throttled by {throttle_share:.0%} ({why})" if throttle_share else why,
+            f"load {load:.2f} a core" if load is not None else "no load",
+        ]
+        if power_w is not None:
+            told.append(f"{power_w:.1f} W{'' if measured else ', estimated'}")
+        return DeviceMetrics(
+            num_cores=self._num_cores,
+            temperature_c=temperature_c,
+            clock_share=clock_share,
+            throttle_share=throttle_share,
+            load=load,
+            waiting_share=self._waiting_share(),
+            power_w=power_w,
+            power_is_measured=measured,
+            battery_share=battery_share,
+            on_battery=on_battery,
+            words=", ".join(told),
+        )
+
+    def _find_sensors(self) -> tuple[str, ...]:
+        """Paths of temperatures in m°C, the processor's alone where it has some."""
+        zones = [
+            (f"{zone}/temp", self._files.text(f"{zone}/type"))
+            for zone in self._files.named("sys/class/thermal", "thermal_zone")
+        ]
+        chips = [
+            (f"{chip}/{name}", self._files.text(f"{chip}/name"))
+            for chip in self._files.named("sys/class/hwmon", "hwmon")
+            for name in self._files.names(chip)
+            if name.startswith("temp") and name.endswith("_input")
+        ]
+        found = [(path, (what or "").lower()) for path, what in (*zones, *chips)]
+        own = [path for path, what in found if any(hot in what for hot in _HOT_TYPES)]
+        return tuple(own or (path for path, _ in found))[:_MOST_SENSORS]
+
+    def _temperature_c(self) -> float | None:
+        read = [self._files.number(path) for path in self._sensors]
+        in_c = [milli / 1e3 for milli in read if milli is not None]
+        return max((c for c in in_c if _LEAST_C < c < _MOST_C), default=None)
+
+    def _clock_share(self) -> float | None:
+        shares: list[float] = []
+        for core in range(min(self._num_cores, _MOST_CORES)):
+            folder = f"sys/devices/system/cpu/cpu{core}/cpufreq"
+            now, most = (
+                self._files.number(f"{folder}/scaling_cur_freq"),
+                self._files.number(f"{folder}/cpuinfo_max_freq"),
+            )
+            if now is None and most is None:
+                break
+            if now is not None and most:
+                shares.append(min(max(now / most, 0.0), 1.0))
+        return sum(shares) / len(shares) if shares else None
+
+    def _load(self) -> float | None:
+        if self._read_load is None:
+            return None
+        try:
+            return max(self._read_load()[0], 0.0) / self._num_cores
+        except OSError:  # the kernel would not say
+            return None
+
+    def _waiting_share(self) -> float | None:
+        for path in ("sys/fs/cgroup/cpu.pressure", "proc/pressure/cpu"):
+            for line in (self._files.text(path) or "").splitlines():
+                if line.startswith("some avg10="):
+                    share = _number(line.split()[1].removeprefix("avg10="))
+                    return None if share is None else min(share / 100.0, 1.0)
+        return None
+
+    def _counters(self, now_s: float) -> _DeviceCounters:
+        heat = [
+            self._files.number(f"sys/devices/system/cpu/cpu{core}/thermal_throttle/core_throttle_count")
+            for core in range(min(self._num_cores, _MOST_CORES))
+        ]
+        energy = [
+            (self._files.number(f"{zone}/energy_uj"), self._files.number(f"{zone}/max_energy_range_uj"))
+            for zone in self._files.named("sys/class/powercap", "intel-rapl:")
+            if zone.count(":") == 1  # packages; their parts are within
+        ]
+        read = [(now, most or 0.0) for now, most in energy if now is not None]
+        return _DeviceCounters(
+            at_s=now_s,
+            num_throttled=sum(n or 0.0 for n in heat) if any(n is not None for n in heat) else None,
+            quota_s=self._quota_s(),
+            energy_j=sum(now for now, _ in read) / 1e6 if read else None,
+            energy_range_j=sum(most for _, most in read) / 1e6 if len(read) == 1 else None,
+        )
+
+    def _quota_s(self) -> float | None:
+        for path, key, unit_s in (
+            ("sys/fs/cgroup/cpu.stat", "throttled_usec", 1e-6),  # version 2
+            ("sys/fs/cgroup/cpu/cpu.stat", "throttled_time", 1e-9),  # version 1
+        ):
+            for line in (self._files.text(path) or "").splitlines():
+                name, _, value = line.partition(" ")
+                if name == key:
+                    lost = _number(value)
+                    return None if lost is None else lost * unit_s
+        return None
+
+    def _battery(self) -> tuple[float | None, bool | None]:
+        for supply in self._files.named("sys/class/power_supply", ""):
+            if (self._files.text(f"{supply}/type") or "").strip() != "Battery":
+                continue
+            share = self._files.number(f"{supply}/capacity")
+            status = (self._files.text(f"{supply}/status") or "").strip()
+            return (
+                None if share is None else min(max(share / 100.0, 0.0), 1.0),
+                status == "Discharging" if status else None,
+            )
+        return None, None
+
+
+def _throttle(
+    now: _DeviceCounters, before: _DeviceCounters | None, clock_share: float | None
+) -> tuple[float | None, str]:
+    """How much is taken away since the last look, and by what.
+
+    A clock below its highest is no throttling by itself, as idle cores slow down; where heat was counted meanwhile, it
+    is. What the quota takes is time lost over time passed.
+    """
+    known = now.num_throttled is not None or now.quota_s is not None
+    if before is None or now.at_s <= before.at_s:
+        return (0.0 if known else None), "not throttled yet" if known else "no throttling shown"
+    passed_s = now.at_s - before.at_s
+    by_heat = by_quota = 0.0
+    if (
+        now.num_throttled is not None
+        and before.num_throttled is not None
+        and now.num_throttled > before.num_throttled
+    ):
+        by_heat = 1.0 - (clock_share if clock_share is not None else 0.5)
+    if now.quota_s is not None and before.quota_s is not None:
+        by_quota = min(max(now.quota_s - before.quota_s, 0.0) / passed_s, 1.0)
+    if not known:
+        return None, "no throttling shown"
+    if by_heat == by_quota == 0.0:
+        return 0.0, "not throttled"
+    return max(by_heat, by_quota), "heat" if by_heat >= by_quota else "quota"
+
+
+def _power_w(now: _DeviceCounters, before: _DeviceCounters | None) -> float | None:
+    if before is None or now.energy_j is None or before.energy_j is None or now.at_s <= before.at_s:
+        return None
+    spent_j = now.energy_j - before.energy_j
+    if spent_j < 0.0:  # the counter went round
+        if not now.energy_range_j:
+            return None
+        spent_j += now.energy_range_j
+    return spent_j / (now.at_s - before.at_s) if spent_j >= 0.0 else None
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if abs(value) < float("inf") else None

@@ -1,0 +1,163 @@
+"""What the author's process tells the draft's: frames of msgpack on a socket. Client and loop share them.
+
+The way back is the board in shared memory and, on the socket, single bytes: READY once, DONE when a block that was
+waited for is there; or FAILED and the reason.
+
+The outcome caches of all slots in memory that two processes share: the draft writes words, the author reads them.
+
+Each slot has two tables, for rounds of odd and of even epoch: the round that ends can be read while the next is
+written. The memory has no name: when both processes are gone, so is it.
+"""
+
+import mmap
+import os
+import pickle
+import tempfile
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from htfi.decoding.strategies.outcomes.tree import NUM_WORDS
+from htfi.domain.errors import IntegrityError
+from htfi.domain.generation import OutputGrammar
+
+READY, DONE, FAILED = b"r", b"d", b"!"
+_HEAD_BYTES = 4
+
+
+class RegisterGrammar(msgspec.Struct, array_like=True, tag=0, frozen=True, gc=False):
+    """A form that requests will name by `number`. It is pickled: only the parent process writes to this socket."""
+
+    number: int
+    form: bytes
+
+
+class OpenSlot(msgspec.Struct, array_like=True, tag=1, frozen=True, gc=False):
+    """A stem takes a slot: its prompt, the answer's tokens so far and how more are drawn."""
+
+    slot: int
+    epoch: int
+    form: int
+    prompt: list[int]
+    num_shared: int
+    tokens: list[int]
+    seed: int
+    kind: str
+    temperature: float
+    top_k: int
+    top_p: float
+
+
+class RequestBlock(msgspec.Struct, array_like=True, tag=2, frozen=True, gc=False):
+    """The block that comes next, or is verified now, is of `length` chosen tokens."""
+
+    slot: int
+    length: int
+
+
+class TokensAccepted(msgspec.Struct, array_like=True, tag=3, frozen=True, gc=False):
+    """The outcome, which begins the round `epoch`."""
+
+    slot: int
+    epoch: int
+    tokens: list[int]
+
+
+class CloseSlot(msgspec.Struct, array_like=True, tag=4, frozen=True, gc=False):
+    slot: int
+
+
+DraftMessage = RegisterGrammar | OpenSlot | RequestBlock | TokensAccepted | CloseSlot
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(DraftMessage)
+
+
+def encode_message(message: DraftMessage) -> bytes:
+    body = _encoder.encode(message)
+    return len(body).to_bytes(_HEAD_BYTES, "little") + body
+
+
+def decode_messages(inbox: bytearray) -> Iterator[DraftMessage]:
+    """Takes whole messages out of what has come in. Raises IntegrityError for anything else."""
+    while len(inbox) >= _HEAD_BYTES:
+        end = _HEAD_BYTES + int.from_bytes(inbox[:_HEAD_BYTES], "little")
+        if len(inbox) < end:
+            return
+        body = bytes(inbox[_HEAD_BYTES:end])
+        del inbox[:end]
+        try:
+            yield _decoder.decode(body)
+        except msgspec.DecodeError as error:
+            raise IntegrityError(
+                f"the draft's process was told what it does not understand: {error}"
+            ) from error
+
+
+def pickle_grammar(form: OutputGrammar) -> bytes:
+    return pickle.dumps(form)
+
+
+def unpickle_grammar(packed: bytes) -> OutputGrammar:
+    return pickle.loads(packed)
+
+
+NUM_SLOTS = 16
+_HEADER = 8  # words
+_AT_ONCE = 64
+_NUM_BYTES = 8 * (_HEADER + 2 * NUM_SLOTS * NUM_WORDS)
+
+
+def new_memory() -> int:
+    """A file descriptor of unnamed memory, of a board's size."""
+    if hasattr(os, "memfd_create"):
+        number = os.memfd_create("htfi-draft")
+    else:
+        with tempfile.TemporaryFile() as file:
+            number = os.dup(file.fileno())
+    os.ftruncate(number, _NUM_BYTES)
+    return number
+
+
+class SharedOutcomes:
+    """A view of that memory. Words are 64 bits wide and aligned, so that none is ever seen half written."""
+
+    def __init__(self, number: int) -> None:
+        self._words = np.frombuffer(mmap.mmap(number, _NUM_BYTES), np.uint64)
+
+    @property
+    def num_heartbeats(self) -> int:
+        """Rises as long as the draft's process goes round its loop."""
+        return int(self._words[0])
+
+    def heartbeat(self) -> None:
+        self._words[0] += np.uint64(1)
+
+    def clear(self, slot: int, epoch: int) -> None:
+        begin = _offset(slot, epoch)
+        self._words[begin : begin + NUM_WORDS] = 0
+
+    def write(self, slot: int, epoch: int, first: int, words: Sequence[int]) -> None:
+        """Words from place `first` on; what has no room is left out."""
+        begin = _offset(slot, epoch)
+        words = words[: max(NUM_WORDS - first, 0)]
+        self._words[begin + first : begin + first + len(words)] = np.array(words, np.uint64)
+
+    def read(self, slot: int, epoch: int) -> list[int]:
+        """The words of that round, as many as are there."""
+        begin = _offset(slot, epoch)
+        words: list[int] = []
+        while len(words) < NUM_WORDS:
+            at = begin + len(words)
+            words += self._words[at : at + _AT_ONCE].tolist()
+            if words[-1] >> 48 != epoch:
+                break
+        return words
+
+    def has(self, slot: int, epoch: int, place: int) -> bool:
+        """Whether that many words of the round, and one more, are there."""
+        return place < NUM_WORDS and int(self._words[_offset(slot, epoch) + place]) >> 48 == epoch
+
+
+def _offset(slot: int, epoch: int) -> int:
+    return _HEADER + (2 * slot + epoch % 2) * NUM_WORDS

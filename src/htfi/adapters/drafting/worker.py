@@ -1,0 +1,131 @@
+"""The loop of the draft's process: hear of outcomes, write blocks and work ahead. Its entry in wiring runs it.
+
+It looks for messages between any two passes, keeps looking for a moment when nothing is left to draft, and then
+sleeps until there is one. When the author's process ends, so does the loop.
+"""
+
+import select
+import socket
+import time
+from contextlib import suppress
+
+from htfi.adapters.drafting.channel import (
+    DONE,
+    CloseSlot,
+    DraftMessage,
+    OpenSlot,
+    RegisterGrammar,
+    RequestBlock,
+    SharedOutcomes,
+    TokensAccepted,
+    decode_messages,
+    unpickle_grammar,
+)
+from htfi.decoding.grammar import CompiledGrammar
+from htfi.decoding.sampling import SamplingParams
+from htfi.decoding.sequence import SequenceState, TokenizedRequest
+from htfi.decoding.strategies.outcomes.drafter import OutcomeDrafter
+from htfi.decoding.strategies.outcomes.tree import NO_ROOM, pack_word
+from htfi.decoding.vocabulary import Vocabulary
+from htfi.domain.generation import GenerationRequest
+
+POLL_S = 200e-6
+_READ_BYTES = 1 << 18
+
+
+class DraftWorker:
+    """Owns the channel's end in the draft's process."""
+
+    def __init__(
+        self, channel: socket.socket, board: SharedOutcomes, drafter: OutcomeDrafter, vocabulary: Vocabulary
+    ) -> None:
+        self._channel = channel
+        self._board = board
+        self._drafter = drafter
+        self._vocabulary = vocabulary
+        self._forms: dict[int, CompiledGrammar] = {}
+        self._epochs: dict[int, int] = {}  # of the slots that are drafted for
+        self._waited: set[int] = set()
+        self._inbox = bytearray()
+
+    def run(self) -> None:
+        """Until the other end is closed. Raises: IntegrityError, DependencyUnavailable, InvalidInput."""
+        self._channel.setblocking(False)
+        busy = False
+        while self._receive(busy):
+            for message in decode_messages(self._inbox):
+                self._handle(message)
+            busy = self._drafter.step()
+            self._board.heartbeat()
+            self._publish()
+
+    def _receive(self, busy: bool) -> bool:
+        """Take in what has come; where nothing is left to do, wait for it. False where the other end is closed."""
+        until_s = time.perf_counter() + POLL_S
+        while True:
+            try:
+                data = self._channel.recv(_READ_BYTES)
+            except BlockingIOError:
+                if busy:
+                    return True
+                if time.perf_counter() > until_s:
+                    select.select([self._channel], [], [])
+                continue
+            except ConnectionError:
+                return False
+            self._inbox += data
+            return bool(data)
+
+    def _handle(self, message: DraftMessage) -> None:
+        match message:
+            case TokensAccepted(slot, epoch, tokens):
+                if slot in self._epochs:
+                    self._epochs[slot] = epoch
+                    self._drafter.settle(slot, tokens)
+                    self._board.clear(slot, epoch)
+                    self._publish()
+            case RequestBlock(slot, length):
+                if slot in self._epochs:
+                    self._drafter.ask(slot, length)
+                    self._waited.add(slot)
+            case OpenSlot():
+                self._join(message)
+            case CloseSlot(slot):
+                self._drafter.leave(slot)
+                self._epochs.pop(slot, None)
+                self._waited.discard(slot)
+            case RegisterGrammar(number, form):
+                self._forms[number] = CompiledGrammar(unpickle_grammar(form), self._vocabulary)
+
+    def _join(self, message: OpenSlot) -> None:
+        form = self._forms[message.form]
+        sampling = SamplingParams(message.temperature, message.top_k, message.top_p)
+        request = GenerationRequest((), (), message.seed, kind=message.kind)
+        state = form.start
+        for token in message.tokens:
+            state = form.advance(state, token)
+        asked = TokenizedRequest(request, form, message.prompt, message.num_shared, [], state, sampling)
+        self._board.clear(message.slot, message.epoch)
+        self._epochs[message.slot] = message.epoch
+        self._drafter.join(message.slot, SequenceState(asked, message.tokens, state))
+
+    def _publish(self) -> None:
+        """Write what is new to the board, and say where a block that was asked for is whole."""
+        for slot, epoch in list(self._epochs.items()):
+            tree = self._drafter.trees.get(slot)
+            if tree is None:
+                self._board.write(slot, epoch, 0, [pack_word(epoch, True, 0, NO_ROOM)])
+                del self._epochs[slot]
+                self._done(slot)
+                continue
+            first = tree.num_published
+            if first < len(tree.nodes):
+                self._board.write(slot, epoch, first, tree.unpublished_words(epoch))
+            if slot in self._waited and tree.wanted() is None:
+                self._done(slot)
+
+    def _done(self, slot: int) -> None:
+        self._waited.discard(slot)
+        # Where nobody reads, nobody waits; and where the other end is closed, the next look finds it so.
+        with suppress(BlockingIOError, ConnectionError):
+            self._channel.send(DONE)

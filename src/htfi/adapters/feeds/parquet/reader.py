@@ -1,0 +1,261 @@
+"""Parquet files as blocks of parsed rows, in constant memory. Wiring opens them; the merge reads them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pyarrow.compute
+import pyarrow.parquet
+from numpy.typing import NDArray
+
+from htfi.adapters.feeds.parquet.arrow_columns import Batch, row_cells, row_hashes, text_bytes, truncate_texts
+from htfi.adapters.feeds.parquet.columnwise import ColumnwiseParser
+from htfi.adapters.feeds.records import MAX_ROW_BYTES
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.events import Event, QuarantinedRow
+from htfi.pipeline.intake.bar_spacing import BarSpacings, BarSurvey
+from htfi.pipeline.intake.cells import show_row
+from htfi.pipeline.intake.columns import ColumnLayout, recognise_layout, require_layout
+from htfi.pipeline.intake.file_profile import (
+    HEAD_ROWS,
+    LONG_HEAD_ROWS,
+    NUM_PROBES,
+    PROBE_ROWS,
+    profile_file,
+    survey_rows,
+)
+from htfi.pipeline.intake.quarantine_reasons import MAX_RAW_CHARS, QuarantineReason
+from htfi.pipeline.intake.reorder import SortedSpan, row_identity
+from htfi.pipeline.intake.rows import RowParser
+from htfi.pipeline.intake.source import ReadPosition, RowBlock
+from htfi.pipeline.intake.spec import SourceSpec
+
+pa: Any = pyarrow  # ships no types
+pc: Any = pyarrow.compute
+pq: Any = pyarrow.parquet
+
+_NEWS_ROWS = 1024  # long rows
+_SURVEYED_ROWS = 65_536
+_BLOCK_BYTES = 16_000_000
+_KEEP_BATCHES = 32  # then freed pages go back to the system, which the pool does not do by itself
+
+
+class ParquetReader:
+    """Implements the port `Reader` over one file. Marks are [rows before, rows of the file before]."""
+
+    live = False
+
+    def __init__(self, path: Path, spec: SourceSpec, symbol: str, block_rows: int) -> None:
+        self._path = path
+        self._spec = spec
+        self._block_rows = block_rows
+        self._file = self._open()
+        self.num_rows: int = self._file.metadata.num_rows
+        names: list[str] = self._file.schema_arrow.names
+        self._columns = names
+        likely = recognise_layout(names, spec)
+        if likely is not None and likely.kind == "news":
+            # A long text that stands in many rows is held once, as the file holds it.
+            self._file.close()
+            self._file = self._open(names)
+            self._block_rows = min(block_rows, _NEWS_ROWS, self._rows_of(_BLOCK_BYTES))
+        try:
+            head = self._sample(HEAD_ROWS)
+            self._layout: ColumnLayout = require_layout(names, spec, str(path), head)
+            findings = profile_file(spec, symbol, self._layout, head)
+            if findings.may_be_stacked:
+                head = self._sample(LONG_HEAD_ROWS)
+                findings = profile_file(spec, symbol, self._layout, head, self._probes(len(head)))
+            clocks = self._survey(RowParser(spec, symbol, self._layout))
+        except BaseException:
+            self.close()
+            raise
+        self.needs_sort = findings.stacked or clocks.mixed
+        self._parser = RowParser(spec, symbol, self._layout, clocks)
+        self._columnwise = ColumnwiseParser(self._parser, self._layout)
+        if spec.duplicates == "keep":
+            used = {*self._layout.fields.values(), self._layout.clock}
+            self._columns = [name for name in names if name in used]
+        self._batches: Iterator[Batch] = iter(())
+        self._num_numbered = self._num_read = 0
+
+    def start(self, mark: ReadPosition | None) -> None:
+        self._num_numbered, self._num_read = (0, 0) if mark is None else (mark[0], mark[1])
+        self._batches = self._batches_from(self._num_read, self._block_rows)
+
+    def read(self) -> RowBlock | None:
+        batch = next(self._batches, None)
+        if batch is None:
+            return None
+        mark = [self._num_numbered, self._num_read]
+        self._num_read += batch.num_rows
+        batch = self._wanted(batch)
+        block = self._parse(batch, mark)
+        self._num_numbered += len(block.items)
+        return block
+
+    def progress(self) -> float | None:
+        return self._num_read / self.num_rows if self.num_rows else 1.0
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _open(self, coded: list[str] | None = None) -> Any:
+        try:
+            return pq.ParquetFile(self._path, pre_buffer=False, read_dictionary=coded)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise InvalidInput(
+                f"{self._path} is no whole Parquet file ({_line(error)}): fetch it again"
+            ) from error
+        except OSError as error:
+            why = error.strerror or _line(error)
+            raise DependencyUnavailable(f"{self._path}: {why}: check the path and its rights") from error
+
+    def _rows_of(self, num_bytes: int) -> int:
+        """How many rows of the file's widest row group make about so many bytes."""
+        metadata = self._file.metadata
+        groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
+        row_bytes = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=1.0)
+        return max(1, int(num_bytes / max(row_bytes, 1.0)))
+
+    def _batches_from(self, first_row: int, num_rows: int, fields: Sequence[str] = ()) -> Iterator[Batch]:
+        """Batches of `num_rows` from a row of the file on, of these fields where some are named.
+
+        Whole row groups before the row are not read.
+        """
+        columns = self._columns
+        if fields:
+            wanted = {self._layout.clock, *(self._layout.fields.get(name) for name in fields)}
+            columns = [name for name in columns if name in wanted]
+        metadata = self._file.metadata
+        group, before = 0, 0
+        while group < metadata.num_row_groups and before + metadata.row_group(group).num_rows <= first_row:
+            before += metadata.row_group(group).num_rows
+            group += 1
+        if group == metadata.num_row_groups:
+            return
+        groups = list(range(group, metadata.num_row_groups))
+        try:
+            batches = self._file.iter_batches(num_rows, groups, columns=columns, use_threads=False)
+            for num_batches, batch in enumerate(batches):
+                if num_batches % _KEEP_BATCHES == 0:
+                    pa.default_memory_pool().release_unused()
+                skip = min(max(first_row - before, 0), batch.num_rows)
+                before += batch.num_rows
+                if skip < batch.num_rows:
+                    yield batch.slice(skip) if skip else batch
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidInput(
+                f"{self._path}: damaged after row {before} ({_line(error)}): fetch it again"
+            ) from error
+
+    def _sample(self, num_rows: int) -> list[dict[str, Any]]:
+        rows_at_once = num_rows if self._block_rows >= _NEWS_ROWS else min(num_rows, self._block_rows)
+        batch = next(self._batches_from(0, rows_at_once), None)
+        return [] if batch is None else row_cells(truncate_texts(batch, MAX_ROW_BYTES, MAX_RAW_CHARS))
+
+    def _probes(self, after_row: int) -> Iterator[dict[str, Any]]:
+        """A few rows from each of several places after the head; only the columns that a stack shows in."""
+        stride = max((self.num_rows - after_row) // NUM_PROBES, PROBE_ROWS)
+        for batch in self._batches_from(after_row, stride, ("ts", "available_at", "symbol", "series")):
+            yield from row_cells(batch.slice(0, PROBE_ROWS))
+
+    def _survey(self, parser: RowParser) -> BarSpacings:
+        """How long the bars of each symbol are, by all of the file; of a damaged one, by what can be read."""
+        survey = BarSurvey()
+        if self._layout.kind == "bar":
+            columnwise = ColumnwiseParser(parser, self._layout)
+            with suppress(InvalidInput):  # raised again where the rows before the damage have been used
+                for batch in self._batches_from(0, _SURVEYED_ROWS, ("ts", "symbol", "interval")):
+                    if not columnwise.measure_bar_intervals(batch, survey):
+                        survey_rows(parser, row_cells(batch), survey)
+                    if survey.full:
+                        break
+        return survey.clocks()
+
+    def _wanted(self, batch: Batch) -> Batch:
+        """Rows of the symbols or series that the mapping asks for; a row without one stays, to be refused."""
+        column = self._layout.fields.get("series" if self._layout.kind == "macro" else "symbol")
+        if not self._spec.only or self._layout.kind == "news":
+            return batch
+        if column is None:
+            return batch if self._parser.symbol in self._spec.only else batch.slice(0, 0)
+        names = batch.column(column)
+        if isinstance(names, pa.DictionaryArray):
+            names = names.dictionary_decode()
+        stripped = pc.utf8_trim_whitespace(names.cast(pa.large_string()))
+        wanted = pc.is_in(stripped, pa.array(self._spec.only, pa.large_string()))
+        return batch.filter(pc.or_(wanted, pc.is_null(names)))
+
+    def _parse(self, batch: Batch, mark: ReadPosition) -> RowBlock:
+        num_rows = batch.num_rows
+        long: dict[int, int] = {}  # bytes of the rows that are too long
+        if batch.nbytes > MAX_ROW_BYTES:
+            sizes = text_bytes(batch)
+            places = np.flatnonzero(sizes > MAX_ROW_BYTES).tolist()
+            if places:
+                long = {place: int(sizes[place]) for place in places}
+                batch = truncate_texts(batch, MAX_ROW_BYTES, MAX_RAW_CHARS)
+        hashes = None if self._spec.duplicates == "keep" else row_hashes(batch).tolist()
+        columnwise = self._columnwise.read(batch) if num_rows and not long else None
+        if columnwise is None:
+            items, hashes = self._row_by_row(batch, mark[0], hashes, long)
+            return RowBlock(mark, items, _identities(items, hashes))
+        clean, available_ns, build = columnwise
+        if clean.all():
+            events = build(slice(None), range(mark[0] + 1, mark[0] + num_rows + 1))
+            return RowBlock(mark, events, _identities(events, hashes), _order(available_ns))
+        items = self._both_ways(batch, mark[0], np.flatnonzero(clean), np.flatnonzero(~clean), build)
+        return RowBlock(mark, items, _identities(items, hashes))
+
+    def _both_ways(
+        self, batch: Batch, num_before: int, clean: Any, doubted: Any, build: Any
+    ) -> list[Event | QuarantinedRow]:
+        items: list[Any] = [None] * batch.num_rows
+        for place, event in zip(clean.tolist(), build(clean, (clean + num_before + 1).tolist()), strict=True):
+            items[place] = event
+        for place, row in zip(doubted.tolist(), row_cells(batch.take(pa.array(doubted))), strict=True):
+            items[place] = self._parser.parse(row, num_before + place + 1)
+        return items
+
+    def _row_by_row(
+        self, batch: Batch, num_before: int, hashes: list[int] | None, long: Mapping[int, int]
+    ) -> tuple[list[Event | QuarantinedRow], list[int] | None]:
+        items: list[Event | QuarantinedRow] = []
+        kept: list[int] = []
+        for place, row in enumerate(row_cells(batch)):
+            number = num_before + len(items) + 1
+            if place in long:
+                detail = f"{long[place]} bytes of text: a row has at most {MAX_ROW_BYTES}"
+                item = self._parser.reject(
+                    number, QuarantineReason.TOO_LONG, detail, show_row(row)[:MAX_RAW_CHARS], long[place]
+                )
+            else:
+                item = self._parser.parse(row, number)
+            if item is not None:
+                items.append(item)
+                kept.append(place)
+        return items, None if hashes is None else [hashes[place] for place in kept]
+
+
+def _identities(items: list[Any], hashes: list[int] | None) -> list[Any] | None:
+    if hashes is None:
+        return None
+    return [
+        None if type(item) is QuarantinedRow else row_identity(item, content)
+        for item, content in zip(items, hashes, strict=True)
+    ]
+
+
+def _order(available_ns: NDArray[np.int64]) -> SortedSpan | None:
+    steps = np.diff(available_ns, prepend=available_ns[0])
+    if steps.min() < 0:
+        return None
+    return SortedSpan(int(available_ns[0]), int(available_ns[-1]), int(steps.max()))
+
+
+def _line(error: BaseException) -> str:
+    return str(error).splitlines()[0][:120] if str(error) else type(error).__name__

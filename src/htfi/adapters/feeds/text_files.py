@@ -1,0 +1,209 @@
+"""CSV and JSONL files, plain or gzipped, as blocks of parsed rows. Wiring opens them, the merge reads."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from htfi.adapters.feeds.records import (
+    CHUNK_BYTES,
+    MAX_ROW_BYTES,
+    CsvRecords,
+    CsvRows,
+    JsonRows,
+    LineReader,
+    ParsedRows,
+    Record,
+    parse_record,
+    split_record,
+)
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.pipeline.intake.bar_spacing import BarSpacings, BarSurvey
+from htfi.pipeline.intake.cells import Row
+from htfi.pipeline.intake.columns import ColumnLayout, require_layout
+from htfi.pipeline.intake.file_profile import (
+    HEAD_ROWS,
+    LONG_HEAD_ROWS,
+    NUM_PROBES,
+    PROBE_ROWS,
+    profile_file,
+    survey_rows,
+)
+from htfi.pipeline.intake.quarantine_reasons import RowRefused
+from htfi.pipeline.intake.rows import RowParser
+from htfi.pipeline.intake.source import ReadPosition, RowBlock
+from htfi.pipeline.intake.spec import SourceSpec
+
+_BOM = b"\xef\xbb\xbf"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_DELIMITERS = ",;\t|"
+
+
+class TextFileReader:
+    """Implements the port `Reader` over one file. Marks are [rows before, byte offset of the next]."""
+
+    live = False
+
+    def __init__(self, path: Path, spec: SourceSpec, symbol: str, block_rows: int) -> None:
+        self._path = path
+        self._spec = spec
+        self._is_csv = spec.format == "csv"
+        self._zipped = path.suffix == ".gz"
+        self._block_bytes = min(CHUNK_BYTES, block_rows * 100)
+        self._disk = self._open()
+        self._file = cast("BinaryIO", gzip.GzipFile(fileobj=self._disk)) if self._zipped else self._disk
+        self.num_bytes = path.stat().st_size
+        self._sampled_to = 0
+        self._begin = 0  # after a byte order mark and the header
+        self._rows: JsonRows | CsvRows = JsonRows()
+        try:
+            layout = self._read_head()
+            head = self._sample(HEAD_ROWS)
+            findings = profile_file(spec, symbol, layout, head)
+            if findings.may_be_stacked:
+                findings = profile_file(spec, symbol, layout, self._sample(LONG_HEAD_ROWS), self._probes())
+            elif layout is None:
+                findings = profile_file(spec, symbol, layout, head, self._probes())
+            clocks = self._survey(RowParser(spec, symbol, layout, None, head), needed=findings.has_bars)
+        except BaseException:
+            self.close()
+            raise
+        self.needs_sort = findings.stacked or clocks.mixed
+        self._parser = RowParser(spec, symbol, layout, clocks, head)
+        self._records = self._records_from(self._begin)
+        self._num_rows = 0
+        self._offset = self._begin
+
+    def start(self, mark: ReadPosition | None) -> None:
+        self._num_rows, self._offset = (0, self._begin) if mark is None else (mark[0], mark[1])
+        self._records = self._records_from(self._offset)
+
+    def read(self) -> RowBlock | None:
+        batch = next(self._records, None)
+        if batch is None:
+            return None
+        records, next_offset = batch
+        mark = [self._num_rows, self._offset]
+        parsed = ParsedRows()
+        for record in records:
+            item = parse_record(self._rows, self._parser, record, self._num_rows + 1)
+            if item is not None:
+                self._num_rows += 1
+                parsed.add(item, record[1])
+        self._offset = next_offset
+        return RowBlock(mark, parsed.items, parsed.identities)
+
+    def progress(self) -> float | None:
+        if self.num_bytes == 0:
+            return 1.0
+        at = self._disk.tell() if self._zipped else self._offset
+        return min(at / self.num_bytes, 1.0)
+
+    def close(self) -> None:
+        self._file.close()
+        self._disk.close()
+
+    def _open(self) -> BinaryIO:
+        try:
+            return self._path.open("rb")
+        except OSError as error:
+            raise DependencyUnavailable(
+                f"{self._path}: {error.strerror}: check the path and its rights"
+            ) from error
+
+    def _read(self, num_bytes: int) -> bytes:
+        try:
+            return self._file.read(num_bytes)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise InvalidInput(f"{self._path}: damaged or cut short ({error}): fetch it again") from error
+        except OSError as error:
+            raise DependencyUnavailable(f"{self._path}: {error.strerror or error}: check the disk") from error
+
+    def _read_head(self) -> ColumnLayout | None:
+        """Past a byte order mark and a header; the layout of a CSV."""
+        head = self._read(3)
+        if head[:2] in _UTF16:
+            raise InvalidInput(f"{self._path} is UTF-16: save it as UTF-8")
+        self._begin = 3 if head == _BOM else 0
+        if not self._is_csv:
+            return None
+        for records, _ in self._records_from(self._begin):
+            for offset, content, num_bytes in records:
+                if not content.strip():
+                    continue
+                self._begin = offset + num_bytes + 1
+                if num_bytes > MAX_ROW_BYTES or b"\r" in content.strip():
+                    raise InvalidInput(
+                        f"{self._path}: the header ends in no line feed: lines must end in LF or CR LF, "
+                        f"and a header has at most {MAX_ROW_BYTES} bytes"
+                    )
+                return self._read_header(content)
+        return None
+
+    def _read_header(self, content: bytes) -> ColumnLayout:
+        text = content.decode("utf-8", "replace")
+        delimiter = max(_DELIMITERS, key=text.count)
+        try:
+            header = [name.strip() for name in split_record(content, delimiter) or []]
+        except RowRefused as refusal:
+            raise InvalidInput(f"{self._path}: the header cannot be read: {refusal.detail}") from refusal
+        if len(set(header)) != len(header):
+            twice = next(name for name in header if header.count(name) > 1)
+            raise InvalidInput(f"{self._path}: two columns are named '{twice}': rename one")
+        self._rows = CsvRows(header, delimiter)
+        return require_layout(header, self._spec, str(self._path), self._sample(HEAD_ROWS))
+
+    def _sample(self, num_rows: int) -> list[Row]:
+        """The first rows that can be read at all."""
+        head = list(islice(self._cells(self._begin), num_rows))
+        self._sampled_to = head[-1][1] if head else self._begin
+        return [row for row, _ in head]
+
+    def _probes(self) -> Iterator[Row]:
+        """A few rows from each of several places after the sample; none of a file that cannot be skipped in."""
+        begin = self._sampled_to
+        for nth in range(0 if self._zipped or begin >= self.num_bytes else NUM_PROBES):
+            place = begin + (self.num_bytes - begin) * nth // NUM_PROBES
+            for row, _ in islice(self._cells(place), 1, 1 + PROBE_ROWS):  # the first may be cut
+                yield row
+
+    def _survey(self, parser: RowParser, *, needed: bool) -> BarSpacings:
+        """How long the bars of each symbol are, by all of the file; of a damaged one, by what can be read."""
+        survey = BarSurvey()
+        if needed:
+            with suppress(InvalidInput):  # raised again where the rows before the damage have been used
+                survey_rows(parser, (row for row, _ in self._cells(self._begin)), survey)
+        return survey.clocks()
+
+    def _cells(self, offset: int) -> Iterator[tuple[Row, int]]:
+        """Rows that can be read, each with the offset after it."""
+        for records, _ in self._records_from(offset):
+            for begin, content, num_bytes in records:
+                try:
+                    cells = self._rows.cells(content)
+                except RowRefused:
+                    continue
+                if cells is not None:
+                    yield cells, begin + num_bytes + 1
+
+    def _records_from(self, offset: int) -> Iterator[tuple[list[Record], int]]:
+        """Records in batches, each with the offset of the record after it."""
+        try:
+            self._file.seek(offset)
+        except (OSError, EOFError, zlib.error) as error:
+            raise InvalidInput(
+                f"{self._path}: cannot go on at byte {offset} ({error}): was it changed?"
+            ) from error
+        lines = LineReader(self._read, offset)
+        joiner = CsvRecords() if self._is_csv and self._spec.multiline else None
+        while (batch := lines.next(self._block_bytes)) is not None:
+            records = batch if joiner is None else list(joiner.join(batch))
+            if records:
+                yield records, records[-1][0] + records[-1][2] + 1
+        last = lines.finish()
+        records = last if joiner is None else [*joiner.join(last), *joiner.finish()]
+        if records:
+            yield records, records[-1][0] + records[-1][2]

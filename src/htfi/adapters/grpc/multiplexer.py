@@ -1,0 +1,265 @@
+"""What watches over peers beside the requests: the transport calls it in its I/O thread.
+
+Carries the frames of all streams in the loop's thread; server and dialler run their streams here.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any, Protocol
+
+from htfi.adapters.grpc import library
+from htfi.adapters.grpc.library import DuplexStream, TransportLimits
+from htfi.adapters.grpc.stream import GrpcStream, StreamTraffic
+from htfi.decoding.link import frames
+from htfi.decoding.link.frames import FrameChannel, RefusalReason, RefusedFrame
+from htfi.decoding.link.ports import StreamArrival, StreamEvent
+from htfi.domain.errors import InvalidInput
+
+
+class StreamObserver(Protocol):
+    """Called in one thread and never twice at once. Must not wait. A body it rejects raises InvalidInput."""
+
+    def opened(self, stream: str, node: str, dialled: bool) -> None:
+        """A stream to a node is up; `dialled` by us, or accepted."""
+        ...
+
+    def ended(self, stream: str, node: str, words: str) -> None: ...
+
+    def heard(self, stream: str, node: str, body: bytes) -> None:
+        """A body on Channel.WATCH. Raises: InvalidInput, and the frame is refused by name."""
+        ...
+
+    def seen(self, stream: str, node: str) -> None:
+        """A frame on Channel.LINK came; once a tick and stream at most."""
+        ...
+
+    def due(self) -> Sequence[tuple[str, bytes]]:
+        """(stream, sealed) to send now; called each tick."""
+        ...
+
+
+class NullStreamObserver:
+    """Nobody watches: bodies for the watch are passed over."""
+
+    def opened(self, stream: str, node: str, dialled: bool) -> None:
+        del stream, node, dialled
+
+    def ended(self, stream: str, node: str, words: str) -> None:
+        del stream, node, words
+
+    def heard(self, stream: str, node: str, body: bytes) -> None:
+        del stream, node, body
+
+    def seen(self, stream: str, node: str) -> None:
+        del stream, node
+
+    def due(self) -> Sequence[tuple[str, bytes]]:
+        return ()
+
+
+FLUSH_S = 0.5  # for what waits to be sent when the peer has ended its side
+_LATE_TICKS = 4  # what a gap between ticks has beyond was our own pause, in which nobody could be heard
+_NUM_BEATING = 1024  # far more nodes than a cluster has
+
+
+class StreamMultiplexer:
+    """Streams by name, and what they bring, in one queue."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        bounds: TransportLimits,
+        watcher: StreamObserver,
+        clock: Callable[[], float],
+    ) -> None:
+        self.bounds = bounds
+        self.streams: dict[str, GrpcStream] = {}
+        self.received: SimpleQueue[StreamArrival | None] = SimpleQueue()
+        self.is_closing = False
+        self.ended_traffic = StreamTraffic()
+        self.failure: asyncio.Future[None] = loop.create_future()
+        self._watcher = watcher
+        self._clock = clock
+        self._num_streams = 0
+        self._ticked_s = clock()
+        self._beating: dict[str, None] = {}  # nodes that were heard to beat, the latest last
+
+    def refusal_reason(self, node: str) -> str:
+        """Why a stream that `node` opens is not taken; '' where it is.
+
+        A node dials once at a time, so that a second stream means that the first is dead and we have not seen it: the
+        newer wins. But where the first was heard from just now, two processes go by one name, and would throw each
+        other out for ever: then the older stays.
+        """
+        older = self._accepted(node)
+        if older is not None and self._clock() - older.last_received_s < self.bounds.fresh_s:
+            return f"{node} is connected already: do two processes use its certificate?"
+        return ""
+
+    def open(self, node: str, dialled: bool) -> GrpcStream:
+        if not dialled and (older := self._accepted(node)) is not None:
+            older.drop(f"{node} opened a newer stream")
+            self._tell_end(older, f"{node} opened a newer stream")
+        self._num_streams += 1
+        stream = GrpcStream(f"{node}#{self._num_streams}", node, dialled, self.bounds, self._clock())
+        self.streams[stream.name] = stream
+        self.received.put(StreamArrival(stream.name, node, StreamEvent.UP))
+        self._watcher.opened(stream.name, node, dialled)
+        return stream
+
+    async def run(
+        self, stream: GrpcStream, duplex: DuplexStream, end: Callable[[], Awaitable[object]] | None
+    ) -> str:
+        """Carry frames until the stream ends; why it did. `end` tells the peer that we send no more."""
+        reading = asyncio.ensure_future(self._read(stream, duplex))
+        writing = asyncio.ensure_future(self._write(stream, duplex))
+        words = "the connection was lost"
+        try:
+            await _any(reading, writing, stream.drop_reason)
+            stream.outbox.close()
+            await _any(writing, stream.drop_reason, timeout_s=FLUSH_S)
+            if stream.bad_frames:
+                stream.drop(stream.bad_frames)
+            if end is not None and not (stream.drop_reason.done() or reading.done()):
+                with suppress(*library.CallError):
+                    await end()
+                await _any(reading, stream.drop_reason, timeout_s=FLUSH_S)
+            words = self._words(stream, reading, writing)
+        finally:
+            stream.outbox.close()
+            for task in (reading, writing):
+                task.cancel()
+            self._tell_end(stream, words)
+        await asyncio.wait((reading, writing), timeout=FLUSH_S)
+        return words
+
+    def fail(self, error: BaseException) -> None:
+        """What may not happen has happened: the transport ends, and its caller gets the error."""
+        if not self.failure.done():
+            self.failure.set_exception(error)
+
+    def tick(self) -> None:
+        """Send what the watcher has to say, and end streams to nodes that fell silent. Owed each `tick_ms`."""
+        self._drop_silent()
+        for stream in self.streams.values():
+            stream.is_reported_alive = False
+        for name, sealed in self._watcher.due():
+            stream = self.streams.get(name)
+            if stream is not None:
+                stream.outbox.put(sealed)
+                stream.sent_heartbeat = True
+
+    def _drop_silent(self) -> None:
+        """A stream whose bytes were lost stays up for ever, and holds up what is dialled in its place.
+
+        Of two streams to a node, one may bear all beats: it is silent where nothing comes on either.
+        """
+        now_s = self._clock()
+        gap_s, self._ticked_s = now_s - self._ticked_s, now_s
+        own_pause_s = max(0.0, gap_s - _LATE_TICKS * self.bounds.tick_ms / 1e3)
+        heard_s: dict[str, float] = {}
+        for stream in self.streams.values():
+            stream.last_received_s = (
+                now_s if stream.is_full else min(now_s, stream.last_received_s + own_pause_s)
+            )
+            heard_s[stream.node] = max(
+                stream.last_received_s, heard_s.get(stream.node, stream.last_received_s)
+            )
+        for stream in list(self.streams.values()):
+            if now_s - heard_s[stream.node] <= self.bounds.silent_s:
+                continue
+            if stream.node in self._beating or (stream.sent_heartbeat and not stream.traffic.num_received):
+                stream.drop(f"{stream.node} was silent for {self.bounds.silent_s:g} s")
+
+    def _tell_end(self, stream: GrpcStream, words: str) -> None:
+        if self.streams.pop(stream.name, None) is not None:
+            self.ended_traffic = self.ended_traffic.plus(stream.traffic)
+            self.received.put(StreamArrival(stream.name, stream.node, StreamEvent.DOWN, words=words))
+            self._watcher.ended(stream.name, stream.node, words)
+
+    def _accepted(self, node: str) -> GrpcStream | None:
+        for stream in self.streams.values():
+            if stream.node == node and not stream.dialled:
+                return stream
+        return None
+
+    async def _read(self, stream: GrpcStream, duplex: DuplexStream) -> str:
+        while True:
+            message = await duplex.read()
+            if not isinstance(message, bytes):
+                return f"{stream.node} ended it"
+            if stream.drop_reason.done():  # its end has been told, perhaps
+                return ""
+            stream.last_received_s = self._clock()
+            stream.traffic.num_received += 1
+            stream.traffic.received_bytes += len(message)
+            try:
+                channel, body = frames.unseal(message)
+            except InvalidInput as error:  # what was in it is lost: nothing may come after it
+                stream.traffic.num_bad += 1
+                stream.bad_frames = f"it sent what cannot be read: {error}"
+                stream.outbox.put(_malformed(stream.bad_frames))
+                return stream.bad_frames
+            if channel is FrameChannel.HEALTH:
+                self._hear(stream, body)
+            else:
+                self._deliver(stream, body)
+            await stream.has_room()
+
+    def _hear(self, stream: GrpcStream, body: bytes) -> None:
+        try:
+            self._watcher.heard(stream.name, stream.node, body)
+        except InvalidInput as error:
+            self._refuse(stream, str(error))
+        if stream.node not in self._beating:
+            if len(self._beating) >= _NUM_BEATING:
+                del self._beating[next(iter(self._beating))]
+            self._beating[stream.node] = None
+
+    def _deliver(self, stream: GrpcStream, body: bytes) -> None:
+        if not stream.is_reported_alive:
+            stream.is_reported_alive = True
+            self._watcher.seen(stream.name, stream.node)
+        stream.arrived(len(body))
+        self.received.put(StreamArrival(stream.name, stream.node, StreamEvent.FRAME, body))
+
+    def _refuse(self, stream: GrpcStream, words: str) -> None:
+        stream.traffic.num_bad += 1
+        if stream.traffic.num_bad >= self.bounds.num_bad_frames:
+            stream.drop(f"{stream.traffic.num_bad} frames that cannot be read, the last: {words}")
+            return
+        stream.outbox.put(_malformed(words))
+
+    async def _write(self, stream: GrpcStream, duplex: DuplexStream) -> None:
+        while (sealed := await stream.outbox.next_frame()) is not None:
+            await duplex.write(sealed)
+            stream.outbox.frame_sent(sealed)
+            stream.traffic.num_sent += 1
+            stream.traffic.sent_bytes += len(sealed)
+
+    def _words(
+        self, stream: GrpcStream, reading: "asyncio.Future[str]", writing: "asyncio.Future[None]"
+    ) -> str:
+        if stream.drop_reason.done():
+            return stream.drop_reason.result()
+        for task in (reading, writing):
+            if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+                if isinstance(error, library.RpcError):
+                    status, details = library.error_text(error)
+                    return details or status
+                if not isinstance(error, library.CallError):
+                    self.fail(error)
+                return "the connection was lost"
+        if reading.done() and not reading.cancelled():
+            return reading.result()
+        return "closed here"
+
+
+def _malformed(words: str) -> bytes:
+    return frames.encode(RefusedFrame(-1, 0, RefusalReason.MALFORMED, -1, words))
+
+
+async def _any(*futures: "asyncio.Future[Any]", timeout_s: float | None = None) -> None:
+    await asyncio.wait(futures, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)

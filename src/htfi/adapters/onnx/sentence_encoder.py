@@ -1,0 +1,91 @@
+"""Sentence encoders on onnxruntime: ids of texts of equal length to states and points. Wiring opens one.
+
+What a text comes to depends on its own ids alone: sums of bytes are exact, and all else is done row by row or text by
+text, in sizes that its own length fixes.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from htfi.adapters.onnx.cache import cached_graph, default_cache_folder
+from htfi.adapters.onnx.saturation import max_weight_level
+from htfi.adapters.onnx.session import OnnxSession, Precision, WrittenGraph
+from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.decoding.ports import Floats, Ids
+from htfi.domain.errors import InvalidInput, ShapeMismatch
+
+
+class OnnxSentenceEncoder:
+    """A BERT encoder from a model folder, for texts without padding."""
+
+    def __init__(
+        self,
+        folder: ModelFolder,
+        precision: Precision,
+        usual: Sequence[Sequence[int]],
+        *,
+        threads: int = 1,
+        cache_folder: Path | None = None,
+    ) -> None:
+        """`usual` are ids of texts of every sort: in int8 they tell how large values become.
+
+        Raises: InvalidInput, when the folder is no encoder or its weights do not fit; DependencyUnavailable.
+        """
+        self._of = folder.architecture
+        if self._of.is_causal:
+            raise InvalidInput(f"{folder.path} holds a causal network; name a BERT encoder to read with")
+        if precision is Precision.INT8_WIDE or (precision is Precision.INT8 and not usual):
+            raise InvalidInput("a sentence encoder runs in fp32, or in int8 after usual texts")
+        cache_folder = default_cache_folder() if cache_folder is None else cache_folder
+        top = 127 if precision is Precision.FP32 else max_weight_level(cache_folder)
+        seen = repr([list(ids) for ids in usual]) if precision is Precision.INT8 else ""
+        key = f"sentences {folder.digest} {precision} {top} {seen}"
+        self._digest = hashlib.sha256(key.encode()).hexdigest()
+        written = cached_graph(self._digest, cache_folder, lambda: _write(folder, precision, top, usual))
+        self._session = OnnxSession(written, folder.weights, threads)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of the weights, the architecture, the precision and the usual texts."""
+        return self._digest
+
+    def encode(self, ids: Ids) -> Floats:
+        """States [B, T, H] of the texts `ids` [B, T]. Raises: ShapeMismatch; InvalidInput, for ids out of range."""
+        if ids.ndim != 2 or ids.size == 0 or ids.dtype != np.int64:
+            raise ShapeMismatch(f"ids are {ids.dtype} {list(ids.shape)}: give int64 [texts, tokens]")
+        if ids.shape[1] > self._of.max_positions:
+            raise InvalidInput(
+                f"a text of {ids.shape[1]} tokens is too long: cut it to {self._of.max_positions}"
+            )
+        if ids.min() < 0 or ids.max() >= self._of.vocab_size:
+            raise InvalidInput(
+                f"token ids must lie in 0 to {self._of.vocab_size - 1}: is it the model's own tokenizer?"
+            )
+        return self._session.run(("states",), {"ids": ids})[0]
+
+
+def mean_pooled(states: Floats) -> Floats:
+    """Points of length 1 [B, H]: the mean of states [B, T, H] over the tokens."""
+    summed = states.sum(axis=1)
+    return summed / np.sqrt((summed * summed).sum(axis=1, keepdims=True))
+
+
+def _write(
+    folder: ModelFolder, precision: Precision, top: int, usual: Sequence[Sequence[int]]
+) -> WrittenGraph:
+    # onnx is needed to write a graph, not to run one
+    from htfi.adapters.onnx.sentence_graph import RANGE_PREFIX, write_range_recorder, write_sentence_encoder
+
+    if precision is Precision.FP32:
+        return write_sentence_encoder(folder.architecture, folder.weights, precision, top, None)
+    watching, outputs = write_range_recorder(folder.architecture, folder.weights)
+    session = OnnxSession(watching, folder.weights, 1)
+    runs = [session.run(outputs, {"ids": np.array([ids], np.int64)}) for ids in usual]
+    largest = {
+        name.removeprefix(RANGE_PREFIX): np.max([run[place] for run in runs], axis=0)
+        for place, name in enumerate(outputs)
+    }
+    return write_sentence_encoder(folder.architecture, folder.weights, precision, top, largest)

@@ -1,0 +1,170 @@
+"""Two files of a run: releases.jsonl, people's words on quarantine and suspicion; released.jsonl, where they took
+effect.
+
+`htfi quarantine release` and `htfi secure clear` append to the first, also while a run goes on; the run alone appends
+to the second. Both are safe on the disk before anybody is told.
+"""
+
+import fcntl
+import os
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar, cast
+
+import msgspec
+
+from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
+from htfi.domain.files import add_checksum, checksum_holds, open_private, sync_folder
+from htfi.pipeline.operator_actions import AppliedAction, NewsAdmission, OperatorAction, ResetOrder
+
+REQUESTED_FILE = "releases.jsonl"
+ADMITTED_FILE = "released.jsonl"
+_ENCODER = msgspec.json.Encoder()
+_Line = TypeVar("_Line")
+
+
+class AdmissionsFile:
+    """Implements the port `Releases` for a run's folder; the run holds the ledger's lock, so nobody else does.
+
+    `again` is the released.jsonl of another folder: what entered there enters here at the same places.
+    """
+
+    def __init__(self, folder: Path, again: Path | None = None) -> None:
+        """Raises: InvalidInput, IntegrityError, DependencyUnavailable."""
+        self._asked, self._path = folder / REQUESTED_FILE, folder / ADMITTED_FILE
+        self._entered = list(_read(self._path, AppliedAction, mend=True))
+        self._seen: tuple[int, int] | None = None
+        if again is None:
+            return
+        if not again.is_file():
+            raise InvalidInput(f"there is no {again}: name the released.jsonl of a run")
+        told = list(_read(again, AppliedAction))
+        num = len(self._entered)
+        if told[:num] != self._entered[: len(told)]:
+            raise InvalidInput(f"{self._path} holds other releases than {again}: use a new folder")
+        for entered in told[num:]:
+            self.enter(entered)
+
+    def entered(self) -> Sequence[AppliedAction]:
+        return self._entered
+
+    def asked(self) -> Sequence[OperatorAction]:
+        try:
+            about = self._asked.stat()
+        except OSError:
+            return ()
+        now = (about.st_size, about.st_mtime_ns)
+        if now == self._seen:
+            return ()
+        waiting = not_yet_effective(_words(self._asked), self._entered)
+        self._seen = now if not waiting else None
+        return waiting
+
+    def enter(self, entered: AppliedAction) -> None:
+        _append(self._path, add_checksum(_ENCODER.encode(entered), len(self._entered)))
+        self._entered.append(entered)
+
+
+def not_yet_effective(
+    asked: Sequence[OperatorAction], entered: Sequence[AppliedAction]
+) -> list[OperatorAction]:
+    """Those that have not taken effect."""
+    done = {one.release.number for one in entered}
+    return [release for release in asked if release.number not in done]
+
+
+def read_admissions(folder: Path) -> tuple[list[OperatorAction], list[AppliedAction]]:
+    """What people asked for in a run's folder, and what took effect. Raises: IntegrityError, DependencyUnavailable."""
+    return _words(folder / REQUESTED_FILE), list(_read(folder / ADMITTED_FILE, AppliedAction))
+
+
+def request_admission(folder: Path, release: NewsAdmission) -> None:
+    """Write a person's word down for good. Raises: InvalidInput where the item is released already."""
+    with _asking(folder) as (said, place):
+        earlier = next((one for one in said if one.number == release.number), None)
+        if earlier is not None:
+            raise InvalidInput(f"item {release.number} ({release.id}) was released by {earlier.by} already")
+        _append(folder / REQUESTED_FILE, add_checksum(_ENCODER.encode(release), place))
+
+
+def request_suspicion_reset(folder: Path, by: str, why: str, symbol: str) -> ResetOrder:
+    """Write down for good a person's word that suspicion is to end; it is given a number of its own."""
+    with _asking(folder) as (said, place):
+        clearing = ResetOrder(
+            min((one.number for one in said if one.number < 0), default=0) - 1, by, why, symbol
+        )
+        _append(folder / REQUESTED_FILE, add_checksum(_ENCODER.encode(clearing), place))
+    return clearing
+
+
+@contextmanager
+def _asking(folder: Path) -> Generator[tuple[list[OperatorAction], int]]:
+    """All that was said so far and the next line's place, while nobody else says anything.
+
+    Raises: DependencyUnavailable.
+    """
+    path = folder / REQUESTED_FILE
+    try:
+        lock = open_private(path, os.O_RDWR)
+    except OSError as error:
+        raise _unavailable(path, error) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # held for one append: nobody waits long
+        asked = _words(path, mend=True)
+        yield [*(one.release for one in _read(folder / ADMITTED_FILE, AppliedAction)), *asked], len(asked)
+    finally:
+        os.close(lock)
+
+
+def _words(path: Path, *, mend: bool = False) -> list[OperatorAction]:
+    return _read(path, cast("type[OperatorAction]", OperatorAction), mend=mend)
+
+
+def _read(path: Path, kind: type[_Line], *, mend: bool = False) -> list[_Line]:
+    """The whole lines of a file; what a crash left of one is cut off where its writer may `mend` it."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise _unavailable(path, error) from error
+    end = content.rfind(b"\n") + 1
+    if mend and end < len(content):
+        try:
+            os.truncate(path, end)
+        except OSError as error:
+            raise _unavailable(path, error) from error
+    decode: Callable[[bytes], _Line] = msgspec.json.Decoder(kind).decode
+    lines: list[_Line] = []
+    for number, line in enumerate(content[:end].splitlines(), 1):
+        try:
+            if not checksum_holds(line, number - 1):
+                raise IntegrityError(
+                    f"{path}, line {number}: is not as it was written: restore it from a copy"
+                )
+            lines.append(decode(line))
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise IntegrityError(f"{path}, line {number}: is no release: restore it from a copy") from error
+    return lines
+
+
+def _append(path: Path, line: bytes) -> None:
+    try:
+        is_new = not path.exists()
+        file = open_private(path, os.O_WRONLY | os.O_APPEND)
+        try:
+            rest = memoryview(line + b"\n")
+            while rest:
+                rest = rest[os.write(file, rest) :]
+            os.fsync(file)
+        finally:
+            os.close(file)
+        if is_new:
+            sync_folder(path.parent)
+    except OSError as error:
+        raise _unavailable(path, error) from error
+
+
+def _unavailable(path: Path, error: OSError) -> DependencyUnavailable:
+    return DependencyUnavailable(f"{path}: {error.strerror or error}: make room, or check its permissions")

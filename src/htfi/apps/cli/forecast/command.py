@@ -1,0 +1,54 @@
+"""`htfi forecast`: one answer for a person with one file of prices. Nothing is recorded, nothing is kept."""
+
+import json
+from pathlib import Path
+
+import click
+
+EPILOG = """\b
+Examples:
+  htfi forecast prices.csv                         date and close, or open, high, low, close
+  htfi forecast prices.csv --horizon 1 --horizon 10
+  htfi forecast panel.parquet --symbol AAPL        one of many symbols
+  htfi forecast trades.csv --interval 5m           bars are built from ticks
+  htfi forecast prices.csv --json | jq .forecast   for programs
+"""
+
+
+@click.command("forecast", epilog=EPILOG)
+@click.argument("file", metavar="FILE")
+@click.option("--symbol", help="Which symbol, where FILE holds several; or its name, where FILE has none.")
+@click.option(
+    "--horizon", "horizons", type=click.IntRange(min=1), multiple=True, help="Bars ahead; repeatable."
+)
+@click.option("--interval", help="What a bar is: 1d, 60s, volume:5000 …")
+@click.option("--map", "mapping", type=click.Path(path_type=Path), help="TOML that maps columns.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    file: str,
+    symbol: str | None,
+    horizons: tuple[int, ...],
+    interval: str | None,
+    mapping: Path | None,
+    as_json: bool,
+) -> None:
+    """One answer for one FILE of prices (CSV, Parquet or JSON lines): where the price may go, and why.
+
+    The whole file is read in order of time; every forecast on the way is scored by what came, so that the
+    answer says how good such answers have been on this file.
+    """
+    from rich.console import Console
+
+    from htfi.apps.cli.forecast.answer import answer_lines, forecast_files
+    from htfi.wiring.settings import load_settings, override
+
+    settings = load_settings()
+    if horizons:
+        settings = override(settings, "forecasting", horizons=sorted(set(horizons)))
+    answer = forecast_files(settings, file, symbol, interval, mapping)
+    if as_json:
+        click.echo(json.dumps(answer.plain(), ensure_ascii=False, indent=2))
+        return
+    console = Console(highlight=False)
+    for line in answer_lines(answer, min(console.width, 120)):
+        console.print(line, soft_wrap=True)

@@ -1,0 +1,111 @@
+"""`htfi ledger audit`: what became of the news in a decision, or in all of them, in words. `htfi ledger` joins it."""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import click
+import msgspec
+
+from htfi.apps.cli.ledger.entries import find, progress
+from htfi.apps.cli.ledger.options import FOLDER
+from htfi.domain.decision import Decision, decode_decision, try_decode_decision
+from htfi.domain.errors import InvalidInput
+from htfi.narrative.audit import AuditSection, TokenSpeller, explain_decision
+from htfi.narrative.audit_summary import AuditSummary
+from htfi.wiring.ledger import open_ledger_readonly
+
+_TITLE_STYLE = "bold cyan"
+
+
+@click.command("audit", short_help="What was read, set aside and weighed, in words.")
+@FOLDER
+@click.argument("which", metavar="[N|ID]", required=False)
+@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+@click.option(
+    "--target",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the model that read, where it is not the shipped one: its tokens in words.",
+)
+def audit_command(folder: Path, which: str | None, as_json: bool, target: Path | None) -> None:
+    """Tell what became of the news in a decision, by its number or its id; without either, in all of them.
+
+    What was read and by whom, what was set aside and why, what moved the view and by how much, where draft and target
+    differed, what contradicted what, and whether manipulation was suspected. All of it is taken from the record.
+
+    \b
+    Examples:
+      htfi ledger audit DIR
+      htfi ledger audit DIR SPX/1d@2008-10-10T20:00:00Z
+      htfi ledger audit DIR 12 --json
+    """
+    log = open_ledger_readonly(folder)
+    try:
+        if which is None:
+            with progress(f"reading {folder}", log.size) as advance:
+                entries = _advancing(log.entries(), log.size, advance)
+                sections = AuditSummary.of(
+                    found for entry in entries if (found := try_decode_decision(entry))
+                ).sections()
+            told = {"run": folder.name}
+        else:
+            index, entry = find(log, which)
+            decision = _decision(index, entry)
+            first = _newest_with_news(decision, log.entries(0, index)) if decision.amends else None
+            sections = explain_decision(decision, first, _token_text(decision, target))
+            told = {"id": decision.id}
+    finally:
+        log.close()
+    if as_json:
+        body = [{"title": one.title, "lines": one.lines} for one in sections]
+        click.echo(msgspec.json.format(msgspec.json.encode({**told, "sections": body}), indent=2))
+    else:
+        _show(told.get("id", f"all decisions of {folder}"), sections)
+
+
+def _decision(index: int, entry: bytes) -> Decision:
+    try:
+        return decode_decision(entry)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"entry {index} is no decision of this version: {error}") from error
+
+
+def _newest_with_news(decision: Decision, entries: Iterable[bytes]) -> Decision | None:
+    """The provisional decision that this one amends."""
+    wanted = decision.amends.encode()
+    for entry in entries:
+        if (
+            wanted in entry
+            and (found := try_decode_decision(entry)) is not None
+            and found.id == decision.amends
+        ):
+            return found
+    return None
+
+
+def _advancing(entries: Iterable[bytes], total: int, advance: Callable[[int, int], None]) -> Iterator[bytes]:
+    for done, entry in enumerate(entries, 1):
+        yield entry
+        advance(done, total)
+
+
+def _token_text(decision: Decision, target: Path | None) -> TokenSpeller | None:
+    """Tokens in the words of the model that wrote them, where its folder is at hand."""
+    view = decision.view
+    if view is None or view.wording is None:
+        return None
+    from htfi.wiring.recorded_models import token_text
+
+    return token_text(view.wording, target)
+
+
+def _show(title: str, sections: Iterable[AuditSection]) -> None:
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    console.print(Text(title, "bold"))
+    for section in sections:
+        console.print(Text(section.title, _TITLE_STYLE))
+        for line in section.lines:
+            console.print(Padding(Text(line), (0, 0, 0, 2)))

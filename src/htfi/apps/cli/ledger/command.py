@@ -1,0 +1,190 @@
+"""`htfi ledger`: verify, show and export the record of a run; the commands of evidence and replay join it here.
+
+Each opens the ledger beside a running writer, so that it may be used while the run goes on.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from htfi.apps.cli.ledger import entries as view
+from htfi.apps.cli.ledger.audit import audit_command
+from htfi.apps.cli.ledger.options import (
+    DRAFT,
+    FOLDER,
+    KEY,
+    NUM_WITNESSES,
+    TARGET,
+    WITNESS,
+    require_cosignatures,
+    require_key,
+    write_file,
+)
+from htfi.apps.cli.ledger.proofs import check_proof_command, cosign_command, keygen_command, prove_command
+from htfi.apps.cli.ledger.replay import replay_command
+from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
+from htfi.governance.ledger.export import json_line, static_files
+from htfi.wiring.ledger import open_ledger_readonly
+from htfi.wiring.outputs import check_outputs
+
+
+@click.group("ledger", short_help="Verify, prove, show, export and cosign the record.")
+def command() -> None:
+    """Verify, prove, show, export and cosign the record of a run.
+
+    DIR is the folder of a run, as `htfi run --out DIR` made it.
+
+    \b
+    Examples:
+      htfi ledger verify DIR             recompute every hash, check every signature
+      htfi ledger show DIR 12            one decision, for people
+      htfi ledger audit DIR 12           what became of the news in it, in words
+      htfi ledger prove DIR --index 12   evidence that outlives the ledger
+      htfi ledger replay DIR ID          a model's reading, written again token for token
+    """
+
+
+@command.command(short_help="Recompute every hash, check every signature.")
+@FOLDER
+@KEY
+@WITNESS
+@NUM_WITNESSES
+@click.option("--recompute", is_flag=True, help="Also derive every decision again from its record.")
+@TARGET
+@DRAFT
+def verify(
+    folder: Path,
+    key_text: str | None,
+    witnesses: tuple[str, ...],
+    need: int | None,
+    recompute: bool,
+    target: Path | None,
+    draft: Path | None,
+) -> None:
+    """Recompute the whole ledger from its entries, check every signature, and hold the files beside it against it.
+
+    With --recompute every reading is also held against its decision: seed, prompt, items, citations, who read, what is
+    kept from an earlier decision or amends one. No model is loaded; `htfi ledger replay` asks one again.
+    Exit status 1, and one line that names the first bad entry, where anything does not hold; and a line for each of
+    decisions.jsonl, decisions.parquet, settings.json and checkpoint that is not as the ledger has it, and of the files
+    that a run appends to where one is not as it was written.
+
+    \b
+    Examples:
+      htfi ledger verify DIR
+      htfi ledger verify DIR --recompute
+      htfi ledger verify DIR --key htfi.example/run+bd1cfb4f+AV0R…
+      htfi ledger verify DIR --witness W1 --witness W2 --witness W3 --need 2
+    """
+    log = open_ledger_readonly(folder)
+    try:
+        require_key(log.key, key_text)
+        with view.progress(f"verifying {folder}", log.size) as advance:
+            audit = log.verify(advance)
+        _, note = log.checkpoint(audit.size)
+        done = None
+        if recompute:
+            from htfi.wiring.recompute import recompute_all  # brings the forecasting rooms along
+
+            with view.progress(f"recomputing {folder}", audit.size) as advance:
+                named = [path for path in (target, draft) if path is not None]
+                done = recompute_all(folder, log, audit.size, advance, named)
+        held, wrong = check_outputs(folder, log)
+    finally:
+        log.close()
+    found = require_cosignatures(note, witnesses, need)
+    from htfi.apps.display.tables import print_line
+
+    print_line(f"{audit.size} entries, every one as recorded")
+    if done is not None:
+        print_line("quantiles, rationale and verdict of each follow from its record and settings.json")
+        if done.num_readings:
+            print_line(f"{done.num_readings:,} readings are of their decisions' news, prices and symbols")
+        for what, num in done.num_not_checked.items():
+            print_line(f"not held against the decision in {num:,} readings: {what}")
+        if done.num_pending:
+            print_line(
+                f"{done.num_pending:,} decisions carry a view that no amendment has taken the place of"
+            )
+    print_line(f"root {audit.root.hex()}")
+    print_line(f"{audit.num_checkpoints} checkpoints signed by {log.key}")
+    if audit.num_cosignatures or witnesses:
+        by = f", the newest by {', '.join(found)}" if found else ""
+        print_line(f"{audit.num_cosignatures} cosignatures{by}")
+    for line in held:
+        print_line(line)
+    if wrong:
+        raise IntegrityError("\nhtfi: ".join(wrong))
+
+
+@command.command(short_help="One decision for people, or the head.")
+@FOLDER
+@click.argument("which", metavar="[N|ID]", required=False)
+@click.option("--json", "as_json", is_flag=True, help="The entry's exact bytes.")
+def show(folder: Path, which: str | None, as_json: bool) -> None:
+    """Show one decision, by its number or its id; without either, the head of the ledger.
+
+    \b
+    Examples:
+      htfi ledger show DIR
+      htfi ledger show DIR 12
+      htfi ledger show DIR SPX/1d@2008-10-10T20:00:00Z
+      htfi ledger show DIR 12 --json | python -m json.tool
+    """
+    log = open_ledger_readonly(folder)
+    try:
+        if which is None:
+            if as_json:
+                raise InvalidInput("name the entry whose bytes to show: htfi ledger show DIR N --json")
+            view.show_head(log)
+            return
+        index, entry = view.find(log, which)
+    finally:
+        log.close()
+    if as_json:
+        click.echo(entry)
+    else:
+        view.show_entry(index, entry)
+
+
+@command.command(short_help="Static files that other tools verify.")
+@FOLDER
+@click.argument("out", type=click.Path(path_type=Path, file_okay=False))
+def export(folder: Path, out: Path) -> None:
+    """Write the ledger as static files that tools for C2SP tlog-tiles read, and entries.jsonl.
+
+    \b
+    Examples:
+      htfi ledger export DIR public/
+      python -m http.server --directory public
+    """
+    log = open_ledger_readonly(folder)
+    try:
+        size = log.size
+        with view.progress(f"exporting {folder}", size) as advance:
+            for path, content in static_files(log, size, advance):
+                write_file(out / path, content)
+        _write_lines(out / "entries.jsonl", (json_line(*item) for item in enumerate(log.entries(0, size))))
+    finally:
+        log.close()
+    click.echo(f"{size} entries exported to {out}: checkpoint, tile/ and entries.jsonl, signed by {log.key}")
+
+
+for _evidence in (
+    audit_command,
+    replay_command,
+    prove_command,
+    check_proof_command,
+    cosign_command,
+    keygen_command,
+):
+    command.add_command(_evidence)
+
+
+def _write_lines(file: Path, lines: Iterable[bytes]) -> None:
+    try:
+        with file.open("wb") as stream:
+            stream.writelines(lines)
+    except OSError as error:
+        raise DependencyUnavailable(f"cannot write {file}: {error.strerror}") from error

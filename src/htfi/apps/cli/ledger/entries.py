@@ -1,0 +1,157 @@
+"""How the ledger looks in a terminal: its head, one decision, and progress; `htfi ledger` calls it."""
+
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import click
+import msgspec
+
+from htfi.domain.decision import NewsTilt, try_decode_decision
+from htfi.domain.errors import InvalidInput
+from htfi.domain.time import format_ns
+from htfi.governance.ledger.log import LogReader
+
+NUM_NEWEST = 10
+MIN_SIZE_FOR_BAR = 20_000  # fewer entries are done before a bar could be read
+SHOWN_LEVELS = (0.01, 0.05, 0.1, 0.5, 0.9, 0.95, 0.99)  # seven columns fit a terminal of 80
+
+_STYLES = {"calm": "green", "normal": "cyan", "stressed": "yellow", "shock": "bold red"}
+
+
+class _EntryName(msgspec.Struct):
+    id: str
+
+
+@contextmanager
+def progress(title: str, total: int) -> Generator[Callable[[int, int], None]]:
+    """A callback (done, total) that moves a bar on standard error; without a terminal it does nothing."""
+    if total < MIN_SIZE_FOR_BAR or not sys.stderr.isatty():
+        yield _quiet
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(title, total=total)
+
+        def advance(done: int, total: int) -> None:
+            bars.update(task, completed=done, total=total)
+
+        yield advance
+
+
+def decision_id(entry: bytes) -> str | None:
+    """The id of a recorded decision; None where the entry is something else."""
+    try:
+        return msgspec.json.decode(entry, type=_EntryName).id
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def find(log: LogReader, which: str) -> tuple[int, bytes]:
+    """An entry by its number or its decision's id. Raises: InvalidInput where there is none."""
+    if which.isdecimal():
+        return int(which), log.entry(int(which))
+    for index, entry in enumerate(log.entries()):
+        if which.encode() in entry and decision_id(entry) == which:
+            return index, entry
+    raise InvalidInput(f"no decision here is called '{which}': `htfi ledger show DIR` lists the newest")
+
+
+def rationale_opening(entry: bytes) -> str:
+    """An entry in a few words: the decision's id, or its first bytes."""
+    return decision_id(entry) or repr(entry[:60])
+
+
+def show_head(log: LogReader) -> None:
+    """Origin, size, root and key, and the newest entries as a table."""
+    from rich.text import Text
+
+    from htfi.apps.display.tables import print_facts, print_line, print_table
+
+    checkpoint, note = log.checkpoint()
+    size = checkpoint.size
+    print_facts({
+        "log ": checkpoint.origin, "size ": str(size), "root ": checkpoint.root.hex(), "key ": str(log.key)
+    })  # fmt: skip
+    witnesses = sorted({s.name for s in note.signatures} - {checkpoint.origin})
+    if witnesses:
+        print_line(f"cosigned by {', '.join(witnesses)}")
+    if size == 0:
+        return
+    columns = ("entry", "series", "as of", "regime", "verdict")
+    rows: list[list[str | Text]] = []
+    start = max(0, size - NUM_NEWEST)
+    for index, entry in enumerate(log.entries(start, size), start):
+        decision = try_decode_decision(entry)
+        if decision is None:
+            rows.append([str(index), repr(entry[:40]), "", "", ""])
+            continue
+        regime = Text(decision.regime, _STYLES[decision.regime])
+        rows.append(
+            [str(index), decision.series, format_ns(decision.as_of_ns), regime, decision.verdict.outcome]
+        )
+    print_table(columns, rows, title=f"newest {min(NUM_NEWEST, size)} of {size}")
+
+
+def show_entry(index: int, entry: bytes) -> None:
+    """One decision: what was forecast, why, what policy said, and from what."""
+    from rich.text import Text
+
+    from htfi.apps.display.tables import console, print_facts, print_line, print_table
+
+    decision = try_decode_decision(entry)
+    if decision is None:
+        click.echo(f"entry {index}, {len(entry)} bytes, is no decision of this version:")
+        click.echo(entry)
+        return
+    head = Text(f"entry {index}  ").append(decision.series, "bold")
+    head.append(f"  {format_ns(decision.as_of_ns)}  last {decision.last_price:g}  ")
+    console().print(head.append(decision.regime, _STYLES[decision.regime]), soft_wrap=True)
+    forecast = decision.forecast
+    columns = [q for q, level in enumerate(forecast.levels) if level in SHOWN_LEVELS]
+    print_table(
+        ["bars ahead", *(f"{forecast.levels[q]:.0%}" for q in columns)],
+        [
+            [str(horizon), *(f"{100 * quantiles[q]:+.2f}" for q in columns)]
+            for horizon, quantiles in zip(forecast.horizons, forecast.quantiles, strict=True)
+        ],
+        title="log return, %",
+    )
+    print_line(decision.rationale.text)
+    verdict = decision.verdict
+    rows = ", ".join(f"{source} {first}–{last}" for source, (first, last) in decision.inputs.rows.items())
+    then = decision.plan.then
+    weights = "; ".join(f"{name} {shares[0]:.0%}" for name, shares in forecast.shares.items() if shares)
+    facts = (
+        ("verdict", f"{verdict.outcome}" + (f": {'; '.join(verdict.reasons)}" if verdict.reasons else "")),
+        ("rung", f"{decision.plan.rung}, {decision.plan.reason}" + (f"; then {then}" if then else "")),
+        ("weights", weights),
+        ("tilt", _tilt(forecast.tilt)),
+        ("inputs", f"{decision.inputs.num_events} events: {rows}"),
+        ("digest", decision.inputs.digest),
+        ("settings", decision.settings_digest),
+        ("models", ", ".join(f"{name} {version}" for name, version in decision.models.items())),
+        ("id", decision.id),
+        ("amends", decision.amends),
+    )
+    print_facts({name: text for name, text in facts if text})
+
+
+def _tilt(tilt: NewsTilt | None) -> str:
+    """What the news changed, by horizon, and how far they lie from the numbers."""
+    if tilt is None:
+        return ""
+    by_horizon = ", ".join(
+        f"{weight:.0%} of {100 * shift:+.2f}% and {stretch:.2f}x"
+        for weight, shift, stretch in zip(tilt.weight, tilt.shift, tilt.stretch, strict=True)
+    )
+    return (
+        f"{by_horizon} by {tilt.narrator}; divergence {tilt.divergence:.2f}, rank {tilt.divergence_rank:.2f}"
+    )
+
+
+def _quiet(_done: int, _total: int) -> None:
+    pass

@@ -1,0 +1,88 @@
+"""Which lines of a run amend earlier ones, and where its readings were written. Survey, tracks and the page ask it."""
+
+from dataclasses import dataclass, field
+
+from htfi.domain.decision import Decision, Rung, amendment_id
+from htfi.narrative.rationale.amendment import BORNE_OUT, OTHERWISE, has_part
+from htfi.wiring.outputs import ReleasedLine, WithheldLine
+
+LOCAL = ""
+EDGE_ALONE, ELSEWHERE = "edge alone", "elsewhere"
+MAX_PLACES = 64
+_AMENDMENT_SUFFIX = amendment_id("")
+# Parts of the rationale's template: the target said what had been said; a reading in depth did not.
+_CONFIRMS, _OVERTURNS = "confirming", "overturned"
+
+
+def amended_id(line: ReleasedLine | WithheldLine) -> str:
+    """The id of the decision whose place this line takes; empty for a decision of its own."""
+    if isinstance(line, ReleasedLine):
+        return line.decision.amends
+    return (
+        line.id.removesuffix(_AMENDMENT_SUFFIX) if line.id.endswith(_AMENDMENT_SUFFIX) else ""
+    )  # an id ends with a time else
+
+
+@dataclass(slots=True)
+class PlaceCounts:
+    """Readings that one machine wrote in one way."""
+
+    num_answers: int = 0
+    num_provisional: int = 0
+    num_amendments: int = 0
+
+
+@dataclass(slots=True)
+class AmendmentCounts:
+    """Provisional readings, the amendments that came, those of them that said the same; all answers by place.
+
+    `num_verified` decisions had a view that was prepared for a release and were amended by a reading of the news
+    itself, `num_borne_out` of them to the same direction. `num_deepened` decisions were amended by a reading in depth,
+    `num_overturned` of them to another direction.
+    """
+
+    num_verified: int = 0
+    num_same_direction: int = 0
+    num_deepened: int = 0
+    num_direction_changed: int = 0
+    num_provisional: int = 0
+    num_amended: int = 0
+    num_confirmed: int = 0
+    places: dict[str, PlaceCounts] = field(default_factory=dict[str, PlaceCounts])
+
+    def add(self, decision: Decision) -> None:
+        """Count the reading that was made for this very decision, where there is one."""
+        view = decision.view
+        if view is not None and not decision.has_own_reading:  # it keeps another decision's
+            return
+        late = decision.awaits_amendment and decision.plan.then is None
+        self.num_provisional += late
+        if decision.amends and decision.plan.rung is Rung.DEEP:
+            self.num_deepened += 1
+            self.num_direction_changed += _OVERTURNS in decision.rationale.template.split("+")
+            return
+        if decision.amends and has_part(decision.rationale, BORNE_OUT, OTHERWISE):
+            self.num_verified += 1
+            self.num_same_direction += has_part(decision.rationale, BORNE_OUT)
+            return
+        if decision.amends:
+            self.num_amended += 1
+            self.num_confirmed += _CONFIRMS in decision.rationale.template.split("+")
+        if view is None or view.wording is None:
+            return
+        place = self._at(view.wording.place)
+        place.num_answers += 1
+        place.num_provisional += late
+        place.num_amendments += bool(decision.amends)
+
+    def _at(self, place: str) -> PlaceCounts:
+        if place.startswith(EDGE_ALONE):  # why it was alone follows, in words of their own
+            place = EDGE_ALONE
+        elif place not in self.places and len(self.places) >= MAX_PLACES:
+            place = ELSEWHERE
+        return self.places.setdefault(place, PlaceCounts())
+
+    @property
+    def has_remote_or_late(self) -> bool:
+        """Whether anything was late or was written elsewhere."""
+        return bool(self.num_provisional or self.num_amended or self.places.keys() - {LOCAL})

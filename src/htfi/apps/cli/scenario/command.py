@@ -1,0 +1,171 @@
+"""`htfi scenario`: what if this headline came, this series moved, that crisis came back; nothing is recorded."""
+
+import json
+import os
+from pathlib import Path
+
+import click
+
+EPILOG = """\b
+Examples:
+  htfi scenario DIR --shock "SPX -5%"                     tomorrow, and what goes with it
+  htfi scenario DIR --shock "SPX -3sd, VIX +5"            two moves that come together
+  htfi scenario DIR --headline "Fed cuts rates by 100 bp in emergency move" --on SPX --spread
+  htfi scenario DIR --macro "US_CPI +2sd"                 a surprise in a series that is released
+  htfi scenario DIR --stress lehman_2008 --stress covid_2020 --horizon 22
+  htfi scenario DIR --stress all --html stress.html       every stress in the library
+  htfi scenario prices.csv --shock "MSFT -10%" --positions book.csv
+  htfi scenario --stress list                             what the library holds
+\b
+Each option is repeatable and each repetition is one scenario. DIR is a folder that `htfi run` has filled;
+files of prices are read to their end instead. Over how many bars: --horizon.
+"""
+
+
+_WIDTH = 132  # columns of what goes to a file, unless COLUMNS says
+
+
+@click.command("scenario", epilog=EPILOG)
+@click.argument("source", nargs=-1, metavar="[DIR|FILE...]")
+@click.option(
+    "--shock", "shocks", multiple=True, metavar="MOVES", help='Moves that come together: "SPX -5%, VIX +3sd".'
+)
+@click.option(
+    "--headline", "headlines", multiple=True, metavar="TEXT", help="A headline that nobody published."
+)
+@click.option(
+    "--on", "on", multiple=True, metavar="SYMBOL", help="What the headlines are about; else the market."
+)
+@click.option(
+    "--macro",
+    "macros",
+    multiple=True,
+    metavar="MOVE",
+    help='A surprise in a series: "US_CPI +2sd", "VIX +5".',
+)
+@click.option("--stress", "stresses", multiple=True, metavar="NAME", help="A named stress; 'all', or 'list'.")
+@click.option(
+    "--file", "files", type=click.Path(path_type=Path), multiple=True, help="TOML with many scenarios."
+)
+@click.option(
+    "--positions", type=click.Path(path_type=Path), help="CSV: symbol and notional, quantity or weight."
+)
+@click.option("--skip-unknown", is_flag=True, help="Leave out positions that no series stands for.")
+@click.option("--after", is_flag=True, help="Also forecast from there: the bar after the scenario's.")
+@click.option("--spread", is_flag=True, help="Carry what a reader says of some series on to the others.")
+@click.option(
+    "--horizon", type=click.IntRange(min=1), help="Bars ahead: one of the run's.  [default: its first]"
+)
+@click.option("--interval", help="Which series, where there are several: 1d, 60s …")
+@click.option("--map", "mapping", type=click.Path(path_type=Path), help="TOML that maps columns of files.")
+@click.option("--target", help="Folder of the language model that reads headlines.")
+@click.option("--draft", help="Folder of the small model beside it.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the draws.")
+@click.option(
+    "--draws", type=click.IntRange(200, 100_000), default=4_000, show_default=True, help="How many."
+)
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path), help="Write all figures; '-' prints them."
+)
+@click.option("--html", "html_file", type=click.Path(path_type=Path), help="Write one page of plots.")
+def command(
+    source: tuple[str, ...],
+    shocks: tuple[str, ...],
+    headlines: tuple[str, ...],
+    on: tuple[str, ...],
+    macros: tuple[str, ...],
+    stresses: tuple[str, ...],
+    files: tuple[Path, ...],
+    positions: Path | None,
+    skip_unknown: bool,
+    spread: bool,
+    after: bool,
+    horizon: int | None,
+    interval: str | None,
+    mapping: Path | None,
+    target: str | None,
+    draft: str | None,
+    seed: int,
+    draws: int,
+    json_file: Path | None,
+    html_file: Path | None,
+) -> None:
+    """What if? The changed distribution of each position and of the book, beside the unchanged one, and why.
+
+    The run is only read: its ledger is not touched, and it may be running.
+    """
+    from rich.console import Console
+
+    from htfi.apps.cli.run import adapted
+    from htfi.apps.cli.scenario.figures import scenario_json
+    from htfi.apps.cli.scenario.requests import collect_requests, stress_table
+    from htfi.apps.cli.scenario.text import answer_lines
+    from htfi.domain.errors import InvalidInput
+    from htfi.forecasting.scenarios.positions import equal_positions, read_positions
+    from htfi.forecasting.scenarios.stresses import is_tradable_symbol
+    from htfi.wiring.scenario import open_basis, read_table
+    from htfi.wiring.scenario_answers import answer_scenarios, forecast_today
+    from htfi.wiring.scenario_reading import forecast_now
+    from htfi.wiring.settings import load_settings
+
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console = Console(highlight=False, width=_WIDTH)
+    if "list" in stresses:
+        console.print(stress_table(horizon or 1, console.width))
+        return
+    asked = collect_requests(shocks, headlines, on, macros, stresses, files)
+    if not source:
+        raise InvalidInput(
+            "name the folder of a run, or files of prices: `htfi scenario DIR --shock 'SPX -5%'`"
+        )
+    settings = adapted(load_settings(), bar=None, target=target, draft=draft)
+    ground = open_basis(source, settings, mapping=mapping, interval=interval)
+    book = (
+        equal_positions(ground.series, [is_tradable_symbol(symbol) for symbol in ground.symbols])
+        if positions is None
+        else read_positions(
+            read_table(positions),
+            ground.series,
+            ground.prices.tolist(),
+            origin=str(positions),
+            skip_unknown=skip_unknown,
+        )
+    )
+    now = forecast_now(ground)
+    answers = answer_scenarios(
+        ground,
+        now,
+        forecast_today(ground, now, horizon, seed, draws),
+        asked,
+        book,
+        spreads=spread,
+        follows=after,
+    )
+    told = scenario_json(ground, answers, seed) if json_file or html_file else {}
+    if json_file is not None:
+        text = json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False)
+        if str(json_file) == "-":
+            click.echo(text)
+            return
+        write_text(json_file, text + "\n")
+    if html_file is not None:
+        from htfi.apps.cli.scenario.page import page
+
+        write_text(html_file, page(ground, answers))
+    for line in answer_lines(ground, answers, min(console.width, 160)):
+        console.print(line, soft_wrap=True)
+    for file in (json_file, html_file):
+        if file is not None:
+            click.echo(f"written: {file}", err=True)
+
+
+def write_text(file: Path, text: str) -> None:
+    """Raises: DependencyUnavailable, in one line."""
+    from htfi.domain.errors import DependencyUnavailable
+
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DependencyUnavailable(f"{file}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,96 @@
+"""What the views show of other nodes: the open edge's and cloud's figures as counters. The commands ask for them."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from htfi.apps.cli.view.cloud import CloudCounters, TenantLine
+from htfi.apps.cli.view.state import PeerStatus, RunCounters
+from htfi.decoding.link.frames import DraftLead
+from htfi.domain.peers import PeerState
+from htfi.wiring.cluster.node import NodeMonitor
+
+if TYPE_CHECKING:
+    from htfi.wiring.cluster.cloud import CloudServer
+    from htfi.wiring.cluster.edge import EdgeNode
+    from htfi.wiring.run import OpenRun
+
+LEAD_NAMES = {
+    DraftLead.PLAIN: "plain",
+    DraftLead.CLOUD: "cloud",
+    DraftLead.LOCKSTEP: "lock-step",
+    DraftLead.FLIGHT: "in flight",
+}
+_CHANGES_SHOWN = 16
+
+
+def add_node_counters(counters: RunCounters, run: "OpenRun", edge: "EdgeNode") -> RunCounters:
+    """The run's counters with what the edge knows of clouds and of late answers."""
+    placed: dict[str, Counter[str]] = {}
+    for (cloud, lead), num in edge.placer.num_placed.items():
+        placed.setdefault(cloud, Counter())[LEAD_NAMES[lead]] += num
+    alone = placed.pop("", Counter())
+    loop = run.loop
+    return replace(
+        counters,
+        peers=tuple(
+            _peer_status(edge.monitor, name, placed.get(name, Counter())) for name in edge.monitor.peers()
+        ),
+        changes=edge.monitor.changes()[-_CHANGES_SHOWN:],
+        num_alone=alone.total(),
+        num_provisional=loop.recorder.num_amended + loop.pending.num_decisions + loop.pending.num_abandoned,
+        num_amended=loop.recorder.num_amended,
+        num_awaited=loop.pending.num_decisions,
+        num_lost=loop.pending.num_abandoned,
+    )
+
+
+def cloud_counters(cloud: "CloudServer") -> CloudCounters:
+    """What a cloud shows of its work."""
+    vitals, tally = cloud.server.metrics, cloud.server.accounts
+    num_open = vitals.num_rows + vitals.num_waiting
+    evidence = cloud.server.scheduler.engine.counts
+    return CloudCounters(
+        model=cloud.model,
+        num_streams=vitals.num_streams,
+        num_rows=vitals.num_rows,
+        max_rows=cloud.server.scheduler.engine.sessions.config.max_batch,
+        num_queued=vitals.num_waiting,
+        num_requests=num_open + sum(account.num_answers for account in tally.accounts.values()),
+        num_answers=evidence.num_answers,
+        num_tokens=vitals.num_tokens,
+        num_drafted=sum(evidence.num_drafted_at),
+        num_accepted=sum(evidence.num_accepted_at),
+        step_ms=vitals.step_p50_ms or None,
+        temperature_c=cloud.status.device.metrics().temperature_c,
+        is_draining=vitals.is_draining,
+        refused=dict(tally.refused),
+        tenants=tuple(
+            TenantLine(
+                name,
+                num_requests=account.num_answers,
+                num_tokens=account.num_tokens,
+                num_refused=account.num_refused,
+                p95_ms=account.p95_ms,
+            )
+            for name, account in tally.accounts.items()
+        ),
+        peers=tuple(_peer_status(cloud.monitor, name, Counter()) for name in cloud.monitor.peers()),
+        changes=cloud.monitor.changes()[-_CHANGES_SHOWN:],
+    )
+
+
+def _peer_status(watch: NodeMonitor, name: str, ways: Counter[str]) -> PeerStatus:
+    figures = watch.figures(name)
+    vitals = figures.metrics if figures.state is not PeerState.DEAD else None
+    return PeerStatus(
+        name,
+        figures.state,
+        figures.rtt_p50_ms,
+        figures.rtt_p95_ms,
+        vitals.queue if vitals else None,
+        (vitals.step_p50_ms or None) if vitals else None,
+        vitals.temperature_c if vitals else None,
+        ways.total(),
+        dict(ways),
+    )

@@ -1,0 +1,273 @@
+"""The closed-form plan: draft lengths that maximise expected tokens per expected ms. `measured` and `nominal` are it.
+
+With `NominalCosts` a plan depends on accepted tokens alone, so a replay drafts the same again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from htfi.decoding.draft_length.acceptance_curve import AcceptanceCurves
+from htfi.decoding.draft_length.admission import RoundCost, admit_draft_slots
+from htfi.decoding.draft_length.pass_costs import (
+    DRAFT_PRIOR,
+    LearnedPassCosts,
+    NominalPassCosts,
+    PassCostEstimator,
+)
+from htfi.decoding.draft_length.planner import LengthRequest, RoundReport
+from htfi.domain.errors import InvalidInput
+
+_INITIAL_BUDGET, _MAX_BUDGET = (
+    6.0,
+    12.0,
+)  # plain rounds' time that speculation on a kind may lose: at once, and at most
+_MIN_BUDGET = -1.0  # what a kind owes at most: then it is plain for some hundred rounds
+_PROBE_ROUNDS, _PROBE_LENGTH = 4, 2
+_MAX_PROBE_COST = 10.0  # plain rounds that one probe is taken to cost at most
+_EXPLORATION_LENGTHS = (
+    4,
+    8,
+    4,
+    2,
+    4,
+    8,
+    4,
+    2,
+    4,
+    8,
+    4,
+    6,
+)  # tried at first, whatever the priors say, so that costs are known
+_PERTURB_EVERY_ROUNDS = 8
+_PLAIN_ROUNDS = 64
+_MIN_MS = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class DraftLengthConfig:
+    """`margin`: by how much speculation must promise to beat plain decoding. `probe_share`: the share of a kind's
+    time that speculation may lose against plain.
+    `off_above_rows`: plain for larger batches, a hard rule for those who want one; without it lengths shrink as rows
+    join. `replan_rounds`: how long a plan is kept."""
+
+    max_length: int = 16
+    margin: float = 0.06
+    probe_share: float = 0.01
+    plain_above_rows: int | None = None
+    replan_rounds: int = 32
+
+    def __post_init__(self) -> None:
+        if self.max_length < 0 or self.replan_rounds < 1:
+            raise InvalidInput("look-ahead: max_length must be ≥ 0, replan_rounds ≥ 1")
+        if not 0.0 <= self.margin < 1.0 or not 0.0 <= self.probe_share <= 0.5:
+            raise InvalidInput("look-ahead: margin must lie in [0, 1), probe_share in [0, 0.5]")
+
+
+class ClosedFormPlanner:
+    """Lengths that maximise expected tokens per expected ms, from survival and costs; plain is one of them.
+
+    A batch is priced as the one pass that it is, so lengths shrink as rows join. Whatever survival and costs promise,
+    each kind of request has a purse: rounds pay in half of `probe_share` of their time, speculation what it gains on
+    plain decoding or loses, and where the purse is empty the kind is decoded plainly. The other half is for trying
+    speculation anew where it did not pay, a few rounds at a time. What the draft reads to catch up, a prompt above all,
+    is a price of probes; where answers are speculated on anyway, it counts as reading, not as writing.
+    """
+
+    name = "closed form"
+
+    def __init__(
+        self,
+        verifying: PassCostEstimator | None = None,
+        drafting: PassCostEstimator | None = None,
+        survival: AcceptanceCurves | None = None,
+        config: DraftLengthConfig | None = None,
+    ) -> None:
+        self.config = config or DraftLengthConfig()
+        self.verifying = verifying or LearnedPassCosts()
+        self.drafting = drafting or LearnedPassCosts(DRAFT_PRIOR)
+        self.survival = survival or AcceptanceCurves(max(self.config.max_length, 1))
+        self._widening = 1.0  # tokens read for each one drafted: forced ones, and a tree's siblings
+        self._plain_tokens = 1.0
+        self._exploration_budget: dict[
+            str, float
+        ] = {}  # in plain tokens' time, so that it holds for any size of batch
+        self._num_rounds: dict[int, int] = {}  # by rows of the pass, in powers of two
+        self._num_plain: dict[int, int] = {}
+        self._measures = not isinstance(self.verifying, NominalPassCosts)
+        self._num_learnt = 0
+        self._num_explored = 0 if self._measures else len(_EXPLORATION_LENGTHS)
+        self._was_drafting = False
+        self._since_plain = 0
+        self._probing = 0  # rounds that a probe under way still has
+        self._probe_budget, self._probe_price = 0.0, 1.0  # in plain rounds
+        self._replan_at = 1
+        self._length_tables: dict[str, list[int]] = {}
+        self._round_costs: dict[int, RoundCost] = {}
+
+    def plan(self, asks: Sequence[LengthRequest]) -> list[int]:
+        exploring = self._num_explored < len(_EXPLORATION_LENGTHS)
+        caps = self._caps(asks, exploring)
+        if not any(caps):
+            return caps
+        if exploring:
+            return [min(_EXPLORATION_LENGTHS[self._num_explored], cap) for cap in caps]
+        if self._measures and self._is_plain_pass_due(len(asks)):
+            return [0] * len(caps)
+        lengths = self._best(asks, caps)
+        if not any(lengths):
+            return self._probe(asks, caps)
+        if self._measures and self._num_learnt % _PERTURB_EVERY_ROUNDS == _PERTURB_EVERY_ROUNDS - 1:
+            return self._perturbed(lengths, caps)
+        return lengths
+
+    def learn(self, rounds: Sequence[RoundReport]) -> None:
+        if not rounds:
+            return
+        _, _, _, draft_ms, verify_ms, rows, tokens = rounds[0]
+        depth = max(row.drafted for row in rounds)
+        self.verifying.learn(rows, tokens, verify_ms)
+        at = rows.bit_length()
+        self._num_rounds[at] = self._num_rounds.get(at, 0) + 1
+        self._probing = max(self._probing - 1, 0)
+        self._probe_budget = min(self._probe_budget + self.config.probe_share / 2.0, _MAX_PROBE_COST)
+        exploring = self._num_explored < len(_EXPLORATION_LENGTHS)
+        if depth:
+            if self._was_drafting:
+                self._num_explored += 1
+                self.drafting.learn(sum(row.drafted > 0 for row in rounds), depth, draft_ms)
+            elif not exploring:
+                self._charge_probe(rounds)
+            self._widening += 0.1 * ((tokens - 1) / depth - self._widening)
+        else:
+            self._num_plain[at] = self._num_plain.get(at, 0) + 1
+            self._plain_tokens += 0.1 * (tokens - self._plain_tokens)
+        self._was_drafting = depth > 0
+        self._since_plain = self._since_plain + 1 if depth else 0
+        for row in rounds:
+            self.survival.learn(row.kind, row.drafted, row.accepted)
+        if not exploring:
+            self._update_budget(rounds)
+        self._num_learnt += 1
+        if self._num_learnt >= self._replan_at:
+            self._replan_at += min(self.config.replan_rounds, 1 + self._num_learnt // 4)
+            self._length_tables.clear()
+            self._round_costs.clear()
+
+    def hurdle(self, kind: str) -> float:
+        """The survival that one more place must have to be worth its time, in a pass of one row (for `stopping`)."""
+        width_ms = self.round_cost(1).width_ms
+        if len(width_ms) < 3:
+            return 1.0
+        length = self._best_lengths(kind)[-1]
+        tokens_per_ms = self.survival.expected(kind, length) / width_ms[length]
+        return min(tokens_per_ms * (width_ms[-1] - width_ms[1]) / (len(width_ms) - 2), 1.0)
+
+    def round_cost(self, rows: int) -> RoundCost:
+        """What rounds of `rows` rows cost, by the longest draft among them, up to the longest of all."""
+        known = self._round_costs.get(rows)
+        if known is None:
+            known = self._round_costs[rows] = self._round_cost(rows, self.config.max_length)
+        return known
+
+    def _caps(self, asks: Sequence[LengthRequest], exploring: bool) -> list[int]:
+        """What each row may draft: by its own cap, the load, and what speculation has lost on its kind."""
+        off, longest = self.config.plain_above_rows, self.config.max_length
+        if off is not None and len(asks) > off:
+            return [0] * len(asks)
+        purse = self._exploration_budget
+        return [
+            max(min(cap, longest), 0) if exploring or purse.get(kind, 0.0) >= 0.0 else 0 for kind, cap in asks
+        ]
+
+    def _is_plain_pass_due(self, rows: int) -> bool:
+        """Whether it is time to see what a plain pass costs: often at first, and now and then for good."""
+        at = rows.bit_length()
+        return self._since_plain >= _PLAIN_ROUNDS or self._num_rounds.get(at, 0) >= 2 << self._num_plain.get(
+            at, 0
+        )
+
+    def _best_lengths(self, kind: str) -> list[int]:
+        """The best length up to each cap, for a pass of one row."""
+        ladder = self._length_tables.get(kind)
+        if ladder is None:
+            width_ms = self.round_cost(1).width_ms
+            tokens, length, ladder = 1.0, 0, [0]
+            least = (1.0 + self.config.margin) / width_ms[0]
+            for place, survives in enumerate(self.survival.curve(kind)[: self.config.max_length], 1):
+                tokens += survives
+                if tokens / width_ms[place] > least:
+                    length, least = place, tokens / width_ms[place]
+                ladder.append(length)
+            self._length_tables[kind] = ladder
+        return ladder
+
+    def _best(self, asks: Sequence[LengthRequest], caps: Sequence[int]) -> list[int]:
+        return [self._best_lengths(asks[0].kind)[caps[0]]] if len(caps) == 1 else self._together(asks, caps)
+
+    def _together(self, asks: Sequence[LengthRequest], caps: Sequence[int]) -> list[int]:
+        price = self.round_cost(len(asks))
+        curve = self.survival.curve
+        admitted = admit_draft_slots([curve(kind) for kind, _ in asks], caps, price)
+        least = (1.0 + self.config.margin) * len(asks) / price.width_ms[0]
+        return admitted.lengths if admitted.tokens_per_ms > least else [0] * len(asks)
+
+    def _perturbed(self, lengths: Sequence[int], caps: Sequence[int]) -> list[int]:
+        """Beside the best, longer and shorter by turns: about the best costs are flat, and unknown if never paid."""
+        if self._num_learnt // _PERTURB_EVERY_ROUNDS % 2:
+            return [length and max(length - 1, 1) for length in lengths]
+        return [
+            length and min(length + max(length // 2, 1), cap)
+            for length, cap in zip(lengths, caps, strict=True)
+        ]
+
+    def _probe(self, asks: Sequence[LengthRequest], caps: Sequence[int]) -> list[int]:
+        """Where plain is thought better: a few rounds of two tokens, once the purse for probes holds enough."""
+        if not self._probing and self._probe_budget < self._probe_price:
+            return [0] * len(asks)
+        return [min(cap, _PROBE_LENGTH) for cap in caps]
+
+    def _charge_probe(self, rounds: Sequence[RoundReport]) -> None:
+        """The first draft after plain rounds. The draft reads what it missed: that is a probe's main price."""
+        asks = [LengthRequest(row.kind, self.config.max_length) for row in rounds]
+        if any(self._best(asks, self._caps(asks, False))):
+            return  # no probe: speculation is thought better
+        _, _, _, draft_ms, verify_ms, rows, _ = rounds[0]
+        price = self.round_cost(rows)
+        ms = (
+            draft_ms + verify_ms
+            if self._measures
+            else price.width_ms[min(_PROBE_LENGTH, len(price.width_ms) - 1)]
+        )
+        self._probe_price = max(min(ms / price.width_ms[0] - 1.0, _MAX_PROBE_COST), 0.0)
+        self._probe_budget -= self._probe_price
+        self._probing = _PROBE_ROUNDS - 1
+
+    def _update_budget(self, rounds: Sequence[RoundReport]) -> None:
+        """What came of a round, in the time of plain ones, for the kinds that drafted; they bear the others' delay."""
+        purse, share = self._exploration_budget, self.config.probe_share / 2.0
+        drafted = [row.drafted for row in rounds]
+        num_drafting = sum(num > 0 for num in drafted)
+        if not num_drafting:
+            for row in rounds:
+                purse[row.kind] = min(purse.get(row.kind, _INITIAL_BUDGET) + share, _MAX_BUDGET)
+            return
+        price = self.round_cost(len(rounds))
+        longest = min(max(drafted), len(price.width_ms) - 1)
+        charge = (price.width_ms[longest] + price.slot_ms * sum(drafted)) / price.width_ms[0]
+        for row in rounds:
+            held = purse.get(row.kind, _INITIAL_BUDGET) + share * charge
+            if row.drafted:
+                held += row.accepted - (charge - 1.0) * len(rounds) / num_drafting
+            purse[row.kind] = max(min(held, _MAX_BUDGET), _MIN_BUDGET)
+
+    def _round_cost(self, rows: int, longest: int) -> RoundCost:
+        slot_ms = 0.0
+        if rows > 1 and longest:
+            alone, all_rows = self.drafting.estimate(1, longest), self.drafting.estimate(rows, longest)
+            slot_ms = (all_rows - alone) / ((rows - 1) * longest)
+        width_ms = [max(self.verifying.estimate(rows, max(round(self._plain_tokens), 1)), _MIN_MS)]
+        for width in range(1, longest + 1):
+            verify = self.verifying.estimate(rows, 1 + round(self._widening * width))
+            draft = max(self.drafting.estimate(1, width) - slot_ms * width, 0.0)
+            width_ms.append(max(verify + draft, width_ms[-1]))
+        return RoundCost(width_ms, slot_ms)

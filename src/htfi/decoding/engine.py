@@ -1,0 +1,368 @@
+"""One request on its way through an author: its row, what is read and what is pending, the rounds it has had.
+
+The engine: one network, whose answers grow round by round, many side by side. Authors and a cloud's desk drive it.
+
+A round is speculate, verify, settle: a strategy guesses ahead, one pass of the network reads all guesses, and the rule
+keeps those that the network would have said itself. With the shared noise (D2) the token at place t of an answer is
+chosen by logits, temperature and the noise of (seed, stream 0, t), so neither strategy nor plan nor company changes it.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from htfi.decoding.acceptance import AcceptanceAlarm, AlarmChange, SpeculationCounts
+from htfi.decoding.config import DecodingConfig
+from htfi.decoding.draft_length.planner import (
+    DraftLengthPlanner,
+    FixedLengthPlanner,
+    LengthRequest,
+    RoundReport,
+)
+from htfi.decoding.draft_tree import DraftTree, is_chain
+from htfi.decoding.grammar import GrammarCache
+from htfi.decoding.kv_cache import KVRow, SharedKVBlocks
+from htfi.decoding.ports import Floats, Network, Tokenizer
+from htfi.decoding.rules.coupled import AcceptanceRule, accept_coupled
+from htfi.decoding.sampling import SamplingParams, check_sampling_params
+from htfi.decoding.sequence import SequenceState, TokenizedRequest
+from htfi.decoding.sessions import KVSessions, PromptToPrefill
+from htfi.decoding.strategy import DraftStrategy, DraftVerification, NoDraft
+from htfi.decoding.vocabulary import Vocabulary
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.generation import (
+    Completion,
+    DraftRound,
+    GenerationRequest,
+    PromptDialect,
+    RequestRefused,
+    SpeculationStats,
+)
+
+
+@dataclass(slots=True, eq=False)
+class GenerationJob:
+    """`pending` tokens are settled and not yet read by the network."""
+
+    index: int
+    sequence: SequenceState
+    pending: list[int] = field(default_factory=list[int])
+    row: KVRow | None = None
+    is_read: bool = False
+    num_reused: int = 0
+    rounds: list[DraftRound] = field(default_factory=list[DraftRound])
+
+    @property
+    def tokenized(self) -> TokenizedRequest:
+        return self.sequence.tokenized
+
+    @property
+    def active_row(self) -> KVRow:
+        """Its row; only jobs that have joined are read for."""
+        assert self.row is not None, "a job without a row is read for"
+        return self.row
+
+    def parents(self, tree: DraftTree) -> list[int]:
+        """What is pending and a tree after it, as one tree."""
+        num_pending = len(self.pending)
+        return [*range(-1, num_pending - 1), *(parent + num_pending for parent in tree.parents)]
+
+
+def max_draft_length(stem: SequenceState) -> int:
+    """The most that may be drafted: what is left of the answer but for the pass's own token, as the request allows."""
+    allowed = stem.tokenized.request.max_draft
+    left = max(stem.num_left - 1, 0)
+    return left if allowed is None else min(left, max(allowed, 0))
+
+
+def recorded_round(tree: DraftTree, outcome: DraftVerification) -> DraftRound:
+    """A round as the record tells it."""
+    parents = () if is_chain(tree.parents) else tuple(tree.parents)
+    return DraftRound(tuple(tree.tokens), parents, tuple(outcome.path), outcome.next_token)
+
+
+class PassResult(NamedTuple):
+    """What a pass did for one job: the tokens that it settled (forced ones too), how many chosen ones of the draft were
+    tried and stood, and the answer where it ended. No tokens: it was only read."""
+
+    job: GenerationJob
+    tokens: list[int]
+    num_drafted: int
+    num_accepted: int
+    answer: Completion | RequestRefused | None
+
+
+class DecodingEngine:
+    """`opening` are ids put before every prompt (a folder's first token); `digest` says whose weights they are, the
+    network's own where it is not given; `drafted_by` names the strategy's draft in what is written. `clock` (seconds)
+    only feeds the plan. `kept` holds prompts that were read elsewhere.
+
+    Raises InvalidInput when network and tokenizer differ in size of vocabulary.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        tokenizer: Tokenizer,
+        name: str,
+        config: DecodingConfig | None = None,
+        opening: Sequence[int] = (),
+        digest: str = "",
+        strategy: DraftStrategy | None = None,
+        lookahead: DraftLengthPlanner | None = None,
+        drafted_by: str = "",
+        clock: Callable[[], float] = time.perf_counter,
+        rule: AcceptanceRule = accept_coupled,
+        alarm: AcceptanceAlarm | None = None,
+        kept: SharedKVBlocks | None = None,
+    ) -> None:
+        if tokenizer.vocab_size > network.shape.vocab_size:
+            raise InvalidInput(
+                f"{name}: the tokenizer has {tokenizer.vocab_size} tokens, the network {network.shape.vocab_size}; "
+                "take both from the same folder"
+            )
+        self.vocabulary = Vocabulary(tokenizer)
+        self.sessions = KVSessions(network, config or DecodingConfig(), kept)
+        self.digest = digest or network.digest
+        self.version = f"{name}@{self.digest[:12]}"
+        self.strategy: DraftStrategy = strategy or NoDraft()
+        self.length_planner: DraftLengthPlanner = lookahead or FixedLengthPlanner(
+            0 if strategy is None else 4
+        )
+        self._drafted_by = drafted_by
+        self._clock = clock
+        self._alarm = alarm
+        self._warning = ""
+        self.counts = SpeculationCounts()
+        self._rule = rule
+        self._forms = GrammarCache(self.vocabulary)
+        self._opening = list(opening)
+
+    @property
+    def dialect(self) -> PromptDialect:
+        return self.vocabulary.dialect
+
+    @property
+    def speculation_stats(self) -> SpeculationStats:
+        told = self.counts
+        return SpeculationStats(
+            told.num_answers, told.num_tokens, told.num_passes, told.acceptance, self._warning
+        )
+
+    def tokenize(
+        self, request: GenerationRequest, ids: list[int] | None = None, num_shared: int = 0
+    ) -> TokenizedRequest | RequestRefused:
+        """The request in token ids, or why this model can never answer it.
+
+        `ids` are its whole prompt where that is told in ids, the first `num_shared` of them likely in others too.
+        """
+        sampling = SamplingParams(request.temperature, request.top_k, request.top_p)
+        try:
+            check_sampling_params(sampling)
+            form = self._forms.compiled(request.form)
+            if ids is None:
+                first = self.vocabulary.encode(request.prompt[: request.shared])
+                rest = self.vocabulary.encode(request.prompt[request.shared :])
+                prompt, num_shared = [*self._opening, *first, *rest], len(self._opening) + len(first)
+            else:
+                self.check_prompt(ids)
+                prompt = ids
+        except InvalidInput as error:
+            return RequestRefused(str(error))
+        head, state = form.forced(form.start)
+        if not prompt and not head:
+            return RequestRefused("an empty prompt: say something before the form")
+        asked = TokenizedRequest(request, form, prompt, num_shared, head, state, sampling)
+        return self.sessions.refusal(asked.max_length) or asked
+
+    def check_prompt(self, ids: Sequence[int]) -> None:
+        """Raises InvalidInput for a prompt that holds ids which are no tokens of this model."""
+        if len(ids) and not 0 <= min(ids) <= max(ids) < self.sessions.network.shape.vocab_size:
+            raise InvalidInput("the prompt holds tokens that this model does not have")
+
+    def num_admissible(self, limits: Sequence[int], num_writing: int) -> int:
+        """How many of those that wait, in order, have room now; `limits` are the tokens that each may grow to.
+
+        This depends on sizes alone, never on what the cache holds: a replay goes the same way.
+        """
+        most = min(self.sessions.config.max_batch - num_writing, len(limits))
+        num = 0
+        while num < most and self.sessions.has_room(*limits[: num + 1]):
+            num += 1
+        return num
+
+    def prefill(self, jobs: Sequence[GenerationJob]) -> list[PassResult]:
+        """Read the prompts, and settle the first token of each. Raises: DependencyUnavailable."""
+        if not jobs:
+            return []
+        prompts = [
+            PromptToPrefill(
+                [*job.tokenized.prompt, *job.sequence.tokens],
+                job.tokenized.max_length,
+                job.tokenized.num_shared,
+                job.tokenized.request.subjects,
+                job.tokenized.request.residency,
+            )
+            for job in jobs
+        ]
+        opened = self.sessions.open_all(prompts)
+        for job, (row, _, num_reused) in zip(jobs, opened, strict=True):
+            job.row, job.num_reused = row, min(num_reused, len(job.tokenized.prompt))
+        return self._accept(jobs, [DraftTree() for _ in jobs], [logits[None] for _, logits, _ in opened])
+
+    def decode_round(
+        self, jobs: Sequence[GenerationJob], lengths: Sequence[int | None] | None = None
+    ) -> list[PassResult]:
+        """Speculate, verify, settle: one pass over what is settled and what is guessed, of jobs that have joined.
+
+        `lengths[i]` is how far to draft for a job; None leaves it to the plan. Raises: DependencyUnavailable.
+        """
+        sizes = [len(job.pending) for job in jobs]
+        narrow = min(sizes)
+        if max(sizes) * len(sizes) > 2 * sum(sizes):
+            # A pass is as wide as its widest row. Where that would be mostly padding, it is as wide as the narrowest.
+            return self._continue_prefill(jobs, narrow)
+        stems = [job.sequence for job in jobs]
+        began_s = self._clock()
+        trees = [
+            self._truncate_to_room(job, tree)
+            for job, tree in zip(jobs, self._draft(stems, lengths), strict=True)
+        ]
+        self.strategy.verifying(stems, trees)
+        drafted_s = self._clock()
+        steps = self._accept(jobs, trees, self._verify(jobs, trees))
+        verified_s = self._clock()
+        width = max(size + len(tree) for size, tree in zip(sizes, trees, strict=True))
+        draft_ms, verify_ms = 1e3 * (drafted_s - began_s), 1e3 * (verified_s - drafted_s)
+        for step in steps:
+            self.counts.record_round(step.num_drafted, step.num_accepted)
+            self._update_alarm(step.job.tokenized.request.kind, step.num_drafted, step.num_accepted)
+        self.counts.record_time(draft_ms, verify_ms)
+        self.length_planner.learn(
+            [
+                RoundReport(
+                    step.job.tokenized.request.kind,
+                    step.num_drafted,
+                    step.num_accepted,
+                    draft_ms,
+                    verify_ms,
+                    len(jobs),
+                    width,
+                )
+                for step in steps
+            ]
+        )
+        return steps
+
+    def remove(self, job: GenerationJob, wipe: bool = False) -> None:
+        """Free a job's row, and the strategy's memory of it. `wipe` where its numbers may not be finite."""
+        self.strategy.leave(job.sequence)
+        if job.row is not None:
+            self.sessions.close(job.row, wipe)
+            job.row = None
+
+    def _continue_prefill(self, jobs: Sequence[GenerationJob], num_tokens: int) -> list[PassResult]:
+        """Let so many pending tokens of each job be read; those with no more pending settle their next token."""
+        logits = self._read(jobs, [job.pending[:num_tokens] for job in jobs], None)
+        for job in jobs:
+            del job.pending[:num_tokens]
+        ready = [(job, after[-1:]) for job, after in zip(jobs, logits, strict=True) if not job.pending]
+        reading = [job for job in jobs if job.pending]
+        settled = self._accept(
+            [job for job, _ in ready], [DraftTree() for _ in ready], [after for _, after in ready]
+        )
+        for _ in ready:
+            self.counts.record_round(0, 0)
+        return settled + [PassResult(job, [], 0, 0, None) for job in reading]
+
+    def _update_alarm(self, kind: str, num_drafted: int, num_stood: int) -> None:
+        change = self._alarm.learn(kind, num_drafted, num_stood) if self._alarm else None
+        if change is AlarmChange.RAISED:
+            self._warning = (
+                f"{change.value}, at answer {self.counts.num_answers:,}: is the draft stale, or was it changed? "
+                "Answers are the target's own all the same, only later"
+            )
+        elif change is AlarmChange.CLEARED:
+            self._warning = ""
+
+    def _draft(self, stems: Sequence[SequenceState], lengths: Sequence[int | None] | None) -> list[DraftTree]:
+        planned = self.length_planner.plan(
+            [LengthRequest(stem.tokenized.request.kind, max_draft_length(stem)) for stem in stems]
+        )
+        if lengths is not None:
+            planned = [
+                plan if length is None else min(length, max_draft_length(stem))
+                for stem, plan, length in zip(stems, planned, lengths, strict=True)
+            ]
+        try:
+            return self.strategy.speculate(stems, planned)
+        except DependencyUnavailable:  # an answer needs the target alone
+            return [DraftTree() for _ in stems]
+
+    def _truncate_to_room(self, job: GenerationJob, tree: DraftTree) -> DraftTree:
+        return tree.truncated(
+            self.sessions.num_draft_tokens_fitting(job.active_row, len(job.pending), len(tree))
+        )
+
+    def _verify(self, jobs: Sequence[GenerationJob], trees: Sequence[DraftTree]) -> list[Floats]:
+        """The logits [1 + n, V] of each job: after its settled text, then after each node of its tree."""
+        ids = [[*job.pending, *tree.tokens] for job, tree in zip(jobs, trees, strict=True)]
+        parents = [job.parents(tree) for job, tree in zip(jobs, trees, strict=True)]
+        after = self._read(jobs, ids, parents)
+        return [logits[len(job.pending) - 1 :] for job, logits in zip(jobs, after, strict=True)]
+
+    def _read(
+        self, jobs: Sequence[GenerationJob], ids: Sequence[list[int]], parents: Sequence[Sequence[int]] | None
+    ) -> list[Floats]:
+        return self.sessions.extend([job.active_row for job in jobs], ids, parents)
+
+    def _accept(
+        self, jobs: Sequence[GenerationJob], trees: Sequence[DraftTree], logits: Sequence[Floats]
+    ) -> list[PassResult]:
+        """Settle a round of each job; those that are finished leave."""
+        outcomes = self._rule([job.sequence for job in jobs], trees, logits)
+        return [
+            self._apply(job, tree, outcome) for job, tree, outcome in zip(jobs, trees, outcomes, strict=True)
+        ]
+
+    def _apply(self, job: GenerationJob, tree: DraftTree, outcome: DraftVerification | None) -> PassResult:
+        """Append what a round settled and what that forces; the answer where it ends the form."""
+        stem = job.sequence
+        num_before = len(stem.tokens)
+        if outcome is None:
+            self.remove(job, wipe=True)
+            refusal = RequestRefused("the network gave a logit that is not a finite number")
+            return PassResult(job, [], tree.depth, 0, refusal)
+        num_stood = tree.num_chosen[outcome.path[-1]] if outcome.path else 0
+        if len(tree):
+            length = job.active_row.length - len(tree)
+            self.sessions.keep_branch(job.active_row, length, outcome.path, wipe=not outcome.is_finite)
+        if job.is_read:  # the first token comes of the prompt alone
+            job.rounds.append(recorded_round(tree, outcome))
+        job.is_read = True
+        job.pending = []
+        for node in outcome.path:
+            stem.tokens.append(tree.tokens[node])
+            stem.state = tree.states[node]
+        if outcome.next_token >= 0:
+            job.pending = stem.append(outcome.next_token)
+        self.strategy.settle(stem, tree, outcome)
+        answer = self._completion(job) if stem.is_done else None
+        return PassResult(job, stem.tokens[num_before:], tree.depth, num_stood, answer)
+
+    def _completion(self, job: GenerationJob) -> Completion:
+        """The answer of a job that has ended; it leaves."""
+        self.remove(job)
+        stem = job.sequence
+        self.counts.record_completion(len(stem.tokens))
+        return Completion(
+            stem.tokenized.grammar.fields(stem.tokens),
+            tuple(stem.tokens),
+            len(stem.tokenized.prompt),
+            job.num_reused,
+            tuple(stem.tokenized.prompt),
+            self.strategy.name,
+            self._drafted_by,
+            tuple(job.rounds),
+        )

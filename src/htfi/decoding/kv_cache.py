@@ -1,0 +1,314 @@
+"""Keys and values in memory: the arena of the sequences being written, and the blocks of what was read before.
+
+`Sessions` owns one of each. Both have a budget in bytes that they never pass.
+
+Blocks of prompts beyond the engine's own memory: what another run, process or machine has read. Sessions ask.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+
+from htfi.decoding.ports import ByteCache, Floats, Ids, NetworkShape
+
+MASKED = np.float32(-1e9)  # added to a score: exp() of it is exactly 0
+_CAPACITY_STEP = (
+    32  # tokens; an arena's capacity is a multiple of it: hidden places cost time, moving costs time too
+)
+
+
+@dataclass(slots=True, eq=False)
+class KVRow:
+    """One sequence in the arena: `length` tokens are there, `limit` may be."""
+
+    slot: int
+    length: int
+    limit: int
+
+
+class KVArena:
+    """Rows side by side as one pass wants them: keys and values [L, B, G, S, D], contiguous at every size.
+
+    The memory is laid out anew, in place, when rows join that have no free slot, when they outgrow it, and when half
+    have left. A row's `limit` is reserved in the budget; its place grows with its length.
+    `mask` [B, 1, S + 1] is what a pass of one new token a row needs, kept up to date.
+    """
+
+    def __init__(self, shape: NetworkShape, budget_bytes: int) -> None:
+        self._shape = shape
+        self._num_tokens = budget_bytes // shape.kv_bytes_per_token
+        size = self._num_tokens * shape.kv_bytes_per_token // 8
+        # Zeros, not empty: a hidden place still enters sums as 0 times its value, which must be finite.
+        self._key_memory, self._value_memory = np.zeros(size, np.float32), np.zeros(size, np.float32)
+        self._slots: list[KVRow | None] = []
+        self._lay_out(0, _CAPACITY_STEP)
+
+    @property
+    def num_slots(self) -> int:
+        return len(self._slots)
+
+    @property
+    def num_rows(self) -> int:
+        return len(self._slots) - self._slots.count(None)
+
+    @property
+    def capacity(self) -> int:
+        return self.keys.shape[3]
+
+    def capacity_for(self, length: int) -> int:
+        """What the capacity is once a row has grown to `length` tokens."""
+        return max(self.capacity, _rounded(length))
+
+    def fits(self, limits: Sequence[int]) -> bool:
+        """Whether rows of these limits would fit beside those that are there."""
+        rows = [row.limit for row in self._slots if row is not None]
+        return _rounded(max([*rows, *limits])) * (len(rows) + len(limits)) <= self._num_tokens
+
+    def fits_alone(self, limits: Sequence[int]) -> bool:
+        return _rounded(max(limits)) * len(limits) <= self._num_tokens
+
+    def num_fitting(self, limit: int) -> int:
+        """How many rows of this limit would fit beside those that are there."""
+        rows = [row.limit for row in self._slots if row is not None]
+        return max(self._num_tokens // _rounded(max([*rows, limit])) - len(rows), 0)
+
+    def add(self, limits: Sequence[int], length: int) -> list[KVRow]:
+        """Empty rows with room for `length` tokens each at once; the caller has asked `fits`."""
+        free = [slot for slot, row in enumerate(self._slots) if row is None]
+        num_rows = self.num_rows
+        # An arena that stood empty begins anew, so that the shapes of passes, and on some engines the last bits,
+        # tell nothing of what was written before.
+        if not num_rows or len(free) < len(limits) or length > self.capacity:
+            self._lay_out(num_rows + len(limits), self._width(length))
+            free = list(range(num_rows, num_rows + len(limits)))
+        added = [KVRow(slot, 0, limit) for slot, limit in zip(free, limits, strict=False)]
+        for row in added:
+            self._slots[row.slot] = row
+        return added
+
+    def grow_to(self, length: int) -> None:
+        """Let every row grow to `length` tokens; close the gaps once half of the slots are free."""
+        num_rows = self.num_rows
+        if length > self.capacity or 2 * num_rows <= self.num_slots:
+            self._lay_out(num_rows, self._width(length))
+
+    def compact(self) -> None:
+        """Let the rows lie side by side: a pass pays for a free slot as for a row."""
+        if self.num_rows < self.num_slots:
+            self._lay_out(self.num_rows, self.capacity)
+
+    def zero(self, row: KVRow) -> None:
+        """Clear what a row holds: needed where that may not be finite."""
+        self.keys[:, row.slot] = 0.0
+        self.values[:, row.slot] = 0.0
+
+    def zero_from(self, row: KVRow, length: int) -> None:
+        """Clear what lies beyond `length` tokens."""
+        self.keys[:, row.slot, :, length : row.length] = 0.0
+        self.values[:, row.slot, :, length : row.length] = 0.0
+
+    def gather(self, row: KVRow, length: int, places: Sequence[int]) -> None:
+        """Move what lies at `places`, rising, counted from `length`, to begin at `length`."""
+        if all(place == at for at, place in enumerate(places)):
+            return
+        begin, index = length, np.asarray(places) + length
+        for memory in (self.keys, self.values):
+            memory[:, row.slot, :, begin : begin + len(places)] = memory[:, row.slot][:, :, index]
+
+    def remove(self, row: KVRow) -> None:
+        """Free a row's slot."""
+        self.truncate(row, 0)
+        self._slots[row.slot] = None
+        row.slot = -1
+
+    def append(self, row: KVRow, keys: Floats, values: Floats) -> None:
+        """Put keys and values [L, G, T, D] after what the row holds."""
+        end = row.length + keys.shape[2]
+        self.keys[:, row.slot, :, row.length : end] = keys
+        self.values[:, row.slot, :, row.length : end] = values
+        self.mask[row.slot, 0, row.length : end] = 0.0
+        row.length = end
+
+    def note_appended(self, row: KVRow, num_tokens: int) -> None:
+        """So many tokens were written behind what the row holds, by whoever was given keys and values."""
+        self.mask[row.slot, 0, row.length : row.length + num_tokens] = 0.0
+        row.length += num_tokens
+
+    def truncate(self, row: KVRow, length: int) -> None:
+        """Forget what lies beyond `length` tokens."""
+        self.mask[row.slot, 0, length : row.length] = MASKED
+        row.length = length
+
+    def copy(self, source: KVRow, rows: Sequence[KVRow]) -> None:
+        """Let each of `rows`, all empty, begin as `source`."""
+        n = source.length
+        for row in rows:
+            self.append(row, self.keys[:, source.slot, :, :n], self.values[:, source.slot, :, :n])
+
+    def lengths(self) -> Ids:
+        """Tokens held in each slot [B], 0 where none lives."""
+        return np.array([0 if row is None else row.length for row in self._slots], np.int64)
+
+    def _width(self, length: int) -> int:
+        """The capacity for rows of at least `length`; never more than the limits of all rows reserve."""
+        return _rounded(max([length, *(row.length for row in self._slots if row is not None)]))
+
+    def _lay_out(self, num_slots: int, capacity: int) -> None:
+        rows = [row for row in self._slots if row is not None]
+        if rows:
+            # Two moves, since each must go one way: first all chunks down, then all chunks up.
+            tight = min(capacity, self.capacity)
+            places = [row.slot for row in rows]
+            self._move(rows, places, (self.num_slots, self.capacity), (len(rows), tight), upwards=False)
+            self._move(rows, range(len(rows)), (len(rows), tight), (num_slots, capacity), upwards=True)
+        self.keys, self.values = (
+            self._view(memory, num_slots, capacity) for memory in (self._key_memory, self._value_memory)
+        )
+        self.mask: Floats = np.full((num_slots, 1, capacity + 1), MASKED, np.float32)
+        self.mask[:, :, -1] = 0.0  # a token always sees itself
+        self._slots = [*rows, *([None] * (num_slots - len(rows)))]
+        for slot, row in enumerate(rows):
+            row.slot = slot
+            self.mask[slot, 0, : row.length] = 0.0
+
+    def _move(
+        self,
+        rows: Sequence[KVRow],
+        places: Sequence[int],
+        old: tuple[int, int],
+        new: tuple[int, int],
+        upwards: bool,
+    ) -> None:
+        if old == new:
+            return
+        chunks = [(layer, slot) for layer in range(self._shape.num_layers) for slot in range(len(rows))]
+        for memory in (self._key_memory, self._value_memory):
+            source, target = self._view(memory, *old), self._view(memory, *new)
+            for layer, slot in reversed(chunks) if upwards else chunks:
+                n = rows[slot].length
+                target[layer, slot, :, :n] = source[layer, places[slot], :, :n]
+
+    def _view(self, memory: Floats, num_slots: int, capacity: int) -> Floats:
+        layers, heads, size = self._shape.num_layers, self._shape.num_kv_heads, self._shape.head_dim
+        num = layers * num_slots * heads * capacity * size
+        return memory[:num].reshape(layers, num_slots, heads, capacity, size)
+
+
+def _rounded(num_tokens: int) -> int:
+    return -(-num_tokens // _CAPACITY_STEP) * _CAPACITY_STEP
+
+
+@dataclass(frozen=True, slots=True)
+class KVBlock:
+    """Keys and values [L, G, T, D] of one block of a prompt; a view that later `put`s may overwrite."""
+
+    keys: Floats
+    values: Floats
+
+    @property
+    def num_tokens(self) -> int:
+        return self.keys.shape[2]
+
+
+class PrefixCache:
+    """Blocks of prompts by their chained hash, the least recently used overwritten first."""
+
+    def __init__(self, shape: NetworkShape, block_tokens: int, budget_bytes: int) -> None:
+        num_blocks = budget_bytes // (block_tokens * shape.kv_bytes_per_token)
+        sizes = (num_blocks, shape.num_layers, shape.num_kv_heads, block_tokens, shape.head_dim)
+        self._keys, self._values = np.zeros(sizes, np.float32), np.zeros(sizes, np.float32)
+        self._free = list(range(num_blocks))
+        self._places: OrderedDict[bytes, tuple[int, int]] = OrderedDict()  # hash → slot, tokens
+
+    @property
+    def num_blocks(self) -> int:
+        return len(self._keys)
+
+    @property
+    def num_free(self) -> int:
+        return len(self._free)
+
+    @property
+    def num_cached(self) -> int:
+        return len(self._places)
+
+    def has(self, key: bytes) -> bool:
+        return key in self._places
+
+    def find(self, key: bytes) -> KVBlock | None:
+        if (place := self._places.get(key)) is None:
+            return None
+        slot, num_tokens = place
+        return KVBlock(self._keys[slot, :, :, :num_tokens], self._values[slot, :, :, :num_tokens])
+
+    def touch(self, chain: Sequence[bytes]) -> None:
+        """Mark a prompt's blocks as used; its beginning is kept longest, for the rest is useless without it."""
+        for key in reversed(chain):
+            if key in self._places:
+                self._places.move_to_end(key)
+
+    def put(self, key: bytes, block: KVBlock) -> None:
+        if key in self._places or not self.num_blocks:
+            return
+        slot = self._free.pop() if self._free else self._places.popitem(last=False)[1][0]
+        num_tokens = block.num_tokens
+        self._keys[slot, :, :, :num_tokens] = block.keys
+        self._values[slot, :, :, :num_tokens] = block.values
+        self._places[key] = (slot, num_tokens)
+
+
+_FORMAT = b"htfi-kv-1"
+
+
+class SharedKVBlocks:
+    """Keys and values by content, float32 as they are, in `cache`.
+
+    `reader` names all that their bits depend on besides the tokens and their cut: the network's digest, which tells
+    its precision, the engine and the kind of machine. They are kept for `lifetime_ns`.
+    """
+
+    def __init__(self, cache: ByteCache, reader: bytes, shape: NetworkShape, lifetime_ns: int) -> None:
+        self._cache = cache
+        self._reader = reader
+        self._shape = shape
+        self._lifetime_ns = lifetime_ns
+        self.num_found_tokens = 0
+        self.num_stored_tokens = 0
+
+    def is_forgotten(self, about: Sequence[str]) -> bool:
+        """Whether what these tell must be read anew."""
+        return bool(about) and self._cache.is_forgotten(about)
+
+    def find(
+        self, names: Sequence[bytes], sizes: Sequence[int], about: Sequence[str]
+    ) -> list[KVBlock | None]:
+        """The block of each name and number of tokens, None where it is not kept. One trip for all."""
+        keys = [self._key(name) for name in names]
+        num_bytes = min(sizes, default=0) * self._shape.kv_bytes_per_token
+        found = self._cache.get_many(keys, [about] * len(keys), num_bytes)
+        blocks = [
+            None if value is None else self._block(value, size)
+            for value, size in zip(found, sizes, strict=True)
+        ]
+        self.num_found_tokens += sum(block.num_tokens for block in blocks if block is not None)
+        return blocks
+
+    def store(self, name: bytes, block: KVBlock, about: Sequence[str], residency: frozenset[str]) -> None:
+        """Offer a block that was read here. What is about to be shared was found finite."""
+        value = np.stack((block.keys, block.values)).astype("<f4", copy=False).tobytes()
+        self._cache.put(self._key(name), value, self._lifetime_ns, about, residency)
+        self.num_stored_tokens += block.num_tokens
+
+    def _key(self, name: bytes) -> bytes:
+        return blake2b(self._reader + name, digest_size=20, person=_FORMAT).digest()
+
+    def _block(self, value: bytes, num_tokens: int) -> KVBlock | None:
+        of = self._shape
+        if len(value) != num_tokens * of.kv_bytes_per_token:
+            return None
+        sizes = (2, of.num_layers, of.num_kv_heads, num_tokens, of.head_dim)
+        keys, values = np.frombuffer(value, "<f4").reshape(sizes).astype(np.float32, copy=False)
+        return KVBlock(keys, values) if np.isfinite(keys).all() and np.isfinite(values).all() else None

@@ -1,0 +1,118 @@
+"""What is told of a request's answer: where it was written, by whom, and in which rounds. The linked author asks.
+
+Requests whose answers are awaited late, and answers that came late and are to be told. The linked author owns one.
+
+Both are bounded: where too many are awaited the oldest is given up, where nobody asks the oldest answer is forgotten.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from htfi.decoding.link.client.request import InFlightRequest
+from htfi.decoding.link.frames import DraftLead
+from htfi.domain.generation import Completion, RequestRefused
+
+ALONE = "edge alone"  # how the place of what the draft finished begins
+_STRATEGY_WORDS = {
+    DraftLead.PLAIN: ("plain", "plain"),
+    DraftLead.CLOUD: ("cloud", "with its own draft"),
+    DraftLead.LOCKSTEP: ("lockstep", "in lock-step"),
+    DraftLead.FLIGHT: ("flight", "in flight"),
+}
+
+
+def target_completion(pursuit: InFlightRequest, draft: str) -> Completion:
+    """The target's answer, told to be written where most of it was settled first."""
+    asked, tokens, way = pursuit.tokenized, pursuit.sequence.tokens, pursuit.main_attempt
+    strategy, place = "", ""  # of a form that leaves nothing open
+    if way is not None:
+        strategy, told = _STRATEGY_WORDS[way.placed.lead]
+        place = f"{way.cloud}, {told}"
+    return Completion(
+        fields=asked.grammar.fields(tokens),
+        tokens=tuple(tokens),
+        num_prompt_tokens=len(asked.prompt),
+        prompt=tuple(asked.prompt),
+        strategy=strategy,
+        draft=draft if pursuit.num_drafted else "",
+        rounds=tuple(pursuit.rounds),
+        place=place,
+    )
+
+
+def provisional_completion(
+    pursuit: InFlightRequest, written: Completion, draft: str, words: str
+) -> Completion:
+    """What the draft wrote from the last settled token on; its rounds are those of the settled ones."""
+    return replace(
+        written,
+        strategy="alone",
+        draft=draft,
+        rounds=tuple(pursuit.rounds),
+        place=f"{ALONE}, {words}",
+        num_settled=len(pursuit.sequence.tokens),
+    )
+
+
+class LateCompletions:
+    """By the id of the request."""
+
+    def __init__(self, most: int) -> None:
+        self.max_pending = most
+        self._pending: OrderedDict[str, InFlightRequest] = OrderedDict()
+        self._ready: OrderedDict[str, Completion | RequestRefused] = OrderedDict()
+
+    def __iter__(self) -> Iterator[InFlightRequest]:
+        """All that are awaited; some may be answered meanwhile."""
+        return iter(list(self._pending.values()))
+
+    def knows(self, request_id: str) -> bool:
+        return request_id in self._pending or request_id in self._ready
+
+    def take_back(self, request_id: str, name: bytes) -> InFlightRequest | None:
+        """A request that is awaited, if it is the same question: now somebody waits for it."""
+        known = self._pending.get(request_id)
+        if known is None or known.wire.name != name:
+            return None
+        del self._pending[request_id]
+        known.is_late = False
+        return known
+
+    def defer(self, pursuit: InFlightRequest) -> list[InFlightRequest]:
+        """Await an answer late; those that are not awaited any more for it, to be abandoned."""
+        pursuit.is_late = True
+        request_id = pursuit.tokenized.request.id
+        given_up: list[InFlightRequest] = []
+        if (other := self._pending.pop(request_id, None)) is not None:  # another question of the same id
+            given_up.append(other)
+        self._pending[request_id] = pursuit
+        if len(self._pending) > self.max_pending:
+            oldest_id, oldest = self._pending.popitem(last=False)
+            given_up.append(oldest)
+            self._store(oldest_id, RequestRefused("given up: too many answers are awaited late"))
+        return given_up
+
+    def record(self, pursuit: InFlightRequest, answer: Completion | RequestRefused) -> None:
+        del self._pending[pursuit.tokenized.request.id]
+        self._store(pursuit.tokenized.request.id, answer)
+
+    def record_refusal(self, request_id: str, refusal: RequestRefused) -> None:
+        """Of a request that was never awaited."""
+        self._store(request_id, refusal)
+
+    def take_all(self) -> list[tuple[str, Completion | RequestRefused]]:
+        """What came since the last call, each once."""
+        told = list(self._ready.items())
+        self._ready.clear()
+        return told
+
+    def clear(self) -> None:
+        self._pending.clear()
+        self._ready.clear()
+
+    def _store(self, request_id: str, answer: Completion | RequestRefused) -> None:
+        self._ready[request_id] = answer
+        if len(self._ready) > max(2 * self.max_pending, 1):
+            self._ready.popitem(last=False)

@@ -1,0 +1,79 @@
+"""Drafting ahead of what is settled, slice by slice, and finishing an answer with the draft alone. The linked author
+owns one.
+"""
+
+from collections.abc import Callable, Sequence
+
+from htfi.decoding.link.client.request import InFlightRequest
+from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.strategies.chain import ChainDraftingNetwork, ChainStrategy
+from htfi.domain.errors import DependencyUnavailable
+from htfi.domain.generation import Completion, RequestRefused
+
+_SMOOTHING = 0.1  # the weight of a new measurement
+
+
+class AheadDrafter:
+    """`alone` is the draft as an author; a chain drafts in the same sessions, so that a prompt is read once."""
+
+    def __init__(self, alone: LocalGenerator, clock: Callable[[], float], draft_ms: float) -> None:
+        self.generator = alone
+        self._chain = ChainStrategy(alone.sessions)
+        self._one_by_one = isinstance(alone.sessions.network, ChainDraftingNetwork)
+        self._clock = clock
+        self._draft_ms = draft_ms  # a token, as measured
+
+    def draft(self, wanting: Sequence[InFlightRequest]) -> list[InFlightRequest]:
+        """One slice for those that want it, or for one of them; those for which nothing can be drafted."""
+        if not wanting:
+            return []
+        if (
+            self._one_by_one
+        ):  # a chain in one call costs less than a pass for each token of all, and goes out sooner
+            wanting = [min(wanting, key=lambda each: len(each.drafted.tokens))]
+        began_s = self._clock()
+        for each in wanting:
+            if each.diverged_at >= 0:
+                self._chain.rewind(each.drafted, each.diverged_at)
+                each.diverged_at = -1
+        try:
+            trees = self._chain.speculate(
+                [each.drafted for each in wanting], [each.num_wanted for each in wanting]
+            )
+        except DependencyUnavailable:
+            return list(wanting)
+        spent_ms = 1e3 * (self._clock() - began_s)
+        self._learn(spent_ms, sum(map(len, trees)))
+        failed: list[InFlightRequest] = []
+        for each, tree in zip(wanting, trees, strict=True):
+            if each.has_drafted:
+                each.draft_ms += spent_ms / len(wanting)
+                each.num_timed += len(tree)
+            each.has_drafted = True
+            if len(tree):
+                each.add_draft(tree.tokens, tree.states[-1])
+            else:
+                failed.append(each)
+        return failed
+
+    def finish(self, pursuit: InFlightRequest) -> Completion | RequestRefused:
+        """The answer as the draft writes it from the last settled token on; the pursuit knows it as its guesses."""
+        asked, ahead = pursuit.tokenized, pursuit.drafted
+        self.leave(pursuit)  # its room is needed
+        began_s = self._clock()
+        answer = self.generator.continue_from(asked.prompt, asked.request, ahead.tokens)
+        if isinstance(answer, Completion) and (new := answer.tokens[len(ahead.tokens) :]):
+            self._learn(1e3 * (self._clock() - began_s), len(new))
+            pursuit.add_draft(new, asked.grammar.done)
+        return answer
+
+    def leave(self, pursuit: InFlightRequest) -> None:
+        self._chain.leave(pursuit.drafted)
+
+    def finish_ms(self, pursuit: InFlightRequest) -> float:
+        """What finishing an answer with the draft may take at most."""
+        return 0.0 if pursuit.drafted.is_done else self._draft_ms * pursuit.drafted.num_left
+
+    def _learn(self, spent_ms: float, num_tokens: int) -> None:
+        if num_tokens:
+            self._draft_ms += _SMOOTHING * (spent_ms / num_tokens - self._draft_ms)

@@ -1,0 +1,380 @@
+"""The author whose target is elsewhere: an edge's draft guesses, clouds settle, and no weather leaves a question open.
+
+Narrative asks it, as any author. It implements `LateAuthor`: what the clouds do not settle in time is finished by the
+draft, provisionally, from the last settled token; the target's own answer then comes `late`.
+For one thread at a time; frames are exchanged only during its calls.
+
+The clouds' target in full precision, as an author of its own: for readings in depth, which nobody waits for.
+
+It shares the linked author's streams. Nothing drafts for it, and nothing is written here in its place.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, assert_never
+from weakref import WeakKeyDictionary
+
+from msgspec.structs import replace
+
+from htfi.decoding.acceptance import AcceptanceAlarm
+from htfi.decoding.grammar import CompiledGrammar
+from htfi.decoding.link.client.answers import LateCompletions, provisional_completion, target_completion
+from htfi.decoding.link.client.attempts import CloudAttempts, PeerReport
+from htfi.decoding.link.client.connections import CloudConnections, LinkTraffic
+from htfi.decoding.link.client.drafting import AheadDrafter
+from htfi.decoding.link.client.next_action import (
+    NetworkConditions,
+    NextAction,
+    RequestAction,
+    next_action,
+    next_change_s,
+)
+from htfi.decoding.link.client.request import InFlightRequest, WireRequest, grammar_part
+from htfi.decoding.link.config import EdgeConfig
+from htfi.decoding.link.ports import RequestPlacer, Transport
+from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.sequence import TokenizedRequest
+from htfi.domain.errors import InvalidInput
+from htfi.domain.generation import (
+    Completion,
+    GenerationRequest,
+    PromptDialect,
+    RequestRefused,
+    SpeculationStats,
+)
+
+_MAX_DEADLINE_MS = 1e8  # a day
+_MAX_ARRIVALS = 512  # arrivals between two looks at what is to be done
+_GREETING_FACTOR = 4  # times what a request waits for a greeting, the cloud has for it
+_MIN_WAIT_S = 1e-4
+
+
+class ExpectedTarget(NamedTuple):
+    """The target that all clouds must have: `version` as an author tells it, its digest or the beginning of it."""
+
+    version: str
+    digest: str
+
+
+class LinkedGenerator:
+    """`alone` is the draft as an author of its own, in whose sessions is drafted ahead too. `node` is this edge's name.
+
+    `usable` names the clouds that health does not give up; `report` is told what happens to peers. `clock`: seconds.
+    """
+
+    def __init__(
+        self,
+        alone: LocalGenerator,
+        expected: ExpectedTarget,
+        node: str,
+        transport: Transport,
+        placer: RequestPlacer,
+        usable: Callable[[], Sequence[str]],
+        clock: Callable[[], float],
+        report: PeerReport,
+        config: EdgeConfig | None = None,
+        alarm: AcceptanceAlarm | None = None,
+    ) -> None:
+        self.version = expected.version
+        self.config = config or EdgeConfig()
+        self._transport, self._usable, self._clock = transport, usable, clock
+        self._drafter = AheadDrafter(alone, clock, self.config.draft_ms)
+        tokenizer = alone.vocabulary.tokenizer.digest
+        self._clouds = CloudConnections(
+            transport, node, expected.digest, tokenizer, self.config.max_parts_known
+        )
+        self._attempts = CloudAttempts(self._clouds, placer, clock, report, self.config, alarm)
+        self._writing: dict[int, InFlightRequest] = {}  # by place
+        self._answers: dict[int, Completion | RequestRefused] = {}
+        self._late, self._late_in_full = (
+            LateCompletions(self.config.max_late),
+            LateCompletions(self.config.max_late),
+        )
+        self._forms: WeakKeyDictionary[CompiledGrammar, tuple[bytes, bytes]] = WeakKeyDictionary()
+
+    @property
+    def dialect(self) -> PromptDialect:
+        return self._drafter.generator.dialect
+
+    @property
+    def traffic(self) -> LinkTraffic:
+        return self._clouds.traffic
+
+    @property
+    def speculation_stats(self) -> SpeculationStats:
+        told = self._attempts.counts
+        return SpeculationStats(
+            told.num_answers, told.num_tokens, told.num_passes, told.acceptance, self._attempts.warning
+        )
+
+    def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
+        """One answer per request, in order, each by its deadline: the target's, or a provisional one."""
+        self._answers = {}
+        now_s = self._clock()
+        for place, request in enumerate(requests):
+            found = self._start(request, now_s + _deadline_s(request))
+            if isinstance(found, RequestRefused):
+                self._answers[place] = found
+            else:
+                self._writing[place] = found
+        try:
+            while True:
+                self._receive_all()
+                weather = self._advance()
+                if not self._writing:
+                    return [self._answers[place] for place in range(len(requests))]
+                if not self._draft():
+                    self._wait(weather)
+        finally:
+            for pursuit in self._writing.values():
+                self._abandon(pursuit)
+            self._writing.clear()
+
+    def take_late_completions(self) -> list[tuple[str, Completion | RequestRefused]]:
+        """Answers that came since the last call, by the id of their request, without waiting; each once.
+
+        A refusal says that none will come.
+        """
+        self._receive_all()
+        self._advance()
+        return self._late.take_all()
+
+    def late_in_full(self) -> list[tuple[str, Completion | RequestRefused]]:
+        """The same of requests to the target in full precision."""
+        self._receive_all()
+        self._advance()
+        return self._late_in_full.take_all()
+
+    def request_completions(self, requests: Sequence[GenerationRequest]) -> None:
+        """Ask for answers that nobody waits for: they come late. One that is under way is not asked twice.
+
+        Raises: InvalidInput for a request without an id, by which its answer could be told.
+        """
+        for request in requests:
+            if not request.id:
+                raise InvalidInput("a request without an id cannot be answered late: give it one")
+            late = self._store(request)
+            if late.knows(request.id):
+                continue
+            found = self._start(request, self._clock() + self.config.late_ms / 1e3)
+            if isinstance(found, RequestRefused):
+                late.record_refusal(request.id, found)
+            else:
+                self._defer(found)
+        self._receive_all()
+        self._advance()
+
+    def wait_ready(self, timeout_s: float) -> list[str]:
+        """The clouds that may be asked, waiting at most so long for the first of them."""
+        until_s = self._clock() + timeout_s
+        while True:
+            self._receive_all()
+            ready = [cloud.node for cloud in self._clouds if cloud.is_open]
+            left_s = until_s - self._clock()
+            if ready or left_s <= 0.0:
+                return ready
+            self._wait(None, left_s)
+
+    def close(self) -> None:
+        """Tell the clouds that nothing more is wanted; what is awaited late is not told any more."""
+        for late in (self._late, self._late_in_full):
+            for pursuit in late:
+                self._abandon(pursuit)
+            late.clear()
+
+    # --- the loop
+
+    def _receive_all(self) -> None:
+        """Take what has arrived, without waiting."""
+        for _ in range(_MAX_ARRIVALS):
+            arrival = self._transport.receive(0.0)
+            if arrival is None:
+                break
+            self._attempts.receive(arrival)
+        self._clouds.flush()
+
+    def _wait(self, weather: NetworkConditions | None, most_s: float = 1.0) -> None:
+        """Wait for the next arrival, or for the next thing to do."""
+        now_s = self._clock()
+        wait_s = min(most_s, self.config.look_ms / 1e3)
+        if weather is not None:
+            pursuits = (*self._writing.values(), *self._late, *self._late_in_full)
+            wait_s = min([wait_s, *(next_change_s(each, weather, self.config) - now_s for each in pursuits)])
+        arrival = self._transport.receive(max(wait_s, _MIN_WAIT_S))
+        if arrival is not None:
+            self._attempts.receive(arrival)
+
+    def _advance(self) -> NetworkConditions:
+        """Finish what is whole, and do for the others what the weather asks for."""
+        weather = self._network_conditions()
+        for place, pursuit in list(self._writing.items()):
+            if pursuit.is_whole:
+                self._finish(pursuit, place, self._completion(pursuit))
+            else:
+                self._act(pursuit, next_action(pursuit, self._for(pursuit, weather), self.config), place)
+        for pursuit in (*self._late, *self._late_in_full):
+            if pursuit.is_whole:
+                self._finish(pursuit, -1, self._completion(pursuit))
+            else:
+                self._act(pursuit, next_action(pursuit, self._for(pursuit, weather), self.config), -1)
+        return weather
+
+    def _draft(self) -> bool:
+        """Draft a slice for those who may use one, and send what may go out; whether anything was done."""
+        wanting = [
+            each for each in self._writing.values() if each.num_wanted and self._attempts.takes_windows(each)
+        ]
+        for pursuit in self._drafter.draft(wanting):
+            pursuit.can_draft = False
+            if pursuit.edge_drafted is not None:
+                self._attempts.continue_on_cloud(pursuit, pursuit.edge_drafted)
+        num_sent = sum(map(self._attempts.send_windows, self._writing.values()))
+        return bool(wanting or num_sent)
+
+    def _network_conditions(self) -> NetworkConditions:
+        now_s, usable = self._clock(), set(self._usable())
+        for cloud in self._clouds.overdue(now_s - _GREETING_FACTOR * self.config.greeting_ms / 1e3):
+            self._attempts.end(cloud, "it has not said who it is")
+        standing = [cloud for cloud in self._clouds if cloud.is_open and cloud.node in usable]
+        return NetworkConditions(
+            now_s,
+            list(dict.fromkeys(cloud.node for cloud in standing)),
+            list(dict.fromkeys(cloud.node for cloud in standing if not cloud.is_draining)),
+            any(cloud.awaits_welcome and cloud.node in usable for cloud in self._clouds),
+            sum(map(self._drafter.finish_ms, self._writing.values())) / 1e3,
+        )
+
+    def _for(self, pursuit: InFlightRequest, weather: NetworkConditions) -> NetworkConditions:
+        """The weather for a request whose data not every cloud may have, or that not every cloud can answer."""
+        tags, in_full = pursuit.tokenized.request.residency, pursuit.tokenized.request.in_full
+        if not tags and not in_full:
+            return weather
+        taking = [node for node in weather.taking if self._clouds.admits(node, tags)]
+        return weather._replace(
+            taking=[node for node in taking if not in_full or self._clouds.has_full(node)]
+        )
+
+    def _store(self, request: GenerationRequest) -> LateCompletions:
+        """Where a request is awaited late: those in full precision displace none of the others."""
+        return self._late_in_full if request.in_full else self._late
+
+    # --- what is done for a request
+
+    def _start(self, request: GenerationRequest, until_s: float) -> InFlightRequest | RequestRefused:
+        asked = self._drafter.generator.tokenize(request)
+        if isinstance(asked, RequestRefused):
+            return asked
+        try:
+            sent = WireRequest.of(asked, self._form(asked))
+        except InvalidInput as error:
+            return RequestRefused(str(error))
+        known = self._store(request).take_back(request.id, sent.name)
+        if known is not None:
+            known.deadline_s = until_s
+            return known
+        return InFlightRequest(asked, sent, self._clock(), until_s)
+
+    def _form(self, asked: TokenizedRequest) -> tuple[bytes, bytes]:
+        """A form's name and bytes, worked out once. Raises: InvalidInput for one that no peer can read."""
+        known = self._forms.get(asked.grammar)
+        if known is None:
+            known = self._forms[asked.grammar] = grammar_part(asked)
+        return known
+
+    def _act(self, pursuit: InFlightRequest, chosen: NextAction, place: int) -> None:
+        match chosen.action:
+            case RequestAction.WAIT:
+                pass
+            case RequestAction.HEDGE:
+                self._attempts.open(pursuit, chosen.clouds, is_hedge=True)
+            case RequestAction.OPEN | RequestAction.MOVE:
+                if chosen.action is RequestAction.MOVE:
+                    self._attempts.leave_unusable(pursuit)
+                if words := self._attempts.open(pursuit, chosen.clouds):
+                    self._finish_alone(pursuit, words, place)
+            case RequestAction.ASK_AGAIN:
+                self._attempts.repeat(pursuit)
+            case RequestAction.ALONE:
+                self._finish_alone(pursuit, chosen.words, place)
+            case RequestAction.GIVE_UP:
+                self._finish(pursuit, place, RequestRefused(chosen.words))
+            case _:
+                assert_never(chosen.act)
+
+    def _finish(self, pursuit: InFlightRequest, place: int, answer: Completion | RequestRefused) -> None:
+        """Be done with a request."""
+        self._abandon(pursuit)
+        if pursuit.is_late:
+            self._store(pursuit.tokenized.request).record(pursuit, answer)
+        else:
+            del self._writing[place]
+            self._answers[place] = answer
+
+    def _finish_alone(self, pursuit: InFlightRequest, words: str, place: int) -> None:
+        """Answer with the draft; the target's answer may come late."""
+        answer = self._drafter.finish(pursuit)
+        if isinstance(answer, RequestRefused):  # others that are drafted for may hold the memory
+            for other in self._writing.values():
+                self._drafter.leave(other)
+            answer = self._drafter.finish(pursuit)
+        if isinstance(answer, Completion):
+            self._attempts.counts.record_completion(len(answer.tokens) - len(pursuit.sequence.tokens))
+            answer = provisional_completion(pursuit, answer, self._drafter.generator.version, words)
+        for way in pursuit.attempts:
+            self._attempts.learn(pursuit, way)
+        if not pursuit.tokenized.request.id or not self.config.max_late:
+            self._finish(pursuit, place, answer)
+            return
+        del self._writing[place]
+        self._answers[place] = answer
+        pursuit.deadline_s = self._clock() + self.config.late_ms / 1e3
+        self._defer(pursuit)
+        for way in pursuit.attempts:
+            self._attempts.continue_on_cloud(pursuit, way)
+
+    def _completion(self, pursuit: InFlightRequest) -> Completion:
+        self._attempts.counts.record_completion(len(pursuit.sequence.tokens))
+        if not pursuit.is_late:
+            for way in pursuit.attempts:
+                self._attempts.learn(pursuit, way)
+        return target_completion(pursuit, self._drafter.generator.version)
+
+    def _abandon(self, pursuit: InFlightRequest) -> None:
+        self._drafter.leave(pursuit)
+        self._attempts.cancel_all(pursuit)
+
+    def _defer(self, pursuit: InFlightRequest) -> None:
+        for given_up in self._store(pursuit.tokenized.request).defer(pursuit):
+            self._abandon(given_up)
+
+
+def _deadline_s(request: GenerationRequest) -> float:
+    """Seconds that an answer may take, whatever is asked for."""
+    wanted_ms = 0.0 if math.isnan(request.deadline_ms) else request.deadline_ms
+    return min(max(wanted_ms, 0.0), _MAX_DEADLINE_MS) / 1e3
+
+
+class FullPrecisionGenerator:
+    """Implements `LateAuthor`. `version` is the target's in full precision."""
+
+    speculation_stats: SpeculationStats | None = None
+
+    def __init__(self, linked: LinkedGenerator, version: str) -> None:
+        self._linked = linked
+        self.version = version
+
+    @property
+    def dialect(self) -> PromptDialect:
+        return self._linked.dialect
+
+    def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
+        """Refusals: what is asked of it is pursued."""
+        return [RequestRefused("nobody waits for a cloud's target in full precision") for _ in requests]
+
+    def take_late_completions(self) -> list[tuple[str, Completion | RequestRefused]]:
+        """Answers that came since the last call, by the id of their request; see `LateAuthor`."""
+        return self._linked.late_in_full()
+
+    def request_completions(self, requests: Sequence[GenerationRequest]) -> None:
+        """Ask the clouds that have it."""
+        self._linked.request_completions([replace(request, in_full=True) for request in requests])

@@ -1,0 +1,384 @@
+"""What a far target made of the edge's guesses, as a record tells it. A pursuit asks at each frame that settles.
+
+A record must tell every pass of the target in an order in which it can be verified again. What the edge did not see,
+such as guesses of a draft beside the target, is told by what stood of it.
+
+One request on its way to its answer at clouds: what is settled, what is guessed ahead, where it is open.
+
+It does no I/O and reads no clock: the linked author tells it what came and when, and asks what to send.
+"""
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from htfi.decoding.grammar import CompiledGrammar
+from htfi.decoding.link.frames import (
+    AcceptedFrame,
+    DraftLead,
+    OpenFrame,
+    WindowFrame,
+    pack,
+    prefix_hash,
+    unpack,
+)
+from htfi.decoding.link.parts import encode_grammar, part_name, request_name
+from htfi.decoding.link.ports import PlannedPlacement
+from htfi.decoding.sequence import SequenceState, TokenizedRequest
+from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.domain.generation import DraftRound
+
+
+class ObservedRound(NamedTuple):
+    """A round, None where only the prompt was read; chosen tokens of the edge's own drafted for it, and that stood."""
+
+    recorded: DraftRound | None
+    num_drafted: int
+    num_accepted: int
+
+
+def observe_round(
+    form: CompiledGrammar, state: int, settled: Sequence[int], guesses: Sequence[int], is_first: bool
+) -> ObservedRound:
+    """The round that settled these tokens, from a state of the form in which it leaves the next one open.
+
+    `guesses` are the edge's own for the same places, empty where the target read none. With `is_first` the first
+    chosen token comes of the prompt, with those that it forces.
+    """
+    is_open, end = _open_positions(form, state, settled)
+    begin = 0
+    if is_first:
+        begin = next((at for at, is_chosen in enumerate(is_open) if is_chosen and at), len(settled))
+    fits = list(guesses[:begin]) == list(settled[:begin])
+    rest, own, is_open = settled[begin:], guesses[begin:] if fits else guesses[:0], is_open[begin:]
+    if True not in is_open:
+        return ObservedRound(None, 0, 0)
+    last = (
+        len(is_open) - 1 - is_open[::-1].index(True)
+    )  # chosen last: the target's own, what follows is forced
+    num_same = common_prefix_length(own, rest)
+    if num_same == len(rest) and end == form.done:
+        return _observed(own[:num_same], num_same, -1, is_open)
+    if num_same > last:
+        return _observed(own[:last], last, rest[last], is_open)
+    if num_same == last:
+        _, before = _open_positions(form, state, settled[: begin + last])
+        is_open = [*is_open[:last], *_open_positions(form, before, own[last:])[0]]
+        return _observed(own, last, rest[last], is_open)
+    told = DraftRound(tuple(rest[:last]), (), tuple(range(last)), rest[last])
+    return ObservedRound(told, 0, 0)
+
+
+def common_prefix_length(these: Sequence[int], those: Sequence[int]) -> int:
+    """How many tokens both begin with alike."""
+    num = 0
+    for one, other in zip(these, those, strict=False):
+        if one != other:
+            break
+        num += 1
+    return num
+
+
+def _observed(drafted: Sequence[int], num_stood: int, token: int, is_open: Sequence[bool]) -> ObservedRound:
+    told = DraftRound(tuple(drafted), (), tuple(range(num_stood)), token)
+    return ObservedRound(told, sum(is_open[: len(drafted)]), sum(is_open[:num_stood]))
+
+
+def _open_positions(form: CompiledGrammar, state: int, tokens: Sequence[int]) -> tuple[list[bool], int]:
+    """Which of these tokens the form left open, and its state after them."""
+    found: list[bool] = []
+    for token in tokens:
+        found.append(form.steps[state].forced < 0)
+        state = form.advance(state, token)
+    return found, state
+
+
+_NEVER_S = math.inf
+
+
+class FrameEffect(Enum):
+    """What a frame that settles was good for."""
+
+    NEWS = "tokens that were not known"
+    NOTHING = "known already"
+    STALE = "of another epoch"
+    GAP = "tokens before it are missing"
+    WRONG = "it contradicts what is settled"
+
+
+class WireRequest(NamedTuple):
+    """What a request is on the wire: its name, the names of its parts, and their bytes."""
+
+    name: bytes
+    prompt: tuple[bytes, ...]
+    form: bytes
+    parts: dict[bytes, bytes]
+
+    @classmethod
+    def of(cls, asked: TokenizedRequest, form_part: tuple[bytes, bytes] | None = None) -> "WireRequest":
+        """`form_part` is its form as a part, name and bytes, where that is known.
+
+        Raises: InvalidInput for a form that no peer can read.
+        """
+        form_name, form = form_part or grammar_part(asked)
+        shared, rest = asked.prompt[: asked.num_shared], asked.prompt[asked.num_shared :]
+        packed = [pack(ids) for ids in (shared, rest) if ids]
+        prompt = tuple(map(part_name, packed))
+        parts = dict(zip(prompt, packed, strict=True)) | {form_name: form}
+        request = asked.request
+        name = request_name(prompt, form_name, request.seed, asked.sampling, in_full=request.in_full)
+        return cls(name, prompt, form_name, parts)
+
+
+def grammar_part(asked: TokenizedRequest) -> tuple[bytes, bytes]:
+    """A request's form as a part: its name and bytes. Raises: InvalidInput for a form that no peer can read."""
+    form = encode_grammar(asked.request.form)
+    return part_name(form), form
+
+
+@dataclass(slots=True, eq=False)
+class CloudAttempt:
+    """A request as it is open at one cloud: the guesses before `sent` have gone there, `windows` are the ends of those
+    whose outcome is not known."""
+
+    cloud: str
+    stream: str
+    handle: int
+    epoch: int
+    placed: PlannedPlacement
+    opened_s: float
+    last_frame_s: float  # when it last said something, or was asked again
+    sent: int = 0
+    first_s: float = _NEVER_S
+    num_tokens: int = 0  # that it was the first to settle
+    is_done: bool = False  # the cloud has said all
+    num_repeats: int = 0
+    windows: deque[int] = field(default_factory=deque[int])
+
+    @property
+    def is_led(self) -> bool:
+        """Whether the edge guesses ahead for it."""
+        return self.placed.lead in (DraftLead.LOCKSTEP, DraftLead.FLIGHT)
+
+
+@dataclass(slots=True, eq=False)
+class InFlightRequest:
+    """`stem` holds what is settled, `ahead` the same and the guesses after it. Times in seconds of one clock.
+
+    `barred` are clouds that refused it, with the time from which they may be asked again.
+    """
+
+    tokenized: TokenizedRequest
+    wire: WireRequest
+    started_s: float
+    deadline_s: float  # its deadline; of a late one, when it is given up
+    sequence: SequenceState = field(init=False)
+    drafted: SequenceState = field(init=False)
+    is_late: bool = False
+    epoch: int = 0
+    attempts: list[CloudAttempt] = field(default_factory=list[CloudAttempt])
+    main_attempt: CloudAttempt | None = None  # where most of it was settled first
+    retry_at_s: dict[str, float] = field(default_factory=dict[str, float])
+    lost_s: float = -math.inf  # when it last lost a cloud
+    num_opened: int = 0
+    refusal: str = ""  # why it can never be answered
+    rounds: list[DraftRound] = field(default_factory=list[DraftRound])
+    num_drafted: int = 0
+    num_accepted: int = 0
+    draft_ms: float = (
+        0.0  # for the last `num_timed` of the tokens drafted: the first had the prompt to be read
+    )
+    num_timed: int = 0
+    can_draft: bool = True
+    has_drafted: bool = False
+    has_begun: bool = False  # a token came of the prompt
+    window_ends: deque[int] = field(
+        default_factory=deque[int]
+    )  # ends of drafted windows that have not gone out
+    diverged_at: int = -1  # the draft has read guesses from here on that did not stand
+
+    def __post_init__(self) -> None:
+        self.sequence = SequenceState(
+            self.tokenized, list(self.tokenized.forced_prefix), self.tokenized.start_state
+        )
+        self.drafted = SequenceState(
+            self.tokenized, list(self.tokenized.forced_prefix), self.tokenized.start_state
+        )
+
+    # --- what is told
+
+    def apply(self, way: CloudAttempt, frame: AcceptedFrame, now_s: float) -> FrameEffect:
+        """Tokens that a cloud says are settled. Nothing is taken that does not fit to the last token."""
+        if frame.epoch != way.epoch:
+            return FrameEffect.STALE
+        held = self.sequence.tokens
+        if frame.at > len(held):
+            return FrameEffect.GAP
+        if frame.at < 0:
+            return FrameEffect.WRONG
+        try:
+            ids = unpack(frame.ids)
+            known = ids[: len(held) - frame.at]
+            if known != held[frame.at : frame.at + len(known)]:
+                return FrameEffect.WRONG
+            new, state = ids[len(known) :], self.sequence.state
+            for token in new:
+                state = self.tokenized.grammar.advance(state, token)
+        except (InvalidInput, IntegrityError):
+            return FrameEffect.WRONG
+        whole = [*held[: frame.at], *ids]
+        is_done = len(whole) >= len(held) and state == self.tokenized.grammar.done
+        if prefix_hash(whole) != frame.prefix or frame.is_done != is_done:
+            return FrameEffect.WRONG
+        way.is_done, way.last_frame_s = is_done, now_s
+        if not new:
+            self._clear_windows(way, frame)
+            return FrameEffect.NOTHING
+        self._record_round(way, new, frame.num_accepted)
+        way.first_s = min(way.first_s, now_s)
+        way.num_tokens += len(new)
+        way.num_repeats = 0
+        if self.main_attempt is None or way.num_tokens >= self.main_attempt.num_tokens:
+            self.main_attempt = way
+        self.sequence.tokens += new
+        self.sequence.state = state
+        self._reconcile_draft()
+        self._clear_windows(way, frame)
+        return FrameEffect.NEWS
+
+    def repeat_at_s(self, way: CloudAttempt, quiet_ms: float) -> float:
+        """When a way that says nothing is to be asked again: later each time."""
+        return way.last_frame_s + quiet_ms / 1e3 * 2 ** min(way.num_repeats, 16)
+
+    def drop_attempt(self, way: CloudAttempt, now_s: float) -> None:
+        self.attempts.remove(way)
+        self.lost_s = now_s
+
+    def add_draft(self, tokens: Sequence[int], state: int) -> None:
+        """Guesses that follow those there are."""
+        self.drafted.tokens += tokens
+        self.drafted.state = state
+        self.window_ends.append(len(self.drafted.tokens))
+
+    # --- what is asked
+
+    @property
+    def is_whole(self) -> bool:
+        return self.sequence.is_done
+
+    @property
+    def edge_drafted(self) -> CloudAttempt | None:
+        """The way that the edge drafts for."""
+        return next((way for way in self.attempts if way.is_led), None)
+
+    @property
+    def num_wanted(self) -> int:
+        """How many tokens to draft now: what may be sent, and one window in reserve."""
+        way = self.edge_drafted
+        if way is None or self.drafted.is_done or not self.can_draft:
+            return 0
+        if way.placed.lead is DraftLead.LOCKSTEP:
+            ready = bool(way.windows) or way.sent < len(self.drafted.tokens)
+        else:
+            ready = len(self.window_ends) > 0
+        return 0 if ready else self._window(way)
+
+    def next_window(self) -> tuple[CloudAttempt, WindowFrame] | None:
+        """A window that may go out now; it is taken to be sent."""
+        way = self.edge_drafted
+        if way is None:
+            return None
+        lockstep = way.placed.lead is DraftLead.LOCKSTEP
+        if len(way.windows) >= (1 if lockstep else max(way.placed.in_flight, 1)):
+            return None
+        while self.window_ends and self.window_ends[0] <= way.sent:
+            self.window_ends.popleft()
+        end = len(self.drafted.tokens) if lockstep or not self.window_ends else self.window_ends.popleft()
+        if end <= way.sent:
+            return None
+        begin, way.sent = way.sent, end
+        way.windows.append(end)
+        tokens = self.drafted.tokens
+        return way, WindowFrame(
+            way.handle, way.epoch, begin, prefix_hash(tokens[:begin]), pack(tokens[begin:end])
+        )
+
+    def open(self, way: CloudAttempt, deadline_ms: float, budget_bytes: int) -> OpenFrame:
+        """The frame that opens a way, or goes on with it otherwise: all that is known goes along as guesses."""
+        request, known = self.tokenized.request, self.drafted.tokens[len(self.tokenized.forced_prefix) :]
+        way.windows.clear()
+        way.sent = len(self.drafted.tokens)
+        self.window_ends.clear()
+        if known:
+            way.windows.append(way.sent)
+        return OpenFrame(
+            handle=way.handle,
+            request=self.wire.name,
+            epoch=way.epoch,
+            prompt=self.wire.prompt,
+            grammar=self.wire.form,
+            seed=request.seed % 2**64,
+            temperature=request.temperature,
+            top_k=request.top_k,
+            top_p=request.top_p,
+            kind=request.kind,
+            deadline_ms=max(math.ceil(deadline_ms), 1),
+            lead=int(way.placed.lead),
+            budget_bytes=budget_bytes,
+            residency=tuple(sorted(request.residency)),
+            guesses=pack(self.drafted.tokens) if known else b"",
+            suspicion=round(1e3 * min(max(request.suspicion, 0.0), 1.0)),
+            in_full=request.in_full,
+        )
+
+    def next_epoch(self) -> int:
+        self.epoch += 1
+        return self.epoch
+
+    def _window(self, way: CloudAttempt) -> int:
+        allowed = self.tokenized.request.max_draft
+        return max(way.placed.window if allowed is None else min(way.placed.window, allowed), 1)
+
+    def _record_round(self, way: CloudAttempt, new: Sequence[int], num_stood: int) -> None:
+        """Keep the round that settled `new`, which `stem` does not hold yet."""
+        held, guesses = len(self.sequence.tokens), self.drafted.tokens[:0]
+        if num_stood >= 0:
+            end = held
+            for end in way.windows:
+                if end >= held + len(new):
+                    break
+            guesses = self.drafted.tokens[held:end]
+        read = observe_round(self.tokenized.grammar, self.sequence.state, new, guesses, not self.has_begun)
+        self.has_begun = True
+        if read.recorded is not None:
+            self.rounds.append(read.recorded)
+        self.num_drafted += read.num_drafted
+        self.num_accepted += read.num_accepted
+
+    def _reconcile_draft(self) -> None:
+        """Keep the guesses that agree with what is settled, where all of it does; else begin to guess anew."""
+        settled, ahead = self.sequence.tokens, self.drafted.tokens
+        num = common_prefix_length(settled, ahead)
+        if num == len(settled):
+            return
+        if num < len(ahead):  # a guess was wrong
+            self.diverged_at = num if self.diverged_at < 0 else min(self.diverged_at, num)
+            for way in self.attempts:
+                way.windows.clear()
+                way.sent = min(way.sent, num)
+        ahead[:] = settled
+        self.drafted.state = self.sequence.state
+        self.window_ends.clear()
+
+    def _clear_windows(self, way: CloudAttempt, frame: AcceptedFrame) -> None:
+        """Forget windows that have had their outcome."""
+        held = len(self.sequence.tokens)
+        while way.windows and way.windows[0] <= held:
+            way.windows.popleft()
+        way.sent = max(way.sent, held)
+        if way.placed.lead is DraftLead.LOCKSTEP and frame.num_accepted >= 0:
+            way.windows.clear()
+            way.sent = held

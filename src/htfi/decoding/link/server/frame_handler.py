@@ -1,0 +1,234 @@
+"""What each frame of an edge means to the desk: greeting, parts, requests, windows. The desk hands frames in here."""
+
+from collections.abc import Callable
+
+from htfi.decoding.link.config import VerificationServerConfig
+from htfi.decoding.link.frames import (
+    CancelFrame,
+    Frame,
+    HelloFrame,
+    NeedFrame,
+    OpenFrame,
+    PartFrame,
+    RefusalReason,
+    RefusedFrame,
+    WelcomeFrame,
+    WindowFrame,
+    decode,
+)
+from htfi.decoding.link.parts import PartStore
+from htfi.decoding.link.server.request_table import Denial, RequestTable
+from htfi.decoding.link.server.requests import RequestSubscriber, check_hello, check_open, is_plausible
+from htfi.decoding.link.server.streams import EdgeStream, EdgeStreams
+from htfi.domain.errors import InvalidInput
+
+_MAX_EARLY_WINDOWS = 64  # windows kept for a request whose parts are on their way
+
+
+class FrameHandler:
+    """Where frames are taken in. `welcome` says who this cloud is."""
+
+    def __init__(
+        self,
+        welcome: WelcomeFrame,
+        streams: EdgeStreams,
+        docket: RequestTable,
+        config: VerificationServerConfig,
+        clock: Callable[[], float],
+    ) -> None:
+        self.num_stale = 0
+        self.num_notices = 0  # that frames of ours came damaged
+        self.is_draining = False
+        self._welcome = welcome
+        self._streams = streams
+        self._docket = docket
+        self._config = config
+        self._clock = clock
+        self._parts = PartStore(config.parts_bytes, config.max_begun_parts)
+
+    def handle(self, stream: EdgeStream, body: bytes) -> None:
+        """Take in an unsealed frame. Never raises for what a peer sent."""
+        try:
+            frame = decode(body)
+        except InvalidInput as error:
+            self._streams.refuse(stream, RefusalReason.MALFORMED, str(error))
+            if not stream.is_greeted:
+                self._streams.drop(stream, "its first frame was no greeting")
+            return
+        if isinstance(frame, RefusedFrame) and frame.handle == -1:  # its transport: what we sent came damaged
+            self.num_notices += 1
+            return
+        if not stream.is_greeted:
+            self._greet(stream, frame)
+            return
+        match frame:
+            case PartFrame():
+                self._part(stream, frame)
+            case OpenFrame():
+                self._open(stream, frame, len(body))
+            case WindowFrame():
+                self._window(stream, frame, len(body))
+            case CancelFrame():
+                self._leave(stream, frame)
+            case _:
+                words = f"a {type(frame).__name__} frame, which no edge sends here"
+                self._streams.refuse(stream, RefusalReason.MALFORMED, words)
+
+    def expire(self) -> None:
+        """Give up who did not greet, and requests whose parts did not come, in time."""
+        now_s = self._clock()
+        for stream in self._streams:
+            if not stream.is_greeted and now_s - stream.since_s > self._config.hello_ms / 1e3:
+                self._streams.drop(stream, "it did not greet in time")
+            for listener in list(stream.awaiting_parts.values()):
+                if now_s - listener.since_s > self._config.parts_ms / 1e3:
+                    self._deny(
+                        stream, listener, Denial(RefusalReason.STALE, "its parts did not come in time", 0)
+                    )
+
+    def _greet(self, stream: EdgeStream, frame: Frame) -> None:
+        if not isinstance(frame, HelloFrame):
+            self._streams.refuse(stream, RefusalReason.MALFORMED, "the first frame must be a greeting")
+            self._streams.drop(stream, "its first frame was no greeting")
+            return
+        refusal = check_hello(frame, self._welcome, stream.node)
+        if refusal is not None:
+            why, words = refusal
+            self._streams.refuse(stream, why, words)
+            self._streams.drop(stream, words)
+            return
+        self._streams.greet(stream, frame.node)
+        self._streams.send(stream, self._welcome)
+
+    def _part(self, stream: EdgeStream, part: PartFrame) -> None:
+        try:
+            taken = self._parts.take(stream.node, part)
+        except InvalidInput as error:
+            self._streams.refuse(stream, RefusalReason.MALFORMED, str(error))
+            return
+        if taken.whole is None:
+            if part.offset > taken.missing_from:
+                self._streams.send(stream, NeedFrame(part.name, taken.missing_from))
+            return
+        for listener in list(stream.awaiting_parts.values()):
+            listener.awaited.discard(part.name)
+            if not listener.awaited:
+                self._await_parts(stream, listener)
+
+    def _open(self, stream: EdgeStream, asked: OpenFrame, num_bytes: int) -> None:
+        known = stream.listeners.get(asked.handle)
+        if known is not None and asked.epoch <= known.epoch:
+            self._stale(stream, known, is_again=asked.epoch == known.epoch)
+            return
+        if known is not None and asked.request != known.opened.request:
+            words = "a handle that names another request already"
+            self._streams.refuse(stream, RefusalReason.MALFORMED, words, known)
+            return
+        listener = known or RequestSubscriber(stream.name, stream.node, asked, self._clock())
+        if known is not None:
+            known.reopen(asked, self._clock())
+        listener.num_bytes += num_bytes
+        if (refusal := check_open(asked, self._config, has_full=self._welcome.in_full)) is not None:
+            self._deny(stream, listener, Denial(*refusal))
+        elif known is not None:
+            if known.request is not None:
+                self._join(stream, known)
+        elif self.is_draining and not self._docket.knows(asked.request):
+            words = f"{self._config.node} is about to stop"
+            self._deny(stream, listener, Denial(RefusalReason.DRAINING, words, self._config.drain_retry_ms))
+        elif len(stream.listeners) >= self._config.max_requests_each:
+            words = f"{len(stream.listeners)} requests are open on this stream already"
+            self._deny(stream, listener, Denial(RefusalReason.BUSY, words, self._config.drain_retry_ms))
+        else:
+            stream.listeners[asked.handle] = listener
+            self._await_parts(stream, listener)
+
+    def _await_parts(self, stream: EdgeStream, listener: RequestSubscriber) -> None:
+        """Have a request answered once all its parts are there; ask for those that are not."""
+        asked = listener.opened
+        stream.awaiting_parts.pop(asked.handle, None)
+        if self._docket.knows(asked.request):
+            self._join(stream, listener)
+            return
+        parts = {name: self._parts.get(name) for name in (*asked.prompt, asked.grammar)}
+        listener.awaited = {name for name, data in parts.items() if data is None}
+        if not listener.awaited:
+            refusal = self._docket.create(listener, {name: data or b"" for name, data in parts.items()})
+            if refusal is None:
+                self._join(stream, listener)
+            else:
+                self._deny(stream, listener, refusal)
+        elif len(stream.awaiting_parts) >= self._config.max_gathering_each:
+            words = f"{len(stream.awaiting_parts)} requests of this stream wait for their parts already"
+            self._deny(stream, listener, Denial(RefusalReason.BUSY, words, self._config.drain_retry_ms))
+        else:
+            stream.awaiting_parts[asked.handle] = listener
+            for name in listener.awaited:
+                self._streams.send(stream, NeedFrame(name, self._parts.missing_from(stream.node, name)))
+
+    def _join(self, stream: EdgeStream, listener: RequestSubscriber) -> None:
+        """Let a listener hear the case that is there, under the epoch that it has now."""
+        refusal = self._docket.subscribe(listener)
+        if refusal is not None:
+            self._deny(stream, listener, refusal)
+            return
+        early, listener.early = listener.early, []
+        for window in early:
+            self._guess(stream, listener, window)
+        self._streams.notify(stream, listener)
+
+    def _window(self, stream: EdgeStream, window: WindowFrame, num_bytes: int) -> None:
+        listener = self._listener(stream, window)
+        if listener is None:
+            return
+        listener.num_bytes += num_bytes
+        budget = listener.opened.budget_bytes
+        if budget and listener.num_bytes > self._config.budget_abuse * budget:
+            words = f"{listener.num_bytes} bytes for a request that may take {budget}"
+            self._deny(stream, listener, Denial(RefusalReason.BUDGET, words))
+        elif listener.request is not None:
+            self._guess(stream, listener, window)
+        elif is_plausible(window) and len(listener.early) < _MAX_EARLY_WINDOWS:
+            listener.early.append(window)
+
+    def _guess(self, stream: EdgeStream, listener: RequestSubscriber, window: WindowFrame) -> None:
+        try:
+            self._docket.add_guesses(listener, window)
+        except InvalidInput as error:
+            self._streams.refuse(stream, RefusalReason.MALFORMED, str(error), listener)
+
+    def _leave(self, stream: EdgeStream, leave: CancelFrame) -> None:
+        listener = stream.listeners.get(leave.handle)
+        if listener is None or leave.epoch < listener.epoch:
+            self.num_stale += 1
+            return
+        stream.forget(leave.handle)
+        self._docket.unsubscribe(listener, is_kept=False)
+
+    def _listener(self, stream: EdgeStream, window: WindowFrame) -> RequestSubscriber | None:
+        """Who a window is for, where it is of the present epoch."""
+        listener = stream.listeners.get(window.handle)
+        if listener is not None and window.epoch == listener.epoch:
+            return listener
+        if listener is not None and window.epoch < listener.epoch:
+            self._stale(stream, listener)
+        elif listener is None and window.handle in stream.recent:
+            self.num_stale += 1
+        else:
+            words = "a window for a request, or an epoch of it, that nobody opened"
+            self._streams.refuse(stream, RefusalReason.STALE, words, window)
+        return None
+
+    def _stale(self, stream: EdgeStream, listener: RequestSubscriber, is_again: bool = False) -> None:
+        """A frame of an epoch that has passed is told once, one of this epoch a second time never."""
+        self.num_stale += 1
+        if not is_again and not listener.is_stale_notified:
+            listener.is_stale_notified = True
+            words = "frames of an epoch that has passed are not read"
+            self._streams.refuse(stream, RefusalReason.STALE, words, listener, retry_ms=0, epoch=-1)
+
+    def _deny(self, stream: EdgeStream, listener: RequestSubscriber, denied: Denial) -> None:
+        """No more of this request on this stream."""
+        self._streams.refuse(stream, denied.why, denied.words, listener, denied.retry_ms)
+        stream.forget(listener.handle)
+        self._docket.unsubscribe(listener, is_kept=False)

@@ -1,0 +1,216 @@
+"""Guesses that came by post: an edge's windows, as a strategy of the cloud's engine. The desk puts them here.
+
+A window fits where the text before it is the one that the edge had in mind, which its prefix hash tells. Whatever
+does not fit is dropped: a guess decides how long an answer takes, never what it says.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from htfi.decoding.draft_tree import DraftTree
+from htfi.decoding.grammar import CompiledGrammar
+from htfi.decoding.link.frames import DraftLead, prefix_hash
+from htfi.decoding.sequence import SequenceState
+from htfi.decoding.strategy import DraftStrategy, DraftVerification
+from htfi.domain.errors import DependencyUnavailable
+
+SELF_DRAFTED = (
+    DraftLead.CLOUD,
+    DraftLead.FLIGHT,
+)  # leads under which the cloud's own draft guesses where nothing was posted
+_MAX_WINDOWS = 64  # that wait for one answer
+
+
+@dataclass(frozen=True, slots=True)
+class _RemoteWindow:
+    at: int
+    prefix: int
+    ids: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _RemoteWindows:
+    """A stem's windows, by the place where they begin. `hashes[n]` is that of the first n settled tokens."""
+
+    windows: list[_RemoteWindow] = field(default_factory=list[_RemoteWindow])
+    hashes: list[int] = field(default_factory=lambda: [0])
+    fitting: list[int] | None = None  # for so many settled tokens as there are hashes, less one
+
+
+class RemoteDraftStrategy:
+    """Implements `Strategy` with what was posted for each stem."""
+
+    name = "posted"
+
+    def __init__(self) -> None:
+        self._boxes: dict[SequenceState, _RemoteWindows] = {}
+        self.num_dropped = 0  # windows that did not fit, or that were too many
+
+    def post(self, stem: SequenceState, at: int, prefix: int, ids: Sequence[int]) -> None:
+        """Guesses for the places from `at` on, after a text with this hash. The caller has checked their number."""
+        box = self._boxes.setdefault(stem, _RemoteWindows())
+        if len(box.windows) >= _MAX_WINDOWS:
+            box.windows.pop(0)
+            self.num_dropped += 1
+        box.windows.append(_RemoteWindow(at, prefix, tuple(ids)))
+        box.windows.sort(key=lambda window: window.at)  # stable: of two for a place, the later comes last
+        box.fitting = None
+
+    def clear(self, stem: SequenceState) -> None:
+        self._boxes.pop(stem, None)
+
+    def fitting(self, stem: SequenceState) -> list[int] | None:
+        """The guesses that follow the settled tokens, as far as windows reach; None where no window fits.
+
+        A window without guesses that fits says that its sender has none.
+        """
+        box = self._boxes.get(stem)
+        if box is None:
+            return None
+        num_known = len(box.hashes) - 1
+        if len(stem.tokens) > num_known:
+            for token in stem.tokens[num_known:]:
+                box.hashes.append(prefix_hash([token], box.hashes[-1]))
+            box.fitting = None
+        if box.fitting is None and box.windows:
+            box.fitting = self._joined(box, stem.tokens)
+        return box.fitting
+
+    def _joined(self, box: _RemoteWindows, settled: list[int]) -> list[int] | None:
+        chain: list[int] = []
+        hashes = list(box.hashes)
+        num_settled, fits = len(settled), False
+        kept: list[_RemoteWindow] = []
+        for window in box.windows:
+            place = window.at - num_settled  # in the chain
+            if place > len(chain):
+                kept.append(window)  # what lies between may still come, or be settled
+                continue
+            behind = max(-place, 0)  # of its guesses are settled by now
+            overlap = window.ids[:behind]
+            agrees = (
+                hashes[window.at] == window.prefix
+                and list(overlap) == settled[window.at : window.at + len(overlap)]
+            )
+            if place <= 0 and not agrees:
+                self.num_dropped += 1
+                continue
+            if behind and behind >= len(window.ids):
+                continue
+            kept.append(window)
+            if not agrees:
+                continue
+            fits = True
+            own = list(window.ids[behind:])
+            begin = max(place, 0)
+            if begin + len(own) > len(chain) or own != chain[begin : begin + len(own)]:
+                del chain[begin:]
+                del hashes[num_settled + begin + 1 :]
+                for token in own:
+                    chain.append(token)
+                    hashes.append(prefix_hash([token], hashes[-1]))
+        box.windows = kept
+        return chain if fits else None
+
+    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+        return [
+            _chain(stem, self.fitting(stem) or (), length)
+            for stem, length in zip(stems, lengths, strict=True)
+        ]
+
+    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+        pass
+
+    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+        pass  # the stem's tokens tell which windows still fit
+
+    def leave(self, stem: SequenceState) -> None:
+        self.clear(stem)
+
+
+def _chain(stem: SequenceState, guesses: Iterable[int], length: int) -> DraftTree:
+    """The guesses as a chain of at most `length` chosen tokens, cut where they leave the form."""
+    tree, form, state = DraftTree(), stem.tokenized.grammar, stem.state
+    for token in guesses:
+        if state == form.done or not form.allows(state, token):
+            break
+        if tree.depth >= length and _is_open(form, state):
+            break
+        tree.add_token(form, stem.state, token, len(tree) - 1)
+        state = tree.states[-1]
+    return tree
+
+
+def _is_open(form: CompiledGrammar, state: int) -> bool:
+    return form.steps[state].forced < 0
+
+
+class RoutedStrategy:
+    """Implements `Strategy`: posted guesses where there are some, else a draft beside the target, else none.
+
+    `draft` guesses for stems that the cloud leads, and in flight where no window fits. `clock` (seconds) only measures
+    it.
+    """
+
+    def __init__(
+        self,
+        draft: DraftStrategy | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.remote = RemoteDraftStrategy()
+        self.draft = draft
+        self.name = f"posted or {draft.name}" if draft else "posted"
+        self._clock = clock
+        self._leads: dict[SequenceState, DraftLead] = {}
+        self._drafted: set[SequenceState] = set()  # that the draft has been told of
+        self._by_draft: set[SequenceState] = set()  # that it has guessed for in the round under way
+        self.draft_s = 0.0
+        self.num_drafted = 0  # tokens that the draft guessed
+        self.led: list[bool] = []  # of the latest round: whose guesses were the draft's to make
+
+    def lead(self, stem: SequenceState, lead: DraftLead) -> None:
+        """Say who guesses ahead for a stem from now on."""
+        self._leads[stem] = lead
+
+    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+        trees = self.remote.speculate(stems, lengths)
+        self._by_draft.clear()
+        self.led = [
+            self.draft is not None and self._leads.get(stem) in SELF_DRAFTED and not tree.tokens
+            for stem, tree in zip(stems, trees, strict=True)
+        ]
+        if self.draft is None:
+            return trees
+        asking = [at for at, is_led in enumerate(self.led) if is_led and lengths[at] > 0]
+        if asking:
+            began_s = self._clock()
+            led = [stems[at] for at in asking]
+            self._drafted.update(led)
+            try:
+                drafted = self.draft.speculate(led, [lengths[at] for at in asking])
+            except DependencyUnavailable:  # what was posted is of use all the same
+                return trees
+            for at, tree in zip(asking, drafted, strict=True):
+                trees[at] = tree
+                self.num_drafted += len(tree)
+            self._by_draft.update(led)
+            self.draft_s += self._clock() - began_s
+        return trees
+
+    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+        if self.draft is not None and self._by_draft:
+            led = [(stem, tree) for stem, tree in zip(stems, trees, strict=True) if stem in self._by_draft]
+            self.draft.verifying([stem for stem, _ in led], [tree for _, tree in led])
+
+    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+        if self.draft is not None and stem in self._by_draft:
+            self.draft.settle(stem, tree, outcome)
+
+    def leave(self, stem: SequenceState) -> None:
+        self.remote.leave(stem)
+        self._leads.pop(stem, None)
+        self._by_draft.discard(stem)
+        if self.draft is not None and stem in self._drafted:
+            self._drafted.discard(stem)
+            self.draft.leave(stem)

@@ -1,0 +1,267 @@
+"""What the desk holds of one question: the case, which is answered once, and those who listen to its answer.
+
+What a greeting, a request and its windows may be: pure checks, before anything is done for them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from htfi.decoding.engine import GenerationJob
+from htfi.decoding.link.config import VerificationServerConfig
+from htfi.decoding.link.frames import (
+    NAME_BYTES,
+    PROTOCOL,
+    DraftLead,
+    HelloFrame,
+    OpenFrame,
+    RefusalReason,
+    WelcomeFrame,
+    WindowFrame,
+    prefix_hash,
+    unpack,
+)
+from htfi.decoding.link.parts import request_name
+from htfi.decoding.sampling import SamplingParams, check_sampling_params
+from htfi.decoding.sequence import SequenceState, TokenizedRequest
+from htfi.domain.errors import InvalidInput
+from htfi.domain.generation import GenerationRequest, OutputGrammar
+
+EDGE_DRAFTED = (DraftLead.LOCKSTEP, DraftLead.FLIGHT)  # by an edge
+
+
+@dataclass(slots=True, eq=False)
+class RequestSubscriber:
+    """One edge's interest in a question: a handle on its stream. `case` is None until all parts are there.
+
+    `awaited` are parts to come, `early` the windows that came before the case could be made. `num_sent` tokens
+    were told under this epoch; `num_stood` is what came of guesses since then, −1 where none were read.
+    """
+
+    stream: str
+    tenant: str
+    opened: OpenFrame
+    since_s: float
+    request: "ServerRequest | None" = None
+    awaited: set[bytes] = field(default_factory=set[bytes])
+    early: list[WindowFrame] = field(default_factory=list[WindowFrame])
+    num_sent: int = 0
+    num_accepted: int = -1
+    num_bytes: int = 0
+    is_stale_notified: bool = False
+    last_sent_s: float = float("-inf")  # when it last heard of tokens
+    due_s: float = 0.0  # when it is to hear of those that it has not heard of
+
+    @property
+    def handle(self) -> int:
+        return self.opened.handle
+
+    @property
+    def epoch(self) -> int:
+        return self.opened.epoch
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether its budget is used up; no budget is told by 0."""
+        return 0 < self.opened.budget_bytes <= self.num_bytes
+
+    def reopen(self, asked: OpenFrame, now_s: float) -> None:
+        """Go on under a higher epoch: what was told before may have been discarded, so all is told again."""
+        self.opened, self.since_s = asked, now_s
+        self.early.clear()
+        self.num_sent, self.num_accepted, self.is_stale_notified = 0, -1, False
+
+
+@dataclass(slots=True, eq=False)
+class ServerRequest:
+    """One question on its way to its answer, once, however many listen; the latest of them says who guesses.
+
+    `was_served_s` is when it last had the engine. `is_patient`: in lock-step, whether it still waits for windows.
+    """
+
+    key: int
+    name: bytes
+    tenant: str
+    job: GenerationJob
+    since_s: float
+    deadline_s: float
+    was_served_s: float
+    subscribers: list[RequestSubscriber] = field(default_factory=list[RequestSubscriber])
+    lead: DraftLead = DraftLead.PLAIN
+    is_patient: bool = True
+    num_drafted: int = 0  # in the latest pass
+    num_read_ahead: int = 0  # of its prompt, into the cache
+    hashed: int = 0  # of all settled tokens
+    num_hashed: int = 0
+    suspicion: float = 0.0  # 0–1, as its first listener told
+
+    @classmethod
+    def of(
+        cls, key: int, listener: RequestSubscriber, asked: TokenizedRequest, now_s: float
+    ) -> "ServerRequest":
+        job = GenerationJob(key, SequenceState(asked, list(asked.forced_prefix), asked.start_state))
+        deadline_s = now_s + listener.opened.deadline_ms / 1e3
+        doubt = min(max(listener.opened.suspicion, 0), 1000) / 1e3
+        return cls(
+            key, listener.opened.request, listener.tenant, job, now_s, deadline_s, now_s, suspicion=doubt
+        )
+
+    @property
+    def sequence(self) -> SequenceState:
+        return self.job.sequence
+
+    @property
+    def in_full(self) -> bool:
+        """Whether the target answers it in full precision."""
+        return self.sequence.tokenized.request.in_full
+
+    @property
+    def kind(self) -> str:
+        return self.sequence.tokenized.request.kind
+
+    @property
+    def num_to_read(self) -> int:
+        """Tokens of its prompt that are still to be read."""
+        asked = self.sequence.tokenized
+        return len(asked.prompt) + len(asked.forced_prefix) - self.num_read_ahead
+
+    def prefix(self) -> int:
+        """The hash of all that is settled."""
+        tokens = self.sequence.tokens
+        if self.num_hashed < len(tokens):
+            self.hashed = prefix_hash(tokens[self.num_hashed :], self.hashed)
+            self.num_hashed = len(tokens)
+        return self.hashed
+
+    def wanted_lead(self, has_draft: bool) -> DraftLead:
+        """Who is to guess: as the latest listener says, unless it can pay for no more, or is gone."""
+        here = DraftLead.CLOUD if has_draft else DraftLead.PLAIN
+        for listener in reversed(self.subscribers):
+            lead = DraftLead(listener.opened.lead)
+            if lead not in EDGE_DRAFTED:
+                return here if lead is DraftLead.CLOUD else DraftLead.PLAIN
+            return here if listener.is_spent else lead
+        return here
+
+
+def tokens_left(case: ServerRequest, expected: float) -> float:
+    """How many tokens are likely to come, at least one, of an answer that is expected to have so many."""
+    return max(expected - len(case.sequence.tokens), 1.0)
+
+
+def suspicion_by_tenant(cases: Sequence[ServerRequest]) -> dict[str, float]:
+    """How far the work of each tenant is in doubt, 0–1: the mean over its cases; those beyond doubt are left out."""
+    if not any(case.suspicion for case in cases):
+        return {}
+    told: dict[str, list[float]] = {}
+    for case in cases:
+        told.setdefault(case.tenant, []).append(case.suspicion)
+    return {tenant: mean for tenant, all_of in told.items() if (mean := sum(all_of) / len(all_of)) > 0.0}
+
+
+def active_tenants(cases: Sequence[ServerRequest]) -> frozenset[str]:
+    return frozenset(case.tenant for case in cases)
+
+
+_MAX_KIND = 64
+_MAX_NODE = 200
+_MAX_HANDLE = 1 << 53
+_LEADS = frozenset(int(lead) for lead in DraftLead)
+
+
+def check_hello(hello: HelloFrame, welcome: WelcomeFrame, node: str) -> tuple[RefusalReason, str] | None:
+    """Why an edge that greets so is not served, None where it is. `node` is its certificate's, '' without one."""
+    if hello.version != PROTOCOL:
+        return RefusalReason.VERSION, (
+            f"{welcome.node} speaks protocol {PROTOCOL}, {hello.node[:_MAX_NODE]} speaks {hello.version}: "
+            "let both run releases of the same protocol"
+        )
+    if not 0 < len(hello.node) <= _MAX_NODE or (node and hello.node != node):
+        return (
+            RefusalReason.IDENTITY,
+            f"the edge calls itself '{hello.node[:_MAX_NODE]}', its certificate says '{node}'",
+        )
+    if hello.target and not welcome.target.startswith(hello.target):
+        return RefusalReason.DIGEST, (
+            f"{welcome.node} has the target {welcome.target[:12]}, the edge expects {hello.target[:12]}: "
+            "point both at the same model"
+        )
+    if hello.tokenizer != welcome.tokenizer:
+        return RefusalReason.DIGEST, (
+            f"{welcome.node} has the tokenizer {welcome.tokenizer[:12]}, the edge {hello.tokenizer[:12]}: "
+            "take draft and target from one family"
+        )
+    return None
+
+
+def check_open(
+    asked: OpenFrame, config: VerificationServerConfig, *, has_full: bool
+) -> tuple[RefusalReason, str] | None:
+    """Why a request cannot be what it says, or may not come here; None where it can and may.
+
+    `has_full`: the target is here in full precision too.
+    """
+    if asked.in_full and not has_full:
+        return RefusalReason.CANNOT, f"{config.node} does not have the target in full precision"
+    if not 0 <= asked.handle < _MAX_HANDLE or asked.epoch < 0:
+        return RefusalReason.MALFORMED, "a handle and an epoch are counts"
+    names = (asked.request, asked.grammar, *asked.prompt)
+    if not 0 < len(asked.prompt) <= config.max_prompt_parts or any(len(name) != NAME_BYTES for name in names):
+        return (
+            RefusalReason.MALFORMED,
+            f"a prompt has 1 to {config.max_prompt_parts} parts, named by {NAME_BYTES} bytes each",
+        )
+    if (
+        asked.lead not in _LEADS
+        or asked.deadline_ms < 0
+        or asked.budget_bytes < 0
+        or len(asked.kind) > _MAX_KIND
+    ):
+        return RefusalReason.MALFORMED, "a lead, deadline, budget or kind out of its range"
+    sampling = SamplingParams(asked.temperature, asked.top_k, asked.top_p)
+    try:
+        check_sampling_params(sampling)
+    except InvalidInput as error:
+        return RefusalReason.CANNOT, str(error)
+    named = request_name(asked.prompt, asked.grammar, asked.seed, sampling, in_full=asked.in_full)
+    if asked.request != named:
+        return RefusalReason.MALFORMED, "the request is not named after what it asks"
+    if foreign := set(asked.residency) - set(config.residency):
+        told = ", ".join(sorted(foreign))[:200]
+        return RefusalReason.RESIDENCY, f"data tagged {told} may not come to {config.node}"
+    return None
+
+
+def to_request(
+    asked: OpenFrame, form: OutputGrammar, parts: dict[bytes, bytes]
+) -> tuple[GenerationRequest, list[int], int]:
+    """The request, its prompt's ids, and how many of them others are likely to share. Raises: InvalidInput."""
+    ids = [unpack(parts[name]) for name in asked.prompt]
+    request = GenerationRequest(
+        (),
+        form,
+        asked.seed,
+        asked.temperature,
+        float(asked.deadline_ms),
+        kind=asked.kind,
+        top_k=asked.top_k,
+        top_p=asked.top_p,
+        in_full=asked.in_full,
+    )
+    return request, [token for part in ids for token in part], len(ids[0]) if len(ids) > 1 else 0
+
+
+def unpack_guesses(packed: bytes, at: int, stem: SequenceState, vocab_size: int) -> list[int]:
+    """The tokens guessed for the places from `at` on. Raises: InvalidInput where one lies outside the answer or the
+    vocabulary."""
+    ids = unpack(packed)
+    longest = stem.tokenized.grammar.max_tokens
+    if not 0 <= at <= at + len(ids) <= longest:
+        raise InvalidInput(f"{len(ids)} guesses from place {at} on, of an answer of at most {longest} tokens")
+    if ids and max(ids) >= vocab_size:
+        raise InvalidInput(f"a guess that is no token: {max(ids)} of {vocab_size}")
+    return ids
+
+
+def is_plausible(window: WindowFrame) -> bool:
+    """Whether a window that nothing is known about yet may be kept until something is."""
+    return window.at >= 0 and len(window.ids) < 1 << 16

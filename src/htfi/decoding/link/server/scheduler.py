@@ -1,0 +1,319 @@
+"""The cloud's engine at work: cases wait, join, go round after round and leave. The desk owns one and steps it.
+
+Whose turn it is, `Turns` decides; this only does it, one pass a step, so that frames are heard between passes.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from htfi.decoding.engine import DecodingEngine, PassResult
+from htfi.decoding.link.config import VerificationServerConfig
+from htfi.decoding.link.frames import DraftLead
+from htfi.decoding.link.ports import TurnPolicy, TurnRequest
+from htfi.decoding.link.server.measurements import EngineMeasurements, MeasuredPlanner
+from htfi.decoding.link.server.remote_drafts import SELF_DRAFTED, RoutedStrategy
+from htfi.decoding.link.server.requests import (
+    EDGE_DRAFTED,
+    ServerRequest,
+    active_tenants,
+    suspicion_by_tenant,
+    tokens_left,
+)
+from htfi.decoding.sequence import TokenizedRequest
+from htfi.decoding.sessions import block_bounds
+from htfi.domain.errors import DependencyUnavailable, HtfiError
+from htfi.domain.generation import RequestRefused
+
+
+class RequestProgress(NamedTuple):
+    """What a step did for a case: how many of its edge's guesses stood (−1: none were read), or why it has no answer.
+
+    `is_done`: it has left. `is_passing`: what refused it may be well again soon.
+    """
+
+    request: ServerRequest
+    num_accepted: int = -1
+    is_done: bool = False
+    refused: str = ""
+    is_passing: bool = False
+
+
+class RequestScheduler:
+    """Owns the cases that wait and that are written. `routed` is the strategy of `rounds`."""
+
+    def __init__(
+        self,
+        rounds: DecodingEngine,
+        routed: RoutedStrategy,
+        turns: TurnPolicy,
+        config: VerificationServerConfig,
+        clock: Callable[[], float],
+        measured: EngineMeasurements | None = None,
+    ) -> None:
+        self.engine = rounds
+        self.strategy = routed
+        self.turns = turns
+        self.measured = measured or EngineMeasurements()
+        self.waiting: dict[int, ServerRequest] = {}
+        self.writing: dict[int, ServerRequest] = {}
+        self.num_passes = 0
+        self.num_tokens = 0
+        rounds.length_planner = MeasuredPlanner(rounds.length_planner, self.measured, routed)
+        self._config = config
+        self._clock = clock
+        self._planned_passes: deque[list[int]] = deque()  # passes of the round under way
+        self._round_ms = 0.0  # what that round is likely to take
+        self._read_ms = 0.0  # spent on prompts since it began
+        self._has_read = False
+        self._drafted = (0, 0.0)  # tokens, s: what the draft had come to before this pass
+
+    def retry_ms(self, asked: TokenizedRequest, tenant: str, deadline_ms: float) -> float | None:
+        """None where a new request would be in time, else when to ask again."""
+        num_tokens = self.measured.expected_tokens(asked.request.kind, asked.grammar.max_tokens)
+        read_ms = self.measured.read_ms(len(asked.prompt))
+        backlog: dict[str, float] = {}
+        num_waiting: dict[str, int] = {}
+        for case in (*self.waiting.values(), *self.writing.values()):
+            backlog[case.tenant] = backlog.get(case.tenant, 0.0) + self._left_ms(case)
+        for case in self.waiting.values():
+            num_waiting[case.tenant] = num_waiting.get(case.tenant, 0) + 1
+        own_ms = read_ms + num_tokens * self._token_ms(1)
+        alone_ms = read_ms + num_tokens * self.measured.pace.pass_ms(len(self.writing) + 1, 1)
+        return self.turns.retry_ms(own_ms, alone_ms, tenant, deadline_ms, backlog, num_waiting)
+
+    def enter(self, case: ServerRequest) -> None:
+        self.waiting[case.key] = case
+        self._report_load()
+
+    def leave(self, case: ServerRequest, wipe: bool = False) -> None:
+        """Let a case go, in whatever state it is."""
+        self.engine.remove(case.job, wipe)
+        self._forget(case)
+
+    def lead(self, case: ServerRequest, lead: DraftLead) -> None:
+        """Say who guesses ahead for a case from now on."""
+        case.lead = lead
+        self.strategy.lead(case.sequence, lead)
+
+    def step(self) -> list[RequestProgress] | None:
+        """One pass: a prompt, or a round of some cases. None where there is nothing to do."""
+        if not self._planned_passes:
+            self._begin_round()
+        if self.waiting and (not self._planned_passes or self._may_read()):
+            read = self._read_next()
+            if read is not None:
+                return read
+        while self._planned_passes:
+            now_s = self._clock()
+            cases = [self.writing[key] for key in self._planned_passes.popleft() if key in self.writing]
+            going = [case for case in cases if self._is_ready(case, now_s)]
+            if going:
+                return self._pass(going)
+        return None
+
+    def next_s(self) -> float | None:
+        """How long until a case goes on that waits for its edge; None where none does."""
+        waits = [
+            case.was_served_s + self._config.window_ms / 1e3 - self._clock()
+            for case in self.writing.values()
+            if case.lead is DraftLead.LOCKSTEP and case.is_patient
+        ]
+        return max(min(waits), 0.0) if waits else None
+
+    @property
+    def queue_ms(self) -> float:
+        """What all cases here are likely to take together."""
+        return sum(self._left_ms(case) for case in (*self.waiting.values(), *self.writing.values()))
+
+    def _begin_round(self) -> None:
+        now_s = self._clock()
+        turns = [self._turn(case, now_s) for case in self.writing.values() if self._is_ready(case, now_s)]
+        pace = self.measured.pace
+        self._planned_passes = deque(self.turns.passes(turns, pace))
+        widths = {turn.key: turn.num_tokens for turn in turns}
+        self._round_ms = sum(
+            pace.pass_ms(len(keys), max(widths[key] for key in keys)) for keys in self._planned_passes
+        )
+        self._read_ms, self._has_read = 0.0, False
+
+    def _may_read(self) -> bool:
+        """Whether another prompt may be read before the round goes on: one always, more as they cost little."""
+        return not self._has_read or self._read_ms < self._config.prompt_share * self._round_ms
+
+    def _read_next(self) -> list[RequestProgress] | None:
+        now_s = self._clock()
+        key = self.turns.next_joining(
+            [self._turn(case, now_s) for case in self.waiting.values()],
+            [self._turn(case, now_s) for case in self.writing.values()],
+            self.measured.pace,
+        )
+        if key is None:
+            return None
+        case = self.waiting[key]
+        if not self.engine.num_admissible([case.sequence.tokenized.max_length], len(self.writing)):
+            if self.writing:
+                return None
+            self.leave(case)
+            return [RequestProgress(case, refused="the memory is held by other sequences", is_passing=True)]
+        self._has_read = True
+        try:
+            if self._read_ahead(case):
+                return []
+            steps = self.engine.prefill([case.job])
+        except HtfiError as error:
+            return self._failed([case], error)
+        asked = case.sequence.tokenized
+        self._has_been_read(case, len(asked.prompt) + len(asked.forced_prefix), case.job.num_reused, now_s)
+        del self.waiting[key]
+        self.writing[key] = case
+        return self._progress([case], steps, [-1])
+
+    def _read_ahead(self, case: ServerRequest) -> bool:
+        """Read the next blocks of a long prompt into the cache, so that rows being written do not wait for all of it.
+
+        False where what is left may be read at once.
+        """
+        sessions, asked = self.engine.sessions, case.sequence.tokenized
+        num_tokens = self._config.prompt_ms / self.measured.pace.prompt_ms
+        if not self.writing or case.num_to_read <= num_tokens:
+            return False
+        ids = [*asked.prompt, *asked.forced_prefix]
+        cuts = block_bounds(len(ids), asked.num_shared, sessions.config.block_tokens)
+        read = [end for _, end in cuts[:-1] if end > case.num_read_ahead]
+        end = next((end for end in read if end >= case.num_read_ahead + num_tokens), read[-1] if read else 0)
+        if not end or 2 * len(cuts) > sessions.cache.num_blocks or not sessions.has_room(end):
+            return False
+        began_s = self._clock()
+        opened = sessions.open(ids[:end], end, asked.num_shared)
+        sessions.close(opened.row)
+        self._has_been_read(case, end, opened.num_reused_tokens, began_s)
+        case.num_read_ahead = end
+        return True
+
+    def _has_been_read(self, case: ServerRequest, num_tokens: int, num_reused: int, began_s: float) -> None:
+        took_ms = 1e3 * (self._clock() - began_s)
+        self._read_ms += took_ms
+        before = case.num_read_ahead
+        self.measured.record_prefill(num_tokens - before, max(num_reused - before, 0), took_ms)
+        self.turns.spent([(case.tenant, took_ms)])
+
+    def _pass(self, cases: list[ServerRequest]) -> list[RequestProgress]:
+        began_s = self._clock()
+        offered = [self.strategy.remote.fitting(case.sequence) for case in cases]
+        lengths = [
+            self._length(case, guesses, len(cases)) for case, guesses in zip(cases, offered, strict=True)
+        ]
+        for case, guesses in zip(cases, offered, strict=True):
+            case.is_patient = guesses is not None
+        widths = [len(case.job.pending) + (length or 0) for case, length in zip(cases, lengths, strict=True)]
+        try:
+            steps = self.engine.decode_round([case.job for case in cases], lengths)
+        except HtfiError as error:
+            return self._failed(cases, error)
+        took_ms = 1e3 * (self._clock() - began_s)
+        num_before, before_s = self._drafted
+        self._drafted = self.strategy.num_drafted, self.strategy.draft_s
+        self.measured.record_draft(
+            self.strategy.num_drafted - num_before, 1e3 * (self.strategy.draft_s - before_s)
+        )
+        total = sum(widths)
+        self.turns.spent(
+            [(case.tenant, took_ms * width / total) for case, width in zip(cases, widths, strict=True)]
+        )
+        by_job = {id(step.job): step for step in steps}
+        ordered = [by_job[id(case.job)] for case in cases]
+        stood = [
+            step.num_accepted if guesses is not None and step.num_drafted else -1
+            for step, guesses in zip(ordered, offered, strict=True)
+        ]
+        for case, step, num in zip(cases, ordered, stood, strict=True):
+            if num >= 0:
+                self.measured.record_guesses(case.kind, step.num_drafted, num)
+        return self._progress(cases, ordered, stood)
+
+    def _length(self, case: ServerRequest, guesses: list[int] | None, num_rows: int) -> int | None:
+        """How far to guess: in lock-step the whole window, in flight what is worth its time, None as the plan says."""
+        if guesses is None:
+            return None if case.lead in SELF_DRAFTED else 0
+        if case.lead is DraftLead.LOCKSTEP:
+            return len(guesses)
+        acceptance = self.measured.acceptance(case.kind)
+        return self.turns.reading_depth(num_rows, len(guesses), acceptance, self.measured.pace)
+
+    def _progress(
+        self, cases: list[ServerRequest], steps: list[PassResult], stood: list[int]
+    ) -> list[RequestProgress]:
+        now_s = self._clock()
+        self.num_passes += 1
+        told: list[RequestProgress] = []
+        for case, step, num_stood in zip(cases, steps, stood, strict=True):
+            case.was_served_s, case.num_drafted = now_s, step.num_drafted
+            self.num_tokens += len(step.tokens)
+            if step.answer is None:
+                told.append(RequestProgress(case, num_stood))
+                continue
+            self._forget(case)
+            if isinstance(step.answer, RequestRefused):
+                told.append(RequestProgress(case, refused=step.answer.reason))
+            else:
+                self.measured.record_completion(
+                    case.kind, len(step.answer.tokens), case.sequence.tokenized.grammar.max_tokens
+                )
+                told.append(RequestProgress(case, num_stood, is_done=True))
+        return told
+
+    def _failed(self, cases: list[ServerRequest], error: HtfiError) -> list[RequestProgress]:
+        """The engine broke: what went into the pass cannot be trusted."""
+        for case in cases:
+            self.leave(case, wipe=True)
+        is_passing = isinstance(error, DependencyUnavailable)
+        return [RequestProgress(case, refused=str(error), is_passing=is_passing) for case in cases]
+
+    def _forget(self, case: ServerRequest) -> None:
+        self.waiting.pop(case.key, None)
+        self.writing.pop(case.key, None)
+        self._report_load()
+
+    def _is_ready(self, case: ServerRequest, now_s: float) -> bool:
+        """In lock-step a case waits for its window, but not for ever: a dead edge blocks nothing."""
+        if case.lead is not DraftLead.LOCKSTEP or not case.is_patient:
+            return True
+        if self.strategy.remote.fitting(case.sequence) is not None:
+            return True
+        return now_s - case.was_served_s >= self._config.window_ms / 1e3
+
+    def _turn(self, case: ServerRequest, now_s: float) -> TurnRequest:
+        waits = case.key in self.waiting
+        if waits:
+            num_tokens = case.num_to_read
+        else:
+            guesses = self.strategy.remote.fitting(case.sequence) if case.lead in EDGE_DRAFTED else None
+            drafts = case.num_drafted if case.lead is DraftLead.CLOUD else 0  # about as many as the last time
+            num_tokens = len(case.job.pending) + (drafts if guesses is None else len(guesses))
+        num_left = tokens_left(
+            case, self.measured.expected_tokens(case.kind, case.sequence.tokenized.grammar.max_tokens)
+        )
+        left_ms = num_left * self.measured.pace.pass_ms(max(len(self.writing) + waits, 1), 1)
+        left_ms += self.measured.read_ms(case.num_to_read) if waits else 0.0
+        slack_ms = 1e3 * (case.deadline_s - now_s) - left_ms
+        return TurnRequest(
+            case.key, case.tenant, slack_ms, 1e3 * (now_s - case.was_served_s), max(num_tokens, 1)
+        )
+
+    def _left_ms(self, case: ServerRequest) -> float:
+        asked = case.sequence.tokenized
+        num_tokens = tokens_left(case, self.measured.expected_tokens(case.kind, asked.grammar.max_tokens))
+        read_ms = self.measured.read_ms(case.num_to_read) if case.key in self.waiting else 0.0
+        return read_ms + num_tokens * self._token_ms(0)
+
+    def _token_ms(self, num_more: int) -> float:
+        """What a token takes of the engine, with as many rows in a pass as there are now."""
+        rows = max(len(self.writing) + num_more, 1)
+        return self.measured.pace.pass_ms(rows, 1) / rows
+
+    def _report_load(self) -> None:
+        """Tell the turns who has work here, and what share of each one's is in doubt."""
+        cases = (*self.waiting.values(), *self.writing.values())
+        self.turns.active(active_tenants(cases))
+        self.turns.suspect(suspicion_by_tenant(cases))

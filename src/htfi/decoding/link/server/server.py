@@ -1,0 +1,228 @@
+"""The cloud's side of the link: hears frames of many edges, has the engine answer, says what is settled.
+
+No sockets, no threads, an injected clock: the shell tells it what arrived, lets it step, and sends what it says.
+Whatever arrives, an answer is what the engine alone would have written; who misbehaves harms nobody else.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from htfi.decoding.engine import DecodingEngine
+from htfi.decoding.link.config import VerificationServerConfig
+from htfi.decoding.link.frames import PROTOCOL, AcceptedFrame, RefusalReason, WelcomeFrame, encode, pack
+from htfi.decoding.link.ports import EngineSpeed, StreamArrival, StreamEvent, TurnPolicy
+from htfi.decoding.link.server.frame_handler import FrameHandler
+from htfi.decoding.link.server.remote_drafts import RoutedStrategy
+from htfi.decoding.link.server.request_table import RequestTable
+from htfi.decoding.link.server.requests import RequestSubscriber
+from htfi.decoding.link.server.scheduler import RequestProgress, RequestScheduler
+from htfi.decoding.link.server.streams import EdgeStream, EdgeStreams, TenantAccounts
+
+_EXPIRY_S = 0.02  # how often what waits for an edge is looked through
+_BROKEN_RETRY_MS = 1_000
+_FULL_EVERY = 8  # passes
+
+
+class ServerMetrics(NamedTuple):
+    """What a heartbeat tells of a cloud. `num_passes` only ever rises while the engine lives.
+
+    `num_notices` of edges said that a frame of this cloud came damaged.
+    """
+
+    num_streams: int
+    num_waiting: int
+    num_rows: int
+    queue_ms: float
+    step_p50_ms: float
+    step_p95_ms: float
+    pace: EngineSpeed
+    num_passes: int
+    num_tokens: int
+    num_stale: int
+    num_refused: int
+    num_notices: int
+    is_draining: bool
+
+
+class VerificationServer:
+    """`routed` is the strategy of `rounds`; `clock` gives seconds. `life` tells this start of the process from others.
+
+    The shell loops: `heard` for all that arrived, `step`, send what is `outgoing`, end the `drops`; where `step` had
+    nothing to do, it waits for arrivals, `next_s` at most.
+    """
+
+    def __init__(
+        self,
+        rounds: DecodingEngine,
+        routed: RoutedStrategy,
+        turns: TurnPolicy,
+        clock: Callable[[], float],
+        config: VerificationServerConfig | None = None,
+        life: int = 0,
+        full: Callable[[], tuple[DecodingEngine, RoutedStrategy, TurnPolicy]] | None = None,
+    ) -> None:
+        """`full` loads the target in full precision, for what is asked of it, with turns of its own."""
+        self.config = config or VerificationServerConfig()
+        self.scheduler = RequestScheduler(rounds, routed, turns, self.config, clock)
+        self._clock = clock
+        self._load_full, self._full, self._num_since_full = full, None, 0
+        self._requests = RequestTable(self.scheduler, self.config, clock, self._in_full if full else None)
+        self._streams = EdgeStreams(self.config, clock)
+        welcome = WelcomeFrame(
+            PROTOCOL,
+            self.config.node,
+            rounds.digest,
+            rounds.vocabulary.tokenizer.digest,
+            life,
+            routed.draft is not None,
+            self.config.residency,
+            self.config.num_in_flight,
+            full is not None,
+        )
+        self._frame_handler = FrameHandler(welcome, self._streams, self._requests, self.config, clock)
+        self._expiry_s = clock()
+
+    @property
+    def accounts(self) -> TenantAccounts:
+        """What was done for whom."""
+        return self._streams.accounts
+
+    def receive(self, arrival: StreamArrival) -> None:
+        """Take in what came of a stream. Never raises for what a peer sent."""
+        if arrival.event is StreamEvent.DOWN:
+            self._disconnected(self._streams.end(arrival.stream))
+            return
+        stream = self._streams.stream_for(arrival)
+        if stream is not None and arrival.event is StreamEvent.FRAME:
+            self._frame_handler.handle(stream, arrival.body)
+
+    def step(self) -> bool:
+        """One pass of the engine, if there is anything to do; False if not."""
+        if (now_s := self._clock()) >= self._expiry_s:
+            self._expiry_s = now_s + _EXPIRY_S
+            self._frame_handler.expire()
+        progress = self._pass()
+        for done in progress or ():
+            for listener in self._requests.record_progress(done):
+                self._notify(listener, done)
+        return progress is not None
+
+    def _pass(self) -> list[RequestProgress] | None:
+        """What nobody waits for, answers of the target in full precision, takes the passes that are left over, and one
+        in `_FULL_EVERY`.
+        """
+        if self._full is None:
+            return self.scheduler.step()
+        self._num_since_full += 1
+        is_due = self._num_since_full >= _FULL_EVERY
+        first, then = (self._full, self.scheduler) if is_due else (self.scheduler, self._full)
+        self._num_since_full = 0 if is_due else self._num_since_full
+        progress = first.step()
+        return then.step() if progress is None else progress
+
+    def _in_full(self) -> RequestScheduler:
+        if self._full is None:
+            assert self._load_full is not None
+            self._full = RequestScheduler(*self._load_full(), self.config, self._clock)
+        return self._full
+
+    def outgoing(self) -> list[tuple[str, bytes]]:
+        """Sealed frames to be sent now, in order, each with its stream.
+
+        What settles while a stream takes nothing is told in one frame when it takes some again.
+        """
+        out: list[tuple[str, bytes]] = []
+        for stream, frames, listeners in self._streams.taking():
+            out += [(stream.name, sealed) for sealed in frames]
+            out += [
+                (stream.name, sealed) for who in listeners if (sealed := self._accepted_frame(stream, who))
+            ]
+        return out
+
+    def unsent(self, stream: str, sealed: bytes) -> None:
+        """A frame that its stream did not take now; give back all of a stream, in order."""
+        self._streams.unsent(stream, sealed)
+
+    def drops(self) -> list[tuple[str, str]]:
+        """Streams to end, and why; to be asked after `outgoing`, so that each hears the reason first."""
+        drops = self._streams.dropped()
+        for _, _, stream in drops:
+            self._disconnected(stream)
+        return [(name, words) for name, words, _ in drops]
+
+    def drain(self) -> None:
+        """Take nothing new, finish what is there."""
+        self._frame_handler.is_draining = True
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is being answered, and nothing is left to be said."""
+        gathers = any(stream.awaiting_parts for stream in self._streams)
+        return not self._requests.num_requests and not gathers and self._streams.is_quiet
+
+    def next_s(self) -> float | None:
+        """How long the shell may wait for arrivals before it steps again; None: until one comes."""
+        waits = [self._streams.next_s(), self.scheduler.next_s()]
+        if any(stream.awaiting_parts or not stream.is_greeted for stream in self._streams):
+            waits.append(_EXPIRY_S)
+        return min((wait for wait in waits if wait is not None), default=None)
+
+    @property
+    def metrics(self) -> ServerMetrics:
+        engine, steps = self.scheduler, self.scheduler.measured.steps
+        return ServerMetrics(
+            len(self._streams),
+            len(engine.waiting),
+            len(engine.writing),
+            engine.queue_ms,
+            steps.p50_ms,
+            steps.p95_ms,
+            engine.measured.pace,
+            engine.num_passes,
+            engine.num_tokens,
+            self._frame_handler.num_stale,
+            self.accounts.refused.total(),
+            self._frame_handler.num_notices,
+            self._frame_handler.is_draining,
+        )
+
+    def _notify(self, listener: RequestSubscriber, done: RequestProgress) -> None:
+        stream = self._streams.of(listener)
+        if not done.refused:
+            # First tokens, outcomes and ends are waited for; what a cloud writes alone may ride together.
+            is_awaited = done.is_done or done.num_accepted >= 0 or not listener.num_sent
+            due_s = 0.0 if is_awaited else listener.last_sent_s + self.config.tell_ms / 1e3
+            self._streams.notify(stream, listener, due_s)
+            return
+        why, retry_ms = (
+            (RefusalReason.BUSY, _BROKEN_RETRY_MS) if done.is_passing else (RefusalReason.CANNOT, -1)
+        )
+        self._streams.refuse(stream, why, done.refused, listener, retry_ms)
+        stream.forget(listener.handle)
+
+    def _accepted_frame(self, stream: EdgeStream, listener: RequestSubscriber) -> bytes:
+        """What a listener has not been told yet; nothing before the end where it has no budget left."""
+        told = self._requests.progress_for(listener)
+        if told is None or (listener.is_spent and not told.is_done):
+            return b""
+        at, num_stood = listener.num_sent, listener.num_accepted
+        if len(told.tokens) == at and num_stood < 0 and not told.is_done:
+            return b""
+        ids = pack(told.tokens[at:])
+        sealed = encode(
+            AcceptedFrame(listener.handle, listener.epoch, at, told.prefix, num_stood, told.is_done, ids)
+        )
+        listener.num_sent, listener.num_accepted, listener.last_sent_s = len(told.tokens), -1, self._clock()
+        listener.num_bytes += len(sealed)
+        if told.is_done:
+            took_ms = 1e3 * (self._clock() - listener.since_s)
+            self.accounts.record_answer(listener.tenant, len(told.tokens), took_ms)
+            stream.forget(listener.handle)
+        else:
+            self._requests.budget_changed(listener)
+        return sealed
+
+    def _disconnected(self, stream: EdgeStream | None) -> None:
+        """A stream has ended. What it asked is written to the end, for when it comes back."""
+        for listener in list(stream.listeners.values()) if stream is not None else ():
+            self._requests.unsubscribe(listener, is_kept=True)

@@ -1,0 +1,248 @@
+"""What a cloud did for whom: answers, tokens, times and refusals by tenant. The desk keeps one, apps show it.
+
+The streams of a desk: who is at their other ends, what is to be said to them, which of them are to end.
+"""
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from htfi.decoding.link.config import VerificationServerConfig
+from htfi.decoding.link.frames import Frame, OpenFrame, RefusalReason, RefusedFrame, WindowFrame, encode
+from htfi.decoding.link.ports import StreamArrival
+from htfi.decoding.link.server.requests import RequestSubscriber
+
+_MAX_TENANTS = 1024  # tenants that are remembered
+_MAX_RECENT_ANSWERS = 256  # answers of each whose times are kept
+
+
+@dataclass(slots=True)
+class TenantAccount:
+    """Totals since the start; `recent_ms` from a request's opening to its whole answer."""
+
+    num_answers: int = 0
+    num_tokens: int = 0
+    num_refused: int = 0
+    recent_ms: deque[float] = field(default_factory=lambda: deque[float](maxlen=_MAX_RECENT_ANSWERS))
+
+    @property
+    def p95_ms(self) -> float | None:
+        if not self.recent_ms:
+            return None
+        ranked = sorted(self.recent_ms)
+        return ranked[min(len(ranked) * 95 // 100, len(ranked) - 1)]
+
+
+class TenantAccounts:
+    """Accounts by tenant, those not served for longest forgotten first; refusals by reason."""
+
+    def __init__(self) -> None:
+        self.accounts: OrderedDict[str, TenantAccount] = OrderedDict()
+        self.refused: Counter[str] = Counter()
+
+    def record_answer(self, tenant: str, num_tokens: int, took_ms: float) -> None:
+        account = self._of(tenant)
+        account.num_answers += 1
+        account.num_tokens += num_tokens
+        account.recent_ms.append(took_ms)
+
+    def record_refusal(self, tenant: str, why: RefusalReason) -> None:
+        self._of(tenant).num_refused += 1
+        self.refused[why.name.lower()] += 1
+
+    def _of(self, tenant: str) -> TenantAccount:
+        account = self.accounts.get(tenant)
+        if account is None:
+            account = self.accounts[tenant] = TenantAccount()
+            if len(self.accounts) > _MAX_TENANTS:
+                self.accounts.popitem(last=False)
+        self.accounts.move_to_end(tenant)
+        return account
+
+
+_MAX_RECENT_HANDLES = 1024  # handles that are done and may still be spoken of
+_MAX_WORDS = 500
+_OFFENCES = frozenset({RefusalReason.MALFORMED, RefusalReason.STALE, RefusalReason.BUDGET})
+
+
+@dataclass(slots=True, eq=False)
+class EdgeStream:
+    """`node` is its tenant. `unsent` are sealed frames that it did not take; they go first, then `frames`, then what
+    the listeners in `dirty` have not been told."""
+
+    name: str
+    node: str
+    since_s: float
+    is_greeted: bool = False
+    listeners: dict[int, RequestSubscriber] = field(default_factory=dict[int, RequestSubscriber])
+    awaiting_parts: dict[int, RequestSubscriber] = field(default_factory=dict[int, RequestSubscriber])
+    recent: OrderedDict[int, None] = field(default_factory=OrderedDict[int, None])
+    frames: deque[bytes] = field(default_factory=deque[bytes])
+    unsent: deque[bytes] = field(default_factory=deque[bytes])
+    dirty: dict[int, RequestSubscriber] = field(default_factory=dict[int, RequestSubscriber])
+    strikes: float = 0.0
+    struck_s: float = 0.0
+    slow_since_s: float | None = None
+    slow_until_s: float = 0.0
+
+    def forget(self, handle: int) -> None:
+        """A handle is done with: frames that are still on their way to it are no offence."""
+        self.listeners.pop(handle, None)
+        self.awaiting_parts.pop(handle, None)
+        self.dirty.pop(handle, None)
+        self.recent[handle] = None
+        if len(self.recent) > _MAX_RECENT_HANDLES:
+            self.recent.popitem(last=False)
+
+
+class EdgeStreams:
+    """Owns all of them. Whoever is dropped is not heard any more, and hears why first."""
+
+    def __init__(self, config: VerificationServerConfig, clock: Callable[[], float]) -> None:
+        self.accounts = TenantAccounts()
+        self._config = config
+        self._clock = clock
+        self._all: dict[str, EdgeStream] = {}
+        self._with_output: dict[str, EdgeStream] = {}  # those to which something is to be said
+        self._drops: dict[str, str] = {}
+        self._dropped: set[str] = set()  # dropped, and not yet down
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[EdgeStream]:
+        return iter(list(self._all.values()))
+
+    def stream_for(self, arrival: StreamArrival) -> EdgeStream | None:
+        """The stream that something came of; None where it is not listened to."""
+        name = arrival.stream
+        found = self._all.get(name)
+        if found is not None or name in self._dropped:
+            return None if name in self._drops else found
+        found = self._all[name] = EdgeStream(name, arrival.node, self._clock())
+        staying = [stream for stream in self._all.values() if stream.name not in self._drops]
+        if len(staying) <= self._config.max_streams:
+            return found
+        silent = next((stream for stream in staying if not stream.is_greeted), found)
+        self.refuse(silent, RefusalReason.BUSY, "too many edges are connected", retry_ms=1_000)
+        self.drop(silent, "too many edges are connected")
+        return None if silent is found else found
+
+    def greet(self, stream: EdgeStream, node: str) -> None:
+        """A stream is an edge's; of too many that this edge has, the oldest ends."""
+        stream.is_greeted, stream.node = True, node
+        own = [other for other in self._all.values() if other.node == node and other.name not in self._drops]
+        if len(own) > self._config.max_streams_each:
+            self.drop(own[0], "its edge has opened newer ones")
+
+    def end(self, name: str) -> EdgeStream | None:
+        self._dropped.discard(name)
+        return self._remove(name)
+
+    def of(self, listener: RequestSubscriber) -> EdgeStream:
+        return self._all[listener.stream]
+
+    def send(self, stream: EdgeStream, frame: Frame) -> None:
+        stream.frames.append(encode(frame))
+        self._with_output[stream.name] = stream
+
+    def notify(self, stream: EdgeStream, listener: RequestSubscriber, due_s: float = 0.0) -> None:
+        """A listener is to hear what is settled, from `due_s` on and when the stream takes it."""
+        waits = listener.handle in stream.dirty
+        listener.due_s = min(listener.due_s, due_s) if waits else due_s
+        stream.dirty[listener.handle] = listener
+        self._with_output[stream.name] = stream
+
+    def refuse(
+        self,
+        stream: EdgeStream,
+        why: RefusalReason,
+        words: str,
+        of: RequestSubscriber | OpenFrame | WindowFrame | None = None,
+        retry_ms: int = -1,
+        epoch: int | None = None,
+    ) -> None:
+        """Say no to a request, or a frame of no request; too many of what should never come end the stream."""
+        self.accounts.record_refusal(stream.node, why)
+        handle, own_epoch = (-1, 0) if of is None else (of.handle, of.epoch)
+        own_epoch = own_epoch if epoch is None else epoch
+        self.send(stream, RefusedFrame(handle, own_epoch, why, retry_ms, words[:_MAX_WORDS]))
+        if why in _OFFENCES and retry_ms < 0:
+            self._strike(stream)
+
+    def drop(self, stream: EdgeStream, words: str) -> None:
+        self._drops.setdefault(stream.name, words)
+
+    def taking(self) -> list[tuple[EdgeStream, list[bytes], list[RequestSubscriber]]]:
+        """What each stream that takes something now is to hear: frames, then what listeners have not been told.
+
+        One that was full is tried with what it refused first, so that all that settles meanwhile makes one frame.
+        """
+        now_s = self._clock()
+        taking: list[tuple[EdgeStream, list[bytes], list[RequestSubscriber]]] = []
+        for stream in [stream for stream in self._with_output.values() if stream.slow_until_s <= now_s]:
+            if stream.unsent:
+                taking.append((stream, list(stream.unsent), []))
+                stream.unsent.clear()
+                if stream.frames or stream.dirty:
+                    continue
+            else:
+                stream.slow_since_s = None
+                due = [listener for listener in stream.dirty.values() if listener.due_s <= now_s]
+                taking.append((stream, list(stream.frames), due))
+                stream.frames.clear()
+                for listener in due:
+                    del stream.dirty[listener.handle]
+                if stream.dirty:
+                    continue
+            del self._with_output[stream.name]
+        return taking
+
+    def unsent(self, name: str, sealed: bytes) -> None:
+        stream = self._all.get(name)
+        if stream is None:
+            return
+        now_s = self._clock()
+        stream.unsent.append(sealed)
+        stream.slow_until_s = now_s + self._config.resend_ms / 1e3
+        if stream.slow_since_s is None:
+            stream.slow_since_s = now_s
+        self._with_output[name] = stream
+        is_stuck = now_s - stream.slow_since_s > self._config.slow_ms / 1e3
+        if is_stuck or len(stream.unsent) + len(stream.frames) > self._config.max_unsent:
+            self.drop(stream, "it takes no frames")
+
+    def dropped(self) -> list[tuple[str, str, EdgeStream]]:
+        """Those to be ended now, with why; they are gone."""
+        drops = list(self._drops.items())
+        gone = [(name, words, self._remove(name)) for name, words in drops]
+        self._dropped.update(name for name, _ in drops)
+        return [(name, words, stream) for name, words, stream in gone if stream is not None]
+
+    @property
+    def is_quiet(self) -> bool:
+        """Nothing is left to be said."""
+        return not self._with_output
+
+    def next_s(self) -> float | None:
+        """How long until a slow stream is tried again, or somebody is to hear more."""
+        if not self._with_output:
+            return None
+        return max(min(map(_next_s, self._with_output.values())) - self._clock(), 0.0)
+
+    def _strike(self, stream: EdgeStream) -> None:
+        now_s = self._clock()
+        forgiven = 1e3 * (now_s - stream.struck_s) / self._config.forgiving_ms
+        stream.strikes, stream.struck_s = max(stream.strikes - forgiven, 0.0) + 1.0, now_s
+        if stream.strikes > self._config.max_strikes - 1:
+            self.drop(stream, "too many malformed frames")
+
+    def _remove(self, name: str) -> EdgeStream | None:
+        self._with_output.pop(name, None)
+        self._drops.pop(name, None)
+        return self._all.pop(name, None)
+
+
+def _next_s(stream: EdgeStream) -> float:
+    due_s = min((listener.due_s for listener in stream.dirty.values()), default=0.0)
+    return stream.slow_until_s if stream.unsent or stream.frames else max(stream.slow_until_s, due_s)

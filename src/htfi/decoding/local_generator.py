@@ -1,0 +1,101 @@
+"""The embedded author: answers requests in their forms with one network, many side by side. Narrative asks it."""
+
+from collections import deque
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from htfi.decoding.engine import DecodingEngine, GenerationJob, PassResult
+from htfi.decoding.sequence import SequenceState, TokenizedRequest
+from htfi.domain.errors import DependencyUnavailable, IntegrityError
+from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
+
+_Results = list[Completion | RequestRefused]
+
+
+class LocalGenerator(DecodingEngine):
+    """Implements `Author` over any network. Every answer ends: its form bounds the number of tokens."""
+
+    def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
+        """One answer per request, in order; what cannot be answered is refused with a reason."""
+        answers: _Results = [RequestRefused("not asked")] * len(requests)
+        waiting: deque[GenerationJob] = deque()
+        for place, request in enumerate(requests):
+            asked = self.tokenize(request)
+            if isinstance(asked, RequestRefused):
+                answers[place] = asked
+            else:
+                waiting.append(
+                    GenerationJob(place, SequenceState(asked, list(asked.forced_prefix), asked.start_state))
+                )
+        return self._write(waiting, answers)
+
+    def regenerate(self, prompt: Sequence[int], request: GenerationRequest) -> Completion | RequestRefused:
+        """The answer to a prompt that is told in token ids, as a record keeps it; the request's own is not read."""
+        return self.continue_from(prompt, request, ())
+
+    def continue_from(
+        self, prompt: Sequence[int], request: GenerationRequest, settled: Sequence[int]
+    ) -> Completion | RequestRefused:
+        """The answer that begins with the tokens `settled`, whoever said them; the prompt is told in token ids.
+
+        Raises: InvalidInput for a prompt that is not of this vocabulary; IntegrityError for settled tokens that the
+        form does not admit.
+        """
+        self.check_prompt(prompt)
+        asked = self.tokenize(replace(request, prompt=()), list(prompt))
+        if isinstance(asked, RequestRefused):
+            return asked
+        begun = _job_from_prefix(asked, settled)
+        if begun.sequence.is_done:
+            fields = asked.grammar.fields(begun.sequence.tokens)
+            return Completion(fields, tuple(begun.sequence.tokens), len(asked.prompt), 0, tuple(asked.prompt))
+        return self._write(deque([begun]), [RequestRefused("")])[0]
+
+    def _write(self, waiting: deque[GenerationJob], answers: _Results) -> list[Completion | RequestRefused]:
+        writing: list[GenerationJob] = []
+        try:
+            self._run(waiting, writing, answers)
+        except DependencyUnavailable as error:
+            for job in (*waiting, *writing):
+                answers[job.index] = RequestRefused(str(error))
+        finally:
+            for job in writing:
+                self.remove(job)
+        return answers
+
+    def _run(self, waiting: deque[GenerationJob], writing: list[GenerationJob], answers: _Results) -> None:
+        """Requests join as there is room, all rows go one round, and what is finished leaves."""
+        while waiting or writing:
+            limits = [job.tokenized.max_length for job in waiting]
+            joining = [waiting[place] for place in range(self.num_admissible(limits, len(writing)))]
+            steps = self.prefill(joining)
+            writing += [waiting.popleft() for _ in joining]
+            _collect_finished(steps, writing, answers)
+            if waiting and not joining and not writing:
+                answers[waiting.popleft().index] = RequestRefused(
+                    "the memory is held by other sequences; ask again"
+                )
+            if writing:
+                _collect_finished(self.decode_round(writing), writing, answers)
+
+
+def _job_from_prefix(asked: TokenizedRequest, settled: Sequence[int]) -> GenerationJob:
+    """A job whose answer begins so. Its first settled tokens are what the form forces, as with any job."""
+    stem = SequenceState(asked, list(asked.forced_prefix), asked.start_state)
+    if len(settled) > len(asked.forced_prefix):
+        if list(settled[: len(asked.forced_prefix)]) != asked.forced_prefix:
+            raise IntegrityError("the tokens to go on from do not begin as the form does")
+        for token in settled[len(asked.forced_prefix) :]:
+            stem.tokens.append(token)
+            stem.state = asked.grammar.advance(stem.state, token)
+    forced, stem.state = asked.grammar.forced(stem.state)
+    stem.tokens += forced
+    return GenerationJob(0, stem)
+
+
+def _collect_finished(steps: Sequence[PassResult], writing: list[GenerationJob], answers: _Results) -> None:
+    for step in steps:
+        if step.answer is not None:
+            answers[step.job.index] = step.answer
+            writing.remove(step.job)

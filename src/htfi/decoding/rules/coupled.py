@@ -1,0 +1,100 @@
+"""Settling a round: how far the target agrees with a draft, under the shared noise (D2). `LocalAuthor` asks it.
+
+The token at a place is argmax(logits / T + noise) whether it was drafted or not, so a draft token stays exactly when
+it is what the target picks there, and the first that is not is replaced by the pick itself.
+"""
+
+from collections.abc import Callable, Sequence
+from math import isfinite
+
+from htfi.decoding.draft_tree import DraftTree
+from htfi.decoding.ports import Floats
+from htfi.decoding.sampling import SamplingPosition, sample_positions, sample_tokens
+from htfi.decoding.sequence import SequenceState
+from htfi.decoding.strategy import DraftVerification
+
+AcceptanceRule = Callable[
+    [Sequence[SequenceState], Sequence[DraftTree], Sequence[Floats]], list[DraftVerification | None]
+]
+
+
+def accept_coupled(
+    stems: Sequence[SequenceState], trees: Sequence[DraftTree], logits: Sequence[Floats]
+) -> list[DraftVerification | None]:
+    """One outcome a stem, None where a logit that decides is not a finite number.
+
+    Shapes: logits [1 + n, V] for each stem: after its settled text, then after each of the tree's n nodes.
+    """
+    open_nodes = [_open_nodes(stem, tree) for stem, tree in zip(stems, trees, strict=True)]
+    chosen = iter(_chosen(stems, open_nodes, logits))
+    outcomes: list[DraftVerification | None] = []
+    for stem, tree, nodes, after in zip(stems, trees, open_nodes, logits, strict=True):
+        said = [-1] * (len(tree) + 1)
+        sound = all(map(isfinite, after[:, 0].tolist()))  # a broken node is broken everywhere
+        for node, _, _ in nodes:
+            said[node] = next(chosen)
+            sound = sound and said[node] >= 0
+        outcomes.append(follow_choices(stem, tree, said, sound))
+    return outcomes
+
+
+def follow_choices(
+    stem: SequenceState, tree: DraftTree, said: list[int], sound: bool = True
+) -> DraftVerification | None:
+    """Walk down the tree as far as its tokens are those that the form forces or the target said."""
+    form, after = stem.tokenized.grammar, tree.children()
+    state, at = stem.state, -1
+    path: list[int] = []
+    while state != form.done:
+        forced = form.steps[state].forced
+        token = forced if forced >= 0 else said[at]
+        if token < 0:
+            return None
+        node = after[at].get(token)
+        if node is None:
+            return DraftVerification(path, token, said, sound)
+        path.append(node)
+        at, state = node, form.advance(state, token)
+    return DraftVerification(path, -1, said, sound)
+
+
+_OpenNode = tuple[int, int, int]
+
+
+def _chosen(
+    stems: Sequence[SequenceState], open_nodes: Sequence[Sequence[_OpenNode]], logits: Sequence[Floats]
+) -> list[int]:
+    """The target's choice at every open node, stem by stem."""
+    if len(stems) == 1:
+        ((stem,), (nodes,), (after,)) = stems, open_nodes, logits
+        steps, base = stem.tokenized.grammar.steps, len(stem.tokens)
+        admitted = steps[nodes[0][1]].allowed if nodes else None
+        # A chain at whose places the same tokens are admitted, such as a path: its logits as they lie.
+        if admitted is not None and all(
+            node == depth - 1 == at - 1 and steps[state].allowed is admitted
+            for at, (node, state, depth) in enumerate(nodes)
+        ):
+            noise = stem.noise_keys[base : base + len(nodes)]
+            return sample_tokens(after[: len(nodes)], admitted, stem.tokenized.sampling, noise).tolist()
+    rows: list[Floats] = []
+    places: list[SamplingPosition] = []
+    for stem, nodes, after in zip(stems, open_nodes, logits, strict=True):
+        base = len(stem.tokens)
+        for node, state, depth in nodes:
+            rows.append(after[node + 1])
+            places.append(stem.sampling_position(state, base + depth))
+    return sample_positions(rows, places) if rows else []
+
+
+def _open_nodes(stem: SequenceState, tree: DraftTree) -> list[_OpenNode]:
+    """Node (−1: the settled text), form's state and place beyond the settled text, wherever a token is chosen."""
+    form = stem.tokenized.grammar
+    found: list[_OpenNode] = []
+    if stem.state != form.done:
+        found.append((-1, stem.state, 0))
+    depth = [0] * len(tree)
+    for node, (parent, state) in enumerate(zip(tree.parents, tree.states, strict=True)):
+        depth[node] = depth[parent] + 1 if parent >= 0 else 1
+        if state != form.done and form.steps[state].forced < 0:
+            found.append((node, state, depth[node]))
+    return found

@@ -1,0 +1,74 @@
+"""One answer on its way: what was asked, in token ids, and what is settled. The author writes, strategies read."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from htfi.decoding.grammar import CompiledGrammar
+from htfi.decoding.noise import Keys, noise_keys
+from htfi.decoding.sampling import SamplingParams, SamplingPosition
+from htfi.domain.generation import GenerationRequest
+
+COMPLETION_STREAM = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizedRequest:
+    """A request in token ids: `head` is what the form forces at its beginning, read together with the prompt."""
+
+    request: GenerationRequest
+    grammar: CompiledGrammar
+    prompt: list[int]
+    num_shared: int
+    forced_prefix: list[int]
+    start_state: int  # of the form, after the head
+    sampling: SamplingParams
+
+    @property
+    def max_length(self) -> int:
+        """Tokens of prompt and answer at most."""
+        return len(self.prompt) + self.grammar.max_tokens
+
+
+@dataclass(slots=True, eq=False)
+class SequenceState:
+    """An answer as far as it is settled: `tokens` with those that the form forces, and the form's state after them."""
+
+    tokenized: TokenizedRequest
+    tokens: list[int]
+    state: int
+    _noise_keys: Keys | None = field(default=None, init=False, repr=False)
+
+    @property
+    def noise_keys(self) -> Keys:
+        """The keys of all places that the answer may have, worked out once."""
+        if self._noise_keys is None:
+            places = np.arange(self.tokenized.grammar.max_tokens, dtype=np.int64)
+            self._noise_keys = noise_keys(
+                self.tokenized.request.seed, np.full_like(places, COMPLETION_STREAM), places
+            )
+        return self._noise_keys
+
+    @property
+    def is_done(self) -> bool:
+        return self.state == self.tokenized.grammar.done
+
+    @property
+    def num_left(self) -> int:
+        """Tokens that may still come, at most."""
+        return self.tokenized.grammar.max_tokens - len(self.tokens)
+
+    def sampling_position(self, state: int, num_tokens: int) -> SamplingPosition:
+        """Where token number `num_tokens` of the answer is chosen, in a state that leaves it open."""
+        asked = self.tokenized
+        return SamplingPosition(
+            asked.grammar.steps[state].allowed, asked.sampling, int(self.noise_keys[num_tokens])
+        )
+
+    def append(self, token: int) -> list[int]:
+        """Settle a chosen token and those that it forces; returns them all."""
+        form = self.tokenized.grammar
+        forced, self.state = form.forced(form.advance(self.state, token))
+        settled = [token, *forced]
+        self.tokens += settled
+        return settled

@@ -1,0 +1,176 @@
+"""Speculative-speculative decoding: while the target verifies a block, the draft works on the likeliest outcomes.
+
+The strategy asks a `Foresight`: a draft in a process of its own, or in this one where tests look at its logic. What
+it hands out is what chain speculation would have drafted, sooner; the target never reads the cache.
+It hides the draft's time D behind the target's V, so that it gains (D + V) / V at most. On a draft whose last bits
+depend on the cut of a text into passes, a near-tie in a block may turn; no answer does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from htfi.decoding.draft_tree import DraftTree
+from htfi.decoding.sequence import SequenceState
+from htfi.decoding.strategies.outcomes.drafter import OutcomeDrafter
+from htfi.decoding.strategy import DraftStrategy, DraftVerification, NoDraft
+from htfi.domain.errors import IntegrityError
+
+
+class OutcomeDraft(Protocol):
+    """A draft that works ahead. It raises nothing: where it is not at hand, it gives less."""
+
+    @property
+    def is_up(self) -> bool:
+        """Whether drafts can be had now; asking may bring it up again."""
+        ...
+
+    def blocks(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[list[int]]:
+        """The next tokens of each stem, of which at most so many are chosen; fewer where it is late."""
+        ...
+
+    def verifying(self) -> None:
+        """The blocks are being verified: go on for their outcomes."""
+        ...
+
+    def settled(self, stem: SequenceState, tokens: Sequence[int]) -> bool | None:
+        """These tokens were settled. Whether a block was begun for them; None for a stem that is not drafted for."""
+        ...
+
+    def leave(self, stem: SequenceState) -> None: ...
+
+    def refuse(self, why: str) -> None:
+        """What it gave cannot be: begin anew."""
+        ...
+
+
+@dataclass(slots=True)
+class CacheHits:
+    """Of the rounds that had a block, how many outcomes were found in the cache; by the number accepted.
+
+    `after` counts those where the whole block was accepted.
+    """
+
+    hits: int = 0
+    misses: int = 0
+    hits_at: dict[int, int] = field(default_factory=dict[int, int])
+    misses_at: dict[int, int] = field(default_factory=dict[int, int])
+    hits_after: int = 0
+    misses_after: int = 0
+
+    def count(self, num_accepted: int, was_all: bool, hit: bool) -> None:
+        at = self.hits_at if hit else self.misses_at
+        at[num_accepted] = at.get(num_accepted, 0) + 1
+        if hit:
+            self.hits += 1
+            self.hits_after += was_all
+        else:
+            self.misses += 1
+            self.misses_after += was_all
+
+    @property
+    def rate(self) -> float:
+        """Share of hits, 0 where nothing was counted."""
+        return self.hits / max(self.hits + self.misses, 1)
+
+
+class OutcomeStrategy:
+    """Implements `Strategy`. While the draft is away, `otherwise` guesses, by default nothing."""
+
+    name = "outcomes"
+
+    def __init__(self, foresight: OutcomeDraft, otherwise: DraftStrategy | None = None) -> None:
+        self.hits = CacheHits()
+        self._foresight = foresight
+        self._otherwise: DraftStrategy = otherwise or NoDraft()
+        self._told: dict[int, int] = {}  # stem → how many of its tokens the draft has heard of
+
+    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+        if not self._foresight.is_up:
+            return self._otherwise.speculate(stems, lengths)
+        trees = [DraftTree() for _ in stems]
+        asked = [at for at, length in enumerate(lengths) if length > 0 and not stems[at].is_done]
+        if not asked:
+            return trees
+        blocks = self._foresight.blocks([stems[at] for at in asked], [lengths[at] for at in asked])
+        for at, tokens in zip(asked, blocks, strict=True):
+            stem = stems[at]
+            self._told[id(stem)] = len(stem.tokens)
+            try:
+                trees[at] = _chain(stem, tokens, lengths[at])
+            except IntegrityError as error:
+                self._foresight.refuse(str(error))
+        return trees
+
+    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+        self._foresight.verifying()
+        self._otherwise.verifying(stems, trees)
+
+    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+        self._otherwise.settle(stem, tree, outcome)
+        told = self._told.get(id(stem))
+        if told is None:
+            return
+        self._told[id(stem)] = len(stem.tokens)
+        hit = self._foresight.settled(stem, stem.tokens[told:])
+        if hit is not None and len(tree) and not stem.is_done:
+            num_accepted = tree.num_chosen[outcome.path[-1]] if outcome.path else 0
+            self.hits.count(num_accepted, num_accepted == tree.depth, hit)
+
+    def leave(self, stem: SequenceState) -> None:
+        self._told.pop(id(stem), None)
+        self._foresight.leave(stem)
+        self._otherwise.leave(stem)
+
+
+def _chain(stem: SequenceState, tokens: Sequence[int], length: int) -> DraftTree:
+    """A block as a tree of `length` chosen tokens at most. Raises IntegrityError where it leaves the form."""
+    tree, form, state = DraftTree(), stem.tokenized.grammar, stem.state
+    for token in tokens:
+        if tree.depth == length and state != form.done and form.steps[state].forced < 0:
+            break
+        state = tree.states[tree.add_token(form, stem.state, token, len(tree) - 1)]
+    return tree
+
+
+class InProcessDraft:
+    """Implements `Foresight` in this process: `num_steps` passes of the draft are made while the target verifies."""
+
+    is_up = True
+
+    def __init__(self, drafter: OutcomeDrafter, num_steps: int) -> None:
+        self.drafter = drafter
+        self._num_steps = num_steps
+        self._slots: dict[int, int] = {}
+        self.num_waited = 0  # passes of the draft that the target waited for
+
+    def blocks(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[list[int]]:
+        for stem, length in zip(stems, lengths, strict=True):
+            if id(stem) not in self._slots:
+                slot = next(at for at in range(len(self._slots) + 1) if at not in self._slots.values())
+                if not self.drafter.join(slot, stem):
+                    continue
+                self._slots[id(stem)] = slot
+            if self._slots[id(stem)] in self.drafter.trees:
+                self.drafter.ask(self._slots[id(stem)], length)
+        while any(tree.wanted() for tree in self.drafter.trees.values()):
+            self.drafter.step()
+            self.num_waited += 1
+        trees = [self.drafter.trees.get(self._slots.get(id(stem), -1)) for stem in stems]
+        return [tree.chain() if tree is not None else [] for tree in trees]
+
+    def verifying(self) -> None:
+        for _ in range(self._num_steps):
+            self.drafter.step()
+
+    def settled(self, stem: SequenceState, tokens: Sequence[int]) -> bool | None:
+        slot = self._slots.get(id(stem), -1)
+        return self.drafter.settle(slot, tokens) if slot in self.drafter.trees else None
+
+    def leave(self, stem: SequenceState) -> None:
+        slot = self._slots.pop(id(stem), None)
+        if slot is not None:
+            self.drafter.leave(slot)
+
+    def refuse(self, why: str) -> None:
+        raise IntegrityError(f"the draft wrote what its form does not admit: {why}")

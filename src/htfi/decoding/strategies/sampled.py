@@ -1,0 +1,144 @@
+"""Chains and trees drawn from the draft's own law, for the rejection rule: each node's siblings without replacement.
+
+Their noise is the draft's alone (stream DRAFT_STREAMS and up), and the laws go along in the tree. How wide and deep
+a tree grows depends on laws and on what is settled, never on the value of a token that was drawn, which would bias
+what the rule accepts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from htfi.decoding.draft_tree import DraftTree
+from htfi.decoding.noise import noise_key
+from htfi.decoding.ports import Floats
+from htfi.decoding.rules.rejection import (
+    DRAFT_STREAMS,
+    ROOT,
+    entropy_nats,
+    sample_without_replacement,
+    token_probabilities,
+)
+from htfi.decoding.sequence import COMPLETION_STREAM, SequenceState
+from htfi.decoding.sessions import KVSessions
+from htfi.decoding.strategies.draft_rows import DraftKVRow, DraftKVRows
+from htfi.decoding.strategy import DraftVerification
+from htfi.domain.errors import InvalidInput
+
+
+@dataclass(slots=True)
+class _SampledTip:
+    """A branch's end: its last node, the place in the answer that comes next, and the draft's logits [V] there."""
+
+    node: int
+    place: int
+    logits: Floats
+
+
+@dataclass(slots=True)
+class _SampledTree:
+    """One stem's tree on its way; the draft has read its first `num_read` nodes."""
+
+    stem: SequenceState
+    tree: DraftTree
+    length: int
+    row: DraftKVRow
+    tips: list[_SampledTip] = field(default_factory=list[_SampledTip])
+    num_read: int = 0
+    is_sound: bool = True
+
+
+class SampledStrategy:
+    """Implements `Strategy`: `widths[d]` siblings after each node d chosen tokens deep, the last width for all deeper.
+
+    (1,) is a chain. A branch ends before a draw where the draft's law has more than `most_nats` of entropy.
+    Raises InvalidInput for widths below 1.
+    """
+
+    def __init__(
+        self, sessions: KVSessions, widths: Sequence[int] = (1,), most_nats: float = float("inf")
+    ) -> None:
+        if not widths or min(widths) < 1:
+            raise InvalidInput(f"widths {list(widths)} of a drawn tree: take at least one, each of 1 or more")
+        self.name = "drawn-chain" if max(widths) == 1 else "drawn-tree"
+        self._rows = DraftKVRows(sessions)
+        self._widths = list(widths)
+        self._most_nats = most_nats
+
+    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+        trees = [DraftTree() for _ in stems]
+        asked = [at for at, length in enumerate(lengths) if length > 0 and not stems[at].is_done]
+        levels = self._rows.catch_up([stems[at] for at in asked]) if asked else []
+        live: list[_SampledTree] = []
+        for at, level in zip(asked, levels, strict=True):
+            if level is not None:
+                root = _SampledTip(ROOT, len(stems[at].tokens), level[1])
+                live.append(_SampledTree(stems[at], trees[at], lengths[at], level[0], [root]))
+        drafted, depth = live, 0
+        while live:
+            width = self._widths[min(depth, len(self._widths) - 1)]
+            depth += 1
+            for growing in live:
+                self._grow(growing, width)
+            live = [growing for growing in live if self._goes_on(growing, depth)]
+            if live:
+                self._read(live)
+        for growing in (
+            drafted
+        ):  # back to what is settled; of a branch that stands the next round's first pass reads all
+            row = growing.row.row
+            if growing.is_sound:
+                self._rows.sessions.rewind(row, row.length - growing.num_read)
+        return trees
+
+    def _grow(self, growing: _SampledTree, width: int) -> None:
+        """Draw the siblings after each tip. Where a logit is not finite nothing more is drafted."""
+        stem, tree = growing.stem, growing.tree
+        form = stem.tokenized.grammar
+        tips: list[_SampledTip] = []
+        for branch, tip in enumerate(growing.tips):
+            state = tree.states[tip.node] if tip.node >= 0 else stem.state
+            admitted = form.steps[state].allowed
+            (law,) = token_probabilities(tip.logits[None], admitted, stem.tokenized.sampling)
+            if np.isnan(law[0]):
+                growing.tips, growing.is_sound = [], False
+                self._rows.leave(stem, wipe=True)
+                return
+            if entropy_nats(law) > self._most_nats:
+                continue
+            tree.draft_probs[tip.node] = law
+            place_key = noise_key(stem.tokenized.request.seed, DRAFT_STREAMS + COMPLETION_STREAM, tip.place)
+            # each branch has noise of its own: were it the same, one branch would tell what another will draw
+            for place in sample_without_replacement(
+                law, admitted, np.array([noise_key(place_key, 0, branch)], np.uint64), width
+            ):
+                node, put = tree.add_with_forced(form, state, int(admitted.ids[place]), tip.node)
+                if tree.states[node] != form.done:
+                    tips.append(_SampledTip(node, tip.place + len(put), tip.logits))
+        growing.tips = tips
+
+    def _goes_on(self, growing: _SampledTree, depth: int) -> bool:
+        row = growing.row.row
+        num_unread = len(growing.tree) - growing.num_read
+        return bool(growing.tips) and depth < growing.length and num_unread <= row.limit - row.length
+
+    def _read(self, live: Sequence[_SampledTree]) -> None:
+        after = self._rows.sessions.extend(
+            [growing.row.row for growing in live],
+            [growing.tree.tokens[growing.num_read :] for growing in live],
+            [growing.tree.parents for growing in live],
+        )
+        for growing, logits in zip(live, after, strict=True):
+            for tip in growing.tips:
+                tip.logits = logits[tip.node - growing.num_read]
+            growing.num_read = len(growing.tree)
+
+    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+        pass
+
+    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+        pass
+
+    def leave(self, stem: SequenceState) -> None:
+        self._rows.leave(stem)

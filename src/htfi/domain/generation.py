@@ -1,0 +1,143 @@
+"""What a language model is asked and what it answers. Narrative asks, decoding and remote engines write.
+
+Marks are control tokens. They come from code alone: text from outside is a `Text`, and whatever it says is read
+as text, never as a mark (D11).
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class ControlToken(msgspec.Struct, frozen=True, gc=False):
+    """One control token, by its name: Mark('news') is the token '<news>'."""
+
+    name: str
+
+
+class PlainText(msgspec.Struct, frozen=True, gc=False):
+    """Plain text; nothing in it is a mark."""
+
+    text: str
+
+
+class ScaledMoves(msgspec.Struct, frozen=True, gc=False):
+    """Returns in units of the EWMA volatility before each, oldest first: one price token each."""
+
+    values: tuple[float, ...]
+
+
+PromptSegment = ControlToken | PlainText | ScaledMoves
+Prompt = tuple[PromptSegment, ...]
+
+
+class FixedField(msgspec.Struct, frozen=True):
+    """What the answer must say here: put in without asking the model."""
+
+    segments: Prompt
+
+
+class ChoiceField(msgspec.Struct, frozen=True):
+    """One of `options`; the field of this name holds its index as text."""
+
+    name: str
+    options: tuple[Prompt, ...]
+
+
+class FreeTextField(msgspec.Struct, frozen=True):
+    """Free words without a digit, ended by `end` or cut at `max_tokens`; `slots` are the marks they may hold.
+
+    The field of this name holds the words, a slot as its name in braces.
+    """
+
+    name: str
+    max_tokens: int
+    end: PromptSegment
+    slots: tuple[ControlToken, ...] = ()
+
+
+OutputGrammar = tuple[FixedField | ChoiceField | FreeTextField, ...]
+
+
+class PromptDialect(StrEnum):
+    """How a model wants to be asked: by marks and price tokens, or in plain words."""
+
+    MINI = "mini"
+    PLAIN = "plain"
+
+
+class GenerationRequest(msgspec.Struct, frozen=True):
+    """One question. At temperature 0 the likeliest token is taken and the seed changes nothing.
+
+    `shared` says how many leading segments of the prompt other questions are likely to share. `kind` names the sort
+    of question: how well a draft does is learned for each apart. `max_draft` bounds the tokens drafted at once for
+    this request: 0 opts out of speculation, None leaves it to the planner; the answer is the same. `doubt` 0–1 is how
+    far what it tells of is suspected: work on it goes behind other work.
+    """
+
+    prompt: Prompt
+    form: OutputGrammar
+    seed: int = 0
+    temperature: float = 0.0
+    deadline_ms: float = 1_000.0
+    shared: int = 0
+    kind: str = ""
+    max_draft: int | None = None
+    top_k: int = 0  # 0 keeps all tokens
+    top_p: float = 1.0
+    id: str = ""  # the same question asked again has the same; it is not answered twice
+    residency: frozenset[str] = frozenset()  # tags of data that may only go where they are admitted
+    suspicion: float = 0.0
+    in_full: bool = (
+        False  # by the target in full precision, where there are clouds: elsewhere the author is that
+    )
+    subjects: tuple[str, ...] = ()  # names of what the prompt tells of, for caches that must forget it
+
+
+class DraftRound(msgspec.Struct, frozen=True, gc=False):
+    """One round of speculation: what was drafted, how far the target agreed, and what it said next.
+
+    `parents` tell a tree (the node before each, −1 the settled text); empty for a chain. `accepted` are the nodes
+    that stood, from the first on; `token` is the target's own next one, −1 where the answer ended.
+    """
+
+    drafted: tuple[int, ...]
+    parents: tuple[int, ...]
+    accepted: tuple[int, ...]
+    token: int
+
+
+class Completion(msgspec.Struct, frozen=True):
+    """An answer that holds to its form: every field by name, and the tokens as they were written."""
+
+    fields: dict[str, str]
+    tokens: tuple[int, ...] = ()
+    num_prompt_tokens: int = 0
+    num_reused_tokens: int = 0  # of the prompt, found already read
+    prompt: tuple[int, ...] = ()
+    strategy: str = ""
+    draft: str = ""  # name and version of the draft, where one guessed ahead
+    rounds: tuple[DraftRound, ...] = ()  # one for each pass of the target after the prompt's
+    place: str = ""  # where it was written, where it was not here: 'cloud1, in flight'
+    num_settled: int = -1  # tokens that the target settled, the others being the draft's own; −1: all
+
+    @property
+    def is_provisional(self) -> bool:
+        """Whether the target has not said all of it; its answer comes later."""
+        return self.num_settled >= 0
+
+
+class SpeculationStats(msgspec.Struct, frozen=True):
+    """What an author's speculation has come to so far. `acceptance`: the share of drafted places that stood."""
+
+    num_answers: int
+    num_tokens: int
+    num_passes: int
+    acceptance: float
+    alarm: str = ""  # where acceptance has fallen below its usual range
+
+
+class RequestRefused(msgspec.Struct, frozen=True):
+    """No answer, and why: no room, no time, no budget."""
+
+    reason: str

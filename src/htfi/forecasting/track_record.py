@@ -1,0 +1,226 @@
+"""The weight that each narrator's opinions have earned, learnt online from their CRPS; Forecaster keeps one.
+
+Exponential weights over four ways of heeding a narrator (not at all, by a quarter, by half, in full), with a prior
+that mostly does not; the rate is AdaHedge's, held below one (docs/decisions/d05-fusion.md). Not to heed it is scored
+as a bell would be, who knows that there are news and reads none: to say that prices are wilder then takes no words.
+"""
+
+import math
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from htfi.domain import portable_math as exact
+from htfi.domain.errors import IntegrityError
+from htfi.forecasting.batch import BAND_SIGMAS
+from htfi.forecasting.scores import crps, integration_weights
+from htfi.forecasting.tilts import apply_tilt
+
+Array = NDArray[np.float64]
+
+WEIGHT_LEVELS = (0.0, 0.25, 0.5, 1.0)
+WEIGHT_PRIOR = (0.7, 0.1, 0.1, 0.1)
+HALF_LIFE_OUTCOMES = 250.0
+MAX_NARRATORS = 64  # kept, those heard last
+_MAX_RATE = 1.0  # per standard deviation of the plain forecast
+_UNITS = 1e6  # weights are recorded in millionths
+_NULL_STEP = 0.1  # of the bell's log stretch, by AdaGrad (Duchi, Hazan and Singer 2011)
+_NULL_SQUARE = 1e-6
+_MAX_NULL_STRETCH = 1.0  # of that log stretch
+_STATE = ("losses", "gap", "bell", "square", "rung", "num", "plain", "told")
+
+
+@dataclass(frozen=True, slots=True)
+class TrackRecordRow:
+    """One narrator's opinions at one horizon so far: mean CRPS without and with its tilt, and its weight now."""
+
+    narrator: str
+    horizon: int
+    num: int
+    plain_crps: float
+    tilted_crps: float
+    weight: float
+
+
+class _TrackRecord:
+    """One narrator's: cumulated losses by way, the part of them that no rate avoids, and sums of scores.
+
+    `bell` is the log stretch that suits the moments at which it spoke, whatever it said; `rung` the bell's loss.
+    """
+
+    def __init__(self, serial: int, num_horizons: int) -> None:
+        self.serial = serial
+        self.losses = np.zeros((num_horizons, len(WEIGHT_LEVELS)))
+        self.gap = np.zeros(num_horizons)
+        self.bell = np.zeros(num_horizons)
+        self.square = np.full(num_horizons, _NULL_SQUARE)
+        self.rung = np.zeros(num_horizons)
+        self.num = np.zeros(num_horizons, np.int64)
+        self.plain = np.zeros(num_horizons)
+        self.told = np.zeros(num_horizons)
+
+
+class NarratorTrackRecords:
+    """Who has spoken, and how far each is heeded at each horizon. Pooled over all series."""
+
+    def __init__(self, horizons: Sequence[int], levels: Sequence[float]) -> None:
+        self._horizons, self._levels = tuple(horizons), np.array(levels)
+        self._median = list(levels).index(0.5)
+        self._low, self._high = list(levels).index(0.05), list(levels).index(0.95)
+        self._cells = 2.0 * integration_weights(levels)
+        self._levels_of_weight, self._prior = np.array(WEIGHT_LEVELS), np.array(WEIGHT_PRIOR)
+        self._log_num_levels = math.log(len(WEIGHT_LEVELS))
+        self._keep = round(0.5 ** (1.0 / HALF_LIFE_OUTCOMES), 12)
+        self._records: OrderedDict[str, _TrackRecord] = OrderedDict()
+        self._next_serial = 0
+
+    @property
+    def num(self) -> int:
+        """Narrators that were ever heard."""
+        return self._next_serial
+
+    def serial(self, narrator: str) -> int:
+        """The number by which waiting forecasts name a narrator; one that is new is taken in."""
+        standing = self._records.get(narrator)
+        if standing is None:
+            standing = self._records[narrator] = _TrackRecord(self._next_serial, len(self._horizons))
+            self._next_serial += 1
+            if len(self._records) > MAX_NARRATORS:
+                self._records.popitem(last=False)
+        self._records.move_to_end(narrator)
+        return standing.serial
+
+    def weight(self, narrator: str) -> list[float]:
+        """0–1 [H]: how much of its tilts counts."""
+        standing = self._records.get(narrator)
+        if standing is None:
+            return [_in_units(float((self._prior * self._levels_of_weight).sum()))] * len(self._horizons)
+        shares = self._shares(standing)
+        return [_in_units(float((share * self._levels_of_weight).sum())) for share in shares]
+
+    def weights(self) -> dict[str, list[float]]:
+        """By narrator, as now."""
+        return {name: self.weight(name) for name in self._records}
+
+    def _rates(self, standing: _TrackRecord) -> Array:
+        return np.minimum(_MAX_RATE, self._log_num_levels / np.maximum(standing.gap, 1e-9))
+
+    def _shares(self, standing: _TrackRecord) -> Array:
+        """Of each way [H, W]."""
+        score = -self._rates(standing)[:, None] * standing.losses
+        share = self._prior * exact.exp(score - score.max(axis=1, keepdims=True))
+        return share / share.sum(axis=1, keepdims=True)
+
+    def learn(self, serials: Array, tilts: Array, plain: Array, outcome: Array) -> Array:
+        """Score tilts [n, 3, H] (shift, stretch, weight) of matured forecasts [n, H, Q] by outcomes [n, H]; what was
+        released [n, H, Q].
+
+        `serials` [n, H] tell whose each is; NaN where nobody spoke. Losses are in standard deviations of the plain
+        forecast; those of one instant are summed and divided by the root of their number, as they are neither
+        one event nor unrelated.
+        """
+        shift, stretch, weight = (np.where(np.isfinite(serials), tilts[:, k], 0.0) for k in range(3))
+        stretch = np.where(np.isfinite(serials), stretch, 1.0)
+        told = apply_tilt(plain, shift, stretch, weight, self._median)
+        heard = np.unique(serials[np.isfinite(serials)]).tolist()
+        for standing in self._records.values():
+            if standing.serial not in heard:
+                continue
+            for j in range(len(self._horizons)):
+                at = np.flatnonzero(serials[:, j] == standing.serial)
+                if len(at):
+                    self._learn_one(
+                        standing, j, plain[at, j], told[at, j], (shift[at, j], stretch[at, j]), outcome[at, j]
+                    )
+        return told
+
+    def _learn_one(
+        self,
+        standing: _TrackRecord,
+        j: int,
+        plain: Array,
+        told: Array,
+        tilt: tuple[Array, Array],
+        outcome: Array,
+    ) -> None:
+        scale = np.maximum(plain[:, self._high] - plain[:, self._low], 1e-12) / BAND_SIGMAS
+        numbers = crps(plain, outcome, self._levels)
+        scores = [self._null_scores(standing, j, plain, outcome, scale)]
+        for way in WEIGHT_LEVELS[1:]:
+            heeded = apply_tilt(plain, *tilt, np.full(len(plain), way), self._median)
+            scores.append(crps(heeded, outcome, self._levels))
+        released = crps(told, outcome, self._levels)
+        root = math.sqrt(len(plain))
+        losses = np.array([float(((score - numbers) / scale).sum()) / root for score in scores])
+        standing.rung[j] = standing.rung[j] * self._keep + losses[0]
+        losses[0] = (
+            min(0.0, standing.rung[j]) - standing.losses[j, 0] * self._keep
+        )  # where the bell is no use, none
+        share, rate = self._shares(standing)[j], float(self._rates(standing)[j])
+        loss, least = float((share * losses).sum()), float(losses.min())
+        mixed = least - float(exact.log((share * exact.exp(-rate * (losses - least))).sum())) / rate
+        standing.losses[j] = standing.losses[j] * self._keep + losses
+        standing.gap[j] = standing.gap[j] * self._keep + max(0.0, loss - mixed)
+        standing.num[j] += len(plain)
+        standing.plain[j] += float(numbers.sum())
+        standing.told[j] += float(released.sum())
+
+    def _null_scores(
+        self, standing: _TrackRecord, j: int, plain: Array, outcome: Array, scale: Array
+    ) -> Array:
+        """The bell's scores [n] of forecasts [n, Q], before it learns from their outcomes."""
+        away = plain - plain[:, self._median : self._median + 1]
+        factor = float(exact.exp(standing.bell[j : j + 1])[0])
+        loud = plain + (factor - 1.0) * away
+        slope = self._cells * ((outcome[:, None] < loud) - self._levels)
+        gradient = float(((slope * away).sum(axis=1) / scale).sum()) * factor / math.sqrt(len(plain))
+        standing.square[j] += gradient * gradient
+        bell = standing.bell[j] - _NULL_STEP * gradient / math.sqrt(standing.square[j])
+        standing.bell[j] = min(max(bell, -_MAX_NULL_STRETCH), _MAX_NULL_STRETCH)
+        return crps(loud, outcome, self._levels)
+
+    def rows(self) -> list[TrackRecordRow]:
+        """By narrator and horizon, those that have a score."""
+        return [
+            TrackRecordRow(
+                name,
+                horizon,
+                int(standing.num[j]),
+                float(standing.plain[j] / standing.num[j]),
+                float(standing.told[j] / standing.num[j]),
+                self.weight(name)[j],
+            )
+            for name, standing in self._records.items()
+            for j, horizon in enumerate(self._horizons)
+            if standing.num[j]
+        ]
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "next": self._next_serial,
+            "standings": [
+                {"name": name, "serial": one.serial, **{key: getattr(one, key).copy() for key in _STATE}}
+                for name, one in self._records.items()
+            ],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Raises: IntegrityError where the state was saved under other horizons."""
+        self._next_serial = state["next"]
+        self._records.clear()
+        for saved in state["standings"]:
+            standing = self._records[saved["name"]] = _TrackRecord(saved["serial"], len(self._horizons))
+            for key in _STATE:
+                kept = getattr(standing, key)
+                found = np.array(saved.get(key, ()), kept.dtype)
+                if found.shape != kept.shape:
+                    raise IntegrityError("saved weights of narrators are of another form: start anew")
+                setattr(standing, key, found)
+
+
+def _in_units(weight: float) -> float:
+    return round(weight * _UNITS) / _UNITS

@@ -1,0 +1,261 @@
+"""A scheduled release and what may come of it, as values. The calendar's modules and the prepared reader use them.
+
+How headlines name central banks, regions and measures. Outcomes are told and read with these names.
+
+What a release may turn out to say: outcomes, likeliest first, with headlines of ours. Matching tells their keys.
+
+Keys: 'hold', 'cut 25', 'raise 50' (basis points); 'far above', 'above', 'in line', 'below', 'far below' (consensus);
+'beat, raised', 'miss, kept' and so on (results against estimates, and the outlook).
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
+import msgspec
+
+
+class AnnouncementKind(StrEnum):
+    """What is released; each kind has outcomes of its own."""
+
+    RATE = "rate_decision"
+    CPI = "cpi"
+    PAYROLLS = "payrolls"
+    GDP = "gdp"
+    EARNINGS = "earnings"
+
+
+ECONOMIC_DATA = frozenset({AnnouncementKind.CPI, AnnouncementKind.PAYROLLS, AnnouncementKind.GDP})
+
+
+class Announcement(msgspec.Struct, frozen=True):
+    """One entry of a calendar.
+
+    `subject` is who decides or is measured: a bank's key ('fed'), a region's ('us'), a company's name. `names` are
+    further names that a headline may give it. No `symbols`: the whole market. `publishers` are those whose items may
+    tell it, any where none is named.
+
+    Units: `level` is the policy rate before, in percent, `series` the macro series that tells it where it is not
+    given; `consensus` is in percent (CPI, GDP), thousands of jobs (payrolls) or currency per share (earnings);
+    `basis` says what the percent are of: 'mom', 'yoy', 'qoq' or 'annualised'. `odds` are pairs of an outcome's key
+    and its weight; without them the kind's usual ones stand.
+    """
+
+    id: str
+    kind: AnnouncementKind
+    at_ns: int
+    subject: str
+    symbols: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    publishers: tuple[str, ...] = ()
+    series: str = ""
+    level: float | None = None
+    consensus: float | None = None
+    basis: str = ""
+    odds: tuple[tuple[str, float], ...] = ()
+
+
+class AnnouncementOutcome(msgspec.Struct, frozen=True):
+    """One way a release may turn out: its key, how likely it is, a headline for it, and a few words."""
+
+    key: str
+    probability: float
+    headline: str
+    words: str
+
+
+class Calendar(msgspec.Struct, frozen=True):
+    """Releases by rising `at_ns`, and the digest (hex) of the text that they were read from."""
+
+    releases: tuple[Announcement, ...] = ()
+    digest: str = ""
+
+
+# By key: the name that our own headlines use, then others. Longer names are tried first.
+CENTRAL_BANKS: dict[str, tuple[str, ...]] = {
+    "fed": (
+        "Fed", "Federal Reserve", "US Federal Reserve", "U.S. Federal Reserve", "US Fed", "U.S. Fed", "FOMC",
+        "Federal Open Market Committee", "U.S. central bank", "US central bank",
+    ),
+    "ecb": ("ECB", "European Central Bank"),
+    "boe": ("Bank of England", "BoE", "Britain's central bank", "UK central bank"),
+    "boj": ("Bank of Japan", "BoJ", "Japan's central bank"),
+    "boc": ("Bank of Canada", "BoC", "Canada's central bank", "Canadian central bank"),
+    "rba": ("RBA", "Reserve Bank of Australia", "Australia's central bank"),
+    "rbnz": ("RBNZ", "Reserve Bank of New Zealand", "New Zealand's central bank"),
+    "snb": ("SNB", "Swiss National Bank", "Swiss central bank"),
+    "riksbank": ("Riksbank", "Swedish central bank", "Sweden's central bank"),
+    "norges": ("Norges Bank", "Norway's central bank", "Norwegian central bank"),
+    "pboc": ("PBOC", "People's Bank of China", "China's central bank"),
+    "rbi": ("RBI", "Reserve Bank of India", "India's central bank"),
+    "bok": ("Bank of Korea", "BOK", "South Korea's central bank"),
+    "bcb": ("Brazil's central bank", "Brazil central bank", "Copom"),
+    "banxico": ("Bank of Mexico", "Banxico", "Mexico's central bank"),
+    "sarb": ("SARB", "South African Reserve Bank", "South Africa's central bank"),
+    "cbrt": ("Turkish central bank", "Turkey's central bank", "CBRT"),
+}  # fmt: skip
+
+REGIONS: dict[str, tuple[str, ...]] = {
+    "us": ("U.S.", "US", "USA", "United States", "American", "America's"),
+    "euro": ("euro zone", "eurozone", "euro-zone", "euro area", "EU"),
+    "uk": ("UK", "U.K.", "British", "Britain's", "Britain"),
+    "jp": ("Japan", "Japan's", "Japanese"),
+    "ca": ("Canada", "Canada's", "Canadian"),
+    "cn": ("China", "China's", "Chinese"),
+    "de": ("German", "Germany", "Germany's"),
+    "fr": ("French", "France", "France's"),
+    "au": ("Australia", "Australia's", "Australian"),
+    "ch": ("Swiss", "Switzerland", "Switzerland's"),
+    "in": ("India", "India's", "Indian"),
+    "it": ("Italy", "Italy's", "Italian"),
+    "es": ("Spain", "Spain's", "Spanish"),
+    "kr": ("South Korea", "South Korea's", "South Korean", "Korea"),
+    "br": ("Brazil", "Brazil's", "Brazilian"),
+    "mx": ("Mexico", "Mexico's", "Mexican"),
+    "se": ("Sweden", "Sweden's", "Swedish"),
+    "no": ("Norway", "Norway's", "Norwegian"),
+    "nz": ("New Zealand", "New Zealand's"),
+    "za": ("South Africa", "South Africa's", "South African"),
+    "tr": ("Turkey", "Turkey's", "Turkish"),
+    "ru": ("Russia", "Russia's", "Russian"),
+}
+
+# Abroad that no calendar names, and parts of a country: a figure of theirs is not the country's.
+OTHER_PLACES = (
+    "Greece", "Greek", "Portugal", "Portuguese", "Ireland", "Irish", "Poland", "Polish", "Hungary", "Hungarian",
+    "Czech", "Romania", "Israel", "Israeli", "Egypt", "Taiwan", "Thai", "Thailand", "Indonesia", "Indonesian",
+    "Malaysia", "Philippine", "Philippines", "Vietnam", "Singapore", "Hong Kong", "Chile", "Chilean", "Colombia",
+    "Peru", "Argentina", "Argentine", "Venezuela", "Ukraine", "Pakistan", "Nigeria", "Kenya", "Saudi", "Dutch",
+    "Netherlands", "Belgium", "Belgian", "Austria", "Austrian", "Denmark", "Danish", "Finland", "Finnish", "Asia",
+    "Asian", "Europe", "European", "Africa", "African", "Latin America", "California", "Texas", "Ohio", "Florida",
+    "Scotland", "Scottish", "Tokyo", "Ontario", "Quebec", "Bavaria", "Saxony", "OECD", "G7", "G20", "global", "world",
+)  # fmt: skip
+
+
+def bank_names(key: str) -> tuple[str, ...]:
+    return CENTRAL_BANKS.get(key, ())
+
+
+def region_names(key: str) -> tuple[str, ...]:
+    return REGIONS.get(key, ())
+
+
+MIN_POLICY_RATE = -1.0  # percent: no policy rate is prepared to fall below it
+MIN_LARGE_SURPRISE: Mapping[AnnouncementKind, float] = MappingProxyType(
+    {AnnouncementKind.CPI: 0.2, AnnouncementKind.GDP: 1.0, AnnouncementKind.PAYROLLS: 75.0}
+)  # a surprise of at least so much is a big one
+MIN_SURPRISE: Mapping[AnnouncementKind, float] = MappingProxyType(
+    {AnnouncementKind.CPI: 0.05, AnnouncementKind.GDP: 0.1, AnnouncementKind.PAYROLLS: 10.0}
+)  # one of less than so much is none
+
+_SURPRISE_ODDS = {"in line": 0.30, "above": 0.25, "below": 0.25, "far above": 0.10, "far below": 0.10}
+_USUAL_ODDS: dict[AnnouncementKind, dict[str, float]] = {
+    AnnouncementKind.RATE: {
+        "hold": 0.60, "cut 25": 0.13, "raise 25": 0.13, "cut 50": 0.06, "raise 50": 0.04, "cut 75": 0.02,
+        "raise 75": 0.02,
+    },
+    AnnouncementKind.CPI: _SURPRISE_ODDS,
+    AnnouncementKind.PAYROLLS: _SURPRISE_ODDS,
+    AnnouncementKind.GDP: _SURPRISE_ODDS,
+    AnnouncementKind.EARNINGS: {
+        "beat, kept": 0.35, "beat, raised": 0.15, "miss, kept": 0.12, "in line, kept": 0.10, "miss, cut": 0.10,
+        "beat, cut": 0.07, "in line, raised": 0.04, "in line, cut": 0.04, "miss, raised": 0.03,
+    },
+}  # fmt: skip
+_MEASURE_RISES = {
+    AnnouncementKind.CPI: "consumer prices rise",
+    AnnouncementKind.PAYROLLS: "payrolls rise",
+    AnnouncementKind.GDP: "GDP grows",
+}
+_SURPRISE_WORDS = {
+    "far above": "far more than expected",
+    "above": "more than expected",
+    "in line": "as expected",
+    "below": "less than expected",
+    "far below": "far less than expected",
+}
+_RESULT_WORDS = {
+    "beat": "beats profit estimates",
+    "in line": "meets profit estimates",
+    "miss": "misses profit estimates",
+}
+_OUTLOOK_WORDS = {"kept": "", "raised": ", raises outlook", "cut": ", cuts outlook"}
+
+
+def outcome_keys(kind: AnnouncementKind) -> tuple[str, ...]:
+    """The outcomes that a calendar may give odds for."""
+    return tuple(_USUAL_ODDS[kind])
+
+
+def likely_outcomes(release: Announcement, level: float | None = None) -> tuple[AnnouncementOutcome, ...]:
+    """Plausible outcomes, likeliest first; `level` is the policy rate before, in percent, where it is known."""
+    odds = dict(release.odds) or _USUAL_ODDS[release.kind]
+    if level is not None and release.kind is AnnouncementKind.RATE:
+        odds = {
+            key: share for key, share in odds.items() if level + change_bp(key) / 100.0 >= MIN_POLICY_RATE
+        }
+    total = sum(odds.values())
+    found = [
+        AnnouncementOutcome(
+            key, share / total, _outcome_headline(release, key, level), describe_outcome(release.kind, key)
+        )
+        for key, share in odds.items()
+        if share > 0.0
+    ]
+    return tuple(sorted(found, key=lambda outcome: -outcome.probability))
+
+
+def change_bp(key: str) -> int:
+    """The change of a policy rate that a key names, in basis points."""
+    if key == "hold":
+        return 0
+    way, _, size = key.partition(" ")
+    return int(size) if way == "raise" else -int(size)
+
+
+def rate_key(bp: int) -> str:
+    """The inverse of `change_bp`."""
+    return f"{'raise' if bp > 0 else 'cut'} {abs(bp)}" if bp else "hold"
+
+
+def surprise_key(kind: AnnouncementKind, actual: float, consensus: float) -> str:
+    """How a figure stands to what was expected, both in the units of `Release.consensus`."""
+    gap = round(actual - consensus, 6)
+    if abs(gap) < MIN_SURPRISE[kind]:
+        return "in line"
+    side = "above" if gap > 0 else "below"
+    return f"far {side}" if abs(gap) >= MIN_LARGE_SURPRISE[kind] - 1e-9 else side
+
+
+def describe_outcome(kind: AnnouncementKind, key: str) -> str:
+    """An outcome in a few words."""
+    if kind is AnnouncementKind.RATE:
+        way, _, size = key.partition(" ")
+        return {"hold": "no change", "cut": f"a cut of {size} bp", "raise": f"a rise of {size} bp"}[way]
+    if kind is AnnouncementKind.EARNINGS:
+        result, _, outlook = key.partition(", ")
+        said = {"kept": "no new outlook", "raised": "outlook raised", "cut": "outlook cut"}[outlook]
+        return f"{'a beat' if result == 'beat' else 'a miss' if result == 'miss' else 'in line'}, {said}"
+    return _SURPRISE_WORDS[key]
+
+
+def _outcome_headline(release: Announcement, key: str, level: float | None) -> str:
+    if release.kind is AnnouncementKind.RATE:
+        return _rate_headline(_first_name(CENTRAL_BANKS, release), key, level)
+    if release.kind is AnnouncementKind.EARNINGS:
+        result, _, outlook = key.partition(", ")
+        return f"{release.subject} {_RESULT_WORDS[result]}{_OUTLOOK_WORDS[outlook]}"
+    return f"{_first_name(REGIONS, release)} {_MEASURE_RISES[release.kind]} {_SURPRISE_WORDS[key]}"
+
+
+def _rate_headline(bank: str, key: str, level: float | None) -> str:
+    change = change_bp(key)
+    told = f" {'at' if not change else 'to'} {level + change / 100.0:.2f}%" if level is not None else ""
+    if not change:
+        return f"{bank} leaves its target rate unchanged{told}"
+    return f"{bank} {'raises' if change > 0 else 'cuts'} its target rate by {abs(change)} bp{told}"
+
+
+def _first_name(known: Mapping[str, tuple[str, ...]], release: Announcement) -> str:
+    names = known.get(release.subject) or release.names
+    return names[0] if names else release.subject

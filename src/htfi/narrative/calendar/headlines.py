@@ -1,0 +1,342 @@
+"""Figures in headlines, as wires write them: 'half a point', '5-1/4 to 5-1/2 percent', '209,000'. Telling uses it.
+
+A headline taken apart into clauses; refused where it reports nothing that has happened. Telling uses it.
+
+How a figure is said to stand to what was expected: 'more than expected', 'tops forecasts'. Telling uses it.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+_FRACTIONS = {"½": "1/2", "¼": "1/4", "¾": "3/4", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8"}
+_NUMBER_WORDS = {
+    "zero": 0.0, "nil": 0.0, "one": 1.0, "two": 2.0, "three": 3.0, "four": 4.0, "five": 5.0, "six": 6.0, "seven": 7.0,
+    "eight": 8.0, "nine": 9.0, "ten": 10.0,
+}  # fmt: skip
+_STEP_SHARES = {"quarter": 25, "half": 50, "full": 100, "whole": 100}
+_JOB_SCALES = {"k": 1.0, "thousand": 1.0, "million": 1e3, "mln": 1e3, "m": 1e3, "": 1e-3}
+
+NUMBER = r"(?:\d+[- ]\d{1,2}/\d{1,2}|\d{1,2}/\d{1,2}|\d[\d,]*(?:\.\d+)?|\.\d+)"
+_PERCENT = r"(?:%|percent(?!age)|per cent|pct(?! pts?\b| points?\b)|p\.c\.)"
+_POINT = r"(?:percentage[- ]points?|percent points?|pct[- ]points?|pct[- ]pts?|ppts?|points?|pts?)"
+_BP = r"(?:basis[- ]points?|bps?|b\.p\.)"
+# The sizes of a step of a policy rate.
+_STEP = re.compile(
+    rf"(?P<bp>{NUMBER})[- ]?{_BP}\b"
+    rf"|(?P<share>three[- ]quarters?|(?:a |one[- ])?(?:quarter|half)|(?:a |one )?(?:full|whole))"
+    rf"(?: of)?(?: an?| one)?[- ](?:{_POINT}|{_PERCENT})(?![\w])"
+    rf"|(?P<points>{NUMBER}|one|two)[- ]?(?:of a )?(?:percentage[- ]points?|percent points?|pct[- ]points?|"
+    rf"pct[- ]pts?|ppts?|points?)\b"
+    rf"|\bby (?:an? )?(?:surprise )?(?P<by>{NUMBER})[- ]?{_PERCENT}"
+)
+_BOUND = rf"(?:{NUMBER}|zero|nil)"
+_LEVEL_OF = (
+    r"[ :](?:an? |the |its |about |near |record low |record |low |range |target |"
+    r"of |between |current |historic ){0,5}"
+)
+_LEVEL = re.compile(
+    rf"\b(?:to|at|of|near|rate){_LEVEL_OF}(?P<one>{_BOUND})[- ]?{_PERCENT}(?! ?(?:-|to|and|-to-) ?\d)"
+    rf"|\b(?:to|at|in|within|of|between|near|range|target|rate){_LEVEL_OF}"
+    rf"(?P<low>{_BOUND})(?: ?{_PERCENT})?(?: ?(?:-|to|and|-to-) ?(?P<high>{_BOUND})) ?{_PERCENT}"
+    rf"|\b(?:to|at){_LEVEL_OF}(?P<bare>\d{{1,2}}\.\d\d?)(?=[ ,;.]*(?:$|from\b|vs\b))"
+)
+_PERCENTS = re.compile(rf"(?P<sign>[-+])?(?P<value>{NUMBER}) ?{_PERCENT}")
+_JOBS = re.compile(
+    r"(?P<sign>(?<![\w.])[-+])?(?P<value>\d[\d,]*(?:\.\d+)?) ?(?P<scale>k|thousand|million|mln|"
+    r"m)?(?![\w%.]*\d)(?! ?(?:%|percent|pct))\b"
+)
+_MONEY = re.compile(
+    r"(?P<minus>-)?(?:\$|€|£|us\$|usd ?)(?P<value>\d[\d,]*(?:\.\d+)?)|(?P<cents>\d+(?:\.\d+)?) (?:cents|c)\b"
+)
+_FRACTION = re.compile(r"\d+[- ]\d{1,2}/\d{1,2}|\d{1,2}/\d{1,2}")
+
+
+class HeadlineFigure(NamedTuple):
+    """A figure and where it stands in the text."""
+
+    start: int
+    end: int
+    value: float
+
+
+def plain_letters(text: str) -> str:
+    """Lower case, with fractions and dashes as ASCII."""
+    for sign, told in _FRACTIONS.items():
+        if sign in text:
+            text = re.sub(rf"(\d) ?{sign}", rf"\1-{told}", text).replace(sign, told)
+    text = text.translate(
+        {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0x2212: "-", 0x2010: "-", 0x2011: "-"}
+    )
+    return re.sub(r"\s*[\u2013\u2014]\s*", lambda dash: " - " if " " in dash[0] else "-", text).lower()
+
+
+def parse_number(text: str) -> float | None:
+    """The value of a figure: '4-3/4', '1/4', '209,000', 'zero'; None where it is none."""
+    if text in _NUMBER_WORDS:
+        return _NUMBER_WORDS[text]
+    if _FRACTION.fullmatch(text):
+        *whole, share = re.split(r"[- ]", text)
+        above, _, below = share.partition("/")
+        if int(below) == 0:
+            return None
+        return (int(whole[0]) if whole else 0) + int(above) / int(below)
+    if "," in text and not re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", text):
+        return None
+    return float(text.replace(",", ""))
+
+
+def rate_steps_bp(text: str) -> list[HeadlineFigure]:
+    """Sizes of steps in basis points, in `plain` text."""
+    found: list[HeadlineFigure] = []
+    for match in _STEP.finditer(text):
+        value: float | None
+        if match["bp"]:
+            value = parse_number(match["bp"])
+        elif match["share"]:
+            share = match["share"]
+            value = 75.0 if share.startswith("three") else float(_STEP_SHARES[re.split(r"[- ]", share)[-1]])
+        else:
+            told = parse_number(match["points"] or match["by"])
+            value = (
+                told * (1.0 if told >= 10.0 else 100.0) if told is not None else None
+            )  # '25 points' are of 1 bp
+        if value is not None:
+            found.append(HeadlineFigure(match.start(), match.end(), value))
+    return found
+
+
+def rate_levels(text: str) -> list[HeadlineFigure]:
+    """Levels of a policy rate in percent, the upper end of a range, in `plain` text."""
+    found: list[HeadlineFigure] = []
+    for match in _LEVEL.finditer(text):
+        low = parse_number(match["low"]) if match["low"] else None
+        value = parse_number(match["high"] or match["one"] or match["bare"])
+        if value is not None and (match["low"] is None or (low is not None and low <= value)):
+            found.append(HeadlineFigure(match.start(), match.end(), value))
+    return found
+
+
+def percent_figures(text: str) -> Iterator[HeadlineFigure]:
+    """Every figure in percent, signed where a sign stands before it."""
+    for match in _PERCENTS.finditer(text):
+        value = parse_number(match["value"])
+        if value is not None:
+            sign = (
+                -1.0
+                if match["sign"] == "-" and not text[: match.start()].endswith(tuple("0123456789"))
+                else 1.0
+            )
+            yield HeadlineFigure(match.start(), match.end(), sign * value)
+
+
+def job_counts(text: str) -> Iterator[HeadlineFigure]:
+    """Every count of jobs, in thousands: '209,000', '187k', '1.4 million'. Plain small numbers are no counts."""
+    for match in _JOBS.finditer(text):
+        value, scale = parse_number(match["value"]), match["scale"] or ""
+        if value is None or (not scale and value < 1_000 and value != 0):
+            continue
+        yield HeadlineFigure(
+            match.start(), match.end(), (-1.0 if match["sign"] == "-" else 1.0) * value * _JOB_SCALES[scale]
+        )
+
+
+def per_share_amounts(text: str) -> Iterator[HeadlineFigure]:
+    """Every amount of money under 1,000 and not in millions: '$1.40', '63 cents'."""
+    for match in _MONEY.finditer(text):
+        if re.match(r" ?(?:bln|billion|bn|mln|million|m|b|trillion|trln|tn|k)\b", text[match.end() :]):
+            continue
+        value = parse_number(match["value"]) if match["value"] else float(match["cents"]) / 100.0
+        if value is not None and value < 1_000.0:
+            yield HeadlineFigure(match.start(), match.end(), -value if match["minus"] else value)
+
+
+MAX_HEADLINE_CHARS = 400
+# What a wire puts before the report itself.
+_WIRE_TAGS = re.compile(
+    r"^\W*(?:(?:(?:update|wrapup|wrap|refile|rpt|brief|snap|flash|breaking(?: news)?|just in|news alert|alert|urgent|"
+    r"text|table|instant view|us|u\.s\.|eco|econ|economy|news|exclusive|live|official)"
+    r"(?: ?\d{1,2})?(?:st|nd|rd|th)?(?: ?[-:|>]+|(?<=\d) ) ?)|[*#>!]+ ?)+"
+)
+# Genres that comment, foresee or look back.
+_GENRES = re.compile(
+    r"^\W*(?:\w+ ){0,2}(?:analysis|preview|poll|factbox|column|comment|commentary|interview|markets?|forex|stocks|"
+    r"treasuries|(?<!instant )views?|scenarios?|timeline|q&a|q\+a|outlook|podcast|video|graphic|opinion|"
+    r"snap analysis|breakingviews|"
+    r"correct(?:ed|ion)|advisory|diary|calendar|week ahead|morning bid|newsmaker|snapshot|history|chronology|"
+    r"explainer|"
+    r"highlights?|quotes?|reaction|fact box|insight|special report|feature|essay|book review|repeat|recap|refile|"
+    r"withdrawn|kill|satire|fiction|test)(?: ?\d+)?(?: ?[-:|]|$)"
+)
+# Said by others, foreseen, hoped, conditional, or past.
+_HEARSAY = re.compile(
+    r"\?|\b(?:if|unless|whether|rumou?rs?|reportedly|sources?|source says|analysts? (?:say|see|expect|predict)|"
+    r"economists? (?:say|see|expect|predict)|traders?|futures|bets?|betting|odds|poll|survey(?:ed)?|minutes|"
+    r"transcripts?|"
+    r"would have|should have|could have|might have|had (?:been|expected)|hypothetical|imagine|suppose|mock|draft|"
+    r"a year ago|years ago|months? ago|weeks? ago|days? ago|last (?:week|month|year|quarter|meeting|time|autumn|"
+    r"summer|"
+    r"spring|winter|fall|january|february|march|april|may|june|july|august|september|october|november|december)|"
+    r"yesterday|tomorrow|next (?:week|month|year|meeting|time)|ahead of|"
+    r"according to|forecasters?|denies|denied|not true|false report|fake|hoax|parody|april fool)\b"
+)
+_ENDS_IN_SPEAKER = re.compile(r"[,;:-] ?(?:[\w.&'-]+ ){1,4}(?:says?|said|predicts?|predicted|forecasts?|expects?|expected|thinks?|"
+                   r"argues?|reckons?|sees?|warns?|hints?|suggests?|projects?|bets?)(?: (?:it|that|"
+                   r"so))?\W*$")  # fmt: skip
+_COMPARISON_WORDS = re.compile(
+    r"\b(?:as|than|above|below|over|under|beat\w*|top\w*|miss\w*|match\w*|meet\w*|met|exceed\w*|vs|of|in line|"
+    r"raises?|lifts?|cuts?|"
+    r"lowers?|boosts?|trims?|ups|hikes?|slashes|keeps|maintains|reaffirms|affirms|backs|est|\d\S*)\b"
+)
+_CLAUSE_BOUNDARY = re.compile(
+    r"; ?|: |, | - |(?<=\w)-- ?| \(|\) ?|(?<=\w\w)\. (?=[a-z])|"
+    r"\b(?=(?:but|while|as|after|amid|despite|although|though|because|since|citing|saying|with|and(?! [\d.])) )"
+)
+
+
+@lru_cache(maxsize=512)
+def factual_report(headline: str) -> str:
+    """The headline without tags, in `plain` letters; empty where it does not report what has happened."""
+    text = " ".join(plain_letters(headline[:MAX_HEADLINE_CHARS]).split())
+    if _GENRES.match(text):
+        return ""
+    text = _WIRE_TAGS.sub("", text)
+    says = _ENDS_IN_SPEAKER.search(text)
+    if says is not None and not _COMPARISON_WORDS.search(says[0]):
+        return ""
+    return "" if _GENRES.match(text) or _HEARSAY.search(text) else text
+
+
+def split_clauses(report: str) -> list[str]:
+    """Its clauses, in order; conjunctions stand at the head of theirs."""
+    return [part.strip() for part in _CLAUSE_BOUNDARY.split(report) if part and part.strip()]
+
+
+def first_sentence(body: str) -> str:
+    """The sentence that a body begins with, without its dateline ('WASHINGTON (Reuters) - ')."""
+    text = re.sub(r"^[^a-z]{0,60}?\((?:[A-Z][\w .]{1,30})\)\s*[-–—]+\s*", "", body[:MAX_HEADLINE_CHARS])
+    return re.split(r"(?<=[a-z%\d)])\.\s+(?=[A-Z\"“])", text, maxsplit=1)[0]
+
+
+@lru_cache(maxsize=512)
+def name_pattern(names: tuple[str, ...]) -> str:
+    """A pattern for any of the names, the longest first, in `plain` letters."""
+    ordered = sorted({plain_letters(name) for name in names}, key=lambda name: (-len(name), name))
+    return "(?:" + "|".join(re.escape(name) for name in ordered) + ")"
+
+
+_EXPECTED = (
+    r"(?:expected|forecasts?|forecasted|expectations?|estimates?|estimated|consensus|predicted|predictions?|"
+    r"anticipated|"
+    r"projected|thought|views?|the street|wall street|street|hopes|targets?)"
+)
+_WHO = (
+    r"(?:[ -](?:economists?|analysts?|analyst|market|markets|the|was|were|had been|wall|street|street's|most|"
+    r"profit|earnings|"
+    r"consensus|median|average|own|its|first call|thomson|reuters|bloomberg|all|lofty|sky-high|high|low|lowered|"
+    r"reduced|"
+    r"quarterly|q[1-4]|eps|financial)'?){0,5}"
+)
+UP = (
+    r"ris(?:es?|ing)|rose|up|climb(?:s|ed|ing)?|jump(?:s|ed|ing)?|gain(?:s|ed)?|increas(?:es?|ed)|surg(?:es?|ed)|"
+    r"soar(?:s|ed)?|"
+    r"advance[sd]?|accelerat(?:es?|ed)|quicken(?:s|ed)?|pick(?:s|ed) up|edge[sd]? (?:up|higher)|tick(?:s|ed) (?:up|"
+    r"higher)|"
+    r"inch(?:es|ed) (?:up|higher)|grows?|grew|expand(?:s|ed)?|add(?:s|ed)?|create[sd]?|rebound(?:s|ed)?|spike[sd]?|"
+    r"swells?|"
+    r"leap(?:s|ed|t)?|rocket(?:s|ed)?|heats? up|bounces? back|doubles?|triples?"
+)
+DOWN = (
+    r"fall(?:s|ing)?|fell|down|drop(?:s|ped)?|declin(?:es?|ed)|slip(?:s|ped)?|dip(?:s|ped)?|slid(?:es?)?|tumble[sd]?|"
+    r"plunge[sd]?|slow(?:s|ed)?|ease[sd]?|cool(?:s|ed)?|decelerat(?:es?|ed)|edge[sd]? (?:down|lower)|tick(?:s|"
+    r"ed) (?:down|lower)|"
+    r"inch(?:es|ed) (?:down|lower)|shrinks?|shrank|contract(?:s|ed)?|lose[s]?|lost|shed[s]?|cuts?|weaken(?:s|ed)?|"
+    r"sinks?|sank|"
+    r"moderate[sd]?|plummet(?:s|ed)?|halves"
+)
+_FAR_WORDS = r"(?:(?P<far>far|much|well|way|sharply|significantly|considerably|a lot)[ -])?"
+_THAN_EXPECTED = re.compile(
+    rf"\b{_FAR_WORDS}(?P<word>more|bigger|larger|faster|steeper|sharper|deeper|wider|less|smaller|slower|fewer|narrower|"
+    rf"shallower|"
+    rf"higher|stronger|hotter|firmer|lower|weaker|softer|cooler|tamer|better|worse)(?:[- ]than)(?:-|"
+    rf"{_WHO}[ -]){_EXPECTED}\b"
+)
+_BESIDE_EXPECTED = re.compile(
+    rf"\b(?<!to ){_FAR_WORDS}(?P<word>above|over|beyond|ahead of|past|below|under|short of|beats?|beating|tops?|topped|"
+    rf"topping|exceeds?|"
+    rf"exceeded|exceeding|surpass(?:es|ed|ing)|crush(?:es|ed|ing)|smash(?:es|ed|ing)|outpac(?:es|ed|ing)|"
+    rf"trounc(?:es|ed)|"
+    rf"miss(?:es|ed|ing)?|lag(?:s|ged|ging)?|trail(?:s|ed|ing)?|undershoots?|undershot)"
+    rf"{_WHO}(?: [$€£]?[\d.,]+[a-z%]*)? {_EXPECTED}\b"
+)
+_AS_EXPECTED = re.compile(
+    rf"\b(?:in[- ]line with|match(?:es|ed|ing)?|meet(?:s|ing)?|met|on par with|right at|as){_WHO} {_EXPECTED}\b|"
+    r"\bin[- ]line(?! with)\b|\bas[- ](?:economists |analysts |was |had been )?(?:expected|forecast|predicted|"
+    r"anticipated)\b"
+)
+_SURPRISE = re.compile(r"\b(?:unexpectedly|surprisingly)\b")
+_SURPRISE_MOVE = re.compile(rf"\b(?:unexpectedly|surprisingly) (?:(?P<up>{UP})|(?P<down>{DOWN}))\b")
+_NEGATION = re.compile(
+    r"\b(?:not|n't|never|no (?:better|worse|more|less)|neither|nor|despite|fails?|failed|nearly|almost|"
+    r"barely (?:tops|beats|above)|instead of|rather than)\b"
+)
+_ABOVE = ("higher", "stronger", "hotter", "firmer", "above", "over", "beyond", "ahead of", "past")
+_ABOVE_VERBS = ("beat", "top", "exceed", "surpass", "crush", "smash", "outpac", "trounc")
+_BELOW = ("lower", "weaker", "softer", "cooler", "tamer", "below", "under", "short of")
+_BELOW_VERBS = ("miss", "lag", "trail", "undersho")
+_MORE = ("more", "bigger", "larger", "faster", "steeper", "sharper", "deeper", "wider")
+_LESS = ("less", "smaller", "slower", "fewer", "narrower", "shallower")
+
+
+class ExpectationSide(NamedTuple):
+    """Which side of what was expected: 1 above, 0 in line, −1 below; whether far; where the words stand."""
+
+    direction: int
+    is_far: bool
+    start: int
+    end: int
+
+
+def expectation_sides(text: str, moving: int, better: int = 0) -> list[ExpectationSide] | None:
+    """Every comparison with expectations in `plain` text; None where one cannot be told for sure.
+
+    `moving` says whether the figure is said to rise (1), to fall (−1) or neither (0):
+    'less than expected' turns with it. `better` is the side that is better, where that can be said.
+    """
+    if _NEGATION.search(text):
+        return None
+    found: list[ExpectationSide] = []
+    for match in _THAN_EXPECTED.finditer(text):
+        word = match["word"]
+        way = (
+            (better if word == "better" else -better)
+            if word in ("better", "worse")
+            else _side_of_than(word, moving)
+        )
+        if way == 0:
+            return None
+        found.append(ExpectationSide(way, match["far"] is not None, match.start(), match.end()))
+    for match in _BESIDE_EXPECTED.finditer(text):
+        word = match["word"]
+        above = word in _ABOVE or word.startswith(_ABOVE_VERBS)
+        found.append(
+            ExpectationSide(1 if above else -1, match["far"] is not None, match.start(), match.end())
+        )
+    found += [ExpectationSide(0, False, match.start(), match.end()) for match in _AS_EXPECTED.finditer(text)]
+    surprise = _SURPRISE_MOVE.search(text)
+    if surprise is not None:
+        found.append(ExpectationSide(1 if surprise["up"] else -1, False, surprise.start(), surprise.end()))
+    elif _SURPRISE.search(text):
+        return None
+    return sorted(found, key=lambda side: side.start)
+
+
+def _side_of_than(word: str, moving: int) -> int:
+    if word in _ABOVE:
+        return 1
+    if word in _BELOW:
+        return -1
+    if word in _MORE:
+        return moving
+    return -moving if word in _LESS else 0  # better and worse: of what, the caller knows

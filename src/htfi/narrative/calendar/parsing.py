@@ -1,0 +1,261 @@
+"""Reads a calendar from a person's text, TOML or CSV: one clear line for whatever is wrong. Wiring calls it."""
+
+import csv
+import hashlib
+import io
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from typing import Any, cast
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from htfi.domain.errors import InvalidInput
+from htfi.domain.time import parse_timestamp, to_ns
+from htfi.narrative.calendar.announcements import (
+    CENTRAL_BANKS,
+    REGIONS,
+    Announcement,
+    AnnouncementKind,
+    Calendar,
+    outcome_keys,
+)
+from htfi.narrative.text import clean
+
+MAX_BYTES = 8 * 1024 * 1024
+MAX_ANNOUNCEMENTS = 20_000
+_MAX_CHARS = 100
+_KEYS = (
+    "id", "kind", "at", "zone", "subject", "symbols", "names", "publishers", "series", "level", "consensus", "basis",
+    "odds",
+)  # fmt: skip
+_LISTS = ("symbols", "names", "publishers")
+_BASES = ("", "mom", "yoy", "qoq", "annualised")
+_SEPARATOR = re.compile(r"\s*[;|]\s*")
+CalendarRow = dict[str, Any]
+
+
+def parse_calendar(data: bytes, name: str) -> Calendar:
+    """The calendar in a file's bytes; `name`, its path, tells the format: .csv, else TOML.
+
+    Raises: InvalidInput with one line that says what is wrong, where, and what to do.
+    """
+    if len(data) > MAX_BYTES:
+        raise InvalidInput(f"calendar {name}: {len(data)} bytes; a calendar has at most {MAX_BYTES}")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"calendar {name}: not UTF-8 at byte {error.start}: save it as UTF-8") from error
+    rows = _csv_rows(text, name) if name.lower().endswith(".csv") else _toml_rows(text, name)
+    if len(rows) > MAX_ANNOUNCEMENTS:
+        raise InvalidInput(f"calendar {name}: {len(rows)} releases; at most {MAX_ANNOUNCEMENTS} are taken")
+    found: dict[str, Announcement] = {}
+    for place, row in rows:
+        try:
+            release = _announcement(row)
+        except InvalidInput as error:
+            raise InvalidInput(f"calendar {name}, {place}: {error}") from error
+        if release.id in found:
+            raise InvalidInput(f"calendar {name}, {place}: id '{release.id}' stands twice: give each its own")
+        found[release.id] = release
+    ordered = sorted(found.values(), key=lambda one: (one.at_ns, one.id))
+    return Calendar(tuple(ordered), hashlib.sha256(data).hexdigest())
+
+
+def _toml_rows(text: str, name: str) -> list[tuple[str, CalendarRow]]:
+    try:
+        told = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InvalidInput(f"calendar {name}: not valid TOML: {error or 'nested too deeply'}") from error
+    rows, common = told.pop("release", []), told.pop("defaults", {})
+    if told:
+        raise InvalidInput(
+            f"calendar {name}: unknown '{_shortened(next(iter(told)))}': it holds [[release]] tables, and [defaults]"
+        )
+    if not isinstance(common, dict):
+        raise InvalidInput(f"calendar {name}: 'defaults' must be a table, [defaults]")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in cast("list[Any]", rows)):
+        raise InvalidInput(f"calendar {name}: 'release' must be tables, each under [[release]]")
+    return [
+        (f"release {place}", {**cast(CalendarRow, common), **row})
+        for place, row in enumerate(cast("list[CalendarRow]", rows), 1)
+    ]
+
+
+def _csv_rows(text: str, name: str) -> list[tuple[str, CalendarRow]]:
+    rows: list[tuple[str, CalendarRow]] = []
+    try:
+        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        if not reader.fieldnames:
+            raise InvalidInput(
+                f"calendar {name}: empty: its first line names the columns, {', '.join(_KEYS)}"
+            )
+        for row in reader:
+            if None in row or None in row.values():
+                raise InvalidInput(
+                    f"calendar {name}, line {reader.line_num}: {len(reader.fieldnames)} cells are needed, as the "
+                    "first line names"
+                )
+            cells = {key.strip(): cell.strip() for key, cell in row.items()}
+            if any(cells.values()):
+                rows.append((f"line {reader.line_num}", {key: cell for key, cell in cells.items() if cell}))
+    except csv.Error as error:
+        raise InvalidInput(f"calendar {name}: not valid CSV: {error}") from error
+    return rows
+
+
+def _announcement(row: Mapping[str, Any]) -> Announcement:
+    for key in row:
+        if key not in _KEYS:
+            raise InvalidInput(f"unknown key '{_shortened(key)}': the keys are {', '.join(_KEYS)}")
+    kind = _announcement_kind(row)
+    subject = _text(row, "subject", needed=True)
+    names = _texts(row, "names")
+    known = (
+        CENTRAL_BANKS
+        if kind is AnnouncementKind.RATE
+        else REGIONS
+        if kind is not AnnouncementKind.EARNINGS
+        else {}
+    )
+    if kind is not AnnouncementKind.EARNINGS:
+        subject = subject.lower()
+        if subject not in known and not names:
+            raise InvalidInput(
+                f"subject '{subject}' is not known: one of {', '.join(known)}, or give the `names` in headlines"
+            )
+    symbols = _texts(row, "symbols")
+    if kind is AnnouncementKind.EARNINGS and not symbols:
+        raise InvalidInput('symbols are missing: whose earnings they are, such as symbols = ["AAPL"]')
+    basis = _text(row, "basis")
+    if basis not in _BASES:
+        raise InvalidInput(f"basis '{_shortened(basis)}' is not known: one of {', '.join(_BASES[1:])}")
+    return Announcement(
+        id=_text(row, "id", needed=True),
+        kind=kind,
+        at_ns=_announcement_time(row),
+        subject=subject,
+        symbols=symbols,
+        names=names,
+        publishers=_texts(row, "publishers"),
+        series=_text(row, "series"),
+        level=_number(row, "level", 100.0),
+        consensus=_number(row, "consensus", 1e6),
+        basis=basis,
+        odds=_odds(row, kind),
+    )
+
+
+def _announcement_kind(row: Mapping[str, Any]) -> AnnouncementKind:
+    told = _text(row, "kind", needed=True)
+    try:
+        return AnnouncementKind(told)
+    except ValueError:
+        raise InvalidInput(f"kind '{told}' is not known: one of {', '.join(AnnouncementKind)}") from None
+
+
+def _announcement_time(row: Mapping[str, Any]) -> int:
+    told, zone = row.get("at"), _zone(_text(row, "zone"))
+    if isinstance(told, datetime):
+        told = told.isoformat()
+    if isinstance(told, date) or (isinstance(told, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", told.strip())):
+        raise InvalidInput(f"at = {told} is a date without an hour: write such as 2026-01-28 14:00")
+    if not isinstance(told, str) or not told:
+        raise InvalidInput("at is missing or no time: write such as at = 2026-01-28 14:00, with a zone")
+    try:
+        moment = datetime.fromisoformat(told.strip())
+    except ValueError:
+        raise InvalidInput(f"at = '{_shortened(told)}' is no time: write such as 2026-01-28 14:00") from None
+    if not 1970 <= moment.year <= 2100:
+        raise InvalidInput(f"at = '{_shortened(told)}' lies outside 1970 to 2100")
+    if moment.tzinfo is not None:
+        return parse_timestamp(told)
+    if zone is None:
+        raise InvalidInput(
+            f"at = '{_shortened(told)}' has no zone: add zone = \"America/New_York\", or an offset"
+        )
+    # A clock set back shows an hour twice, one set forward leaves one out.
+    earlier, later = (moment.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
+    if earlier.utcoffset() != later.utcoffset():
+        passed = earlier.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != moment
+        why = "does not exist there: clocks go forward" if passed else "comes twice there: clocks go back"
+        raise InvalidInput(f"at = '{told}' in {zone.key} {why}; write it with its offset, such as -04:00")
+    return to_ns(earlier)
+
+
+def _zone(name: str) -> ZoneInfo | None:
+    if not name:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InvalidInput(f"zone '{name}' is not known: write such as America/New_York or UTC") from None
+
+
+def _text(row: Mapping[str, Any], key: str, *, needed: bool = False) -> str:
+    told = row.get(key, "")
+    if not isinstance(told, str):
+        raise InvalidInput(f'{key} must be text, such as {key} = "..."')
+    text = clean(told, _MAX_CHARS)
+    if needed and not text:
+        raise InvalidInput(f"{key} is missing")
+    return text
+
+
+def _texts(row: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """A list of texts; in CSV they stand in one cell, with ; or | between."""
+    told = row.get(key, ())
+    if isinstance(told, str):
+        told = _SEPARATOR.split(told)
+    if not isinstance(told, list | tuple) or not all(isinstance(one, str) for one in cast("list[Any]", told)):
+        raise InvalidInput(f'{key} must be a list of texts, such as {key} = ["..."]')
+    found = tuple(clean(one, _MAX_CHARS) for one in cast("list[str]", told))
+    if len(found) > 64:
+        raise InvalidInput(f"{key}: {len(found)} of them; at most 64 are taken")
+    return tuple(one for one in found if one)
+
+
+def _number(row: Mapping[str, Any], key: str, limit: float) -> float | None:
+    told = row.get(key)
+    if told is None:
+        return None
+    try:
+        value = (
+            float(told) if isinstance(told, int | float | str) and not isinstance(told, bool) else math.nan
+        )
+    except (ValueError, OverflowError):
+        value = math.nan
+    if not abs(value) <= limit:
+        raise InvalidInput(f"{key} = '{_shortened(str(told))}' is no number between {-limit:g} and {limit:g}")
+    return value
+
+
+def _odds(row: Mapping[str, Any], kind: AnnouncementKind) -> tuple[tuple[str, float], ...]:
+    """A table of weights by outcome; in CSV 'hold: 0.7; cut 25: 0.3'."""
+    told = row.get("odds", {})
+    if isinstance(told, str):
+        pairs = [one.rpartition(":") for one in _SEPARATOR.split(told) if one]
+        told = {key.strip(): share.strip() for key, _, share in pairs}
+    if not isinstance(told, dict):
+        raise InvalidInput('odds must be a table, such as odds = { hold = 0.7, "cut 25" = 0.3 }')
+    table = cast("dict[str, Any]", told)
+    found: list[tuple[str, float]] = []
+    for key in table:
+        if key not in outcome_keys(kind) and not (
+            kind is AnnouncementKind.RATE and re.fullmatch(r"(cut|raise) [1-9]\d{0,2}", key)
+        ):
+            raise InvalidInput(
+                f"odds: '{_shortened(key)}' is no outcome of {kind}: one of {', '.join(outcome_keys(kind))}"
+            )
+        share = _number(table, key, 1e6)
+        if share is None or share < 0.0:
+            raise InvalidInput(f"odds: '{key}' must be at least 0")
+        found.append((key, share))
+    if found and not sum(share for _, share in found) > 0.0:
+        raise InvalidInput("odds: one of them must be above 0")
+    return tuple(found)
+
+
+def _shortened(text: str) -> str:
+    return clean(str(text), 60)

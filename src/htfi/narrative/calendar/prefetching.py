@@ -1,0 +1,244 @@
+"""Views read ahead of scheduled releases: what may be said is read before it is, and what was said is served at once.
+The pipeline's `preparing` drives it.
+
+A release is opened `lead_s` before its hour: then its outcomes and the news they would join are settled, so all depends
+on the events until that instant, the calendar and the settings. When the readings are done does not matter: those that
+are not when an item tells the outcome are done then, and give the same views.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from htfi.domain.decision import NewsView
+from htfi.domain.events import MacroAnnouncement, News
+from htfi.domain.news import ScreenedItem, Screening
+from htfi.domain.time import NS_PER_DAY, NS_PER_S
+from htfi.narrative.calendar.announcements import (
+    Announcement,
+    AnnouncementOutcome,
+    Calendar,
+    describe_outcome,
+    likely_outcomes,
+)
+from htfi.narrative.calendar.config import BufferingConfig
+from htfi.narrative.calendar.matching import match_item
+from htfi.narrative.question import Question, shown_items, without_bodies
+
+ReadFunction = Callable[[Sequence[Question]], Sequence[NewsView]]
+MAX_OPEN_NS = NS_PER_DAY  # a series that is not decided on within a day of a release is read for as usual
+MAX_OPEN = 64
+MAX_REPORTING_ITEMS = 8  # that tell a release, kept
+CALENDAR_SOURCE = "calendar"
+
+
+@dataclass(slots=True)
+class PrefetchStats:
+    """What has come of it: releases opened, told and contradicted; readings ahead; views served."""
+
+    num_opened: int = 0
+    num_told: int = 0
+    num_contradicted: int = 0
+    num_read: int = 0
+    num_served: int = 0
+
+
+class OpenAnnouncement(msgspec.Struct):
+    """One release that is open. `wanted` are the readings that its budget admits, likeliest outcome first."""
+
+    release: Announcement
+    level: float | None
+    outcomes: list[AnnouncementOutcome]
+    asked: dict[str, Question]  # by series, without the headline that is to come
+    wanted: list[tuple[str, str]]  # outcome's key, series
+    views: dict[str, dict[str, NewsView]]  # by outcome, by series
+    told: str = ""  # the outcome's key, once an item has told it
+    told_by: list[str] = []
+    is_contradicted: bool = False
+    done: list[str] = []  # series that have decided since
+
+    def pending_readings(self, key: str | None = None) -> list[tuple[str, str]]:
+        """Readings that are wanted and not done; of one outcome where its key is given."""
+        if self.is_contradicted or (key is None and self.told):
+            return []
+        return [
+            (one, series)
+            for one, series in self.wanted
+            if (key is None or one == key) and series not in self.views.get(one, {})
+        ]
+
+
+class AnnouncementPrefetcher:
+    """Opens releases in the calendar's order, reads ahead, matches items, and serves each series once a release."""
+
+    def __init__(self, calendar: Calendar, config: BufferingConfig) -> None:
+        self._calendar, self._config = calendar, config
+        self._next = 0  # the release to open next
+        self._levels: dict[str, float] = {}
+        self._series = {release.series for release in calendar.releases if release.series}
+        self._open: list[OpenAnnouncement] = []
+        self.stats = PrefetchStats()
+
+    @property
+    def models(self) -> dict[str, str]:
+        """The calendar, for the record of a decision."""
+        digest = self._calendar.digest
+        return {"calendar": f"calendar@{digest[:12]}"} if digest else {}
+
+    def observe_rate(self, item: MacroAnnouncement) -> None:
+        """Remember a rate that the calendar names."""
+        if item.series in self._series:
+            self._levels[item.series] = item.value
+
+    def take_due(self, now_ns: int) -> list[Announcement]:
+        """The releases that time, going on to `now_ns`, brings within their lead; each once. Those gone by are left."""
+        found: list[Announcement] = []
+        releases, lead_ns = self._calendar.releases, round(self._config.lead_s * NS_PER_S)
+        while self._next < len(releases) and releases[self._next].at_ns - lead_ns < now_ns:
+            release = releases[self._next]
+            self._next += 1
+            if release.at_ns + self._window_ns >= now_ns:
+                found.append(release)
+        self._open = [one for one in self._open if one.release.at_ns + MAX_OPEN_NS >= now_ns]
+        return found
+
+    def open_announcement(self, release: Announcement, asked: Sequence[tuple[str, Question]]) -> None:
+        """Settle what is read ahead for a release: `asked` by series, the first most worth it, with the news so far."""
+        level = release.level if release.level is not None else self._levels.get(release.series)
+        likely = likely_outcomes(release, level)
+        wanted = [(outcome.key, series) for outcome in likely for series, _ in asked]
+        wanted = wanted[: self._config.max_readings]
+        kept = {series for _, series in wanted}
+        questions = {series: without_bodies(question) for series, question in asked if series in kept}
+        self._open = [*self._open, OpenAnnouncement(release, level, list(likely), questions, wanted, {})][
+            -MAX_OPEN:
+        ]
+        self.stats.num_opened += 1
+
+    def read_ahead(self, read: ReadFunction, most: int) -> int:
+        """Do at most so many of the readings that are wanted; how many were done. Raises: DependencyUnavailable."""
+        for ahead in self._open:
+            wanted = ahead.pending_readings()[:most]
+            if wanted:
+                return self._read(ahead, wanted, read)
+        return 0
+
+    def receive(self, screened: ScreenedItem, read: ReadFunction) -> None:
+        """Take in an item that passed the sanitiser whole; where it tells a release, have its outcome's readings done.
+
+        Raises: DependencyUnavailable.
+        """
+        item = screened.item
+        if not self._open or screened.verdict is not Screening.PASS or screened.trust < 1.0:
+            return
+        early_ns = round(self._config.early_s * NS_PER_S)
+        live = {
+            one.release.id: one
+            for one in self._open
+            if one.release.at_ns - early_ns <= item.available_at_ns <= one.release.at_ns + self._window_ns
+        }
+        levels = {name: one.level for name, one in live.items() if one.level is not None}
+        found = match_item(item, tuple(one.release for one in live.values()), levels)
+        if found is None:
+            return
+        ahead = live[found.release.id]
+        if ahead.told and ahead.told != found.key:
+            if not ahead.is_contradicted:
+                ahead.is_contradicted = True
+                self.stats.num_contradicted += 1
+            return
+        if not ahead.told:
+            ahead.told = found.key
+            self.stats.num_told += 1
+        if len(ahead.told_by) < MAX_REPORTING_ITEMS:
+            ahead.told_by = [*ahead.told_by, item.id]
+        wanted = ahead.pending_readings(found.key)
+        if wanted:
+            self._read(ahead, wanted, read)
+
+    def serve(self, series: str, question: Question) -> NewsView | None:
+        """The view prepared for what the question's news tell, as of its instant; None where there is none.
+
+        Call it once for every decision: the first after a release is told is the only one that is served.
+        """
+        for ahead in self._open:
+            if not ahead.told or series in ahead.done or series not in ahead.asked:
+                continue
+            ahead.done = [*ahead.done, series]
+            view = ahead.views.get(ahead.told, {}).get(series)
+            teller = next((item for item in shown_items(question) if item.id in ahead.told_by), None)
+            if view is None or teller is None or ahead.is_contradicted:
+                continue
+            self.stats.num_served += 1
+            return _view_for_item(view, ahead, teller, question)
+        return None
+
+    def _read(self, ahead: OpenAnnouncement, wanted: Sequence[tuple[str, str]], read: ReadFunction) -> int:
+        by_key = {outcome.key: outcome for outcome in ahead.outcomes}
+        questions = [_anticipated_question(ahead, by_key[key], series) for key, series in wanted]
+        for (key, series), view in zip(wanted, read(questions), strict=True):
+            ahead.views.setdefault(key, {})[series] = view
+        self.stats.num_read += len(wanted)
+        return len(wanted)
+
+    @property
+    def _window_ns(self) -> int:
+        return round(self._config.window_s * NS_PER_S)
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "next": self._next,
+            "levels": dict(self._levels),
+            "open": [msgspec.to_builtins(one) for one in self._open],
+            "tally": msgspec.to_builtins(self.stats),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._next = state["next"]
+        self._levels = dict(state["levels"])
+        self._open = [msgspec.convert(one, OpenAnnouncement) for one in state["open"]]
+        self.stats = msgspec.convert(state["tally"], PrefetchStats)
+
+
+def prepared_label(release: Announcement, key: str) -> str:
+    """What a view was prepared for, as `View.prepared` tells it."""
+    return f"{release.id}, {describe_outcome(release.kind, key)}"
+
+
+def _anticipated_question(ahead: OpenAnnouncement, outcome: AnnouncementOutcome, series: str) -> Question:
+    """What would be asked at the release's hour if it turned out so."""
+    release, question = ahead.release, ahead.asked[series]
+    headline = News(
+        available_at_ns=release.at_ns,
+        event_time_ns=release.at_ns,
+        source=CALENDAR_SOURCE,
+        row=0,
+        id=_anticipated_id(release, outcome.key),
+        headline=outcome.headline,
+        symbols=release.symbols,
+    )
+    return replace(question, items=(headline, *question.items))
+
+
+def _anticipated_id(release: Announcement, key: str) -> str:
+    return f"{release.id}/{key}"
+
+
+def _view_for_item(
+    view: NewsView, ahead: OpenAnnouncement, teller: News, question: Question
+) -> NewsView | None:
+    if view.confidence <= 0.0 or view.provisional:
+        return None
+    foreseen, known = _anticipated_id(ahead.release, ahead.told), {item.id for item in question.items}
+    cited = (teller.id if name == foreseen else name for name in view.cited)
+    return replace(
+        view,
+        cited=tuple(name for name in cited if name in known),
+        as_of_ns=question.as_of_ns,
+        provisional=True,
+        prepared=prepared_label(ahead.release, ahead.told),
+        wording=None if view.wording is None else replace(view.wording, asked_ns=ahead.release.at_ns),
+    )

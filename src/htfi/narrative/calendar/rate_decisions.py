@@ -1,0 +1,335 @@
+"""What a headline says that a central bank has decided on its rate. It answers only where the words leave no doubt.
+
+A report is accepted by its form, <bank> <verb of fact> <its rate> <by so much | to a level | unchanged>, not by the
+absence of words of doubt: 'Fed to cut', 'Fed may cut', 'Fed considers' and 'Fed cuts discount rate' do not have it.
+"""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from htfi.narrative.calendar.announcements import CENTRAL_BANKS, Announcement, rate_key
+from htfi.narrative.calendar.headlines import (
+    factual_report,
+    first_sentence,
+    name_pattern,
+    plain_letters,
+    rate_levels,
+    rate_steps_bp,
+    split_clauses,
+)
+
+_ITS_COMMITTEE = (
+    r"(?:'s)?(?: (?:policy ?makers?|policy committee|policy board|policy-setting committee|rate[- ]setters|fomc|mpc|"
+    r"rate-setting (?:committee|panel|body)|governing council|open market committee|committee|board|officials|panel|"
+    r"chiefs|governors))?"
+)
+_ADVERBS = (
+    r"(?: (?:on )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day)| today| again| also| unexpectedly| surprisingly|"
+    r" finally|"
+    r" aggressively| sharply| unanimously| boldly| now| just| has| have| once again| shocks markets| surprises|"
+    r" stuns markets| as expected| narrowly| votes? (?:[\d]+-[\d]+ )?to| voted (?:[\d]+-[\d]+ )?to| decide[sd]? to|"
+    r" agree[sd]? to|"
+    r" opt(?:s|ed)? to| elect(?:s|ed)? to| chooses? to| chose to| move[sd]? to| act(?:s|ed)? to){0,5}"
+)
+_CUT = (
+    r"cuts?|cutting|lower(?:s|ed)?|slash(?:es|ed)?|reduce[sd]?|trim(?:s|med)?|drop(?:s|ped)?|chop(?:s|ped)?"
+)
+_RAISE = (
+    r"rais(?:es?|ed)|hike[sd]?|lift(?:s|ed)?|increase[sd]?|boost(?:s|ed)?|bump(?:s|ed)? up|jack(?:s|ed)? up"
+)
+_HOLD = r"leave[s]?|left|keep[s]?|kept|hold[s]?|held|maintain(?:s|ed)?"
+_SET = r"sets?|brings?|brought|takes?|took|moves?|moved|puts?|fix(?:es|ed)?"
+_RATE = (
+    r"(?: (?:its|the|their|u\.s\.|us|uk|british|euro ?zone|japanese|canadian|australian|key|main|benchmark|"
+    r"short-term|"
+    r"overnight|official|federal|funds|fed|interest|policy|target|lending|borrowing|cash|repo|refinancing|refi|"
+    r"bank|selic|"
+    r"deposit|one-week|seven-day|7-day|leading|base|super-low|ultra-low|record-low|for|of)){0,7}"
+    r" (?:rates?|range|target|costs|fed ?funds|benchmark(?= unchanged| steady| at))(?: (?:target|range|rate|"
+    r"for (?:the )?(?:federal|"
+    r"fed) funds(?: rate)?)){0,3}"
+)
+_NOT_THE_RATE = re.compile(
+    r"^[ -]?(?:(?:forecasts?|outlook|paths?|projections?|guidance|hikes?|cuts?|increases?|rises?|expectations?|"
+    r"views?|bets|"
+    r"risks?|plans?|calls?|swap|options?|cycle|estimates?|prospects|hopes|charged|paid|it|on (?!hold)|caps?|"
+    r"limits?|floor|"
+    r"decision|talk|debate|signals?|campaign|freeze|pledge|moves?|statement|advice|language|bias|vow|promise)\b"
+    r"|for (?!(?:an? |the )?(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|\d+th|straight|"
+    r"now)\b))"
+)
+_UNCHANGED = re.compile(
+    r"\b(?:unchanged|steady|on hold|alone|where (?:they|it) (?:are|is)|untouched|stable|same|flat)\b"
+)
+_STANDS_PAT = re.compile(
+    r"^ (?:stands?|stood|stays?|sits?|sat) pat\b(?! on (?:stimulus|bond|asset|guidance|taper))"
+)
+_NO_CHANGE = re.compile(r"^ (?:makes?|made) no (?:change|changes) (?:to|in)(?=" + _RATE + r")")
+_DELIVERS = re.compile(
+    r"^ (?:deliver(?:s|ed)?|announce[sd]?|makes?|made|opt(?:s|ed)? for|approve[sd]?|enact(?:s|ed)?|implement(?:s|"
+    r"ed)?|"
+    r"unveil(?:s|ed)?|order(?:s|ed)?)(?= )"
+)
+_NOUN_CUT = re.compile(r"\b(?:rate[- ])?(?:cut|reduction|decrease)\b")
+_NOUN_RISE = re.compile(r"\b(?:rate[- ])?(?:hike|increase|rise)\b")
+_VAGUE = re.compile(
+    r"\b(?:up to|as much as|at least|about|around|nearly|almost|some|roughly|more than|less than|total(?:ling)? of|"
+    r"cumulative|combined|in total|altogether|over the (?:past|last|next|coming)|not|never|no longer|fails?|failed|"
+    r"refus\w+|"
+    r"emergency|between meetings|inter-?meeting|unscheduled|in (?:19|20)\d\d|so far|later this|by year-end|"
+    r"by the end of|may|might|could|would|should|"
+    r"in (?:january|february|march|april|may|june|july|august|september|october|november|december))\b"
+)
+_OFF_RATES = re.compile(
+    r"^ (?:(?:an?|another|surprise|by|big|large|jumbo|historic|rare|further) ){0,5}(?=[\d.htqfao])"
+)
+_STATEMENT = re.compile(
+    r"\b(?:committee|council|board|fomc|mpc|bank)(?:'s members)?(?: today| unanimously){0,2} (?:decided|voted|agreed|"
+    r"judged it "
+    r"appropriate)(?: (?:today|unanimously|by a (?:majority|"
+    r"vote)(?: (?:vote )?of [\w-]+)?)){0,3}(?: by [\w -]{1,20})? to (?P<verb>lower|reduce|cut|raise|"
+    r"increase|keep|maintain|leave|hold|establish|set)(?P<rest>(?:[^.;]|\.\d){0,400})"
+)
+# 'The Committee will maintain the target range … at 0 to 1/4 percent': how the bank says that it stays.
+_WILL = re.compile(r"\bcommittee will (?P<verb>maintain|keep)(?P<rest>(?:[^.;]|\.\d){0,400})")
+_WHILE = re.compile(
+    r" and (?:continues|currently|will|to (?:employ|continue|anticipate)|anticipates)\b| in light of | until "
+)
+_TOLD_BY_STATEMENT = re.compile(
+    r"\b(?:statement|decision|decides|monetary policy|press release|announces|fomc)\b"
+)
+
+
+_NOT_YET = re.compile(
+    r"^ (?:to|will|would|may|might|could|should|must|can|seen|likely|expected|set to|poised|ready|about to|mulls?|"
+    r"eyes|weighs?|"
+    r"considers?|plans?|prepares?|debates?|discuss\w*|hints?|signals?|ponders?|vows?|urged|pressed|under pressure|"
+    r"starts?|begins?|"
+    r"opens?|meets|convenes|awaits?|faces?)\b"
+)
+# A clause that goes on about the same bank has a verb that can only be one of fact.
+_GOES_ON = re.compile(
+    r"^ (?:also |again )?(?:cuts?|lowers|slashes|reduces|trims|raises|hikes|lifts|increases|boosts|leaves|left|"
+    r"keeps|kept|holds|"
+    r"held|maintains|sets|stands|stood|delivers|announces|votes|decides|makes)\b"
+)
+
+
+class HeadlineOutcome(NamedTuple):
+    """The key of the outcome that a text tells, None where it tells none; and why, or why not."""
+
+    key: str | None
+    why: str
+
+
+def rate_outcome(headline: str, body: str, release: Announcement, level: float | None) -> HeadlineOutcome:
+    """The outcome that an item tells of a rate decision. `level` is the rate before, in percent, where it is known."""
+    names = CENTRAL_BANKS.get(release.subject, ()) + release.names
+    report = factual_report(headline)
+    if not report:
+        return HeadlineOutcome(None, "no report of what has happened")
+    said = _outcome_in_report(report, names, level)
+    if said.key is not None:
+        return said
+    if said.why == _NO_SIZE:
+        lead = _outcome_in_report(factual_report(first_sentence(body)), names, level)
+        return lead if lead.key is not None and _agrees_with_headline(lead.key, report) else said
+    if _begins_with(names).match(report) and _TOLD_BY_STATEMENT.search(report):
+        return _outcome_in_statement(plain_letters(body[:MAX_STATEMENT_CHARS]), level)
+    return said
+
+
+MAX_STATEMENT_CHARS = 6_000
+_NO_SIZE = "it tells no size"
+_NO_DECISION = HeadlineOutcome(None, "no decision of this bank on its rate")
+
+
+def _outcome_in_report(report: str, names: tuple[str, ...], level: float | None) -> HeadlineOutcome:
+    begins, active = _begins_with(names), False
+    several = split_clauses(report)
+    for place, clause in enumerate(several):
+        subject = begins.match(clause)
+        if subject is not None:
+            rest, active = clause[subject.end() :], True
+        elif active:
+            rest = " " + clause.removeprefix("and ").removeprefix("but ")
+            if not _GOES_ON.match(rest):
+                continue
+        else:
+            return _outcome_in_passive(clause, names, level)
+        if _NOT_YET.match(rest):
+            return HeadlineOutcome(None, "no decision that has been made")
+        told = _outcome_in_clause(rest, level)
+        if told is not None and told.why == _NO_SIZE and several[place + 1 : place + 2]:
+            after = several[place + 1]  # 'for the first time in years' | 'with a half-point move'
+            told = _outcome_in_clause(f"{rest} {after}", level) if after.startswith("with ") else told
+        if told is not None:
+            return told
+    return _NO_DECISION
+
+
+def _outcome_in_clause(rest: str, level: float | None) -> HeadlineOutcome | None:
+    """What the clause after its subject decides; None where it is about something else."""
+    rest = _adverbs().sub("", rest, count=1)
+    if _STANDS_PAT.match(rest):
+        return _unchanged_outcome(rest, level)
+    no_change = _NO_CHANGE.match(rest)
+    if no_change is not None:
+        return _unchanged_outcome(rest, level)
+    verb = _verbs().match(rest)
+    if verb is not None:
+        after = rest[verb.end() :]
+        if verb["hold"]:
+            return _outcome_if_held(after, level)
+        noun = _rate().match(after)
+        if noun is not None:
+            after = after[noun.end() :]
+            if _NOT_THE_RATE.match(after.lstrip()):
+                return None
+            return _moved_outcome(after, level, 0 if verb["set"] else 1 if verb["raise"] else -1)
+        if verb["set"] or not _OFF_RATES.match(after) or not rate_steps_bp(after):
+            return None
+        step = rate_steps_bp(after)[0]
+        if _OFF_RATES.sub("", after, count=1) != after[step.start :].removeprefix(" ") and step.start > 16:
+            return None
+        return _moved_outcome(after, level, 1 if verb["raise"] else -1)
+    if _DELIVERS.match(rest):
+        cut, rise = _NOUN_CUT.search(rest), _NOUN_RISE.search(rest)
+        step = rate_steps_bp(rest)
+        if (cut is None) == (rise is None) or not step:
+            return None
+        noun = cut or rise
+        assert noun is not None
+        if not 0 <= noun.start() - step[0].end <= 14:
+            return None
+        return _moved_outcome(rest, level, 1 if rise else -1)
+    return None
+
+
+def _outcome_if_held(after: str, level: float | None) -> HeadlineOutcome | None:
+    noun = _rate().match(after)
+    if noun is None:
+        policy = re.match(
+            r" (?:its |the |u\.s\. |us )?(?:monetary |interest rate )?policy (?:unchanged|steady|on hold)\b",
+            after,
+        )
+        unchanged = re.match(r" (?:unchanged|steady)(?: at\b|$)", after)
+        return _unchanged_outcome(after, level) if policy or unchanged else None
+    rest = after[noun.end() :]
+    if _NOT_THE_RATE.match(rest.lstrip()):
+        return None
+    found = rate_levels(rest)
+    at_level = bool(found) and re.match(r"^ (?:at|in|within|between|near)\b", rest) is not None
+    if (
+        not at_level
+        and not _UNCHANGED.search(rest)
+        and not re.match(
+            r"^ (?:near|at|close to) (?:an? )?(?:zero|record low|(?:\d\d-year|multi-year|record) (?:high|low))",
+            rest,
+        )
+    ):
+        return None
+    return _unchanged_outcome(rest, level)
+
+
+def _unchanged_outcome(rest: str, level: float | None) -> HeadlineOutcome:
+    if _VAGUE.search(rest.partition(" until ")[0]):
+        return HeadlineOutcome(None, "words of doubt")
+    found = rate_levels(rest)
+    if found and level is not None and abs(found[0].value - level) > 1e-6:
+        return HeadlineOutcome(None, "the level told is not the one before")
+    return HeadlineOutcome("hold", "told as unchanged")
+
+
+def _moved_outcome(rest: str, level: float | None, way: int) -> HeadlineOutcome:
+    """A move in a clause; `way` 0 where only the level can tell."""
+    if _VAGUE.search(rest):
+        return HeadlineOutcome(None, "words of doubt")
+    steps, found = rate_steps_bp(rest), rate_levels(rest)
+    if steps and found and found[0].start < steps[0].start < found[0].end:
+        found = []
+    sizes = {way * step.value for step in steps[:1]} if way else set[float]()
+    if found and level is not None:
+        sizes.add(round((found[0].value - level) * 100.0, 6))
+    if not sizes:
+        return HeadlineOutcome(None, _NO_SIZE)
+    if len(sizes) > 1 or (len(steps) > 1 and steps[1].value != steps[0].value):
+        return HeadlineOutcome(None, "its figures disagree")
+    bp = sizes.pop()
+    if way and bp * way <= 0.0:
+        return HeadlineOutcome(None, "its words and its level disagree")
+    if bp != round(bp) or abs(bp) > 999:
+        return HeadlineOutcome(None, "no whole basis points")
+    return HeadlineOutcome(rate_key(round(bp)), "told with its size" if steps else "told by its level")
+
+
+def _outcome_in_passive(clause: str, names: tuple[str, ...], level: float | None) -> HeadlineOutcome:
+    """'Rates left unchanged by Fed', 'U.S. interest rates cut by half a point by the Federal Reserve'."""
+    match = re.match(
+        rf"(?P<noun>{_RATE.replace(' (?:rates?', ' ?(?:rates?', 1)})(?: (?:is|are|was|were))?"
+        rf"(?P<rest> (?:left|kept|held|maintained|cut|lowered|slashed|raised|hiked|lifted|increased)\b.*?) (?:by|"
+        rf"at) (?:the )?"
+        rf"{name_pattern(names)}(?!['\w])",
+        " " + clause,
+    )
+    if match is None:
+        return _NO_DECISION
+    rest = match["rest"]
+    if re.match(r" (?:left|kept|held|maintained)\b", rest):
+        if _UNCHANGED.search(rest) or rate_levels(rest):
+            return _unchanged_outcome(rest, level)
+        return _NO_DECISION
+    return _moved_outcome(rest, level, 1 if re.match(r" (?:raised|hiked|lifted|increased)", rest) else -1)
+
+
+def _outcome_in_statement(body: str, level: float | None) -> HeadlineOutcome:
+    """The bank's own statement: 'the Committee decided to lower its target … 50 basis points to 4-3/4 percent'."""
+    found: list[HeadlineOutcome] = []
+    text = " ".join(body.split())
+    for match in (*_STATEMENT.finditer(text), *_WILL.finditer(text)):
+        rest = match["rest"]
+        noun = _rate().match(rest)
+        if noun is None or _NOT_THE_RATE.match(rest[noun.end() :].lstrip()):
+            continue
+        verb = match["verb"]
+        if verb in ("keep", "maintain", "leave", "hold"):
+            if rate_levels(rest) or _UNCHANGED.search(rest):
+                found.append(_unchanged_outcome(_WHILE.split(rest)[0], level))
+        else:
+            way = 0 if verb in ("establish", "set") else 1 if verb in ("raise", "increase") else -1
+            found.append(_moved_outcome(_WHILE.split(rest)[0], level, way))
+    if len({told.key for told in found}) != 1:
+        return _NO_DECISION
+    return found[0]
+
+
+def _agrees_with_headline(key: str, report: str) -> bool:
+    """Whether what the lead tells goes the way that the headline says."""
+    way = key.partition(" ")[0]
+    cut, rise = re.search(rf"\b(?:{_CUT})\b", report), re.search(rf"\b(?:{_RAISE})\b", report)
+    return (way == "cut" and cut is not None and rise is None) or (
+        way == "raise" and rise is not None and cut is None
+    )
+
+
+@lru_cache(maxsize=256)
+def _begins_with(names: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(
+        rf"^(?:the |a divided |divided |a unanimous )?{name_pattern(names)}{_ITS_COMMITTEE}(?![\w'-])"
+    )
+
+
+@lru_cache(maxsize=1)
+def _adverbs() -> re.Pattern[str]:
+    return re.compile("^" + _ADVERBS)
+
+
+@lru_cache(maxsize=1)
+def _verbs() -> re.Pattern[str]:
+    return re.compile(rf"^ (?:(?P<cut>{_CUT})|(?P<raise>{_RAISE})|(?P<hold>{_HOLD})|(?P<set>{_SET}))\b")
+
+
+@lru_cache(maxsize=1)
+def _rate() -> re.Pattern[str]:
+    return re.compile("^" + _RATE + r"\b")

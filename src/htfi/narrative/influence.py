@@ -1,0 +1,119 @@
+"""How far the news may move a forecast, whatever its reader has earned: by item, by reading, and all of them together.
+
+An item may move a share of the 90% band, by who tells it and who else does (`Sanitiser.max_moved`). A view may move as
+much as the most that one of its readings may. Of these, all that may move so much or less move no more than that
+together: a crowd of new names moves no further than one, and one source no further by many items.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import floor
+from typing import NamedTuple
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from htfi.domain.decision import MEDIAN_SHARE, NewsView, ViewPart
+from htfi.domain.news import NewsContext, Route, Screening
+from htfi.narrative.merging import part_weight, rederive, remaining_share
+from htfi.narrative.sanitising.config import SanitiserConfig
+
+_HALF_BAND_SIGMAS = 1.6448536269514722  # from the median to the end of a 90% band
+_TRUST_UNITS = 1e6  # trust is cut to millionths
+_TOLERANCE = 1e-5
+
+
+class InfluenceLimits(NamedTuple):
+    """Shares of the 90% band: what each item may move, by id, and what the reading of all that a model reads may.
+
+    It cannot be told which item moved a model, so that its reading may move as little as the least of them may.
+    """
+
+    by_item: Mapping[str, float]
+    reading: float
+
+
+def limits_of(by_item: Mapping[str, float], read: Sequence[str]) -> InfluenceLimits:
+    """`read` are the ids of items that a model reads."""
+    return InfluenceLimits(by_item, min((by_item.get(name, 0.0) for name in read), default=0.0))
+
+
+def recorded_limits(hearing: NewsContext | None) -> InfluenceLimits:
+    """As a decision recorded them."""
+    considered = hearing.considered if hearing is not None else ()
+    by_item = {heard.id: heard.max_moved for heard in considered if heard.max_moved is not UNSET}
+    return limits_of(by_item, [heard.id for heard in considered if heard.route is not Route.ENCODER])
+
+
+def max_view_influence(view: NewsView, known: InfluenceLimits) -> float:
+    """Share of the band that a view may move."""
+    if not view.parts:
+        return known.reading
+    return max(_max_part_influence(part, known) for part in view.parts)
+
+
+def bound_view(view: NewsView, known: InfluenceLimits) -> NewsView:
+    """A merged view whose readings have as much trust as they may, with the numbers that they lead to then."""
+    if len(view.parts) < 2:
+        return view
+    parts = tuple(bound_parts(view.parts, known, view.as_of_ns))
+    return view if parts == view.parts else rederive(replace(view, parts=parts))
+
+
+def influence_problems(view: NewsView | None, hearing: NewsContext | None) -> list[str]:
+    """What of a recorded view moves more than its readings may together."""
+    if view is None or len(view.parts) < 2:
+        return []
+    known, moved = recorded_limits(hearing), 0.0
+    for share, own in sorted(
+        (_max_part_influence(part, known), _influence(part, view.as_of_ns)) for part in view.parts
+    ):
+        moved += own
+        if own > _TOLERANCE and moved > share + _TOLERANCE * len(view.parts):
+            return ["readings that may move little move more together"]
+    return []
+
+
+def limit_problems(hearing: NewsContext, config: SanitiserConfig) -> list[str]:
+    """Which items may move more, as recorded, than the settings let any."""
+    found: list[str] = []
+    for heard in hearing.considered:
+        most = config.max_moved_confirmed * (heard.trust if heard.verdict is Screening.DISCOUNT else 1.0)
+        if heard.max_moved is not UNSET and not 0.0 <= heard.max_moved <= most + _TOLERANCE:
+            found.append(f"{heard.id} may move more of the band than the settings let it")
+    return found
+
+
+def bound_parts(parts: Sequence[ViewPart], known: InfluenceLimits, as_of_ns: int) -> list[ViewPart]:
+    """Readings with as much trust as they may have beside each other; one alone keeps its own."""
+    if len(parts) < 2:
+        return list(parts)
+    may = [_max_part_influence(part, known) for part in parts]
+    kept, moved = list(parts), 0.0
+    for place in sorted(range(len(parts)), key=lambda place: (may[place], place)):
+        own, left = _influence(parts[place], as_of_ns), max(may[place] - moved, 0.0)
+        if own > left:
+            trust = floor(parts[place].trust * left / own * _TRUST_UNITS) / _TRUST_UNITS
+            kept[place] = replace(parts[place], trust=trust)
+        moved += min(own, left)
+    return kept
+
+
+def _max_part_influence(part: ViewPart, known: InfluenceLimits) -> float:
+    if part.is_worded:
+        return known.reading
+    return min((known.by_item.get(name, 0.0) for name in part.cited), default=0.0)
+
+
+def _influence(part: ViewPart, as_of_ns: int) -> float:
+    """Share of the band at the first horizon that a reading moves at full weight, by shift and stretch together."""
+    if part.meant:
+        left = part.trust * remaining_share(part.as_of_ns, part.half_life_ns, as_of_ns)
+        return left * max(_band_share(abs(one.shift_sigmas), abs(one.stretch - 1.0)) for one in part.meant)
+    weight = part_weight(part, as_of_ns)
+    return weight * _band_share(abs(part.direction * part.size_sigmas), abs(part.volatility_multiplier - 1.0))
+
+
+def _band_share(sigmas: float, wider: float) -> float:
+    """Of what it may move: by the median, or by an end of the band, whichever is more."""
+    bands = sigmas / (2.0 * _HALF_BAND_SIGMAS)
+    return max(bands / MEDIAN_SHARE, bands + wider / 2.0)

@@ -1,0 +1,364 @@
+"""The news desk: screens every item as it comes, has it scored, and keeps the news on each symbol. The loop tells it
+items, decisions ask it what there is to read.
+
+What is worth a model's time stands on one wire, what the encoder alone makes something of on another; what is set aside
+is kept as well, with the reason, so that a decision can tell it.
+"""
+
+import re
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from htfi.domain.decision import FidelityPlan, ViewPart
+from htfi.domain.events import News
+from htfi.domain.news import (
+    NewsContext,
+    NewsItemAudit,
+    NewsScores,
+    ReadingBudget,
+    Route,
+    ScreenedItem,
+    Screening,
+)
+from htfi.narrative.caching.encoded import cache_names
+from htfi.narrative.config import NarrativeConfig, RoutingConfig
+from htfi.narrative.encoding.linking import is_company
+from htfi.narrative.influence import InfluenceLimits, limits_of
+from htfi.narrative.question import MAX_ITEMS, item_name
+from htfi.narrative.readers import part_from_scores
+from htfi.narrative.recent_news import (
+    MAX_ID_CHARS,
+    NO_NEWS,
+    NewsRecord,
+    NewsSelection,
+    RecentNews,
+    item_audit,
+)
+from htfi.narrative.routing import max_route
+from htfi.narrative.sanitising.sanitiser import Sanitiser
+from htfi.narrative.suspicion import SuspicionMonitor
+from htfi.narrative.text import clean
+
+MAX_PENDING = 256  # items that are scored together
+MAX_RECORDS = 8_192
+_NUM_LIFETIMES_KEPT = (
+    2  # lifetimes of an item: the oldest view that counts was made one ago, of items as old again
+)
+MAX_ENCODER_ITEMS = 6  # items that the encoder alone reads for a decision
+MAX_SET_ASIDE = 6  # items set aside that a decision tells
+MAX_AWAITED_EFFECTS = 32  # items of a symbol whose price effect is awaited
+_TICKER = re.compile(r"[A-Z][A-Z0-9.]{2,11}(?<!\.)")  # long enough to be no common abbreviation
+_MIN_SENTIMENT = 0.3  # a weaker sentiment says nothing that prices could bear out
+
+
+class ItemScorer(Protocol):
+    """What scores screened items: `encoding.scorer.Scorer`."""
+
+    version: str
+
+    def score(self, items: Sequence[ScreenedItem]) -> list[NewsScores]: ...
+
+    def state(self) -> dict[str, Any]: ...
+
+    def restore(self, state: dict[str, Any]) -> None: ...
+
+
+def forget_nothing(_: Sequence[str]) -> None:
+    """Of a desk without a cache."""
+
+
+class NewsProcessor:
+    """What came in, by symbol, in bounded memory."""
+
+    def __init__(
+        self,
+        config: NarrativeConfig,
+        routing: RoutingConfig,
+        sanitiser: Sanitiser,
+        scorer: ItemScorer,
+        secure: SuspicionMonitor,
+        *,
+        has_frontier: bool = False,
+        forget: Callable[[Sequence[str]], None] = forget_nothing,
+    ) -> None:
+        """`forget` hears what was made of an item that is corrected or taken back, for caches.
+
+        `has_frontier` where a frontier model reads in depth: then each such reading is reckoned to cost money."""
+        self._forget_cached = forget
+        self._has_frontier = has_frontier
+        self.frontier_cents = routing.frontier_budget_cents if has_frontier else 0.0
+        self._config, self.routing = config, routing
+        self.sanitiser, self.scorer, self.suspicion_monitor = sanitiser, scorer, secure
+        self.readable, self._encoder_only, self._set_aside = (
+            RecentNews(config),
+            RecentNews(config),
+            RecentNews(config),
+        )
+        self._records: OrderedDict[str, NewsRecord] = OrderedDict()
+        self._pending: list[ScreenedItem] = []
+        self._series_symbols: set[str] = set()  # symbols of the run's series
+        self._awaited_effects: OrderedDict[str, deque[tuple[str, float, int]]] = OrderedDict()
+
+    @property
+    def models(self) -> dict[str, str]:
+        """Who scores, for the record of a decision."""
+        return {"encoder": self.scorer.version} if self.scorer.version else {}
+
+    def receive(self, item: News) -> ScreenedItem:
+        """Take in one item, in order of `available_at_ns`. One whose headline is blank is no news.
+
+        Raises: DependencyUnavailable.
+        """
+        name = clean(item.id, MAX_ID_CHARS) or f"{item.source}:{item.row}"
+        if item.released_by:  # it stands aside until now
+            self._forget_item(name)
+        screened = self.sanitiser.screen(replace(item, id=name))
+        self.suspicion_monitor.observe(self.sanitiser.take_incidents(), item.available_at_ns)
+        for gone in self.sanitiser.take_invalidated():
+            self._forget_item(gone)
+        if not screened.item.headline:
+            return screened
+        self._pending.append(screened)
+        if len(self._pending) >= MAX_PENDING:
+            self.score_pending()
+        return screened
+
+    def score_pending(self) -> None:
+        """Have what came in scored, and put it where it belongs. Raises: DependencyUnavailable."""
+        if not self._pending:
+            return
+        pending, self._pending = self._pending, []
+        usable = [one for one in pending if one.verdict is not Screening.QUARANTINE]
+        scored = iter(self.scorer.score(usable))
+        for one in pending:
+            self._store(one, None if one.verdict is Screening.QUARANTINE else next(scored))
+
+    def _store(self, screened: ScreenedItem, scores: NewsScores | None) -> None:
+        screened = self._link_symbols(screened, scores)
+        item = screened.item
+        told_before = screened.cluster if screened.cluster != item.id else ""
+        position = max(map(self.routing.position_in, item.symbols), default=self.routing.position)
+        tagged = bool(item.symbols)
+        most, why = max_route(screened.verdict, told_before, scores, position, self.routing, is_tagged=tagged)
+        self._remove_expired(item.available_at_ns)
+        derived = cache_names(screened)
+        lean = replace(screened, item=replace(item, body="", url=""))
+        note = self._records[item.id] = NewsRecord(lean, scores, most, why, position, derived)
+        self._records.move_to_end(item.id)
+        if len(self._records) > MAX_RECORDS:
+            self._remove(next(iter(self._records)))
+        if most is Route.TEMPLATE:
+            self._set_aside.add(item)
+        elif most is Route.ENCODER:
+            self._encoder_only.add(item)
+        else:
+            self.readable.add(item)
+        if scores is not None and abs(scores.sentiment) >= _MIN_SENTIMENT and note.most is not Route.TEMPLATE:
+            for symbol in item.symbols:
+                self._await_price_effect(symbol, (item.id, scores.sentiment, item.available_at_ns))
+
+    def _remove_expired(self, now_ns: int) -> None:
+        """Drop what is so old that no view which rests on it counts any longer."""
+        oldest_ns = now_ns - _NUM_LIFETIMES_KEPT * self.readable.lifetime_ns
+        while self._records:
+            name, note = next(iter(self._records.items()))
+            if note.screened.item.available_at_ns >= oldest_ns:
+                return
+            self._remove(name)
+
+    def _remove(self, name: str) -> None:
+        """Let go of a note, and of its item wherever it stands: the shelves hold no more items than there are notes."""
+        note = self._records.pop(name)
+        for wire in (self.readable, self._encoder_only, self._set_aside):
+            wire.forget(name, note.screened.item.symbols)
+
+    def _link_symbols(self, screened: ScreenedItem, scores: NewsScores | None) -> ScreenedItem:
+        """The item on the companies that it names, where it comes without symbols and the run has series of them all.
+
+        A symbol of the run that stands in the headline is such a name. What else it names concerns the whole market.
+        """
+        if screened.item.symbols or scores is None:
+            return screened
+        linked = tuple(dict.fromkeys((*scores.symbols, *self._tickers_in(screened.item.headline))))
+        if not linked or not all(symbol in self._series_symbols and is_company(symbol) for symbol in linked):
+            return screened
+        most = self.sanitiser.max_symbols_moved
+        return replace(screened, item=replace(screened.item, symbols=linked[:most]))
+
+    def _tickers_in(self, headline: str) -> list[str]:
+        """The run's symbols that stand in a headline as they are spelled; in capitals throughout they tell nothing."""
+        if headline.isupper():
+            return []
+        return [word for word in _TICKER.findall(headline) if word in self._series_symbols and word.isupper()]
+
+    def select(self, symbol: str, as_of_ns: int) -> NewsSelection:
+        """The news on a symbol that were known at an instant."""
+        self.score_pending()  # before the symbol is known of: a saved state, taken any time, settles alike
+        self._series_symbols.add(symbol)
+        if not self._records and self.suspicion_monitor.is_calm:
+            return NO_NEWS
+        items = [item for item in self.readable.recent(symbol, as_of_ns) if item.id in self._records]
+        noted = self._encoder_only.recent(symbol, as_of_ns, MAX_ENCODER_ITEMS)
+        aside = self._set_aside.recent(symbol, as_of_ns, MAX_SET_ASIDE)
+        suspicion = self.suspicion_monitor.suspicion(symbol, as_of_ns)
+        if not (items or noted or aside or suspicion):
+            return NO_NEWS
+        if suspicion:  # what is not beyond doubt waits until it has passed
+            aside = [item for item in noted if item.id in self._records] + aside
+            noted = []
+        cleared = self.suspicion_monitor.recent_reset(symbol, as_of_ns)
+        return NewsSelection(
+            tuple(items), self._records_of(noted), self._records_of(aside), suspicion, cleared
+        )
+
+    def max_routes(self, items: Sequence[News]) -> list[Route]:
+        """The dearest reader that each item is worth."""
+        return [note.most for note in self._records_of(items)]
+
+    def num_affordable(self, num_readings: int) -> int:
+        """How many readings in depth there is money for, of so many."""
+        if not self._has_frontier:
+            return num_readings
+        return min(num_readings, int(self.frontier_cents / self.routing.frontier_cents + 1e-9))
+
+    def reading_suspicion(self, gathered: NewsSelection) -> float:
+        """How far reading these news should go behind reading others', 0–1: by the least believed of their sources."""
+        if gathered.suspicion:
+            return 1.0
+        return self.sanitiser.reading_suspicion(dict.fromkeys(item.source for item in gathered.items))
+
+    def is_worth_frontier(self, gathered: NewsSelection) -> bool:
+        """Whether some of the news are worth a frontier model, where there is one."""
+        return (
+            self._has_frontier
+            and not gathered.suspicion
+            and Route.FRONTIER in self.max_routes(gathered.items)
+        )
+
+    def charge_readings(self, num_readings: int) -> None:
+        """Count readings in depth."""
+        if self._has_frontier:
+            self.frontier_cents = round(self.frontier_cents - num_readings * self.routing.frontier_cents, 6)
+
+    def items(self, names: Sequence[str]) -> list[News]:
+        """Items by their ids, newest first; what has been forgotten is left out."""
+        found = [note.screened.item for name in names if (note := self._records.get(name)) is not None]
+        return sorted(found, key=lambda item: (-item.available_at_ns, item.source, -item.row))
+
+    def encoder_parts(self, gathered: NewsSelection) -> list[ViewPart]:
+        """The encoder's own readings, of the items that no model reads."""
+        return [
+            part_from_scores(
+                note.screened.item.id,
+                note.screened.item.available_at_ns,
+                note.screened.trust,
+                note.scores,
+                self._config,
+            )
+            for note in gathered.encoder_only
+            if note.scores is not None and note.scores.relevance * note.scores.novelty > 0.0
+        ]
+
+    def news_context(
+        self, gathered: NewsSelection, plan: FidelityPlan, means: ReadingBudget | None
+    ) -> NewsContext | None:
+        """What a decision records of the news: who was to read each item, and why."""
+        if means is None:
+            return None
+        considered = (*self._records_of(gathered.items[:MAX_ITEMS]), *gathered.encoder_only)
+        return NewsContext(
+            considered=tuple(self._item_audit(note, plan, means) for note in considered),
+            set_aside=tuple(self._item_audit(note, plan, means) for note in gathered.set_aside),
+            means=means,
+            suspicion=gathered.suspicion,
+            cleared=gathered.suspicion_reset,
+        )
+
+    def _item_audit(self, note: NewsRecord, plan: FidelityPlan, means: ReadingBudget) -> NewsItemAudit:
+        return item_audit(note, plan, means, self.routing, self.sanitiser.max_influence(note.screened))
+
+    def influence_limits(self, gathered: NewsSelection) -> InfluenceLimits:
+        """How far these news may move a forecast."""
+        read = self._records_of(gathered.items[:MAX_ITEMS])
+        by_item = {
+            note.screened.item.id: self.sanitiser.max_influence(note.screened)
+            for note in (*read, *gathered.encoder_only)
+        }
+        return limits_of(by_item, [note.screened.item.id for note in read])
+
+    def mean_trust(self, names: Sequence[str]) -> float:
+        """The mean trust, 0–1, in items that a view rests on; 1 where none is known."""
+        trusts = [note.screened.trust for name in names if (note := self._records.get(name)) is not None]
+        return round(sum(trusts) / len(trusts), 3) if trusts else 1.0
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there was any news."""
+        return bool(self._records) or bool(self._pending)
+
+    def awaits_price_effect(self, symbol: str) -> bool:
+        """Whether some item's effect on a symbol's price is awaited."""
+        return bool(self._awaited_effects.get(symbol))
+
+    def learn_return(self, symbol: str, return_sigmas: float, start_ns: int, end_ns: int) -> None:
+        """What a symbol's bar returned, in standard deviations: it judges the sources of items from before it."""
+        self.sanitiser.observe_return(symbol, end_ns, return_sigmas)
+        awaited = self._awaited_effects.get(symbol)
+        while awaited and awaited[0][2] <= start_ns:
+            name, direction, _ = awaited.popleft()
+            self.sanitiser.learn_price_effect(name, direction, return_sigmas)
+
+    def _await_price_effect(self, symbol: str, said: tuple[str, float, int]) -> None:
+        self._awaited_effects.setdefault(symbol, deque(maxlen=MAX_AWAITED_EFFECTS)).append(said)
+        self._awaited_effects.move_to_end(symbol)
+        if len(self._awaited_effects) > self._config.max_symbols:
+            self._awaited_effects.popitem(last=False)
+
+    def _records_of(self, items: Sequence[News]) -> tuple[NewsRecord, ...]:
+        return tuple(note for item in items if (note := self._records.get(item.id)) is not None)
+
+    def _forget_item(self, name: str) -> None:
+        """Drop an item that was corrected or taken back, wherever it stands."""
+        self.score_pending()
+        note = self._records.get(name)
+        self._forget_cached((item_name(name),) if note is None else note.derived)
+        if note is not None:
+            self._remove(name)
+
+    def state(self) -> dict[str, Any]:
+        self.score_pending()
+        return {
+            "frontier_cents": self.frontier_cents,
+            "sanitiser": self.sanitiser.state(),
+            "scorer": self.scorer.state(),
+            "secure": self.suspicion_monitor.state(),
+            "wire": self.readable.state(),
+            "noted": self._encoder_only.state(),
+            "aside": self._set_aside.state(),
+            "notes": msgspec.msgpack.encode(list(self._records.values())),
+            "asked": sorted(self._series_symbols),
+            "awaited": [
+                [symbol, [list(said) for said in all_said]]
+                for symbol, all_said in self._awaited_effects.items()
+            ],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.frontier_cents = state["frontier_cents"]
+        self.sanitiser.restore(state["sanitiser"])
+        self.scorer.restore(state["scorer"])
+        self.suspicion_monitor.restore(state["secure"])
+        self.readable.restore(state["wire"])
+        self._encoder_only.restore(state["noted"])
+        self._set_aside.restore(state["aside"])
+        notes = msgspec.msgpack.decode(state["notes"], type=list[NewsRecord])
+        self._records = OrderedDict((note.screened.item.id, note) for note in notes)
+        self._series_symbols = set(state["asked"])
+        self._awaited_effects = OrderedDict(
+            (symbol, deque([(name, way, at) for name, way, at in said], maxlen=MAX_AWAITED_EFFECTS))
+            for symbol, said in state["awaited"]
+        )

@@ -1,0 +1,89 @@
+"""What is usual for each series: a running mean of each feature's magnitude. The loop asks, then teaches.
+
+Finds the features that moved a forecast: those furthest from what is usual for them. The loop asks.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from htfi.domain.decision import FeatureDriver
+from htfi.narrative.config import NarrativeConfig
+from htfi.narrative.rationale.units import feature_family
+
+_NO_MAGNITUDES: Mapping[str, float] = {}
+
+
+class FeatureBaseline:
+    """Per series, the plain mean of |feature| at first and its exponentially weighted mean later on."""
+
+    def __init__(self, config: NarrativeConfig | None = None) -> None:
+        config = config or NarrativeConfig()
+        self._min_bars = config.usual_min_bars
+        self._min_gain = 1.0 - 2.0 ** (-1.0 / config.usual_half_life_bars)
+        self._means: dict[str, dict[str, float]] = {}
+        self._num_bars: dict[str, int] = {}
+
+    def magnitudes(self, series: str) -> Mapping[str, float]:
+        """Mean magnitude by feature; empty until `usual_min_bars` bars were learnt."""
+        return self._means[series] if self._num_bars.get(series, 0) >= self._min_bars else _NO_MAGNITUDES
+
+    def learn(self, series: str, features: Mapping[str, float]) -> None:
+        """Take in the features of one bar; finite values only."""
+        num_bars = self._num_bars[series] = self._num_bars.get(series, 0) + 1
+        gain = max(1.0 / num_bars, self._min_gain)
+        means = self._means.get(series)
+        if means is None:
+            means = self._means[series] = {}
+        for name, value in features.items():
+            mean = means.get(name)
+            size = value if value >= 0.0 else -value
+            means[name] = size if mean is None else mean + gain * (size - mean)
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "means": {name: dict(means) for name, means in self._means.items()},
+            "num_bars": dict(self._num_bars),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._means = {name: dict(means) for name, means in state["means"].items()}
+        self._num_bars = dict(state["num_bars"])
+
+
+MIN_RATIO = 1.25  # nearer to usual than this, either way, a feature explains nothing
+MAX_RATIO = (
+    1e6  # further away, what is usual is no measure: a mean that has faded to nothing, a value out of range
+)
+_MAX_RATIO_BELOW = 1.0 / MIN_RATIO
+_RETURN_PREFIX = "return"  # that the last move was small moves nothing
+
+
+def find_drivers(
+    features: Mapping[str, float], usual: Mapping[str, float], limit: int = 3
+) -> list[FeatureDriver]:
+    """At most `limit` features, by |log(|value| / usual)|, largest first, and one of each family.
+
+    Units: those of the features; `usual` holds mean magnitudes. Where either is 0, or one is more than `MAX_RATIO`
+    times the other, there is no ratio.
+    """
+    found: list[tuple[float, str]] = []
+    for name, value in features.items():
+        mean = usual.get(name)
+        if mean:
+            size = value if value >= 0.0 else -value
+            if MAX_RATIO * mean >= size >= MIN_RATIO * mean:
+                found.append((size / mean, name))
+            elif mean / MAX_RATIO <= size <= _MAX_RATIO_BELOW * mean and not name.startswith(_RETURN_PREFIX):
+                found.append((mean / size, name))
+    found.sort(reverse=True)
+    chosen: list[FeatureDriver] = []
+    told: set[str] = set()
+    for _, name in found:
+        if len(chosen) == limit:
+            break
+        story = feature_family(name)
+        if story is not None and story not in told:
+            told.add(story)
+            value, mean = features[name], usual[name]
+            chosen.append(FeatureDriver(name, value, mean, abs(value) / mean))
+    return chosen

@@ -1,0 +1,287 @@
+"""The reader that has no opinion: it cites what is recent and claims nothing. Used at the TEMPLATE rung.
+
+The encoder's reading of one item, from its scores alone: no model is run. The desk makes it of what none reads.
+
+The reader that asks a language model. Wired at the EDGE rung with the draft, at the next one with the target.
+
+Where its author keeps deadlines (`LateAuthor`), a view may be provisional, and the target's own comes `later`.
+
+The reader of the SECURE rung where the target is elsewhere: it drafts nothing, and says nothing that a draft wrote.
+
+What the target does not say in time is left unsaid until it does: the view then claims nothing and is provisional.
+"""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from htfi.domain.decision import GenerationTrace, NewsView, ViewPart
+from htfi.domain.generation import Completion, GenerationRequest, RequestRefused, SpeculationStats
+from htfi.domain.news import NewsScores
+from htfi.narrative.answer import UNCALIBRATED, ConfidenceCalibration, parse_answer, to_view, view_grammar
+from htfi.narrative.config import NarrativeConfig
+from htfi.narrative.ports import Closable, LateTextGenerator, TextGenerator
+from htfi.narrative.question import (
+    Question,
+    build_prompt,
+    item_names,
+    question_id,
+    reading_seed,
+    residency_tags,
+    shown_items,
+    shown_record,
+    without_bodies,
+)
+from htfi.narrative.rationale.writer import HANDOVER
+from htfi.narrative.view_calibration import ViewCalibration
+
+
+class TemplateReader:
+    """Direction 0, confidence 0, whatever the news says: no model has read it."""
+
+    version = "template-reader/1"
+    speculation_stats = None
+
+    def __init__(self, config: NarrativeConfig | None = None) -> None:
+        self._config = config or NarrativeConfig()
+
+    def read(self, questions: Sequence[Question], deadline_ms: float) -> list[NewsView]:
+        """Cites the newest items; `deadline_ms` is the port's, and changes nothing here."""
+        del deadline_ms
+        return [
+            NewsView(
+                direction=0.0,
+                size_sigmas=0.0,
+                volatility_multiplier=1.0,
+                confidence=0.0,
+                cited=tuple(item.id for item in question.items[: self._config.max_cited]),
+                as_of_ns=question.as_of_ns,
+                half_life_ns=self._config.half_life_ns,
+                reader=self.version,
+            )
+            for question in questions
+        ]
+
+
+MIN_SENTIMENT = 0.2  # below it an item has no direction
+MAX_CONFIDENCE = 0.5  # an encoder sees what is said, not what it means for a price
+VOLATILITY_GAIN = 0.25  # of the band, by news that is wholly relevant and new
+_SCORE_DECIMALS = 4
+
+
+def part_from_scores(
+    name: str, available_at_ns: int, trust: float, scores: NewsScores | None, config: NarrativeConfig
+) -> ViewPart:
+    """A direction where an item is good or bad for what it is about; a wider band where it is relevant and new.
+
+    `name` is the item's id; `trust` 0–1 is how much of its effect counts.
+    """
+    sentiment = scores.sentiment if scores is not None and abs(scores.sentiment) >= MIN_SENTIMENT else 0.0
+    relevance = scores.relevance if scores is not None else 0.0
+    novelty = scores.novelty if scores is not None else 0.0
+    return ViewPart(
+        reader=f"encoder {scores.encoder}" if scores is not None else "encoder",
+        direction=float((sentiment > 0.0) - (sentiment < 0.0)),
+        size_sigmas=round(abs(sentiment), _SCORE_DECIMALS),
+        volatility_multiplier=round(1.0 + VOLATILITY_GAIN * relevance * novelty, _SCORE_DECIMALS),
+        confidence=round(MAX_CONFIDENCE * relevance * novelty, _SCORE_DECIMALS),
+        cited=(name,),
+        as_of_ns=available_at_ns,
+        half_life_ns=config.half_life_ns,
+        trust=trust,
+        cause=scores.event if scores is not None else "",
+    )
+
+
+LATE_DEADLINE_MS = 60_000.0  # what nobody waits for may take
+MAX_PENDING_VIEWS = 4_096
+
+
+class ModelReader:
+    """Reads with an author; a question that the author refuses gets the template's view, which says why.
+
+    `draft_trust` is for provisional views, whose numbers the draft wrote: `trust` where it is not given. `meaning` is
+    what its views have proved to mean, `draft_meaning` the draft's; without it they are taken at their word. An author
+    that answers late is one reader's alone, for what came late is told once.
+    """
+
+    def __init__(
+        self,
+        author: TextGenerator,
+        config: NarrativeConfig | None = None,
+        trust: ConfidenceCalibration = UNCALIBRATED,
+        draft_trust: ConfidenceCalibration | None = None,
+        meaning: ViewCalibration | None = None,
+        draft_meaning: ViewCalibration | None = None,
+    ) -> None:
+        self._author = author
+        self._late = author if isinstance(author, LateTextGenerator) else None
+        self._trust = trust
+        self._draft_trust = draft_trust or trust
+        self._meaning, self._draft_meaning = meaning, draft_meaning
+        self._config = config or NarrativeConfig()
+        self._fallback = TemplateReader(self._config)
+        self._pending: dict[str, Question] = {}
+
+    @property
+    def version(self) -> str:
+        return self._author.version
+
+    @property
+    def speculation_stats(self) -> SpeculationStats | None:
+        return self._author.speculation_stats
+
+    def read(
+        self, questions: Sequence[Question], deadline_ms: float, *, max_draft: int | None = None
+    ) -> list[NewsView]:
+        """One view per question; questions on the same news are read once (prefix reuse).
+
+        `max_draft` is as in `Request`.
+        """
+        requests = [self._request(question, deadline_ms, max_draft) for question in questions]
+        answers = self._author.write(requests)
+        return [
+            self._refused(question, answer, deadline_ms)
+            if isinstance(answer, RequestRefused)
+            else self._view(question, request, answer)
+            for question, request, answer in zip(questions, requests, answers, strict=True)
+        ]
+
+    def take_late_views(self) -> list[tuple[str, NewsView | RequestRefused]]:
+        """Views that came since the last call, by the id of their question; a refusal where none will come."""
+        told: list[tuple[str, NewsView | RequestRefused]] = []
+        for name, answer in (
+            self._late.take_late_completions() if self._late is not None and self._pending else ()
+        ):
+            question = self._pending.pop(name, None)
+            if question is None:
+                continue
+            if isinstance(answer, Completion) and answer.is_provisional:
+                answer = RequestRefused("what came late is provisional as well")
+            if isinstance(answer, Completion):
+                told.append((name, self._view(question, self._request(question, 0.0), answer)))
+            else:
+                told.append((name, answer))
+        return told
+
+    def request_views(self, questions: Sequence[Question], *, max_draft: int | None = None) -> None:
+        """Ask for views that nobody waits for; without an author that answers late, nothing is asked."""
+        if self._late is None or not questions:
+            return
+        for question in questions:
+            self._remember(question_id(question), question)
+        self._late.request_completions(
+            [self._request(question, LATE_DEADLINE_MS, max_draft) for question in questions]
+        )
+
+    def close(self) -> None:
+        """Let go of what the author holds; nothing is asked after that."""
+        if isinstance(self._author, Closable):
+            self._author.close()
+
+    def _remember(self, name: str, question: Question) -> None:
+        self._pending[name] = without_bodies(question)
+        while len(self._pending) > MAX_PENDING_VIEWS:
+            del self._pending[next(iter(self._pending))]
+
+    def _view(self, question: Question, request: GenerationRequest, answer: Completion) -> NewsView:
+        if answer.is_provisional:
+            self._remember(request.id, question)
+        trust = self._draft_trust if answer.is_provisional else self._trust
+        reader = combined_version(self.version, answer.draft, answer.num_settled)
+        view = to_view(parse_answer(answer.fields, trust), question, self._config.half_life_ns, reader)
+        wording = _generation_trace(question, request, answer, self.version)
+        meaning = self._draft_meaning if answer.is_provisional else self._meaning
+        meant = meaning.meanings(view) if meaning is not None else ()
+        return replace(view, wording=wording, provisional=answer.is_provisional, meant=meant)
+
+    def _request(
+        self, question: Question, deadline_ms: float, max_draft: int | None = None
+    ) -> GenerationRequest:
+        prompt, shared = build_prompt(question, self._author.dialect)
+        return GenerationRequest(
+            prompt=prompt,
+            form=view_grammar(self._author.dialect, len(shown_items(question))),
+            seed=reading_seed(question.symbol, question.as_of_ns),
+            temperature=self._config.temperature,
+            deadline_ms=deadline_ms,
+            shared=shared,
+            kind="view",
+            max_draft=max_draft,
+            suspicion=1.0
+            if max_draft == 0
+            else 0.0,  # a reading that opts out of speculation is one under suspicion
+            id=question_id(question),
+            residency=residency_tags(question),
+            subjects=item_names(question),
+        )
+
+    def _refused(self, question: Question, refusal: RequestRefused, deadline_ms: float) -> NewsView:
+        (view,) = self._fallback.read([question], deadline_ms)
+        return replace(view, words=f"not read: {refusal.reason}")
+
+
+def combined_version(target: str, draft: str, num_settled: int) -> str:
+    """Who wrote, in the order of their words: the target has begun a provisional answer where it settled any of it."""
+    if num_settled < 0:
+        return target
+    return f"{target}{HANDOVER}{draft}" if num_settled else draft
+
+
+def _generation_trace(
+    question: Question, request: GenerationRequest, answer: Completion, target: str
+) -> GenerationTrace | None:
+    """None where the author does not tell its tokens: a model behind a network."""
+    if not answer.tokens:
+        return None
+    return GenerationTrace(
+        target=target,
+        draft=answer.draft,
+        strategy=answer.strategy,
+        seed=request.seed,
+        temperature=request.temperature,
+        num_items=len(shown_items(question)),
+        prompt=answer.prompt,
+        tokens=answer.tokens,
+        rounds=answer.rounds,
+        place=answer.place,
+        num_settled=answer.num_settled,
+        shown=shown_record(question),
+    )
+
+
+NO_DRAFT = 0  # tokens drafted at once
+
+
+class SecureReader:
+    """Reads through another rung's reader, `reads`, which tells what comes late: one author has one who listens."""
+
+    def __init__(self, reads: ModelReader, config: NarrativeConfig | None = None) -> None:
+        self._reader = reads
+        self._fallback = TemplateReader(config or NarrativeConfig())
+
+    @property
+    def version(self) -> str:
+        return self._reader.version
+
+    @property
+    def speculation_stats(self) -> SpeculationStats | None:
+        """None: what the author did is told by the reader that it shares."""
+        return None
+
+    def read(self, questions: Sequence[Question], deadline_ms: float) -> list[NewsView]:
+        """One view per question: the target's own, or one that claims nothing."""
+        views = self._reader.read(questions, deadline_ms, max_draft=NO_DRAFT)
+        unsaid = self._fallback.read(questions, deadline_ms)
+        return [
+            replace(instead, provisional=True) if view.provisional else view
+            for view, instead in zip(views, unsaid, strict=True)
+        ]
+
+    def take_late_views(self) -> list[tuple[str, NewsView | RequestRefused]]:
+        """Nothing: the reader that it shares tells what came late."""
+        return []
+
+    def request_views(self, questions: Sequence[Question]) -> None:
+        """Ask for views that nobody waits for."""
+        self._reader.request_views(questions, max_draft=NO_DRAFT)

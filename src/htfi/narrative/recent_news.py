@@ -1,0 +1,170 @@
+"""Keeps recent headlines, by symbol and market-wide, cleaned and fading, in bounded memory, for the loop.
+
+What is known of the news on a symbol: a note for each item, gathered for a decision. The desk keeps notes, and the
+pipeline reads what was gathered.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from math import log2
+from typing import Any, NamedTuple
+
+import msgspec
+
+from htfi.domain.decision import FidelityPlan
+from htfi.domain.events import News
+from htfi.domain.news import NewsItemAudit, NewsScores, ReadingBudget, Route, ScreenedItem
+from htfi.narrative.config import NarrativeConfig, RoutingConfig
+from htfi.narrative.routing import choose_route
+from htfi.narrative.text import clean
+
+_MARKET = ""  # the shelf of items that name no symbol
+MAX_ID_CHARS = 128
+_MAX_SYMBOLS_PER_ITEM = 64  # it moves no more: naming all does not make it news of all
+
+
+class RecentNews:
+    """Keeps at most `max_items_per_symbol` items for each of the `max_symbols` symbols last in the news."""
+
+    def __init__(self, config: NarrativeConfig | None = None) -> None:
+        self._config = config or NarrativeConfig()
+        self.lifetime_ns = int(-log2(self._config.min_weight) * self._config.half_life_ns)
+        self._market: deque[News] = deque(maxlen=self._config.max_items_per_symbol)
+        self._by_symbol: OrderedDict[str, deque[News]] = OrderedDict()  # latest in the news last
+
+    def add(self, item: News) -> None:
+        """Take in one item, in order of `available_at_ns`. One whose headline is blank is no news."""
+        headline = clean(item.headline, self._config.max_headline_chars)
+        if not headline:
+            return
+        symbols = tuple(symbol for symbol in item.symbols if symbol)[:_MAX_SYMBOLS_PER_ITEM]
+        kept = msgspec.structs.replace(
+            item,
+            id=clean(item.id, MAX_ID_CHARS),
+            headline=headline,
+            symbols=symbols,
+            body="",  # no reader is told it, and a shelf of long ones would fill the memory
+            url="",
+        )
+        if not symbols:
+            self._market.append(kept)
+        for symbol in symbols:
+            self._items_of(symbol).append(kept)
+
+    def forget(self, name: str, symbols: Sequence[str]) -> None:
+        """Drop an item by its id from the shelves of its symbols and from the market's."""
+        shelves = [shelf for symbol in symbols if (shelf := self._by_symbol.get(symbol)) is not None]
+        for shelf in (*shelves, self._market):
+            kept = [item for item in shelf if item.id != name]
+            if len(kept) < len(shelf):
+                shelf.clear()
+                shelf.extend(kept)
+
+    def recent(self, symbol: str, as_of_ns: int, limit: int | None = None) -> list[News]:
+        """Items on `symbol` or the whole market, known at `as_of_ns` and not yet faded, newest first."""
+        oldest_ns = as_of_ns - self.lifetime_ns
+        most = self._config.max_items_per_symbol if limit is None else limit
+        own = self._by_symbol.get(symbol)
+        found = _newest_items(own, oldest_ns, as_of_ns, most) if own else []
+        shared = _newest_items(self._market, oldest_ns, as_of_ns, most) if self._market else []
+        if found and shared:
+            shared += found
+            shared.sort(key=_recency_key)
+        return (shared or found)[:limit]
+
+    def state(self) -> dict[str, Any]:
+        shelves = [(_MARKET, self._market), *self._by_symbol.items()]
+        return {
+            "shelves": [
+                {"symbol": symbol, "items": [msgspec.to_builtins(item) for item in items]}
+                for symbol, items in shelves
+            ]
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._market.clear()
+        self._by_symbol.clear()
+        for shelf in state["shelves"]:
+            items = self._market if shelf["symbol"] == _MARKET else self._items_of(shelf["symbol"])
+            items.extend(msgspec.convert(item, News) for item in shelf["items"])
+
+    def _items_of(self, symbol: str) -> deque[News]:
+        shelf = self._by_symbol.get(symbol)
+        if shelf is None:
+            shelf = self._by_symbol[symbol] = deque(maxlen=self._config.max_items_per_symbol)
+            if len(self._by_symbol) > self._config.max_symbols:
+                self._by_symbol.popitem(last=False)
+        else:
+            self._by_symbol.move_to_end(symbol)
+        return shelf
+
+
+def _newest_items(items: deque[News], oldest_ns: int, as_of_ns: int, most: int) -> list[News]:
+    found: list[News] = []
+    for item in reversed(items):
+        if len(found) == most or item.available_at_ns < oldest_ns:
+            break
+        if item.available_at_ns <= as_of_ns:
+            found.append(item)
+    return found
+
+
+def _recency_key(item: News) -> tuple[int, str, int]:
+    return (-item.available_at_ns, item.source, -item.row)
+
+
+class NewsRecord(msgspec.Struct, frozen=True):
+    """What is known of an item: how it was screened, scored and what reader it is worth.
+
+    The item is without its body and link: nobody is told them after it was scored. `derived` names what caches keep of
+    it.
+    """
+
+    screened: ScreenedItem
+    scores: NewsScores | None
+    most: Route
+    why: str
+    position: float
+    derived: tuple[str, ...]
+
+    @property
+    def told_before(self) -> str:
+        cluster = self.screened.cluster
+        return cluster if cluster != self.screened.item.id else ""
+
+
+class NewsSelection(NamedTuple):
+    """The news on one symbol at an instant, newest first."""
+
+    items: tuple[News, ...]  # that a model may read
+    encoder_only: tuple[NewsRecord, ...]  # that the encoder alone has read
+    set_aside: tuple[NewsRecord, ...]  # that nobody reads
+    suspicion: str
+    suspicion_reset: str = ""  # by whom suspicion was ended of late
+
+
+NO_NEWS = NewsSelection((), (), (), "")
+
+
+def item_audit(
+    note: NewsRecord, plan: FidelityPlan, means: ReadingBudget, config: RoutingConfig, max_moved: float
+) -> NewsItemAudit:
+    """An item as a decision with this plan knew it; it may move so much of the 90% band."""
+    screened = note.screened
+    taken, why = choose_route(note.most, note.why, plan, means, config)
+    return NewsItemAudit(
+        id=screened.item.id,
+        source=screened.item.source,
+        available_at_ns=screened.item.available_at_ns,
+        verdict=screened.verdict,
+        trust=screened.trust,
+        reasons=tuple(f"{one.rule}: {one.detail}" for one in screened.findings),
+        num_alike=screened.num_alike,
+        scores=note.scores,
+        route=taken,
+        why=why,
+        position=note.position,
+        told_before=note.told_before,
+        is_tagged=bool(screened.item.symbols),
+        max_moved=max_moved,
+    )

@@ -1,0 +1,215 @@
+"""Finds claims that contradict each other: who says the opposite of whom, and who is believed. The sanitiser asks it.
+
+A claim is made of a subject, a topic and a way: "FDA approves X" against "X denies approval". It is a glance at the
+headline, so that it takes two that share both; what one voice says anew is news and no contradiction.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import msgspec
+
+from htfi.domain.news import ScreeningFinding
+from htfi.narrative.sanitising.config import SanitiserConfig
+from htfi.narrative.sanitising.duplicates import SimilarItems, StoryItem
+from htfi.narrative.sanitising.text_features import (
+    CORRECTS,
+    DENIES,
+    EVENTS,
+    MEASURES,
+    TOPICS,
+    TextFeatures,
+    direction_of,
+)
+
+CONTRADICTION_RULE = "contradicted"
+_MIN_GOOD_CREDIBILITY = 0.85
+_MIN_CREDIBILITY_GAP = 0.1  # of credibility between the one who is believed and the other
+_MAX_CLAIMS = 6  # remembered of one subject and topic
+_MAX_SUBJECTS = 4
+_MIN_WORD_OVERLAP = 0.25  # of the headlines' words, where subject and topic do not say enough
+_BINARY_TOPICS = frozenset(EVENTS.values()) | {"approval"}  # either it is so or it is not
+_MIN_VERBATIM_SIMILARITY = 0.8
+_MIN_COPY_SIMILARITY = 0.6  # likeness from which a text with another figure is an altered copy
+
+
+class Claimant(NamedTuple):
+    """Who says something: its name and how far it is believed."""
+
+    voice: str
+    credibility: float
+
+
+class NewsClaim(msgspec.Struct, frozen=True, gc=False):
+    """What an item claims of a subject and topic: `way` 1 or −1."""
+
+    id: str
+    voice: str
+    credibility: float
+    at_ns: int
+    way: int
+    words: tuple[str, ...]
+
+
+class Contradiction(NamedTuple):
+    """`finding` on the item in hand; `fallen` are earlier claims (id, voice) that it overturns."""
+
+    finding: ScreeningFinding | None
+    fallen: tuple[tuple[str, str], ...] = ()
+
+
+_NO_CONTRADICTION = Contradiction(None)
+
+
+class ClaimIndex:
+    """What was claimed of late, by subject and topic, in bounded number."""
+
+    def __init__(self, config: SanitiserConfig) -> None:
+        self._config = config
+        self._claims: OrderedDict[tuple[str, str], deque[NewsClaim]] = OrderedDict()
+
+    def observe(
+        self, name: str, told: TextFeatures, symbols: tuple[str, ...], who: Claimant, now_ns: int
+    ) -> Contradiction:
+        """Compare an item's claims with those that stand, and remember them."""
+        heading = told.words[: told.head]
+        if TOPICS.isdisjoint(heading):
+            return _NO_CONTRADICTION
+        topics = _claimed_topics(heading, told.way)
+        if not topics:
+            return _NO_CONTRADICTION
+        subjects = symbols[:_MAX_SUBJECTS] or tuple(sorted(told.names))[:_MAX_SUBJECTS]
+        words = tuple(sorted({word for word in heading if len(word) > 3}))
+        finding: ScreeningFinding | None = None
+        fallen: list[tuple[str, str]] = []
+        for topic, way in topics:
+            claim = NewsClaim(name, who.voice, who.credibility, now_ns, way, words)
+            for subject in subjects:
+                stand = self._claims_on(subject, topic, now_ns)
+                for other in [one for one in stand if one.way != way]:
+                    if not _are_comparable(other, claim, told.way, bool(symbols) and topic in _BINARY_TOPICS):
+                        continue
+                    if (
+                        other.voice == who.voice
+                        or who.credibility >= other.credibility + _MIN_CREDIBILITY_GAP
+                    ):
+                        fallen.append((other.id, other.voice))
+                        stand.remove(other)
+                        continue
+                    doubt = _contradiction_finding(other, who)
+                    if finding is None or doubt.strength > finding.strength:
+                        finding = doubt
+                stand.append(claim)
+        return Contradiction(finding, tuple(dict.fromkeys(fallen)))
+
+    def _claims_on(self, subject: str, topic: str, now_ns: int) -> deque[NewsClaim]:
+        key = (subject, topic)
+        stand = self._claims.get(key)
+        if stand is None:
+            stand = self._claims[key] = deque(maxlen=_MAX_CLAIMS)
+            if len(self._claims) > self._config.max_symbols:
+                self._claims.popitem(last=False)
+        else:
+            self._claims.move_to_end(key)
+            while stand and stand[0].at_ns < now_ns - self._config.claim_ns:
+                stand.popleft()
+        return stand
+
+    def state(self) -> list[list[Any]]:
+        return [
+            [subject, topic, [msgspec.structs.astuple(claim) for claim in stand]]
+            for (subject, topic), stand in self._claims.items()
+        ]
+
+    def restore(self, state: list[list[Any]]) -> None:
+        self._claims = OrderedDict(
+            (
+                (subject, topic),
+                deque((_claim(one) for one in stand), maxlen=_MAX_CLAIMS),
+            )
+            for subject, topic, stand in state
+        )
+
+
+def _claim(told: list[Any]) -> NewsClaim:
+    name, voice, credibility, at_ns, way, words = told
+    return NewsClaim(name, voice, credibility, at_ns, way, tuple(words))
+
+
+def judge_altered_copy(
+    alike: SimilarItems, told: TextFeatures, who: Claimant, believed: float, voices: Collection[str]
+) -> Contradiction:
+    """Whether an item is another's text with a figure or its sense changed; `believed` is that other's credibility,
+    `voices` are those that told that story.
+    """
+    near = alike.near
+    if (
+        near is None
+        or alike.same is not None
+        or alike.similarity < _MIN_COPY_SIMILARITY
+        or near.source == who.voice
+    ):
+        return _NO_CONTRADICTION
+    if not (told.figures.difference(near.figures) or _is_reversed(near, told)):
+        return _NO_CONTRADICTION
+    if (told.way | near.way) & CORRECTS:
+        if told.way & CORRECTS and who.voice not in voices:
+            return Contradiction(
+                ScreeningFinding(CONTRADICTION_RULE, 0.5, "corrects what others have told, not itself")
+            )
+        return _NO_CONTRADICTION
+    replaced = bool(set(near.figures) - told.figures) or _is_reversed(near, told)
+    if (
+        not replaced and alike.similarity < _MIN_VERBATIM_SIMILARITY
+    ):  # another who tells the story may know more
+        return _NO_CONTRADICTION
+    if who.credibility >= believed + _MIN_CREDIBILITY_GAP:
+        return Contradiction(None, ((near.id, near.source),))
+    if believed >= who.credibility + _MIN_CREDIBILITY_GAP:
+        strength = 0.7 if replaced and alike.similarity >= _MIN_VERBATIM_SIMILARITY else 0.5
+        return Contradiction(
+            ScreeningFinding(CONTRADICTION_RULE, strength, "a copy of what a better source told, and altered")
+        )
+    return _NO_CONTRADICTION
+
+
+def _is_reversed(near: StoryItem, told: TextFeatures) -> bool:
+    return told.direction * direction_of(near.way) < 0 or bool((told.way ^ near.way) & DENIES)
+
+
+def _claimed_topics(heading: list[str], way: int) -> list[tuple[str, int]]:
+    """Topics of a headline, each with the way that it is claimed."""
+    found: dict[str, int] = {}
+    denied = -1 if way & DENIES else 1
+    for word in heading:
+        if (topic := EVENTS.get(word)) is not None:
+            found.setdefault(topic, denied)
+        elif (topic := MEASURES.get(word)) is not None and (side := direction_of(way)):
+            found.setdefault(topic, side)
+        elif topic is not None and way & DENIES:
+            found.setdefault(topic, -1)
+    return list(found.items())
+
+
+def _are_comparable(earlier: NewsClaim, claim: NewsClaim, way: int, settled: bool) -> bool:
+    """Whether two claims of opposite ways are about the same. What a voice says anew only a denial takes back."""
+    if earlier.voice == claim.voice and not way & DENIES:
+        return False
+    if settled and earlier.voice != claim.voice:
+        return True
+    return _overlap(earlier.words, claim.words) >= _MIN_WORD_OVERLAP
+
+
+def _contradiction_finding(earlier: NewsClaim, who: Claimant) -> ScreeningFinding:
+    if earlier.credibility >= who.credibility + _MIN_CREDIBILITY_GAP:
+        strength = 0.7 if earlier.credibility >= _MIN_GOOD_CREDIBILITY else 0.5
+        return ScreeningFinding(
+            CONTRADICTION_RULE, strength, "says the opposite of what a better source told"
+        )
+    return ScreeningFinding(CONTRADICTION_RULE, 0.2, "says the opposite of what another told")
+
+
+def _overlap(one: tuple[str, ...], other: tuple[str, ...]) -> float:
+    both = len(set(one) & set(other))
+    return both / max(len(one) + len(other) - both, 1)

@@ -1,0 +1,186 @@
+"""Cuts what stands around the news and tells nothing: agency tails, notices, pleas to click; `undo` calls it.
+
+Only whole sentences or whole brackets at the end of a text, and datelines of a plea at its start. No finding: such
+lines are honest.
+
+Undoes what was done to a text to deceive a reader: the sanitiser calls it on each headline and body.
+
+Steps run until none changes the text any more: markup, entities and broken encodings, what nobody sees, look-alikes,
+split words, tails. What a person would not have seen is handed on, to be examined and never shown.
+"""
+
+import html
+import re
+
+import msgspec
+
+from htfi.domain.news import ScreeningFinding
+from htfi.narrative.sanitising.characters import remove_invisible
+from htfi.narrative.sanitising.encodings import decode_messages
+from htfi.narrative.sanitising.homoglyphs import replace_homoglyphs
+from htfi.narrative.sanitising.markup import strip_markup
+from htfi.narrative.sanitising.splitting import join_split_words
+from htfi.narrative.text import cut, one_line
+
+# ruff: noqa: E501 -- a line is a family of phrases
+
+
+_BRACKETED_TAIL = re.compile(
+    r"\s*\((?:Additional |Writing |Reporting |Editing |Compiled |Our Standards|Reuters Staff|With additional|"
+    r"This story (?:has not been edited|was)|c\) )[^()]{0,400}\)\s*$",
+    re.I,
+)
+_TAIL_SENTENCES = re.compile(
+    r"(?:(?<=[.!?…)\"”])|(?<=\s\|)|(?<=^))\s*(?:"
+    r"(?:please )?(?:click|tap) (?:here|the link|below|on the (?:following )?link)\b[^.!?]{0,160}"
+    r"|(?:to )?(?:read|see|view|get) (?:more|the full (?:story|article|report)|full (?:story|article|report))\b[^.!?]{0,120}"
+    r"|(?:sign up|subscribe|register) (?:now |here |today )?(?:for|to) (?:our|the|your)\b[^.!?]{0,120}(?:newsletter|alerts?|updates?|briefing|feed)[^.!?]{0,80}"
+    r"|follow us on [^.!?]{0,120}"
+    r"|for more (?:information|news|details),? (?:please )?(?:visit|see|go to|click|contact)\b[^!?]{0,160}"
+    r"|our standards: [^.!?]{0,120}"
+    r"|(?:©|\(c\)|copyright)\s[^!?]{0,200}?(?:all rights reserved)?"
+    r"|all rights reserved"
+    r"|this (?:article|story|press release|news release|content) (?:is|was|has been|may|contains|does not)\b[^.!?]{0,240}(?:advice|statements|edited|feed|automat\w*|syndicat\w*)[^.!?]{0,80}"
+    r"|(?:certain )?statements (?:contained )?in this (?:release|press release|document) [^.!?]{0,240}forward-looking[^.!?]{0,120}"
+    r"|past performance is (?:not|no)\b[^.!?]{0,160}"
+    r")[.!?]?\s*$",
+    re.I,
+)
+_TAIL_HINTS = (
+    "click", "tap ", "subscrib", "sign up", "register", "reserved", "©", "(c)", "copyright", "read more", "full story",
+    "full article", "full report", "see more", "view more", "follow us", "for more", "our standards", "forward-looking",
+    "past performance", "this article", "this story", "this press", "this news", "this content",
+)  # fmt: skip
+_MAX_TAILS = 6
+_TAIL_CHARS = 700
+_MIN_LEFT = 12
+
+
+def trim_boilerplate(text: str) -> str:
+    """The text without such tails; unchanged where little else would be left."""
+    for _ in range(_MAX_TAILS):
+        end = text[-_TAIL_CHARS:].lower()
+        if not end.endswith(")") and not any(hint in end for hint in _TAIL_HINTS):
+            return text
+        head, tail = text[:-_TAIL_CHARS], text[-_TAIL_CHARS:]
+        cut = _TAIL_SENTENCES.sub("", _BRACKETED_TAIL.sub("", tail))
+        if cut == tail:
+            return text
+        left = (head + cut).rstrip(" |")
+        if len(left) < _MIN_LEFT:
+            return text
+        text = left
+    return text
+
+
+_MAX_PASSES = 4
+_MAX_HIDDEN = 32
+_MAX_HIDDEN_CHARS = 4_000
+_LARGE_CHARS = 1_000_000
+_ENTITY = re.compile(r"&(?:amp;)*(#[0-9]{1,7};?|#[xX][0-9a-fA-F]{1,6};?|[A-Za-z][A-Za-z0-9]{1,31};)")
+_NESTING = re.compile(r"[<>&\[\]{}\\\x1b]")
+_MOJIBAKE = re.compile("[ÂÃâÅÄÐÑðÎÏ][\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]{1,3}")
+_OUTLINED = re.compile("[\U0001ccd6-\U0001ccef]")  # Unicode 16, unknown to older Pythons
+_OUTLINED_DIGITS = re.compile("[\U0001ccf0-\U0001ccf9]")
+_LOST_QUOTE = re.compile(
+    "â€(?:\x9d)?(?![\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ])"
+)  # its third byte has no letter
+_CONTROL_LETTERS = re.compile("[\x80-\x9f]")
+_CP1252 = {char: code for code in range(0x80, 0xA0) if (char := bytes([code]).decode("cp1252", "ignore"))}
+
+
+class Deobfuscated(msgspec.Struct, frozen=True):
+    """`text` as a person would see and mean it, one line; a finding for each trick that was undone.
+
+    `hidden` are messages that a person would not have seen (comments, tag characters, decoded runs): only to be
+    examined, never shown.
+    """
+
+    text: str
+    findings: tuple[ScreeningFinding, ...] = ()
+    hidden: tuple[str, ...] = ()
+
+
+def deobfuscate(text: str, max_chars: int) -> Deobfuscated:
+    """Strengths of findings: from 0.75 a deceit beyond doubt, from 0.5 suspicious, below that only noted.
+
+    Guarantees: no character that nobody sees is left; `undo` of its own text changes nothing; at most `max_chars`.
+    The work is linear in the part that is looked at, a few times `max_chars`.
+    """
+    findings: list[ScreeningFinding] = []
+    hidden: list[str] = []
+    if len(text) > _LARGE_CHARS:
+        findings.append(ScreeningFinding("size", 0.5, f"the text has {len(text):,} characters"))
+    text = text[: 4 * max_chars + 64]  # the cut before the work bounds it
+    for number in range(_MAX_PASSES + 1):
+        before = text
+        text = _one_pass(text, max_chars, findings, hidden)
+        if text == before or text == " ".join(before.split()):
+            break
+        if number == _MAX_PASSES - 1 and _one_pass(text, max_chars, [], []) != text:
+            text = _NESTING.sub(" ", text)  # markup within markup within markup
+            findings.append(ScreeningFinding("nesting", 0.5, "tricks were nested in one another"))
+    coded, messages = decode_messages(text)
+    findings += coded
+    hidden += messages
+    return Deobfuscated(
+        text,
+        _strongest_by_rule(findings),
+        tuple(message[:_MAX_HIDDEN_CHARS] for message in hidden[:_MAX_HIDDEN]),
+    )
+
+
+def _one_pass(text: str, max_chars: int, findings: list[ScreeningFinding], hidden: list[str]) -> str:
+    if "<" in text or "[" in text or "\\" in text or "\x1b" in text or "\x08" in text:
+        text, found, unseen = strip_markup(text)
+        findings += found
+        hidden += unseen
+    if "&" in text:
+        text = _ENTITY.sub(_entity_character, text)
+    if not text.isascii() or not text.isprintable():
+        text = _repaired_encoding(text)
+        text, found, unseen = remove_invisible(text)
+        findings += found
+        hidden += unseen
+        text, found = replace_homoglyphs(one_line(text))
+        findings += found
+    text, found = join_split_words(" ".join(text.split()))
+    findings += found
+    return cut(trim_boilerplate(" ".join(text.split())), max_chars)
+
+
+def _entity_character(found: re.Match[str]) -> str:
+    """The character that an entity names, however often its ampersand was escaped."""
+    entity = f"&{found[1]}"
+    return html.unescape(entity)
+
+
+def _repaired_encoding(text: str) -> str:
+    """UTF-8 that was read as Windows-1252 put right, and control characters that were its quotes and dashes."""
+    text = _OUTLINED.sub(lambda found: chr(ord(found[0]) - 0x1CCD6 + 0x1D400), text)
+    text = _OUTLINED_DIGITS.sub(lambda found: chr(ord(found[0]) - 0x1CCF0 + 0x1D7CE), text)
+    text = _MOJIBAKE.sub(_redecoded, text)
+    text = _LOST_QUOTE.sub("”", text).replace("ï¿½", "\ufffd")
+    return _CONTROL_LETTERS.sub(_control_letter, text)
+
+
+def _control_letter(found: re.Match[str]) -> str:
+    return bytes([ord(found[0])]).decode("cp1252", "ignore")
+
+
+def _redecoded(found: re.Match[str]) -> str:
+    raw = bytes(_CP1252.get(char, ord(char)) for char in found[0] if char in _CP1252 or ord(char) < 256)
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return found[0]
+
+
+def _strongest_by_rule(findings: list[ScreeningFinding]) -> tuple[ScreeningFinding, ...]:
+    """The strongest of each rule, in the order in which rules spoke."""
+    strongest: dict[str, ScreeningFinding] = {}
+    for finding in findings:
+        known = strongest.get(finding.rule)
+        if known is None or finding.strength > known.strength:
+            strongest[finding.rule] = finding
+    return tuple(strongest.values())

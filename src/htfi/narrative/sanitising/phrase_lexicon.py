@@ -1,0 +1,273 @@
+"""Marks words of address.toml in a text, by language: who is spoken to, what must be done, what is promised.
+
+`address` and `enticement` judge by the marks. Latin, Cyrillic and Arabic text is marked at whole words, text of scripts
+without spaces wherever an entry stands. Case, accents, and in Arabic the article and joined particles do not matter.
+"""
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import NamedTuple
+
+_FILE = "address.toml"
+_EVERYWHERE = "any"
+_WIDE = {  # languages whose words are found anywhere
+    "zh": re.compile("[\u3400-\u9fff]"),
+    "ja": re.compile("[\u3040-\u30ff]"),
+    "ko": re.compile("[\uac00-\ud7af]"),
+    "hi": re.compile("[\u0900-\u097f]"),
+}
+_ANY_WIDE = re.compile("[\u0900-\u097f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_TOKEN = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)*|[^\w\s]")
+_ELISION = re.compile(r"(?<=[^\W\d_])['’‐‑-](?=[^\W\d_])")
+_MARKS = re.compile("[\u0300-\u036f\u064b-\u0655\u0640]")
+_ARABIC = str.maketrans("أإآىةؤئ", "اااي\u0647وي")
+_ARTICLE = re.compile("[وف]?(?:بال|كال|لل|ال)(?=..)")
+_PARTICLES = re.compile("[وف]?[بلكوف](?=...)")
+_SENTENCE_ENDS = frozenset(".!?。！？…؟।;；\n")
+_HEAD = 3  # letters by which endings are looked up
+_MAX_TOKENS = 3_000
+
+
+class LexiconMark(NamedTuple):
+    """One entry in a text: of which kind, from one place to another; places count words, or letters where wide."""
+
+    kind: str
+    start: int
+    end: int
+
+
+class MarkedSentence(NamedTuple):
+    """One sentence in one language. `words` are its words and signs, or its letters where `is_wide`."""
+
+    words: list[str] | str
+    is_wide: bool
+    marks: tuple[LexiconMark, ...]
+
+    def of_kinds(self, *kinds: str) -> list[LexiconMark]:
+        return [mark for mark in self.marks if mark.kind in kinds]
+
+
+def fold_text(text: str) -> str:
+    """Lower case without accents, hamzas and vowel marks; what joins letters is a blank."""
+    text = text.lower()
+    if not text.isascii():
+        text = _MARKS.sub("", unicodedata.normalize("NFKD", text)).translate(_ARABIC)
+        text = unicodedata.normalize("NFC", text).replace("ß", "ss").replace("ı", "i")
+    return _ELISION.sub(" ", text)
+
+
+def has_wide(text: str) -> bool:
+    """Whether a text holds letters of a script that is written without spaces."""
+    return _ANY_WIDE.search(text) is not None
+
+
+def kinds_in(text: str, words: Iterable[str] | None = None) -> tuple[frozenset[str], ...]:
+    """By language, the kinds of which a text may hold an entry; what is in none is not there. `words` are its own, if
+    at hand.
+    """
+    found = 0
+    for bits in map(_bits_of, set(_TOKEN.findall(text)[:_MAX_TOKENS]) if words is None else words):
+        found |= bits
+    kinds = _kinds(found)
+    if not has_wide(text):
+        return kinds
+    wide: dict[str, set[str]] = {}
+    for language, (_, entry) in _wide_entries(fold_text(text)):
+        wide.setdefault(language, set()).update(_wide(language)[1][entry])
+    return (*kinds, *map(frozenset[str], wide.values()))
+
+
+def marked_sentences(folded: str) -> Iterator[MarkedSentence]:
+    """Each sentence of a folded text in each language of which it holds an entry."""
+    words = _TOKEN.findall(folded)[:_MAX_TOKENS]
+    begin = 0
+    for at in range(len(words) + 1):
+        if at == len(words) or words[at] in _SENTENCE_ENDS:
+            if at - begin > 1:
+                yield from _marked(words[begin:at])
+            begin = at + 1
+    if has_wide(folded):
+        for part in re.split("[.!?。！？…।;；\n]", folded):
+            yield from _marked_wide(part)
+
+
+def _marked(words: list[str]) -> Iterator[MarkedSentence]:
+    by_language: dict[str, list[LexiconMark]] = {}
+    for at, word in enumerate(words):
+        for language, kind, rest in _entries_of(word):
+            if not rest or _goes_on(words, at + 1, rest):
+                by_language.setdefault(language, []).append(LexiconMark(kind, at, at + 1 + len(rest)))
+    shared = by_language.pop(_EVERYWHERE, [])
+    for language, marks in by_language.items():
+        if language not in _WIDE:
+            yield MarkedSentence(words, False, (*marks, *shared))
+    if shared and not by_language:
+        yield MarkedSentence(words, False, tuple(shared))
+
+
+def _goes_on(words: list[str], at: int, rest: tuple[str, ...]) -> bool:
+    if at + len(rest) > len(words):
+        return False
+    return all(
+        any(form.startswith(entry[:-1]) if entry[-1] == "*" else form == entry for form in _forms(word))
+        for word, entry in zip(words[at : at + len(rest)], rest, strict=True)
+    )
+
+
+def _marked_wide(part: str) -> Iterator[MarkedSentence]:
+    by_language: dict[str, list[LexiconMark]] = {}
+    for language, (at, entry) in _wide_entries(part):
+        kinds = _wide(language)[1][entry]
+        by_language.setdefault(language, []).extend(
+            LexiconMark(kind, at, at + length) for kind, length in kinds.items()
+        )
+    for marks in by_language.values():
+        yield MarkedSentence(part, True, tuple(marks))
+
+
+def _wide_entries(text: str) -> Iterator[tuple[str, tuple[int, str]]]:
+    has_kana = _WIDE["ja"].search(text) is not None
+    for language, script in _WIDE.items():
+        if (language == "zh" and has_kana) or not script.search(text):
+            continue
+        for match in _wide(language)[0].finditer(text):
+            yield language, (match.start(), match[1])
+
+
+def _without_article(word: str) -> str:
+    """An Arabic word without its article; any other as it is."""
+    return _ARTICLE.sub("", word, count=1) if _ARTICLE.match(word) else word
+
+
+def _forms(word: str) -> tuple[str, ...]:
+    """A word as entries may have it: an Arabic one also without article and without a joined particle."""
+    if not "\u0600" <= word[0] <= "\u06ff" or len(word) < 4:
+        return (word,)
+    bare = _without_article(word)
+    joined = _PARTICLES.match(bare)
+    return (word, bare, bare[joined.end() :]) if joined else (word, bare)
+
+
+@lru_cache(maxsize=1 << 15)
+def _entries_of(word: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    """(language, kind, words that must follow) of each entry that begins with a word."""
+    exact, by_head = _words()
+    found: list[tuple[str, str, tuple[str, ...]]] = []
+    for form in _forms(word):
+        found += exact.get(form, ())
+        for length in range(1, _HEAD + 1):
+            for stem, language, kind, rest in by_head.get(form[:length], ()):
+                if form.startswith(stem) and len(stem[:_HEAD]) == length:
+                    found.append((language, kind, rest))
+    return tuple(dict.fromkeys(found))
+
+
+@lru_cache(maxsize=1 << 15)
+def _bits_of(word: str) -> int:
+    """A bit for each language and kind of the entries whose longest word is this, as it stands in a text or folded."""
+    exact, by_head = _kind_bits()
+    bits = 0
+    for part in _TOKEN.findall(fold_text(word)):
+        for form in _forms(part):
+            bits |= exact.get(form, 0)
+            for length in range(1, _HEAD + 1):
+                for stem, bit in by_head.get(form[:length], ()):
+                    bits |= bit if form.startswith(stem) else 0
+    return bits
+
+
+@lru_cache(maxsize=1 << 12)
+def _kinds(bits: int) -> tuple[frozenset[str], ...]:
+    """Kinds by language; those of every language count in each."""
+    pairs = tuple(_places())
+    found: dict[str, set[str]] = {}
+    while bits:
+        language, kind = pairs[(bits & -bits).bit_length() - 1]
+        found.setdefault(language, set()).add(kind)
+        bits &= bits - 1
+    shared = found.pop(_EVERYWHERE, set())
+    return tuple(frozenset(kinds | shared) for kinds in found.values()) or (
+        (frozenset(shared),) if shared else ()
+    )
+
+
+@cache
+def _places() -> dict[tuple[str, str], int]:
+    pairs = [(language, kind) for language, entries in _entries().items() for kind, _ in entries]
+    return {pair: place for place, pair in enumerate(dict.fromkeys(pairs))}
+
+
+@cache
+def _kind_bits() -> tuple[dict[str, int], dict[str, list[tuple[str, int]]]]:
+    """Bits by the longest word of entries, and (stem, bit) by first letters where it may end in any way."""
+    exact: dict[str, int] = {}
+    by_head: dict[str, list[tuple[str, int]]] = {}
+    for language, entries in _entries().items():
+        for kind, entry in entries if language not in _WIDE else ():
+            longest = max(re.findall(r"[^\W\d_]+\*?|\d+", entry), key=len)
+            stem, bit = _without_article(longest.removesuffix("*")), 1 << _places()[language, kind]
+            if longest.endswith("*"):
+                by_head.setdefault(stem[:_HEAD], []).append((stem, bit))
+            else:
+                exact[stem] = exact.get(stem, 0) | bit
+    return exact, by_head
+
+
+@cache
+def _entries() -> dict[str, list[tuple[str, str]]]:
+    """By language: (kind, entry) folded."""
+    told: dict[str, dict[str, str]] = tomllib.loads(
+        files("htfi.narrative.sanitising").joinpath(_FILE).read_text(encoding="utf-8")
+    )
+    found: dict[str, list[tuple[str, str]]] = {}
+    for kind, by_language in told.items():
+        for language, entries in by_language.items():
+            found.setdefault(language, []).extend(
+                (kind, fold_text(entry.strip())) for entry in entries.split(",") if entry.strip()
+            )
+    return found
+
+
+@cache
+def _words() -> tuple[
+    dict[str, list[tuple[str, str, tuple[str, ...]]]],
+    dict[str, list[tuple[str, str, str, tuple[str, ...]]]],
+]:
+    """Entries by their first word, and those whose first word may end in any way by its first letters."""
+    exact: dict[str, list[tuple[str, str, tuple[str, ...]]]] = {}
+    by_head: dict[str, list[tuple[str, str, str, tuple[str, ...]]]] = {}
+    for language, entries in _entries().items():
+        if language in _WIDE:
+            continue
+        for kind, entry in entries:
+            first, *rest = re.findall(r"[^\W\d_]+\*?|\d+|,", entry)
+            follows = tuple(map(_without_article, rest))
+            stem = _without_article(first.removesuffix("*"))
+            if first.endswith("*"):
+                by_head.setdefault(stem[:_HEAD], []).append((stem, language, kind, follows))
+            else:
+                exact.setdefault(stem, []).append((language, kind, follows))
+    return exact, by_head
+
+
+@cache
+def _wide(language: str) -> tuple[re.Pattern[str], dict[str, dict[str, int]]]:
+    """What finds the longest entry at each place, and by entry its kinds with their lengths."""
+    kinds: dict[str, dict[str, int]] = {}
+    for name in (_EVERYWHERE, language):
+        for kind, entry in _entries()[name]:
+            kinds.setdefault(entry.rstrip("*"), {})[kind] = len(entry.rstrip("*"))
+    for entry, own in kinds.items():  # a shorter entry at the same place counts as well
+        for length in range(1, len(entry)):
+            for kind, size in kinds.get(entry[:length], {}).items():
+                if size == length:
+                    own.setdefault(kind, size)
+    ordered = sorted(kinds, key=len, reverse=True)
+    parts = [
+        f"(?<![a-z]){re.escape(entry)}(?![a-z])" if entry.isascii() else re.escape(entry) for entry in ordered
+    ]
+    return re.compile(f"(?=({'|'.join(parts)}))"), kinds

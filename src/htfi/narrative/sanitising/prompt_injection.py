@@ -1,0 +1,292 @@
+"""Finds orders to the machine that reads, in many languages, by what makes an order: address, obligation, act, answer.
+
+An item that says who must do what says it of somebody; an order is said to the reader, and asks for an answer of our
+own vocabulary, or to drop what it was told. Words alone do not make one: carmakers have models, banks must respond.
+What is quoted in a report of attacks is mentioned and not used; in any other quotation it counts as it stands.
+"""
+
+import re
+from collections.abc import Collection
+from typing import NamedTuple
+
+from htfi.narrative.sanitising.phrase_lexicon import (
+    LexiconMark,
+    MarkedSentence,
+    fold_text,
+    kinds_in,
+    marked_sentences,
+)
+
+_QUOTED = re.compile(
+    '"[^"\n]{2,240}"|“[^“”"]{2,240}[”"]|„[^“”"]{2,240}[“”"]|«[^»]{2,240}»|»[^«]{2,240}«|‹[^›]{2,240}›|'
+    r"「[^」]{2,240}」|『[^』]{2,240}』|[‘‚](?:[^‘’]|’(?=\w)){2,240}[‘’](?!\w)|(?<!\w)'(?:[^'\n]|'(?=\w)){2,240}'(?!\w)"
+)
+_SENTENCE_END = re.compile(r"[.!?。！？…؟।\n](?=\s|$|[^\x00-\x7f])")
+_SPEAKS_TO = frozenset((",", ":", "!", "，", "：", "、", "،", "！", "—", "–"))
+_CLAUSE = frozenset(
+    (*_SPEAKS_TO, '"', "“", "”", "„", "«", "»", "「", "『", "'", "‘", "‚", "(", "[", "*", ">", "{")
+)
+_COLON = frozenset(":：")
+_SOON, _FAR = 3, 10  # words
+_MACHINE_KINDS = {"reader", "name", "machine", "drop"}  # that what is told of attacks on machines speaks of
+_ANSWER_KINDS = {"strong", "value", "field", "rules", "role"}
+_KEYS = re.compile(
+    r"[\"'“]?(?:direction|confidence|sentiment|volatility(?:_multiplier)?|size(?:_sigmas)?|verdict|rating)[\"'”]?\s*:\s*"
+    r"[\"'“]?(?:[-+]?\d|up\b|down\b|bull|bear|buy\b|sell\b|strong|positive|negative)",
+    re.I,
+)
+_BRACED = re.compile(r"\{[^{}]{2,200}\}")
+INJECTION_CERTAIN, INJECTION_MENTIONED = 0.85, 0.5
+
+
+class InjectionFinding(NamedTuple):
+    """`strength` 0–1 of an order to a reader, 0 where there is none; `plain` the text without what it only reports."""
+
+    strength: float
+    plain: str
+
+
+def find_injection(text: str, kinds: Collection[frozenset[str]]) -> InjectionFinding:
+    """What a text says to the machine that reads it; `kinds` are those of its words, by language."""
+    strength, plain = 0.0, text
+    if any("report" in told and not told.isdisjoint(_MACHINE_KINDS) for told in kinds):
+        plain, quoted = _without_reports(text)
+        if any(
+            _order_strength(sentence, True) >= 2
+            for one in quoted
+            for sentence in marked_sentences(fold_text(one))
+        ):
+            strength = INJECTION_MENTIONED
+    if any(map(_may_order, kinds)):
+        for sentence in marked_sentences(fold_text(plain)):
+            if _order_strength(sentence, False):
+                return InjectionFinding(INJECTION_CERTAIN, plain)
+    if "{" in text and any(not told.isdisjoint(("act", "only", "command")) for told in kinds):
+        strength = INJECTION_CERTAIN if any(map(_KEYS.search, _BRACED.findall(text))) else strength
+    return InjectionFinding(strength, plain)
+
+
+def _may_order(kinds: frozenset[str]) -> bool:
+    """Whether all that one of the rules asks for is among the kinds of words."""
+    if "drop" in kinds and "rules" in kinds and ("prior" in kinds or "you" in kinds):
+        return True
+    if not ("value" in kinds or "strong" in kinds or "field" in kinds or "role" in kinds):
+        return False
+    if "role" in kinds or "answer" in kinds or "system" in kinds or "reader" in kinds or "name" in kinds:
+        return True
+    acts = "act" in kinds or "command" in kinds
+    if acts and ("here" in kinds or "only" in kinds):
+        return True
+    if not ("machine" in kinds or "you" in kinds):
+        return False
+    return "header" in kinds or (acts and ("must" in kinds or "command" in kinds))
+
+
+def _without_reports(text: str) -> tuple[str, list[str]]:
+    """The text without reports of attacks and what they quote; and what they quote."""
+    spans = [(found.start(), found.end()) for found in _QUOTED.finditer(text)]
+    masked = list(text)
+    for start, end in spans:
+        masked[start:end] = " " * (end - start)
+    outside = "".join(masked)
+    kept: list[str] = []
+    quoted: list[str] = []
+    begin = 0
+    for end in [*(found.end() for found in _SENTENCE_END.finditer(outside)), len(text)]:
+        said = fold_text(outside[begin:end])
+        reports = [kinds for kinds in kinds_in(said) if "report" in kinds]
+        if not reports:
+            kept.append(text[begin:end])
+        else:
+            quoted += [text[a:b] for a, b in spans if begin <= a and b <= end]
+            of_machines = any(
+                "you" not in kinds
+                and {"drop", "rules"} <= kinds
+                and not kinds.isdisjoint(("reader", "name", "machine"))
+                for kinds in reports
+            )
+            if not of_machines or any(
+                _order_strength(sentence, False) for sentence in marked_sentences(said)
+            ):
+                kept.append(outside[begin:end])
+        begin = end
+    return " ".join("".join(kept).split()), quoted
+
+
+def _order_strength(said: MarkedSentence, is_quoted: bool) -> int:
+    """How surely a sentence is an order to its reader: 0 not, 1 likely, 2 in our very vocabulary."""
+    kinds = {mark.kind for mark in said.marks}
+    if kinds.isdisjoint(_ANSWER_KINDS):
+        return 0
+    reported = "report" in kinds and not is_quoted
+    if "role" in kinds and not any(_opens_clause(said, one.start, ("you",)) for one in said.of_kinds("role")):
+        kinds.remove("role")  # 'could act as a deterrent'
+    to = _address_strength(said, kinds)
+    orders = _orders(said)
+    acts = said.of_kinds("act", "drop", "command")
+    is_bound = "must" in kinds or bool(orders) or "command" in kinds or "role" in kinds
+    answer = _answer_strength(said, kinds)
+    if to >= 2 and answer >= 1 and (acts or is_bound) and (not reported or answer >= 2):
+        return 2 if answer >= 2 else 1
+    if to >= 2 and answer >= 2:
+        return 2
+    if _drops_instructions(said, orders, reported):
+        return 1
+    if reported:
+        return 0
+    if to == 1 and acts and is_bound and _in_order(said, answer):
+        return 2 if answer >= 2 else 1
+    if answer >= 2 and orders and ("reader" in kinds or ("you" in kinds and "strong" in kinds)):
+        return 2
+    is_here = "here" in kinds or any(
+        0 <= value.start - only.end <= _SOON
+        for only in said.of_kinds("only")
+        for value in said.of_kinds("value", "strong")
+    )
+    return int(is_here and answer >= 1 and any(mark.kind in ("act", "command") for mark in orders))
+
+
+def _address_strength(said: MarkedSentence, kinds: set[str]) -> int:
+    """2 where the reader is named as who is spoken to, 1 where a machine or a person is among the words, else 0."""
+    if not kinds.isdisjoint(("answer", "role")):
+        return 2
+    machines = said.of_kinds("reader", "name", "machine")
+    if any(
+        _is_followed_by(said, mark, _COLON) and _opens_clause(said, mark.start)
+        for mark in said.of_kinds("system")
+    ):
+        return 2
+    near = 12 if said.is_wide else 5
+    for header in said.of_kinds("header"):
+        for mark in machines:
+            gap = mark.start - header.end
+            if -1 <= gap <= near or (said.is_wide and 0 <= header.start - mark.end <= near):
+                return 2
+    for mark in machines:
+        if (
+            _is_followed_by(said, mark, _SPEAKS_TO)
+            and _opens_clause(said, mark.start)
+            and (mark.kind != "machine" or mark.start)
+        ):
+            return 2
+        if mark.kind == "reader" and (
+            "here" in kinds or (mark.start <= near and _is_followed_by(said, mark, _COLON))
+        ):
+            return 2
+    if any(mark.kind != "name" for mark in machines) or "you" in kinds:
+        return 1
+    return int(any(_is_named(said, mark) for mark in machines))
+
+
+def _is_named(said: MarkedSentence, mark: LexiconMark) -> bool:
+    """A bare name stands for a machine where it must do something, not before the name of another thing."""
+    near = _FAR if said.of_kinds("strong") else 1
+    return any(0 <= one.start - mark.end <= near for one in said.of_kinds("must", "you"))
+
+
+def _is_followed_by(said: MarkedSentence, mark: LexiconMark, signs: frozenset[str]) -> bool:
+    return mark.end < len(said.words) and said.words[mark.end] in signs
+
+
+def _opens_clause(said: MarkedSentence, at: int, joined: tuple[str, ...] = ("joining", "only")) -> bool:
+    """Whether what begins at a place may be an order: it opens a clause, or goes on from another order."""
+    if at == 0:
+        return True
+    before = said.words[at - 1]
+    if before in _CLAUSE or (said.is_wide and before in " 　请請"):
+        return True
+    return any(mark.end == at for mark in said.of_kinds(*joined))
+
+
+def _orders(said: MarkedSentence) -> list[LexiconMark]:
+    """Acts that stand where orders stand, and those that can be nothing else."""
+    return [
+        mark
+        for mark in said.of_kinds("act", "drop", "command")
+        if mark.kind == "command" or _opens_clause(said, mark.start)
+    ]
+
+
+def _answer_strength(said: MarkedSentence, kinds: set[str]) -> int:
+    """How far what is asked for is an answer of ours: 2 in words that no reporter uses, 1 in others, 0 not."""
+    if "strong" in kinds:
+        return 2
+    fields, values = said.of_kinds("field"), said.of_kinds("value")
+    if fields and (values or any(_has_figure(said, mark) for mark in fields)):
+        return 2
+    if values and "only" in kinds:
+        return 2
+    if len({mark.start for mark in values}) >= 2:
+        return 2
+    if "role" in kinds and (values or not kinds.isdisjoint(("rules", "act"))):
+        return 2
+    return int(bool(values))
+
+
+def _has_figure(said: MarkedSentence, field: LexiconMark) -> bool:
+    """A figure soon after a field, as in 'confidence is to be set to 1'."""
+    near = 14 if said.is_wide else 7
+    return any(char[0].isdigit() for char in said.words[field.end : field.end + near] if char)
+
+
+def _drops_instructions(said: MarkedSentence, orders: list[LexiconMark], reported: bool) -> bool:
+    """Whether the reader is told to drop what it was told."""
+    near = 24 if said.is_wide else 9
+    prior = said.of_kinds("prior", "you")
+    for mark in said.of_kinds("drop"):
+        is_ordered = (
+            mark in orders
+            or "you" in {one.kind for one in prior}
+            or any(0 <= mark.start - one.end <= near for one in orders)
+        )
+        if not is_ordered and not _is_bound_reader(said, mark):
+            continue
+        if not said.is_wide and reported and mark.start and said.words[mark.start - 1] not in _CLAUSE:
+            continue
+        if said.is_wide and reported:
+            continue
+        close = [one for one in said.of_kinds("rules") if abs(one.start - mark.start) <= near]
+        if close and any(abs(one.start - mark.start) <= near for one in prior):
+            return True
+    return False
+
+
+def _is_bound_reader(said: MarkedSentence, act: LexiconMark) -> bool:
+    """'You must ignore', 'the assistant shall forget': an act that a reader must do. Wide scripts say it at the end."""
+    if said.is_wide:
+        return bool(said.of_kinds("reader", "name", "machine", "you", "must")) or any(
+            mark.start <= act.start <= mark.end for mark in said.of_kinds("drop") if len(said.words) < 60
+        )
+    for must in said.of_kinds("must"):
+        if 0 <= act.start - must.end <= 2 and any(
+            0 <= must.start - one.end <= 3 for one in said.of_kinds("reader", "machine", "name", "you")
+        ):
+            return True
+    return False
+
+
+def _in_order(said: MarkedSentence, answer: int) -> bool:
+    """Whether a machine or 'you' is what must act, and how closely the words follow each other."""
+    if said.is_wide:
+        return answer >= 2 or bool(said.of_kinds("must") and said.of_kinds("value") and said.of_kinds("act"))
+    subjects = said.of_kinds("reader", "machine", "name", "you")
+    musts, acts = said.of_kinds("must"), said.of_kinds("act", "drop", "command")
+    for one in subjects:
+        for must in musts:
+            gap = must.start - one.end
+            far = _FAR if answer >= 2 and one.kind in ("reader", "name") else 4
+            if not (-1 <= gap <= far or -1 <= one.start - must.end <= 3):
+                continue
+            for act in acts:
+                away = act.start - max(must.end, one.end)
+                if answer >= 2 and -1 <= away <= 12:
+                    return True
+                if answer == 1 and 0 <= away <= 2 and _answers_soon(said, act):
+                    return True
+    return (
+        answer >= 2 and any(mark.kind == "command" for mark in acts) and bool(said.of_kinds("you", "reader"))
+    )
+
+
+def _answers_soon(said: MarkedSentence, act: LexiconMark) -> bool:
+    return any(-1 <= value.start - act.end <= 4 for value in said.of_kinds("value"))

@@ -1,0 +1,119 @@
+"""The words of `bearings.toml`, by what they tell at a glance. The item checks read it once.
+
+What an item says, at a glance: its words, figures, names and which way it points. The item checks share it.
+
+It is made of undone text only. A glance is no reading: it tells items apart, it does not understand them.
+"""
+
+import re
+import tomllib
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+_tables: dict[str, Any] = tomllib.loads(
+    files("htfi.narrative.sanitising").joinpath("bearings.toml").read_text(encoding="utf-8")
+)
+
+
+def _word_set(name: str) -> frozenset[str]:
+    return frozenset(_tables[name].split())
+
+
+def _topic_of_word(name: str) -> dict[str, str]:
+    return {word: topic for topic, words in _tables[name].items() for word in words.split()}
+
+
+UP_WORDS, DOWN_WORDS, DENYING_WORDS, FRESH_WORDS = (
+    _word_set("up"),
+    _word_set("down"),
+    _word_set("denies"),
+    _word_set("fresh"),
+)
+EVENTS, MEASURES = _topic_of_word("events"), _topic_of_word("measures")
+TOPICS = frozenset(EVENTS) | frozenset(MEASURES)
+
+
+MAX_CHARS = 800  # of headline and body together: what two tellings of a story share stands at the front
+MAX_FIGURES = 12
+MAX_NAMES = 12
+
+_WORD = re.compile(r"(?<![A-Za-z])\d[\d,.]*|[^\W\d_]+")  # a figure after a letter, as in Q1, counts or names
+_LABEL = re.compile(
+    r"\s*(?:\(?(?:update|wrapup|rpt|refile|recast|corrected|correction|exclusive|breaking|alert|flash|urgent)\)?"
+    r"(?:[ -]*\d{1,2})?\s*[-:–—|]+\s*)+",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"(?:19|20)\d\d\Z")
+_WIDE = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af]")  # scripts without spaces
+
+DENIES, CORRECTS = 4, 8
+_DIRECTION_WORDS = ((UP_WORDS, 1), (DOWN_WORDS, 2), (DENYING_WORDS, DENIES))
+
+
+class TextFeatures(NamedTuple):
+    """`words` of headline and body in order, lower case; `head` of them stand in the headline.
+
+    `way` are bits of the headline: 1 up, 2 down, 4 denied, 8 says that it corrects something. `names` are its words
+    in capitals, lower case; none where every word has one.
+    """
+
+    words: list[str]
+    head: int
+    figures: frozenset[str]
+    names: frozenset[str]
+    way: int
+
+    @property
+    def direction(self) -> int:
+        return direction_of(self.way)
+
+
+def direction_of(way: int) -> int:
+    """1 up, −1 down, 0 where it points both ways or neither. A denial turns it round."""
+    side = (way & 1) - (way >> 1 & 1)
+    return -side if way & DENIES else side
+
+
+def text_features(headline: str, body: str) -> TextFeatures:
+    """What an undone headline and body say."""
+    labelled = _LABEL.match(headline)
+    told = headline[labelled.end() : MAX_CHARS] if labelled else headline[:MAX_CHARS]
+    plain = told.isascii()
+    cased = _WORD.findall(told)
+    words = [word.lower() for word in cased] if plain else _words(told)
+    head = len(words)
+    way = CORRECTS if labelled and "correct" in labelled[0].lower() else 0
+    for kind, bit in _DIRECTION_WORDS:
+        if not kind.isdisjoint(words):
+            way |= bit
+    capitals = [word.lower() for word in cased if word[0].isupper()]
+    names = frozenset(capitals[:MAX_NAMES]) if 2 * len(capitals) <= head + 1 else frozenset[str]()
+    figures = [_plain_figure(word) for word in words if word[0] <= "9"]
+    if body:
+        more = _words(body[: MAX_CHARS - len(told)])
+        figures += [_figure_but_no_year(word) for word in more if word[0] <= "9"]
+        words += more
+    return TextFeatures(words, head, frozenset(figures[:MAX_FIGURES]) - {""}, names, way)
+
+
+def _words(text: str) -> list[str]:
+    words = _WORD.findall(text.lower())
+    if text.isascii() or not _WIDE.search(text):
+        return words
+    split: list[str] = []
+    for word in words:
+        if _WIDE.search(word):
+            split += [word[at : at + 2] for at in range(max(len(word) - 1, 1))]
+        else:
+            split.append(word)
+    return split
+
+
+def _plain_figure(word: str) -> str:
+    return word.rstrip(".,").replace(",", "")
+
+
+def _figure_but_no_year(word: str) -> str:
+    """A number without its commas; empty for a year, which in a body dates a story and does not tell it."""
+    plain = _plain_figure(word)
+    return "" if len(plain) == 4 and _YEAR.match(plain) else plain

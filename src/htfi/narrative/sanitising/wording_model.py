@@ -1,0 +1,168 @@
+"""How far a text reads like orders to a model, or like a pump: a linear model of words and pairs of words.
+
+`manipulation` calls it; `simulation.attacks.fitting` makes the weights from text that this project wrote. A text is
+judged sentence by sentence, so that one planted sentence does not drown in honest ones.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from io import BytesIO
+from math import sqrt
+
+import numpy as np
+
+CLASSES = ("injection", "pump")
+FILE = "sanitiser/wording.npz"
+_TOKEN = re.compile(
+    r"https?://\S+|[@#$]?[^\W\d_]+(?:['’][^\W\d_]+)?|\d[\d.,:]*[%xkh]?|[!?]+|[.:…](?=\s|$)|[\n。！？；]"
+    r"|[^\w\s,.;:'’\"“”()\-–—…/&]"
+)
+_ENDS = frozenset(".:…\n。！？；")
+_START = "^"
+_MIN_WORDS = 2
+_MIN_KNOWN = 0.45  # of a sentence's words: what is written in another language is not judged by these weights
+_SHORT = 8  # words of a sentence that is judged with its neighbour too
+_MAX_WORDS = 48  # what goes on longer is judged in pieces
+_MAX_TOKENS = 4_000
+# Without one of these, or a sign such as 🚀, ! or $XYZ, a sentence calls nobody: ranges of rates read like targets.
+_CALL_WORD_LIST = (
+    "pump pumps pumped pumping coin coins moon mooning buy buying hold holding hodl signal signals vip join telegram "
+    "discord profit profits guaranteed targets tp insiders whales whale fomo rocket explode explodes squeeze btc usdt "
+    "boom congrats guys fam apes ape dip shill entry hurry hype gem gems countdown ready boys channel x 100x 10x "
+    "alert alerts bullish penny hot secret leaked tip tips insider results gains moonshot breakout skyrocket"
+)
+_SIGNS = "\u2190"  # arrows, and all that is drawn after them
+_CALL_WORDS = frozenset(_CALL_WORD_LIST.split())
+
+
+@dataclass(frozen=True, slots=True)
+class WordingWeights:
+    """For each feature what it adds to the log-odds of each class; `biases` of neither."""
+
+    of: dict[str, tuple[float, float]]
+    biases: tuple[float, float]
+
+
+_NO_WEIGHT = (0.0, 0.0)
+# Of both classes, over how many tokens, whether it reads as English, and whether it calls anybody.
+_SentenceScore = tuple[float, float, int, bool, bool]
+
+
+def tokens(lower: str) -> list[str]:
+    """Words, numbers and signs of a text in lower case."""
+    return _TOKEN.findall(lower)[:_MAX_TOKENS]
+
+
+def max_log_odds(tokens: list[str], weights: WordingWeights) -> tuple[float, float]:
+    """The highest log-odds of any sentence: that it gives orders to a model, that it pumps."""
+    best, second_best = -9.0, -9.0
+    first, second = weights.biases
+    before: _SentenceScore = (0.0, 0.0, 0, False, False)
+    for sums in _sentences(tokens, weights.of):
+        left, right, num, is_english, calls = sums
+        if num >= _MIN_WORDS and is_english:
+            norm = sqrt(2 * num)
+            best = max(best, first + left / norm)
+            if calls:
+                second_best = max(second_best, second + right / norm)
+        num_both = num + before[2]
+        if before[2] and num and min(before[2], num) < _SHORT and (is_english or before[3]):
+            norm = sqrt(2 * num_both)
+            best = max(best, first + (left + before[0]) / norm)
+            if calls or before[4]:
+                second_best = max(second_best, second + (right + before[1]) / norm)
+        if num:
+            before = sums
+    return round(best, 3), round(second_best, 3)
+
+
+def _sentences(tokens: list[str], of: dict[str, tuple[float, float]]) -> Iterator[_SentenceScore]:
+    left = right = 0.0
+    num = num_words = num_known = 0
+    calls = False
+    before = _START
+    found = of.get
+    for token in tokens:
+        if token in _ENDS or num >= _MAX_WORDS:
+            yield left, right, num, num_known >= _MIN_KNOWN * num_words and num_words > 0, calls
+            left, right, num, num_words, num_known, before, calls = 0.0, 0.0, 0, 0, 0, _START, False
+            if token in _ENDS:
+                continue
+        word = token if token.isalpha() else _plain(token)
+        known = found(word)
+        one, two = known or _NO_WEIGHT
+        if token.isalpha():
+            num_words += 1
+            num_known += known is not None
+            calls = calls or token in _CALL_WORDS
+        else:
+            calls = calls or token[0] == "!" or (token[0] in "$#" and len(token) > 1) or token[0] >= _SIGNS
+        three, four = found(f"{before} {word}", _NO_WEIGHT)
+        left += one + three
+        right += two + four
+        num += 1
+        before = word
+        if word == "!" or word == "?":
+            yield left, right, num, num_known >= _MIN_KNOWN * num_words and num_words > 0, calls
+            left, right, num, num_words, num_known, before, calls = 0.0, 0.0, 0, 0, 0, _START, False
+    yield left, right, num, num_known >= _MIN_KNOWN * num_words and num_words > 0, calls
+
+
+def features(text: str) -> list[str]:
+    """Words, pairs of neighbours, and how each sentence begins: what `judge` looks up, two for each word."""
+    found: list[str] = []
+    before = _START
+    for token in tokens(text.lower()):
+        if token in _ENDS:
+            before = _START
+            continue
+        word = token if token.isalpha() else _plain(token)
+        found += (word, f"{before} {word}")
+        before = _START if word in ("!", "?") else word
+    return found
+
+
+def _plain(token: str) -> str:
+    """Names of tickers, tags, addresses and numbers made alike."""
+    first = token[0]
+    if first.isalpha():
+        return "<url>" if "://" in token else token.replace("’", "'")
+    if first.isdigit():
+        return "0" + (token[-1] if token[-1] in "%xkh" else "")
+    if first in "$#@" and len(token) > 1:
+        return f"<{first}>"
+    return first
+
+
+@cache
+def shipped_weights() -> WordingWeights:
+    """The weights that come with the package."""
+    return read_weights(files("htfi.models").joinpath(FILE).read_bytes())
+
+
+def read_weights(raw: bytes) -> WordingWeights:
+    with np.load(BytesIO(raw), allow_pickle=False) as held:
+        names = bytes(held["features"]).decode("utf-8").split("\n")
+        values = (held["weights"].astype(np.float64) * held["scales"]).tolist()
+        biases = held["biases"].tolist()
+    return WordingWeights(
+        {name: (left, right) for name, (left, right) in zip(names, values, strict=True)},
+        (biases[0], biases[1]),
+    )
+
+
+def write_weights(names: list[str], values: np.ndarray, biases: tuple[float, float]) -> bytes:
+    """Weights [F, 2] as a file, rounded to 8 bits by class."""
+    scales = np.abs(values).max(axis=0) / 127.0
+    held = BytesIO()
+    np.savez_compressed(
+        held,
+        features=np.frombuffer("\n".join(names).encode("utf-8"), dtype=np.uint8),
+        weights=np.rint(values / scales).astype(np.int8),
+        scales=scales,
+        biases=np.array(biases),
+    )
+    return held.getvalue()

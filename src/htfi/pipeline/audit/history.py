@@ -1,0 +1,113 @@
+"""What a run knew of each series when it asked about its news, from the decisions that it recorded: the recent returns
+that were put to a model, the view that was kept, and who had read it. An auditor follows it in the ledger's order.
+"""
+
+from collections import deque
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from htfi.decoding.prices import NUM_RECENT_RETURNS, ScaledReturns
+from htfi.domain.decision import Decision, NewsView, Rung
+from htfi.narrative.merging import unmerged
+
+_MAX_PAST_BARS = 4_096  # that a series is looked back on, for what was read ahead of a release
+
+
+class PromptContext(NamedTuple):
+    """Of a series when it was asked about: recent returns in units of volatility, and its bar's length."""
+
+    context: tuple[float, ...]
+    bar_ns: int
+
+
+class RetainedView(NamedTuple):
+    """The view that the series' next decisions carry, without its wording, and the decision that it was read for.
+
+    `items` are the news that it is of, as far as that decision tells them; None where it does not.
+    """
+
+    view: NewsView
+    read_for: str
+    items: tuple[str, ...] | None
+
+
+class _PastBar(NamedTuple):
+    as_of_ns: int
+    scaled: float | None  # the return that was learnt with it
+    bar_ns: int
+
+
+class RecordedHistory:
+    """Of all series. Tell it every decision in the ledger's order."""
+
+    def __init__(self) -> None:
+        self.views: dict[str, RetainedView] = {}
+        self._scaled = ScaledReturns()
+        self._past: dict[str, deque[_PastBar]] = {}
+        self._awaiting: dict[str, PromptContext] = {}
+
+    def prompt_context(self, decision: Decision) -> PromptContext:
+        """What its reader was told besides the news; of an amendment, what that of the first one was told."""
+        if decision.amends:
+            return self._awaiting.get(decision.amends, PromptContext((), 0))
+        sigma, last = self._scaled.sigma(decision.series), decision.features.get("return_last")
+        context = self._scaled.recent(decision.series)
+        if sigma and last is not None:
+            context = (*context, last / sigma)
+        return PromptContext(context, _bar_ns(decision))
+
+    def prompt_context_at(self, series: str, at_ns: int) -> PromptContext:
+        """What a reader was told that read ahead: what was learnt of the decisions until then."""
+        past = [one for one in self._past.get(series, ()) if one.as_of_ns <= at_ns]
+        scaled = [one.scaled for one in past if one.scaled is not None]
+        return PromptContext(tuple(scaled[-NUM_RECENT_RETURNS:]), past[-1].bar_ns if past else 0)
+
+    def add(self, decision: Decision) -> None:
+        """Go on with what this decision left behind."""
+        read = unmerged(decision.view) if decision.view is not None else None
+        if decision.amends:
+            self._awaiting.pop(decision.amends, None)
+            if read is not None:
+                self._amended(decision, read)
+            return
+        if decision.awaits_amendment:
+            self._awaiting.setdefault(decision.id, self.prompt_context(decision))
+        if (
+            read is not None
+            and decision.has_own_reading
+            and (read.wording is not None or not self._retains_view(decision))
+        ):
+            self.views[decision.series] = _retained_view(decision, read)
+        before = self._scaled.sigma(decision.series)
+        self._scaled.learn(decision.series, decision.features.get("return_last", 0.0))
+        learnt = self._scaled.recent(decision.series)[-1] if before else None
+        past = self._past.setdefault(decision.series, deque(maxlen=_MAX_PAST_BARS))
+        past.append(_PastBar(decision.as_of_ns, learnt, _bar_ns(decision)))
+
+    def _retains_view(self, decision: Decision) -> bool:
+        """Whether it is a further decision of an instant, which keeps the view of the one before it."""
+        kept = self.views.get(decision.series)
+        return kept is not None and kept.view.as_of_ns == decision.as_of_ns
+
+    def _amended(self, decision: Decision, read: NewsView) -> None:
+        kept = self.views.get(decision.series)
+        if not decision.has_own_reading:
+            return
+        if decision.plan.rung is Rung.DEEP:
+            is_kept = kept is None or kept.view.as_of_ns <= read.as_of_ns
+        else:
+            is_kept = kept is not None and kept.view.provisional and kept.view.as_of_ns == read.as_of_ns
+        if is_kept:
+            self.views[decision.series] = _retained_view(decision, read)
+
+
+def _bar_ns(decision: Decision) -> int:
+    return decision.circumstances.bar_end_ns - decision.circumstances.bar_start_ns
+
+
+def _retained_view(decision: Decision, read: NewsView) -> RetainedView:
+    items = None
+    if read.wording is not None and not read.prepared and decision.hearing is not None:
+        items = tuple(item.id for item in decision.hearing.considered[: read.wording.num_items])
+    return RetainedView(replace(read, wording=None), decision.id, items)

@@ -1,0 +1,396 @@
+"""What a recorded reading must be, given its decision and the settings: who read, which items, with which draft, and
+the view that its answers come to. `bound_readings` holds a ledger's readings against it.
+
+Holds each recorded reading against the decision that it stands in: seed, prompt, items, form, citations, view. What
+needs the model itself is left to a replay; what is held here is found without it. The audit and the replay ask.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from htfi.decoding.grammar import GrammarCache
+from htfi.decoding.vocabulary import Vocabulary
+from htfi.domain.decision import Decision, GenerationTrace, NewsView, PromptItem, Rung, ViewPart
+from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.domain.events import News
+from htfi.domain.news import NewsItemAudit
+from htfi.narrative.answer import ConfidenceCalibration, ParsedAnswer, parse_answer, to_view, view_grammar
+from htfi.narrative.config import NarrativeConfig
+from htfi.narrative.deep_reader import (
+    combine_answers,
+    combine_meanings,
+    deep_reader_version,
+    is_deep_reader_version,
+)
+from htfi.narrative.influence import bound_parts, recorded_limits
+from htfi.narrative.merging import mean_trust, unmerged
+from htfi.narrative.question import MAX_ITEMS, Question, build_prompt, reading_seed
+from htfi.narrative.readers import combined_version, part_from_scores
+from htfi.narrative.view_calibration import ViewCalibration
+from htfi.pipeline.audit.history import PromptContext, RecordedHistory
+from htfi.pipeline.weighing import is_leverage_bounded
+
+PROMOTED_DRAFTS_KEY = (
+    "drafts"  # among a decision's models where drafts are promoted while it runs: any may have guessed
+)
+
+
+class ReadingSettings(NamedTuple):
+    """What a run's settings say of readings; what is read ahead of a release is opened `lead_ns` before it."""
+
+    narrative: NarrativeConfig
+    lead_ns: int
+
+
+def first_difference(
+    recorded: Sequence[int], expected: Sequence[int], spell: Callable[[int], str], begin: int = 0
+) -> str:
+    """The first place where tokens differ, in words; empty where they are the same. Places count from `begin`."""
+    for place, (one, other) in enumerate(zip(recorded, expected, strict=False), begin):
+        if one != other:
+            return f"token {place}: recorded {_token_text(one, spell)}, expected {_token_text(other, spell)}"
+    if len(recorded) == len(expected):
+        return ""
+    place = begin + min(len(recorded), len(expected))
+    if len(recorded) > len(expected):
+        return f"token {place}: recorded {_token_text(recorded[place - begin], spell)}, expected the end"
+    return f"token {place}: recorded the end, expected {_token_text(expected[place - begin], spell)}"
+
+
+def _token_text(token: int, spell: Callable[[int], str]) -> str:
+    return f"'{spell(token)}' ({token})"
+
+
+def identity_problems(
+    decision: Decision, read: NewsView, wording: GenerationTrace, terms: ReadingSettings
+) -> list[str]:
+    """What who read, and how, must be by the decision's plan and the settings."""
+    config, found = terms.narrative, list[str]()
+    rung = decision.plan.then if read.prepared and decision.plan.then else decision.plan.rung
+    reader = decision.models.get(f"reader.{rung}", "")
+    in_depth = rung is Rung.DEEP
+    expected = deep_reader_version(wording.target, len(wording.paths)) if wording.paths else wording.target
+    if reader != expected:
+        found.append(f"{expected} wrote, where {reader or 'nobody'} reads at the rung {rung}")
+    if bool(wording.paths) and (not in_depth or len(wording.paths) != config.deep_paths):
+        found.append(
+            f"it has {len(wording.paths)} answers, which is not what a reading at the rung {rung} has"
+        )
+    temperature = config.deep_temperature if wording.paths else config.temperature
+    if wording.temperature != temperature:
+        found.append(f"its temperature is {wording.temperature:g}; the settings say {temperature:g}")
+    drafts = decision.models.get("reader.edge", wording.draft)
+    may_change = wording.num_settled < 0 and (
+        PROMOTED_DRAFTS_KEY in decision.models or "readings" not in decision.models
+    )
+    if wording.draft not in ("", drafts) and not may_change:
+        found.append(f"{wording.draft} drafted, where the draft is {drafts}")
+    if (read.provisional and not read.prepared) != (wording.num_settled >= 0):
+        found.append("whether the view is provisional does not follow from who wrote it")
+    if wording.num_settled >= max(len(wording.tokens), 1):
+        found.append(
+            f"{wording.num_settled} of {len(wording.tokens)} tokens are said to be settled: "
+            "nothing is left to the draft"
+        )
+    if read.as_of_ns != decision.as_of_ns:
+        found.append("its view is of another instant")
+    return found
+
+
+def prompt_items(
+    decision: Decision, read: NewsView, wording: GenerationTrace
+) -> tuple[tuple[PromptItem, ...] | None, list[str]]:
+    """The items that the model was shown, held against those that the decision considered."""
+    considered = decision.hearing.considered if decision.hearing is not None else ()
+    if wording.shown is msgspec.UNSET:
+        if wording.num_items > len(considered):
+            return None, [f"it read {wording.num_items} items, where {len(considered)} were considered"]
+        return tuple(
+            PromptItem(one.id, one.available_at_ns, (), "") for one in considered[: wording.num_items]
+        ), []
+    shown, found = wording.shown, list[str]()
+    if wording.num_items != len(shown):
+        found.append(f"it is said to have read {wording.num_items} items; {len(shown)} are recorded")
+    if read.prepared:
+        name, asked_ns = shown[0].id if shown else "", wording.asked_ns
+        if (
+            not read.prepared.startswith(name.rpartition("/")[0] + ", ")
+            or shown[0].available_at_ns != asked_ns
+        ):
+            found.append("it was not read for the release that its view was prepared for")
+        return shown, found
+    for place, item in enumerate(shown[:MAX_ITEMS]):
+        heard = considered[place] if place < len(considered) else None
+        told = heard and (heard.id, heard.available_at_ns, heard.is_tagged)
+        if told != (item.id, item.available_at_ns, bool(item.symbols)):
+            found.append(f"item {place + 1} that it read, {item.id}, is not that of its news")
+    return shown, found
+
+
+def scored_part(item: NewsItemAudit, config: NarrativeConfig) -> ViewPart:
+    return part_from_scores(item.id, item.available_at_ns, item.trust, item.scores, config)
+
+
+def expected_view(
+    said: Sequence[ParsedAnswer],
+    read: NewsView,
+    wording: GenerationTrace,
+    question: Question,
+    meaning: ViewCalibration | None,
+) -> NewsView:
+    """The view that answers come to."""
+    half_life_ns = read.half_life_ns
+    if not wording.paths:
+        reader = combined_version(wording.target, wording.draft, wording.num_settled)
+        view = replace(to_view(said[0], question, half_life_ns, reader), provisional=wording.num_settled >= 0)
+        return replace(view, meant=meaning.meanings(view) if meaning is not None else ())
+    reader = deep_reader_version(wording.target, len(wording.paths))
+    each = [to_view(one, question, half_life_ns, reader) for one in said]
+    view = to_view(combine_answers(said)[0], question, half_life_ns, reader)
+    return replace(view, meant=combine_meanings(each, meaning) if meaning is not None else ())
+
+
+def prepared_problems(
+    decision: Decision, read: NewsView, wording: GenerationTrace, expected: NewsView
+) -> list[str]:
+    """Whether what was read ahead is cited as the item that told it, and all else as it was then."""
+    heard = {one.id for one in decision.hearing.considered} if decision.hearing is not None else set[str]()
+    foreseen = wording.shown[0].id if wording.shown else ""
+    left = list(read.cited)
+    for name in expected.cited:
+        if left and (left[0] == name or (name == foreseen and left[0] in heard)):
+            del left[0]
+        elif name == foreseen:
+            return ["it does not cite the item that told the release"]
+    return ["it cites what was not cited when it was prepared"] if left else []
+
+
+_OWN_READERS = ("reader.edge", "reader.speculative", "reader.secure")  # who tells the tokens of every reading
+
+
+class WeightlessModel(NamedTuple):
+    """A model without its weights: what a prompt is put into tokens with, and an answer understood."""
+
+    vocabulary: Vocabulary
+    opening: tuple[int, ...]
+    spell: Callable[[int], str]
+    trust: ConfidenceCalibration
+    meaning: ViewCalibration | None
+
+
+class ReadingAuditor:
+    """Tell it every decision of a ledger in order. `find` gives a model by its version, None where it is not here.
+
+    `num_undone` counts readings by what could not be held against them.
+    """
+
+    def __init__(self, terms: ReadingSettings, find: Callable[[str], WeightlessModel | None]) -> None:
+        self.history = RecordedHistory()
+        self.num_read = 0
+        self.num_unchecked: Counter[str] = Counter()
+        self._terms, self._find = terms, find
+        self._forms: dict[int, GrammarCache] = {}
+
+    def problems(self, decision: Decision) -> list[str]:
+        """What of its view does not follow from its news, the decisions before it and the settings."""
+        view = decision.view
+        found: list[str] = []
+        if view is not None:
+            found += self._news_problems(decision, view)
+            read = unmerged(view)
+            if read is None:
+                pass
+            elif view.wording is None:
+                found += self._kept_view_problems(decision, read)
+            else:
+                found += self._reading_problems(decision, read, view.wording)
+        self.history.add(decision)
+        return found
+
+    # --- the view, whoever read
+
+    def _news_problems(self, decision: Decision, view: NewsView) -> list[str]:
+        """Whether it rests on items that the decision knew, as far as these are trusted."""
+        hearing = decision.hearing
+        if hearing is None:
+            return ["it has a view and heard no news"]
+        known = {item.id: item for item in (*hearing.considered, *hearing.set_aside)}
+        found: list[str] = []
+        if (
+            len(hearing.considered) < MAX_ITEMS
+        ):  # else a view in depth may cite items beyond those that are told
+            unknown = [name for name in view.cited if name not in known]
+            found += [f"it cites {name}, which is none of its news" for name in unknown]
+        if view.half_life_ns != self._terms.narrative.half_life_ns:
+            found.append("its view fades with another half-life than the settings say")
+        if "readings" not in decision.models:
+            return found
+        parts: list[ViewPart] = []
+        for part in view.parts:
+            if part.is_worded:
+                parts.append(replace(part, trust=mean_trust(hearing, part.cited)))
+                continue
+            item = known.get(part.cited[0]) if len(part.cited) == 1 else None
+            parts.append(
+                scored_part(item, self._terms.narrative) if item is not None else replace(part, trust=-1.0)
+            )
+        if is_leverage_bounded(decision):
+            parts = bound_parts(parts, recorded_limits(hearing), view.as_of_ns)
+        for part, expected in zip(view.parts, parts, strict=True):
+            if part != expected:
+                found.append(
+                    "the trust in what it read is not that of the items it cites"
+                    if part.is_worded
+                    else f"the reading of {', '.join(part.cited)} does not follow from its scores"
+                )
+        return found
+
+    def _kept_view_problems(self, decision: Decision, read: NewsView) -> list[str]:
+        """A view without words of its own: one that is kept, or no model's of ours."""
+        kept = self.history.views.get(decision.series)
+        if decision.amends and not decision.has_own_reading:
+            return []  # held against the amendment that it follows
+        if kept is not None and _is_same_view(kept.view, read, decision):
+            heard = decision.hearing.considered if decision.hearing is not None else ()
+            if kept.items is None or kept.items == tuple(item.id for item in heard[: len(kept.items)]):
+                return []
+            return [f"it keeps the view that was read for {kept.read_for}, and its news are others"]
+        if read.as_of_ns == decision.as_of_ns:
+            readers = {decision.models.get(name) for name in _OWN_READERS}
+            is_ours = read.reader in readers or is_deep_reader_version(read.reader)
+            return ["how its view was worded is not recorded"] if is_ours else []
+        if kept is None:
+            return ["it keeps a view, and none was read for its series before"]
+        if kept.view.as_of_ns != read.as_of_ns:
+            return [
+                f"the view that it keeps is not the newest of its series, which was read for {kept.read_for}"
+            ]
+        differing = [
+            name
+            for name in NewsView.__struct_fields__
+            if name != "parts" and getattr(kept.view, name) != getattr(read, name)
+        ]
+        return [
+            f"the view that it keeps is not the one read for {kept.read_for}: other {', '.join(differing)}"
+        ]
+
+    # --- a reading of its own
+
+    def _reading_problems(self, decision: Decision, read: NewsView, wording: GenerationTrace) -> list[str]:
+        self.num_read += 1
+        found = identity_problems(decision, read, wording, self._terms)
+        question, more = self._rebuild_question(decision, read, wording)
+        found += more
+        if question is None:
+            return found
+        model = self._find(wording.target)
+        if model is None:
+            self.num_unchecked[f"its prompt and tokens, as the folder of {wording.target} is not here"] += 1
+            return found
+        found += self._prompt_problems(question, wording, model)
+        if not found:
+            found += self._view_problems(decision, read, wording, question, model)
+        return found
+
+    def _rebuild_question(
+        self, decision: Decision, read: NewsView, wording: GenerationTrace
+    ) -> tuple[Question | None, list[str]]:
+        """What was asked, rebuilt from the entry and the decisions before it; None where that cannot be."""
+        asked_ns = decision.as_of_ns
+        shown, found = prompt_items(decision, read, wording)
+        known: PromptContext = self.history.prompt_context(decision)
+        if read.prepared:
+            if wording.asked_ns is msgspec.UNSET:
+                self.num_unchecked["what was read ahead, as its instant is not recorded"] += 1
+                return None, found
+            asked_ns = wording.asked_ns
+            known = self.history.prompt_context_at(decision.series, asked_ns - self._terms.lead_ns)
+        elif wording.asked_ns is not msgspec.UNSET:
+            found.append("it tells an instant that was asked about, and nothing was prepared")
+        expected = reading_seed(decision.symbol, asked_ns, in_depth=bool(wording.paths))
+        if wording.seed != expected:
+            found.append(f"its seed is {wording.seed}; its symbol and instant give {expected}")
+        if shown is None:
+            return None, found
+        items = tuple(
+            News(one.available_at_ns, one.available_at_ns, "", 0, one.id, one.headline, one.symbols)
+            for one in shown
+        )
+        most = max(len(items), MAX_ITEMS)
+        return Question(decision.symbol, asked_ns, known.bar_ns, items, known.context, most_items=most), found
+
+    def _prompt_problems(
+        self, question: Question, wording: GenerationTrace, model: WeightlessModel
+    ) -> list[str]:
+        """The prompt as it must be; of a record that does not hold the headlines, what follows them."""
+        prompt, num_shared = build_prompt(question, model.vocabulary.dialect)
+        try:
+            if wording.shown is msgspec.UNSET:
+                self.num_unchecked["the headlines in its prompt, as they are not recorded"] += 1
+                expected = model.vocabulary.encode(prompt[num_shared:])
+                begin = len(wording.prompt) - len(expected)
+                if begin < 0:
+                    return ["its prompt is shorter than what follows the news in it"]
+            else:
+                expected, begin = [*model.opening, *model.vocabulary.encode(prompt)], 0
+        except InvalidInput as error:
+            return [f"its prompt cannot be rebuilt: {error}"]
+        told = first_difference(wording.prompt[begin:], expected, model.spell, begin)
+        return [f"its prompt is not that of its news, prices and symbol: {told}"] if told else []
+
+    def _view_problems(
+        self,
+        decision: Decision,
+        read: NewsView,
+        wording: GenerationTrace,
+        question: Question,
+        model: WeightlessModel,
+    ) -> list[str]:
+        """Whether the tokens hold to the form of an answer on these items, and say what the view says."""
+        finisher = model
+        if wording.num_settled >= 0:
+            found = self._find(wording.draft)
+            if found is None:
+                self.num_unchecked[
+                    f"what the draft's words mean, as the folder of {wording.draft} is not here"
+                ] += 1
+                return []
+            finisher = found
+        form = self._forms.setdefault(id(model.vocabulary), GrammarCache(model.vocabulary)).compiled(
+            view_grammar(model.vocabulary.dialect, wording.num_items)
+        )
+        try:
+            said = [
+                parse_answer(form.fields(tokens), finisher.trust)
+                for tokens in wording.paths or (wording.tokens,)
+            ]
+        except (IntegrityError, KeyError) as error:
+            return [f"its tokens are no answer on {wording.num_items} items: {error}"]
+        expected = expected_view(said, read, wording, question, finisher.meaning)
+        if wording.paths and wording.tokens != wording.paths[combine_answers(said)[1]]:
+            return ["the answer that stands for all is another"]
+        if read.prepared:
+            problems = prepared_problems(decision, read, wording, expected)
+            expected = replace(
+                expected, cited=read.cited, as_of_ns=read.as_of_ns, provisional=True, prepared=read.prepared
+            )
+        else:
+            problems = []
+        differing = [
+            name
+            for name in NewsView.__struct_fields__
+            if name not in ("wording", "parts") and getattr(expected, name) != getattr(read, name)
+        ]
+        if differing:
+            problems.append(f"the view does not follow from the tokens: other {', '.join(differing)}")
+        return problems
+
+
+def _is_same_view(kept: NewsView, read: NewsView, decision: Decision) -> bool:
+    if decision.view is not None and decision.view.parts and "readings" not in decision.models:
+        kept = replace(kept, provisional=read.provisional)  # a merged view did not tell it
+    return kept == read

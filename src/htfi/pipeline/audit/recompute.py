@@ -1,0 +1,312 @@
+"""Ranks recorded divergences again, decision by decision in the ledger's order. `htfi ledger verify` asks for it.
+
+The run ranked a moment's opinions among all before that moment, and an amendment's among all before it. A moment's
+decisions follow each other, know the same inputs and are of different series.
+
+Derives a recorded decision again from its own record: tilt, quantiles, words, verdict. Auditors call it.
+
+What needs the inputs themselves (features, expert quantiles, weights) is recomputed by running the same inputs
+into a fresh folder: the roots must be equal, where no reading depended on a link's weather.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from htfi.domain.decision import (
+    Decision,
+    FidelityPlan,
+    NewsTilt,
+    NewsView,
+    Rung,
+    amendment_id,
+    decode_decision,
+    encode_decision,
+)
+from htfi.forecasting.opinions import DivergenceRanks
+from htfi.governance.config import PolicyConfig
+from htfi.governance.policy import judge
+from htfi.narrative.config import RoutingConfig, SecureConfig
+from htfi.narrative.influence import bound_view, limit_problems, recorded_limits
+from htfi.narrative.merging import find_contradictions, mean_trust, remerge, unmerged
+from htfi.narrative.rationale.amendment import PREPARED, PROVISIONAL_PARTS, differs_only_in_news, has_part
+from htfi.narrative.rationale.units import move_unit
+from htfi.narrative.rationale.writer import (
+    band_slots,
+    band_unit,
+    divergence_words,
+    fill,
+    prepared_words,
+    tilt_slots,
+    view_slots,
+)
+from htfi.narrative.routing import routing_problems as routing_problems
+from htfi.narrative.sanitising.config import SanitiserConfig
+from htfi.pipeline.amendments import amendment_template, recorded_amendment_template
+from htfi.pipeline.audit.readings import ReadingAuditor
+from htfi.pipeline.decide import central_band, policy_facts
+from htfi.pipeline.prepared_views import PREPARED_FOR
+from htfi.pipeline.weighing import forecast_problems as forecast_problems
+from htfi.pipeline.weighing import is_leverage_bounded, without_view
+from htfi.pipeline.weighing import suspicion_problems as suspicion_problems
+from htfi.scheduling.fidelity import VERIFIED_SUFFIX, is_high_value
+
+
+class DivergenceRankAuditor:
+    """What the narrators' opinions diverged by so far, as the ledger tells it."""
+
+    def __init__(self) -> None:
+        self._divergences = DivergenceRanks()
+        self._point: tuple[int, str] | None = None
+        self._series: set[str] = set()
+        self._open: list[NewsTilt] = []  # of the moment in hand: not yet among those before
+
+    def problems(self, decision: Decision) -> list[str]:
+        """Whether the rank of this decision's divergence follows from the decisions before it."""
+        moment = (decision.as_of_ns, decision.inputs.digest)
+        if decision.amends or moment != self._point or decision.series in self._series:
+            self._close_point()
+        tilt = decision.forecast.tilt
+        found = [] if tilt is None else self._rank_problems(tilt)
+        if decision.amends:
+            self._close_point()
+        else:
+            self._point = moment
+            self._series.add(decision.series)
+        return found
+
+    def _rank_problems(self, tilt: NewsTilt) -> list[str]:
+        self._open.append(tilt)
+        (rank,) = self._divergences.ranks([tilt.narrator], [tilt.divergence])
+        if rank == tilt.divergence_rank:
+            return []
+        return [
+            f"its divergence ranks at {rank:g} among those before, not at {tilt.divergence_rank:g} as recorded"
+        ]
+
+    def _close_point(self) -> None:
+        if self._open:
+            self._divergences.learn(
+                [tilt.narrator for tilt in self._open], [tilt.divergence for tilt in self._open]
+            )
+        self._open.clear()
+        self._series.clear()
+        self._point = None
+
+
+# What an amendment does not have of its first decision: all of it follows from the view, and is derived again.
+_AMENDED_FIELDS = frozenset({"id", "plan", "forecast", "view", "rationale", "verdict", "amends"})
+
+
+class AmendmentAuditor:
+    """Which decisions of a run await an amendment, and how opinions diverged, told in the ledger's order."""
+
+    def __init__(self, entry: Callable[[int], bytes]) -> None:
+        """`entry` gives the bytes of one that was told before."""
+        self._entry = entry
+        self._awaiting: dict[str, int] = {}
+        self._dependents: dict[
+            tuple[str, int], list[str]
+        ] = {}  # by series and instant of the view that they keep
+        self._lead: Decision | None = None  # the amendment whose view those that are due carry
+        self._due: deque[str] = deque()  # what is amended next
+        self._num = 0
+        self._ranks = DivergenceRankAuditor()
+
+    @property
+    def num_awaiting(self) -> int:
+        """Decisions that await an amendment which the ledger does not hold."""
+        return len(self._awaiting)
+
+    def problems(self, decision: Decision) -> list[str]:
+        """What does not hold between this decision and those before it; empty where all does."""
+        index, self._num = self._num, self._num + 1
+        found = self._ranks.problems(decision) + self._missing_amendment(decision)
+        if not decision.amends:
+            self._note(decision, index)
+            return found
+        first_index = self._awaiting.pop(decision.amends, None)
+        if first_index is None:
+            return [
+                *found,
+                f"it amends {decision.amends}, which is no earlier provisional decision, or is amended already",
+            ]
+        first = decode_decision(self._entry(first_index))
+        if self._due:
+            self._due.popleft()
+            return found + _amendment_problems(first, decision, self._lead)
+        self._lead = decision
+        if first.view is not None:
+            self._due.extend(self._dependents.pop((first.series, first.view.read_at_ns), ()))
+        return found + _amendment_problems(first, decision)
+
+    def _missing_amendment(self, decision: Decision) -> list[str]:
+        """What should stand here: all that carried a view are amended right after the one that it was read for."""
+        if not self._due or decision.amends == self._due[0]:
+            return []
+        missing = self._due[0]
+        self._due.clear()
+        lead = self._lead.amends if self._lead is not None else ""
+        return [f"the amendment of {missing} is missing before it: that carries the view of {lead} as well"]
+
+    def _note(self, decision: Decision, index: int) -> None:
+        if not decision.awaits_amendment or decision.view is None:
+            return
+        if decision.has_own_reading or decision.plan.then is not None:
+            self._awaiting.setdefault(decision.id, index)
+        elif "readings" in decision.models:  # before that, what kept a provisional view was not amended
+            self._awaiting[decision.id] = index
+            self._dependents.setdefault((decision.series, decision.view.read_at_ns), []).append(decision.id)
+
+
+def _amendment_problems(first: Decision, decision: Decision, lead: Decision | None = None) -> list[str]:
+    """`lead` is the amendment of the decision whose view the first one kept; None where it was read for it."""
+    problems: list[str] = []
+    changed = [
+        name
+        for name in Decision.__struct_fields__
+        if name not in _AMENDED_FIELDS and getattr(first, name) != getattr(decision, name)
+    ]
+    if without_view(first.forecast) != without_view(decision.forecast):
+        changed.append("forecast")
+    if changed:
+        problems.append(f"it changes more than the view of {first.id}: {', '.join(changed)}")
+    told, before = decision.forecast.tilt, first.forecast.tilt
+    if (
+        told is not None
+        and before is not None
+        and told.narrator == before.narrator
+        and told.weight != before.weight
+    ):
+        problems.append("its narrator's weight is not what it was when the forecast was made")
+    if not _plan_follows(first.plan, decision.plan):
+        problems.append(f"its plan does not follow from that of {first.id}")
+    if decision.id != amendment_id(first.id):
+        problems.append(f"it is not named after {first.id}")
+    if not differs_only_in_news(first.rationale, decision.rationale):
+        problems.append(f"its rationale is not that of {first.id} but for the news")
+    if lead is not None and lead.view is not None:
+        if decision.view != _view_in_place_of(first, lead.view):
+            problems.append(f"its view is not the one of {lead.id}")
+        if recorded_amendment_template(decision) != recorded_amendment_template(lead):
+            problems.append("whether it confirms the provisional view is told wrongly")
+    elif decision.view is None or decision.view.provisional or decision.view.read_at_ns != first.as_of_ns:
+        problems.append("it has no view of the target's own on that instant")
+    elif not has_part(decision.rationale, amendment_template(first, decision.view)):
+        problems.append("whether it confirms the provisional view is told wrongly")
+    return problems
+
+
+def _view_in_place_of(first: Decision, amended: NewsView) -> NewsView | None:
+    """The view of an amendment in the place of the one that a decision kept."""
+    read = unmerged(amended)
+    if read is None:
+        return None
+    trust = mean_trust(first.hearing, read.cited)
+    merged = remerge(replace(read, wording=None), trust, first.view, first.as_of_ns)
+    return bound_view(merged, recorded_limits(first.hearing)) if is_leverage_bounded(first) else merged
+
+
+def _plan_follows(first: FidelityPlan, plan: FidelityPlan) -> bool:
+    """Whether the plan of an amendment follows from the first one's."""
+    if first.then is None:
+        return plan == first
+    told = first.then is Rung.DEEP or plan.reason == first.reason + VERIFIED_SUFFIX
+    return plan.rung is first.then and plan.then is None and told
+
+
+def check_entry(
+    entry: bytes,
+    settings_digest: str,
+    policy: PolicyConfig,
+    amendments: AmendmentAuditor | None = None,
+    routing: RoutingConfig | None = None,
+    secure: SecureConfig | None = None,
+    readings: ReadingAuditor | None = None,
+    sanitiser: SanitiserConfig | None = None,
+) -> list[str]:
+    """What does not come out as recorded, in words; empty when all does.
+
+    `amendments` knows the entries before this one; without it what amends another is not held against that. Without
+    `routing` the routes of news items are not taken again, without `secure` a weight is not held against suspicion,
+    without `sanitiser` what an item may move is taken as it stands; `readings`, which knows the earlier entries too,
+    holds a reading against its decision.
+    Raises: msgspec.ValidationError where the entry is no decision.
+    """
+    decision = decode_decision(entry)
+    forecast = decision.forecast
+    problems: list[str] = []
+    if decision.settings_digest != settings_digest:
+        problems.append("it was made under other settings than those at hand")
+    if encode_decision(decision) != entry:
+        problems.append("the entry is not in canonical form")
+    problems += forecast_problems(decision)
+    problems += _rationale_problems(decision)
+    if routing is not None and decision.hearing is not None and not decision.amends:
+        problems += routing_problems(decision.hearing, decision.plan, routing)
+    if sanitiser is not None and decision.hearing is not None:
+        problems += limit_problems(decision.hearing, sanitiser)
+    if secure is not None:
+        problems += suspicion_problems(decision, secure)
+    known = policy_facts(
+        decision.symbol,
+        decision.as_of_ns,
+        decision.regime,
+        decision.features,
+        forecast,
+        decision.circumstances,
+    )
+    if readings is not None:
+        problems += readings.problems(decision)
+    if judge(known, policy) != decision.verdict:
+        problems.append("the verdict does not follow from the policy")
+    return problems + (amendments.problems(decision) if amendments is not None else [])
+
+
+def _rationale_problems(decision: Decision) -> list[str]:
+    rationale, problems = decision.rationale, list[str]()
+    if fill(rationale.template, rationale.slots) != rationale.text:
+        problems.append("the rationale does not follow from its template and slots")
+    view = decision.view
+    told = view_slots(view, decision.symbol) if view is not None else {}
+    if any(rationale.slots.get(slot) != words for slot, words in told.items()):
+        problems.append("what the rationale says of the news does not follow from the view")
+    low, high = central_band(decision.forecast)
+    unit = band_unit(rationale.slots) if decision.amends else move_unit(high - low)
+    told = band_slots(decision.last_price, low, high, unit)
+    tilt = decision.forecast.tilt
+    told |= tilt_slots(tilt, unit) if tilt is not None else {}
+    if (tilt is not None) != has_part(rationale, "weighed"):
+        problems.append("whether the view is weighed is told wrongly")
+    if has_part(rationale, "deepening") and tilt is not None:
+        told["divergence"] = divergence_words(tilt)
+    if any(rationale.slots.get(slot) != words for slot, words in told.items()):
+        problems.append(
+            "what the rationale says of the band and of the view's weight does not follow from the forecast"
+        )
+    contested = view is not None and bool(find_contradictions(view.parts, view.as_of_ns))
+    if has_part(rationale, "contested") != contested:
+        problems.append("whether its readings contradict each other is told wrongly")
+    if has_part(rationale, "suspected") != (
+        decision.hearing is not None and bool(decision.hearing.suspicion)
+    ):
+        problems.append("whether manipulation is suspected is told wrongly")
+    then = decision.plan.then
+    consulting = is_high_value(decision.plan)
+    if has_part(rationale, "consulting") != consulting:
+        problems.append("whether the best reader follows is told wrongly")
+    if has_part(rationale, "deepening") != (then is Rung.DEEP and not consulting):
+        problems.append("whether a reading in depth follows is told wrongly")
+    served = then is not None and then is not Rung.DEEP
+    if has_part(rationale, PREPARED) != served or served != decision.plan.reason.startswith(PREPARED_FOR):
+        if not decision.amends:
+            problems.append("whether the reading was prepared is told wrongly")
+    elif served and view is not None:
+        if decision.plan.reason != PREPARED_FOR + view.prepared:
+            problems.append("the plan does not say what the view was prepared for")
+        if rationale.slots.get("prepared") != prepared_words(view):
+            problems.append("what the reading was prepared for is told wrongly")
+    if has_part(rationale, *PROVISIONAL_PARTS) != (view is not None and view.provisional):
+        problems.append("whether the reading is provisional is told wrongly")
+    return problems

@@ -1,0 +1,199 @@
+"""What people say while a run goes on: news out of quarantine, suspicion that is to end. Their words enter between two
+events; wiring puts `ReleasingFeed` around a run's feed.
+
+Where each one entered is written down before it is handed out. So a run that goes on after a crash, or runs again with
+the same releases, has it at the same place and comes to the same ledger.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from htfi.domain.errors import IntegrityError
+from htfi.domain.events import FeedItem, News, SuspicionReset, TimePassed
+from htfi.domain.news import ScreenedItem
+from htfi.pipeline.ports import EventFeed, Position
+
+MAX_REASON_CHARS = 120  # characters of a name, and of a reason
+OPERATOR_SOURCE = "people"  # the source of what they say
+_POLL_INTERVAL_NS = 1_000_000_000  # how often a run looks whether somebody has released something
+
+
+class HeldItem(msgspec.Struct, frozen=True):
+    """An item in quarantine: its number in the run from 1 on, the item as it came, and what the sanitiser said."""
+
+    number: int
+    item: News
+    screened: ScreenedItem
+
+
+class NewsAdmission(msgspec.Struct, frozen=True, tag="release"):
+    """A person's word that an item may be read. `digest` is that of its cleaned text."""
+
+    number: int
+    id: str
+    digest: str
+    by: str
+    why: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.by}: {self.why}"
+
+
+class ResetOrder(msgspec.Struct, frozen=True, tag="clearing"):
+    """A person's word that suspicion is to end: of a symbol, or of everything. `number` counts them from −1 down."""
+
+    number: int
+    by: str
+    why: str
+    symbol: str = ""
+
+
+OperatorAction = NewsAdmission | ResetOrder
+
+
+class AppliedAction(msgspec.Struct, frozen=True):
+    """A release or a clearing and its place: after so many events of the feed, at that instant of the run."""
+
+    release: OperatorAction
+    after: int
+    at_ns: int
+
+
+class HeldNewsStore(Protocol):
+    """Items in quarantine, whole."""
+
+    @property
+    def num_held(self) -> int: ...
+
+    def hold(self, item: News, screened: ScreenedItem) -> None:
+        """Keep an item as it came. Raises: DependencyUnavailable."""
+        ...
+
+    def find(self, number: int) -> HeldItem | None: ...
+
+    def position(self) -> Position: ...
+
+    def close(self) -> None: ...
+
+
+class NullHeldNews:
+    """Implements `HeldNews` for what nobody will look at again: an evaluation, a test."""
+
+    num_held = 0
+
+    def hold(self, item: News, screened: ScreenedItem) -> None: ...
+
+    def find(self, number: int) -> HeldItem | None:
+        del number
+        return None
+
+    def position(self) -> Position:
+        return {}
+
+    def close(self) -> None: ...
+
+
+class OperatorActions(Protocol):
+    """People's words on items in quarantine and on suspicion, and where they took effect."""
+
+    def entered(self) -> Sequence[AppliedAction]:
+        """Those that took effect in this run, or are to in this repetition of one, in order."""
+        ...
+
+    def asked(self) -> Sequence[OperatorAction]:
+        """Those that have not yet, in the order in which people gave them."""
+        ...
+
+    def enter(self, entered: AppliedAction) -> None:
+        """Write down for good where one takes effect. Raises: DependencyUnavailable."""
+        ...
+
+
+class OperatorFeed:
+    """A feed with the items that people let out of quarantine, and what else they say, in between."""
+
+    def __init__(
+        self,
+        feed: EventFeed,
+        held: HeldNewsStore,
+        releases: OperatorActions,
+        elapsed_ns: Callable[[], int],
+        position: Position | None = None,
+    ) -> None:
+        self._feed, self._held, self._releases = feed, held, releases
+        self._elapsed_ns = elapsed_ns
+        saved = position or {"num_events": 0, "now_ns": 0, "num_entered": 0}
+        self._num_events: int = saved["num_events"]
+        self._now_ns: int = saved["now_ns"]
+        self._num_applied: int = saved["num_entered"]
+        self._next_poll_ns = 0
+        self._stopped = False
+
+    def __iter__(self) -> Iterator[FeedItem]:
+        yield from self._due_actions()
+        for item in self._feed:
+            self._now_ns = max(item.available_at_ns, self._now_ns)
+            if not isinstance(item, TimePassed):
+                self._num_events += 1
+            yield item
+            yield from self._due_actions()
+        if not self._stopped:
+            yield from self._due_actions(now=True)
+
+    def _due_actions(self, *, now: bool = False) -> Iterator[News | SuspicionReset]:
+        """Those that entered at this place before, then those that people have asked for since."""
+        entered = self._releases.entered()
+        while self._num_applied < len(entered) and entered[self._num_applied].after <= self._num_events:
+            yield self._apply(entered[self._num_applied])
+        if self._num_applied < len(entered):
+            return  # what people ask for now comes after what they asked for then
+        if not now and self._elapsed_ns() < self._next_poll_ns:
+            return
+        self._next_poll_ns = self._elapsed_ns() + _POLL_INTERVAL_NS
+        for release in self._releases.asked():
+            if self._now_ns <= 0 or (
+                isinstance(release, NewsAdmission) and self._held.find(release.number) is None
+            ):
+                return  # its item is held back further on, where this run has not come yet
+            place = AppliedAction(release, self._num_events, self._now_ns)
+            self._releases.enter(place)
+            yield self._apply(place)
+
+    def _apply(self, place: AppliedAction) -> News | SuspicionReset:
+        self._num_applied += 1
+        release = place.release
+        if isinstance(release, ResetOrder):
+            self._now_ns = now_ns = max(place.at_ns, self._now_ns)
+            return SuspicionReset(
+                now_ns, now_ns, OPERATOR_SOURCE, self._num_applied, release.by, release.why, release.symbol
+            )
+        held = self._held.find(release.number)
+        if held is None or held.item.id != release.id or held.screened.digest != release.digest:
+            raise IntegrityError(
+                f"release {self._num_applied} is of item {release.number} ({release.id}), which this run does not hold "
+                "back there: the inputs, the settings or the code changed since; use a new folder"
+            )
+        self._now_ns = max(place.at_ns, self._now_ns)
+        return replace(held.item, available_at_ns=self._now_ns, released_by=release.words)
+
+    def position(self) -> Position:
+        return {
+            "feed": self._feed.position(),
+            "num_events": self._num_events,
+            "now_ns": self._now_ns,
+            "num_entered": self._num_applied,
+        }
+
+    def progress(self) -> float | None:
+        return self._feed.progress()
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._feed.stop()
+
+    def close(self) -> None:
+        self._feed.close()

@@ -1,0 +1,129 @@
+"""Readies views for scheduled releases, and has decisions served with them. The loop calls it between its steps.
+
+A decision that is served has done no work for its view: its plan says for what the view was prepared, and which rung
+reads the news themselves right after the release.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from htfi.domain.decision import Decision, FidelityPlan, NewsView, Rung
+from htfi.domain.events import MacroAnnouncement
+from htfi.domain.news import ScreenedItem
+from htfi.narrative.calendar.announcements import Announcement, Calendar
+from htfi.narrative.calendar.config import BufferingConfig
+from htfi.narrative.calendar.prefetching import AnnouncementPrefetcher
+from htfi.narrative.processor import NewsProcessor
+from htfi.narrative.question import Question
+from htfi.narrative.rationale.amendment import BORNE_OUT, has_part
+from htfi.pipeline.view_cache import ReadRequest, ViewCache
+
+PREPARED_FOR = "prepared for "
+MAX_READINGS_PER_STEP = 4  # readings between two steps: no decision waits longer
+MAX_SERIES = 4096
+RecentReturns = Callable[[str], tuple[float, ...]]  # series → its last returns, in units of volatility
+
+
+class PreparedViews:
+    """The prepared reader, and the series that decisions were made on, by name."""
+
+    def __init__(
+        self, calendar: Calendar, config: BufferingConfig, desk: NewsProcessor, readings: ViewCache
+    ) -> None:
+        self.reader = AnnouncementPrefetcher(calendar, config)
+        self._config, self._desk, self._readings = config, desk, readings
+        self.num_verified = self.num_confirmed = 0  # amendments of what was served; those that say the same
+        self._series: OrderedDict[str, tuple[str, int]] = OrderedDict()  # symbol, bar in ns
+        self.rung = next((rung for rung in (Rung.SPECULATIVE, Rung.EDGE) if rung in readings.rungs), None)
+        self._is_on = bool(calendar.releases) and self.rung is not None and config.max_readings > 0
+
+    @property
+    def models(self) -> dict[str, str]:
+        """The calendar, for the record of a decision."""
+        return self.reader.models if self._is_on else {}
+
+    def due_announcements(self, now_ns: int) -> list[Announcement]:
+        """Releases to `open` before anything that happens at `now_ns` is taken in."""
+        return self.reader.take_due(now_ns) if self._is_on else []
+
+    def open_announcements(self, releases: Sequence[Announcement], context: RecentReturns) -> None:
+        """Settle what is read ahead. All that happened until now must have been learnt from."""
+        for release in releases:
+            asked: list[tuple[str, Question]] = []
+            for series, (symbol, bar_ns) in sorted(self._series.items()):
+                if release.symbols and symbol not in release.symbols:
+                    continue
+                gathered = self._desk.select(symbol, release.at_ns)
+                if not gathered.suspicion:
+                    question = Question(symbol, release.at_ns, bar_ns, gathered.items, context(series))
+                    asked.append((series, question))
+            self.reader.open_announcement(release, asked)
+
+    def read_ahead(self) -> None:
+        """Read a little ahead, while nothing waits. Raises: DependencyUnavailable."""
+        if self._is_on:
+            self.reader.read_ahead(self._read, MAX_READINGS_PER_STEP)
+
+    def receive_announcement(self, item: MacroAnnouncement) -> None:
+        """Remember a rate that the calendar names."""
+        if self._is_on:
+            self.reader.observe_rate(item)
+
+    def receive_news(self, screened: ScreenedItem | None) -> None:
+        """Take in an item as the desk has it. Raises: DependencyUnavailable."""
+        if self._is_on and screened is not None:
+            self.reader.receive(screened, self._read)
+
+    def serve(
+        self, asked: Sequence[ReadRequest], recorded: Callable[[int], NewsView | None]
+    ) -> tuple[list[ReadRequest], Callable[[int], NewsView | None]]:
+        """The series with their plans, those that are served having one that says so; and where their views are.
+
+        `recorded` tells what the ledger holds of a place already: that stands.
+        """
+        if not self._is_on:
+            return list(asked), recorded
+        served: dict[int, NewsView] = {}
+        planned = list(asked)
+        for place, one in enumerate(asked):
+            self._remember_series(one)
+            view = self.reader.serve(one.series, one.question)
+            found = recorded(place)
+            if found is not None:
+                view = found if found.prepared and found.as_of_ns == one.question.as_of_ns else None
+            if view is None or one.news.suspicion:
+                continue
+            served[place] = view
+            reason = f"{PREPARED_FOR}{view.prepared}"
+            planned[place] = one._replace(
+                plan=FidelityPlan(Rung.TEMPLATE, reason, one.plan.deadline_ms, self.rung)
+            )
+        return planned, lambda place: served.get(place) or recorded(place)
+
+    def count_verified(self, decision: Decision) -> None:
+        """Count an amendment that takes the place of a decision which was served."""
+        if decision.plan.reason.startswith(PREPARED_FOR):
+            self.num_verified += 1
+            self.num_confirmed += has_part(decision.rationale, BORNE_OUT)
+
+    def _remember_series(self, one: ReadRequest) -> None:
+        self._series[one.series] = (one.question.symbol, one.question.bar_ns)
+        self._series.move_to_end(one.series)
+        if len(self._series) > MAX_SERIES:
+            self._series.popitem(last=False)
+
+    def _read(self, questions: Sequence[Question]) -> list[NewsView]:
+        assert self.rung is not None
+        deadline_ms = len(questions) * self._config.reading_ms
+        return self._readings.read_uncached(self.rung, questions, deadline_ms)
+
+    def state(self) -> dict[str, Any]:
+        series = [[name, symbol, bar_ns] for name, (symbol, bar_ns) in self._series.items()]
+        counts = [self.num_verified, self.num_confirmed]
+        return {"series": series, "reader": self.reader.state(), "counts": counts}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._series = OrderedDict((name, (symbol, bar_ns)) for name, symbol, bar_ns in state["series"])
+        self.reader.restore(state["reader"])
+        self.num_verified, self.num_confirmed = state["counts"]

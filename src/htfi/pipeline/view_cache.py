@@ -1,0 +1,207 @@
+"""Has the news of a moment read, once for as long as they stay the same. `Loop.decide` calls it before it forecasts.
+
+A series whose news did not change keeps its view, which fades with its half-life; so a model reads a headline
+once, not at every bar, and a shock that leaves no time to read still has what was read before. Views are part of
+the run's state: what was read before a crash is not read again.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from htfi.domain.decision import FidelityPlan, NewsView, Rung
+from htfi.domain.generation import RequestRefused, SpeculationStats
+from htfi.domain.news import ReadingBudget
+from htfi.narrative.ports import LateNewsReader, NewsReader
+from htfi.narrative.question import Question
+from htfi.narrative.recent_news import NO_NEWS, NewsSelection
+from htfi.scheduling.turns.fair_share import PendingReading, reading_order
+
+READINGS_VERSION = "readings/2"  # how views are kept, amended and recorded; 1 left those that kept a provisional view unamended
+# A view made at a rung serves those beneath it. What is suspected of manipulation is read by SECURE alone.
+_RUNG_RANK = {
+    Rung.TEMPLATE: 0,
+    Rung.EDGE: 1,
+    Rung.SPECULATIVE: 2,
+    Rung.DEEP: 3,
+    Rung.SECURE: 4,
+}
+
+
+class ReadRequest(NamedTuple):
+    """A series of the moment, what its reader is asked, the rung chosen for it, and all that came in on it."""
+
+    series: str
+    question: Question
+    plan: FidelityPlan
+    news: NewsSelection = NO_NEWS
+    budget: ReadingBudget | None = None  # where there are news
+
+
+class _CachedView(msgspec.Struct, frozen=True):
+    items: tuple[str, ...]
+    rung: Rung
+    view: NewsView
+    read_ns: int  # when a model last read for the series
+
+
+def _no_recorded_view(_: int) -> NewsView | None:
+    return None
+
+
+class ViewCache:
+    """The latest view per series, in bounded number, by what was read and by whom."""
+
+    def __init__(self, readers: Mapping[Rung, NewsReader], max_series: int) -> None:
+        self._readers = readers
+        self._max_series = max_series
+        self._views: OrderedDict[str, _CachedView] = OrderedDict()
+        self._late_readers = {
+            rung: reader for rung, reader in readers.items() if isinstance(reader, LateNewsReader)
+        }
+
+    @property
+    def rungs(self) -> frozenset[Rung]:
+        """The rungs of the ladder that have a reader."""
+        return frozenset(self._readers)
+
+    @property
+    def models(self) -> dict[str, str]:
+        """The readers by rung, for the record of a decision."""
+        return {f"reader.{rung.value}": reader.version for rung, reader in self._readers.items()}
+
+    def version(self, rung: Rung) -> str:
+        """Who reads at a rung that has a reader: the narrator of what is read there."""
+        return self._readers[rung].version
+
+    @property
+    def speculation_stats(self) -> dict[Rung, SpeculationStats]:
+        """What the models that read have done so far."""
+        told = {rung: reader.speculation_stats for rung, reader in self._readers.items()}
+        return {rung: spoken for rung, spoken in told.items() if spoken is not None and spoken.num_answers}
+
+    def has(self, series: str, question: Question, rung: Rung) -> bool:
+        """Whether these news were read for this series, at this rung or one above it."""
+        kept = self._views.get(series)
+        return (
+            kept is not None
+            and _RUNG_RANK[kept.rung] >= _RUNG_RANK[rung]
+            and kept.items == _item_ids(question)
+        )
+
+    def reading_turns(
+        self, gathered: Sequence[tuple[str, Question]], doubts: Mapping[int, float] = MappingProxyType({})
+    ) -> list[int]:
+        """The places that a model could still read for: those unread first, and those longest without a reading.
+
+        `doubts`, 0–1 by place, are how far the news come from sources in doubt: reading them goes behind the rest.
+        Where it is 1, manipulation is suspected, and only a reading in secure mode counts.
+        """
+        usual = (rung for rung in self._readers if rung not in (Rung.DEEP, Rung.SECURE))
+        best = max(usual, key=_RUNG_RANK.__getitem__)
+        waiting = [
+            PendingReading(
+                place, self.has(series, question, Rung.EDGE), self._read_ns(series), doubts.get(place, 0.0)
+            )
+            for place, (series, question) in enumerate(gathered)
+            if question.items
+            and not self.has(series, question, Rung.SECURE if doubts.get(place, 0.0) >= 1.0 else best)
+        ]
+        return reading_order(waiting, gathered[0][1].as_of_ns) if waiting else []
+
+    def _read_ns(self, series: str) -> int:
+        kept = self._views.get(series)
+        return kept.read_ns if kept is not None else 0
+
+    def read(
+        self,
+        asked: Sequence[ReadRequest],
+        recorded: Callable[[int], NewsView | None] = _no_recorded_view,
+    ) -> list[NewsView | None]:
+        """The view for each series; None where there is no news. Rungs are asked in batches.
+
+        `recorded` tells what was read at a place of `asked` before a crash, where it was: it is not asked again.
+        Raises: DependencyUnavailable.
+        """
+        views: list[NewsView | None] = [None] * len(asked)
+        unread: dict[Rung, list[int]] = {}
+        for place, one in enumerate(asked):
+            series, question, plan = one.series, one.question, one.plan
+            if not question.items:
+                continue
+            if self.has(series, question, plan.rung):
+                self._views.move_to_end(series)
+                views[place] = self._views[series].view
+            else:
+                unread.setdefault(plan.rung, []).append(place)
+        for rung, places in unread.items():
+            known = {place: view for place in places if (view := recorded(place)) is not None}
+            rest = [place for place in places if place not in known]
+            if rest:
+                questions = [asked[place].question for place in rest]
+                found = self._readers[rung].read(questions, asked[places[0]].plan.deadline_ms)
+                known.update(zip(rest, found, strict=True))
+            for place in places:
+                view = views[place] = known[place]
+                self._store(asked[place].series, _item_ids(asked[place].question), rung, view)
+        return views
+
+    def read_uncached(self, rung: Rung, questions: Sequence[Question], deadline_ms: float) -> list[NewsView]:
+        """What a rung makes of the news, ahead of a decision or after it; not kept. Raises: DependencyUnavailable."""
+        return self._readers[rung].read(questions, deadline_ms) if questions else []
+
+    def answers_late(self, rung: Rung) -> bool:
+        """Whether the reader of a rung may tell later what it could not tell in time."""
+        return rung in self._late_readers
+
+    def _store(self, series: str, items: tuple[str, ...], rung: Rung, view: NewsView) -> None:
+        read_ns = self._read_ns(series) if rung is Rung.TEMPLATE else view.as_of_ns
+        # How it was worded belongs to the decision it was read for; later ones name that moment.
+        self._views[series] = _CachedView(items, rung, replace(view, wording=None), read_ns)
+        self._views.move_to_end(series)
+        if len(self._views) > self._max_series:
+            self._views.popitem(last=False)
+
+    def late_views(self) -> list[tuple[str, NewsView | RequestRefused]]:
+        """What readers have told late since the last call, by the question's name; a refusal: nothing will come."""
+        return [
+            (late_question_id(rung, name), view)
+            for rung, reader in self._late_readers.items()
+            for name, view in reader.take_late_views()
+        ]
+
+    def resume_requests(self, rung: Rung, questions: Sequence[Question]) -> None:
+        """Ask again for what was awaited before a crash."""
+        if rung in self._late_readers:
+            self._late_readers[rung].request_views(questions)
+
+    def store_amended(self, series: str, question: Question, rung: Rung, view: NewsView) -> None:
+        """Keep what was said late: in depth, or by the target if the provisional view of its instant still stands."""
+        kept = self._views.get(series)
+        if rung is Rung.DEEP:
+            if kept is None or kept.view.as_of_ns <= view.as_of_ns:
+                self._store(series, _item_ids(question), rung, view)
+            return
+        if kept is not None and kept.view.provisional and kept.view.as_of_ns == view.as_of_ns:
+            self._views[series] = replace(kept, rung=rung, view=replace(view, wording=None))
+
+    def state(self) -> dict[str, Any]:
+        return {"kept": [[series, msgspec.to_builtins(kept)] for series, kept in self._views.items()]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._views = OrderedDict(
+            (series, msgspec.convert(kept, _CachedView)) for series, kept in state["kept"]
+        )
+
+
+def late_question_id(rung: Rung, question: str) -> str:
+    """A question, by its id, as it is awaited: in depth it is another than at the rungs that share an author."""
+    return f"{question}/deep" if rung is Rung.DEEP else question
+
+
+def _item_ids(question: Question) -> tuple[str, ...]:
+    return tuple(item.id for item in question.items)

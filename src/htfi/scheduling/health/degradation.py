@@ -1,0 +1,133 @@
+"""Whether a node that answers is ill: slow against its own usual, standing still, hot, throttled, or far away.
+
+`contact` judges each peer with it at each of its beats, and `watch` the node itself.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.health.messages import NodeHealthMetrics
+
+_NUM_PASS_SIZES = 8  # powers of two of rows
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A slow mean of a figure that is above 0 (of its logarithm), and for how long it has been learnt."""
+
+    log: float
+    learned_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Degradation:
+    """`words` say what ails it, '' when well. `turning_s`: since when the signs have pointed the other way."""
+
+    words: str = ""
+    turning_s: float = math.inf
+    judged_s: float = -math.inf
+    moved_s: float = -math.inf  # when progress was last seen, or there was nothing to do
+    progress: int = -1
+    # A pass over many rows takes longer for good reason: each size of pass (power of two of rows) has its own usual.
+    usual: Mapping[str, Baseline] = field(default_factory=dict[str, Baseline])
+
+    @property
+    def is_degraded(self) -> bool:
+        return bool(self.words)
+
+
+def assess(
+    illness: Degradation, vitals: NodeHealthMetrics, rtt_ms: float | None, now_s: float, config: HealthConfig
+) -> Degradation:
+    """The judgement after new vitals. Seconds of any one clock; `rtt_ms` None: not known.
+
+    Signs must last `ill_after_ms` to make ill, and their absence, below `clearing` of each limit, `well_after_ms`.
+    """
+    is_idle = not (vitals.queue or vitals.num_rows)
+    has_moved = is_idle or vitals.progress != illness.progress or illness.progress < 0
+    now = replace(
+        illness,
+        judged_s=now_s,
+        progress=vitals.progress,
+        moved_s=now_s if has_moved else illness.moved_s,
+    )
+    scale = config.clearing if illness.is_degraded else 1.0
+    signs = "; ".join(_symptoms(now, vitals, rtt_ms, now_s, scale, config))
+    learnt = _update_baselines(illness, vitals, rtt_ms, now_s, bool(signs), config)
+    if bool(signs) == illness.is_degraded:
+        return replace(now, words=signs, turning_s=math.inf, usual=learnt)
+    turning_s = min(illness.turning_s, now_s)
+    needed_ms = config.well_after_ms if illness.is_degraded else config.ill_after_ms
+    if (now_s - turning_s) * 1e3 < needed_ms:
+        return replace(now, turning_s=turning_s, usual=learnt)
+    return replace(now, words=signs, turning_s=math.inf, usual=learnt)
+
+
+def _symptoms(
+    illness: Degradation,
+    vitals: NodeHealthMetrics,
+    rtt_ms: float | None,
+    now_s: float,
+    scale: float,
+    config: HealthConfig,
+) -> Iterator[str]:
+    step = vitals.step_p50_ms
+    usual = _baseline_of(illness, _pass_size_key(vitals), config)
+    if usual is not None and step > max(config.slow_floor_ms, config.slow_ratio * usual) * scale:
+        yield f"a step takes {step:.1f} ms, {usual:.1f} is usual"
+    still_ms = (now_s - illness.moved_s) * 1e3
+    if still_ms >= max(config.stall_ms, config.stall_steps * vitals.step_p95_ms):
+        yield f"no progress for {still_ms:.0f} ms with work waiting"
+    usual = _baseline_of(illness, "queue", config)
+    limit = max(config.queue_floor, config.queue_ratio * (usual or 0.0))
+    if vitals.queue > limit * scale:
+        yield f"{vitals.queue} requests wait"
+    if rtt_ms is not None:
+        usual = _baseline_of(illness, "rtt", config)
+        if rtt_ms > max(config.rtt_floor_ms, config.rtt_ratio * (usual or 0.0)) * scale:
+            yield f"{rtt_ms:.0f} ms away"
+    hot_c = config.hot_c - (config.hot_clearing_c if illness.is_degraded else 0.0)
+    if vitals.temperature_c is not None and vitals.temperature_c >= hot_c:
+        yield f"{vitals.temperature_c:.0f} °C"
+    if vitals.throttle_share >= config.throttle_share * scale:
+        yield f"throttled {vitals.throttle_share:.0%} of the time"
+
+
+def _update_baselines(
+    illness: Degradation,
+    vitals: NodeHealthMetrics,
+    rtt_ms: float | None,
+    now_s: float,
+    is_odd: bool,
+    config: HealthConfig,
+) -> Mapping[str, Baseline]:
+    """What is usual, slowly; ten times as slowly while it is not: illness must not soon pass for health."""
+    gap_ms = min(1_000.0, max(0.0, (now_s - illness.judged_s) * 1e3))
+    usual = dict(illness.usual)
+    figures = {"queue": vitals.queue + 1.0, _pass_size_key(vitals): vitals.step_p50_ms, "rtt": rtt_ms or 0.0}
+    for name, figure in figures.items():
+        if figure <= 0.0:
+            continue
+        before = usual.get(name)
+        if before is None:
+            usual[name] = Baseline(math.log(figure))
+            continue
+        # As a plain mean at first, so that the first figure does not rule for a minute.
+        span_ms = min(config.learn_ms, before.learned_ms + gap_ms) * (10.0 if is_odd else 1.0)
+        share = gap_ms / span_ms if span_ms else 0.0
+        usual[name] = Baseline(
+            before.log + share * (math.log(figure) - before.log),
+            min(config.learn_ms, before.learned_ms + gap_ms),
+        )
+    return usual
+
+
+def _baseline_of(illness: Degradation, name: str, config: HealthConfig) -> float | None:
+    known = illness.usual.get(name)
+    return math.exp(known.log) if known is not None and known.learned_ms >= config.warm_up_ms else None
+
+
+def _pass_size_key(vitals: NodeHealthMetrics) -> str:
+    return f"step {min(_NUM_PASS_SIZES, max(1, vitals.num_rows).bit_length())}"

@@ -1,0 +1,331 @@
+"""The watch that a node keeps over its peers: one state machine, which the node's shell drives and drains.
+
+The shell calls `opened`, `ended` and `heard` as streams have it, `tick` each `tick_ms`, sends the bodies that they
+return over `stream(peer)`, and shows the `changes`. All from one thread; `report` and what only reads (`state`,
+`figures`, `peers`, `stream`, `leads`) may be called from any. `now_s` is one monotonic clock, which goes on while the
+machine sleeps.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from numpy.random import Generator
+
+from htfi.domain.errors import InvalidInput
+from htfi.domain.peers import PeerState
+from htfi.scheduling.health import contact as lines
+from htfi.scheduling.health import doubt as doubts
+from htfi.scheduling.health import membership, phi
+from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.health.contact import PeerContact, PeerFigures
+from htfi.scheduling.health.degradation import Degradation, assess
+from htfi.scheduling.health.messages import (
+    MAX_NAME,
+    HealthMessage,
+    Heartbeat,
+    MembershipClaim,
+    NodeHealthMetrics,
+    NodeStatus,
+    PeerProbe,
+    ProbeReply,
+    decode_message,
+    encode_message,
+    sanitise_metrics,
+)
+from htfi.scheduling.health.roles import RoleLeases
+from htfi.scheduling.health.verdict import judge_peer, peer_figures
+
+_NUM_CHANGES = 1_024  # kept for a shell that does not drain them
+
+
+class PeerTransition(NamedTuple):
+    """What a `PeerChange` tells, but for the time: a state, 'joined', 'reconnect', 'refused', 'leads', 'follows'."""
+
+    peer: str
+    what: str
+    reason: str
+
+
+class PeerMonitor:
+    """What one node knows of the others. `node` is its name by its certificate; the dice are its own."""
+
+    def __init__(self, node: str, config: HealthConfig, dice: Generator, now_s: float) -> None:
+        if not 0 < len(node) <= MAX_NAME:
+            raise InvalidInput(f"a node's name must have 1 to {MAX_NAME} characters, not {len(node)}")
+        self._config = config
+        self._dice = dice
+        self._life = int(dice.integers(1, 1 << 48))
+        self._clock = phi.RunningClock(now_s)
+        self._contacts: dict[str, PeerContact] = {}
+        self._suspicions: dict[str, doubts.PeerSuspicion] = {}
+        self._members = membership.MembershipTable(MembershipClaim(node, 0, NodeStatus.ALIVE), {})
+        self._reported_metrics: NodeHealthMetrics = NodeHealthMetrics()
+        self._metrics: NodeHealthMetrics = self._reported_metrics
+        self._degradation = Degradation()
+        self._assessed_s = now_s
+        self._roles = RoleLeases(node, self._life, config, now_s)
+        self._announced: dict[str, PeerState] = {}
+        self._changes: deque[PeerTransition] = deque(maxlen=_NUM_CHANGES)
+
+    # What the shell drives.
+
+    def stream_opened(self, peer: str, stream: str, now_s: float) -> None:
+        """A stream to the peer stands. The next tick sends the first beat over it."""
+        self._advance_clock(now_s)
+        if not 0 < len(peer) <= MAX_NAME:
+            self._record(peer[:MAX_NAME], "refused", f"a name of {len(peer)} characters is not watched over")
+            return
+        before = self._contacts.get(peer)
+        if before is None:
+            # A random first number, so that an echo meant for another life of this node fits nothing.
+            before = PeerContact(phi.start_history(self._clock.ran_s), int(self._dice.integers(1, 1 << 40)))
+        elif before.rhythm.num_heartbeats and not before.streams:
+            self._record(peer, "reconnect", f"a stream to {peer} stands again")
+        elif not before.streams:
+            before = replace(before, rhythm=phi.start_history(self._clock.ran_s))
+        streams = (*(each for each in before.streams if each != stream), stream)
+        self._contacts[peer] = replace(before, streams=streams, next_at_s=now_s, told=None)
+        if peer in self._suspicions:  # a new stream is evidence of its own: one beat over it will do
+            self._suspicions[peer] = replace(self._suspicions[peer], needs_back=1)
+        self._members = membership.regossip(self._members)
+
+    def stream_ended(self, peer: str, words: str, now_s: float, stream: str = "") -> None:
+        """A stream to the peer is gone; without its name, all of them."""
+        self._advance_clock(now_s)
+        contact = self._contacts.get(peer)
+        if contact is None or not contact.streams:
+            return
+        streams = tuple(each for each in contact.streams if stream and each != stream)
+        self._contacts[peer] = replace(contact, streams=streams)
+        if not streams and contact.rhythm.num_heartbeats:
+            self._suspect(peer, f"its stream ended: {words}" if words else "its stream ended")
+        self._announce(peer)
+
+    def activity_seen(self, peer: str, now_s: float) -> None:
+        """Any other frame of the peer came: it is no silence, though a long answer holds its beats up."""
+        self._advance_clock(now_s)
+        contact = self._contacts.get(peer)
+        if contact is not None and contact.streams and contact.rhythm.num_heartbeats:
+            self._contacts[peer] = replace(
+                contact, rhythm=phi.record_activity(contact.rhythm, self._clock.ran_s)
+            )
+
+    def receive(self, peer: str, body: bytes, now_s: float) -> list[tuple[str, bytes]]:
+        """What a peer's body calls for. Raises: InvalidInput, having changed nothing, for one that cannot be."""
+        message = decode_message(body)
+        self._advance_clock(now_s)
+        contact = self._contacts.get(peer)
+        if contact is None or not contact.streams:
+            return []
+        return self._encode_reachable(self._answer(peer, message, now_s))
+
+    def tick(self, now_s: float) -> list[tuple[str, bytes]]:
+        """What to send now. Owed each `tick_ms`."""
+        self._advance_clock(now_s)
+        sent = self._encode_reachable(self._heartbeats(now_s))
+        for peer, contact in self._contacts.items():
+            if not contact.streams or peer in self._suspicions:
+                continue
+            if phi.is_silent(contact.rhythm, self._clock.ran_s, self._config):
+                quiet_ms = phi.silence_ms(contact.rhythm, self._clock.ran_s)
+                self._suspect(peer, f"silent for {quiet_ms:.0f} ms")
+        sent += self._encode_reachable(self._probes())
+        self._expire()
+        sent += self._encode_reachable(self._roles.tick(now_s, float(self._dice.random())))
+        self._announce_leadership(now_s)
+        for peer in self.peers():
+            self._announce(peer)
+        return sent
+
+    def changes(self) -> list[PeerTransition]:
+        """What happened since the last call."""
+        changes = list(self._changes)
+        self._changes.clear()
+        return changes
+
+    # What the node says of itself, and wants.
+
+    def report_metrics(self, vitals: NodeHealthMetrics) -> None:
+        """This node's own vitals, to ride on its beats."""
+        if vitals is not self._reported_metrics:
+            self._reported_metrics, self._metrics = vitals, sanitise_metrics(vitals)
+
+    def seek(self, role: str) -> None:
+        """Try to lead a role from now on. Raises: InvalidInput where no voters are named."""
+        self._roles.seek(role)
+
+    def resign(self, role: str, now_s: float) -> list[tuple[str, bytes]]:
+        """Lead the role no more, at once, and let others. What to send."""
+        self._advance_clock(now_s)
+        sent = self._encode_reachable(self._roles.resign(role, now_s))
+        self._announce_leadership(now_s)
+        return sent
+
+    # What others read.
+
+    def leads(self, role: str, now_s: float) -> bool:
+        """Whether this node leads the role at this very instant. Ask right before each act."""
+        return self._roles.leads(role, now_s)
+
+    def peers(self) -> list[str]:
+        """All that are known, by their streams or by hearsay."""
+        return sorted({*list(self._members.others), *list(self._contacts)})
+
+    def stream(self, peer: str) -> str | None:
+        """The newest stream that stands to the peer."""
+        contact = self._contacts.get(peer)
+        return contact.streams[-1] if contact is not None and contact.streams else None
+
+    def state(self, peer: str) -> PeerState:
+        return self._judge(peer)[0]
+
+    def figures(self, peer: str) -> PeerFigures:
+        """Also of a peer that is unknown: nothing is known of it."""
+        return peer_figures(self._contacts.get(peer), *self._judge(peer), self._clock.ran_s, self._config)
+
+    # How.
+
+    def _advance_clock(self, now_s: float) -> None:
+        self._clock = phi.advance_clock(self._clock, now_s, self._config)
+
+    def _encode_reachable(self, messages: Iterable[tuple[str, HealthMessage]]) -> list[tuple[str, bytes]]:
+        """As bytes, to those that can be reached."""
+        return [(to, encode_message(each)) for to, each in messages if self.stream(to) is not None]
+
+    def _is_healthy_contact(self, peer: str) -> bool:
+        return lines.has_heartbeat(self._contacts.get(peer)) and peer not in self._suspicions
+
+    def _judge(self, peer: str) -> tuple[PeerState, str]:
+        known = self._members.others.get(peer)
+        return judge_peer(
+            self._contacts.get(peer),
+            self._suspicions.get(peer),
+            known.claim.status if known is not None else None,
+            self._clock.ran_s,
+            self._config,
+        )
+
+    def _record(self, peer: str, what: str, words: str) -> None:
+        self._changes.append(PeerTransition(peer, what, words))
+
+    def _announce(self, peer: str) -> None:
+        state, words = self._judge(peer)
+        before = self._announced.get(peer, PeerState.UNKNOWN)
+        if state is before:
+            return
+        self._announced[peer] = state
+        if before is PeerState.UNKNOWN:
+            self._record(peer, "joined", f"{peer} is known now")
+        self._record(peer, state.value, words)
+
+    def _announce_leadership(self, now_s: float) -> None:
+        for role, is_leading, holder in self._roles.leadership_changes(now_s):
+            me = self._members.me.node
+            follows = f"{me} leads {role} no more" + (f": {holder} does" if holder else "")
+            self._record(
+                me, "leads" if is_leading else "follows", f"{me} leads {role}" if is_leading else follows
+            )
+
+    def _suspect(self, peer: str, why: str) -> None:
+        before = self._suspicions.get(peer)
+        if before is None:
+            self._suspicions[peer] = doubts.PeerSuspicion(
+                why, self._clock.ran_s, needs_back=self._config.num_back
+            )
+        else:
+            self._suspicions[peer] = replace(before, why=why, num_back=0)
+
+    def _heartbeats(self, now_s: float) -> Iterator[tuple[str, HealthMessage]]:
+        if (now_s - self._assessed_s) * 1e3 >= self._config.beat_ms:
+            self._assessed_s = now_s
+            self._degradation = assess(
+                self._degradation, self._metrics, None, self._clock.ran_s, self._config
+            )
+        standing = NodeStatus.DEGRADED if self._degradation.is_degraded else NodeStatus.ALIVE
+        standing = NodeStatus.DRAINING if self._metrics.is_draining else standing
+        self._members = membership.declare_status(self._members, standing)
+        for peer, contact in list(self._contacts.items()):
+            if not lines.is_heartbeat_due(contact, now_s, self._config):
+                continue
+            said = MembershipClaim(peer, contact.incarnation, contact.standing)
+            self._members, claims = membership.choose_claims(self._members, said, self._config)
+            self._contacts[peer], beat = lines.next_heartbeat(
+                contact, self._members.me, self._life, self._metrics, claims, now_s, self._config
+            )
+            yield peer, beat
+
+    def _probes(self) -> Iterator[tuple[str, HealthMessage]]:
+        ran_s = self._clock.ran_s
+        fresh = [peer for peer in self.peers() if self._is_healthy_contact(peer)]
+        for peer, doubt in list(self._suspicions.items()):
+            if self._announced.get(peer) is PeerState.DEAD:
+                continue
+            self._suspicions[peer], asked = doubts.choose_probes(doubt, fresh, ran_s, self._config)
+            for other in asked:
+                yield other, PeerProbe(self._suspicions[peer].token, peer)
+            if doubts.is_confirmed(doubt, ran_s, self._config):
+                self._members = membership.suspect_node(self._members, peer, ran_s, self._config)
+
+    def _expire(self) -> None:
+        ran_s = self._clock.ran_s
+        alive = {peer for peer in self._contacts if self._is_healthy_contact(peer)}
+        alive |= {
+            peer
+            for peer, doubt in self._suspicions.items()
+            if doubts.is_seen_by_others(doubt, ran_s, self._config)
+        }
+        before, self._members = (
+            self._members,
+            membership.expire_suspicions(self._members, alive, ran_s, self._config),
+        )
+        for peer in before.others.keys() - self._members.others.keys():
+            if self.stream(peer) is None:
+                self._contacts.pop(peer, None)
+                self._suspicions.pop(peer, None)
+                self._announced.pop(peer, None)
+
+    def _answer(self, peer: str, message: HealthMessage, now_s: float) -> Iterator[tuple[str, HealthMessage]]:
+        if isinstance(message, Heartbeat):
+            self._take(peer, message, now_s)
+        elif isinstance(message, PeerProbe):
+            age_ms = -1
+            if self._is_healthy_contact(message.node):
+                age_ms = round(phi.silence_ms(self._contacts[message.node].rhythm, self._clock.ran_s))
+            yield peer, ProbeReply(message.token, message.node, age_ms)
+        elif isinstance(message, ProbeReply):
+            doubt = self._suspicions.get(message.node)
+            if doubt is not None:
+                self._suspicions[message.node] = doubts.record_reply(
+                    doubt, peer, message.token, message.age_ms, self._clock.ran_s, self._config
+                )
+        else:
+            yield from self._roles.receive(peer, message, now_s)
+            self._announce_leadership(now_s)
+
+    def _take(self, peer: str, beat: Heartbeat, now_s: float) -> None:
+        after = lines.receive_heartbeat(self._contacts[peer], beat, self._clock, now_s, self._config)
+        if after is None:  # heard before
+            return
+        self._contacts[peer] = after
+        doubt = self._suspicions.get(peer)
+        if doubt is not None:
+            back = doubts.record_heartbeat(doubt, self._clock.ran_s, self._config)
+            if back is None:
+                del self._suspicions[peer]
+            else:
+                self._suspicions[peer] = back
+        for claim in (MembershipClaim(peer, beat.incarnation, beat.status), *beat.claims):
+            self._learn(peer, claim)
+        self._announce(peer)
+
+    def _learn(self, teller: str, claim: MembershipClaim) -> None:
+        before = self._members.others.get(claim.node)
+        self._members = membership.merge(self._members, claim, self._clock.ran_s, self._config)
+        doubt = self._suspicions.get(claim.node)
+        if doubt is None or before is None or claim.node == teller:
+            return
+        # A higher incarnation comes from the node itself: it lives, wherever we heard of it.
+        if claim.incarnation > before.claim.incarnation and claim.status < NodeStatus.SUSPECT:
+            self._suspicions[claim.node] = replace(doubt, witness=teller, witness_s=self._clock.ran_s)

@@ -1,0 +1,262 @@
+"""Builds an edge: its watch over the clouds, its plan of where readings run, and the readers of its rungs.
+
+The edge command opens one around a run; `open_run` then reads the news with it.
+
+Publishes for a desk that several edges work on: only the one that leads does. The edge command puts it before the
+mirror of its decisions.
+
+An edge that takes the lead says again what it kept back for the last while, as nobody knows how far the one before it
+came: a reader of several edges gets each decision at least once, and knows it by its id.
+"""
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from io import FileIO, RawIOBase
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import msgspec
+from numpy.random import PCG64
+from numpy.random import Generator as Dice
+
+from htfi.adapters.device.metrics import DeviceMonitor
+from htfi.adapters.grpc.tls import TlsFiles
+from htfi.adapters.grpc.transport import GrpcTransport
+from htfi.adapters.probes.server import ProbeResult, ProbeServer
+from htfi.decoding.acceptance import AcceptanceAlarm
+from htfi.decoding.link.client.generator import ExpectedTarget, FullPrecisionGenerator, LinkedGenerator
+from htfi.decoding.local_generator import LocalGenerator
+from htfi.domain.decision import Rung
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.files import open_private
+from htfi.domain.peers import PeerChange, PeerState
+from htfi.narrative.deep_reader import LateDeepReader
+from htfi.narrative.ports import NewsReader
+from htfi.narrative.readers import ModelReader, SecureReader, TemplateReader
+from htfi.scheduling.health.config import HealthConfig
+from htfi.scheduling.health.messages import NodeHealthMetrics
+from htfi.scheduling.placement.planner import PlacementPlanner
+from htfi.wiring.cluster.node import NodeMonitor, fast_thread_switching
+from htfi.wiring.cluster.placement import PlannedPlacer
+from htfi.wiring.config import ClusterConfig, ClusterRole
+from htfi.wiring.models.readers import LazyAuthor, frontier_reader, in_full_precision, open_model_pair
+from htfi.wiring.run_folder import PEERS
+from htfi.wiring.settings import Settings
+
+_UNREACHABLE = (PeerState.SUSPECT, PeerState.DEAD)
+
+
+@dataclass(slots=True)
+class EdgeNode:
+    """An edge that is open: who reads at which rung, and what it knows of the clouds."""
+
+    node: str
+    clouds: Mapping[str, str]
+    leader_group: str
+    readers: dict[Rung, NewsReader]
+    author: LinkedGenerator
+    local_author: LocalGenerator
+    placer: PlannedPlacer
+    monitor: NodeMonitor
+    transport: GrpcTransport
+    lease_s: float
+    peer_log: "PeerLog"
+
+    def leader_only(self, mirror: BinaryIO) -> BinaryIO:
+        """A mirror of decisions, silent while another edge leads the desk."""
+        if not self.leader_group:
+            return mirror
+        role = leader_role(self.leader_group)
+        return cast(BinaryIO, LeaderOutput(mirror, lambda: self.monitor.leads(role), 2.0 * self.lease_s))
+
+
+class PeerLog:
+    """What happens to other nodes, as lines of a file in the run's folder, from the time that there is a run."""
+
+    def __init__(self) -> None:
+        self._file: FileIO | None = None
+
+    @contextmanager
+    def recording(self, folder: Path, before: Iterable[PeerChange]) -> Generator[None]:
+        """Append to the folder's file; `before` are the changes that came before the run."""
+        try:
+            descriptor = open_private(folder / PEERS, os.O_WRONLY | os.O_APPEND)
+        except OSError as error:
+            raise DependencyUnavailable(f"{folder / PEERS}: cannot be opened: {error.strerror}") from error
+        with FileIO(descriptor, "ab") as file:
+            self._file = file
+            for change in before:
+                self.note(change)
+            try:
+                yield
+            finally:
+                self._file = None
+
+    def note(self, change: PeerChange) -> None:
+        file = self._file
+        if file is not None:
+            try:
+                file.write(msgspec.json.encode(change) + b"\n")
+            except (OSError, ValueError):  # a full disk, a closed file: the run itself will say so
+                self._file = None
+
+
+def leader_role(desk: str) -> str:
+    return f"desk:{desk}"
+
+
+@contextmanager
+def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generator[EdgeNode]:
+    """An edge of the cluster in the settings.
+
+    Raises: InvalidInput, IntegrityError, DependencyUnavailable.
+    """
+    cluster = settings.cluster
+    node = cluster.node(name, ClusterRole.EDGE)
+    if not cluster.clouds:
+        raise InvalidInput("an edge needs a cloud: --cloud NAME=HOST:PORT, or `htfi run` without one")
+    target, draft = open_model_pair(settings.models)
+    health = health_config(settings.health, cluster)
+    device = DeviceMonitor()
+    log = PeerLog()
+    watch = NodeMonitor(name, health, lambda: device_metrics(device), log.note)
+    with ExitStack() as closing:
+        closing.enter_context(fast_thread_switching())
+        transport = GrpcTransport(
+            name,
+            tls=tls_files(cluster, name) if secure else None,
+            dice=Dice(PCG64(int.from_bytes(os.urandom(8), "little"))),
+            peers=cluster.clouds,
+            watcher=watch,
+            trouble=watch.troubled,
+        )
+        closing.callback(transport.close)
+        places = PlannedPlacer(PlacementPlanner(settings.placement), watch, device)
+        alone = draft.drafting_author(settings.decoding)
+        author = LinkedGenerator(
+            alone,
+            ExpectedTarget(target.version, target.folder.digest),
+            name,
+            transport,
+            places,
+            lambda: [cloud for cloud in cluster.clouds if watch.state(cloud) not in _UNREACHABLE],
+            time.monotonic,
+            watch.note,
+            settings.edge,
+            AcceptanceAlarm(),
+        )
+        closing.callback(author.close)
+        full = in_full_precision(target)
+        edge_author = LazyAuthor(draft, lambda: draft.author(settings.decoding))
+        linked = ModelReader(
+            author, settings.narrative, target.trust, draft.trust, target.meaning, draft.meaning
+        )
+        readers: dict[Rung, NewsReader] = {
+            Rung.TEMPLATE: TemplateReader(settings.narrative),
+            Rung.EDGE: ModelReader(edge_author, settings.narrative, draft.trust, meaning=draft.meaning),
+            Rung.SPECULATIVE: linked,
+            Rung.SECURE: SecureReader(linked, settings.narrative),
+            Rung.DEEP: LateDeepReader(
+                FullPrecisionGenerator(author, full.version), settings.narrative, full.trust, full.meaning
+            ),
+        }
+        if settings.models.frontier_url:
+            readers[Rung.DEEP] = frontier_reader(settings.models, settings.narrative)
+        edge = EdgeNode(
+            name, cluster.clouds, cluster.desk, readers, author, alone, places, watch, transport,
+            health.lease_ms / 1e3, log,
+        )  # fmt: skip
+        if cluster.desk:
+            watch.seek(leader_role(cluster.desk))
+            closing.callback(watch.resign, leader_role(cluster.desk))
+        if node.probes:
+            closing.enter_context(
+                ProbeServer(node.probes, lambda: ProbeResult(True), lambda: _edge_readiness(edge))
+            )
+        author.wait_ready(health.first_beat_ms / 1e3)
+        yield edge
+
+
+def _edge_readiness(edge: EdgeNode) -> ProbeResult:
+    """An edge is ready without a cloud too: it goes on alone."""
+    well = [cloud for cloud in edge.clouds if edge.monitor.state(cloud) is PeerState.HEALTHY]
+    return ProbeResult(True, f"clouds that are well: {', '.join(well) or 'none, so answers are provisional'}")
+
+
+def health_config(config: HealthConfig, cluster: ClusterConfig) -> HealthConfig:
+    """All clouds vote, where the settings name no voters."""
+    return config if config.voters else replace(config, voters=tuple(sorted(cluster.clouds)))
+
+
+def tls_files(cluster: ClusterConfig, node: str) -> TlsFiles:
+    """Where `htfi certs` put them."""
+    folder = Path(cluster.certificates)
+    return TlsFiles(folder / "ca.pem", folder / f"{node}.pem", folder / f"{node}.key")
+
+
+def device_metrics(device: DeviceMonitor) -> NodeHealthMetrics:
+    """This machine's own, without a queue."""
+    vitals = device.metrics()
+    return NodeHealthMetrics(
+        temperature_c=vitals.temperature_c,
+        throttle_share=min(max(vitals.throttle_share or 0.0, 0.0), 1.0),
+        power_w=max(vitals.power_w or 0.0, 0.0),
+    )
+
+
+_MAX_BUFFERED_BYTES = 16 << 20  # kept back at most
+
+
+class LeaderOutput(RawIOBase):
+    """A sink of lines that hands them on while `leads()` is true. `kept_s` is how long others may not have noticed."""
+
+    def __init__(
+        self,
+        mirror: BinaryIO,
+        leads: Callable[[], bool],
+        kept_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._mirror = mirror
+        self._leads = leads
+        self._kept_s = kept_s
+        self._clock = clock
+        self._kept: deque[tuple[float, bytes]] = deque()
+        self._num_bytes = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object, /) -> int:
+        """All of `data`, now or when this node comes to lead."""
+        lines = bytes(cast(bytes, data))
+        self._drop_expired()
+        if not self._leads():
+            self._kept.append((self._clock(), lines))
+            self._num_bytes += len(lines)
+            return len(lines)
+        while self._kept:
+            _, kept = self._kept.popleft()
+            self._num_bytes -= len(kept)
+            _write_all(self._mirror, kept)
+        _write_all(self._mirror, lines)
+        return len(lines)
+
+    def flush(self) -> None:
+        self._mirror.flush()
+
+    def _drop_expired(self) -> None:
+        too_old_s = self._clock() - self._kept_s
+        while self._kept and (self._kept[0][0] < too_old_s or self._num_bytes > _MAX_BUFFERED_BYTES):
+            _, gone = self._kept.popleft()
+            self._num_bytes -= len(gone)
+
+
+def _write_all(mirror: BinaryIO, lines: bytes) -> None:
+    view = memoryview(lines)
+    while view:
+        view = view[mirror.write(view) or 0 :]

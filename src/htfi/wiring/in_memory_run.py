@@ -1,0 +1,166 @@
+"""The main path over files, in memory, with nothing recorded: `htfi forecast` and `htfi scenario` ask for it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from htfi.domain.decision import Decision, Receipt, Rung
+from htfi.domain.errors import InvalidInput
+from htfi.domain.events import Bar, FeedItem, News, QuarantinedRow, TimePassed
+from htfi.domain.time import SystemClock
+from htfi.narrative.ports import NewsReader
+from htfi.pipeline.intake.quarantine_reasons import describe_refused_source
+from htfi.pipeline.loop import DecisionLoop
+from htfi.pipeline.ports import EventFeed, Position
+from htfi.wiring.feeds import open_feed, resolve
+from htfi.wiring.run import build_loop
+from htfi.wiring.settings import Settings, override
+
+
+@dataclass(frozen=True, slots=True)
+class InMemoryRun:
+    """The loop at the end of its files, how much it read, and the rows that it set aside, by reason."""
+
+    settings: Settings
+    loop: DecisionLoop
+    num_bars: int
+    num_ticks: int
+    quarantine: dict[str, list[QuarantinedRow]]
+    num_repaired: int
+
+    def refusal_text(self, files: str, symbol: str | None = None) -> str:
+        """Why there is no forecast, in one line."""
+        needed = self.settings.forecasting.history_bars
+        aside = sum(len(rows) for rows in self.quarantine.values())
+        reasons = ", ".join(f"{reason} ({len(rows):,})" for reason, rows in self.quarantine.items())
+        also = f"; {aside:,} rows were set aside: {reasons}" if aside else ""
+        if self.num_bars:
+            return f"{files} holds {self.num_bars:,} bars: a forecast needs {needed} of one series at least{also}"
+        if self.num_ticks:
+            return (
+                f"{files} holds {self.num_ticks:,} ticks, too few bars of {self.settings.market.bar}: a forecast needs "
+                f"{needed}; name a shorter --interval{also}"
+            )
+        if aside:
+            counts = {reason: len(rows) for reason, rows in self.quarantine.items()}
+            most = max(self.quarantine.values(), key=len)
+            return describe_refused_source(files, counts, most[0].detail)
+        wanted = f" of {symbol}" if symbol else ""
+        return f"{files} holds no price{wanted} that can be used: a forecast needs {needed} bars{also}"
+
+
+def run_in_memory(
+    settings: Settings,
+    files: Sequence[str],
+    mapping: Path | None,
+    watch: Callable[[Decision], None],
+    *,
+    symbol: str | None = None,
+    interval: str | None = None,
+    readers: Mapping[Rung, NewsReader] | None = None,
+) -> InMemoryRun:
+    """Run the main path to the end of the files. Raises: InvalidInput, also for a source that has no end."""
+    if interval is not None:
+        settings = override(settings, "market", bar=interval)
+    specs = resolve(files, mapping, symbol=symbol or "", interval=interval or "")
+    live = next((file for file, spec in zip(files, specs, strict=False) if spec.live), None)
+    if live is not None:
+        raise InvalidInput(f"{live} is a live source: `htfi run {live}` forecasts streams")
+    if symbol:
+        specs = [replace(spec, only=(symbol,)) for spec in specs]
+    tray, nowhere = MemoryQuarantine(), NullSink()
+    with TemporaryDirectory(prefix="htfi-") as inbox:
+        feed = _CountingFeed(open_feed(specs, inbox=Path(inbox), quarantine=tray, clock=SystemClock()))
+        try:
+            loop = build_loop(settings, feed, nowhere, nowhere, watch, readers)
+            loop.run(lambda: None)
+        finally:
+            feed.close()
+    return InMemoryRun(settings, loop, feed.num_bars, feed.num_ticks, tray.by_reason, tray.num_repaired())
+
+
+class MemoryQuarantine:
+    """A quarantine in memory."""
+
+    def __init__(self) -> None:
+        self.by_reason: dict[str, list[QuarantinedRow]] = {}
+        self._num_repaired = 0
+
+    def set_aside(self, rejection: QuarantinedRow) -> None:
+        if rejection.repairs:
+            self._num_repaired += 1
+            return
+        self.by_reason.setdefault(rejection.reason, []).append(rejection)
+
+    def counts(self) -> dict[str, int]:
+        return {reason: len(rows) for reason, rows in self.by_reason.items()}
+
+    def counts_by_source(self) -> dict[str, dict[str, int]]:
+        counts: dict[str, dict[str, int]] = {}
+        for reason, rows in self.by_reason.items():
+            for row in rows:
+                by_reason = counts.setdefault(row.source, {})
+                by_reason[reason] = by_reason.get(reason, 0) + 1
+        return counts
+
+    def example(self, source: str, reason: str) -> str:
+        return next((row.detail for row in self.by_reason.get(reason, ()) if row.source == source), "")
+
+    def num_repaired(self) -> int:
+        return self._num_repaired
+
+    def position(self) -> Position:
+        return {}
+
+    def close(self) -> None: ...
+
+
+class _CountingFeed:
+    """A feed that counts what passes."""
+
+    def __init__(self, feed: EventFeed) -> None:
+        self._feed = feed
+        self.num_bars = 0
+        self.num_ticks = 0
+
+    def __iter__(self) -> Iterator[FeedItem]:
+        for item in self._feed:
+            if isinstance(item, Bar):
+                self.num_bars += 1
+            elif not isinstance(item, News | TimePassed):
+                self.num_ticks += 1
+            yield item
+
+    def position(self) -> Position:
+        return self._feed.position()
+
+    def progress(self) -> float | None:
+        return self._feed.progress()
+
+    def stop(self) -> None:
+        self._feed.stop()
+
+    def close(self) -> None:
+        self._feed.close()
+
+
+class NullSink:
+    """The ledger and the outlet of what nobody keeps."""
+
+    size = 0
+    num_released = 0
+
+    def entry(self, index: int) -> bytes:
+        raise InvalidInput(f"there is no entry {index}: nothing is recorded")
+
+    def tidy(self) -> None: ...
+
+    def append(self, entries: Sequence[bytes]) -> list[Receipt]:
+        return [Receipt(0, "")] * len(entries)
+
+    def release(self, receipt: Receipt, entry: bytes) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,226 @@
+"""Opens the context cache of a run and puts it around its readers, its encoder and its engine. `open_run` asks."""
+
+import hashlib
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib import metadata, resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
+
+from htfi import __version__
+from htfi.adapters.onnx.session import Precision
+from htfi.decoding.config import DecodingConfig
+from htfi.decoding.kv_cache import SharedKVBlocks
+from htfi.decoding.ports import Network
+from htfi.domain.decision import Rung
+from htfi.domain.errors import InvalidInput
+from htfi.domain.settings import check_bounds
+from htfi.narrative.caching.cached_reader import ViewCachePolicy, with_cache
+from htfi.narrative.caching.encoded import CacheableScorer, CachedEncoder, CachedScorer
+from htfi.narrative.caching.keys import EventClock, identity, lifetime_ns
+from htfi.narrative.caching.memory import MemoryTier
+from htfi.narrative.caching.tier import MAX_SECRET_BYTES
+from htfi.narrative.caching.tiers import OuterTier, TieredCache
+from htfi.narrative.config import NarrativeConfig
+from htfi.narrative.deep_reader import DeepReader
+from htfi.narrative.encoding.heads import Heads
+from htfi.narrative.ports import NewsReader, TextEncoder
+from htfi.wiring.models.loading import LoadableModel
+
+CACHE_FOLDER = "context"  # in a run's folder
+MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class CacheConfig:
+    """Where what was worked out from texts is kept: in memory, in a folder of this machine, on a server of several.
+
+    `memory_mb` 0 keeps nothing at all. `folder` 'run' is a folder in the run's own, 'none' none; another name is
+    shared by all runs that name it. `redis` is a URL (redis://, rediss://, unix://) and lasts for each look-up at most
+    `redis_timeout_ms`; user and password come with it, and are better put into HTFI_CACHE__REDIS. `redis_ca` names the
+    file of the authority that its certificate is checked against. Items with residency tags go to it only where
+    `redis_admits` holds all their tags, and values of more than `redis_max_kb` never do: to fetch keys and values of a
+    small model over a network takes as long as to read again. `secret` seals what lies outside of this process.
+    """
+
+    memory_mb: Annotated[float, Meta(ge=0.0, le=65_536.0)] = 16.0
+    folder: str = "run"
+    folder_mb: Annotated[float, Meta(ge=4.0, le=1_048_576.0)] = 32.0
+    redis: str = ""
+    redis_prefix: str = "htfi"
+    redis_timeout_ms: Annotated[float, Meta(ge=1.0, le=1_000.0)] = 20.0
+    redis_ca: str = ""
+    redis_admits: tuple[str, ...] = ()
+    redis_max_kb: Annotated[float, Meta(ge=0.0, le=524_288.0)] = 32.0
+    secret: str = ""
+    prefixes: bool = True  # whether keys and values of read prompts are kept beyond the engine
+
+    def __post_init__(self) -> None:
+        check_bounds("cache", self)
+        if not self.folder:
+            raise InvalidInput("cache.folder must be 'run', 'none' or a folder")
+        if self.redis and not self.redis.startswith(("redis://", "rediss://", "unix://")):
+            raise InvalidInput(
+                "cache.redis must be a URL: redis://HOST:PORT, rediss://HOST:PORT or unix:///PATH"
+            )
+        if self.redis_ca and not self.redis.startswith("rediss://"):
+            raise InvalidInput("cache.redis_ca needs a server behind TLS: cache.redis = rediss://HOST:PORT")
+        if len(self.secret.encode()) > MAX_SECRET_BYTES:
+            raise InvalidInput(f"cache.secret must have at most {MAX_SECRET_BYTES} bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class RunCache:
+    """A context cache that is open, and the time of events that it follows. `keeps_prefixes` as in the settings."""
+
+    tiers: TieredCache
+    time: EventClock
+    keeps_prefixes: bool = True
+
+    def wrap_readers(
+        self,
+        readers: Mapping[Rung, NewsReader],
+        target: LoadableModel,
+        draft: LoadableModel,
+        narrative: NarrativeConfig,
+        decoding: DecodingConfig,
+        *,
+        linked: bool = False,
+    ) -> dict[Rung, NewsReader]:
+        """The readers of a pair behind the cache; of `linked` ones the target writes on another machine."""
+        full = replace(target, precision=Precision.FP32.value) if target.engine == "onnx" else target
+        models = {
+            Rung.EDGE: (draft, ""),
+            Rung.SPECULATIVE: (target, draft.version),
+            Rung.SECURE: (target, ""),
+            Rung.DEEP: (full, ""),
+        }
+        life_ns = lifetime_ns(narrative.half_life_ns, narrative.min_weight)
+        cached = dict(readers)
+        for rung, (model, drafted_by) in models.items():
+            if rung not in readers or (rung is Rung.DEEP and not isinstance(readers[rung], DeepReader)):
+                continue  # what a model behind a network says is its own at every asking
+            shaped = _model_identity(model, drafted_by, narrative, decoding)
+            shape = identity((rung.value, readers[rung].version, str(linked), shaped))
+            # Embedded targets tell how their rounds went, and that depends on the questions beside; on torch all does.
+            alone = linked or (rung is not Rung.SPECULATIVE and model.engine == "onnx")
+            keeping = ViewCachePolicy(self.tiers, shape, life_ns, self.time, alone, is_deep=rung is Rung.DEEP)
+            cached[rung] = with_cache(readers[rung], keeping)
+        return cached
+
+    def wrap_scorer(self, scorer: CacheableScorer, encoder: CachedEncoder | None) -> CacheableScorer:
+        """The scorer, telling `encoder`, which it asks, whose texts come."""
+        return scorer if encoder is None else CachedScorer(scorer, encoder, self.time)
+
+    def wrap_encoder(
+        self, encoder: TextEncoder, heads: Heads | None, narrative: NarrativeConfig
+    ) -> CachedEncoder:
+        """The encoder and its heads behind the cache."""
+        life_ns = lifetime_ns(narrative.half_life_ns, narrative.min_weight)
+        judges = heads.digest if heads is not None else ""
+        shape = identity((encoder.version, judges, code_digest(), machine_digest()))
+        return CachedEncoder(encoder, heads, self.tiers, shape, life_ns)
+
+    def prompt_blocks(self, narrative: NarrativeConfig) -> Callable[[Network], SharedKVBlocks] | None:
+        """What gives a network the prompts that were read elsewhere; None where they are not kept."""
+        if not self.keeps_prefixes:
+            return None
+        life_ns = lifetime_ns(narrative.half_life_ns, narrative.min_weight)
+
+        def kept(network: Network) -> SharedKVBlocks:
+            engine = f"{type(network).__module__}.{type(network).__qualname__}"
+            reader = identity((network.digest, engine, code_digest(), machine_digest()))
+            return SharedKVBlocks(self.tiers, reader, network.shape, life_ns)
+
+        return kept
+
+
+def open_cache(config: CacheConfig, run_folder: Path | None, tell: Callable[[str], None]) -> RunCache | None:
+    """The cache of a run, None where it is switched off. A tier that cannot be used is told of, and passed over.
+
+    Raises: InvalidInput, for a URL that is none.
+    """
+    if not config.memory_mb:
+        return None
+    time = EventClock()
+    memory = MemoryTier(int(config.memory_mb * MIB), time)
+    outer: list[OuterTier] = []
+    folder = _cache_folder(config, run_folder)
+    if folder is not None:
+        from htfi.adapters.lmdb.tier import LmdbTier
+
+        outer.append(OuterTier(LmdbTier(folder, int(config.folder_mb * MIB), time, tell)))
+    if config.redis:
+        from htfi.adapters.redis.tier import RedisAddress, RedisTier
+
+        place = RedisAddress(config.redis, config.redis_timeout_ms, config.redis_prefix, config.redis_ca)
+        admits, most = frozenset(config.redis_admits), int(config.redis_max_kb * 1024)
+        outer.append(OuterTier(RedisTier(place, tell), admits, most))
+    return RunCache(TieredCache(memory, outer, config.secret.encode()), time, config.prefixes)
+
+
+def _cache_folder(config: CacheConfig, run_folder: Path | None) -> Path | None:
+    if config.folder == "run":
+        return run_folder / CACHE_FOLDER if run_folder is not None else None
+    return None if config.folder == "none" else Path(config.folder)
+
+
+def _model_identity(
+    opened: LoadableModel, drafted_by: str, narrative: NarrativeConfig, decoding: DecodingConfig
+) -> bytes:
+    """All that shapes the views of a folder's model besides the question. `drafted_by` names the draft, if any."""
+    trusts = (repr(opened.trust), repr(opened.meaning))
+    settings = (repr(narrative), repr(replace(decoding, cache_bytes=0, cache_tokens=0)))
+    return identity(
+        (
+            opened.folder.digest,
+            opened.version,
+            drafted_by,
+            *trusts,
+            *settings,
+            code_digest(),
+            machine_digest(),
+        )
+    )
+
+
+@lru_cache(maxsize=1)
+def code_digest() -> str:
+    """This program's code that reads and writes, as a digest (hex): another version asks and answers otherwise."""
+    whole = hashlib.blake2b(__version__.encode(), digest_size=16)
+    package = resources.files("htfi")
+    for room in ("domain", "narrative", "decoding"):
+        for file in _source_files(package / room):
+            whole.update(file.name.encode() + file.read_bytes())
+    return whole.hexdigest()
+
+
+@lru_cache(maxsize=1)
+def machine_digest() -> str:
+    """What the last bits of a sum depend on, as a digest (hex): the processor's kind and the engine's version."""
+    found = [platform.machine(), metadata.version("onnxruntime"), metadata.version("numpy")]
+    told = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU implementer", "CPU part")
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0].splitlines()
+    except OSError:
+        lines = [f"model : {platform.processor()}"]
+    for line in lines:
+        name, _, value = line.partition(":")
+        if name.strip() in told:
+            found.append(" ".join(sorted(value.split())))
+    return hashlib.blake2b("\n".join(found).encode(), digest_size=16).hexdigest()
+
+
+def _source_files(folder: Traversable) -> list[Traversable]:
+    found: list[Traversable] = []
+    for entry in sorted(folder.iterdir(), key=lambda one: one.name):
+        if entry.is_dir():
+            found += _source_files(entry)
+        elif entry.name.endswith((".py", ".so")):
+            found.append(entry)
+    return found

@@ -1,0 +1,200 @@
+"""A model's folder whose files were found whole, ready to load on either engine. Models, checks and benches open it.
+
+What a model's words have proved to be worth: kept in its folder's config.json, read when it is opened.
+
+A network's graph as one file, weights inside, for other runtimes to read. The engine's bench asks for it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from htfi import models
+from htfi.adapters.onnx.session import Precision
+from htfi.adapters.tokenizer.hugging_face import HuggingFaceTokenizer
+from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.decoding.config import DecodingConfig
+from htfi.decoding.kv_cache import SharedKVBlocks
+from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.ports import Network
+from htfi.domain.errors import DependencyUnavailable, IntegrityError, InvalidInput
+from htfi.domain.files import write_atomically
+from htfi.narrative.answer import UNCALIBRATED, ConfidenceCalibration
+from htfi.narrative.view_calibration import ViewCalibration
+
+PRECISIONS = tuple(precision.value for precision in Precision)
+TORCH_PRECISIONS = {"fp32": "float32", "bf16": "bfloat16"}
+
+
+@dataclass(frozen=True)
+class LoadableModel:
+    """A folder whose files were found whole: it can be loaded, and its identity is known."""
+
+    folder: ModelFolder
+    tokenizer: HuggingFaceTokenizer
+    precision: str
+    engine: str = "onnx"
+    prompt_blocks: Callable[[Network], SharedKVBlocks] | None = (
+        None  # where prompts lie that were read elsewhere
+    )
+
+    @property
+    def name(self) -> str:
+        engine = "" if self.engine == "onnx" else f"{self.engine}-"
+        return f"{self.folder.path.name}-{engine}{self.precision}"
+
+    @property
+    def version(self) -> str:
+        """Name and digest, as records tell it."""
+        return f"{self.name}@{self.folder.digest[:12]}"
+
+    @cached_property
+    def network(self) -> Network:
+        if self.engine == "torch":
+            return load_torch_network(self.folder, self.precision)
+        return load_network(self.folder, self.precision)
+
+    @cached_property
+    def draft_network(self) -> Network:
+        """The network as a draft: in C where it was compiled and takes the model, as no guess reaches an answer."""
+        return self.network if self.engine == "torch" else load_draft_network(self.folder, self.precision)
+
+    @cached_property
+    def trust(self) -> ConfidenceCalibration:
+        """How far its confidence has proved right, where that was measured."""
+        return read_trust(self.folder.path)
+
+    @cached_property
+    def meaning(self) -> ViewCalibration | None:
+        """What its views have proved to mean, where that was measured."""
+        return read_meaning(self.folder.path)
+
+    def author(self, config: DecodingConfig) -> LocalGenerator:
+        """Load it. Raises: InvalidInput, DependencyUnavailable."""
+        return self._author(self.network, config)
+
+    def drafting_author(self, config: DecodingConfig) -> LocalGenerator:
+        """As an author on the engine that it drafts on. Raises: InvalidInput, DependencyUnavailable."""
+        return self._author(self.draft_network, config)
+
+    def _author(self, network: Network, config: DecodingConfig) -> LocalGenerator:
+        return LocalGenerator(
+            network,
+            self.tokenizer,
+            self.name,
+            config,
+            self.tokenizer.opening,
+            self.folder.digest,
+            kept=self.cached_prompts(network),
+        )
+
+    def cached_prompts(self, network: Network) -> SharedKVBlocks | None:
+        """The prompts that a network of this folder finds already read elsewhere."""
+        return None if self.prompt_blocks is None else self.prompt_blocks(network)
+
+
+def load_network(folder: ModelFolder, precision: str, cache_folder: Path | None = None) -> Network:
+    """The network of a folder on the embedded engine; its graph is written first where none is cached.
+
+    Raises: InvalidInput, DependencyUnavailable.
+    """
+    from htfi.adapters.onnx.network import OnnxNetwork
+
+    return OnnxNetwork(folder, Precision(precision), cache_folder=cache_folder)
+
+
+def load_draft_network(folder: ModelFolder, precision: str) -> Network:
+    """A folder's network for guessing ahead, the fastest there is. Raises: InvalidInput, DependencyUnavailable."""
+    from htfi.adapters.native.network import NativeNetwork, is_compiled
+
+    if is_compiled():
+        try:
+            return NativeNetwork(folder)
+        except InvalidInput:  # too large, or of a kind that it does not know
+            pass
+    return load_network(folder, precision)
+
+
+def load_torch_network(folder: ModelFolder, precision: str) -> Network:
+    """The network of a folder on torch, on a GPU where there is one. Raises: MissingExtra, InvalidInput."""
+    from htfi.adapters.torch.extra import require_torch
+
+    require_torch("the engine 'torch'")
+    from htfi.adapters.torch.network import TorchNetwork
+
+    return TorchNetwork(folder, dtype=TORCH_PRECISIONS[precision])
+
+
+def open_model(path: Path, precision: str, engine: str = "onnx") -> LoadableModel:
+    """Check a model's folder without loading it. Raises: InvalidInput; IntegrityError for a changed shipped one."""
+    folder = ModelFolder.open(path)
+    expected = models.DIGESTS.get(path)
+    if expected is not None and folder.digest != expected:
+        raise IntegrityError(
+            f"{path}: the shipped model has changed (digest {folder.digest[:12]}, expected {expected[:12]}): "
+            "install the package again"
+        )
+    if not folder.architecture.is_causal:
+        raise InvalidInput(f"{path}: an encoder cannot write: name the folder of a causal language model")
+    return LoadableModel(folder, HuggingFaceTokenizer(folder.tokenizer_file), precision, engine)
+
+
+TRUST_KEY, MEANING_KEY = "htfi_trust", "htfi_meaning"
+_Measured = TypeVar("_Measured", ConfidenceCalibration, ViewCalibration)
+
+
+def read_trust(folder: Path) -> ConfidenceCalibration:
+    """How far the model in `folder` proved right; its word where nothing was measured. Raises: InvalidInput."""
+    return _read_measured(folder, TRUST_KEY, ConfidenceCalibration) or UNCALIBRATED
+
+
+def read_meaning(folder: Path) -> ViewCalibration | None:
+    """What its views proved to mean, None where nothing was measured. Raises: InvalidInput."""
+    return _read_measured(folder, MEANING_KEY, ViewCalibration)
+
+
+def write_trust(folder: Path, trust: ConfidenceCalibration, meaning: ViewCalibration | None = None) -> None:
+    """Keep both in the folder, whose digest changes with them. Raises: InvalidInput, DependencyUnavailable."""
+    config = {**_read_config(folder), TRUST_KEY: msgspec.to_builtins(trust)}
+    if meaning is not None:
+        config[MEANING_KEY] = msgspec.to_builtins(meaning)
+    file = folder / "config.json"
+    try:
+        write_atomically(
+            file, msgspec.json.format(msgspec.json.encode(config), indent=2) + b"\n", private=False
+        )
+    except OSError as error:
+        raise DependencyUnavailable(f"{file} cannot be written: {error.strerror}") from error
+
+
+def _read_measured(folder: Path, key: str, kind: type[_Measured]) -> _Measured | None:
+    found = _read_config(folder).get(key)
+    if found is None:
+        return None
+    try:
+        return msgspec.convert(found, kind)
+    except (msgspec.ValidationError, InvalidInput) as error:
+        raise InvalidInput(f"{folder / 'config.json'}: {key}: {error}") from error
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    file = folder / "config.json"
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+    except OSError as error:
+        raise InvalidInput(f"{file}: {error.strerror}: name a model folder") from error
+    except msgspec.DecodeError as error:
+        raise InvalidInput(f"{file} is not readable as JSON: {error}") from error
+
+
+def export_onnx(folder: ModelFolder, precision: str) -> bytes:
+    """An ONNX file of a causal network, under 2 GB. Raises: InvalidInput, ShapeMismatch."""
+    from htfi.adapters.onnx.causal import write_causal
+    from htfi.adapters.onnx.graph import whole_model
+
+    written = write_causal(folder.architecture, folder.weights, Precision(precision), top=127)
+    return whole_model(written, folder.weights).SerializeToString()

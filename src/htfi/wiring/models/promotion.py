@@ -1,0 +1,200 @@
+"""Which draft is the current one: distilling promotes, a running service picks up between requests.
+
+A folder of drafts holds each under its digest's name and one small pointer, replaced as a whole. Whoever follows the
+pointer sees the old draft or the new one, never half of one.
+
+Authors around an author, for a service that goes on learning: one takes up promoted drafts, one remembers what was
+said. Wiring puts them around the speculative author; neither changes an answer.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from htfi.adapters.stores.replay_buffer import ReplayBufferFile
+from htfi.adapters.stores.snapshot import read_whole, write_whole
+from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.decoding.replay_buffer import RecordedAnswer
+from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput
+from htfi.domain.generation import (
+    Completion,
+    GenerationRequest,
+    PromptDialect,
+    RequestRefused,
+    SpeculationStats,
+)
+from htfi.narrative.ports import TextGenerator
+from htfi.wiring.models.loading import LoadableModel, open_model
+
+POINTER = "promoted.json"
+
+
+class PromotionPointer(msgspec.Struct, frozen=True):
+    """The pointer: a folder's name beside it and that folder's digest, whose draft it replaced, and by how much.
+
+    `acceptance` holds the shares before and after on held-back questions.
+    """
+
+    folder: str
+    digest: str
+    replaced: str
+    acceptance: tuple[float, float]
+
+
+def promote(drafts: Path, candidate: Path, replaced: str, acceptance: tuple[float, float]) -> Path:
+    """Move a whole model folder into `drafts` and point at it; where it lies now. Raises: DependencyUnavailable."""
+    digest = ModelFolder.open(candidate).digest
+    folder = drafts / f"draft-{digest[:12]}"
+    try:
+        if _is_intact(folder, digest):  # promoted before: who reads it now is not disturbed
+            shutil.rmtree(candidate)
+        else:
+            if folder.exists():
+                shutil.rmtree(folder)
+            candidate.rename(folder)
+    except OSError as error:
+        raise DependencyUnavailable(f"{folder} cannot be written: {error.strerror}") from error
+    pointer = PromotionPointer(folder.name, digest, replaced, acceptance)
+    write_whole(drafts / POINTER, msgspec.json.encode(pointer) + b"\n")
+    return folder
+
+
+def _is_intact(folder: Path, digest: str) -> bool:
+    try:
+        return ModelFolder.open(folder).digest == digest
+    except HtfiError:
+        return False
+
+
+def read_promoted(drafts: Path) -> PromotionPointer | None:
+    """What `drafts` points at, None where nothing was promoted yet. Raises: InvalidInput, DependencyUnavailable."""
+    content = read_whole(drafts / POINTER)
+    if content is None:
+        return None
+    try:
+        found = msgspec.json.decode(content, type=PromotionPointer)
+    except msgspec.MsgspecError as error:
+        raise InvalidInput(f"{drafts / POINTER} is damaged ({error}): promote a draft again") from error
+    if Path(found.folder).name != found.folder or found.folder in ("", ".", ".."):
+        raise InvalidInput(f"{drafts / POINTER} names {found.folder!r}, which is not a folder beside it")
+    return found
+
+
+class PromotedDraftSource:
+    """The current draft of a running service: `first`, until another is promoted in `drafts`.
+
+    What was promoted but is not whole, or has another vocabulary, is told once to `report` and passed over.
+    """
+
+    def __init__(self, drafts: Path, first: LoadableModel, report: Callable[[str], None]) -> None:
+        self._pointer = drafts / POINTER
+        self._drafts = drafts
+        self._opened = first
+        self._report = report
+        self._seen: tuple[int, int, int] | None = None
+
+    def current(self) -> LoadableModel:
+        """One look at the pointer's stamp, unless that has changed. Ask between requests; never raises."""
+        try:
+            found = os.stat(self._pointer)  # noqa: PTH116 (a third of the time of Path.stat, at every request)
+        except OSError:
+            return self._opened
+        stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+        if stamp != self._seen:
+            self._seen = stamp
+            try:
+                self._opened = self._open_promoted()
+            except HtfiError as error:
+                self._report(f"promoted draft passed over, {self._opened.folder.path.name} stays: {error}")
+        return self._opened
+
+    def _open_promoted(self) -> LoadableModel:
+        promoted = read_promoted(self._drafts)
+        if promoted is None or promoted.digest == self._opened.folder.digest:
+            return self._opened
+        opened = open_model(self._drafts / promoted.folder, self._opened.precision, self._opened.engine)
+        if opened.folder.digest != promoted.digest:
+            raise InvalidInput(f"{opened.folder.path} is not as it was when it was promoted")
+        if opened.tokenizer.digest != self._opened.tokenizer.digest:
+            raise InvalidInput(f"{opened.folder.path} has another tokenizer")
+        return opened
+
+
+class _AuthorWrapper:
+    """What an author says of itself, told by one around it."""
+
+    _author: TextGenerator
+
+    @property
+    def version(self) -> str:
+        return self._author.version
+
+    @property
+    def dialect(self) -> PromptDialect:
+        return self._author.dialect
+
+    @property
+    def speculation_stats(self) -> SpeculationStats | None:
+        return self._author.speculation_stats
+
+
+class PromotedDraftAuthor(_AuthorWrapper):
+    """The author that `build` makes of the current draft, made anew between requests when another is promoted.
+
+    Where that fails the one before goes on, and `report` is told once. Raises what `build` raises for the first.
+    """
+
+    def __init__(
+        self,
+        promoted: PromotedDraftSource,
+        build: Callable[[LoadableModel], TextGenerator],
+        report: Callable[[str], None],
+    ) -> None:
+        self._promoted = promoted
+        self._build = build
+        self._report = report
+        self._draft = promoted.current()
+        self._author = build(self._draft)
+
+    def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
+        """One answer per request, in order."""
+        draft = self._promoted.current()
+        if draft is not self._draft:
+            self._draft = draft  # one that cannot be loaded is not tried at every request
+            try:
+                self._author = self._build(draft)
+            except (DependencyUnavailable, InvalidInput) as error:
+                self._report(f"promoted draft {draft.version} cannot be used, the one before stays: {error}")
+        return self._author.write(requests)
+
+
+class RecordingAuthor(_AuthorWrapper):
+    """An author whose writings go into a replay buffer, for `htfi models distil`. `tokenizer` is its digest.
+
+    Where the buffer cannot be written, `report` is told once of each reason, and answers go on.
+    """
+
+    def __init__(
+        self, author: TextGenerator, recent: ReplayBufferFile, tokenizer: str, report: Callable[[str], None]
+    ) -> None:
+        self._author = author
+        self._recent = recent
+        self._tokenizer = tokenizer
+        self._report = report
+        self._trouble = ""
+
+    def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
+        """One answer per request, in order."""
+        answers = self._author.write(requests)
+        for request, answer in zip(requests, answers, strict=True):
+            if isinstance(answer, Completion) and answer.tokens:
+                self._recent.add(
+                    RecordedAnswer(request, answer.tokens, self._author.version, self._tokenizer)
+                )
+        if self._recent.last_error != self._trouble:
+            self._trouble = self._recent.last_error
+            self._report(f"{self._trouble}: what is answered is not kept for distilling")
+        return answers

@@ -1,0 +1,186 @@
+"""Opens language models: the shipped pair or any folder, as authors and readers. The engine and the CLI ask for them.
+
+A pair is checked when a run starts and loaded at its first question, so that a run without news pays nothing.
+
+Opens a language model behind an OpenAI-compatible address. The command line asks for it; httpx is imported here.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from htfi import models
+from htfi.adapters.onnx.session import Precision
+from htfi.adapters.openai.config import FrontierConfig
+from htfi.adapters.stores.replay_buffer import ReplayBufferFile
+from htfi.decoding.config import DecodingConfig
+from htfi.decoding.vocabulary import Vocabulary
+from htfi.domain.decision import Rung
+from htfi.domain.errors import InvalidInput
+from htfi.domain.generation import Completion, GenerationRequest, RequestRefused, SpeculationStats
+from htfi.narrative.config import NarrativeConfig
+from htfi.narrative.deep_reader import DeepReader
+from htfi.narrative.ports import NewsReader, TextGenerator
+from htfi.narrative.readers import ModelReader, TemplateReader
+from htfi.wiring.models.caching import RunCache
+from htfi.wiring.models.loading import PRECISIONS, TORCH_PRECISIONS, LoadableModel, open_model
+from htfi.wiring.models.promotion import PromotedDraftAuthor, PromotedDraftSource, RecordingAuthor
+from htfi.wiring.models.speculation import speculative_author, warn
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsConfig:
+    """Which models read, and what runs them. A folder that is not named is the shipped one.
+
+    `engine` is 'onnx', the embedded one, or 'torch' (extra [train]), which uses a GPU where there is one. A draft that
+    is promoted in the folder `drafts` is picked up between requests; what the target says is kept in the folder
+    `recent`, from which `htfi models distil` teaches a draft. `frontier_url` and `frontier_model` name a model behind
+    an OpenAI-compatible address (extra [frontier]) that reads in depth, its key in the variable `frontier_key`.
+    """
+
+    target: str = ""
+    draft: str = ""
+    engine: str = "onnx"
+    precision: str = Precision.INT8.value
+    drafts: str = ""
+    recent: str = ""
+    frontier_url: str = ""
+    frontier_model: str = ""
+    frontier_key: str = "OPENAI_API_KEY"
+
+    def __post_init__(self) -> None:
+        engines = {"onnx": PRECISIONS, "torch": tuple(TORCH_PRECISIONS)}
+        if self.engine not in engines:
+            raise InvalidInput(f"models.engine must be onnx or torch, not '{self.engine}'")
+        known = engines[self.engine]
+        if self.precision not in known:
+            raise InvalidInput(
+                f"models.precision must be one of {', '.join(known)} with the engine {self.engine}, "
+                f"not '{self.precision}'"
+            )
+
+
+def open_model_pair(config: ModelsConfig) -> tuple[LoadableModel, LoadableModel]:
+    """Target and draft, checked to share their vocabulary.
+
+    Raises: InvalidInput, IntegrityError.
+    """
+    target, draft = (
+        open_model(Path(named) if named else shipped, config.precision, config.engine)
+        for named, shipped in ((config.target, models.TARGET), (config.draft, models.DRAFT))
+    )
+    if target.tokenizer.digest != draft.tokenizer.digest:
+        raise InvalidInput(
+            f"target {target.folder.path} and draft {draft.folder.path} have different tokenizers: "
+            "a draft must come from its target's family"
+        )
+    return target, draft
+
+
+def open_readers(
+    config: ModelsConfig,
+    narrative: NarrativeConfig,
+    decoding: DecodingConfig,
+    cache: RunCache | None = None,
+) -> dict[Rung, NewsReader]:
+    """The reader of each rung that has one: none, the draft, the target, the target in full precision.
+
+    Where manipulation is suspected the target reads alone: nothing drafts for it, and nobody learns from what it says.
+    """
+    readers: dict[Rung, NewsReader] = {Rung.TEMPLATE: TemplateReader(narrative)}
+    if not (config.target or config.draft or models.DIGESTS):
+        return readers
+    target, draft = open_model_pair(config)
+    if cache is not None:
+        prefixes = cache.prompt_blocks(narrative)
+        target, draft = replace(target, prefixes=prefixes), replace(draft, prefixes=prefixes)
+    edge = LazyAuthor(draft, lambda: draft.author(decoding))
+    speculative = LazyAuthor(target, lambda: open_speculative(config, target, draft, decoding))
+    readers[Rung.EDGE] = ModelReader(edge, narrative, draft.trust, meaning=draft.meaning)
+    readers[Rung.SPECULATIVE] = ModelReader(speculative, narrative, target.trust, meaning=target.meaning)
+    alone = LazyAuthor(target, lambda: target.author(decoding))
+    readers[Rung.SECURE] = ModelReader(alone, narrative, target.trust, meaning=target.meaning)
+    full = in_full_precision(target)
+    deep = LazyAuthor(full, lambda: full.author(decoding))
+    readers[Rung.DEEP] = DeepReader(deep, narrative, full.trust, full.meaning)
+    if config.frontier_url:
+        readers[Rung.DEEP] = frontier_reader(config, narrative)
+    return readers if cache is None else cache.wrap_readers(readers, target, draft, narrative, decoding)
+
+
+def frontier_reader(config: ModelsConfig, narrative: NarrativeConfig) -> NewsReader:
+    """The model that reads in depth behind an address. Raises: InvalidInput, MissingExtra."""
+    from htfi.wiring.models.readers import open_frontier
+
+    author = open_frontier(
+        base_url=config.frontier_url, model=config.frontier_model, key_variable=config.frontier_key
+    )
+    return ModelReader(author, narrative)
+
+
+def in_full_precision(opened: LoadableModel) -> LoadableModel:
+    """The same model in the precision that it was trained in."""
+    full = Precision.FP32.value
+    return opened if opened.precision == full else replace(opened, precision=full)
+
+
+def open_speculative(
+    config: ModelsConfig, target: LoadableModel, draft: LoadableModel, decoding: DecodingConfig
+) -> TextGenerator:
+    """The author of the speculative rung, which follows promoted drafts and remembers what it said, as configured.
+
+    Raises: InvalidInput, DependencyUnavailable.
+    """
+    author: TextGenerator
+    if config.drafts:
+        promoted = PromotedDraftSource(Path(config.drafts), draft, warn)
+        author = PromotedDraftAuthor(
+            promoted, lambda found: speculative_author(target, found, decoding), warn
+        )
+    else:
+        author = speculative_author(target, draft, decoding)
+    if config.recent:
+        author = RecordingAuthor(author, ReplayBufferFile(Path(config.recent)), target.tokenizer.digest, warn)
+    return author
+
+
+class LazyAuthor:
+    """An author that loads its models at the first request."""
+
+    def __init__(self, opened: LoadableModel, build: Callable[[], TextGenerator]) -> None:
+        self._build = build
+        self._author: TextGenerator | None = None
+        self.version = opened.version
+        self.dialect = Vocabulary(opened.tokenizer).dialect
+
+    @property
+    def speculation_stats(self) -> SpeculationStats | None:
+        return self._author.speculation_stats if self._author is not None else None
+
+    def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
+        """One answer per request, in order. Raises: InvalidInput, DependencyUnavailable when it cannot be loaded."""
+        if self._author is None:
+            self._author = self._build()
+        return self._author.write(requests)
+
+
+if TYPE_CHECKING:
+    from htfi.adapters.openai.generator import OpenAIGenerator
+
+
+def open_frontier(**said: Any) -> "OpenAIGenerator":
+    """An author with the budget and limits of `FrontierConfig`; close it, or use `with`.
+
+    Raises: InvalidInput, MissingExtra.
+    """
+    from htfi.adapters.openai.generator import OpenAIGenerator
+
+    try:
+        config = msgspec.convert(said, FrontierConfig)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"frontier: {error}") from error
+    return OpenAIGenerator(config, os.environ)

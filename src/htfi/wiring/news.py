@@ -1,0 +1,110 @@
+"""Builds the news desk of a run: sanitiser, encoder with its heads, linker, suspicion. The engine asks for it.
+
+Composes the scorer of news: encoder, the heads that stand on it, linker. The desk and the bench ask for it.
+
+Reads the calendar of scheduled releases that the settings name. The engine and the bench of buffering ask for it.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+from htfi import models, sample
+from htfi.adapters.stores.snapshot import read_whole
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.narrative.calendar.announcements import Calendar
+from htfi.narrative.calendar.parsing import MAX_BYTES, parse_calendar
+from htfi.narrative.encoding.config import EncodingConfig
+from htfi.narrative.encoding.heads import Heads
+from htfi.narrative.encoding.linking import EntityLinker
+from htfi.narrative.encoding.scorer import NewsScorer
+from htfi.narrative.ports import TextEncoder
+from htfi.narrative.processor import NewsProcessor, forget_nothing
+from htfi.narrative.sanitising.sanitiser import Sanitiser
+from htfi.narrative.suspicion import SuspicionMonitor
+from htfi.wiring.encoder import install_hint, open_encoder
+from htfi.wiring.heads import open_heads
+from htfi.wiring.models.caching import RunCache
+from htfi.wiring.models.speculation import warn
+from htfi.wiring.settings import Settings
+
+_warn_once = cache(warn)
+
+
+def build_news_processor(
+    settings: Settings, context: RunCache | None = None, *, has_frontier: bool = False
+) -> NewsProcessor:
+    """A desk without history; `has_frontier` where a frontier model reads in depth.
+
+    Its encoder asks `context` first, and the desk tells it what to forget.
+
+    Raises: InvalidInput, IntegrityError, where the encoder that is configured is not what it should be.
+    """
+    encoder = open_encoder(settings.encoding)
+    heads = heads_for(encoder)
+    if encoder is None and settings.encoding.model != "none":
+        _warn_once(install_hint())
+    cached = (
+        None
+        if context is None or encoder is None
+        else context.wrap_encoder(encoder, heads, settings.narrative)
+    )
+    linker = EntityLinker({symbol: [name] for symbol, name in settings.narrative.names.items()})
+    scorer = NewsScorer(settings.encoding, cached or encoder, cached.heads if cached else heads, linker)
+    return NewsProcessor(
+        settings.narrative,
+        settings.routing,
+        Sanitiser(settings.sanitiser),
+        scorer if context is None else context.wrap_scorer(scorer, cached),
+        SuspicionMonitor(settings.secure),
+        has_frontier=has_frontier,
+        forget=forget_nothing if context is None else context.tiers.forget,
+    )
+
+
+def open_scorer(config: EncodingConfig, names: Mapping[str, Iterable[str]] | None = None) -> NewsScorer:
+    """A scorer that has read nothing yet; `names` are what the run's symbols are called.
+
+    Raises: IntegrityError, InvalidInput, where the encoder or the heads are not what they should be.
+    """
+    encoder = open_encoder(config)
+    return NewsScorer(config, encoder, heads_for(encoder), EntityLinker(names or {}))
+
+
+def heads_for(encoder: TextEncoder | None) -> Heads | None:
+    """The shipped heads, where they stand on this encoder; None for another, whose points they cannot read.
+
+    Raises: IntegrityError, InvalidInput.
+    """
+    if encoder is None or models.HEADS not in models.DIGESTS:
+        return None
+    heads = open_heads()
+    return heads if _weights(heads.encoder) == _weights(encoder.version) else None
+
+
+def _weights(version: str) -> str:
+    """Name and digest alone: heads read what another precision of the same weights says."""
+    return version.partition(":")[0]
+
+
+SAMPLE_CALENDAR = "sample"  # stands for the calendar of the embedded sample
+SAMPLE_CALENDAR_FILE = "calendar.toml"
+
+
+def open_calendar(named: str) -> Calendar:
+    """The calendar in a file, that of the sample, or an empty one where none is named.
+
+    Raises: InvalidInput with one line that says what is wrong with it, where, and what to do.
+    """
+    if not named:
+        return Calendar()
+    path = Path(sample.__file__).with_name(SAMPLE_CALENDAR_FILE) if named == SAMPLE_CALENDAR else Path(named)
+    try:
+        if path.is_file() and path.stat().st_size > MAX_BYTES:
+            raise InvalidInput(f"calendar {path}: a calendar has at most {MAX_BYTES} bytes")
+        data = read_whole(path)
+    except (DependencyUnavailable, OSError, ValueError) as error:
+        raise InvalidInput(f"calendar {named}: cannot be read: {error}") from error
+    if data is None:
+        raise InvalidInput(f"calendar {named}: there is no such file: check narrative.calendar")
+    return parse_calendar(data, str(path))

@@ -1,0 +1,296 @@
+"""Builds a run: feed, rooms, ledger and outlet, joined by the loop. The run command and the benches ask for it."""
+
+import gc
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from htfi import __version__
+from htfi.adapters.stores.admissions import AdmissionsFile
+from htfi.adapters.stores.decisions import JOURNAL, DecisionJournal
+from htfi.adapters.stores.held_news import HELD_NEWS, HeldNewsFile
+from htfi.adapters.stores.quarantine import QuarantineFile
+from htfi.adapters.stores.snapshot import SnapshotFile, write_whole
+from htfi.domain.decision import Decision, Rung
+from htfi.domain.errors import DependencyUnavailable, IntegrityError
+from htfi.domain.time import SystemClock
+from htfi.forecasting.forecaster import Forecaster
+from htfi.governance import policy
+from htfi.governance.ledger.log import TransparencyLog
+from htfi.market.state import MarketState
+from htfi.narrative.ports import Closable, NewsReader
+from htfi.narrative.rationale import writer as rationale
+from htfi.narrative.rationale.drivers import FeatureBaseline
+from htfi.narrative.readers import TemplateReader
+from htfi.pipeline.amendments import wait_until
+from htfi.pipeline.audit.readings import PROMOTED_DRAFTS_KEY
+from htfi.pipeline.components import Components, RunContext
+from htfi.pipeline.intake.quarantine_reasons import QuarantineReason, describe_refused_source
+from htfi.pipeline.loop import DecisionLoop
+from htfi.pipeline.operator_actions import HeldNewsStore, OperatorFeed
+from htfi.pipeline.ports import DecisionLedger, DecisionSink, EventFeed, RowQuarantine
+from htfi.pipeline.prepared_views import PreparedViews
+from htfi.pipeline.recorder import DecisionRecorder
+from htfi.pipeline.run_state import LedgerTruncated, RunStateStore, SavedRun
+from htfi.pipeline.view_cache import READINGS_VERSION as READINGS
+from htfi.pipeline.view_cache import ViewCache
+from htfi.simulation.pacing import PacedFeed
+from htfi.wiring.experts import open_experts
+from htfi.wiring.feeds import describe, open_feed, resolve
+from htfi.wiring.ledger import open_ledger
+from htfi.wiring.models.caching import RunCache, open_cache
+from htfi.wiring.models.readers import open_readers
+from htfi.wiring.models.speculation import warn
+from htfi.wiring.news import build_news_processor, open_calendar
+from htfi.wiring.outputs import recorded_run, repair_journal
+from htfi.wiring.run_folder import INBOX, QUARANTINE, STATE, changed_since_save, claim_folder
+from htfi.wiring.settings import SETTINGS_FILE, Settings, encode_settings, override, settings_digest
+
+if TYPE_CHECKING:  # a run without other machines loads none of their libraries
+    from htfi.wiring.cluster.edge import EdgeNode
+
+LEDGER_ORIGIN = "htfi.run"
+_NOT_ROW_REASONS = (
+    QuarantineReason.UNREACHABLE,
+    QuarantineReason.BAD_DOCUMENT,
+    QuarantineReason.HIDDEN_TEXT,
+)  # a source, or a part of an item
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRun:
+    """A run that is open: what it is made of, and `go`."""
+
+    loop: DecisionLoop
+    ledger: TransparencyLog
+    quarantine: RowQuarantine
+    resume: RunStateStore
+    snapshot_s: float
+    num_resumed: int  # decisions made before this start
+    cache: RunCache | None = None
+
+    def rejected_sources(self) -> list[str]:
+        """A line on each source whose every row was quarantined."""
+        aside = {
+            source: {reason: num for reason, num in by_reason.items() if reason not in _NOT_ROW_REASONS}
+            for source, by_reason in self.quarantine.counts_by_source().items()
+            if not self.loop.components.inputs.has_rows_from(source)
+        }
+        lines: list[str] = []
+        for source, counts in aside.items():
+            if counts:
+                most = max(counts, key=counts.__getitem__)
+                lines.append(describe_refused_source(source, counts, self.quarantine.example(source, most)))
+        return lines
+
+    def run_to_end(self, after_item: Callable[[], None]) -> None:
+        """Run the loop to the end of its feed or to `loop.stop`, saving its state now and then and at the end."""
+        next_save_s = time.monotonic() + self.snapshot_s
+
+        def keep() -> None:
+            nonlocal next_save_s
+            after_item()
+            if self.cache is not None:
+                self.cache.tiers.flush()
+            if time.monotonic() >= next_save_s:
+                self.resume.save(self.loop, self.quarantine)
+                gc.collect()
+                next_save_s = time.monotonic() + self.snapshot_s
+
+        with deferred_garbage_collection():
+            self.loop.run(keep)
+        recorder = self.loop.recorder
+        if recorder.is_redeciding and not self.loop.stopped:
+            raise IntegrityError(
+                f"the inputs end before what the ledger holds: {recorder.num_recorded} of {self.ledger.size} decisions "
+                "could be made again; give the same inputs, or use a new folder"
+            )
+        self.resume.save(self.loop, self.quarantine)
+
+
+@contextmanager
+def deferred_garbage_collection() -> Generator[None]:
+    """No cyclic collection inside: a full one takes 20 ms in the middle of a decision. The loop makes no cycles."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.unfreeze()
+
+
+@contextmanager
+def open_run(
+    settings: Settings,
+    folder: Path,
+    files: Sequence[str],
+    mapping: Path | None = None,
+    *,
+    mirror: BinaryIO | None = None,
+    pace: float | None = None,
+    watch: Callable[[Decision], None] = lambda _: None,
+    edge: "EdgeNode | None" = None,
+    releases: Path | None = None,
+) -> Generator[OpenRun]:
+    """A run in `folder`, new or taken up where it was left; everything is closed on the way out.
+
+    With an `edge` the news are read by its readers, whose targets are elsewhere. `releases` is the released.jsonl of a
+    run that this one repeats.
+
+    Raises: InvalidInput, IntegrityError, DependencyUnavailable.
+    """
+    specs = resolve(files, mapping)
+    sources = [{"name": info.name, "settings": info.settings} for info in describe(specs)]
+    with ExitStack() as closing:
+        ledger = open_ledger(
+            folder, origin=LEDGER_ORIGIN
+        )  # its lock keeps a second process out of the folder
+        closing.push(_close_keeping_error(ledger.close))
+        claim_folder(folder, warn)
+        cache = open_cache(settings.cache, folder, warn)
+        if cache is not None:
+            closing.push(_close_keeping_error(cache.tiers.close))
+        if edge is not None:
+            closing.enter_context(edge.peer_log.recording(folder, edge.monitor.changes()))
+            readers = edge.readers
+        else:
+            readers = open_readers(settings.models, settings.narrative, settings.decoding, cache)
+            for reader in readers.values():
+                if isinstance(reader, Closable):
+                    closing.push(_close_keeping_error(reader.close))
+        read_by = {rung.value: reader.version for rung, reader in readers.items()}
+        identity = {
+            "settings": settings_digest(settings),
+            "sources": sources,
+            "readers": read_by,
+            "calendar": open_calendar(settings.narrative.calendar).digest,
+        }
+        resume = RunStateStore(
+            SnapshotFile(folder / STATE), identity, str(folder), lambda size: ledger.root(size).hex()
+        )
+        saved = _load_saved_state(resume, folder, ledger)
+        write_whole(folder / SETTINGS_FILE, encode_settings(settings))
+        quarantine = QuarantineFile(folder / QUARANTINE, saved.quarantine if saved else None)
+        closing.push(_close_keeping_error(quarantine.close))
+        mended = repair_journal(folder, recorded_run(ledger).entries, saved.num_released if saved else 0)
+        if mended:
+            warn(f"{folder / JOURNAL} was not as the ledger has it ({mended}): it is written again")
+        journal = DecisionJournal(folder, mirror)
+        closing.push(_close_keeping_error(journal.close))
+        held = HeldNewsFile(folder / HELD_NEWS, saved.held if saved else None)
+        closing.push(_close_keeping_error(held.close))
+        feed: EventFeed = open_feed(
+            specs,
+            inbox=folder / INBOX,
+            quarantine=quarantine,
+            clock=SystemClock(),
+            position=saved.feed["feed"] if saved else None,
+        )
+        closing.push(_close_keeping_error(feed.close))
+        if pace is not None:
+            feed = PacedFeed(feed, pace, time.monotonic_ns, time.sleep)
+        released = AdmissionsFile(folder, releases)
+        feed = OperatorFeed(feed, held, released, time.monotonic_ns, saved.feed if saved else None)
+        live = feed.progress() is None
+        if live:  # nobody knows when the next item comes, so no group may wait for it
+            settings = override(settings, "pipeline", group_ms=0.0)
+        loop = build_loop(settings, feed, ledger, journal, watch, readers, cache, held)
+        if saved is not None:
+            loop.restore(saved.loop)
+        yield OpenRun(
+            loop, ledger, quarantine, resume, settings.pipeline.snapshot_s, loop.recorder.num_decided, cache
+        )
+
+
+def _load_saved_state(resume: RunStateStore, folder: Path, ledger: TransparencyLog) -> SavedRun | None:
+    """The saved state; None where there is none, or it or a file that it goes with is not as it was saved."""
+    try:
+        saved = resume.load(ledger.size)
+        problem = changed_since_save(folder, saved.quarantine, saved.held) if saved is not None else ""
+    except LedgerTruncated:
+        raise
+    except IntegrityError as error:
+        saved, problem = None, str(error)
+    if problem:
+        warn(
+            f"{folder}: {problem}: the run begins again with its inputs, and what it decides must equal its ledger"
+        )
+        return None
+    return saved
+
+
+def _close_keeping_error(close: Callable[[], None]) -> Callable[[object, BaseException | None, object], None]:
+    """Close on the way out; where something failed already, that is what a person is told, not what follows from it."""
+
+    def leave(kind: object, error: BaseException | None, trace: object) -> None:
+        del kind, trace
+        with suppress(DependencyUnavailable) if error is not None else nullcontext():
+            close()
+
+    return leave
+
+
+def build_components(
+    settings: Settings, readers: Mapping[Rung, NewsReader] | None = None, cache: RunCache | None = None
+) -> Components:
+    """Fresh rooms, without history. Without readers news are cited and not read."""
+    readers = readers or {Rung.TEMPLATE: TemplateReader(settings.narrative)}
+    readings = ViewCache(readers, settings.narrative.max_symbols)
+    has_frontier = bool(settings.models.frontier_url) and Rung.DEEP in readers
+    desk = build_news_processor(settings, cache, has_frontier=has_frontier)
+    calendar = open_calendar(settings.narrative.calendar)
+    return Components(
+        market=MarketState(settings.market),
+        forecaster=Forecaster(
+            settings.forecasting, open_experts(settings.forecasting, settings.forecasting.foundation)
+        ),
+        views=readings,
+        news=desk,
+        typical_features=FeatureBaseline(settings.narrative),
+        prepared=PreparedViews(calendar, settings.buffering, desk, readings),
+    )
+
+
+def build_loop(
+    settings: Settings,
+    feed: EventFeed,
+    ledger: DecisionLedger,
+    outlet: DecisionSink,
+    watch: Callable[[Decision], None] = lambda _: None,
+    readers: Mapping[Rung, NewsReader] | None = None,
+    cache: RunCache | None = None,
+    held: HeldNewsStore | None = None,
+) -> DecisionLoop:
+    """The loop over any feed, ledger and outlet, with fresh rooms; `held` keeps the news in quarantine."""
+    rooms = build_components(settings, readers, cache)
+    recorder = DecisionRecorder(
+        ledger,
+        outlet,
+        group_entries=settings.pipeline.group_entries,
+        group_ms=settings.pipeline.group_ms,
+        elapsed_ns=time.monotonic_ns,
+    )
+    terms = RunContext(
+        pipeline=settings.pipeline,
+        policy=settings.policy,
+        fidelity=settings.scheduling,
+        settings_digest=settings_digest(settings),
+        models={
+            "htfi": __version__,
+            "policy": policy.VERSION,
+            "rationale": rationale.VERSION,
+            "readings": READINGS,
+            **({PROMOTED_DRAFTS_KEY: "promoted while it runs"} if settings.models.drafts else {}),
+            **rooms.news.models,
+            **rooms.views.models,
+            **rooms.prepared.models,
+            **rooms.forecaster.models,
+        },
+    )
+    linger = wait_until(settings.pipeline.linger_ms, time.monotonic, time.sleep)
+    return DecisionLoop(feed, rooms, recorder, terms, watch, linger, held)
