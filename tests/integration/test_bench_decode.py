@@ -176,7 +176,7 @@ def test_bench_reports_every_way_and_a_line_for_each_absent_peer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decode, "QUICK", decode.DecodeWorkload(1, 1, 0, costs=()))
-    monkeypatch.setattr(decode, "kinds", lambda: prompt_kinds()[1:2])
+    monkeypatch.setattr(decode, "prompt_kinds", lambda: prompt_kinds()[1:2])
     page, figures = tmp_path / "decode.html", tmp_path / "decode.json"
     done = CliRunner().invoke(decode.command, ["--quick", "--html", str(page), "--json", str(figures)])
     assert done.exit_code == 0, done.output

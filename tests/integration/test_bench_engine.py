@@ -44,7 +44,7 @@ def test_bench_reports_each_engine_that_is_there_and_a_line_for_the_one_that_is_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "TARGET", SMALL)
-    monkeypatch.setattr(engine, "PEERS", ("transformers", "llama-cpp-python"))
+    monkeypatch.setattr(engine, "PEER_ENGINES", ("transformers", "llama-cpp-python"))
     monkeypatch.setattr(engine, "CASES", ((1, 1), (1, 8), (16, 8)))
     done = CliRunner().invoke(engine.command, ["--runs", "1", "--json", str(tmp_path / "engine.json")])
     assert done.exit_code == 0, done.output

@@ -23,9 +23,9 @@ from htfi_eval.eval.trials import (
 PROCESS = """
 import sys
 from pathlib import Path
-from htfi_eval.eval.trials import note_trial
+from htfi_eval.eval.trials import record_trial
 for n in range(5):
-    note_trial("test", "data", {"who": sys.argv[2], "n": n}, {"score": float(n)}, folder=Path(sys.argv[1]))
+    record_trial("test", "data", {"who": sys.argv[2], "n": n}, {"score": float(n)}, folder=Path(sys.argv[1]))
 """
 
 

@@ -158,7 +158,7 @@ def _outcomes(pair: ModelPair, ranked_by: str, lookahead: DraftLengthPlanner) ->
     process.await_ready()
     strategy = OutcomeStrategy(process)
     way = pair.method(strategy, lookahead)
-    return replace(way, drafts=pair.sessions(), is_apart=True, hits=strategy.hits)
+    return replace(way, drafts=pair.sessions(), has_own_process=True, hits=strategy.hits)
 
 
 # Those of a fixed length show what planning is worth, and how often outcomes are found: 'classic' ranks them by

@@ -116,7 +116,7 @@ def track_record_weighted(
                 serials[places.index(place), j] = serial
             narrators.learn(serials, tilts[places], moments.quantiles[places], moments.outcomes[places])
         tilts[now, 2] = narrators.weight(name)
-    return replace(_tilted(name, moments, change, tilts[:, 2], config), earns=True)
+    return replace(_tilted(name, moments, change, tilts[:, 2], config), has_track_record=True)
 
 
 def _tilted(

@@ -199,9 +199,9 @@ def _of_family(name: str, kind: str, family: "RuleFamily") -> str:
     best = family.best
     return (
         f"{name}, best of the {kind}: {best.name} (look back/rebalance, days), Sharpe ratio {best.annual_sharpe:.2f} a "
-        f"year, {family.expected_max_annual_sharpe():.2f} by luck; better than nothing with {family.probabilistic(best):.2f} as "
-        f"it looks, {family.deflated(best):.2f} deflated by {family.num_trials} trials; probability of overfitting "
-        f"{family.overfitting.probability:.2f}"
+        f"year, {family.expected_max_annual_sharpe():.2f} by luck; better than nothing with "
+        f"{family.probabilistic(best):.2f} as it looks, {family.deflated(best):.2f} deflated by {family.num_trials} "
+        f"trials; probability of overfitting {family.overfitting.probability:.2f}"
     )
 
 

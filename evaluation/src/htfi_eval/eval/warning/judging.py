@@ -83,8 +83,8 @@ class WarningJudgement:
 
 
 def judge(
-    name: str, told: str, market: WarningMarket, features: Mapping[str, Array], events: StressEvents, config: WalkForwardConfig,
-    seed: int, progress: Callable[[str], None],
+    name: str, told: str, market: WarningMarket, features: Mapping[str, Array], events: StressEvents,
+    config: WalkForwardConfig, seed: int, progress: Callable[[str], None],
 ) -> WarningJudgement | None:  # fmt: skip
     """None where too little is known to judge anything: before the first fit, or without both outcomes."""
     walks: dict[str, tuple[tuple[str, ...], WalkForwardResult]] = {}
