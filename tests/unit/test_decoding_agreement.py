@@ -89,7 +89,7 @@ def test_another_model_agrees_as_often_as_it_does_when_asked_step_by_step():
 
 
 def chosen(asked, logits, tokens, place) -> int:
-    ids = next(step for at, step, _ in asked.form.choices(tokens) if at == place).admitted.ids
+    ids = next(step for at, step, _ in asked.grammar.open_positions(tokens) if at == place).allowed.ids
     noise = gumbel(noise_keys(asked.request.seed, np.array([0]), np.array([place])), ids)[0]
     return int(ids[np.argmax(logits[ids].astype(float) + noise)])
 

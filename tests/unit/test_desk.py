@@ -284,7 +284,7 @@ def test_bad_requests_are_refused_by_name_and_touch_nothing_else():
         names = (part_name(ids),)
         request = request_name(names, part_name(form), 0, SamplingParams())
         return replace(
-            good, handle=handle, request=request, prompt=names, form=part_name(form), seed=0, temperature=0.0
+            good, handle=handle, request=request, prompt=names, grammar=part_name(form), seed=0, temperature=0.0
         )
 
     form = edge.parts[good.grammar]
@@ -461,13 +461,13 @@ def test_work_under_suspicion_is_read_after_work_that_is_not() -> None:
     cloud = desk(VerificationServerConfig(), TurnsConfig(doubted_ms=1e6))
     doubted, plain = Edge(cloud, "s1", "edge1"), Edge(cloud, "s2", "edge2")
     asked = requests(2)
-    doubted.say(replace(doubted.opening(asked[0]), doubt=1000))
+    doubted.say(replace(doubted.opening(asked[0]), suspicion=1000))
     plain.say(plain.opening(asked[1]))
     deliver(cloud, doubted, plain)
-    assert cloud.scheduler.turns.doubts == {"edge1": 1.0}  # type: ignore[attr-defined]
+    assert cloud.scheduler.turns.suspicions == {"edge1": 1.0}  # type: ignore[attr-defined]
     cloud.step()
     assert [case.tenant for case in cloud.scheduler.writing.values()] == ["edge2"]
     run(cloud, doubted, plain)
     assert tuple(doubted.done[1]) == truth(asked[0]).tokens
     assert tuple(plain.done[1]) == truth(asked[1]).tokens
-    assert cloud.scheduler.turns.doubts == {}  # type: ignore[attr-defined]
+    assert cloud.scheduler.turns.suspicions == {}  # type: ignore[attr-defined]

@@ -116,7 +116,7 @@ def test_retracted_news_are_read_anew_and_not_kept(network, cache) -> None:
 def test_a_value_of_another_size_is_none(network, cache) -> None:
     blocks = SharedKVBlocks(cache, b"me", network.shape, HOUR)
     read(sessions(network, cache))
-    names = {key: value for key, (value, _, _) in cache._memory._kept.items()}
+    names = {key: value for key, (value, _, _) in cache._memory._entries.items()}
     for key, value in names.items():
         cache.put(key, value[:-4], HOUR, ("item:1",))
     assert read(sessions(network, cache))[2] == len(IDS)

@@ -76,14 +76,14 @@ def test_a_second_cloud_is_asked_when_the_first_is_late_and_no_third():
 
 
 def test_a_cloud_that_is_given_up_is_left_and_one_that_drains_is_not():
-    gone = CALM._replace(standing=["b"], taking=["b"])
+    gone = CALM._replace(usable=["b"], taking=["b"])
     assert act(pursuit(1.0, "a"), gone) is RequestAction.MOVE
     assert act(pursuit(1.0, "a", "b"), gone) is RequestAction.WAIT
-    assert act(pursuit(1.0, "a"), CALM._replace(standing=[], taking=[])) is RequestAction.ALONE
+    assert act(pursuit(1.0, "a"), CALM._replace(usable=[], taking=[])) is RequestAction.ALONE
     assert act(pursuit(1.0, "a"), CALM._replace(taking=["b"])) is RequestAction.WAIT
     late = pursuit(1.0, "a")
     late.is_late = True
-    assert act(late, CALM._replace(standing=[], taking=[])) is RequestAction.WAIT
+    assert act(late, CALM._replace(usable=[], taking=[])) is RequestAction.WAIT
 
 
 def test_a_silent_cloud_is_asked_again_after_ever_longer_times():
@@ -99,7 +99,7 @@ def test_a_silent_cloud_is_asked_again_after_ever_longer_times():
 
 
 def test_without_a_cloud_there_are_reasons_to_wait_and_bounds_to_them():
-    none = CALM._replace(standing=[], taking=[])
+    none = CALM._replace(usable=[], taking=[])
     assert next_action(pursuit(), none, CONFIG) == (RequestAction.ALONE, (), "no cloud is there")
     lost = pursuit()
     lost.lost_s = 0.0
@@ -119,7 +119,7 @@ def test_a_late_request_waits_for_clouds_and_is_given_up_at_last():
     of = pursuit(5.0)
     of.is_late = True
     assert act(of, CALM) is RequestAction.OPEN
-    assert act(of, CALM._replace(standing=[], taking=[])) is RequestAction.WAIT
+    assert act(of, CALM._replace(usable=[], taking=[])) is RequestAction.WAIT
     assert act(of, CALM._replace(now_s=5.0)) is RequestAction.GIVE_UP
     of.refusal = "too long"
     assert next_action(of, CALM, CONFIG) == (RequestAction.GIVE_UP, (), "too long")
@@ -133,7 +133,7 @@ def settled(
         "epoch": way.epoch if epoch < 0 else epoch,
         "at": at,
         "prefix": prefix_hash(tokens),
-        "num_stood": -1,
+        "num_accepted": -1,
         "is_done": False,
         "ids": pack(tokens[at:]),
     }
@@ -176,11 +176,11 @@ def test_what_is_settled_keeps_the_guesses_that_agree_and_no_others():
     of.add_draft([93, 93, 93, 93], 16)
     assert of.num_wanted == 0
     assert of.next_window() is None  # three are in flight
-    of.apply(way, settled(way, guessed[:5], num_stood=4), 0.1)
+    of.apply(way, settled(way, guessed[:5], num_accepted=4), 0.1)
     window = of.next_window()
     assert window is not None
     assert window[1].at == 12
-    of.apply(way, settled(way, [*guessed[:7], 101], 5, num_stood=2), 0.1)
+    of.apply(way, settled(way, [*guessed[:7], 101], 5, num_accepted=2), 0.1)
     assert of.drafted.tokens == of.sequence.tokens == [*guessed[:7], 101]
     assert of.diverged_at == 7
     assert of.next_window() is None
@@ -201,7 +201,7 @@ def test_in_lock_step_what_was_not_read_of_a_window_is_sent_again():
     assert of.num_wanted == 0
     of.apply(way, settled(way, [93]), 0.1)  # of the prompt
     assert of.next_window() is None
-    of.apply(way, settled(way, [93, 94, 95], 1, num_stood=1), 0.2)
+    of.apply(way, settled(way, [93, 94, 95], 1, num_accepted=1), 0.2)
     window = of.next_window()
     assert window is not None
     assert (window[1].at, window[1].ids) == (3, pack([96]))

@@ -143,6 +143,6 @@ def test_a_foreign_state_is_refused_and_the_alarm_begins_anew(broken):
 
 
 def test_settings_out_of_range_are_refused():
-    for wrong in ({"rounds_per_false_alarm": 1.0}, {"shift": 0.0}, {"warm_rounds": 2}, {"slack": -1.0}):
+    for wrong in ({"rounds_per_false_alarm": 1.0}, {"shift": 0.0}, {"warm_rounds": 2}, {"max_drift": -1.0}):
         with pytest.raises(InvalidInput, match="acceptance alarm"):
             AcceptanceAlarmConfig(**wrong)

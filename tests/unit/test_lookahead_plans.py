@@ -117,7 +117,7 @@ def test_lengths_shrink_gradually_as_rows_join_and_throughput_never_drops():
 
 
 def test_off_above_rows_is_obeyed_where_it_is_set():
-    planner = nominal(MODEL_60M, known(0.95), off_above_rows=4)
+    planner = nominal(MODEL_60M, known(0.95), plain_above_rows=4)
     assert min(planner.plan([LengthRequest("view", 8)] * 4)) > 0
     assert planner.plan([LengthRequest("view", 8)] * 5) == [0] * 5
 

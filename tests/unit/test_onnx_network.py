@@ -162,7 +162,7 @@ def test_weights_are_rounded_within_the_range_asked_for(
     written = write_causal(opened_folder.architecture, opened_folder.weights, Precision.INT8, top)
     whole = [array for array in written.computed.values() if array.dtype == np.int8]
     assert {int(np.abs(array.astype(int)).max()) for array in whole} == {top}
-    monkeypatch.setattr("htfi.adapters.onnx.network.largest_weight", lambda _: top)
+    monkeypatch.setattr("htfi.adapters.onnx.network.max_weight_level", lambda _: top)
     wanted = logits(opened(folder, tmp_path))
     assert (
         np.abs(logits(opened(folder, tmp_path, Precision.INT8)) - wanted).max() < 0.1 * np.abs(wanted).max()

@@ -71,7 +71,7 @@ def rows_after(heading: str) -> list[list[str]]:
 @pytest.mark.parametrize("frame", get_args(Frame), ids=lambda frame: frame.__name__)
 def test_the_page_has_each_frames_tag_and_fields_in_order(frame):
     tag = frame.__struct_config__.tag
-    told = [(row[0], row[1]) for row in rows_after(f"### {tag} `{frame.__name__}`")]
+    told = [(row[0], row[1]) for row in rows_after(f"### {tag} `{frame.__name__.removesuffix('Frame')}`")]
     hints = get_type_hints(frame)
     assert told == [(name, TYPES[hints[name]]) for name in frame.__struct_fields__]
 
@@ -102,7 +102,7 @@ def test_packed_ids_and_names_are_those_of_the_page():
 def test_the_frames_written_out_are_the_codes():
     before, after = prefix_hash([1, 2, 300]), prefix_hash([1, 2, 300, 17, 19])
     assert f"Window   {spaced(encode(WindowFrame(7, 2, 3, before, pack([17, 18]))))}\n" in PAGE
-    assert f"Settled  {spaced(encode(AcceptedFrame(7, 2, 3, after, 1, False, pack([17, 19]))))}\n" in PAGE
+    assert f"Accepted {spaced(encode(AcceptedFrame(7, 2, 3, after, 1, False, pack([17, 19]))))}\n" in PAGE
 
 
 def test_a_form_is_written_as_the_page_says():
@@ -139,7 +139,7 @@ def test_a_round_costs_what_the_page_says():
     assert f"16 guesses are {len(GUESSES)} bytes" in PAGE
     assert f"{len(pack(range(70_000, 70_016)))} where ids need 3" in PAGE
     assert (
-        f"`Leave` takes {len(encode(CancelFrame(7, 2)))} bytes, a `Need` {len(encode(NeedFrame(NAME, 0)))}"
+        f"`Cancel` takes {len(encode(CancelFrame(7, 2)))} bytes, a `Need` {len(encode(NeedFrame(NAME, 0)))}"
         in PAGE
     )
     opened = OpenFrame(7, NAME, 1, (NAME, NAME), NAME, 49, 1.0, 0, 1.0, "view", 250, 3, 1 << 20, (), b"")
@@ -153,7 +153,7 @@ def test_what_features_and_laws_would_cost_is_worked_out_right():
     expected = {
         "ids, a vocabulary below 65,536 (2 bytes)": ("2 B", len(ids)),
         "ids, V = 128,000 (3 bytes; 17 bits would do)": ("3 B", len(far_ids)),
-        "the draft's law, 8 likeliest tokens, rounded to hundredths": (
+        "the draft's distribution, 8 likeliest tokens, rounded to hundredths": (
             f"{bits:.0f} bit",
             16 * round(bits) / 8,
         ),
@@ -162,7 +162,7 @@ def test_what_features_and_laws_would_cost_is_worked_out_right():
         ),
         "features of an 8B target: 4,096 wide, 1 layer, fp16": _of(4096 * 2),
         "the same, 3 layers (EAGLE-3)": _of(4096 * 2 * 3),
-        "the draft's whole law, V = 128,000, fp16": _of(WIDE * 2),
+        "the draft's whole distribution, V = 128,000, fp16": _of(WIDE * 2),
     }
     told = rows_after("What would have to cross it otherwise")
     assert [row[0] for row in told] == list(expected)
