@@ -26,7 +26,7 @@ from web_server import Reply, Site, serve
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(polite, "HOST_INTERVAL_S", 0.01)
-    monkeypatch.setattr(spec, "SHORTEST_EVERY_NS", 1)
+    monkeypatch.setattr(spec, "MIN_EVERY_NS", 1)
 
 
 def mapping(site: Site, path: str = "/rss", *more: str) -> str:

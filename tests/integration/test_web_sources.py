@@ -35,7 +35,7 @@ AGENT = 'agent = "A desk desk@example.org"'
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(polite, "HOST_INTERVAL_S", 0.01)
-    monkeypatch.setattr(spec, "SHORTEST_EVERY_NS", 1)
+    monkeypatch.setattr(spec, "MIN_EVERY_NS", 1)
 
 
 def mapping(site: Site, path: str, form: str, *more: str, every: str = "100ms") -> str:

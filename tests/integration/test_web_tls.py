@@ -54,7 +54,7 @@ def certificate(tmp_path: Path) -> Path:
 def served(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, list[int]]]:
     """The server's address, and the ports that asked it."""
     monkeypatch.setattr(polite, "HOST_INTERVAL_S", 0.01)
-    monkeypatch.setattr(spec, "SHORTEST_EVERY_NS", 1)
+    monkeypatch.setattr(spec, "MIN_EVERY_NS", 1)
     ports: list[int] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -72,7 +72,7 @@ def read(path: Path, form: str, **defaults: str) -> tuple[list[Bar], MemoryQuara
     with pytest.MonkeyPatch.context() as patch:
         if form == "parquet by row":
             patch.setattr(ColumnwiseParser, "read", lambda *_: None)
-            patch.setattr(ColumnwiseParser, "survey", lambda *_: False)
+            patch.setattr(ColumnwiseParser, "measure_bar_intervals", lambda *_: False)
         specs = resolve([str(path)], None, order="sort", **defaults)
         feed = open_feed(specs, inbox=path.parent, quarantine=tray, clock=SystemClock())
         bars = [item for item in feed if isinstance(item, Bar)]

@@ -45,7 +45,7 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks, windows and strides of a few rows, so that short files cross all of their edges."""
     monkeypatch.setattr(feeds, "_BLOCK_ROWS", (3, 3))
     monkeypatch.setattr(source, "IDENTITY_WINDOW_ROWS", 8)
-    monkeypatch.setattr(source, "_STRIDE_ROWS", 2)
+    monkeypatch.setattr(source, "_ANCHOR_STRIDE_ROWS", 2)
     monkeypatch.setattr(framing, "CHUNK_BYTES", 150)
     monkeypatch.setattr(text, "CHUNK_BYTES", 150)
     monkeypatch.setattr(parquet, "_NEWS_ROWS", 3)
