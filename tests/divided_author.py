@@ -14,7 +14,7 @@ class Divided:
     """A target whose answers are cut short by dice and finished by the draft; the whole ones come some polls later."""
 
     dialect = PromptDialect.MINI
-    spoken = None
+    speculation_stats = None
 
     def __init__(self, target: LoadableModel, draft: LoadableModel, settings: Settings, seed: int) -> None:
         self.version = target.version
@@ -45,7 +45,7 @@ class Divided:
             mixed, draft=self._draft_version, rounds=(), place="edge alone, late", num_settled=num_settled
         )
 
-    def late(self) -> list[tuple[str, Completion | RequestRefused]]:
+    def take_late_completions(self) -> list[tuple[str, Completion | RequestRefused]]:
         due = [name for name, (left, _) in self._late.items() if left == 0]
         found: list[tuple[str, Completion | RequestRefused]] = [
             (name, self._late.pop(name)[1]) for name in due
@@ -53,5 +53,5 @@ class Divided:
         self._late = {name: (left - 1, whole) for name, (left, whole) in self._late.items()}
         return found
 
-    def pursue(self, requests: Sequence[GenerationRequest]) -> None:
+    def request_completions(self, requests: Sequence[GenerationRequest]) -> None:
         assert not requests

@@ -69,7 +69,7 @@ class LateAuthor:
         self.num_refused = 0
 
     @property
-    def spoken(self) -> SpeculationStats | None:
+    def speculation_stats(self) -> SpeculationStats | None:
         return None
 
     def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
@@ -94,7 +94,7 @@ class LateAuthor:
             }
         )
 
-    def late(self) -> list[tuple[str, Completion | RequestRefused]]:
+    def take_late_completions(self) -> list[tuple[str, Completion | RequestRefused]]:
         found: list[tuple[str, Completion | RequestRefused]] = []
         for name, left in list(self._under_way.items()):
             if left > 0:
@@ -108,7 +108,7 @@ class LateAuthor:
                 found.append((name, written(name)))
         return found
 
-    def pursue(self, requests: Sequence[GenerationRequest]) -> None:
+    def request_completions(self, requests: Sequence[GenerationRequest]) -> None:
         for request in requests:
             self.pursued.append(request.id)
             self._under_way.setdefault(request.id, self._dice.randrange(4))

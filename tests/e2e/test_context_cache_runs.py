@@ -25,7 +25,7 @@ from htfi.wiring.settings import load_settings
 
 with open_run(load_settings(), Path(sys.argv[1]), sys.argv[2:]) as run:
     run.go(lambda: None)
-    told = {rung.value: spoken.num_answers for rung, spoken in run.loop.rooms.readings.spoken.items()}
+    told = {rung.value: spoken.num_answers for rung, spoken in run.loop.rooms.readings.speculation_stats.items()}
     found = {} if run.cache is None else run.cache.tiers.num_found
 print(json.dumps({"answers": told, "found": found}))
 """

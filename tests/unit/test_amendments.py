@@ -74,7 +74,7 @@ class Silent(LateAuthor):
         tokens = target.tokens[:3] + draft.tokens[3:]
         return replace(draft, tokens=tokens, draft=DRAFT, place="edge alone", num_settled=3)
 
-    def late(self) -> list[tuple[str, Completion | RequestRefused]]:
+    def take_late_completions(self) -> list[tuple[str, Completion | RequestRefused]]:
         due, self.due = self.due, []
         return due
 
@@ -161,7 +161,7 @@ def test_an_answer_that_is_late_and_not_whole_is_none() -> None:
 
 def test_an_author_that_is_never_late_is_not_asked_for_what_is() -> None:
     class Prompt:
-        version, dialect, spoken = LateAuthor.version, LateAuthor.dialect, None
+        version, dialect, speculation_stats = LateAuthor.version, LateAuthor.dialect, None
 
         def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
             return [written(request.id) for request in requests]
@@ -419,14 +419,14 @@ def test_while_events_come_the_target_is_asked_now_and_then_and_in_silence_at_on
     polls = 0
     now_ns = [0]
     loop.recorder.elapsed_ns = lambda: now_ns[0]
-    late = author.late
+    late = author.take_late_completions
 
     def counted() -> list[tuple[str, Completion | RequestRefused]]:
         nonlocal polls
         polls += 1
         return late()
 
-    author.late = counted  # type: ignore[method-assign]
+    author.take_late_completions = counted  # type: ignore[method-assign]
     items = iter(loop.feed)
     while not loop.pending.by_question:
         loop.step(next(items))

@@ -27,7 +27,7 @@ class Counting:
     """A reader that counts what it is asked; its view tells the question."""
 
     version = "counting@1"
-    spoken = None
+    speculation_stats = None
 
     def __init__(self, **view: object) -> None:
         self.asked: list[str] = []
@@ -104,7 +104,7 @@ def test_a_reader_whose_rounds_no_company_changes_reads_only_what_is_new(
     cache: TieredCache, time: EventClock
 ) -> None:
     reader = Counting()
-    around = cached(reader, cache, time, alone=True)
+    around = cached(reader, cache, time, is_isolated=True)
     around.read([question("SPX")], 50.0)
     views = around.read([question("IBM"), question("SPX")], 50.0)
     assert reader.asked == ["SPX", "IBM"]
@@ -169,11 +169,11 @@ class Late(Counting):
         self.pursued: list[Question] = []
         self.ready: list[tuple[str, NewsView | RequestRefused]] = []
 
-    def later(self):
+    def take_late_views(self):
         told, self.ready = self.ready, []
         return told
 
-    def pursue(self, questions):
+    def request_views(self, questions):
         self.pursued += questions
 
 
@@ -196,12 +196,12 @@ def test_what_is_pursued_comes_from_the_cache_where_it_is_known(cache: TieredCac
     first = cached(reader, cache, time)
     first.read([known], 50.0)
     reader.ready = [(question_id(known), reader.view_of(known))]
-    first.later()
+    first.take_late_views()
     again = cached(reader, cache, time)
-    again.pursue([known, unknown])
+    again.request_views([known, unknown])
     assert reader.pursued == [unknown]
-    assert again.later() == [(question_id(known), reader.view_of(known))]
-    assert again.later() == []
+    assert again.take_late_views() == [(question_id(known), reader.view_of(known))]
+    assert again.take_late_views() == []
 
 
 def test_a_reader_that_never_answers_late_does_not_behind_a_cache(

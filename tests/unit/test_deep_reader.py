@@ -72,7 +72,7 @@ class Author:
     dialect: PromptDialect = PromptDialect.PLAIN
     refused_above: int = 99  # items shown
     version: str = "big@1"
-    spoken: None = None
+    speculation_stats: None = None
     asked: list[GenerationRequest] = field(default_factory=list)
 
     def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:

@@ -21,10 +21,10 @@ class Held(LateAuthor):
         super().__init__(0)
         self.due: list[tuple[str, Completion | RequestRefused]] = []
 
-    def pursue(self, requests: Sequence[GenerationRequest]) -> None:
+    def request_completions(self, requests: Sequence[GenerationRequest]) -> None:
         self.pursued += [request.id for request in requests]
 
-    def late(self) -> list[tuple[str, Completion | RequestRefused]]:
+    def take_late_completions(self) -> list[tuple[str, Completion | RequestRefused]]:
         due, self.due = self.due, []
         return due
 

@@ -41,7 +41,7 @@ FEW = 128
 
 @pytest.fixture
 def few_notes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desk_module, "MAX_NOTES", FEW)
+    monkeypatch.setattr(desk_module, "MAX_RECORDS", FEW)
 
 
 def small_desk() -> NewsProcessor:

@@ -23,13 +23,13 @@ class Author(LateAuthor):
         super().__init__(1, late_share=1.0 if is_late else 0.0, same_share=0.0)
         self.pursuits: list[GenerationRequest] = []
 
-    def pursue(self, requests: Sequence[GenerationRequest]) -> None:
+    def request_completions(self, requests: Sequence[GenerationRequest]) -> None:
         self.pursuits += requests
-        super().pursue(requests)
+        super().request_completions(requests)
 
-    def late(self) -> list[tuple[str, Completion | RequestRefused]]:
+    def take_late_completions(self) -> list[tuple[str, Completion | RequestRefused]]:
         self._under_way = dict.fromkeys(self._under_way, 0)
-        return super().late()
+        return super().take_late_completions()
 
 
 def pair(*, is_late: bool) -> tuple[ModelReader, SecureReader, Author]:
