@@ -117,9 +117,9 @@ def lookalike_table() -> dict[str, Lookalike]:
     for code in range(0x1D6A8, 0x1D7CC):  # mathematical Greek
         greek = table.get(unicodedata.normalize("NFKC", chr(code)))
         if greek is not None:
-            table[chr(code)] = greek._replace(likeness=LookalikeKind.LOOSE)
+            table[chr(code)] = greek._replace(kind=LookalikeKind.LOOSE)
     for char in _LIVING_LETTERS & set(table):
-        table[char] = table[char]._replace(likeness=LookalikeKind.LOOSE, script="LATIN")
+        table[char] = table[char]._replace(kind=LookalikeKind.LOOSE, script="LATIN")
     return table
 
 
