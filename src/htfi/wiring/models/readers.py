@@ -97,7 +97,7 @@ def open_readers(
     target, draft = open_model_pair(config)
     if cache is not None:
         prefixes = cache.prompt_blocks(narrative)
-        target, draft = replace(target, prefixes=prefixes), replace(draft, prefixes=prefixes)
+        target, draft = replace(target, prompt_blocks=prefixes), replace(draft, prompt_blocks=prefixes)
     edge = LazyAuthor(draft, lambda: draft.author(decoding))
     speculative = LazyAuthor(target, lambda: open_speculative(config, target, draft, decoding))
     readers[Rung.EDGE] = ModelReader(edge, narrative, draft.trust, meaning=draft.meaning)

@@ -223,9 +223,9 @@ def _amend(survey: RunSurvey, pending: dict[str, deque[_PendingForecast]], decis
         ended = np.array(survey.axes.horizons) <= origin.tally.num - origin.ordinal
         if not ended.any():
             origin = origin._replace(
-                noted=summarise_decision(decision),
+                notable=summarise_decision(decision),
                 read=fresh_reading(decision),
-                weighed=_applied_tilt(decision),
+                tilt=_applied_tilt(decision),
             )
         quantiles = origin.quantiles.copy()
         quantiles[~ended, 0] = np.array(decision.forecast.quantiles, np.float32)[~ended]
