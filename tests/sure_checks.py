@@ -16,6 +16,8 @@ SAME_LENGTH = frozenset(
     {"enumerate", "list", "tuple", "sorted", "reversed", "zip", "set", "pairwise", "dict"}
 )
 
+_DRAWN = "drawn by Hypothesis"
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -30,7 +32,7 @@ def unsure_tests(files: Iterable[Path]) -> Iterator[tuple[Path, Function]]:
         for node in ast.walk(tree):
             if not isinstance(node, Function) or not node.name.startswith("test_"):
                 continue
-            drawn = {name: ast.Constant("drawn") for name in _drawn(node)}
+            drawn = {name: ast.Constant(_DRAWN) for name in _drawn(node)}
             if not _Checks(helpers, constants | drawn).surely(node.body):
                 yield file, node
 
@@ -237,4 +239,4 @@ class _Checks:
             value = ast.literal_eval(node)
         except (ValueError, TypeError):
             return None
-        return value if isinstance(value, int) else None
+        return 1 if value == _DRAWN else value if isinstance(value, int) else None

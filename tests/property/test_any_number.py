@@ -97,6 +97,10 @@ def numbers_in(value: Any) -> Iterator[float]:
 @settings(max_examples=examples(60), deadline=None)
 @given(rows=ROWS)
 def test_any_numbers_leave_entries_that_are_finite_and_derived_again(rows: list[dict[str, Any]]) -> None:
+    check_any_numbers(rows)
+
+
+def check_any_numbers(rows: list[dict[str, Any]]) -> None:
     ledger = run_over([*usual_rows(), *rows, *({"kind": "bar", "close": 100.0 + k} for k in range(3))])
     assert ledger.size > 0
     digest = settings_digest(SETTINGS)
@@ -112,7 +116,7 @@ def test_any_numbers_leave_entries_that_are_finite_and_derived_again(rows: list[
 @settings(max_examples=1_000, deadline=None)
 @given(rows=ROWS)
 def test_many_numbers_leave_entries_that_are_finite_and_derived_again(rows: list[dict[str, Any]]) -> None:
-    test_any_numbers_leave_entries_that_are_finite_and_derived_again.hypothesis.inner_test(rows)
+    check_any_numbers(rows)
 
 
 def test_prices_at_both_ends_of_what_is_possible_are_forecast() -> None:

@@ -33,6 +33,13 @@ def test_every_row_answers_as_if_it_were_alone_and_new(data: st.DataObject, cach
     )
     sessions = KVSessions(network, config)
     held: list[tuple[KVRow, list[int]]] = []
+
+    def check_memory() -> None:
+        assert sessions.arena.keys.nbytes + sessions.arena.values.nbytes <= budget
+        assert sessions.arena.num_rows == len(held)
+        num_blocks = sessions.cache.num_blocks
+        assert sessions.cache.num_free + sessions.cache.num_cached == num_blocks == cache_blocks
+
     prefix = data.draw(st.lists(tokens, min_size=5, max_size=12))
     for _ in range(data.draw(st.integers(1, 25))):
         act = data.draw(
@@ -73,8 +80,5 @@ def test_every_row_answers_as_if_it_were_alone_and_new(data: st.DataObject, cach
             else:
                 sessions.close(row)
                 del held[place]
-        assert sessions.arena.keys.nbytes + sessions.arena.values.nbytes <= budget
-        assert sessions.arena.num_rows == len(held)
-        assert (
-            sessions.cache.num_free + sessions.cache.num_cached == sessions.cache.num_blocks == cache_blocks
-        )
+        check_memory()
+    check_memory()

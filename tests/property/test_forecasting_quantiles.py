@@ -59,13 +59,26 @@ wild_market = st.lists(
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(wild_market, st.sampled_from(["60s", "1d", "volume:5000"]))
 def test_quantiles_are_finite_and_never_cross_over_any_bars(steps, interval):
+    assert num_sound_forecasts(steps, interval) <= 3 * len(steps)  # a wild market may leave none
+
+
+def test_a_steady_market_is_forecast_once_the_experts_are_warm() -> None:
+    steps = [(100.0, 101.0, 99.0, 100.0 + k % 3, 0, 7) for k in range(60)]
+    assert num_sound_forecasts(steps, "1d") > 60
+
+
+def num_sound_forecasts(steps: list[tuple[float, float, float, float, int, int]], interval: str) -> int:
+    """How many forecasts were made over these bars; each of them is asserted to be sound."""
     forecaster = Forecaster(CONFIG, build_experts(CONFIG))
     names = [f"{name}/{interval}" for name in "ABC"]
+    num = 0
     for bars in bars_of(steps, interval):
         forecaster.observe(bars)
         batch = forecaster.forecast(names)
         for i in np.flatnonzero(batch.ready):
             assert_sound(batch.item(i))
+            num += 1
+    return num
 
 
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])

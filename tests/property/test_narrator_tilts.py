@@ -51,6 +51,8 @@ def test_quantiles_never_cross_and_the_tilt_is_bounded(
 ) -> None:
     numbers = on_grid(np.array(plain)).tolist()
     tilt = derive_tilt(opinion, numbers, HORIZONS, LEVELS, weight)
+    found = derive_tilts([opinion], np.array([numbers]), HORIZONS, LEVELS)
+    assert (tilt is not None) == found.has_effect[0]
     if tilt is None:
         return
     sigma = max((numbers[0][-2] - numbers[0][1]) / 3.2897072539029444, 1e-12)
@@ -172,8 +174,10 @@ def test_at_any_weight_median_and_band_move_no_further_than_the_opinion_may(
     numbers = on_grid(np.array(plain)).tolist()
     bound = opinion._replace(max_moved=most)
     low, middle, high = (LEVELS.index(level) for level in (0.05, 0.5, 0.95))
+    counts = derive_tilts([bound], np.array([numbers]), HORIZONS, LEVELS).has_effect[0]
     for heeded in (weight, [1.0] * 3):
         tilt = derive_tilt(bound, numbers, HORIZONS, LEVELS, heeded)
+        assert (tilt is not None) == counts
         if tilt is None:
             continue
         assert tilt.max_moved == most

@@ -284,7 +284,13 @@ def test_bad_requests_are_refused_by_name_and_touch_nothing_else():
         names = (part_name(ids),)
         request = request_name(names, part_name(form), 0, SamplingParams())
         return replace(
-            good, handle=handle, request=request, prompt=names, grammar=part_name(form), seed=0, temperature=0.0
+            good,
+            handle=handle,
+            request=request,
+            prompt=names,
+            grammar=part_name(form),
+            seed=0,
+            temperature=0.0,
         )
 
     form = edge.parts[good.grammar]

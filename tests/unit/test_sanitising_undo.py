@@ -2,10 +2,10 @@
 """What is undone, to the letter, and what honest texts keep."""
 
 import base64
-import time
 
 import pytest
 
+from growth import assert_in_proportion
 from htfi.narrative.sanitising.confusables import LookalikeKind, lookalike_table
 from htfi.narrative.sanitising.deobfuscation import deobfuscate
 from htfi.narrative.text import clean
@@ -179,20 +179,7 @@ def test_nested_tricks_end() -> None:
      "а", "卂", "<b>", "</b>", "x\x08", "ⓐ", "(Reporting ", "[x]: (", "a_", "аb "],
 )  # fmt: skip
 def test_work_grows_no_faster_than_the_text(unit: str) -> None:
-    def seconds(num: int) -> float:
-        text = unit * (num // len(unit))
-        best = 9.0
-        for _ in range(3):
-            began = time.perf_counter()
-            deobfuscate(text, num)
-            best = min(best, time.perf_counter() - began)
-        return best
-
-    deobfuscate(unit, 10)
-    small = seconds(2_000)
-    assert seconds(16_000) < 8 * 6 * max(
-        small, 0.002
-    )  # 8 times the text; a square would be 64 times the work
+    assert_in_proportion(lambda num: deobfuscate(unit * (num // len(unit)), num), 2_000, 16_000)
 
 
 def test_a_text_of_fifty_megabytes_costs_what_its_beginning_costs() -> None:
