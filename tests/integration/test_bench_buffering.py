@@ -8,14 +8,13 @@ from click.testing import CliRunner
 from htfi.apps.cli.main import cli
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
-from htfi_eval.bench.buffering import metrics
+from htfi_eval.bench.buffering import metrics, texts_rows
 from htfi_eval.bench.fed_decisions import (
     AnnouncementTiming,
     items_around_decisions,
     latest_fed_decisions,
     right_words,
 )
-from htfi_eval.bench.fed_headlines import texts_rows
 
 
 def test_both_runs_are_given_the_same_items_in_order() -> None:

@@ -20,11 +20,11 @@ from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.simulation.stories import FIRST_EVALUATION_SEED
 from htfi_eval.bench.decode import command as decode
+from htfi_eval.bench.decode import measurements
 from htfi_eval.bench.decode import prompts as decode_prompts
-from htfi_eval.bench.decode import runs as decode_runs
 from htfi_eval.bench.decode.charts import acceptance_svg
-from htfi_eval.bench.decode.explain import explain
-from htfi_eval.bench.decode.figures import (
+from htfi_eval.bench.decode.command import explain
+from htfi_eval.bench.decode.measurements import (
     ALL,
     ON_DISTRIBUTION,
     DecodeRuns,
@@ -44,8 +44,8 @@ from htfi_eval.bench.decode.methods import (
     open_pair,
 )
 from htfi_eval.bench.decode.prompts import OFF_DISTRIBUTION, prompt_kinds, request
-from htfi_eval.bench.heavy_target import COST_60M, TargetSize, write_heavy_target
 from htfi_eval.bench.processes import WorkerProcess
+from htfi_eval.bench.targets import COST_60M, TargetSize, write_heavy_target
 
 DEEPER = TargetSize("deeper", 7, 768)
 
@@ -110,7 +110,7 @@ def test_no_prompt_is_one_that_training_may_have_seen_and_none_is_asked_twice(
             asked.setdefault(put["way"], []).append(put["number"])
             return vars_of(_measured(10.0, 15))
 
-    runs = decode_runs.measure(Listening(), "x", (PLAIN, CHAIN), prompt_kinds(), 3, lambda _: None)  # type: ignore[arg-type]
+    runs = measurements.measure(Listening(), "x", (PLAIN, CHAIN), prompt_kinds(), 3, lambda _: None)  # type: ignore[arg-type]
     assert asked[PLAIN]
     assert sorted(asked[PLAIN]) == sorted(asked[CHAIN])
     assert len(set(asked[CHAIN])) == len(asked[CHAIN])

@@ -13,8 +13,8 @@ pytest.importorskip("onnxruntime")
 from htfi.decoding.checkpoint.architecture import config_json
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi_eval.bench import engine
-from htfi_eval.bench.engine_agreement import top1_agreement
-from htfi_eval.bench.engine_target import TARGET, minimal_work, num_parameters, write_target
+from htfi_eval.bench.engine import top1_agreement
+from htfi_eval.bench.targets import TARGET, minimal_work, num_parameters, write_target
 
 SMALL = dataclasses.replace(
     TARGET,

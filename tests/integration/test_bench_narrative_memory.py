@@ -2,8 +2,8 @@
 
 import pytest
 
-from htfi_eval.bench.news_memory import profile_run
-from htfi_eval.bench.news_texts import load_news_texts
+from htfi_eval.bench.news import profile_run
+from htfi_eval.bench.news_timing import load_news_texts
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,6 @@ from htfi import models
 from htfi.decoding.vocabulary import Vocabulary
 from htfi_eval.bench import paths
 from htfi_eval.bench.decode.methods import open_pair
-from htfi_eval.bench.heavy_target import COST_60M
 from htfi_eval.bench.paths import SHIPPED, PathsCase, PathsWorkload
 from htfi_eval.bench.paths_worker import (
     FEWEST_PASSES,
@@ -24,6 +23,7 @@ from htfi_eval.bench.paths_worker import (
     draw,
     open_path_method,
 )
+from htfi_eval.bench.targets import COST_60M
 
 
 def test_ways_draw_the_same_paths_in_fewer_passes() -> None:

@@ -17,8 +17,7 @@ from htfi.market.state import MarketState
 from htfi_eval.bench.main import command
 from htfi_eval.bench.ticks import command as ticks
 from htfi_eval.bench.ticks import peers as tick_peers
-from htfi_eval.bench.ticks.events import events_of
-from htfi_eval.bench.ticks.files import read_batches
+from htfi_eval.bench.ticks.replay import events_of, read_batches
 
 METRICS = {"event_p50_us", "event_p99_us", "batch_events_per_s", "replay_peak_mb", "bar_to_release_p99_ms"}
 

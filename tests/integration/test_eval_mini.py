@@ -13,9 +13,8 @@ from htfi.narrative.answer import DIRECTIONS, MAX_CITED
 from htfi.narrative.question import build_prompt
 from htfi.simulation.stories import FIRST_EVALUATION_SEED
 from htfi_eval.eval.main import command
-from htfi_eval.eval.mini.cases import training_cases, unseen_cases
 from htfi_eval.eval.mini.evaluation import CEILING, DRAFT, TARGET, collect_views
-from htfi_eval.eval.mini.scores import LEAK_ERRORS, mean, right_direction
+from htfi_eval.eval.mini.scores import LEAK_ERRORS, mean, right_direction, training_cases, unseen_cases
 from htfi_eval.eval.mini.table import notes
 from random_pair import write_random_pair
 

@@ -18,7 +18,7 @@ from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.question import Question, shown_items
 from htfi.narrative.readers import TemplateReader
 from htfi_eval.eval.charts.page import read_evaluation
-from htfi_eval.eval.narrative.stocknet import RANDOM_WALK, judge_real_text, stocknet
+from htfi_eval.eval.narrative.real_text import RANDOM_WALK, judge_real_text, stocknet
 
 SYMBOLS = ("ACME", "BOLT", "CRUX")
 NUM_DAYS = 170

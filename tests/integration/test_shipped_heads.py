@@ -80,8 +80,7 @@ def test_heads_were_made_of_the_corpora_as_they_are() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "sentiment").is_dir(), reason="the labelled sets are not here")
 def test_corpora_repeat_no_row_of_the_labelled_sets() -> None:
-    from htfi_eval.eval.sentiment.overlap import near_duplicates
-    from htfi_eval.eval.sentiment.sets import load_sets
+    from htfi_eval.eval.sentiment.sets import load_sets, near_duplicates
 
     rows = [text for one in load_sets(DATA)[0] for text in one.texts]
     for corpus in nonempty(read_corpora(CORPORA)):
@@ -90,7 +89,7 @@ def test_corpora_repeat_no_row_of_the_labelled_sets() -> None:
 
 
 def test_a_near_copy_would_be_found() -> None:
-    from htfi_eval.eval.sentiment.overlap import near_duplicates
+    from htfi_eval.eval.sentiment.sets import near_duplicates
 
     row = "Operating profit of the whole group rose clearly to EUR 13.1 mn from EUR 8.7 mn in the year before"
     assert near_duplicates(

@@ -6,7 +6,7 @@ from htfi_eval.bench.link.figures import link_speedup, metrics, num_unlike, plan
 from htfi_eval.bench.link.fleet import EdgeShare, fleet_result
 from htfi_eval.bench.link.page import time_svg
 from htfi_eval.bench.link.runs import ALL_PLACEMENTS, LinkMeasurement, PlacementChoice, PlacementRun
-from htfi_eval.bench.link.steps import steps_regret as regret_of_steps
+from htfi_eval.bench.link.runs import steps_regret as regret_of_steps
 
 
 def run(**ms: float) -> PlacementRun:

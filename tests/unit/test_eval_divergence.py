@@ -8,9 +8,8 @@ from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.shapes import gaussian_quantiles
 from htfi.narrative.question import Question
-from htfi_eval.eval.narrative.divergence import EDGES, metrics, note, rank_all, rows
-from htfi_eval.eval.narrative.moments import NewsMoments
-from htfi_eval.eval.narrative.tilts import price_only
+from htfi_eval.eval.narrative.moments import NewsMoments, price_only
+from htfi_eval.eval.narrative.scores import EDGES, metrics, note, rank_all, rows
 
 CONFIG = ForecastConfig()
 HORIZONS = np.array(CONFIG.horizons)

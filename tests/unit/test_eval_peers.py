@@ -9,7 +9,7 @@ from scipy import stats
 
 from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.config import ForecastConfig
-from htfi_eval.eval.peers.garch import (
+from htfi_eval.eval.garch import (
     ALPHA,
     BETA,
     NU,
@@ -21,8 +21,7 @@ from htfi_eval.eval.peers.garch import (
     fit_yearly,
     next_variance,
 )
-from htfi_eval.eval.peers.har import har_variance
-from htfi_eval.eval.peers.simple import ConstantWalk, EwmaPeer, classical
+from htfi_eval.eval.peers import ConstantWalk, EwmaPeer, classical, har_variance
 from htfi_eval.eval.price_grid import Prices
 from htfi_eval.eval.walk import RealisedOutcomes, Walk, WalkInstant, measure_outcomes
 

@@ -1,7 +1,7 @@
 """The evaluation counts verdicts, what is undone, and repetition told once."""
 
 from htfi.domain.events import News
-from htfi_eval.eval.sanitise import charts as sanitise_charts
+from htfi_eval.eval.sanitise import command
 from htfi_eval.eval.sanitise import judging as sanitise_judging
 from htfi_eval.eval.sanitise.data import AttackData, is_seen
 
@@ -42,7 +42,7 @@ def test_staged_injections_are_counted_by_kind() -> None:
     rows = sanitise_judging.rows_of([injected, pumped])
     assert [row["items"] for row in rows] == [2, 1, 1, 0]
     metrics = {"undone": 1.0, "detection_mean": 0.5}
-    assert "worst: staged injections" in sanitise_charts.lead(pumped, injected, metrics)
+    assert "worst: staged injections" in command.lead(pumped, injected, metrics)
 
 
 def test_about_half_of_all_texts_may_be_looked_at_and_always_the_same() -> None:

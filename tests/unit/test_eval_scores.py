@@ -13,7 +13,6 @@ from htfi.narrative.answer import ParsedAnswer
 from htfi.narrative.question import shown_items
 from htfi.simulation.stories import FIRST_EVALUATION_SEED
 from htfi_eval.eval.mini import scores
-from htfi_eval.eval.mini.cases import shuffled, unseen_cases
 from htfi_eval.eval.mini.reading import (
     FIELDS,
     HEADLINES,
@@ -26,7 +25,7 @@ from htfi_eval.eval.mini.reading import (
     pooled,
     unigram_losses,
 )
-from htfi_eval.eval.mini.scores import LEAK_ERRORS, ReaderAnswers
+from htfi_eval.eval.mini.scores import LEAK_ERRORS, ReaderAnswers, shuffled, unseen_cases
 
 
 def _said(direction, size=None, confidence=None, **more) -> ReaderAnswers:

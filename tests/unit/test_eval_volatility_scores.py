@@ -6,7 +6,7 @@ from scipy import stats
 
 from htfi.forecasting.config import LEVELS
 from htfi.forecasting.scores import implied_variance, qlike
-from htfi_eval.eval.volatility_scores import close_to_close, past_mean, score
+from htfi_eval.eval.volatility import close_to_close, past_mean, score
 from htfi_eval.eval.walk import RealisedOutcomes
 
 

@@ -22,8 +22,7 @@ from htfi.simulation.simulated_market import DECAY, simulate_market
 from htfi.simulation.stories import stories, stories_of_market
 from htfi.wiring.models.loading import read_meaning, read_trust, write_trust
 from htfi_eval.eval.narrative.moments import NewsQuestion
-from htfi_eval.eval.narrative.simulated import ideal_view
-from htfi_eval.eval.narrative.worlds import log_returns, questions, world_prices
+from htfi_eval.eval.narrative.simulated import ideal_view, log_returns, questions, world_prices
 
 VIEW = ideal_view(-2.0, 1.5, 0)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from htfi.domain.time import to_ns
-from htfi_eval.eval.narrative.texts import (
+from htfi_eval.eval.narrative.real_text import (
     PublishedText,
     questions,
     scaled_returns,

@@ -8,10 +8,8 @@ from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.shapes import gaussian_quantiles
 from htfi.narrative.question import Question
-from htfi_eval.eval.narrative.moments import NewsMoments
-from htfi_eval.eval.narrative.placebos import at_another_time, from_other_cluster, mislabelled
-from htfi_eval.eval.narrative.scores import gain, no_gain_p_value, score_calls
-from htfi_eval.eval.narrative.tilts import (
+from htfi_eval.eval.narrative.moments import (
+    NewsMoments,
     TiltEffect,
     full_weight,
     news_arrival,
@@ -19,6 +17,8 @@ from htfi_eval.eval.narrative.tilts import (
     random_walk,
     track_record_weighted,
 )
+from htfi_eval.eval.narrative.scores import gain, no_gain_p_value, score_calls
+from htfi_eval.eval.narrative.simulated import at_another_time, from_other_cluster, mislabelled
 
 CONFIG = ForecastConfig()
 HORIZONS = np.array(CONFIG.horizons)

@@ -1,26 +1,28 @@
-"""`htfi bench engine`: what a step of a language model costs on one core, beside peers and the floor."""
+"""`htfi bench engine`: the cost of a step of a language model on one core, beside peers and the hardware's floor."""
 
-import json
-import os
 import shutil
-import subprocess
-import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import click
+import numpy as np
 
 from htfi import models
 from htfi.apps.display.figures import report
-from htfi.domain.errors import DependencyUnavailable
-from htfi_eval.bench.engine_agreement import story_texts, top1_agreement
-from htfi_eval.bench.engine_peers import OUR_ENGINES, PEER_ENGINES
-from htfi_eval.bench.engine_target import TARGET, MinimalWork, minimal_work, write_target
-from htfi_eval.bench.engine_worker import MACHINE
+from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.decoding.forward_pass import forward_text
+from htfi.decoding.ports import Floats, Network
+from htfi.decoding.vocabulary import Vocabulary
+from htfi.simulation.corpus import training_passages
+from htfi.wiring.models.loading import load_network, open_model
+from htfi_eval.bench.engine_worker import MACHINE, OUR_ENGINES, PEER_ENGINES
+from htfi_eval.bench.processes import WorkerProcess, available_cores
+from htfi_eval.bench.targets import TARGET, MinimalWork, minimal_work, write_target
 
 CASES = ((1, 1), (1, 8), (4, 1), (4, 8), (16, 1), (16, 8))  # rows, new positions
 METRIC_CASES = {"decode": (1, 1), "verify8": (1, 8), "verify16x8": (16, 8)}
@@ -28,7 +30,10 @@ CONTEXT = 128
 RATES = ("read_bytes_per_s", "operations_per_s")
 WEIGHT_BYTES = (("fp32", 4), ("int8", 1))
 SEED = 7
+WORKER = "htfi_eval.bench.engine_worker"
 MIN_RUNS = 5
+NUM_AGREEMENT_TEXTS = 100
+UNSEEN_STORIES = 1_700_000_000  # seed of stories that no model was trained on
 # An instruction that multiplies floats multiplies four times as many bytes (AVX-512 VNNI, Arm dot products).
 BYTE_PRODUCTS_PER_FLOAT = 4
 
@@ -71,9 +76,11 @@ def command(num_runs: int, json_file: Path | None) -> None:
 def _measure(scratch: Path, num_runs: int) -> tuple[dict[tuple[int, int], EngineRuns], dict[str, str]]:
     """Runs in which every engine had its turn, one after the other; and the peers that are missing."""
     with ExitStack() as closing:
-        workers: dict[str, EngineProcess] = {}
+        workers: dict[str, WorkerProcess] = {}
         for name in (*OUR_ENGINES, *PEER_ENGINES, MACHINE):
-            workers[name] = EngineProcess(name, scratch)
+            folders = (str(scratch / "target"), str(scratch / "cache"))
+            arguments = (name, *folders, str(CONTEXT), str(SEED), str(available_cores()[0]))
+            workers[name] = WorkerProcess(WORKER, arguments, scratch)
             closing.callback(workers[name].close)
         missing = {name: worker.missing for name, worker in workers.items() if worker.missing}
         machine = workers.pop(MACHINE)
@@ -86,49 +93,6 @@ def _measure(scratch: Path, num_runs: int) -> tuple[dict[tuple[int, int], Engine
                 for _ in range(num_runs)
             ]
         return turns, missing
-
-
-class EngineProcess:
-    """An engine's process. `missing` says why there is none, else it is empty."""
-
-    def __init__(self, name: str, scratch: Path) -> None:
-        core = max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
-        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        folders = (str(scratch / "target"), str(scratch / "cache"))
-        self._name = name
-        self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "htfi_eval.bench.engine_worker",
-                name,
-                *folders,
-                str(CONTEXT),
-                str(SEED),
-                str(core),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env=os.environ | threads,
-        )
-        self.missing: str = self._read().get("missing", "")
-
-    def ask(self, request: Mapping[str, int]) -> dict[str, float]:
-        if self._process.stdin is not None:
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
-        return self._read()
-
-    def close(self) -> None:
-        self._process.communicate()
-
-    def _read(self) -> dict[str, Any]:
-        line = self._process.stdout.readline() if self._process.stdout is not None else ""
-        if not line:
-            raise DependencyUnavailable(f"the process of engine '{self._name}' ended without an answer")
-        return json.loads(line)
 
 
 def _case_row(case: tuple[int, int], turns: EngineRuns) -> Row:
@@ -186,3 +150,28 @@ def _agreement() -> tuple[dict[str, float], list[Row]]:
     return {
         "int8_top1_agreement": min(share for (_, precision), share in found.items() if precision == "int8")
     }, rows
+
+
+def story_texts(
+    folder: Path, num_texts: int = NUM_AGREEMENT_TEXTS, seed: int = UNSEEN_STORIES
+) -> list[list[int]]:
+    """Unseen stories as token ids: news, question, view and path, what the shipped models read and write."""
+    vocabulary = Vocabulary(open_model(folder, "int8").tokenizer)
+    return [
+        [token for part in parts for token in vocabulary.segment(part.segment)]
+        for parts in islice(training_passages(seed), num_texts)
+    ]
+
+
+def top1_agreement(
+    folder: Path, precision: str, texts: Sequence[Sequence[int]], cache: Path | None = None
+) -> float:
+    """The share of positions in `texts` where the likeliest next token in `precision` is the one in float32."""
+    opened = ModelFolder.open(folder)
+    exact, rounded = load_network(opened, "fp32", cache), load_network(opened, precision, cache)
+    same = [_first_choices(exact, text) == _first_choices(rounded, text) for text in texts]
+    return float(np.concatenate(same).mean())
+
+
+def _first_choices(network: Network, text: Sequence[int]) -> Floats:
+    return forward_text(network, np.array([text], np.int64)).logits[0].argmax(axis=-1)

@@ -1,21 +1,158 @@
-"""One engine in a process of its own, on one core, asked over standard input. `htfi bench engine` starts it.
+"""One engine in a process of its own, on one core; `htfi bench engine` starts one for each engine that it times.
 
 A request is a line of JSON, {"rows", "new", "repeats"}; the answer is {"ms"}, the median. The engine named 'machine'
-answers {"read_bytes_per_s", "operations_per_s"} instead: what this core gives at best.
+answers {"read_bytes_per_s", "operations_per_s"}: the core's best rates. Peers are imported late.
 """
 
+import io
 import json
 import os
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 
+from htfi.decoding.checkpoint.folder import ModelFolder
+from htfi.decoding.ports import Floats, Ids
 from htfi.domain.errors import HtfiError
-from htfi_eval.bench.engine_peers import Engine, MissingEngineError, Pass, open_engine
+
+MASKED_SCORE = -1e30
+Pass = Callable[[], object]
+Engine = Callable[[int, int], tuple[Pass, Pass]]  # rows and new positions: a pass, and what undoes it
+
+OUR_ENGINES = ("fp32", "int8", "int8-wide")
+PEER_ENGINES = ("transformers", "openvino f32", "openvino bf16", "openvino int8", "llama-cpp-python")
+
+
+class MissingEngineError(Exception):
+    """A peer that is not installed, or cannot read these weights. The message is its line in the table."""
+
+
+def open_engine(name: str, folder: Path, cache: Path, context: int, seed: int) -> Engine:
+    """Raises: MissingPeerError, HtfiError."""
+    if name in OUR_ENGINES:
+        return _ours(name, folder, cache, context, seed)
+    if name == "transformers":
+        return _transformers(folder, context, seed)
+    if name.startswith("openvino"):
+        return _openvino(name.removeprefix("openvino "), folder, context, seed)
+    return _llama_cpp()
+
+
+def _ours(precision: str, folder: Path, cache: Path, context: int, seed: int) -> Engine:
+    from htfi.wiring.models.loading import load_network
+
+    network = load_network(ModelFolder.open(folder), precision, cache)
+    of = network.shape
+
+    def prepare(num_rows: int, num_new: int) -> tuple[Pass, Pass]:
+        ids, positions, mask = _new_tokens(num_rows, num_new, context, of.vocab_size, seed)
+        shape = (of.num_layers, num_rows, of.num_kv_heads, context, of.head_dim)
+        keys, values = _past(shape, seed)
+        return lambda: network.forward(ids, positions, mask, keys, values), _no_undo
+
+    return prepare
+
+
+def _transformers(folder: Path, context: int, seed: int) -> Engine:
+    torch, transformers = _load("torch"), _load("transformers")
+    torch.set_num_threads(1)
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    model: Any = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+
+    def prepare(num_rows: int, num_new: int) -> tuple[Pass, Pass]:
+        size = model.config.vocab_size
+        past, _, _ = _new_tokens(num_rows, context, 0, size, seed + 1)
+        ids, _, _ = _new_tokens(num_rows, num_new, context, size, seed)
+        cache: Any = transformers.DynamicCache()
+        new = torch.from_numpy(ids)
+        with torch.inference_mode():
+            model(torch.from_numpy(past), past_key_values=cache)
+
+        def go() -> object:
+            with torch.inference_mode():
+                return model(new, past_key_values=cache)
+
+        return go, lambda: cache.crop(-num_new)
+
+    return prepare
+
+
+def _openvino(hint: str, folder: Path, context: int, seed: int) -> Engine:
+    """OpenVINO on the graph that we write: int8 with float32 around it, else float32 weights computed in `hint`."""
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # else importing openvino reports itself
+    runtime = _load("openvino")
+    from htfi.wiring.models.loading import export_onnx
+
+    of = ModelFolder.open(folder)
+    content = export_onnx(of, "int8" if hint == "int8" else "fp32")
+    options = {
+        "INFERENCE_PRECISION_HINT": "f32" if hint == "int8" else hint,
+        "INFERENCE_NUM_THREADS": 1,
+        "NUM_STREAMS": 1,
+    }
+    try:
+        core = runtime.Core()
+        request = core.compile_model(
+            core.read_model(io.BytesIO(content)), "CPU", options
+        ).create_infer_request()
+    except RuntimeError as error:
+        reason = (str(error).strip().splitlines() or ["no reason given"])[-1]
+        raise MissingEngineError(f"does not take our graph: {reason}") from error
+    shape = of.architecture
+
+    def prepare(num_rows: int, num_new: int) -> tuple[Pass, Pass]:
+        ids, positions, mask = _new_tokens(num_rows, num_new, context, shape.vocab_size, seed)
+        keys, values = _past((shape.num_layers, num_rows, shape.num_kv_heads, context, shape.head_dim), seed)
+        feed: dict[str, Any] = {"ids": ids, "pos": positions, "mask": mask}
+        for layer in range(shape.num_layers):
+            feed |= {f"k.{layer}": keys[layer], f"v.{layer}": values[layer]}
+
+        def go() -> object:
+            request.infer(feed, share_inputs=True, share_outputs=True)
+            return request.get_tensor("logits").data
+
+        return go, _no_undo
+
+    return prepare
+
+
+def _llama_cpp() -> Engine:
+    """It reads GGUF alone, with a tokenizer inside: these weights have neither."""
+    _load("llama_cpp")
+    raise MissingEngineError("installed, but it reads GGUF files alone, which these weights are not")
+
+
+def _load(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as missing:
+        raise MissingEngineError("not installed") from missing
+
+
+def _new_tokens(num_rows: int, num_new: int, context: int, size: int, seed: int) -> tuple[Ids, Ids, Floats]:
+    noise = np.random.Generator(np.random.PCG64(seed))
+    ids = noise.integers(0, size, (num_rows, num_new))
+    positions = np.tile(np.arange(context, context + num_new), (num_rows, 1))
+    mask = np.zeros((num_rows, num_new, context + num_new), np.float32)
+    mask[:, :, context:] = np.triu(np.full((num_new, num_new), MASKED_SCORE, np.float32), 1)
+    return ids, positions, mask
+
+
+def _past(shape: tuple[int, ...], seed: int) -> tuple[Floats, Floats]:
+    noise = np.random.Generator(np.random.PCG64(seed))
+    return noise.standard_normal(shape, dtype=np.float32), noise.standard_normal(shape, dtype=np.float32)
+
+
+def _no_undo() -> None:
+    return None
+
 
 MACHINE = "machine"
 _NUM_FLOATS = 1 << 26  # 256 MB: past any cache

@@ -16,9 +16,9 @@ import msgspec
 from htfi import models
 from htfi.apps.display.figures import report
 from htfi_eval.bench.decode.prompts import SEED
-from htfi_eval.bench.heavy_target import COST_60M, write_heavy_target
 from htfi_eval.bench.paths_worker import FEWEST_PASSES, LEAST_TIME, PLAIN, PathSetTiming
 from htfi_eval.bench.processes import WorkerProcess, available_cores
+from htfi_eval.bench.targets import COST_60M, write_heavy_target
 
 SHIPPED = "shipped"
 WORKER = "htfi_eval.bench.paths_worker"

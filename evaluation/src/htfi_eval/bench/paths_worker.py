@@ -18,9 +18,8 @@ from htfi.decoding.paths.sample import sample_paths
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import DependencyUnavailable, HtfiError
 from htfi.domain.generation import RequestRefused
-from htfi_eval.bench.decode.methods import ModelPair, open_pair
+from htfi_eval.bench.decode.methods import ModelPair, TimedSessions, open_pair
 from htfi_eval.bench.decode.prompts import path_prefix
-from htfi_eval.bench.decode.timing import TimedSessions
 from htfi_eval.bench.processes import pin_to_core, send_answer
 
 PLAIN, FEWEST_PASSES, LEAST_TIME = "plain", "fewest passes", "least time"

@@ -1,25 +1,170 @@
 """Prices by the name of a staged set or by path; every evaluation reads them here.
 
-Staged sets are mended where they are known to be wrong: `Prices.notes` says how.
+Known flaws of the staged sets are corrected or left out: `Prices.notes` says how.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
+from numpy.typing import NDArray
 
 from htfi import sample
-from htfi.domain.errors import InvalidInput
+from htfi.domain.errors import DependencyUnavailable, InvalidInput, MissingExtra
 from htfi.domain.events import Bar
-from htfi.domain.time import SystemClock
-from htfi_eval.eval.price_grid import FIELDS, VOLUME, Prices, on_grid
-from htfi_eval.eval.price_sets import SETS
+from htfi.domain.time import NS_PER_MS, SystemClock, parse_duration, to_ns
+from htfi_eval.eval.price_grid import FIELDS, VOLUME, Fields, Instants, Prices, on_grid
 
 if TYPE_CHECKING:
     from htfi.pipeline.intake.spec import SourceSpec
+
+
+_NEW_YORK = ZoneInfo("America/New_York")
+_LAST_PRINT_DELAY_NS = (
+    15 * 60 * 1_000_000_000
+)  # a session's last prints are in a quarter of an hour after its close
+_LONGEST_PAUSE_DAYS = 45
+
+
+def _us_equities(data: Path) -> Prices:
+    rows = read_rows(data / "panels" / "us_equities_daily_2006_2017.parquet")
+    return on_grid(
+        "us_equities",
+        rows["symbol"],
+        *_sessions(rows["date"]),
+        _fields(rows),
+        (
+            "us_equities: listed at the end of 2017 only (survivorship), without dividends; 218 daily moves above "
+            "50% are unverified and stay in; highs and lows of 0 count as absent",
+        ),
+    )
+
+
+def _fx_daily(data: Path) -> Prices:
+    rows = read_rows(data / "panels" / "fx_daily_2012_201910.parquet")
+    ends_ns = _at(rows["date"], 17, 0)
+    return on_grid(
+        "fx_daily",
+        rows["symbol"],
+        ends_ns,
+        ends_ns,
+        _fields(rows),
+        ("fx_daily: a day ends at 17:00 New York",),
+    )
+
+
+def _fx_hourly(data: Path) -> Prices:
+    rows = read_rows(data / "panels" / "fx_hourly_2012_201910.parquet")
+    hourly = rows["res"] == "h1"
+    rows = {key: column[hourly] for key, column in rows.items()}
+    ends_ns = _stamps(rows["ts"]) + parse_duration("1h")
+    note = "fx_hourly: EURUSD and EURCHF are left out, they come by four hours only"
+    return on_grid("fx_hourly", rows["symbol"], ends_ns, ends_ns, _fields(rows), (note,), "1h")
+
+
+def _vix(data: Path) -> Prices:
+    rows = read_rows(data / "macro" / "macro_daily_monthly.parquet")
+    columns = {key: rows["series"] == f"VIX_{key}" for key in FIELDS}
+    close = columns["close"]
+    dates = rows["date"][close]
+    fields: Fields = {}
+    for key, chosen in columns.items():
+        known = dict(zip(rows["date"][chosen].tolist(), rows["value"][chosen].tolist(), strict=True))
+        fields[key] = np.array([known.get(day, np.nan) for day in dates.tolist()], np.float64)
+    note = "vix: the index itself, which nobody can trade; the open of its first years is the close before"
+    return on_grid("vix", np.full(len(dates), "VIX"), *_sessions(dates), fields, (note,))
+
+
+_TICKER_REUSED_FROM = {"FB": "2012-05-18", "BNO": "2010-06-02", "USO": "2006-04-10", "WM": "2009-08-05"}
+_ENDED = {"GOOG": "2014-04-02"}  # then the name went to another class of share
+_EARLIER_NAMES = {"UW": "WM", "WMI": "WM"}  # one company, three tickers
+
+
+def _etf(data: Path) -> Prices:
+    """ETFs and large stocks 1998–2021, adjusted for splits and dividends by each day's factor to the next event."""
+    rows = read_rows(data / "panels" / "us_equity_etf_daily_lean.parquet")
+    days = _stamps(rows["ts"]).astype("datetime64[ns]").astype("datetime64[D]")  # midnight New York
+    factors = read_rows(data / "panels" / "us_equity_lean_factors.parquet")
+    events = np.array(factors["date"], "datetime64[D]")
+    product = factors["price_factor"] * factors["split_factor"]
+    symbols = np.array([_EARLIER_NAMES.get(name, name) for name in rows["symbol"].tolist()])
+    fields = _fields(rows)
+    usable = np.zeros(len(days), np.bool_)
+    for symbol in sorted(set(symbols.tolist())):
+        mine = np.flatnonzero(symbols == symbol)
+        own = factors["symbol"] == symbol
+        if own.sum() == 0 or len(mine) < 250:
+            continue
+        if symbol in _TICKER_REUSED_FROM:
+            others = np.isin(
+                rows["symbol"][mine], [name for name, of in _EARLIER_NAMES.items() if of == symbol]
+            )
+            mine = mine[others | (days[mine] >= np.datetime64(_TICKER_REUSED_FROM[symbol]))]
+        mine = mine[days[mine] <= np.datetime64(_ENDED.get(symbol, "2100-01-01"))]
+        mine = mine[np.argsort(days[mine], kind="stable")]
+        pauses = np.flatnonzero(np.diff(days[mine]).astype(int) > _LONGEST_PAUSE_DAYS)
+        mine = mine[pauses[-1] + 1 :] if len(pauses) else mine
+        place = np.minimum(np.searchsorted(events[own], days[mine]), int(own.sum()) - 1)
+        for key in FIELDS:
+            fields[key][mine] *= product[own][place]
+        usable[mine] = True
+    note = (
+        "etf: splits and dividends by the vendor's factors; tickers that other companies had before start at their "
+        "listing, and series with a hole of months after it"
+    )
+    chosen = {key: column[usable] for key, column in fields.items()}
+    return on_grid("etf", symbols[usable], *_sessions(days[usable].astype(object)), chosen, (note,))
+
+
+SETS: dict[str, Callable[[Path], Prices]] = {
+    "us_equities": _us_equities,
+    "fx_daily": _fx_daily,
+    "vix": _vix,
+    "etf": _etf,
+    "fx_hourly": _fx_hourly,
+}
+
+
+def read_rows(path: Path) -> dict[str, NDArray[Any]]:
+    """The columns of a Parquet file by name. Raises: MissingExtra, DependencyUnavailable."""
+    try:
+        table: Any = import_module("pyarrow.parquet").read_table(path)
+    except ImportError as error:
+        raise MissingExtra("pyarrow is not installed (pip install 'htfi')") from error
+    except OSError as error:
+        raise DependencyUnavailable(f"{path}: {error}: check the folder named by --data") from error
+    return {name: table[name].to_numpy() for name in table.column_names}
+
+
+def _fields(rows: dict[str, NDArray[Any]]) -> Fields:
+    return {key: rows[key].astype(np.float64) for key in (*FIELDS, VOLUME) if key in rows}
+
+
+def _sessions(dates: NDArray[Any]) -> tuple[Instants, Instants]:
+    """Close of a New York session and when its bar is known."""
+    ends_ns = _at(dates, 16, 0)
+    return ends_ns, ends_ns + _LAST_PRINT_DELAY_NS
+
+
+def _at(dates: NDArray[Any], hour: int, minute: int) -> Instants:
+    """The instants of a New York time of day on dates."""
+    days, place = np.unique(np.array(dates, "datetime64[D]"), return_inverse=True)
+    moments = [
+        to_ns(datetime(day.year, day.month, day.day, hour, minute, tzinfo=_NEW_YORK))
+        for day in days.astype(object).tolist()
+    ]
+    return np.array(moments, np.int64)[place]
+
+
+def _stamps(column: NDArray[Any]) -> Instants:
+    return column.astype("datetime64[ms]").astype(np.int64) * NS_PER_MS
+
 
 __all__ = ["NAMES", "STAGED", "Prices", "data_folder", "load_prices"]
 

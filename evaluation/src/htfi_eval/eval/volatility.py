@@ -1,11 +1,20 @@
-"""`htfi eval volatility`: how well forecasts tell the variance to come, beside HAR, out of sample, on real data."""
+"""`htfi eval volatility`: forecasts of variance beside HAR, out of sample, on real data.
 
+A forecaster's variance is that of a Gaussian with the mean absolute outcome that its quantiles imply. It is multiplied
+by the mean of its own matured realised-to-forecast ratios on that series, so a constant bias costs nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
+from htfi.forecasting.evaluation.differences import LossDifference, diebold_mariano
+from htfi.forecasting.scores import implied_variance, qlike
 from htfi_eval.eval.prices import Prices, load_prices
 from htfi_eval.eval.progress import ProgressLine
 from htfi_eval.eval.returns.command import (
@@ -16,11 +25,113 @@ from htfi_eval.eval.returns.command import (
     walk_options,
     with_settings,
 )
+from htfi_eval.eval.walk import FUSED, RealisedOutcomes, Tell, Walk
 
 if TYPE_CHECKING:
     from htfi_eval.eval.charts.chart import Chart
     from htfi_eval.eval.returns.judging import WalkOptions
-    from htfi_eval.eval.volatility_scores import VolatilityScores
+
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+_PRIOR_BARS = 50.0  # ratios of 1 that a series starts with
+
+
+@dataclass(slots=True, eq=False)
+class VolatilityScores:
+    """Shapes: [T, N, H]. Losses are QLIKE, ratios raw realised/forecast, variances scaled; common from `begin` on."""
+
+    names: tuple[str, ...]
+    horizons: tuple[int, ...]
+    begin: int
+    losses: dict[str, Array]
+    ratios: dict[str, Array]
+    variances: dict[str, Array]
+    realised: Array
+    common: Mask
+
+    def mean(self, name: str, j: int, where: Mask | None = None) -> float:
+        chosen = self.common[:, :, j] if where is None else self.common[:, :, j] & where
+        values = self.losses[name][:, :, j][chosen]
+        return float(values.mean()) if values.size else float("nan")
+
+    def ratio(self, name: str, j: int, where: Mask | None = None) -> float:
+        """Mean QLIKE of the fused forecast over that of `name`."""
+        return self.mean(FUSED, j, where) / self.mean(name, j, where)
+
+    def difference(self, name: str, j: int) -> LossDifference:
+        fused, other = (
+            np.where(self.common[:, :, j], self.losses[one][:, :, j], np.nan)[self.begin :]
+            for one in (FUSED, name)
+        )
+        return diebold_mariano(fused, other, self.horizons[j])
+
+    def bias(self, name: str, j: int) -> float:
+        """Mean raw realised over forecast variance: 1 is unbiased."""
+        return float(self.ratios[name][:, :, j][self.common[:, :, j]].mean())
+
+
+def variances(walk: Walk, tell: Tell | None = None) -> dict[str, Array]:
+    """The variance of every forecaster after each instant, {name: [T, N, H]}."""
+    shape = (len(walk.prices.ends_ns), len(walk.prices.symbols), len(walk.config.horizons))
+    said = {name: np.full(shape, np.nan) for name in walk.names}
+    levels = np.array(walk.config.levels)
+    for instant in walk.instants(0, tell):
+        moments = implied_variance(instant.quantiles, levels)
+        for place, name in enumerate(walk.names):
+            said[name][instant.t, instant.places] = moments[place]
+    return said
+
+
+def close_to_close(measured: RealisedOutcomes) -> Array:
+    """The realised variance of the next h bars in units of squared returns, [T, N, H].
+
+    Ranges and returns differ by a constant (gaps, ticks): each series' ranges are scaled by Σr²/ΣV of what was known
+    when the forecast was made.
+    """
+    known = np.isfinite(measured.returns)
+    squares = np.cumsum(np.where(known, measured.returns**2, 0.0), axis=0)
+    ranges = np.cumsum(np.where(known, measured.variance, 0.0), axis=0)
+    scale = np.where(ranges > 0.0, squares / np.where(ranges > 0.0, ranges, 1.0), np.nan)
+    realised = measured.realised * scale[:, :, None]
+    return np.where(realised > 0.0, realised, np.nan)
+
+
+def score(
+    forecasts: Mapping[str, Array], measured: RealisedOutcomes, horizons: Sequence[int], begin: int
+) -> VolatilityScores:
+    """QLIKE of every forecaster's variance, on the forecasts that all of them made from `begin` on."""
+    realised = close_to_close(measured)
+    losses: dict[str, Array] = {}
+    ratios: dict[str, Array] = {}
+    scaled: dict[str, Array] = {}
+    common = np.isfinite(realised)
+    common[:begin] = False
+    for name, variance in forecasts.items():
+        sound = np.where(variance > 0.0, variance, np.nan)
+        ratios[name] = realised / sound
+        scaled[name] = sound * past_mean(ratios[name], measured, horizons)
+        losses[name] = qlike(realised, scaled[name])
+        common &= np.isfinite(losses[name])
+    return VolatilityScores(
+        tuple(forecasts), tuple(horizons), begin, losses, ratios, scaled, realised, common
+    )
+
+
+def past_mean(ratios: Array, measured: RealisedOutcomes, horizons: Sequence[int]) -> Array:
+    """The mean of the ratios [T, N, H] that had matured at each instant, per series, begun with some ones."""
+    factor = np.ones_like(ratios)
+    for n in range(ratios.shape[1]):
+        when = np.flatnonzero(np.isfinite(measured.returns[:, n]))
+        for j, h in enumerate(horizons):
+            seen = ratios[when, n, j]
+            known = np.isfinite(seen)
+            total = np.concatenate([np.zeros(h), np.cumsum(np.where(known, seen, 0.0))])[: len(when)]
+            num = np.concatenate([np.zeros(h), np.cumsum(known)])[: len(when)]
+            factor[when, n, j] = (_PRIOR_BARS + total) / (_PRIOR_BARS + num)
+    return factor
+
 
 HAR = ("har_rolling", "har_expanding")  # refitted on 1,000 bars; on all before
 
@@ -96,10 +207,8 @@ def command(
 def judge(prices: Prices, options: "WalkOptions") -> tuple["VolatilityScores", list[str]]:
     """One data set's scores, and what is to be said of them. Raises: InvalidInput where it is too short."""
     from htfi.domain.errors import InvalidInput
-    from htfi_eval.eval.peers.har import MIN_BARS, WINDOW_BARS, har_variance
-    from htfi_eval.eval.peers.simple import classical
+    from htfi_eval.eval.peers import MIN_BARS, WINDOW_BARS, classical, har_variance
     from htfi_eval.eval.returns.judging import first_scored, garch_peers
-    from htfi_eval.eval.volatility_scores import score, variances
     from htfi_eval.eval.walk import Walk, measure_outcomes
 
     _, begin = first_scored(prices, options.first)
@@ -141,7 +250,7 @@ def _rows(prices: Prices, scores: "VolatilityScores") -> list[dict[str, Any]]:
 
 def _charts(prices: Prices, scores: "VolatilityScores") -> "list[Chart]":
     from htfi_eval.eval.charts.chart import Curve, DotChart, DotGroup, TimeLines
-    from htfi_eval.eval.peers.simple import CONSTANT
+    from htfi_eval.eval.peers import CONSTANT
     from htfi_eval.eval.walk import FUSED
 
     names = [name for name in scores.names if name not in (FUSED, CONSTANT)]  # the constant is far off

@@ -1,7 +1,7 @@
-"""Walks bars through the live forecaster, instant by instant, with peers beside it; evaluations score what it yields.
+"""Walks bars through the live forecaster, instant by instant, with peers beside it; evaluations score the forecasts.
 
-Each forecast is made before anything later is shown: the bars of an instant go in, in order of `available_at`, with
-the regimes that the market room judges, as `pipeline.loop` does it; outcomes are looked up only to score.
+Each forecast is made before anything later is shown: the bars of an instant go in, in order of `available_at`, with the
+regimes of the market package, as `pipeline.loop` does it. Outcomes are looked up only to score.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +20,7 @@ from htfi.forecasting.ports import Expert
 from htfi.market.config import MarketConfig
 from htfi.market.state import MarketState
 from htfi.wiring.experts import open_experts
+from htfi_eval.eval.charts.chart import TimeSpan
 from htfi_eval.eval.prices import Prices
 
 Array = NDArray[np.float64]
@@ -173,3 +174,17 @@ def measure_outcomes(prices: Prices, config: ForecastConfig) -> RealisedOutcomes
                 outcomes[when[:-h], n, j] = back[when[h:], n, j]
                 realised[when[:-h], n, j] = total[h + 1 :] - total[1:-h]
     return RealisedOutcomes(returns, variance, outcomes, realised)
+
+
+CRISES = (
+    TimeSpan("2008", "2008-09-01", "2009-06-30"),  # Lehman, to the end of the recession (NBER)
+    TimeSpan("2011", "2011-08-01", "2011-12-31"),  # the downgrade of the United States, the euro
+    TimeSpan("2015", "2015-08-01", "2016-02-29"),  # the renminbi, oil
+    TimeSpan("2020", "2020-02-15", "2020-06-30"),  # Covid
+)
+
+
+def within(prices: Prices, span: TimeSpan, first: int = 0) -> NDArray[np.bool_]:
+    """Which instants from `first` on lie in the span, [T]."""
+    days = prices.ends_ns[first:].astype("datetime64[ns]").astype("datetime64[D]")
+    return (days >= np.datetime64(span.first)) & (days <= np.datetime64(span.last))

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from html import escape
 
-from htfi_eval.bench.decode.figures import (
+from htfi_eval.bench.decode.measurements import (
     ALL,
     DecodeRuns,
     acceptance_by_depth,

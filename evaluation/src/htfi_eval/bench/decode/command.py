@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,27 +10,85 @@ from statistics import median
 from typing import Any
 
 import click
+from rich.text import Text
 
 from htfi import models
 from htfi.apps.display.figures import report
-from htfi_eval.bench.decode import figures
+from htfi.decoding.vocabulary import Vocabulary
+from htfi.domain.generation import Completion
+from htfi.wiring.draft_rounds import Line, legend, round_lines
+from htfi_eval.bench.decode import measurements
+from htfi_eval.bench.decode.measurements import PeerComparison, ReportProgress, measure, measure_with_peer
 from htfi_eval.bench.decode.methods import (
     CHAIN,
     CHAIN_OF_8,
+    EXPLAINED,
     METHODS,
     OUTCOMES,
     OUTCOMES_OF_4,
     OUTCOMES_OF_4_CLASSIC,
     PLAIN,
     TREE,
+    DecodingMethod,
+    ModelPair,
     open_pair,
 )
 from htfi_eval.bench.decode.page import write_page
-from htfi_eval.bench.decode.peers import TRANSFORMERS, absent_peers
-from htfi_eval.bench.decode.prompts import SEED, prompt_kinds
-from htfi_eval.bench.decode.runs import PeerComparison, ReportProgress, measure, measure_with_peer
-from htfi_eval.bench.heavy_target import COST_60M, COST_200M, TargetSize, write_heavy_target
+from htfi_eval.bench.decode.prompts import SEED, PromptKind, prompt_kinds, request, unseen_story
+from htfi_eval.bench.decode.worker import TRANSFORMERS, absent_peers
 from htfi_eval.bench.processes import WorkerProcess, available_cores
+from htfi_eval.bench.targets import COST_60M, COST_200M, TargetSize, write_heavy_target
+
+_SEARCHED = 40  # stories, for one whose answer shows a draft that stands and one that is corrected
+
+
+def explain(pair: ModelPair) -> Iterator[Line]:
+    """A view, then a price path, each by a chain and by a tree; every round of it, in lines for a console."""
+    vocabulary = Vocabulary(pair.target.tokenizer)
+    plain = METHODS[PLAIN](pair)
+    ways = {name: build(pair) for name, build in EXPLAINED.items()}
+    yield legend()
+    for kind in (kind for kind in prompt_kinds() if kind.name in ("view, T 1", "path, T 1")):
+        number = _instructive_request(kind, next(iter(ways.values())), vocabulary)
+        asked = request(kind, number, vocabulary)
+        yield Text()
+        yield from _question(kind, number)
+        told = plain.write(asked)
+        for name, way in ways.items():
+            yield from _answer(name, way.write(asked), told, vocabulary)
+
+
+def _instructive_request(kind: PromptKind, way: DecodingMethod, vocabulary: Vocabulary) -> int:
+    """The first story, of those that no measured run asks, whose answer has rounds of both sorts."""
+    for number in range(2_000_000, 2_000_000 + _SEARCHED):
+        rounds = way.write(request(kind, number, vocabulary)).rounds
+        if len({len(one.accepted) == len(one.drafted) for one in rounds if one.drafted}) > 1:
+            return number
+    return 2_000_000
+
+
+def _question(kind: PromptKind, number: int) -> Iterator[Text]:
+    told = unseen_story(number)
+    yield Text(
+        f"{kind.description}: {told.name or told.symbol} ({told.symbol}), temperature {kind.temperature:g}",
+        "bold",
+    )
+    for place, item in enumerate(told.items, 1):
+        yield Text.assemble((f"  h{place} ", "bright_black"), item.headline)
+    moves = " ".join(f"{value:+.1f}" for value in told.context[-8:])
+    yield Text.assemble(("  last moves, in σ ", "bright_black"), moves)
+
+
+def _answer(name: str, answer: Completion, plain: Completion, vocabulary: Vocabulary) -> Iterator[Line]:
+    yield Text()
+    num_passes, num_plain = len(answer.rounds), len(plain.rounds)
+    same = "the same tokens" if answer.tokens == plain.tokens else "OTHER TOKENS"
+    yield Text.assemble(
+        (name, "bold"),
+        f": {len(answer.tokens)} tokens in {num_passes} passes of the target; plain decoding: {same} in {num_plain}",
+    )
+    yield from round_lines(answer.tokens, answer.rounds, vocabulary)
+
 
 SHIPPED = "shipped"
 HEAVY_METHODS = (PLAIN, CHAIN, TREE, OUTCOMES)
@@ -91,14 +150,17 @@ def command(explain: bool, quick: bool, html_file: Path | None, json_file: Path 
     metrics = _metrics(runs, beside)
     report("decode", metrics, rows, seed=SEED, json_file=json_file, notes=notes)
     if html_file is not None:
-        by_kind = [figures.table_row(of, kind, way) for of in runs for kind in of.kinds for way in of.ways]
-        write_page(html_file, runs, figures.best_method(runs[0]), CHAIN_OF_8, rows + by_kind, metrics, notes)
+        by_kind = [
+            measurements.table_row(of, kind, way) for of in runs for kind in of.kinds for way in of.ways
+        ]
+        write_page(
+            html_file, runs, measurements.best_method(runs[0]), CHAIN_OF_8, rows + by_kind, metrics, notes
+        )
         click.echo(f"page written to {html_file}", err=True)
 
 
 def _explain() -> None:
     from htfi.apps.display.tables import console
-    from htfi_eval.bench.decode.explain import explain
 
     to = console()
     for line in explain(open_pair(models.TARGET, models.DRAFT)):
@@ -107,13 +169,13 @@ def _explain() -> None:
 
 def _measure_targets(
     scratch: Path, effort: DecodeWorkload, tell: ReportProgress
-) -> tuple[list[figures.DecodeRuns], list[PeerComparison], dict[str, str]]:
+) -> tuple[list[measurements.DecodeRuns], list[PeerComparison], dict[str, str]]:
     """The shipped target and each heavier one; free text beside the peer; what is missing."""
     with ExitStack() as closing:
         ours = _open(closing, "ours", models.TARGET, scratch)
         found = [measure(ours, SHIPPED, list(METHODS), prompt_kinds(), effort.num_shipped_runs, tell)]
         beside, missing = _compare_with_peer(
-            closing, ours, figures.best_method(found[0]), scratch, effort.num_peer_runs, tell
+            closing, ours, measurements.best_method(found[0]), scratch, effort.num_peer_runs, tell
         )
     for cost in effort.costs:
         with ExitStack() as closing:
@@ -145,13 +207,13 @@ def _open(closing: ExitStack, role: str, target: Path, scratch: Path) -> WorkerP
     return worker
 
 
-def _rows(runs: figures.DecodeRuns) -> list[Row]:
-    way = figures.best_method(runs)
-    worst, kind = figures.worst_speedup(runs, way)
+def _rows(runs: measurements.DecodeRuns) -> list[Row]:
+    way = measurements.best_method(runs)
+    worst, kind = measurements.worst_speedup(runs, way)
     return [
-        *(figures.table_row(runs, figures.ALL, way) for way in runs.ways),
-        *(figures.table_row(runs, kind, way) for way in (CHAIN, TREE) for kind in runs.kinds),
-        figures.table_row(runs, figures.ON_DISTRIBUTION, way),
+        *(measurements.table_row(runs, measurements.ALL, way) for way in runs.ways),
+        *(measurements.table_row(runs, kind, way) for way in (CHAIN, TREE) for kind in runs.kinds),
+        measurements.table_row(runs, measurements.ON_DISTRIBUTION, way),
         {"what": f"{runs.label} · {way} · worst kind: {kind}", "× plain": worst},
     ]
 
@@ -172,21 +234,21 @@ def _peer_rows(beside: list[PeerComparison]) -> list[Row]:
     return rows
 
 
-def _metrics(runs: list[figures.DecodeRuns], beside: list[PeerComparison]) -> dict[str, float]:
-    best = {of.label: figures.best_method(of) for of in runs}
+def _metrics(runs: list[measurements.DecodeRuns], beside: list[PeerComparison]) -> dict[str, float]:
+    best = {of.label: measurements.best_method(of) for of in runs}
     found = {
-        name: figures.speedup(of, figures.ON_DISTRIBUTION, best[of.label], PLAIN)
+        name: measurements.speedup(of, measurements.ON_DISTRIBUTION, best[of.label], PLAIN)
         for name, label in (("spec_vs_plain_mini", SHIPPED), ("spec_vs_plain_200m", COST_200M.label))
         for of in runs
         if of.label == label
     }
-    found["worst_class_vs_plain"] = min(figures.worst_speedup(of, best[of.label])[0] for of in runs)
+    found["worst_class_vs_plain"] = min(measurements.worst_speedup(of, best[of.label])[0] for of in runs)
     shipped = next(of for of in runs if of.label == SHIPPED)
-    found["ssd_vs_spec"] = figures.speedup(shipped, figures.ALL, OUTCOMES, CHAIN)
+    found["ssd_vs_spec"] = measurements.speedup(shipped, measurements.ALL, OUTCOMES, CHAIN)
     sampled = [kind.name for kind in prompt_kinds() if kind.temperature == 1.0 and kind.name in shipped.kinds]
-    classic = figures.cache_hit_rate(shipped, OUTCOMES_OF_4_CLASSIC, sampled)
+    classic = measurements.cache_hit_rate(shipped, OUTCOMES_OF_4_CLASSIC, sampled)
     if classic:
-        found["ssd_hit_vs_classic"] = figures.cache_hit_rate(shipped, OUTCOMES_OF_4, sampled) / classic
+        found["ssd_hit_vs_classic"] = measurements.cache_hit_rate(shipped, OUTCOMES_OF_4, sampled) / classic
     if beside:  # the worse of greedy and sampled text
         found["spec_vs_hf_assisted"] = min(
             median(one.ours / one.theirs for one in beside if one.kind == kind)

@@ -1,8 +1,12 @@
-"""The ways of decoding that the bench compares, over one target and one draft: an author each, with its own memory."""
+"""The methods of decoding that the benchmarks compare, over one target and one draft, and how each is timed.
+
+Each method is a generator with its own memory. Its strategy is wrapped, so that the time of reading the prompt, of
+drafting and of verifying is known.
+"""
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,20 +15,83 @@ from htfi.decoding.acceptance import SpeculationCounts
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft_length.closed_form import ClosedFormPlanner
 from htfi.decoding.draft_length.planner import BanditPlanner, DraftLengthPlanner, FixedLengthPlanner
+from htfi.decoding.draft_tree import DraftTree
 from htfi.decoding.local_generator import LocalGenerator
-from htfi.decoding.sessions import KVSessions, PromptToPrefill
+from htfi.decoding.sequence import SequenceState
+from htfi.decoding.sessions import KVSessions, PrefilledRow, PromptToPrefill
 from htfi.decoding.strategies.chain import ChainStrategy
 from htfi.decoding.strategies.jacobi import JacobiStrategy
 from htfi.decoding.strategies.lookup import LookupStrategy
 from htfi.decoding.strategies.outcomes.strategy import CacheHits, OutcomeStrategy
 from htfi.decoding.strategies.tree import TreeStrategy
-from htfi.decoding.strategy import DraftStrategy, NoDraft
+from htfi.decoding.strategy import DraftStrategy, DraftVerification, NoDraft
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
 from htfi.wiring.models import readers as wired
 from htfi.wiring.models.draft_process import open_draft_process
 from htfi.wiring.models.loading import LoadableModel
-from htfi_eval.bench.decode.timing import StrategyTiming, TimedSessions, TimedStrategy
+
+
+class TimedSessions(KVSessions):
+    """A draft's sequences; `read_s` is what reading prompts took."""
+
+    read_s = 0.0
+
+    def open_all(self, prompts: Sequence[PromptToPrefill]) -> list[PrefilledRow]:
+        began_s = time.perf_counter()
+        opened = super().open_all(prompts)
+        self.read_s += time.perf_counter() - began_s
+        return opened
+
+
+@dataclass(slots=True)
+class StrategyTiming:
+    """One request: `began_s` is when its prompt was read; `longest_s` the longest that a draft took."""
+
+    began_s: float = 0.0
+    draft_s: float = 0.0
+    verify_s: float = 0.0
+    longest_s: float = 0.0
+
+
+class TimedStrategy:
+    """A strategy that is `inner`, looked at. For one request at a time; `watch` is that of the last."""
+
+    def __init__(self, inner: DraftStrategy) -> None:
+        self._inner = inner
+        self._left_s = 0.0
+        self.timing = StrategyTiming()
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+        began_s = time.perf_counter()
+        trees = self._inner.speculate(stems, lengths)
+        taken_s = time.perf_counter() - began_s
+        self.timing.draft_s += taken_s
+        self.timing.longest_s = max(self.timing.longest_s, taken_s)
+        return trees
+
+    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+        began_s = time.perf_counter()
+        self._inner.verifying(stems, trees)
+        self._left_s = time.perf_counter()
+        self.timing.draft_s += self._left_s - began_s
+
+    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+        now_s = time.perf_counter()
+        watch = self.timing
+        if not watch.began_s:  # the first token comes of the prompt alone
+            watch.began_s = now_s
+        else:
+            watch.verify_s += now_s - self._left_s
+        self._inner.settle(stem, tree, outcome)
+
+    def leave(self, stem: SequenceState) -> None:
+        self._inner.leave(stem)
+
 
 PLAIN, CHAIN, TREE, CHAIN_OF_8, BANDIT = "plain", "chain", "tree", "chain of 8", "chain by bandit"
 LOOKUP, JACOBI = "look-up", "jacobi"

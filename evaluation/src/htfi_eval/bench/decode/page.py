@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 
 from htfi_eval.bench.decode.charts import acceptance_svg, gain_svg, legend, responsive_svg, time_shares_svg
-from htfi_eval.bench.decode.figures import DecodeRuns, Row
+from htfi_eval.bench.decode.measurements import DecodeRuns, Row
 from htfi_eval.bench.page import fill_page
 
 

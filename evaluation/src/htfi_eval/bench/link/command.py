@@ -15,16 +15,32 @@ from htfi import models
 from htfi.apps.display.figures import report
 from htfi.domain.errors import InvalidInput
 from htfi_eval.bench.decode.prompts import SEED
-from htfi_eval.bench.heavy_target import COST_200M, write_heavy_target
-from htfi_eval.bench.link.embedded import num_unlike_embedded
-from htfi_eval.bench.link.faults import count_lost_requests, detection_ms
-from htfi_eval.bench.link.figures import FRAMING_BYTES, RunsByKind, metrics, num_unlike, rows
+from htfi_eval.bench.link.figures import (
+    FRAMING_BYTES,
+    RunsByKind,
+    metrics,
+    num_unlike,
+    num_unlike_embedded,
+    rows,
+)
 from htfi_eval.bench.link.fleet import FleetResult, measure_fleet
 from htfi_eval.bench.link.page import write_page
-from htfi_eval.bench.link.runs import FORCED_PLACEMENTS, LinkBench, PlacementChoice, measure, measured_kinds
+from htfi_eval.bench.link.runs import (
+    FORCED_PLACEMENTS,
+    STEPS_MS,
+    LinkBench,
+    PlacementChoice,
+    StepPasses,
+    count_lost_requests,
+    detection_ms,
+    measure,
+    measure_steps,
+    measured_kinds,
+    steps_regret,
+)
 from htfi_eval.bench.link.setup import LinkSetup, link_conditions, open_link_setup
-from htfi_eval.bench.link.steps import STEPS_MS, StepPasses, measure_steps, steps_regret
 from htfi_eval.bench.processes import available_cores, pin_to_core
+from htfi_eval.bench.targets import COST_200M, write_heavy_target
 
 SHIPPED = "shipped"
 FIRST_NUMBER = 5_000_000  # stories that no other bench asks about

@@ -1,14 +1,20 @@
-"""Rows and metrics of `htfi bench link`, from its runs."""
+"""Rows and metrics of `htfi bench link`, and the check that the link changes no token."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
+from htfi.decoding.config import DecodingConfig
+from htfi.domain.generation import Completion
+from htfi.wiring.models.readers import ModelsConfig, open_model_pair
+from htfi.wiring.models.speculation import speculative_author
 from htfi_eval.bench.link.runs import (
     ALL_PLACEMENTS,
     FORCED_PLACEMENTS,
+    LinkBench,
     LinkMeasurement,
     PlacementChoice,
     PlacementRun,
@@ -110,3 +116,20 @@ def _planned_choices(of: Sequence[LinkMeasurement]) -> str:
         way = one.chosen.partition(", ")[2] or one.chosen
         counts[way] = counts.get(way, 0) + 1
     return ", ".join(f"{num} {way}" for way, num in sorted(counts.items(), key=lambda item: -item[1]))
+
+
+def num_unlike_embedded(
+    bench: LinkBench, target: Path, by_rtt: Mapping[float, RunsByKind]
+) -> tuple[int, int]:
+    """Answers whose tokens are not the embedded run's, and all answers."""
+    of, draft = open_model_pair(ModelsConfig(str(target)))
+    author = speculative_author(of, draft, DecodingConfig())
+    unlike = whole = 0
+    for kinds in by_rtt.values():
+        for run in (run for runs in kinds.values() for run in runs):
+            name = next(iter(run.values())).request
+            (answer,) = author.write([bench.asked[name]])
+            tokens = answer.tokens if isinstance(answer, Completion) else ()
+            whole += len(run)
+            unlike += sum(one.tokens != tokens for one in run.values())
+    return unlike, whole

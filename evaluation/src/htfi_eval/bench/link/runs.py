@@ -1,21 +1,24 @@
-"""One request after another over the link, each in every way of placing it. `htfi bench link` asks for the runs."""
+"""Requests over the link: each in every placement, while the round trip steps, and while the link fails."""
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
-from msgspec.structs import replace
+from msgspec import structs
 
 from htfi.decoding.link.client.generator import LinkedGenerator
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
+from htfi.domain.peers import PeerState
 from htfi.scheduling.placement.figures import Placement
 from htfi.scheduling.placement.planner import PlacementPlanner
 from htfi.wiring.cluster.edge import EdgeNode
 from htfi_eval.bench.decode.prompts import PromptKind, prompt_kinds, request
-from htfi_eval.bench.link.setup import LinkSetup
+from htfi_eval.bench.link.setup import CLOUD, LinkSetup, link_conditions
+from htfi_eval.faulty_link.conditions import CLEAR, LinkConditions
 
 DEADLINE_MS = 60_000.0  # nothing here is late
 _NUM_LEARNING = 2  # requests of each kind and way before the first that counts
@@ -111,7 +114,9 @@ class LinkBench:
         """
         for attempt in range(_NUM_ATTEMPTS - 1):
             try:
-                return self._write(replace(asked, id=f"{asked.id} {manner.name} {attempt}"), manner, asked.id)
+                return self._write(
+                    structs.replace(asked, id=f"{asked.id} {manner.name} {attempt}"), manner, asked.id
+                )
             except DependencyUnavailable:
                 time.sleep(1.0)
         return self._write(asked, manner, asked.id)
@@ -136,9 +141,9 @@ class LinkBench:
         """The next story's request, its prompt read here and there by asking it with another seed."""
         self.number += 1
         asked = request(kind, self.number, self.vocabulary)
-        asked = replace(asked, deadline_ms=DEADLINE_MS, id=f"{kind.name} {self.number}")
+        asked = structs.replace(asked, deadline_ms=DEADLINE_MS, id=f"{kind.name} {self.number}")
         self.asked[asked.id] = asked
-        self.write(replace(asked, seed=asked.seed + _PRIMING_SEED_OFFSET), PlacementChoice.CLOUD)
+        self.write(structs.replace(asked, seed=asked.seed + _PRIMING_SEED_OFFSET), PlacementChoice.CLOUD)
         return asked
 
 
@@ -163,3 +168,121 @@ def measure(
 
 def _num_bytes(author: LinkedGenerator) -> int:
     return author.traffic.sent_bytes + author.traffic.received_bytes
+
+
+STEPS_MS = (5.0, 120.0, 20.0)
+StepPasses = list[list[list[LinkMeasurement]]]
+
+
+def measure_steps(bench: LinkBench, jitter: float, num_each: int) -> StepPasses:
+    """Passes over the steps, the planned one first, then one in each way: [pass][step][request].
+
+    All ask the same. The link changes between two requests and nobody is told; what the plan needs to notice counts
+    against it.
+    """
+    asked = [
+        [bench.next_request(kind) for _ in range(num_each) for kind in measured_kinds()] for _ in STEPS_MS
+    ]
+    passes: StepPasses = []
+    for manner in (PlacementChoice.PLANNED, *FORCED_PLACEMENTS):
+        bench.stage.set_round_trip(STEPS_MS[0], jitter)
+        passes.append([])
+        for rtt_ms, requests in zip(STEPS_MS, asked, strict=True):
+            bench.stage.link.conditions = link_conditions(rtt_ms, jitter)
+            passes[-1].append([bench.write(request, manner) for request in requests])
+    return passes
+
+
+def steps_regret(passes: Sequence[Sequence[Sequence[LinkMeasurement]]]) -> float:
+    """The plan's time over that of the best way of each step, less one."""
+    planned, *forced = [[sum(one.total_ms for one in of) for of in steps] for steps in passes]
+    return sum(planned) / sum(min(of) for of in zip(*forced, strict=True)) - 1.0
+
+
+_RTT_MS = 20.0
+_TIMEOUT_S = 30.0
+_DEADLINE_MS = 250.0  # a run's usual deadline
+_SILENCES = (replace(CLEAR, rtt_ms=_RTT_MS, is_dark=True), replace(CLEAR, rtt_ms=_RTT_MS, is_stalled=True))
+
+
+class LostRequests(NamedTuple):
+    """Of `num_asked` requests, those whose target's answer never came, and those that the draft answered first."""
+
+    num_asked: int
+    num_lost: int
+    num_provisional: int
+    num_unlike: int  # whose final tokens are not those of calm weather
+
+
+def detection_ms(bench: LinkBench, num_times: int) -> list[float]:
+    """From the moment that no byte passes to the cloud's being suspected, by turns swallowed and held back."""
+    found: list[float] = []
+    watch, link = bench.edge.monitor, bench.stage.link
+    for turn in range(num_times):
+        link.conditions = LinkConditions(rtt_ms=_RTT_MS)
+        _wait_until(lambda: watch.state(CLOUD) is PeerState.HEALTHY, "the cloud does not come back")
+        time.sleep(0.5 + 0.013 * turn)  # beats and silences in no step
+        began_s = time.perf_counter()
+        link.conditions = _SILENCES[turn % len(_SILENCES)]
+        _wait_until(
+            lambda: watch.state(CLOUD) in (PeerState.SUSPECT, PeerState.DEAD), "silence is not noticed"
+        )
+        found.append(1e3 * (time.perf_counter() - began_s))
+        link.conditions = LinkConditions(rtt_ms=_RTT_MS)
+        link.reset()  # what was swallowed stays swallowed
+    _wait_until(lambda: watch.state(CLOUD) is PeerState.HEALTHY, "the cloud does not come back")
+    return found
+
+
+def count_lost_requests(bench: LinkBench, kind: PromptKind, num_requests: int) -> LostRequests:
+    """Requests at a run's deadline while the link resets, stalls and goes dark, then time to amend them."""
+    author, link = bench.edge.author, bench.stage.link
+    bench.edge.placer.forced_route, bench.edge.placer.planner = None, bench.planned
+    link.conditions = LinkConditions(rtt_ms=_RTT_MS)
+    bench.edge.author.wait_ready(_TIMEOUT_S)
+    asked = [structs.replace(bench.next_request(kind), deadline_ms=_DEADLINE_MS) for _ in range(num_requests)]
+    calm = [structs.replace(one, id=f"calm {one.id}", deadline_ms=60_000.0) for one in asked]
+    expected = {one.id: _whole(author.write([again])[0]) for one, again in zip(asked, calm, strict=True)}
+    final: dict[str, tuple[int, ...]] = {}
+    num_provisional = 0
+    for number, one in enumerate(asked):
+        match number % 8:
+            case 1:
+                link.reset()
+            case 3:
+                link.stall(0.4)
+            case 5:
+                link.conditions = replace(CLEAR, rtt_ms=_RTT_MS, is_dark=True)
+            case 7:
+                link.conditions = LinkConditions(rtt_ms=_RTT_MS)
+                link.reset()
+            case _:
+                pass
+        (answer,) = author.write([one])
+        if isinstance(answer, Completion) and answer.is_provisional:
+            num_provisional += 1
+        elif isinstance(answer, Completion):
+            final[one.id] = answer.tokens
+    link.conditions = LinkConditions(rtt_ms=_RTT_MS)
+    until_s = time.perf_counter() + _TIMEOUT_S
+    while len(final) < num_requests and time.perf_counter() < until_s:
+        for name, late in author.take_late_completions():
+            if not isinstance(late, RequestRefused):
+                final[name] = late.tokens
+        time.sleep(0.01)
+    num_unlike = sum(tokens != expected[name] for name, tokens in final.items())
+    return LostRequests(num_requests, num_requests - len(final), num_provisional, num_unlike)
+
+
+def _whole(answer: Completion | RequestRefused) -> tuple[int, ...]:
+    if isinstance(answer, RequestRefused) or answer.is_provisional:
+        raise DependencyUnavailable(f"a request in calm weather ended without the target: {answer}")
+    return answer.tokens
+
+
+def _wait_until(holds: Callable[[], bool], why: str) -> None:
+    until_s = time.perf_counter() + _TIMEOUT_S
+    while not holds():
+        if time.perf_counter() > until_s:
+            raise DependencyUnavailable(why)
+        time.sleep(0.001)

@@ -21,9 +21,8 @@ from htfi.market.config import MarketConfig
 from htfi.market.kernel import COMPILED
 from htfi.market.state import MarketState
 from htfi_eval.bench.ticks.decisions import bar_to_release_ms
-from htfi_eval.bench.ticks.events import events_of
-from htfi_eval.bench.ticks.files import count_rows, read_batches
 from htfi_eval.bench.ticks.peers import BATCH_PEERS, EVENT_PEERS, MissingLibraryError, TickPeer
+from htfi_eval.bench.ticks.replay import count_rows, events_of, read_batches
 
 STAGED = Path("../shared/data/hf")
 WEEK = "us_equity_ticks_{}_20131007_11.parquet"

@@ -20,8 +20,7 @@ from htfi.domain.errors import MissingExtra
 from htfi.domain.events import News
 from htfi.narrative.answer import DIRECTIONS, SIZES, VOLATILITIES
 from htfi.narrative.question import AGE_EDGES, Question, age_mark, shown_items
-from htfi_eval.eval.mini.cases import EvaluationCase
-from htfi_eval.eval.mini.scores import Floats, ReaderAnswers, answers_of
+from htfi_eval.eval.mini.scores import EvaluationCase, Floats, ReaderAnswers, answers_of
 
 REGULARISATIONS = (0.01, 0.03, 0.1, 0.3, 1.0)  # C of the logistic regression
 HELD_OUT = 0.1  # of the training stories, to choose C

@@ -13,9 +13,8 @@ from htfi.narrative.answer import UNCALIBRATED, ConfidenceCalibration
 from htfi.narrative.ports import TextGenerator
 from htfi_eval.eval.mini import reading
 from htfi_eval.eval.mini.baselines import BagOfWordsReader, BaselineFeatures, fit, most_common
-from htfi_eval.eval.mini.cases import EvaluationCase, shuffled
 from htfi_eval.eval.mini.reading import DraftMatches, ProgressCallback, TokenLosses
-from htfi_eval.eval.mini.scores import ReaderAnswers, answers_of, leak
+from htfi_eval.eval.mini.scores import EvaluationCase, ReaderAnswers, answers_of, leak, shuffled
 
 TARGET, DRAFT, MOST_COMMON, CEILING = "target", "draft", "usual", "ceiling"
 NUM_SCORED_PASSAGES = 400  # passages of the perplexities

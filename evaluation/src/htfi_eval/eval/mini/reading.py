@@ -22,8 +22,7 @@ from htfi.narrative.answer import MAX_CITED, ConfidenceCalibration, ParsedAnswer
 from htfi.narrative.ports import TextGenerator
 from htfi.narrative.question import build_prompt, shown_items
 from htfi.simulation.corpus import TokenKind, TrainingSegment
-from htfi_eval.eval.mini.cases import EvaluationCase
-from htfi_eval.eval.mini.scores import Floats
+from htfi_eval.eval.mini.scores import EvaluationCase, Floats
 
 HEADLINES, PATH = "headlines", "path"
 FIELDS = ("cites", "cause", "consistency", "words", "direction", "size", "volatility", "confidence")

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from htfi.narrative.answer import CONFIDENCES
 from htfi_eval.eval.mini import scores
 from htfi_eval.eval.mini.baselines import BaselineFeatures
-from htfi_eval.eval.mini.cases import EvaluationCase
 from htfi_eval.eval.mini.evaluation import CEILING, DRAFT, MOST_COMMON, TARGET, Fluency, ReaderViews
 from htfi_eval.eval.mini.reading import FIELDS, HEADLINES, PATH, DraftMatches, pooled
-from htfi_eval.eval.mini.scores import LEAK_ERRORS, ReaderAnswers, mean
+from htfi_eval.eval.mini.scores import LEAK_ERRORS, EvaluationCase, ReaderAnswers, mean
 
 Row = dict[str, Any]
 Right = Callable[[ReaderAnswers, ReaderAnswers], NDArray[Any] | None]

@@ -66,13 +66,10 @@ def command(
     from htfi.wiring.models.readers import ModelsConfig, open_model_pair
     from htfi.wiring.settings import load_settings
     from htfi_eval.eval.charts.page import Evaluation, write_outputs
-    from htfi_eval.eval.narrative import charts as narrative_charts
-    from htfi_eval.eval.narrative import divergence as narrative_divergence
+    from htfi_eval.eval.narrative import real_text, report, scores
     from htfi_eval.eval.narrative import simulated as narrative_market
-    from htfi_eval.eval.narrative import stocknet as narrative_stocknet
-    from htfi_eval.eval.narrative import table as narrative_table
-    from htfi_eval.eval.narrative.tilts import PRICE_ONLY
-    from htfi_eval.eval.narrative.worlds import ideal_meaning, unseen_moments
+    from htfi_eval.eval.narrative.moments import PRICE_ONLY
+    from htfi_eval.eval.narrative.simulated import ideal_meaning, unseen_moments
     from htfi_eval.eval.prices import STAGED, data_folder
     from htfi_eval.eval.trials import digest_of, record_trial
 
@@ -90,27 +87,25 @@ def command(
     )
     moments = unseen_moments(seed, num_worlds, config, ProgressLine("worlds"))
     market = narrative_market.judge_narrators(moments, reader, ideal_meaning(), config, seed, ProgressLine)
-    rows = narrative_table.market_rows(market, config, seed)
-    metrics = narrative_table.market_metrics(market, seed)
-    notes = narrative_table.market_notes(market, config)
-    charts = narrative_charts.market_charts(market, config, seed)
-    ranked = narrative_divergence.rank_all(market.views, moments, config)
+    rows = report.market_rows(market, config, seed)
+    metrics = report.market_metrics(market, seed)
+    notes = report.market_notes(market, config)
+    charts = report.market_charts(market, config, seed)
+    ranked = scores.rank_all(market.views, moments, config)
     plain = market.forecasts[PRICE_ONLY]
-    rows += narrative_divergence.rows(ranked, plain, moments, seed)
-    metrics |= narrative_divergence.metrics(ranked, plain)
-    notes.append(narrative_divergence.note(ranked))
-    charts += narrative_divergence.charts(ranked, plain, moments, seed)
+    rows += scores.rows(ranked, plain, moments, seed)
+    metrics |= scores.metrics(ranked, plain)
+    notes.append(scores.note(ranked))
+    charts += scores.charts(ranked, plain, moments, seed)
     if opened.meaning is None:
         notes.append(f"{opened.name}: what its views mean was never measured (htfi models calibrate)")
     for name in wanted:
         assert folder is not None  # nothing is wanted of a folder that is not there
-        found = narrative_stocknet.judge_real_text(
-            name, folder, reader, config, num_moments, seed, ProgressLine
-        )
-        rows += narrative_table.real_rows(found, config, seed)
-        metrics |= narrative_table.real_metrics(found, seed)
-        notes += narrative_table.real_notes(found)
-        charts += narrative_charts.real_charts(found, config, seed)
+        found = real_text.judge_real_text(name, folder, reader, config, num_moments, seed, ProgressLine)
+        rows += report.real_rows(found, config, seed)
+        metrics |= report.real_metrics(found, seed)
+        notes += report.real_notes(found)
+        charts += report.real_charts(found, config, seed)
     if folder is None:
         notes.append("no staged data was found: there is no real text here")
     tried = {
@@ -125,9 +120,9 @@ def command(
     told = Evaluation(
         name="narrative",
         title="What reading the news adds to prices",
-        lead=narrative_charts.lead(metrics),
+        lead=report.lead(metrics),
         metrics=dict(metrics),
-        cards=narrative_charts.cards(metrics),
+        cards=report.cards(metrics),
         charts=charts,
         rows=rows,
         notes=notes,

@@ -1,13 +1,25 @@
-"""What a narrator gained over prices alone, with the interval that clusters of moments allow. `narrative` tells it."""
+"""Gains of narrators over prices alone, with intervals by cluster, and whether divergence ranks are calibrated.
 
+Ranks are those of `htfi run`: an opinion is ranked among the opinions of earlier moments. Calibrated, a share of 1 − r
+of them reaches rank r; informative, prices alone have larger errors at higher ranks.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from htfi.domain.decision import NewsView
+from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.evaluation.differences import test_differences
-from htfi_eval.eval.narrative.moments import NewsMoments
-from htfi_eval.eval.narrative.tilts import NarratorForecasts
+from htfi.forecasting.opinions import PRIOR_OPINIONS, DivergenceRanks
+from htfi.forecasting.tilts import derive_tilts
+from htfi.pipeline.weighing import opinion_of
+from htfi_eval.eval.charts.chart import BarChart, Chart, HistogramChart
+from htfi_eval.eval.narrative.moments import PRICE_ONLY, NarratorForecasts, NewsMoments
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -94,3 +106,126 @@ def score_calls(direction: Array, outcome: Array) -> DirectionCalls:
     )
     mcc = (hit_up * hit_down - false_up * false_down) / root if root else 0.0
     return DirectionCalls(num, (hit_up + hit_down) / num, float(f1), float(mcc))
+
+
+EDGES = (0.0, 0.5, 0.8, 0.9, 0.95, 1.0)
+THRESHOLDS = (0.5, 0.8, 0.9, 0.95)
+_CENTRAL = 1  # the horizon of the errors, as elsewhere in the table
+_NUM_BINS = 10
+_NUM_RESAMPLES = 1_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedDivergences:
+    """Opinions that count, of n: raw divergence and rank [n], and which they are among all moments."""
+
+    raw: Array
+    rank: Array
+    counts: Bools
+
+
+def rank_all(views: Sequence[NewsView], moments: NewsMoments, config: ForecastConfig) -> RankedDivergences:
+    """The divergences of views and their ranks, moment by moment."""
+    opinions = [
+        opinion_of(view, question.as_of_ns, question.bar_ns, None, None)
+        for view, question in zip(views, moments.questions, strict=True)
+    ]
+    found = derive_tilts(opinions, moments.quantiles, config.horizons, config.levels)
+    divergences, rank = DivergenceRanks(), np.zeros(len(opinions))
+    instants: list[int] = np.unique(moments.instant).tolist()
+    for instant in instants:
+        now: list[int] = np.flatnonzero((moments.instant == instant) & found.has_effect).tolist()
+        names = [opinions[place].narrator for place in now]
+        raw = [float(found.divergence[place]) for place in now]
+        rank[now] = divergences.ranks(names, raw)
+        divergences.learn(names, raw)
+    return RankedDivergences(found.divergence, rank, found.has_effect)
+
+
+def rows(
+    ranked: RankedDivergences, plain: NarratorForecasts, moments: NewsMoments, seed: int
+) -> list[dict[str, Any]]:
+    """By rank: how many stand there for how many that should, and the error of prices alone there."""
+    told: list[dict[str, Any]] = []
+    for low, high in pairwise(EDGES):
+        inside = _inside(ranked, low, high)
+        value, least, most = _error(plain, moments, inside, seed)
+        told.append({
+            "where": f"divergence, rank {low:g} to {high:g}",
+            "narrator": PRICE_ONLY,
+            "n": int(inside.sum()),
+            "share, %": f"{100.0 * inside.sum() / max(ranked.counts.sum(), 1):.1f} for {100.0 * (high - low):.0f}",
+            "error of prices": f"{value:.3f} [{least:.3f}, {most:.3f}] σ",
+        })  # fmt: skip
+    return told
+
+
+def metrics(ranked: RankedDivergences, plain: NarratorForecasts) -> dict[str, float]:
+    """The largest gap between the share that reaches a rank and the share that should; and how much more prices fail
+    in the upper tenth than in the lower half.
+    """
+    ranks, losses = ranked.rank[ranked.counts], plain.losses[ranked.counts, _CENTRAL]
+    gaps = [abs(float(np.mean(ranks >= rank)) - (1.0 - rank)) for rank in THRESHOLDS]
+    low, high = losses[ranks < 0.5], losses[ranks >= 0.9]
+    found = {"divergence_rank_gap": max(gaps)}
+    if len(low) and len(high):
+        found["divergence_error_ratio"] = float(high.mean() / low.mean())
+    return found
+
+
+def charts(
+    ranked: RankedDivergences, plain: NarratorForecasts, moments: NewsMoments, seed: int
+) -> list[Chart]:
+    """Ranks as a histogram, and errors by rank."""
+    ranks = ranked.rank[ranked.counts]
+    counts = np.histogram(ranks, bins=_NUM_BINS, range=(0.0, 1.0))[0]
+    pairs = list(pairwise(EDGES))
+    errors = [_error(plain, moments, _inside(ranked, low, high), seed) for low, high in pairs]
+    return [
+        HistogramChart(
+            "How often divergences reach which rank",
+            "Even is right; opinions that do not diverge at all stand in the first bin.",
+            (counts / max(len(ranks), 1)).tolist(),
+            x_label="rank of the divergence",
+        ),
+        BarChart(
+            "How wrong prices alone are, by the rank of the divergence",
+            "CRPS of the fused forecast without news, in its sigmas, with 95% intervals by world.",
+            [f"{low:g} to {high:g}" for low, high in pairs],
+            [one[0] for one in errors],
+            [one[1] for one in errors],
+            [one[2] for one in errors],
+            unit="σ",
+        ),
+    ]
+
+
+def note(ranked: RankedDivergences) -> str:
+    """What the rows tell."""
+    num = int(ranked.counts.sum())
+    return (
+        f"divergence: {num:,} opinions, each ranked among those of its reader before (at first the shipped reference, "
+        f"worth {PRIOR_OPINIONS:g}); {100 * np.mean(ranked.raw[ranked.counts] == 0.0):.0f}% do not diverge at all and "
+        "rank lowest; calibrated, one in ten reaches 0.9"
+    )
+
+
+def _inside(ranked: RankedDivergences, low: float, high: float) -> Bools:
+    return ranked.counts & (ranked.rank >= low) & (ranked.rank < high)
+
+
+def _error(
+    plain: NarratorForecasts, moments: NewsMoments, inside: Bools, seed: int
+) -> tuple[float, float, float]:
+    """Mean loss of prices alone with its 95% interval by resampling clusters."""
+    if not inside.any():
+        return float("nan"), float("nan"), float("nan")
+    _, member = np.unique(moments.cluster[inside], return_inverse=True)
+    num = int(member.max()) + 1
+    total = np.bincount(member, plain.losses[inside, _CENTRAL], num)
+    sizes = np.bincount(member, minlength=num)
+    dice = np.random.Generator(np.random.PCG64(seed))
+    drawn = dice.multinomial(num, np.full(num, 1.0 / num), _NUM_RESAMPLES)
+    means = (drawn @ total) / np.maximum(drawn @ sizes, 1)
+    low, high = np.quantile(means, (0.025, 0.975)).tolist()
+    return float(total.sum() / sizes.sum()), low, high

@@ -1,30 +1,140 @@
-"""Narrators on the simulated market, where what news do is known: the readers, their placebos, and the ceiling."""
+"""Narrators on the simulated market, where the effect of news is known: readers, placebos, and the ceiling.
 
-from collections.abc import Callable, Mapping
+Three placebos read wrong news: other headlines under the true tags, the news of another question, and news of another
+time. A simulated world states returns in sigmas; the first sigma is free, so its prices are known up to a unit.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from htfi.domain.decision import NewsView
-from htfi.domain.time import NS_PER_DAY
+from htfi.domain.errors import InvalidInput
+from htfi.domain.events import News
+from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.forecasting.config import ForecastConfig
-from htfi.narrative.question import Question
+from htfi.narrative.question import MAX_CONTEXT_RETURNS, Question, shown_items
 from htfi.narrative.readers import ModelReader
 from htfi.narrative.view_calibration import ViewCalibration
-from htfi_eval.eval.narrative import placebos
-from htfi_eval.eval.narrative.moments import NewsMoments, NewsTruth
-from htfi_eval.eval.narrative.tilts import (
+from htfi.simulation.reader_calibration import SEED, fit_meaning
+from htfi.simulation.simulated_market import DECAY, SimulatedMarket, simulate_market
+from htfi.simulation.stories import FIRST_EVALUATION_SEED, report_news, stories
+from htfi_eval.eval.narrative.moments import (
     NarratorForecasts,
+    NewsMoments,
+    NewsQuestion,
+    NewsTruth,
+    concatenated,
     full_weight,
+    gather,
     news_arrival,
     price_only,
     tilt_effects,
     track_record_weighted,
 )
+from htfi_eval.eval.prices import Prices
+from htfi_eval.eval.walk import Tell
 
-Tell = Callable[[int, int], None]
+Generator = np.random.Generator
+Whole = NDArray[np.int64]
+
+_BATCH = 64
+_DEADLINE_MS = 60_000.0
+
+
+def read_views(questions: Sequence[Question], reader: ModelReader, tell: Tell) -> list[NewsView]:
+    """The reader's views, asked as a run asks."""
+    views: list[NewsView] = []
+    for begin in range(0, len(questions), _BATCH):
+        views += reader.read(questions[begin : begin + _BATCH], _DEADLINE_MS)
+        tell(len(views), len(questions))
+    return views
+
+
+def mislabelled(questions: Sequence[Question]) -> list[Question]:
+    """Others' headlines under the true tags and ages, where another question has as many items; else no news.
+
+    What is still gained was not read in the words: it is that there are news, of whom and since when.
+    """
+    by_size: dict[int, list[int]] = {}
+    for place, question in enumerate(questions):
+        by_size.setdefault(len(shown_items(question)), []).append(place)
+    found = [replace(question, items=()) for question in questions]
+    for size, places in by_size.items():
+        away = len(places) // 2  # by half of them: neighbours may tell of one event
+        if not size or not away:
+            continue
+        for place, other in zip(places, [*places[away:], *places[:away]], strict=True):
+            items = tuple(
+                replace(item, headline=instead.headline, body=instead.body)
+                for item, instead in zip(
+                    shown_items(questions[place]), shown_items(questions[other]), strict=True
+                )
+            )
+            found[place] = replace(questions[place], items=items)
+    return found
+
+
+def with_news_of(questions: Sequence[Question], others: Sequence[int]) -> list[Question]:
+    """Each question with the news, tags and ages of the question at its place in `others`; −1: without news."""
+    return [
+        replace(question, items=() if other < 0 else _moved(question, questions[other]))
+        for question, other in zip(questions, others, strict=True)
+    ]
+
+
+def from_other_cluster(moments: NewsMoments, dice: Generator) -> list[int]:
+    """For each moment one of another cluster, each used once; −1 where none is left."""
+    found: list[int] = dice.permutation(len(moments)).tolist()
+    num, cluster = len(moments), moments.cluster.tolist()
+    for place in range(num):
+        for step in range(1, num):
+            if cluster[place] != cluster[found[place]]:
+                break
+            other = (place + step) % num
+            found[place], found[other] = found[other], found[place]
+    return [other if cluster[place] != cluster[other] else -1 for place, other in enumerate(found)]
+
+
+def at_another_time(group: Whole, instant: Whole) -> list[int]:
+    """For each moment one of its group [n] half the group's instants [n] away, going round; −1: it has but one."""
+    found = np.full(len(group), -1)
+    for one in np.unique(group).tolist():
+        mine = np.flatnonzero(group == one)
+        instants: list[int] = np.unique(instant[mine]).tolist()
+        if len(instants) < 2:
+            continue
+        at = {when: mine[instant[mine] == when] for when in instants}
+        away = len(instants) // 2
+        for when, other in zip(instants, [*instants[away:], *instants[:away]], strict=True):
+            found[at[when]] = at[other][np.arange(len(at[when])) % len(at[other])]
+    return found.tolist()
+
+
+def permuted(views: Sequence[NewsView], dice: Generator) -> list[NewsView]:
+    """A narrator that says what such narrators say, and of anything: the views of other moments, signs by coin."""
+    coins: list[float] = dice.choice((-1.0, 1.0), len(views)).tolist()
+    places: list[int] = dice.permutation(len(views)).tolist()
+    return [
+        replace(views[place], direction=views[place].direction * coin)
+        for place, coin in zip(places, coins, strict=True)
+    ]
+
+
+def _moved(question: Question, other: Question) -> tuple[News, ...]:
+    """The other's items at the same ages in bars."""
+    items: list[News] = []
+    for item in shown_items(other):
+        age_bars = (other.as_of_ns - item.available_at_ns) / max(other.bar_ns, 1)
+        at_ns = question.as_of_ns - round(age_bars * question.bar_ns)
+        items.append(replace(item, available_at_ns=at_ns, event_time_ns=at_ns))
+    return tuple(items)
+
+
 Stage = Callable[[str], Tell]
 
 NEWS, AT_FACE_VALUE, NEWS_ARRIVAL, CEILING = "with news", "at its word", "a bell, no words", "ceiling"
@@ -59,17 +169,15 @@ def judge_narrators(
     dice = np.random.Generator(np.random.PCG64(seed))
     questions = moments.questions
     wrong: dict[str, list[Question]] = {
-        MISLABELLED: placebos.mislabelled(questions),
-        ELSEWHERE: placebos.with_news_of(questions, placebos.from_other_cluster(moments, dice)),
-        OTHER_TIME: placebos.with_news_of(
-            questions, placebos.at_another_time(moments.cluster, moments.instant)
-        ),
+        MISLABELLED: mislabelled(questions),
+        ELSEWHERE: with_news_of(questions, from_other_cluster(moments, dice)),
+        OTHER_TIME: with_news_of(questions, at_another_time(moments.cluster, moments.instant)),
     }
-    views = placebos.read_views(questions, reader, stage("views of the news"))
+    views = read_views(questions, reader, stage("views of the news"))
     said = {NEWS: views}
     for name, asked in wrong.items():
-        said[name] = placebos.read_views(asked, reader, stage(f"views of {name}"))
-    said[RANDOM] = placebos.permuted(views, dice)
+        said[name] = read_views(asked, reader, stage(f"views of {name}"))
+    said[RANDOM] = permuted(views, dice)
     told = {
         "price only": price_only(moments, config),
         NEWS_ARRIVAL: full_weight(NEWS_ARRIVAL, moments, news_arrival(moments, config), config),
@@ -110,3 +218,110 @@ def ideal_view(expected: float, volatility_multiplier: float, as_of_ns: int) -> 
         consistency="unmoved",
         reader=CEILING,
     )
+
+
+Array = NDArray[np.float64]
+
+_FIRST_SIGMA = 0.01
+_FIRST_PRICE = 100.0
+_NUM_PARALLEL_WORLDS = 10
+
+
+def unseen_moments(
+    seed: int, num_worlds: int, config: ForecastConfig, tell: Tell | None = None
+) -> NewsMoments:
+    """Moments of worlds that training never saw. Raises: InvalidInput for a seed that it may have seen."""
+    if seed < FIRST_EVALUATION_SEED:
+        raise InvalidInput(
+            f"--seed {seed}: training may have seen it; take one from {FIRST_EVALUATION_SEED} up"
+        )
+    return moments(seed, range(num_worlds), config, tell)
+
+
+def moments(
+    seed: int, numbers: Sequence[int], config: ForecastConfig, tell: Tell | None = None
+) -> NewsMoments:
+    """What was asked in these worlds, some side by side on one clock, as one feed may carry several markets."""
+    by_bar: dict[int, list[SimulatedMarket]] = {}
+    groups: list[list[SimulatedMarket]] = []
+    for number in numbers:
+        world = simulate_market(seed, number)
+        beside = by_bar.setdefault(world.bar_ns, [])
+        beside.append(world)
+        if len(beside) == _NUM_PARALLEL_WORLDS:
+            groups.append(by_bar.pop(world.bar_ns))
+    groups += by_bar.values()
+    parts: list[NewsMoments] = []
+    done = 0
+    for worlds in groups:
+        parts.append(gather(world_prices(worlds), questions(worlds), config))
+        done += len(worlds)
+        if tell is not None:
+            tell(done, len(numbers))
+    return concatenated(parts)
+
+
+def world_prices(worlds: Sequence[SimulatedMarket]) -> Prices:
+    """The worlds' closes; a bar opens where the one before closed, and nothing is known of what lay between."""
+    num_bars = max(len(world.scaled) for world in worlds)
+    closes, opens = (
+        np.full((num_bars, sum(len(world.assets) for world in worlds)), np.nan) for _ in range(2)
+    )
+    begin = 0
+    for world in worlds:
+        returns = log_returns(world.scaled)
+        place = np.s_[: len(returns), begin : begin + len(world.assets)]
+        closes[place] = _FIRST_PRICE * np.exp(np.cumsum(returns, axis=0))
+        opens[place] = closes[place] * np.exp(-returns)
+        begin += len(world.assets)
+    bar_ns = worlds[0].bar_ns
+    ends_ns = worlds[0].first_ns + (np.arange(num_bars) + 1) * bar_ns
+    names = tuple(f"{world.number}.{asset.symbol}" for world in worlds for asset in world.assets)
+    interval = f"{bar_ns // NS_PER_S}s"
+    high, low = np.maximum(opens, closes), np.minimum(opens, closes)
+    return Prices(f"world {worlds[0].number}", names, interval, ends_ns, ends_ns, opens, high, low, closes)
+
+
+def log_returns(scaled: Array) -> Array:
+    """Returns [T, N] whose ratio to the EWMA volatility before each is `scaled`, as `simulation.world` scales."""
+    returns = np.empty_like(scaled)
+    variance = np.full(scaled.shape[1], _FIRST_SIGMA**2)
+    for bar, now in enumerate(scaled):
+        returns[bar] = now * np.sqrt(variance)
+        variance = DECAY * variance + (1.0 - DECAY) * np.square(returns[bar])
+    return returns
+
+
+def questions(worlds: Sequence[SimulatedMarket]) -> list[NewsQuestion]:
+    """What a reader would ask in the worlds' moments, in the words of their wires, with what is true."""
+    asked: list[NewsQuestion] = []
+    begin = 0
+    for world in worlds:
+        for beat in world.moments:
+            as_of_ns = world.first_ns + (beat.bar + 1) * world.bar_ns
+            for place in beat.assets:
+                asset, outcome = world.assets[place], beat.outcomes[place]
+                items, _, _, name = report_news(world, beat, asset)
+                context = tuple(
+                    world.scaled[beat.bar + 1 - MAX_CONTEXT_RETURNS : beat.bar + 1, place].tolist()
+                )
+                question = Question(asset.symbol, as_of_ns, world.bar_ns, items, context, name)
+                truth = NewsTruth(
+                    outcome.expected,
+                    outcome.realised,
+                    outcome.volatility_multiplier,
+                    outcome.situation.value,
+                )
+                asked.append(NewsQuestion(question, beat.bar, begin + place, world.number, truth))
+        begin += len(world.assets)
+    return asked
+
+
+def ideal_meaning(num_stories: int = 3_000) -> ViewCalibration:
+    """What views mean of one who understands all that is shown, measured on the stories that measure a model's."""
+    told = list(islice(stories(SEED), num_stories))
+    views = [
+        ideal_view(one.truth.likeliest * one.truth.likely_sigmas, one.truth.volatility_multiplier, 0)
+        for one in told
+    ]
+    return fit_meaning(told, views)

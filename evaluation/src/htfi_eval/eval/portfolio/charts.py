@@ -13,11 +13,11 @@ from htfi_eval.eval.charts.chart import (
     TimeLines,
     TimeSpan,
 )
-from htfi_eval.eval.crises import CRISES
 from htfi_eval.eval.portfolio.judging import RiskTest, pit
 from htfi_eval.eval.portfolio.methods import HISTORICAL, OURS, RISKMETRICS
 from htfi_eval.eval.portfolio.rules import RuleFamily
 from htfi_eval.eval.portfolio.walk import LEVELS, PortfolioWalk
+from htfi_eval.eval.walk import CRISES
 
 Array = NDArray[np.float64]
 

@@ -15,11 +15,10 @@ from htfi_eval.eval.charts.chart import (
     TimeLines,
     TimeSpan,
 )
-from htfi_eval.eval.crises import CRISES, within
-from htfi_eval.eval.peers.simple import CONSTANT, EWMA, HISTVOL
+from htfi_eval.eval.peers import CONSTANT, EWMA, HISTVOL
 from htfi_eval.eval.returns.judging import GARCH, regimes_of
 from htfi_eval.eval.returns.scores import WalkScores
-from htfi_eval.eval.walk import FUSED, REGIMES
+from htfi_eval.eval.walk import CRISES, FUSED, REGIMES, within
 
 Array = NDArray[np.float64]
 

@@ -208,7 +208,7 @@ def default_sets(data: Path | None, notes: list[str]) -> Sequence[str]:
 
 
 def _lead(main: "DatasetJudgement") -> str:
-    from htfi_eval.eval.peers.simple import EWMA, HISTVOL
+    from htfi_eval.eval.peers import EWMA, HISTVOL
     from htfi_eval.eval.returns.judging import GARCH
 
     scores = main.scores

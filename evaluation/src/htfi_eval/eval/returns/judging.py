@@ -13,10 +13,8 @@ from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.evaluation.differences import benjamini_hochberg, holm
 from htfi.wiring.experts import open_path_sampler
-from htfi_eval.eval.crises import CRISES, within
-from htfi_eval.eval.peers.garch import GarchPeer, fit_yearly
-from htfi_eval.eval.peers.simple import EWMA, HAR_FHS, HISTVOL, classical
-from htfi_eval.eval.peers.statsforecast import statsforecast_peers
+from htfi_eval.eval.garch import GarchPeer, fit_yearly
+from htfi_eval.eval.peers import EWMA, HAR_FHS, HISTVOL, classical, statsforecast_peers
 from htfi_eval.eval.prices import Prices
 from htfi_eval.eval.returns.mini_peer import (
     NUM_DRAWN_POINTS,
@@ -26,7 +24,17 @@ from htfi_eval.eval.returns.mini_peer import (
     mini_figures,
 )
 from htfi_eval.eval.returns.scores import WalkScores, score
-from htfi_eval.eval.walk import FUSED, REGIMES, PeerForecaster, RealisedOutcomes, Tell, Walk, measure_outcomes
+from htfi_eval.eval.walk import (
+    CRISES,
+    FUSED,
+    REGIMES,
+    PeerForecaster,
+    RealisedOutcomes,
+    Tell,
+    Walk,
+    measure_outcomes,
+    within,
+)
 
 OUT_OF_SAMPLE = {"us_equities": "2012-01-01"}
 GARCH = (

@@ -17,8 +17,8 @@ from htfi.forecasting.evaluation.leak import find_leaks
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch, Rows
 from htfi.forecasting.shapes import gaussian_quantiles, scale_shape
 from htfi.wiring.experts import open_experts
-from htfi_eval.eval.peers.garch import GARCH_MIN_BARS, GarchPeer, fit_yearly
-from htfi_eval.eval.peers.simple import classical
+from htfi_eval.eval.garch import GARCH_MIN_BARS, GarchPeer, fit_yearly
+from htfi_eval.eval.peers import classical
 from htfi_eval.eval.prices import Prices
 from htfi_eval.eval.walk import FUSED, PeerForecaster, Walk, WalkInstant, measure_outcomes
 

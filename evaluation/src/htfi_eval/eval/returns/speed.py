@@ -17,7 +17,7 @@ from htfi.domain.time import NS_PER_DAY
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.forecaster import Forecaster
 from htfi.wiring.experts import open_experts
-from htfi_eval.eval.peers.garch import arch_module, fit_one
+from htfi_eval.eval.garch import arch_module, fit_one
 
 Array = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from htfi.domain.events import News
 from htfi.domain.time import NS_PER_MS
-from htfi_eval.eval.price_sets import read_rows
+from htfi_eval.eval.prices import read_rows
 
 DEFAULT_FOLDER = Path("../shared/data")
 REUTERS = "text_price/reuters_news_2006_2013.parquet"

@@ -12,8 +12,7 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Bar
 from htfi.forecasting.warning import features
 from htfi.market.series import Series
-from htfi_eval.eval.price_sets import read_rows
-from htfi_eval.eval.prices import Prices, data_folder, load_prices
+from htfi_eval.eval.prices import Prices, data_folder, load_prices, read_rows
 
 Array = NDArray[np.float64]
 Dated = Mapping[str, tuple[NDArray[np.datetime64], Array]]  # days and values by name

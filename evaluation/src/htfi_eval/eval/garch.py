@@ -1,6 +1,6 @@
 """GARCH(1,1)-t of the `arch` package, one fit per series and year, as a peer of `htfi eval returns`.
 
-Between fits its variance is filtered bar by bar with the parameters of the last; nothing later than a fit is in it.
+Between fits its variance is filtered bar by bar with the parameters of the last fit; nothing later enters it.
 """
 
 import hashlib
