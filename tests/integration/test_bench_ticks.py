@@ -14,10 +14,11 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.events import Quote, Trade
 from htfi.market.config import MarketConfig
 from htfi.market.state import MarketState
-from htfi_eval.bench.main import command
+from htfi_eval import commands
 from htfi_eval.bench.ticks import command as ticks
 from htfi_eval.bench.ticks import peers as tick_peers
 from htfi_eval.bench.ticks.replay import events_of, read_batches
+from htfi_eval.main import bench
 
 METRICS = {"event_p50_us", "event_p99_us", "batch_events_per_s", "replay_peak_mb", "bar_to_release_p99_ms"}
 
@@ -77,7 +78,7 @@ def test_bench_prints_a_table_and_writes_the_figures(files, tmp_path: Path, monk
         "--json",
         str(out),
     ]
-    done = CliRunner().invoke(command, arguments, catch_exceptions=False)
+    done = CliRunner().invoke(bench, arguments, catch_exceptions=False)
     assert done.exit_code == 0
     body = json.loads(out.read_text())
     assert set(body["metrics"]) == METRICS
@@ -94,7 +95,7 @@ def test_peer_that_is_not_installed_is_a_line_in_the_table(monkeypatch) -> None:
     def refuse(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(tick_peers, "import_module", refuse)
+    monkeypatch.setattr(commands, "import_module", refuse)
     for peer in nonempty((*tick_peers.BATCH_PEERS, *tick_peers.EVENT_PEERS)):
         row = ticks._in_table(peer.name, lambda peer=peer: peer.runs([], 1))
         assert "is not installed" in row["what"]

@@ -12,10 +12,10 @@ from htfi.domain.generation import Completion, ControlToken, PlainText, PromptDi
 from htfi.narrative.answer import DIRECTIONS, MAX_CITED
 from htfi.narrative.question import build_prompt
 from htfi.simulation.stories import FIRST_EVALUATION_SEED
-from htfi_eval.eval.main import command
 from htfi_eval.eval.mini.evaluation import CEILING, DRAFT, TARGET, collect_views
 from htfi_eval.eval.mini.scores import LEAK_ERRORS, mean, right_direction, training_cases, unseen_cases
 from htfi_eval.eval.mini.table import notes
+from htfi_eval.main import evaluate
 from random_pair import write_random_pair
 
 GOALS = ("direction_accuracy_gain", "match_rate_view", "match_rate_path")
@@ -30,7 +30,7 @@ def _run(pair, *more):
     target, draft = pair
     arguments = ["mini", "--target", str(target), "--draft", str(draft), "--stories", "30"]
     return CliRunner().invoke(
-        command, [*arguments, "--training-stories", "200", *more], catch_exceptions=False
+        evaluate, [*arguments, "--training-stories", "200", *more], catch_exceptions=False
     )
 
 
@@ -65,7 +65,7 @@ def test_without_scikit_learn_the_table_says_what_to_install_and_the_rest_is_the
     done = _run(pair, "--json", str(tmp_path / "mini.json"))
     assert done.exit_code == 0
     without = json.loads((tmp_path / "mini.json").read_text())
-    assert any("pip install 'htfi[bench]'" in note for note in without["notes"])
+    assert any("pip install 'htfi-eval[peers]'" in note for note in without["notes"])
     assert "direction_accuracy_gain" not in without["metrics"]
     kept = {name: value for name, value in told[0]["metrics"].items() if name in without["metrics"]}
     without["metrics"] = {name: value for name, value in without["metrics"].items() if "leak" not in name}

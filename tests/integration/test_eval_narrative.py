@@ -17,8 +17,8 @@ from htfi.forecasting.config import ForecastConfig
 from htfi.narrative.config import NarrativeConfig
 from htfi.narrative.question import Question, shown_items
 from htfi.narrative.readers import TemplateReader
-from htfi_eval.eval.charts.page import read_evaluation
 from htfi_eval.eval.narrative.real_text import RANDOM_WALK, judge_real_text, stocknet
+from htfi_eval.results import read_result
 
 SYMBOLS = ("ACME", "BOLT", "CRUX")
 NUM_DAYS = 170
@@ -126,7 +126,7 @@ def test_the_command_tells_figures_beside_placebos_and_its_page_opens(tmp_path: 
     assert {"sim_event_crps_gain", "sim_shuffled_gain", "sim_ceiling_gain"} <= set(told["metrics"])
     narrators = {row["narrator"] for row in told["rows"]}
     assert {"price only", "with news", "others' words, true tags", "random", "ceiling"} <= narrators
-    assert len(read_evaluation(file).charts) == 5
+    assert len(read_result(file).charts) == 5
     assert page.read_text().startswith("<!")
 
 

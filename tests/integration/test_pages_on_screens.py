@@ -13,14 +13,15 @@ import pytest
 from chromium import CHROMIUM, Chromium
 from htfi.apps.cli.report.command import write_report
 from htfi.domain.decision import Decision, NewsTilt, NewsView
+from htfi_eval.bench.decode.charts import charts as decode_charts
 from htfi_eval.bench.decode.measurements import DecodeRuns
 from htfi_eval.bench.decode.methods import CHAIN, CHAIN_OF_8, PLAIN
 from htfi_eval.bench.decode.methods import DecodeMeasurement as Decoded
-from htfi_eval.bench.decode.page import write_page as write_decode_page
-from htfi_eval.bench.link.page import write_page as write_link_page
+from htfi_eval.bench.link.figures import charts as link_charts
 from htfi_eval.bench.link.runs import ALL_PLACEMENTS, LinkMeasurement
-from htfi_eval.eval.charts import chart
-from htfi_eval.eval.charts.page import Card, Evaluation, write_page
+from htfi_eval.charts import specs
+from htfi_eval.report import write_page
+from htfi_eval.results import Card, Evaluation
 
 WIDTHS = (420, 1280, 1920)
 LEAST_PX = 13.0
@@ -89,8 +90,18 @@ def bench_decode(tmp_path) -> Path:
         for way in (PLAIN, CHAIN, CHAIN_OF_8):
             runs.add(kind, way, [Decoded(10, 4.0, 9.0, 1.0, 2.0, 0.0, 3, [4, 2], [3, 1], 0, 0, False, "t")])
     file = tmp_path / "decode.html"
-    write_decode_page(
-        file, [runs], CHAIN, CHAIN_OF_8, [*ROWS, {"what": NOTE}], {"gain_of_all": 1.5}, ["five runs"]
+    charts = decode_charts([runs], CHAIN, CHAIN_OF_8)
+    rows = [*ROWS, {"what": NOTE}]
+    write_page(
+        file,
+        Evaluation(
+            name="decode",
+            kind="bench",
+            metrics={"gain_of_all": 1.5},
+            charts=charts,
+            rows=rows,
+            notes=["5 runs"],
+        ),
     )
     return file
 
@@ -105,7 +116,17 @@ def bench_link(tmp_path) -> Path:
 
     runs = {"shipped": {rtt: {"view": [run(1 + rtt)]} for rtt in (0.0, 5.0, 20.0, 50.0, 100.0, 200.0)}}
     file = tmp_path / "link.html"
-    write_link_page(file, runs, ROWS, {"regret": 0.1}, [NOTE])
+    write_page(
+        file,
+        Evaluation(
+            name="link",
+            kind="bench",
+            metrics={"regret": 0.1},
+            charts=link_charts(runs),
+            rows=ROWS,
+            notes=[NOTE],
+        ),
+    )
     return file
 
 
@@ -114,29 +135,29 @@ def evaluation(tmp_path) -> Path:
     days = [f"20{y:02}-{m:02}-01" for y in range(6, 17) for m in range(1, 13)]
     wave = [math.sin(k / 5) for k in range(len(days))]
     charts = [
-        chart.FanChart(
+        specs.FanChart(
             "Fan",
             NOTE,
             days,
-            [chart.IntervalBand(0.9, [w - 1 for w in wave], [w + 1 for w in wave])],
+            [specs.IntervalBand(0.9, [w - 1 for w in wave], [w + 1 for w in wave])],
             wave,
             "%",
         ),
-        chart.TimeLines(
-            "Lines", "", days, [chart.Curve(WORD, wave)], spans=[chart.TimeSpan("crisis", days[9], days[30])]
+        specs.TimeLines(
+            "Lines", "", days, [specs.Curve(WORD, wave)], spans=[specs.TimeSpan("crisis", days[9], days[30])]
         ),
-        chart.CurveChart(
-            "ROC", "", [0.0, 0.5, 1.0], [chart.Curve("m", [0.0, 0.7, 1.0])], "share", "share", True
+        specs.CurveChart(
+            "ROC", "", [0.0, 0.5, 1.0], [specs.Curve("m", [0.0, 0.7, 1.0])], "share", "share", True
         ),
-        chart.BarChart("Ratios", "", [WORD, "b"], [0.98, 1.02], [0.97, 0.99], [0.99, 1.05], 1.0, "×"),
-        chart.HistogramChart("PIT", "", [0.25, 0.25, 0.2, 0.3], num=200),
-        chart.DotChart(
+        specs.BarChart("Ratios", "", [WORD, "b"], [0.98, 1.02], [0.97, 0.99], [0.99, 1.05], 1.0, "×"),
+        specs.HistogramChart("PIT", "", [0.25, 0.25, 0.2, 0.3], num=200),
+        specs.DotChart(
             "Dots",
             "",
             ["calm", WORD],
-            [chart.DotGroup("fused", [0.9, 1.0]), chart.DotGroup("ewma", [1.0, 1.1])],
+            [specs.DotGroup("fused", [0.9, 1.0]), specs.DotGroup("ewma", [1.0, 1.1])],
         ),
-        chart.HeatMap(
+        specs.HeatMap(
             "Heat", "", ["row"], [f"column {c}" for c in range(20)], [[float(c) for c in range(20)]]
         ),
     ]
@@ -233,8 +254,7 @@ def test_ticks_are_years_months_days_or_times_as_the_span_needs(browser, report)
 def test_no_page_sets_type_below_13_px_and_each_tells_phones_its_width():
     styles = [
         files("htfi.apps.cli.report") / "page.css",
-        files("htfi_eval.eval") / "gallery.css",
-        files("htfi_eval.bench") / "bench.css",
+        files("htfi_eval.charts") / "page.css",
     ]
     sizes = [
         float(size)
@@ -245,9 +265,7 @@ def test_no_page_sets_type_below_13_px_and_each_tells_phones_its_width():
     assert min(sizes) >= LEAST_PX
     pages = [
         files("htfi.apps.cli.report") / "page.html",
-        files("htfi_eval.eval") / "gallery.html",
-        files("htfi_eval.bench") / "decode_page.html",
-        files("htfi_eval.bench") / "link_page.html",
+        files("htfi_eval.charts") / "page.html",
     ]
     assert all('content="width=device-width, initial-scale=1"' in page.read_text() for page in pages)
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from htfi_eval.bench.link.figures import link_speedup, metrics, num_unlike, planner_regret, rows
+from htfi_eval.bench.link.figures import charts, link_speedup, metrics, num_unlike, planner_regret, rows
 from htfi_eval.bench.link.fleet import EdgeShare, fleet_result
-from htfi_eval.bench.link.page import time_svg
 from htfi_eval.bench.link.runs import ALL_PLACEMENTS, LinkMeasurement, PlacementChoice, PlacementRun
 from htfi_eval.bench.link.runs import steps_regret as regret_of_steps
+from htfi_eval.charts.figures import chart_html
 
 
 def run(**ms: float) -> PlacementRun:
@@ -51,7 +51,9 @@ def test_a_row_for_each_manner_and_a_chart_of_all() -> None:
     assert len(told) == 2 * len(ALL_PLACEMENTS)
     assert told[0]["tokens/s"] == pytest.approx(30.0)
     assert told[0]["chosen"] == "1 plain"
-    assert time_svg(runs["shipped"], 560, "wide").count("<polyline") == len(ALL_PLACEMENTS) - 1
+    (chart,) = charts(runs)
+    assert [curve.name for curve in chart.curves] == [*(one.value for one in ALL_PLACEMENTS[1:]), "planned"]
+    assert chart_html(chart).count('<path class="line') == len(ALL_PLACEMENTS)
 
 
 def test_steps_are_compared_with_the_best_way_of_each_step() -> None:

@@ -12,7 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi_eval.eval.charts.chart import (
+from htfi_eval.charts.figures import _even_band, chart_html
+from htfi_eval.charts.frame import date_ticks, number, ticks, when
+from htfi_eval.charts.specs import (
     BarChart,
     Curve,
     CurveChart,
@@ -22,13 +24,13 @@ from htfi_eval.eval.charts.chart import (
     HeatMap,
     HistogramChart,
     IntervalBand,
+    StackChart,
     TimeLines,
     TimeSpan,
 )
-from htfi_eval.eval.charts.figures import _even_band, chart_html
-from htfi_eval.eval.charts.frame import date_ticks, number, ticks, when
-from htfi_eval.eval.charts.page import Card, Evaluation, read_evaluation, write_outputs, write_page
 from htfi_eval.eval.report import command as report_command
+from htfi_eval.report import write_outputs, write_page
+from htfi_eval.results import Card, Evaluation, read_result
 
 NAN, INF = math.nan, math.inf
 DAYS = [(date(2007, 12, 20) + timedelta(days=k)).isoformat() for k in range(60)]
@@ -60,6 +62,9 @@ CHARTS = [
     BarChart("Ratios", "", ["a & b", "long " * 30, "c"], [0.98, 1.02, NAN], [0.97, 0.99], [0.99, 1.05], 1.0, "×"),
     BarChart("Equal", "", ["a"], [1.0], zero=1.0),
     DotChart("Dots", "", ["calm", "shock"], [DotGroup("m", [0.9, None], [0.88], [0.91])], 0.9, [0.95], "%"),
+    CurveChart("Powers", "", [1.0, 20.0, 200.0], [Curve("m", [3.0, 40.0, 900.0])], "x", "y", log=True),
+    StackChart("Parts", "", ["a & b", "c"], [DotGroup("one", [1.0, None]), DotGroup("two", [0.5, 2.0])], "ms"),
+    StackChart("No part", "", ["a"], []),
     HeatMap("Heat", "", ["r<"], ["c1", "c2"], [[0.1, NAN]]),
     HeatMap("Wide", "", ["r"], [f"c{k}" for k in range(30)], [[0.0] * 30]),
 ]  # fmt: skip
@@ -164,7 +169,7 @@ def _evaluation(name="demo", **more):
 def test_json_gives_the_evaluation_back_and_one_page_shows_all(tmp_path):
     for name in ("zebra", "returns"):
         write_outputs(_evaluation(name), json_file=tmp_path / f"{name}.json", html_file=None)
-    back = read_evaluation(tmp_path / "zebra.json")
+    back = read_result(tmp_path / "zebra.json")
     assert (back.name, back.title, back.lead, back.seed, back.kind) == (
         "zebra",
         "What <stands>",
@@ -200,9 +205,9 @@ def test_what_is_no_evaluation_is_refused_in_one_line(tmp_path):
     for text in ("{", '{"name": 3}', '{"name": "x", "metrics": {}, "charts": [{"type": "pie"}]}', "\xff"):
         (tmp_path / "bad.json").write_text(text, encoding="latin-1")
         with pytest.raises(InvalidInput, match=r"bad\.json: is not the JSON of an evaluation"):
-            read_evaluation(tmp_path / "bad.json")
+            read_result(tmp_path / "bad.json")
     with pytest.raises(InvalidInput, match="cannot be read"):
-        read_evaluation(tmp_path / "absent.json")
+        read_result(tmp_path / "absent.json")
     with pytest.raises(DependencyUnavailable, match="cannot be written"):
         write_page(tmp_path / "bad.json" / "page.html", _evaluation())
 

@@ -3,8 +3,8 @@
 import pytest
 from rich.cells import cell_len
 
-from htfi.apps.display.figures import report, split_notes
 from htfi.apps.display.tables import print_facts, print_line, print_table, wrap_words
+from htfi_eval.results import Evaluation, print_result, split_notes
 
 PATH = "/srv/models/a-long-folder-name/of-some-depth/mini-target-int8@d7d586dafc64"
 
@@ -91,7 +91,7 @@ def test_wrapping_loses_no_character_but_the_blanks_at_which_it_breaks():
 def test_a_row_that_says_only_its_name_is_a_note_under_the_table(columns, capsys):
     rows = [{"what": "plain", "tokens/s": 2905.0}, {"what": "river: is not installed"}]
     assert split_notes(rows, ["five runs"]) == ([rows[0]], ["river: is not installed", "five runs"])
-    report("decode", {"gain": 1.5}, rows, seed=0, json_file=None, notes=["five runs"])
+    print_result(Evaluation(name="decode", metrics={"gain": 1.5}, rows=rows, notes=["five runs"]), None)
     lines = capsys.readouterr().out.splitlines()
     assert lines[-4:-2] == ["river: is not installed", "five runs"]
     assert lines[-2].endswith("; seed 0")

@@ -16,7 +16,6 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.apps.display.figures import report
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.events import News
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
@@ -30,6 +29,9 @@ from htfi_eval.bench.fed_decisions import (
     run,
     sample_policy_rates,
 )
+from htfi_eval.commands import json_option, quick_option
+from htfi_eval.report import write_outputs
+from htfi_eval.results import Evaluation
 
 NEWS = "text_price/reuters_news_2006_2013.parquet"
 STATEMENTS = "central_bank/fomc_communications_1994_2024.parquet"
@@ -127,13 +129,11 @@ QUICK = 5
 
 
 @click.command("buffering", short_help="Views read before a scheduled release, beside views read after it.")
-@click.option("--quick", is_flag=True, help="A few releases: to see that it works, not to judge by.")
+@quick_option
 @click.option(
     "--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of news texts to match as well."
 )
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
-)
+@json_option
 @click.option("--seed", default=SEED, show_default=True, help="Of the prices around the releases.")
 def command(quick: bool, data: Path | None, json_file: Path | None, seed: int) -> None:
     """Measure the time from a scheduled release's headline to the first decision that weighs it.
@@ -161,7 +161,10 @@ def command(quick: bool, data: Path | None, json_file: Path | None, seed: int) -
         found, more, notes = texts_rows(data)
         rows += found
         figures |= more
-    report("buffering", figures, rows, seed=seed, json_file=json_file, notes=notes)
+    result = Evaluation(
+        name="buffering", kind="bench", metrics=dict(figures), rows=rows, notes=notes, seed=seed
+    )
+    write_outputs(result, json_file=json_file)
 
 
 def metrics(

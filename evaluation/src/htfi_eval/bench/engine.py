@@ -13,7 +13,6 @@ import click
 import numpy as np
 
 from htfi import models
-from htfi.apps.display.figures import report
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.forward_pass import forward_text
 from htfi.decoding.ports import Floats, Network
@@ -23,6 +22,9 @@ from htfi.wiring.models.loading import load_network, open_model
 from htfi_eval.bench.engine_worker import MACHINE, OUR_ENGINES, PEER_ENGINES
 from htfi_eval.bench.processes import WorkerProcess, available_cores
 from htfi_eval.bench.targets import TARGET, MinimalWork, minimal_work, write_target
+from htfi_eval.commands import json_option, runs_option
+from htfi_eval.report import write_outputs
+from htfi_eval.results import Evaluation
 
 CASES = ((1, 1), (1, 8), (4, 1), (4, 8), (16, 1), (16, 8))  # rows, new positions
 METRIC_CASES = {"decode": (1, 1), "verify8": (1, 8), "verify16x8": (16, 8)}
@@ -42,10 +44,8 @@ EngineRuns = list[dict[str, float]]  # of each run: milliseconds of every engine
 
 
 @click.command("engine", short_help="Decode and verify steps, beside transformers and openvino.")
-@click.option("--runs", "num_runs", default=MIN_RUNS, show_default=True, type=click.IntRange(1))
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
-)
+@runs_option(MIN_RUNS)
+@json_option
 def command(num_runs: int, json_file: Path | None) -> None:
     """Measure one pass of a random Llama of 56M parameters after 128 tokens, on one core, in milliseconds.
 
@@ -70,7 +70,14 @@ def command(num_runs: int, json_file: Path | None) -> None:
     rows.append({"what": f"one core reads {reads / 1e9:.1f} GB/s, computes {computes / 1e9:.0f} GFLOP/s"})
     rows += [{"what": f"{name}: {reason}"} for name, reason in missing.items()]
     agreement, agreement_rows = _agreement()
-    report("engine", _metrics(turns) | agreement, rows + agreement_rows, seed=SEED, json_file=json_file)
+    result = Evaluation(
+        name="engine",
+        kind="bench",
+        metrics=dict(_metrics(turns) | agreement),
+        rows=rows + agreement_rows,
+        seed=SEED,
+    )
+    write_outputs(result, json_file=json_file)
 
 
 def _measure(scratch: Path, num_runs: int) -> tuple[dict[tuple[int, int], EngineRuns], dict[str, str]]:

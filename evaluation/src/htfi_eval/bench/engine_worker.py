@@ -6,11 +6,9 @@ answers {"read_bytes_per_s", "operations_per_s"}: the core's best rates. Peers a
 
 import io
 import json
-import os
 import sys
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -19,7 +17,10 @@ import numpy as np
 
 from htfi.decoding.checkpoint.folder import ModelFolder
 from htfi.decoding.ports import Floats, Ids
-from htfi.domain.errors import HtfiError
+from htfi.domain.errors import DependencyUnavailable, HtfiError
+from htfi.wiring.models.loading import export_onnx, load_network
+from htfi_eval.bench.processes import pin_to_core, send_answer
+from htfi_eval.commands import load_library
 
 MASKED_SCORE = -1e30
 Pass = Callable[[], object]
@@ -29,12 +30,8 @@ OUR_ENGINES = ("fp32", "int8", "int8-wide")
 PEER_ENGINES = ("transformers", "openvino f32", "openvino bf16", "openvino int8", "llama-cpp-python")
 
 
-class MissingEngineError(Exception):
-    """A peer that is not installed, or cannot read these weights. The message is its line in the table."""
-
-
 def open_engine(name: str, folder: Path, cache: Path, context: int, seed: int) -> Engine:
-    """Raises: MissingPeerError, HtfiError."""
+    """Raises: MissingExtra, HtfiError."""
     if name in OUR_ENGINES:
         return _ours(name, folder, cache, context, seed)
     if name == "transformers":
@@ -45,7 +42,6 @@ def open_engine(name: str, folder: Path, cache: Path, context: int, seed: int) -
 
 
 def _ours(precision: str, folder: Path, cache: Path, context: int, seed: int) -> Engine:
-    from htfi.wiring.models.loading import load_network
 
     network = load_network(ModelFolder.open(folder), precision, cache)
     of = network.shape
@@ -60,7 +56,7 @@ def _ours(precision: str, folder: Path, cache: Path, context: int, seed: int) ->
 
 
 def _transformers(folder: Path, context: int, seed: int) -> Engine:
-    torch, transformers = _load("torch"), _load("transformers")
+    torch, transformers = load_library("torch"), load_library("transformers")
     torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
@@ -87,8 +83,7 @@ def _transformers(folder: Path, context: int, seed: int) -> Engine:
 def _openvino(hint: str, folder: Path, context: int, seed: int) -> Engine:
     """OpenVINO on the graph that we write: int8 with float32 around it, else float32 weights computed in `hint`."""
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # else importing openvino reports itself
-    runtime = _load("openvino")
-    from htfi.wiring.models.loading import export_onnx
+    runtime = load_library("openvino")
 
     of = ModelFolder.open(folder)
     content = export_onnx(of, "int8" if hint == "int8" else "fp32")
@@ -104,7 +99,7 @@ def _openvino(hint: str, folder: Path, context: int, seed: int) -> Engine:
         ).create_infer_request()
     except RuntimeError as error:
         reason = (str(error).strip().splitlines() or ["no reason given"])[-1]
-        raise MissingEngineError(f"does not take our graph: {reason}") from error
+        raise DependencyUnavailable(f"does not take our graph: {reason}") from error
     shape = of.architecture
 
     def prepare(num_rows: int, num_new: int) -> tuple[Pass, Pass]:
@@ -125,15 +120,8 @@ def _openvino(hint: str, folder: Path, context: int, seed: int) -> Engine:
 
 def _llama_cpp() -> Engine:
     """It reads GGUF alone, with a tokenizer inside: these weights have neither."""
-    _load("llama_cpp")
-    raise MissingEngineError("installed, but it reads GGUF files alone, which these weights are not")
-
-
-def _load(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as missing:
-        raise MissingEngineError("not installed") from missing
+    load_library("llama_cpp")
+    raise DependencyUnavailable("installed, but it reads GGUF files alone, which these weights are not")
 
 
 def _new_tokens(num_rows: int, num_new: int, context: int, size: int, seed: int) -> tuple[Ids, Ids, Floats]:
@@ -161,24 +149,23 @@ _GEMM_SIZE = 1024
 
 def main() -> None:
     name, folder, cache, context, seed, core = sys.argv[1:]
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {int(core)})
+    pin_to_core(int(core))
     try:
         engine = (
             None if name == MACHINE else open_engine(name, Path(folder), Path(cache), int(context), int(seed))
         )
-    except (MissingEngineError, HtfiError) as missing:
-        _send({"missing": str(missing)})
+    except HtfiError as missing:
+        send_answer({"missing": str(missing)})
         return
     measure = machine_rates() if engine is None else None
-    _send({"ready": name})
+    send_answer({"ready": name})
     passes: dict[tuple[int, int], tuple[Pass, Pass]] = {}
     for line in sys.stdin:
         asked = json.loads(line)
         if engine is not None:
-            _send({"ms": _timed(engine, passes, (asked["rows"], asked["new"]), asked["repeats"])})
+            send_answer({"ms": _timed(engine, passes, (asked["rows"], asked["new"]), asked["repeats"])})
         elif measure is not None:
-            _send(measure())
+            send_answer(measure())
 
 
 def machine_rates() -> Callable[[], dict[str, float]]:
@@ -224,10 +211,6 @@ def _best_s(act: Callable[[], object]) -> float:
         act()
         times.append(time.perf_counter() - began)
     return min(times)
-
-
-def _send(answer: object) -> None:
-    print(json.dumps(answer), flush=True)  # noqa: T201  # the protocol's own channel
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from typing import Any
 
 import click
 
-from htfi.apps.display.figures import report
 from htfi.domain.decision import (
     TICKS_PER_UNIT,
     BarCircumstances,
@@ -31,6 +30,9 @@ from htfi.domain.decision import (
 )
 from htfi.governance.ledger.log import TransparencyLog
 from htfi.wiring.ledger import open_ledger, open_ledger_readonly
+from htfi_eval.commands import json_option
+from htfi_eval.report import write_outputs
+from htfi_eval.results import Evaluation
 
 ORIGIN = "htfi.example/bench"
 BATCH_SIZES = (100, 256, 1000)
@@ -46,9 +48,7 @@ _EXPERTS = ("ewma", "har", "fhs", "random_walk")
 
 @click.command("ledger", short_help="Appends a second, verification, proofs.")
 @click.option("--entries", "num_entries", default=100_000, show_default=True, type=click.IntRange(1000))
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
-)
+@json_option
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
@@ -71,7 +71,8 @@ def command(num_entries: int, json_file: Path | None, folder: Path | None) -> No
         rows += read_rows
         rows += _peer_rows(scratch, entries, min(num_entries, NUM_TIMED_ENTRIES))
         metrics = {"appends_per_s": appends_per_s, "verify_100k_s": verify_s * 100_000 / num_entries}
-        report("ledger", metrics, rows, seed=SEED, json_file=json_file)
+        result = Evaluation(name="ledger", kind="bench", metrics=dict(metrics), rows=rows, seed=SEED)
+        write_outputs(result, json_file=json_file)
     finally:
         shutil.rmtree(scratch)
 

@@ -15,7 +15,6 @@ import click
 import msgspec
 import numpy as np
 
-from htfi.apps.display.figures import report
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.time import NS_PER_S, format_ns
 from htfi.wiring.encoder import install_hint, open_encoder
@@ -34,6 +33,9 @@ from htfi_eval.bench.news_timing import (
     open_peer,
     stages_us,
 )
+from htfi_eval.commands import json_option, runs_option
+from htfi_eval.report import write_outputs
+from htfi_eval.results import Evaluation
 
 SYMBOLS = ("AAA", "BBB", "CCC", "DDD")  # with prices; news are about these and others
 NUM_OTHERS, NUM_PUBLISHERS = 196, 500
@@ -179,7 +181,7 @@ STAGED = Path("../shared/data")
 
 
 @click.command("narrative", short_help="Raw news to scored and linked, one by one and in batches.")
-@click.option("--runs", "num_runs", default=5, show_default=True, type=click.IntRange(1))
+@runs_option(5)
 @click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
@@ -195,9 +197,7 @@ STAGED = Path("../shared/data")
     help="Items of the run whose memory is watched; 0: none.",
 )
 @click.option("--seed", default=SEED, show_default=True)
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
-)
+@json_option
 def command(num_runs: int, data: Path, memory_items: int, seed: int, json_file: Path | None) -> None:
     """Time the news desk on items that it has not seen: one by one and in batches on one core, in batches on all.
 
@@ -246,7 +246,10 @@ def command(num_runs: int, data: Path, memory_items: int, seed: int, json_file: 
         watched = profile_run(load_news_texts(data, memory_items, seed), memory_items, seed)
         metrics["run_memory_mb"] = watched.peak_mb
         rows += _memory_rows(watched)
-    report("narrative", metrics, rows, seed=seed, json_file=json_file, notes=notes)
+    result = Evaluation(
+        name="narrative", kind="bench", metrics=dict(metrics), rows=rows, notes=notes, seed=seed
+    )
+    write_outputs(result, json_file=json_file)
 
 
 def _peer() -> tuple[Embed | None, str]:

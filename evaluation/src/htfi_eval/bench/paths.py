@@ -14,11 +14,13 @@ import click
 import msgspec
 
 from htfi import models
-from htfi.apps.display.figures import report
 from htfi_eval.bench.decode.prompts import SEED
 from htfi_eval.bench.paths_worker import FEWEST_PASSES, LEAST_TIME, PLAIN, PathSetTiming
 from htfi_eval.bench.processes import WorkerProcess, available_cores
 from htfi_eval.bench.targets import COST_60M, write_heavy_target
+from htfi_eval.commands import json_option, quick_option
+from htfi_eval.report import write_outputs
+from htfi_eval.results import Evaluation
 
 SHIPPED = "shipped"
 WORKER = "htfi_eval.bench.paths_worker"
@@ -73,10 +75,8 @@ Passes = dict[PathsCase, list[list[int]]]  # with the fewest: for each prefix, b
 
 
 @click.command("paths", short_help="Many price paths at once, beside plain sampling.")
-@click.option("--quick", is_flag=True, help="A run of few: to see that it works, not to judge by.")
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
-)
+@quick_option
+@json_option
 def command(quick: bool, json_file: Path | None) -> None:
     """Measure drawing N price paths of H steps after one unseen prefix, on one core, the prefix's reading included.
 
@@ -100,7 +100,8 @@ def command(quick: bool, json_file: Path | None) -> None:
     unlike = sum(num_unlike(of) for of in runs.values())
     drawn = sum(len(one) for of in runs.values() for one in of)
     rows.append({"what": f"sets of paths unlike plain: {unlike} of {drawn}"})
-    report("paths", metrics(runs, passes), rows, seed=SEED, json_file=json_file)
+    result = Evaluation(name="paths", kind="bench", metrics=dict(metrics(runs, passes)), rows=rows, seed=SEED)
+    write_outputs(result, json_file=json_file)
 
 
 def _measure_cases(scratch: Path, effort: PathsWorkload) -> tuple[Runs, Passes]:

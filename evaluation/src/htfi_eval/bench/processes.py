@@ -1,4 +1,4 @@
-"""A worker of a bench in a process of its own, asked in lines of JSON. The benches of decoding and paths start them."""
+"""Worker processes of benchmarks, pinned to a core and asked in lines of JSON."""
 
 import json
 import os

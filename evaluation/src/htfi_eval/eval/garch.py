@@ -6,17 +6,16 @@ Between fits its variance is filtered bar by bar with the parameters of the last
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.errors import MissingExtra
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch
 from htfi.forecasting.shapes import student_quantiles
+from htfi_eval.commands import load_library
 from htfi_eval.eval.walk import Places, Tell
 
 Array = NDArray[np.float64]
@@ -94,11 +93,8 @@ def fit_one(arch: Any, returns: Array, constant_mean: bool = False) -> Array:
 
 
 def arch_module() -> Any:
-    """The package, late. Raises: MissingExtra."""
-    try:
-        return import_module("arch")
-    except ImportError as error:
-        raise MissingExtra("arch is not installed (pip install 'htfi[bench]')") from error
+    """Raises: MissingExtra."""
+    return load_library("arch")
 
 
 def _fit_instants(ends_ns: Instants, first: int) -> tuple[Instants, Instants]:

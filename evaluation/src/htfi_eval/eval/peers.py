@@ -6,19 +6,18 @@ statsforecast is slow: one fit a year on the last bars, a forecast every month f
 import hashlib
 import warnings
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.errors import MissingExtra
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.experts import EXPERTS
 from htfi.forecasting.panel import SIGMA_FLOOR, BarBatch
 from htfi.forecasting.ports import Expert
 from htfi.forecasting.shapes import gaussian_quantiles, scale_shape, student_quantiles
+from htfi_eval.commands import load_library
 from htfi_eval.eval.garch import CACHE
 from htfi_eval.eval.walk import PeerForecaster, Places, RealisedOutcomes, Tell
 
@@ -27,6 +26,8 @@ Array = NDArray[np.float64]
 RISKMETRICS_DECAY = 0.94
 HISTVOL, EWMA, HAR_FHS, CONSTANT = "random_walk", "ewma_gaussian", "log_range_har", "constant_walk"
 _MIN_BARS = 20
+
+Ask = Callable[[Callable[[], Any], Any, Array, ForecastConfig], tuple[Any, Array]]
 
 
 class EwmaPeer:
@@ -192,11 +193,7 @@ def statsforecast_peers(
     tell: Tell | None = None,
 ) -> tuple[list[PrecomputedPeer], str]:  # fmt: skip
     """The peers and a note on how they were run. Raises: MissingExtra."""
-    try:
-        library = import_module("statsforecast")
-        models = import_module("statsforecast.models")
-    except ImportError as error:
-        raise MissingExtra("statsforecast is not installed (pip install 'htfi[bench]')") from error
+    library, models = load_library("statsforecast"), load_library("statsforecast.models")
     chosen = _longest_series(returns, begin)
     digest = hashlib.sha256(np.ascontiguousarray(returns[:, chosen]).tobytes())
     digest.update(
@@ -229,7 +226,7 @@ def statsforecast_peers(
 
 
 def _one_series(
-    make: Callable[[], Any], ask: "Ask", returns: Array, begin: int, config: ForecastConfig
+    make: Callable[[], Any], ask: Ask, returns: Array, begin: int, config: ForecastConfig
 ) -> NDArray[np.float32]:
     """Quantiles [T, H, Q] of one series, in log return."""
     made = np.full((len(returns), len(config.horizons), len(config.levels)), np.nan, np.float32)
@@ -252,9 +249,6 @@ def _one_series(
             ):  # the peer cannot fit: it says nothing
                 model = None
     return made
-
-
-Ask = Callable[[Callable[[], Any], Any, Array, ForecastConfig], tuple[Any, Array]]
 
 
 def _of_path(make: Callable[[], Any], model: Any, window: Array, config: ForecastConfig) -> tuple[Any, Array]:

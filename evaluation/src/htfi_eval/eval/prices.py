@@ -9,21 +9,20 @@ from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
 from htfi import sample
-from htfi.domain.errors import DependencyUnavailable, InvalidInput, MissingExtra
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.events import Bar
 from htfi.domain.time import NS_PER_MS, SystemClock, parse_duration, to_ns
+from htfi.pipeline.intake.spec import SourceSpec
+from htfi.wiring.feeds import open_feed, resolve
+from htfi.wiring.in_memory_run import MemoryQuarantine
 from htfi_eval.eval.price_grid import FIELDS, VOLUME, Fields, Instants, Prices, on_grid
-
-if TYPE_CHECKING:
-    from htfi.pipeline.intake.spec import SourceSpec
-
 
 _NEW_YORK = ZoneInfo("America/New_York")
 _LAST_PRINT_DELAY_NS = (
@@ -132,11 +131,9 @@ SETS: dict[str, Callable[[Path], Prices]] = {
 
 
 def read_rows(path: Path) -> dict[str, NDArray[Any]]:
-    """The columns of a Parquet file by name. Raises: MissingExtra, DependencyUnavailable."""
+    """The columns of a Parquet file by name. Raises: DependencyUnavailable."""
     try:
         table: Any = import_module("pyarrow.parquet").read_table(path)
-    except ImportError as error:
-        raise MissingExtra("pyarrow is not installed (pip install 'htfi')") from error
     except OSError as error:
         raise DependencyUnavailable(f"{path}: {error}: check the folder named by --data") from error
     return {name: table[name].to_numpy() for name in table.column_names}
@@ -198,13 +195,11 @@ def load_prices(name: str | Path, data: Path | None = None) -> Prices:
 
 
 def _sample() -> Prices:
-    from htfi.wiring.feeds import resolve
 
     return _fed("sample", [spec for spec in resolve([], sample.MAPPING) if spec.kind == "bar"])
 
 
 def _own_file(path: Path) -> Prices:
-    from htfi.wiring.feeds import resolve
 
     specs = resolve([str(path)])
     if any(spec.live for spec in specs):
@@ -212,10 +207,8 @@ def _own_file(path: Path) -> Prices:
     return _fed(path.name.split(".")[0], specs)
 
 
-def _fed(name: str, specs: "Sequence[SourceSpec]") -> Prices:
+def _fed(name: str, specs: Sequence[SourceSpec]) -> Prices:
     """Bars of any file that a feed can read. Several lengths of bar: the one with most bars is taken."""
-    from htfi.wiring.feeds import open_feed
-    from htfi.wiring.in_memory_run import MemoryQuarantine
 
     tray = MemoryQuarantine()
     with TemporaryDirectory() as inbox:

@@ -4,6 +4,10 @@ from pathlib import Path
 
 import click
 
+from htfi.domain.errors import InvalidInput
+from htfi_eval.report import write_gallery
+from htfi_eval.results import read_result
+
 # In which order they are read; others follow by name.
 _ORDER = ("returns", "volatility", "narrative", "portfolio", "warning", "mini-returns", "mini")
 FOLDER = Path("build/goals")
@@ -27,15 +31,13 @@ def command(files: tuple[Path, ...], html_file: Path) -> None:
 
     Without FILES: those in build/goals. Figures of benches are left out.
     """
-    from htfi.domain.errors import InvalidInput
-    from htfi_eval.eval.charts.page import read_evaluation, write_gallery
 
     given = files or tuple(sorted(FOLDER.glob("*.json")))
     if not given:
         raise InvalidInput(
             f"{FOLDER}: no JSON there; give files, or write some with htfi eval NAME --json FILE"
         )
-    found = [read_evaluation(file) for file in given]
+    found = [read_result(file) for file in given]
     shown = [one for one in found if one.kind == "eval"]
     if not shown:
         raise InvalidInput(

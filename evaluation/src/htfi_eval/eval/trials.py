@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 
 from htfi.domain.errors import DependencyUnavailable, InvalidInput, LedgerUnavailable
 from htfi.domain.files import write_atomically
-
-if TYPE_CHECKING:
-    from htfi.governance.ledger.log import TransparencyLog
+from htfi.governance.ledger.log import TransparencyLog
+from htfi.wiring.ledger import DATABASE, open_ledger, open_ledger_readonly
+from htfi_eval.commands import json_option
+from htfi_eval.report import write_outputs
+from htfi_eval.results import Evaluation, commit
 
 FOLDER = Path("build/trials")
 ORIGIN = "htfi.local/trials"
@@ -76,7 +78,6 @@ def record_trials(
     Raises: InvalidInput, IntegrityError where the ledger does not hold, DependencyUnavailable where the folder
     cannot be written.
     """
-    from htfi.apps.display.figures import commit
 
     folder = folder or FOLDER
     now, code = datetime.now(UTC).isoformat(timespec="seconds"), commit()
@@ -101,7 +102,6 @@ def list_trials(folder: Path | None = None) -> list[Trial]:
 
     Raises: IntegrityError, DependencyUnavailable.
     """
-    from htfi.wiring.ledger import DATABASE, open_ledger_readonly
 
     folder = folder or FOLDER
     late = [_decode(entry) for path in sorted(folder.glob(_LATE)) for entry in _read_late(path)]
@@ -153,9 +153,8 @@ def _trial(
     )
 
 
-def _open(folder: Path, wait_s: float) -> "TransparencyLog | None":
+def _open(folder: Path, wait_s: float) -> TransparencyLog | None:
     """The ledger for appending, None where others hold it throughout."""
-    from htfi.wiring.ledger import open_ledger
 
     until_s = time.monotonic() + wait_s
     while True:
@@ -213,9 +212,7 @@ def trials_option(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command("trials", short_help="Every configuration that evaluations have ever tried.")
 @trials_option
 @click.option("--all", "every", is_flag=True, help="Every trial, not a line per command and data.")
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write them to FILE."
-)
+@json_option
 def command(trials: Path, every: bool, json_file: Path | None) -> None:
     """List what was tried, and verify the ledger that holds it.
 
@@ -226,8 +223,6 @@ def command(trials: Path, every: bool, json_file: Path | None) -> None:
       htfi eval trials
       htfi eval trials --all --json build/trials.json
     """
-    from htfi.apps.display.figures import report
-    from htfi.wiring.ledger import DATABASE, open_ledger_readonly
 
     told = list_trials(trials)
     notes = [f"no ledger of trials at {trials} yet: evaluations make it"]
@@ -240,7 +235,13 @@ def command(trials: Path, every: bool, json_file: Path | None) -> None:
         notes = [f"the ledger at {trials} holds: {audit.size:,} entries, root {audit.root.hex()}"]
     rows = _each(told) if every else _by_command(told)
     metrics = {"num_trials": len(told), "num_configurations": num_configurations(told)}
-    report("trials", metrics, rows, seed=0, json_file=json_file, kind="eval", notes=notes)
+    result = Evaluation(
+        name="trials",
+        metrics=dict(metrics),
+        rows=rows,
+        notes=notes,
+    )
+    write_outputs(result, json_file=json_file)
 
 
 def _each(trials: Sequence[Trial]) -> list[dict[str, Any]]:

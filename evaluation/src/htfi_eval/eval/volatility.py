@@ -7,16 +7,20 @@ by the mean of its own matured realised-to-forecast ratios on that series, so a 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.forecasting.evaluation.differences import LossDifference, diebold_mariano
+from htfi.domain.errors import InvalidInput
+from htfi.forecasting.evaluation.differences import LossDifference, benjamini_hochberg, diebold_mariano, holm
 from htfi.forecasting.scores import implied_variance, qlike
+from htfi.wiring.settings import load_settings
+from htfi_eval.charts.specs import Chart, Curve, DotChart, DotGroup, TimeLines
+from htfi_eval.commands import ProgressLine
+from htfi_eval.eval.peers import CONSTANT, MIN_BARS, WINDOW_BARS, classical, har_variance
 from htfi_eval.eval.prices import Prices, load_prices
-from htfi_eval.eval.progress import ProgressLine
 from htfi_eval.eval.returns.command import (
     MAIN_SET,
     default_sets,
@@ -25,12 +29,10 @@ from htfi_eval.eval.returns.command import (
     walk_options,
     with_settings,
 )
-from htfi_eval.eval.walk import FUSED, RealisedOutcomes, Tell, Walk
-
-if TYPE_CHECKING:
-    from htfi_eval.eval.charts.chart import Chart
-    from htfi_eval.eval.returns.judging import WalkOptions
-
+from htfi_eval.eval.returns.judging import WalkOptions, first_scored, garch_peers
+from htfi_eval.eval.walk import FUSED, RealisedOutcomes, Tell, Walk, measure_outcomes
+from htfi_eval.report import write_outputs
+from htfi_eval.results import Card, Evaluation
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -160,10 +162,6 @@ def command(
 
     Beside the fused forecast stand its experts, HAR of log ranges by rolling least squares, EWMA and arch's GARCH.
     """
-    from htfi.forecasting.evaluation.differences import benjamini_hochberg, holm
-    from htfi.wiring.settings import load_settings
-    from htfi_eval.eval.charts.page import Card, Evaluation, write_outputs
-    from htfi_eval.eval.returns.judging import WalkOptions
 
     config = with_settings(load_settings(), settings).forecasting
     options = WalkOptions(config, first, with_fitted=not fast, fresh=fresh, seed=seed)
@@ -204,12 +202,8 @@ def command(
     write_outputs(told, json_file=json_file, html_file=html_file)
 
 
-def judge(prices: Prices, options: "WalkOptions") -> tuple["VolatilityScores", list[str]]:
+def judge(prices: Prices, options: WalkOptions) -> tuple["VolatilityScores", list[str]]:
     """One data set's scores, and what is to be said of them. Raises: InvalidInput where it is too short."""
-    from htfi.domain.errors import InvalidInput
-    from htfi_eval.eval.peers import MIN_BARS, WINDOW_BARS, classical, har_variance
-    from htfi_eval.eval.returns.judging import first_scored, garch_peers
-    from htfi_eval.eval.walk import Walk, measure_outcomes
 
     _, begin = first_scored(prices, options.first)
     measured = measure_outcomes(prices, options.config)
@@ -231,7 +225,6 @@ def judge(prices: Prices, options: "WalkOptions") -> tuple["VolatilityScores", l
 
 
 def _rows(prices: Prices, scores: "VolatilityScores") -> list[dict[str, Any]]:
-    from htfi_eval.eval.walk import FUSED
 
     rows: list[dict[str, Any]] = []
     for j, horizon in enumerate(scores.horizons):
@@ -248,10 +241,7 @@ def _rows(prices: Prices, scores: "VolatilityScores") -> list[dict[str, Any]]:
     return rows
 
 
-def _charts(prices: Prices, scores: "VolatilityScores") -> "list[Chart]":
-    from htfi_eval.eval.charts.chart import Curve, DotChart, DotGroup, TimeLines
-    from htfi_eval.eval.peers import CONSTANT
-    from htfi_eval.eval.walk import FUSED
+def _charts(prices: Prices, scores: "VolatilityScores") -> list[Chart]:
 
     names = [name for name in scores.names if name not in (FUSED, CONSTANT)]  # the constant is far off
     groups: list[DotGroup] = []

@@ -20,7 +20,7 @@ from htfi.forecasting.ports import Expert
 from htfi.market.config import MarketConfig
 from htfi.market.state import MarketState
 from htfi.wiring.experts import open_experts
-from htfi_eval.eval.charts.chart import TimeSpan
+from htfi_eval.charts.specs import TimeSpan
 from htfi_eval.eval.prices import Prices
 
 Array = NDArray[np.float64]

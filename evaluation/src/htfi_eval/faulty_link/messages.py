@@ -65,7 +65,7 @@ def write_message(pipe: BinaryIO, message: LinkOrder | LinkState) -> None:
     pipe.flush()
 
 
-def read_message(pipe: BinaryIO, decoder: "msgspec.msgpack.Decoder[T]") -> T | None:
+def read_message(pipe: BinaryIO, decoder: msgspec.msgpack.Decoder[T]) -> T | None:
     """The next message; None at the end."""
     size = pipe.read(_SIZE_BYTES)
     if len(size) < _SIZE_BYTES:

@@ -78,8 +78,8 @@ COMMANDS = {
         "htfi.apps.cli.models.command:command",
         "Language models: list, inspect, convert, check, train.",
     ),
-    "bench": ("htfi_eval.bench.main:command", "Measure ourselves, beside peers."),
-    "eval": ("htfi_eval.eval.main:command", "Judge what models and forecasts are worth."),
+    "bench": ("htfi_eval.main:bench", "Measure ourselves, beside peers."),
+    "eval": ("htfi_eval.main:evaluate", "Judge what models and forecasts are worth."),
     "completion": ("htfi.apps.cli.completion:command", "Print the shell's completion script."),
 }
 

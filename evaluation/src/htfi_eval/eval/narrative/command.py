@@ -5,9 +5,21 @@ from pathlib import Path
 
 import click
 
+from htfi.decoding.config import DecodingConfig
+from htfi.domain.errors import InvalidInput
+from htfi.narrative.readers import ModelReader
 from htfi.simulation.stories import FIRST_EVALUATION_SEED
-from htfi_eval.eval.progress import ProgressLine
-from htfi_eval.eval.trials import trials_option
+from htfi.wiring.models.readers import ModelsConfig, open_model_pair
+from htfi.wiring.settings import load_settings
+from htfi_eval.commands import ProgressLine, data_option, output_options
+from htfi_eval.eval.narrative import real_text, report, scores
+from htfi_eval.eval.narrative import simulated as narrative_market
+from htfi_eval.eval.narrative.moments import PRICE_ONLY
+from htfi_eval.eval.narrative.simulated import ideal_meaning, unseen_moments
+from htfi_eval.eval.prices import STAGED, data_folder
+from htfi_eval.eval.trials import digest_of, record_trial, trials_option
+from htfi_eval.report import write_outputs
+from htfi_eval.results import Evaluation
 
 NUM_WORLDS = 60
 NUM_MOMENTS = 1_500
@@ -43,14 +55,9 @@ Examples:
     "--moments", "num_moments", default=NUM_MOMENTS, show_default=True, type=click.IntRange(10),
     help="Symbol-sessions drawn from a set of real text.",
 )  # fmt: skip
-@click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the staged data.")
+@data_option
 @trials_option
-@click.option(
-    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
-)
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
-)
+@output_options
 def command(
     target: Path | None, num_worlds: int, seed: int, stocknet: bool | None, reuters: bool, num_moments: int,
     data: Path | None, trials: Path, html_file: Path | None, json_file: Path | None,
@@ -60,18 +67,6 @@ def command(
     Every narrator's views count for what its past ones have earned; it stands beside prices alone, others' words
     and others' news, a narrator that guesses, and on simulated markets one who understands everything.
     """
-    from htfi.decoding.config import DecodingConfig
-    from htfi.domain.errors import InvalidInput
-    from htfi.narrative.readers import ModelReader
-    from htfi.wiring.models.readers import ModelsConfig, open_model_pair
-    from htfi.wiring.settings import load_settings
-    from htfi_eval.eval.charts.page import Evaluation, write_outputs
-    from htfi_eval.eval.narrative import real_text, report, scores
-    from htfi_eval.eval.narrative import simulated as narrative_market
-    from htfi_eval.eval.narrative.moments import PRICE_ONLY
-    from htfi_eval.eval.narrative.simulated import ideal_meaning, unseen_moments
-    from htfi_eval.eval.prices import STAGED, data_folder
-    from htfi_eval.eval.trials import digest_of, record_trial
 
     settings = load_settings()
     config = settings.forecasting

@@ -10,7 +10,7 @@ from htfi.domain.decision import NewsView
 from htfi.forecasting.config import ForecastConfig
 from htfi.forecasting.scores import coverage, pit
 from htfi.narrative.question import shown_items
-from htfi_eval.eval.charts.chart import (
+from htfi_eval.charts.specs import (
     BarChart,
     Chart,
     Curve,
@@ -20,7 +20,6 @@ from htfi_eval.eval.charts.chart import (
     HistogramChart,
     TimeLines,
 )
-from htfi_eval.eval.charts.page import Card
 from htfi_eval.eval.narrative.moments import PRICE_ONLY, NarratorForecasts, NewsMoments
 from htfi_eval.eval.narrative.real_text import RealTextResults
 from htfi_eval.eval.narrative.scores import DirectionCalls, gain, no_gain_p_value, score_calls
@@ -33,6 +32,7 @@ from htfi_eval.eval.narrative.simulated import (
     NEWS_ARRIVAL,
     NarratorResults,
 )
+from htfi_eval.results import Card
 
 Row = dict[str, Any]
 

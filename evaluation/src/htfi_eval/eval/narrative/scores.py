@@ -18,7 +18,7 @@ from htfi.forecasting.evaluation.differences import test_differences
 from htfi.forecasting.opinions import PRIOR_OPINIONS, DivergenceRanks
 from htfi.forecasting.tilts import derive_tilts
 from htfi.pipeline.weighing import opinion_of
-from htfi_eval.eval.charts.chart import BarChart, Chart, HistogramChart
+from htfi_eval.charts.specs import BarChart, Chart, HistogramChart
 from htfi_eval.eval.narrative.moments import PRICE_ONLY, NarratorForecasts, NewsMoments
 
 Array = NDArray[np.float64]

@@ -1,17 +1,22 @@
 """`htfi eval portfolio`: risk of books from joint forecasts, backtested beside peers; and rules, deflated for luck."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from htfi_eval.eval.trials import trials_option
-
-if TYPE_CHECKING:
-    from htfi.forecasting.config import ForecastConfig
-    from htfi_eval.eval.charts.page import Card, Evaluation
-    from htfi_eval.eval.portfolio.rules import RuleFamily
-    from htfi_eval.eval.prices import Prices
+from htfi.domain.errors import InvalidInput
+from htfi.forecasting.config import ForecastConfig
+from htfi.wiring.settings import load_settings
+from htfi_eval.commands import ProgressLine, data_option, output_options
+from htfi_eval.eval.portfolio.charts import risk_charts, rule_charts
+from htfi_eval.eval.portfolio.judging import joint_notes, judge, judge_joint, metrics_of, risk_rows
+from htfi_eval.eval.portfolio.methods import build_methods
+from htfi_eval.eval.portfolio.rules import TRIALS_COMMAND, RuleFamily, judge_family, random_rules, try_rules
+from htfi_eval.eval.portfolio.walk import complete_series, make_books, walk_books
+from htfi_eval.eval.prices import Prices, data_folder, load_prices
+from htfi_eval.eval.trials import digest_of, list_trials, num_configurations, record_trials, trials_option
+from htfi_eval.report import write_outputs
+from htfi_eval.results import Card, Evaluation
 
 SETS = ("us_equities", "fx_daily")
 HORIZONS = (1, 5)
@@ -29,7 +34,7 @@ Examples:
 
 @click.command("portfolio", short_help="Risk of books and luck of rules, on real data.", epilog=_EPILOG)
 @click.argument("sets", metavar="[SET|FILE]...", nargs=-1)
-@click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the staged data.")
+@data_option
 @click.option(
     "--symbols", "num_symbols", default=NUM_SYMBOLS, show_default=True, type=click.IntRange(1),
     help="So many symbols of a set at most, spread evenly over those with all their bars.",
@@ -46,12 +51,7 @@ Examples:
 @click.option("--rules/--no-rules", default=True, help="Also try trading rules.")
 @trials_option
 @click.option("--seed", default=0, show_default=True, help="Of the books by lot and the scenarios.")
-@click.option(
-    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
-)
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
-)
+@output_options
 def command(
     sets: tuple[str, ...], data: Path | None, num_symbols: int, first: str | None, last: str | None, costs_bps: float,
     rules: bool, trials: Path, seed: int, html_file: Path | None, json_file: Path | None,
@@ -65,9 +65,6 @@ def command(
     Sharpe ratios after costs, deflated by the number of configurations ever tried, and the probability of overfitting.
     Every configuration goes into the ledger of trials.
     """
-    from htfi.wiring.settings import load_settings
-    from htfi_eval.eval.charts.page import Evaluation, write_outputs
-    from htfi_eval.eval.prices import data_folder, load_prices
 
     notes: list[str] = []
     if not sets and data is None and data_folder() is None:
@@ -88,15 +85,9 @@ def command(
 
 
 def _judge_risk_forecasts(
-    told: "Evaluation", prices: "Prices", num_symbols: int, first: str | None, config: "ForecastConfig", trials: Path,
+    told: Evaluation, prices: Prices, num_symbols: int, first: str | None, config: ForecastConfig, trials: Path,
     seed: int,
 ) -> None:  # fmt: skip
-    from htfi_eval.eval.portfolio.charts import risk_charts
-    from htfi_eval.eval.portfolio.judging import joint_notes, judge, judge_joint, metrics_of, risk_rows
-    from htfi_eval.eval.portfolio.methods import build_methods
-    from htfi_eval.eval.portfolio.walk import complete_series, make_books, walk_books
-    from htfi_eval.eval.progress import ProgressLine
-    from htfi_eval.eval.trials import digest_of, record_trials
 
     begin = _first_scored_instant(prices, first)
     chosen = complete_series(prices, num_symbols, begin)
@@ -143,19 +134,14 @@ def _judge_risk_forecasts(
 
 
 def _judge_rules(
-    told: "Evaluation",
-    prices: "Prices",
+    told: Evaluation,
+    prices: Prices,
     num_symbols: int,
     first: str | None,
     costs_bps: float,
     trials: Path,
     seed: int,
 ) -> None:
-    from htfi.domain.errors import InvalidInput
-    from htfi_eval.eval.portfolio.charts import rule_charts
-    from htfi_eval.eval.portfolio.rules import TRIALS_COMMAND, judge_family, random_rules, try_rules
-    from htfi_eval.eval.portfolio.walk import complete_series
-    from htfi_eval.eval.trials import digest_of, list_trials, num_configurations, record_trials
 
     begin = _first_scored_instant(prices, first)
     chosen = complete_series(prices, num_symbols, begin)
@@ -195,7 +181,7 @@ def _judge_rules(
     ]
 
 
-def _of_family(name: str, kind: str, family: "RuleFamily") -> str:
+def _of_family(name: str, kind: str, family: RuleFamily) -> str:
     best = family.best
     return (
         f"{name}, best of the {kind}: {best.name} (look back/rebalance, days), Sharpe ratio {best.annual_sharpe:.2f} a "
@@ -205,9 +191,8 @@ def _of_family(name: str, kind: str, family: "RuleFamily") -> str:
     )
 
 
-def _first_scored_instant(prices: "Prices", first: str | None) -> int:
+def _first_scored_instant(prices: Prices, first: str | None) -> int:
     """The first instant that counts: `first`, or two years in, or half-way where there are fewer than four."""
-    from htfi.domain.errors import InvalidInput
 
     num = len(prices.ends_ns)
     if first is None:
@@ -218,7 +203,7 @@ def _first_scored_instant(prices: "Prices", first: str | None) -> int:
     return begin
 
 
-def _lead(told: "Evaluation") -> str:
+def _lead(told: Evaluation) -> str:
     metrics = told.metrics
     told_of = (
         f"{metrics[f'var_passes_{key}'] or 0.0:.0%} {label}"
@@ -238,8 +223,7 @@ def _lead(told: "Evaluation") -> str:
     return text
 
 
-def _cards(told: "Evaluation") -> "list[Card]":
-    from htfi_eval.eval.charts.page import Card
+def _cards(told: Evaluation) -> list[Card]:
 
     cards: list[Card] = []
     for key, label, form in (

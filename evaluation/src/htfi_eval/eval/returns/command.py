@@ -3,20 +3,32 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import msgspec
 import numpy as np
 
 from htfi.domain.errors import InvalidInput
+from htfi.wiring.settings import Settings, load_settings, override
+from htfi_eval.commands import ProgressLine
+from htfi_eval.eval.peers import EWMA, HISTVOL
 from htfi_eval.eval.prices import NAMES, Prices, data_folder, load_prices
-from htfi_eval.eval.progress import ProgressLine
-from htfi_eval.eval.trials import trials_option
-
-if TYPE_CHECKING:
-    from htfi.wiring.settings import Settings
-    from htfi_eval.eval.charts.page import Card, Evaluation
-    from htfi_eval.eval.returns.judging import DatasetJudgement, WalkOptions
+from htfi_eval.eval.returns.charts import charts
+from htfi_eval.eval.returns.judging import (
+    GARCH,
+    DatasetJudgement,
+    WalkOptions,
+    correct_p_values,
+    judge,
+    metrics_of,
+    worst_regime,
+)
+from htfi_eval.eval.returns.leaks import check_leaks
+from htfi_eval.eval.returns.speed import measure_speed
+from htfi_eval.eval.trials import digest_of, record_trial, trials_option
+from htfi_eval.report import write_outputs
+from htfi_eval.results import Card, Evaluation
 
 MAIN_SET = "us_equities"  # the metrics are its own
 
@@ -85,9 +97,6 @@ def command(
     refitted yearly, and statsforecast's AutoARIMA, AutoETS and GARCH. Differences are tested by Diebold-Mariano with
     errors that allow for overlap, corrected for the number of comparisons.
     """
-    from htfi.wiring.settings import load_settings
-    from htfi_eval.eval.charts.page import write_outputs
-    from htfi_eval.eval.returns.judging import WalkOptions
 
     config = with_settings(load_settings(), settings).forecasting
     options = WalkOptions(config, first, with_fitted=not fast, fresh=fresh, seed=seed)
@@ -101,13 +110,12 @@ def command(
 
 def record_run(
     command: str,
-    options: "WalkOptions",
+    options: WalkOptions,
     data: Sequence[Prices],
     metrics: Mapping[str, float | None],
     folder: Path,
 ) -> str:
     """Record the configuration among the trials, and say how many there have been."""
-    from htfi_eval.eval.trials import digest_of, record_trial
 
     digest = digest_of(
         *(part for prices in data for part in (list(prices.symbols), prices.ends_ns, prices.close))
@@ -122,17 +130,12 @@ def evaluate(
     sets: Sequence[str],
     data: Path | None,
     num_symbols: int | None,
-    options: "WalkOptions",
+    options: WalkOptions,
     notes: list[str],
     *,
     fast: bool,
-) -> "tuple[Evaluation, list[DatasetJudgement]]":
+) -> tuple[Evaluation, list[DatasetJudgement]]:
     """All sets judged, checked for leaks and timed, as one evaluation."""
-    from htfi_eval.eval.charts.page import Evaluation
-    from htfi_eval.eval.returns.charts import charts
-    from htfi_eval.eval.returns.judging import correct_p_values, judge, metrics_of, worst_regime
-    from htfi_eval.eval.returns.leaks import check_leaks
-    from htfi_eval.eval.returns.speed import measure_speed
 
     judged: list[DatasetJudgement] = []
     rows: list[dict[str, Any]] = []
@@ -175,11 +178,8 @@ def evaluate(
     return told, judged
 
 
-def with_settings(settings: "Settings", pairs: Sequence[str]) -> "Settings":
+def with_settings(settings: Settings, pairs: Sequence[str]) -> Settings:
     """The settings with KEY=VALUE pairs of [forecasting] laid over them. Raises: InvalidInput."""
-    import msgspec
-
-    from htfi.wiring.settings import override
 
     values: dict[str, Any] = {}
     for pair in pairs:
@@ -207,9 +207,7 @@ def default_sets(data: Path | None, notes: list[str]) -> Sequence[str]:
     return NAMES
 
 
-def _lead(main: "DatasetJudgement") -> str:
-    from htfi_eval.eval.peers import EWMA, HISTVOL
-    from htfi_eval.eval.returns.judging import GARCH
+def _lead(main: DatasetJudgement) -> str:
 
     scores = main.scores
     told = [
@@ -233,8 +231,7 @@ _GOALS = (
 )
 
 
-def _cards(metrics: dict[str, float | None]) -> "list[Card]":
-    from htfi_eval.eval.charts.page import Card
+def _cards(metrics: dict[str, float | None]) -> list[Card]:
 
     cards: list[Card] = []
     for key, label, most, least in _GOALS:

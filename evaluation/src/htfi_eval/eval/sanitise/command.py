@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from htfi_eval.eval.charts.chart import BarChart, Chart, DotChart, DotGroup
-from htfi_eval.eval.charts.page import Card
+from htfi_eval.charts.specs import BarChart, Chart, DotChart, DotGroup
+from htfi_eval.commands import ProgressLine, data_option, output_options
+from htfi_eval.eval.sanitise import judging as sanitise_judging
+from htfi_eval.eval.sanitise.data import load
 from htfi_eval.eval.sanitise.judging import VerdictCounts
-
-if TYPE_CHECKING:
-    from htfi_eval.eval.charts.page import Evaluation
-
+from htfi_eval.eval.sanitise.leverage import measure
+from htfi_eval.report import write_outputs
+from htfi_eval.results import Card, Evaluation
 
 _MIN_RECALL, _MAX_FALSE_ALARM_RATE = 0.90, 0.01
 
@@ -106,7 +106,7 @@ Examples:
 
 
 @click.command("sanitise", short_help="Attacks on the news: found, undone, false alarms.", epilog=_EPILOG)
-@click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the staged data.")
+@data_option
 @click.option(
     "--items", "num_items", type=click.IntRange(100), help="Honest headlines to look at.  [default: all]"
 )
@@ -116,12 +116,7 @@ Examples:
 )  # fmt: skip
 @click.option("--leverage/--no-leverage", default=True, help="Replay attacks on the sample's forecasts.")
 @click.option("--seed", default=0, show_default=True, help="Of the attacks.")
-@click.option(
-    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
-)
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
-)
+@output_options
 def command(
     data: Path | None, num_items: int | None, num_texts: int, leverage: bool, seed: int,
     html_file: Path | None, json_file: Path | None,
@@ -133,7 +128,6 @@ def command(
     not by a person. Generated attacks are made from the staged agency headlines. The sanitiser learned from text of
     this project's own alone.
     """
-    from htfi_eval.eval.charts.page import write_outputs
 
     told = evaluate(data, num_items, num_texts, seed, leverage)
     write_outputs(told, json_file=json_file, html_file=html_file)
@@ -141,12 +135,8 @@ def command(
 
 def evaluate(
     data: Path | None, num_items: int | None, num_texts: int, seed: int, leverage: bool
-) -> "Evaluation":
+) -> Evaluation:
     """Raises: MissingExtra, DependencyUnavailable, InvalidInput."""
-    from htfi_eval.eval.charts.page import Evaluation
-    from htfi_eval.eval.progress import ProgressLine
-    from htfi_eval.eval.sanitise import judging as sanitise_judging
-    from htfi_eval.eval.sanitise.data import load
 
     staged = load(data, num_items)
     honest = sanitise_judging.false_alarms(staged.honest, ProgressLine("honest headlines"))
@@ -171,8 +161,6 @@ def evaluate(
         "undone: the text after is to the letter what the honest text becomes; homoglyph and hidden text must be 100%",
     ]
     if leverage:
-        from htfi_eval.eval.sanitise.leverage import measure
-
         moved = measure(seed=seed, tell=ProgressLine("leverage of attacks"))
         metrics |= moved.metrics
         rows += moved.rows

@@ -2,19 +2,36 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import numpy as np
 
-from htfi_eval.eval.charts.chart import Chart, Curve, CurveChart, DotChart, DotGroup, HeatMap
-from htfi_eval.eval.charts.page import Card
-from htfi_eval.eval.sentiment.judging import COUNTS, HEAD, TFIDF, SentimentJudgement
-from htfi_eval.eval.sentiment.methods import confusion
-
-if TYPE_CHECKING:
-    from htfi_eval.eval.charts.page import Evaluation
-
+from htfi.domain.errors import DependencyUnavailable
+from htfi.narrative.encoding.config import EncodingConfig
+from htfi.narrative.encoding.heads import Heads
+from htfi.simulation.labelled_lines import draw_lines
+from htfi.wiring.encoder import install_hint, open_encoder
+from htfi.wiring.heads import SEED, calibration_error, open_heads, read_corpora
+from htfi_eval.charts.specs import Chart, Curve, CurveChart, DotChart, DotGroup, HeatMap
+from htfi_eval.commands import ProgressLine, data_option, output_options
+from htfi_eval.eval.prices import STAGED
+from htfi_eval.eval.sentiment.judging import (
+    COUNTS,
+    HEAD,
+    TFIDF,
+    SentimentJudgement,
+    judge_by_source,
+    judge_in_domain,
+    judge_shipped,
+    label_flips,
+    metrics_of,
+    row_of,
+)
+from htfi_eval.eval.sentiment.methods import confusion, encode, learn_words
+from htfi_eval.eval.sentiment.sets import load_sets, load_word_lists, overlaps
+from htfi_eval.report import write_outputs
+from htfi_eval.results import Card, Evaluation
 
 _MIN_GAIN, _MAX_FLIPS = 0.03, 0.01
 _NUM_BINS = 10
@@ -117,7 +134,7 @@ _HOW = (
 
 
 @click.command("sentiment", short_help="Sentiment and policy stance on labelled sets.", epilog=_EPILOG)
-@click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the staged data.")
+@data_option
 @click.option(
     "--heads",
     "heads_folder",
@@ -133,12 +150,7 @@ _HOW = (
 )
 @click.option("--shipped-only", is_flag=True, help="Leave out what is learnt from the labelled sets.")
 @click.option("--seed", default=0, show_default=True, help="Of the bootstrap and of what is fitted.")
-@click.option(
-    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
-)
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
-)
+@output_options
 def command(
     data: Path | None, heads_folder: Path | None, corpora: Path, shipped_only: bool, seed: int,
     html_file: Path | None, json_file: Path | None,
@@ -148,7 +160,6 @@ def command(
     Also how often a label changes when the encoder runs in int8 instead of full precision, how honest the stated
     chances are, and whether a line of the corpora nearly repeats a row of a set.
     """
-    from htfi_eval.eval.charts.page import write_outputs
 
     told = evaluate(data, heads_folder, corpora, seed, shipped_only=shipped_only)
     write_outputs(told, json_file=json_file, html_file=html_file)
@@ -156,29 +167,8 @@ def command(
 
 def evaluate(
     data: Path | None, heads_folder: Path | None, corpora: Path, seed: int, *, shipped_only: bool
-) -> "Evaluation":
+) -> Evaluation:
     """Every set by every protocol. Raises: InvalidInput, DependencyUnavailable, MissingExtra."""
-    import numpy as np
-
-    from htfi.domain.errors import DependencyUnavailable
-    from htfi.narrative.encoding.config import EncodingConfig
-    from htfi.narrative.encoding.heads import Heads
-    from htfi.simulation.labelled_lines import draw_lines
-    from htfi.wiring.encoder import install_hint, open_encoder
-    from htfi.wiring.heads import SEED, calibration_error, open_heads, read_corpora
-    from htfi_eval.eval.charts.page import Evaluation
-    from htfi_eval.eval.prices import STAGED
-    from htfi_eval.eval.progress import ProgressLine
-    from htfi_eval.eval.sentiment.judging import (
-        judge_by_source,
-        judge_in_domain,
-        judge_shipped,
-        label_flips,
-        metrics_of,
-        row_of,
-    )
-    from htfi_eval.eval.sentiment.methods import encode, learn_words
-    from htfi_eval.eval.sentiment.sets import load_sets, load_word_lists, overlaps
 
     folder = data or STAGED
     sets, notes = load_sets(folder)

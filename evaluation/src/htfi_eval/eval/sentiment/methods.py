@@ -6,16 +6,15 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from htfi.domain.errors import InvalidInput, MissingExtra
+from htfi.domain.errors import InvalidInput
 from htfi.narrative.encoding.fitting import FittingConfig, HeadExamples, fit_head
 from htfi.narrative.encoding.heads import Floats, cue_ids
 from htfi.narrative.ports import TextEncoder
+from htfi_eval.commands import load_library
 
 Targets = NDArray[np.int64]
 _BATCH = 512
@@ -67,11 +66,8 @@ def learn_words(texts: Sequence[str], targets: Targets, seed: int) -> Callable[[
 
     Raises: MissingExtra.
     """
-    try:
-        vectorizer: Any = import_module("sklearn.feature_extraction.text").TfidfVectorizer
-        regression: Any = import_module("sklearn.linear_model").LogisticRegression
-    except ImportError as error:
-        raise MissingExtra("the baseline needs scikit-learn: pip install 'htfi[bench]'") from error
+    vectorizer = load_library("sklearn.feature_extraction.text").TfidfVectorizer
+    regression = load_library("sklearn.linear_model").LogisticRegression
     dice = np.random.Generator(np.random.PCG64(seed))
     order = dice.permutation(len(texts))
     tried = order[:_MAX_TUNING_TEXTS]

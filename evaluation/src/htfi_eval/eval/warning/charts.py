@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from htfi.forecasting.warning import scores
 from htfi.forecasting.warning.walk_forward import SESSIONS_A_YEAR
-from htfi_eval.eval.charts.chart import (
+from htfi_eval.charts.specs import (
     BarChart,
     Chart,
     Curve,
@@ -19,8 +19,8 @@ from htfi_eval.eval.charts.chart import (
     TimeLines,
     TimeSpan,
 )
-from htfi_eval.eval.charts.page import Card
 from htfi_eval.eval.warning.judging import BASE_RATE, BUDGETS, MAIN_BUDGET, WARNING, WarningJudgement
+from htfi_eval.results import Card
 
 Array = NDArray[np.float64]
 

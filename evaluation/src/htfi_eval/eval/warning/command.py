@@ -2,18 +2,30 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from htfi.domain.errors import InvalidInput
-from htfi_eval.eval.trials import trials_option
-
-if TYPE_CHECKING:
-    from htfi.forecasting.warning.events import StressEvents
-    from htfi_eval.eval.charts.page import Evaluation
-    from htfi_eval.eval.warning.data import WarningMarket
-    from htfi_eval.eval.warning.judging import WarningJudgement
+from htfi.forecasting.warning.events import StressEvents, drawdown_events, level_events
+from htfi.forecasting.warning.walk_forward import WalkForwardConfig
+from htfi_eval.commands import data_option, output_options
+from htfi_eval.eval.trials import digest_of, record_trials, trials_option
+from htfi_eval.eval.warning import charts as warning_charts
+from htfi_eval.eval.warning.data import INDEX, VIX, WarningMarket, features_of, load_market
+from htfi_eval.eval.warning.judging import (
+    MAIN_BUDGET,
+    PLANTED_LEAK,
+    WARNING,
+    WarningJudgement,
+    check_leaks,
+    judge,
+    metrics_of,
+    rows_of,
+    trials_of,
+)
+from htfi_eval.report import write_outputs
+from htfi_eval.results import Evaluation
 
 FEAR_AT, FEAR_BELOW = 30.0, 25.0  # levels of the VIX
 
@@ -31,7 +43,7 @@ Examples:
 
 
 @click.command("warning", short_help="Early warning of market stress, on a budget of alerts.", epilog=_EPILOG)
-@click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Folder of the staged data.")
+@data_option
 @click.option("--index", type=click.Path(path_type=Path, dir_okay=False), help="Daily closes of your index.")
 @click.option(
     "--vix", type=click.Path(path_type=Path, dir_okay=False), help="Daily implied volatility, in percent."
@@ -47,12 +59,7 @@ Examples:
 )
 @click.option("--seed", default=0, show_default=True, help="Of the bootstrap and the leak check.")
 @trials_option
-@click.option(
-    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE."
-)
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures to FILE."
-)
+@output_options
 def command(
     data: Path | None, index: Path | None, vix: Path | None, depth: float, horizon: int, seed: int, trials: Path,
     html_file: Path | None, json_file: Path | None,
@@ -64,29 +71,13 @@ def command(
     known then, thresholds of alerts on what past years' chances would have raised. There are few events: intervals
     are wide, and they are the finding.
     """
-    from htfi_eval.eval.charts.page import write_outputs
-    from htfi_eval.eval.warning.data import load_market
 
     market = load_market(data, index, vix)
     write_outputs(evaluate(market, depth, horizon, seed, trials), json_file=json_file, html_file=html_file)
 
 
-def evaluate(market: "WarningMarket", depth: float, horizon: int, seed: int, trials: Path) -> "Evaluation":
+def evaluate(market: WarningMarket, depth: float, horizon: int, seed: int, trials: Path) -> Evaluation:
     """Both kinds of event judged and checked for leaks. Raises InvalidInput where the data hold too few."""
-    from htfi.forecasting.warning.walk_forward import WalkForwardConfig
-    from htfi_eval.eval.charts.page import Evaluation
-    from htfi_eval.eval.trials import digest_of, record_trials
-    from htfi_eval.eval.warning import charts as warning_charts
-    from htfi_eval.eval.warning.data import features_of
-    from htfi_eval.eval.warning.judging import (
-        PLANTED_LEAK,
-        WARNING,
-        check_leaks,
-        judge,
-        metrics_of,
-        rows_of,
-        trials_of,
-    )
 
     config = WalkForwardConfig(embargo=horizon)
     features = features_of(market)
@@ -137,11 +128,9 @@ def evaluate(market: "WarningMarket", depth: float, horizon: int, seed: int, tri
 
 
 def _kinds(
-    market: "WarningMarket", depth: float, horizon: int
-) -> list[tuple[str, str, "Callable[[WarningMarket], StressEvents]"]]:
+    market: WarningMarket, depth: float, horizon: int
+) -> list[tuple[str, str, Callable[[WarningMarket], StressEvents]]]:
     """Name, words and maker of each kind of event that the data allow."""
-    from htfi.forecasting.warning.events import drawdown_events, level_events
-    from htfi_eval.eval.warning.data import INDEX, VIX
 
     kinds: list[tuple[str, str, Callable[[WarningMarket], StressEvents]]] = []
     if INDEX in market.names:
@@ -153,8 +142,7 @@ def _kinds(
     return kinds
 
 
-def _describe_events(judged: "WarningJudgement") -> str:
-    from htfi_eval.eval.warning.judging import MAIN_BUDGET
+def _describe_events(judged: WarningJudgement) -> str:
 
     events, days = judged.events, judged.market.days
     raised = judged.warning.raised[MAIN_BUDGET]

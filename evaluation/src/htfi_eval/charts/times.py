@@ -1,34 +1,32 @@
-"""Charts over time: fans and lines, with spans, marks and what the pointer reads out; `gallery_charts` calls them."""
+"""Charts over time: fans and lines, with spans, marks and the values under the pointer."""
 
 import json
 import math
 from collections.abc import Sequence
 from html import escape
 
-from htfi_eval.eval.charts.chart import FanChart, TimeLines
-from htfi_eval.eval.charts.frame import (
+from htfi_eval.charts.frame import (
+    MAX_DOTTED_POINTS,
+    MAX_POINTS,
     AxisScale,
     AxisTick,
     PlotFrame,
+    area,
+    colour_of,
     date_ticks,
+    dense,
+    dot,
     finite,
+    known,
     number,
+    path,
     places,
     spread,
     ticks,
+    values_at,
     when,
 )
-from htfi_eval.eval.charts.paths import (
-    MAX_DOTTED_POINTS,
-    MAX_POINTS,
-    area,
-    colour_of,
-    dense,
-    dot,
-    known,
-    path,
-    values_at,
-)
+from htfi_eval.charts.specs import FanChart, TimeLines
 
 _LABEL_PERCENT = 9.0  # of the width: room for the beginning of any label
 

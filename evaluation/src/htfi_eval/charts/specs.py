@@ -1,9 +1,4 @@
-"""What a page of an evaluation can draw, as plain values: evaluations fill them, `gallery` draws them as SVG.
-
-They travel in the JSON that `--json` writes, so that one page can show several evaluations: `htfi eval report`.
-Units: "%" shows shares 0–1 as percent and "×" a factor; any other text stands after the number.
-NaN and infinities count as gaps.
-"""
+"""The charts of a page as plain values: commands fill them, `figures` draws them, `--json` stores them."""
 
 from collections.abc import Sequence
 
@@ -73,6 +68,7 @@ class CurveChart(msgspec.Struct, frozen=True, tag="curves"):
     y_label: str
     diagonal: bool = False
     diagonal_label: str = "what would be right"
+    log: bool = False  # both axes logarithmic; only for positive numbers
 
 
 class HistogramChart(msgspec.Struct, frozen=True, tag="histogram"):
@@ -125,6 +121,16 @@ class DotChart(msgspec.Struct, frozen=True, tag="dots"):
     unit: str = ""
 
 
+class StackChart(msgspec.Struct, frozen=True, tag="stack"):
+    """A bar for each name, made of the groups' values end to end, such as time by stage."""
+
+    title: str
+    note: str
+    names: Sequence[str]
+    groups: Sequence[DotGroup]
+    unit: str = ""
+
+
 class HeatMap(msgspec.Struct, frozen=True, tag="heat"):
     """A table as colours: `values` [rows][columns]; below and above `centre` differ in hue."""
 
@@ -137,4 +143,4 @@ class HeatMap(msgspec.Struct, frozen=True, tag="heat"):
     unit: str = ""
 
 
-Chart = FanChart | TimeLines | CurveChart | HistogramChart | BarChart | DotChart | HeatMap
+Chart = FanChart | TimeLines | CurveChart | HistogramChart | BarChart | DotChart | StackChart | HeatMap

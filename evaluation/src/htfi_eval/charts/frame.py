@@ -1,7 +1,7 @@
-"""Axes of a chart: scales, ticks, numbers in words, and the frame that holds a plot. `gallery_charts` calls it.
+"""Axes, numbers, and shapes of a chart as SVG: scales, ticks, lines with gaps, areas, dots, and the frame of a plot.
 
-A plot is an SVG of 1000 × 1000 stretched to any width, with strokes that keep their own, and labels in HTML beside it:
-so words are as large on a phone as on a screen.
+A plot is an SVG of 1000 × 1000 units stretched to any width, with strokes of constant width and labels in HTML beside
+it: text has the same size on a phone and on a wide screen.
 """
 
 import math
@@ -11,6 +11,8 @@ from datetime import date, datetime, timedelta
 from html import escape
 from typing import Any
 
+from htfi_eval.charts.specs import Curve
+
 SIDE = 1000.0  # of the SVG's own units, both ways
 _MAX_DATE_TICKS = 11
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - times of a chart are drawn as written, without a zone
@@ -18,18 +20,21 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - times of a chart are drawn as wr
 
 @dataclass(frozen=True, slots=True)
 class AxisScale:
-    """From values to 0–1000; `up` counts from the bottom."""
+    """From values to 0–1000; `up` counts from the bottom; `log` spaces powers evenly."""
 
     low: float
     high: float
     up: bool = False
+    log: bool = False
 
     def __call__(self, value: float) -> float:
-        share = (value - self.low) / (self.high - self.low)
+        share = self.percent(value) / 100.0
         return SIDE * (1.0 - share if self.up else share)
 
     def percent(self, value: float) -> float:
         """From the left or the bottom edge."""
+        if self.log:
+            return 100.0 * math.log(value / self.low) / math.log(self.high / self.low)
         return 100.0 * (value - self.low) / (self.high - self.low)
 
 
@@ -103,6 +108,13 @@ def ticks(low: float, high: float, unit: str = "", most: int = 6) -> list[AxisTi
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     return [AxisTick(k * step, number(k * step, unit, step)) for k in range(first, last + 1)]
+
+
+def log_ticks(low: float, high: float) -> list[AxisTick]:
+    """1, 2 and 5 times the powers of ten within low–high."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    values = [k * 10.0**power for power in powers for k in (1.0, 2.0, 5.0)]
+    return [AxisTick(value, number(value)) for value in values if low <= value <= high]
 
 
 def thinned(of: Sequence[AxisTick], most: int = 6) -> list[AxisTick]:
@@ -212,3 +224,80 @@ def _within(starts: Iterable[tuple[date, str]], low: float, high: float) -> list
 
 def _day(days: float) -> date:
     return (_EPOCH + timedelta(days=days)).date()
+
+
+NUM_COLOURS = 8
+MAX_POINTS = 1_600  # of a curve: finer than a screen's pixels
+MAX_DOTTED_POINTS = 25  # up to which each has a dot
+
+
+def values_at(values: Sequence[float | None], kept: Sequence[int]) -> list[float | None]:
+    """The kept ones; where values are too few, gaps."""
+    return [known(values[k]) if k < len(values) else None for k in kept]
+
+
+def known(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def path(x: AxisScale, y: AxisScale, at: Sequence[float], values: Sequence[float | None]) -> str:
+    parts: list[str] = []
+    pen_down = False
+    for across, value in zip(at, values, strict=False):
+        if value is None or not math.isfinite(value):
+            pen_down = False
+            continue
+        parts.append(f"{'L' if pen_down else 'M'}{x(across):.1f} {y(value):.1f}{'' if pen_down else 'h0'}")
+        pen_down = True
+    return "".join(parts)
+
+
+def dense(x: AxisScale, y: AxisScale, at: Sequence[float], values: Sequence[float | None]) -> str:
+    """Of each stretch its least and greatest value, in the order they came: no spike is lost."""
+    stretch = math.ceil(len(at) / (MAX_POINTS / 2))
+    kept_at: list[float] = []
+    kept: list[float | None] = []
+    for begin in range(0, len(at), stretch):
+        here = [k for k in range(begin, min(begin + stretch, len(values))) if known(values[k]) is not None]
+        if not here:
+            kept_at.append(at[begin])
+            kept.append(None)
+            continue
+        ends = {min(here, key=lambda k: values[k] or 0.0), max(here, key=lambda k: values[k] or 0.0)}
+        for k in sorted(ends):
+            kept_at.append(at[k])
+            kept.append(values[k])
+    return path(x, y, kept_at, kept)
+
+
+def area(
+    x: AxisScale,
+    y: AxisScale,
+    at: Sequence[float],
+    lows: Sequence[float | None],
+    highs: Sequence[float | None],
+) -> str:
+    parts: list[str] = []
+    run: list[tuple[float, float, float]] = []
+    for across, low, high in [*zip(at, lows, highs, strict=False), (0.0, None, None)]:
+        if low is not None and high is not None and math.isfinite(low) and math.isfinite(high):
+            run.append((across, low, high))
+            continue
+        if run:
+            there = "L".join(f"{x(one):.1f} {y(top):.1f}" for one, _, top in run)
+            back = "L".join(f"{x(one):.1f} {y(foot):.1f}" for one, foot, _ in reversed(run))
+            parts.append(f"M{there}L{back}Z")
+        run = []
+    return "".join(parts)
+
+
+def dot(x: float, y: float, width_px: float, style: str, told: str) -> str:
+    """A stroke without length under a round cap: a circle, however the plot is stretched."""
+    title = f"<title>{escape(told)}</title>" if told else ""
+    return f'<path class="dot {style}" style="stroke-width:{width_px:.1f}px" d="M{x:.1f} {y:.1f}h0">{title}</path>'
+
+
+def colour_of(place: int, curve: Curve) -> str:
+    if curve.quiet:
+        return "line quiet"
+    return f"line c{place % NUM_COLOURS}" + (" dashed" if place >= NUM_COLOURS else "")

@@ -1,7 +1,6 @@
-"""An evaluation as one value, and the page that shows it; every `htfi eval` command ends in `tell`.
+"""The page of an evaluation or a benchmark, and `write_outputs`, in which every command ends.
 
-`htfi eval report` reads the JSON back and puts several on one page. Draws by `gallery_charts`, inline SVG and HTML in
-one file that loads nothing; a little script only adds a readout under the pointer.
+A page is one file that loads nothing: SVG and HTML, and a small script that shows values under the pointer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,75 +10,25 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
-from htfi.apps.display import figures
-from htfi.domain.errors import DependencyUnavailable, InvalidInput
-from htfi_eval.eval.charts.chart import Chart
-from htfi_eval.eval.charts.figures import chart_html
-from htfi_eval.eval.charts.frame import number
+from htfi_eval.charts.figures import chart_html
+from htfi_eval.charts.frame import number
+from htfi_eval.results import Card, Evaluation, commit, device, print_result, split_notes, write_file
 
 MAX_CARDS = 12
 LONG_TABLE = 40  # rows above which a table opens only on request
 
 
-class Card(msgspec.Struct, frozen=True):
-    """A figure to show large: "0.981", "of EWMA's CRPS"; `good` colours it where there is a goal."""
-
-    value: str
-    label: str
-    good: bool | None = None
-
-
-class Evaluation(msgspec.Struct, kw_only=True):
-    """What one `htfi eval NAME` found. `lead` is one sentence that says what it means."""
-
-    name: str
-    title: str = ""
-    lead: str = ""
-    metrics: dict[str, float | None]
-    cards: list[Card] = []
-    charts: list[Chart] = []
-    rows: list[dict[str, Any]] = []
-    notes: list[str] = []
-    seed: int = 0
-    commit: str = ""
-    device: str = ""
-    kind: str = "eval"  # or "bench"
-
-
-def write_outputs(evaluation: Evaluation, *, json_file: Path | None, html_file: Path | None) -> None:
-    """The table for people, and the files asked for. Raises DependencyUnavailable where one cannot be written."""
-    figures.report(
-        evaluation.name,
-        {key: value for key, value in evaluation.metrics.items() if value is not None},
-        evaluation.rows,
-        seed=evaluation.seed,
-        json_file=json_file,
-        kind="eval",
-        notes=evaluation.notes,
-        title=evaluation.title,
-        lead=evaluation.lead,
-        cards=evaluation.cards,
-        charts=evaluation.charts,
-    )
+def write_outputs(result: Evaluation, *, json_file: Path | None, html_file: Path | None = None) -> None:
+    """Print the table and write the files asked for. Raises DependencyUnavailable where one cannot be written."""
+    print_result(result, json_file)
     if html_file is not None:
-        write_page(html_file, evaluation)
-
-
-def read_evaluation(file: Path) -> Evaluation:
-    """What a command wrote with --json. Raises InvalidInput."""
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=Evaluation)
-    except OSError as error:
-        raise InvalidInput(f"{file}: cannot be read: {error.strerror}") from error
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{file}: is not the JSON of an evaluation: {error}") from error
+        write_page(html_file, result)
 
 
 def write_page(file: Path, evaluation: Evaluation) -> None:
     """Raises DependencyUnavailable where `file` cannot be written."""
-    heading = evaluation.title or f"HTFI eval {evaluation.name}"
+    heading = evaluation.title or f"HTFI {evaluation.kind} {evaluation.name}"
     _write(file, heading, _head(evaluation, 1) + _body(evaluation))
 
 
@@ -102,20 +51,20 @@ def _anchor(evaluation: Evaluation) -> str:
 
 def _head(evaluation: Evaluation, level: int) -> str:
     title = escape(evaluation.title or evaluation.name)
-    command = f"<span>htfi eval {escape(evaluation.name)}</span>" if evaluation.title else ""
+    command = f"<span>htfi {evaluation.kind} {escape(evaluation.name)}</span>" if evaluation.title else ""
     lead = f'<p class="lead">{escape(evaluation.lead)}</p>' if evaluation.lead else ""
     return f"<h{level}>{title}{command}</h{level}>{lead}"
 
 
 def _body(evaluation: Evaluation) -> str:
     charts = "".join(chart_html(chart) for chart in evaluation.charts)
-    rows, told = figures.split_notes(evaluation.rows, evaluation.notes)
+    rows, told = split_notes(evaluation.rows, evaluation.notes)
     notes = "".join(f"<li>{escape(note)}</li>" for note in told)
     origin = " · ".join(
         escape(told)
         for told in (
-            f"commit {evaluation.commit or figures.commit()}",
-            evaluation.device or figures.device(),
+            f"commit {evaluation.commit or commit()}",
+            evaluation.device or device(),
             f"seed {evaluation.seed}",
         )
     )
@@ -191,18 +140,13 @@ def _cell(value: object) -> str:
 
 
 def _write(file: Path, title: str, body: str) -> None:
-    folder = files("htfi_eval.eval")
+    folder = files("htfi_eval.charts")
     pieces = {
         "title": escape(title),
-        "style": folder.joinpath("gallery.css").read_text(encoding="utf-8"),
-        "script": folder.joinpath("gallery.js").read_text(encoding="utf-8"),
+        "style": folder.joinpath("page.css").read_text(encoding="utf-8"),
+        "script": folder.joinpath("page.js").read_text(encoding="utf-8"),
         "body": body,
     }
-    parts = folder.joinpath("gallery.html").read_text(encoding="utf-8").split("@@")
-    page = "".join(pieces[part] if place % 2 else part for place, part in enumerate(parts))
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise DependencyUnavailable(f"{file}: cannot be written: {error.strerror}") from error
+    parts = folder.joinpath("page.html").read_text(encoding="utf-8").split("@@")
+    write_file(file, "".join(pieces[part] if place % 2 else part for place, part in enumerate(parts)))
     click.echo(f"page written to {file}", err=True)

@@ -1,1 +1,0 @@
-"""Charts and pages of evaluations."""

@@ -1,0 +1,60 @@
+"""The groups `htfi eval` and `htfi bench`. `htfi.apps.cli.main` imports them by name when one of them is used."""
+
+import click
+
+from htfi.apps.cli.main import LazyGroup
+
+EVALUATIONS = {
+    "mini": ("htfi_eval.eval.mini.command:command", "The mini models on simulated stories never seen."),
+    "returns": ("htfi_eval.eval.returns.command:command", "Forecasts of returns beside peers, on real data."),
+    "volatility": ("htfi_eval.eval.volatility:command", "Forecasts of variance beside HAR, on real data."),
+    "narrative": ("htfi_eval.eval.narrative.command:command", "The gain of reading news over prices alone."),
+    "portfolio": ("htfi_eval.eval.portfolio.command:command", "Risk of books, and luck of trading rules."),
+    "warning": ("htfi_eval.eval.warning.command:command", "Early warning of market stress."),
+    "sentiment": (
+        "htfi_eval.eval.sentiment.command:command",
+        "Sentiment and policy stance on labelled sets.",
+    ),
+    "sanitise": ("htfi_eval.eval.sanitise.command:command", "Attacks on the news, and false alarms."),
+    "trials": ("htfi_eval.eval.trials:command", "Every configuration that was ever evaluated."),
+    "report": ("htfi_eval.eval.report:command", "One page of all evaluations."),
+}
+
+BENCHMARKS = {
+    "ticks": (
+        "htfi_eval.bench.ticks.command:command",
+        "Latency of an event and a decision, size of a record.",
+    ),
+    "ledger": ("htfi_eval.bench.ledger:command", "Appends per second, verification, proofs."),
+    "engine": ("htfi_eval.bench.engine:command", "Decode and verify steps of a language model."),
+    "decode": ("htfi_eval.bench.decode.command:command", "Speculative decoding beside plain decoding."),
+    "paths": ("htfi_eval.bench.paths:command", "Many price paths at once."),
+    "link": ("htfi_eval.bench.link.command:command", "Edge and cloud over links of many round trips."),
+    "narrative": ("htfi_eval.bench.news:command", "Time and memory from a raw news item to its scores."),
+    "buffering": ("htfi_eval.bench.buffering:command", "Views read before a scheduled announcement."),
+}
+
+
+@click.group("eval", cls=LazyGroup, lazy=EVALUATIONS)
+def evaluate() -> None:
+    """Evaluate forecasts, models and the news sanitiser, beside baselines.
+
+    \b
+    Examples:
+      htfi eval mini                          the shipped models on simulated stories
+      htfi eval mini --html build/mini.html   the same, with a page
+      htfi eval returns                       forecasts of returns, on real data
+      htfi eval report                        one page of all results in build/goals
+    """
+
+
+@click.group("bench", cls=LazyGroup, lazy=BENCHMARKS)
+def bench() -> None:
+    """Measure latency, throughput and memory, beside other libraries where they are installed.
+
+    \b
+    Examples:
+      htfi bench ticks                            one event, a replay, a decision
+      htfi bench ledger --json build/ledger.json  the same figures for machines
+      htfi bench decode --html build/decode.html  speculative decoding, with a page
+    """

@@ -1,0 +1,145 @@
+"""What every evaluation and benchmark ends in: a table for people, and the same figures as JSON for machines."""
+
+import json
+import math
+import platform
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import click
+import msgspec
+import numpy as np
+
+from htfi.apps.display.tables import print_table
+from htfi.domain.errors import DependencyUnavailable, InvalidInput
+from htfi_eval.charts.specs import Chart
+
+Row = Mapping[str, Any]
+
+
+class Card(msgspec.Struct, frozen=True):
+    """A figure to show large: "0.981", "of EWMA's CRPS"; `good` colours it where there is a goal."""
+
+    value: str
+    label: str
+    good: bool | None = None
+
+
+class Evaluation(msgspec.Struct, kw_only=True):
+    """What one `htfi eval NAME` or `htfi bench NAME` found. `lead` is the finding in one sentence."""
+
+    name: str
+    title: str = ""
+    lead: str = ""
+    metrics: dict[str, float | None]
+    cards: list[Card] = []
+    charts: list[Chart] = []
+    rows: list[dict[str, Any]] = []
+    notes: list[str] = []
+    seed: int = 0
+    commit: str = ""
+    device: str = ""
+    kind: str = "eval"  # or "bench"
+
+
+def print_result(result: Evaluation, json_file: Path | None) -> None:
+    """Print the table, the notes and the metrics; write all of it to `json_file` if given.
+
+    A row with one cell is a note: it is printed as a line under the table. Raises: DependencyUnavailable.
+    """
+    rows, notes = split_notes(result.rows, result.notes)
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    cells = [[_cell(row.get(column, "")) for column in columns] for row in rows]
+    metrics = {key: value for key, value in result.metrics.items() if value is not None}
+    lines = [
+        *notes,
+        f"{device()}; seed {result.seed}",
+        *(f"{key} = {value:.4g}" for key, value in metrics.items()),
+    ]
+    print_table(columns, cells, title=f"htfi {result.kind} {result.name}", notes=lines)
+    if json_file is None:
+        return
+    body = {
+        "name": result.name, "kind": result.kind, "commit": commit(), "device": device(), "seed": result.seed,
+        "metrics": metrics, "rows": rows, "notes": notes, "title": result.title, "lead": result.lead,
+        "cards": msgspec.to_builtins(result.cards),
+        "charts": msgspec.to_builtins(result.charts, enc_hook=_builtin),
+    }  # fmt: skip
+    optional = ("notes", "title", "lead", "cards", "charts")
+    kept = {key: value for key, value in body.items() if value or key not in optional}
+    write_file(json_file, json.dumps(_finite(kept), indent=2, allow_nan=False) + "\n")
+    click.echo(f"figures written to {json_file}", err=True)
+
+
+def read_result(file: Path) -> Evaluation:
+    """What a command wrote with --json. Raises InvalidInput."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Evaluation)
+    except OSError as error:
+        raise InvalidInput(f"{file}: cannot be read: {error.strerror}") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{file}: is not the JSON of an evaluation: {error}") from error
+
+
+def write_file(file: Path, text: str) -> None:
+    """Raises: DependencyUnavailable."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DependencyUnavailable(f"{file}: cannot be written: {error.strerror}") from error
+
+
+def split_notes(rows: Sequence[Row], notes: Sequence[str] = ()) -> tuple[list[Row], list[str]]:
+    """Rows with two cells or more, and the notes: the text of every row with one cell, then `notes`."""
+    filled = [[value for value in row.values() if value not in ("", None)] for row in rows]
+    kept = [row for row, values in zip(rows, filled, strict=True) if len(values) > 1]
+    return kept, [*(str(values[0]) for values in filled if len(values) == 1), *notes]
+
+
+def commit() -> str:
+    """Of the project that runs here; "unknown" outside a checkout."""
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True, timeout=10
+        )
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return done.stdout.strip()
+
+
+def device() -> str:
+    """The processor, system and Python that the figures were measured on."""
+    model = platform.processor() or platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                model = line.partition(":")[2].strip()
+                break
+    except OSError:
+        pass
+    return f"{model}, {platform.system()}, Python {platform.python_version()}"
+
+
+def _builtin(value: Any) -> Any:
+    """numpy's numbers and arrays as Python's."""
+    if isinstance(value, np.generic | np.ndarray):
+        return cast(Any, value.tolist())
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN and no number of numpy: null and Python's numbers in their place."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = _builtin(value)
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in cast(Mapping[str, Any], value).items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in cast(list[Any], value)]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _cell(value: object) -> str:
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)
