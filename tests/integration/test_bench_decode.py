@@ -148,7 +148,8 @@ def test_survival_counts_rounds_that_drafted_so_deep() -> None:
     runs.add("a", CHAIN, [replace(_measured(1.0, 2), offered=[4, 2], stood=[3, 1])])
     runs.add("a", CHAIN, [replace(_measured(1.0, 2), offered=[4], stood=[1])])
     assert acceptance_by_depth(runs, "a", CHAIN) == [0.5, 0.5]
-    runs.add("a", PLAIN, [replace(_measured(1.0, 2))] * 2)
+    for _ in range(2):
+        runs.add("a", PLAIN, [_measured(1.0, 2)])
     assert list(charts([runs], CHAIN, CHAIN)[2].curves[0].values) == [0.5, 0.5]
 
 

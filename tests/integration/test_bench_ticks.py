@@ -17,10 +17,14 @@ from htfi.market.state import MarketState
 from htfi_eval import commands
 from htfi_eval.bench.ticks import command as ticks
 from htfi_eval.bench.ticks import peers as tick_peers
+from htfi_eval.bench.ticks.decisions import SampleRun, time_sample_run
 from htfi_eval.bench.ticks.replay import events_of, read_batches
 from htfi_eval.main import bench
 
-METRICS = {"event_p50_us", "event_p99_us", "batch_events_per_s", "replay_peak_mb", "bar_to_release_p99_ms"}
+METRICS = {
+    "event_p50_us", "event_p99_us", "batch_events_per_s", "replay_peak_mb", "bar_to_release_p99_ms",
+    "bar_to_release_1000_p99_ms", "entry_bytes", "disk_bytes_per_decision", "first_decision_s", "sample_run_s",
+}  # fmt: skip
 
 
 def write(file: Path, **columns: object) -> Path:
@@ -66,6 +70,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def test_bench_prints_a_table_and_writes_the_figures(files, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(ticks, "NUM_BARS", 30)
+    monkeypatch.setattr(ticks, "MANY_SYMBOLS", 200)
+    monkeypatch.setattr(ticks, "MANY_BARS", 25)
+    monkeypatch.setattr(ticks, "time_sample_run", lambda: SampleRun(0.5, 4.0, 2_500.0))
     out = tmp_path / "ticks.json"
     arguments = [
         "ticks",
@@ -86,9 +93,19 @@ def test_bench_prints_a_table_and_writes_the_figures(files, tmp_path: Path, monk
     rows = {row["what"]: row for row in body["rows"]}
     assert any(note.startswith("trades.parquet + quotes.parquet, 4,000 rows; ") for note in body["notes"])
     assert rows["event: update"]["rows"] == rows["memory: whole"]["rows"] == 4_000
+    assert rows["200 bars to release"]["p99 µs"] > rows["100 bars to release"]["p50 µs"]
+    assert 200 < body["metrics"]["entry_bytes"] < 20_000
+    assert rows["htfi run: embedded sample"]["s"] == body["metrics"]["sample_run_s"] == 4.0
     told = [*rows, *body["notes"]]  # a peer that is not installed is a note
     assert any(what.startswith("trades: polars") for what in told)
     assert any(what.startswith("event: river") for what in told)
+
+
+@pytest.mark.slow
+def test_a_run_of_the_sample_is_timed_from_the_start_of_its_process() -> None:
+    run = time_sample_run()
+    assert 0 < run.first_decision_s < run.total_s
+    assert 500 < run.disk_bytes_per_decision < 50_000
 
 
 def test_peer_that_is_not_installed_is_a_line_in_the_table(monkeypatch) -> None:

@@ -19,7 +19,7 @@ from htfi.domain.events import Quote, Trade
 from htfi.market.config import MarketConfig
 from htfi.market.kernel import COMPILED
 from htfi.market.state import MarketState
-from htfi_eval.bench.ticks.decisions import bar_to_release_ms
+from htfi_eval.bench.ticks.decisions import bar_to_release, time_sample_run
 from htfi_eval.bench.ticks.peers import BATCH_PEERS, EVENT_PEERS, TickPeer
 from htfi_eval.bench.ticks.replay import count_rows, events_of, read_batches
 from htfi_eval.commands import json_option, runs_option
@@ -30,6 +30,7 @@ STAGED = Path("../shared/data/hf")
 WEEK = "us_equity_ticks_{}_20131007_11.parquet"
 NUM_EVENTS = 200_000  # timed one by one, from the middle of the stream
 NUM_SYMBOLS, NUM_BARS = 100, 300  # of the timed decisions
+MANY_SYMBOLS, MANY_BARS = 1_000, 100
 SEED = 7
 MIN_RUNS = 5
 
@@ -38,7 +39,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class TickFiles:
-    """The files that are replayed, and how the table calls them."""
+    """The files that are replayed, and their name in the table."""
 
     trades: Path
     quotes: Path | None
@@ -59,12 +60,13 @@ class TickFiles:
 @runs_option(MIN_RUNS)
 @json_option
 def command(trades: Path | None, quotes: Path | None, num_runs: int, json_file: Path | None) -> None:
-    """Measure market state on one core: event by event, by columns, in memory; and bar close to decision.
+    """Measure one event, a replay, a decision and a whole run, each on one core.
 
-    Without files it takes the staged week in ../shared/data/hf where there is one, else the embedded morning.
-    Rows: an event that updates all features, bars and the regime, and one that also reads them; a replay by columns
-    from Parquet files, and its kernel; the trades alone, beside peers that compute bars, rv, bv and a volatility;
-    peak memory of a replay; from the close of the bars of 100 symbols to their released decisions.
+    Without files the staged week in ../shared/data/hf is used where there is one, else the embedded morning. Rows:
+    an event that updates all features, bars and the regime, and one that also reads them; a replay by columns from
+    Parquet files, and the share of its kernel; the trades alone, beside libraries that compute bars, realised and
+    bipower variance and a volatility; peak memory of a replay; the time from the close of all bars to the release
+    of their decisions; the size of a ledger entry; `htfi run` on the embedded sample, from the start of its process.
 
     \b
     Examples:
@@ -75,23 +77,19 @@ def command(trades: Path | None, quotes: Path | None, num_runs: int, json_file: 
     memory_rows, peak_mb = _memory_rows(ticks)  # first: children of a small process
     event_rows, event_p50_us, event_p99_us = _event_rows(ticks, num_runs)
     batch_rows, events_per_s = _batch_rows(ticks, num_runs)
-    decision_row, release_p99_ms = _decision_row(num_runs)
-    metrics = {
+    decision_rows, decision_metrics = _decision_rows(num_runs)
+    run_rows, run_metrics = _run_rows(num_runs)
+    metrics: dict[str, float | None] = {
         "event_p50_us": event_p50_us,
         "event_p99_us": event_p99_us,
         "batch_events_per_s": events_per_s,
         "replay_peak_mb": peak_mb,
-        "bar_to_release_p99_ms": release_p99_ms,
     }
-    rows = [*event_rows, *batch_rows, *memory_rows, decision_row]
     result = Evaluation(
-        name="ticks",
-        kind="bench",
-        metrics=dict(metrics),
-        rows=rows,
+        name="ticks", kind="bench", metrics={**metrics, **decision_metrics, **run_metrics}, seed=SEED,
+        rows=[*event_rows, *batch_rows, *memory_rows, *decision_rows, *run_rows],
         notes=[_data_note(ticks, num_runs)],
-        seed=SEED,
-    )
+    )  # fmt: skip
     write_outputs(result, json_file=json_file)
 
 
@@ -117,7 +115,7 @@ def _data_note(ticks: TickFiles, num_runs: int) -> str:
 
 
 def _event_rows(ticks: TickFiles, num_runs: int) -> tuple[list[Row], float, float]:
-    """Every event timed alone, on Event objects. The targets are held by the row that also reads what it updated."""
+    """Every event timed alone, on Event objects. The metrics are those of the row that also reads what it updated."""
     events = events_of(ticks.files, NUM_EVENTS)
     if not events:
         raise InvalidInput(f"{ticks.trades} holds no ticks")
@@ -222,11 +220,39 @@ def _child_replay(limit: int, files: Sequence[Path]) -> dict[str, int]:
     return json.loads(done.stdout)
 
 
-def _decision_row(num_runs: int) -> tuple[Row, float]:
-    """From a bar's close to the released decisions of all symbols, the ledger's disk sync aside."""
-    runs = [np.array(bar_to_release_ms(NUM_SYMBOLS, NUM_BARS, SEED + run)) * 1e3 for run in range(num_runs)]
-    row = _latency_row(f"{NUM_SYMBOLS} bars to release", runs)
-    return row, _percentile(runs, 99) / 1e3
+def _decision_rows(num_runs: int) -> tuple[list[Row], dict[str, float]]:
+    """From the close of all bars to the release of their decisions, the ledger's disk sync aside."""
+    rows: list[Row] = []
+    p99_ms: list[float] = []
+    sizes: list[float] = []
+    for num_symbols, num_bars in ((NUM_SYMBOLS, NUM_BARS), (MANY_SYMBOLS, MANY_BARS)):
+        timings = [bar_to_release(num_symbols, num_bars, SEED + run) for run in range(num_runs)]
+        runs = [np.array(timing.elapsed_ms) * 1e3 for timing in timings]
+        rows.append(_latency_row(f"{num_symbols:,} bars to release", runs))
+        p99_ms.append(_percentile(runs, 99) / 1e3)
+        sizes.append(median(timing.entry_bytes for timing in timings))
+    rows.append({"what": "ledger entry, no reading", "bytes": sizes[0]})
+    return rows, {
+        "bar_to_release_p99_ms": p99_ms[0],
+        "bar_to_release_1000_p99_ms": p99_ms[1],
+        "entry_bytes": sizes[0],
+    }
+
+
+def _run_rows(num_runs: int) -> tuple[list[Row], dict[str, float]]:
+    """`htfi run` on the embedded sample; one run before the first that counts writes what is cached on disk."""
+    time_sample_run()
+    runs = [time_sample_run() for _ in range(num_runs)]
+    found = {
+        "disk_bytes_per_decision": median(run.disk_bytes_per_decision for run in runs),
+        "first_decision_s": median(run.first_decision_s for run in runs),
+        "sample_run_s": median(run.total_s for run in runs),
+    }
+    return [
+        {"what": "htfi run: all files, a decision", "bytes": found["disk_bytes_per_decision"]},
+        {"what": "htfi run: first decision", "s": found["first_decision_s"]},
+        {"what": "htfi run: embedded sample", "s": found["sample_run_s"]},
+    ], found
 
 
 def _latency_row(what: str, runs: Sequence[Any]) -> Row:

@@ -1,16 +1,21 @@
-"""Measures the time from a bar's close to its released decision, through the real loop. `htfi bench ticks` calls it."""
+"""Times decisions through the real loop, from a bar's close to their release, and a whole run of the sample."""
 
+import math
 import random
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.events import FeedItem, Trade
 from htfi.domain.time import NS_PER_S
 from htfi.pipeline.ports import Position
-from htfi.wiring.ledger import open_ledger
-from htfi.wiring.outputs import DecisionJournal
+from htfi.wiring.ledger import open_ledger, open_ledger_readonly
+from htfi.wiring.outputs import JOURNAL, DecisionJournal
 from htfi.wiring.run import build_loop, deferred_garbage_collection
 from htfi.wiring.settings import load_settings, override
 
@@ -20,7 +25,7 @@ START_NS = 1_380_000_000 * NS_PER_S // (BAR_S * NS_PER_S) * (BAR_S * NS_PER_S)
 
 
 class _LastReleaseJournal(DecisionJournal):
-    """The journal, remembering when it last handed decisions out."""
+    """The journal, with the time of its last release."""
 
     released_ns = 0
 
@@ -58,14 +63,23 @@ class _TradeFeed:
     def close(self) -> None: ...
 
 
-def bar_to_release_ms(num_symbols: int, num_bars: int, seed: int, *, durable: bool = False) -> list[float]:
-    """Milliseconds of every moment at which all symbols' bars closed: from the event that ends them to the last
-    released decision. Without `durable` the ledger does not wait for the disk.
+@dataclass(frozen=True, slots=True)
+class ReleaseTiming:
+    """Milliseconds of every moment at which all bars closed, and the mean size of a decision's ledger entry."""
+
+    elapsed_ms: list[float]
+    entry_bytes: float
+
+
+def bar_to_release(num_symbols: int, num_bars: int, seed: int) -> ReleaseTiming:
+    """From the event that closes the bars of all symbols to the last released decision, without waiting for the disk.
+
+    There is no news, so every entry is a decision without a reading.
     """
     settings = override(override(load_settings(), "market", bar="60s"), "pipeline", group_ms=0.0)
     elapsed_ms: list[float] = []
     with tempfile.TemporaryDirectory(prefix="htfi-bench-") as folder:
-        ledger = open_ledger(Path(folder), origin="htfi.bench", durable=durable)
+        ledger = open_ledger(Path(folder), origin="htfi.bench", durable=False)
         outlet = _LastReleaseJournal(Path(folder))
         feed = _TradeFeed(num_symbols, num_bars, seed)
         loop = build_loop(settings, feed, ledger, outlet)
@@ -76,6 +90,43 @@ def bar_to_release_ms(num_symbols: int, num_bars: int, seed: int, *, durable: bo
                 loop.step(item)
                 if loop.recorder.num_decided - decided == num_symbols:
                     elapsed_ms.append((outlet.released_ns - began_ns) / 1e6)
+        sizes = [len(ledger.entry(index)) for index in range(ledger.size)]
         outlet.close()
         ledger.close()
-    return elapsed_ms
+    return ReleaseTiming(elapsed_ms, sum(sizes) / len(sizes))
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRun:
+    """One `htfi run` of the embedded sample with default settings, from the start of its process."""
+
+    first_decision_s: float
+    total_s: float
+    disk_bytes_per_decision: float  # of all files in its folder
+
+
+def time_sample_run() -> SampleRun:
+    """Raises: DependencyUnavailable where the run fails."""
+    with tempfile.TemporaryDirectory(prefix="htfi-bench-") as parent:
+        folder = Path(parent) / "run"
+        began_s = time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "htfi", "run", "--plain", "--out", str(folder)],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        first_s = float("nan")
+        while process.poll() is None:
+            journal = folder / JOURNAL
+            if math.isnan(first_s) and journal.exists() and journal.stat().st_size:
+                first_s = time.perf_counter() - began_s
+            time.sleep(0.001 if math.isnan(first_s) else 0.01)
+        total_s = time.perf_counter() - began_s
+        _, errors = process.communicate()
+        if process.returncode:
+            reason = (errors.strip().splitlines() or ["no reason given"])[-1]
+            raise DependencyUnavailable(f"htfi run on the embedded sample failed: {reason}")
+        num_bytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        log = open_ledger_readonly(folder)
+        num_decisions = log.size
+        log.close()
+    return SampleRun(first_s, total_s, num_bytes / num_decisions)
