@@ -23,18 +23,18 @@ _CODAS = (
     "n", "r", "l", "s", "m", "x", "t", "k", "d", "nd", "rn", "lt", "st", "rk", "ld", "ns", "nt", "rm", "ll",
     "ss", "ck", "th", "sh", "mp", "rd", "ff", "v", "z", "ne", "re", "le", "ve", "te",
 )  # fmt: skip
-_ENDS = (
+_ENDINGS = (
     "a", "o", "is", "us", "on", "ex", "ia", "en", "ar", "or", "ix", "um", "yx", "ane", "ent", "ora", "eon",
     "ion", "ara", "ive", "era", "ico", "ova", "elle", "ana", "ett", "ero", "yne", "ise", "ax", "al",
 )  # fmt: skip
-_FRONTS = (
+_PREFIXES = (
     "Bright", "Stone", "Wood", "Ash", "Black", "White", "Red", "Green", "Silver", "Gold", "Iron", "North",
     "South", "East", "West", "High", "Clear", "Deep", "Fair", "Glen", "Hart", "Hawk", "Oak", "Elm", "Fox",
     "King", "Lake", "Long", "Marsh", "Mill", "Moor", "Old", "Park", "Raven", "River", "Rock", "Salt", "Sand",
     "Spring", "Star", "Storm", "Summer", "Sun", "Swift", "Thorn", "Wind", "Winter", "Wolf", "Wild", "Cold",
     "Blue", "Crow", "Swan", "Bear", "Lamb", "Cliff", "Copper", "Amber", "Cinder", "Ember",
 )  # fmt: skip
-_BACKS = (
+_SUFFIXES = (
     "bridge", "brook", "field", "ford", "gate", "hall", "ham", "haven", "hill", "holm", "hurst", "land",
     "ley", "mark", "mere", "mont", "moor", "more", "mount", "port", "ridge", "shaw", "side", "stead", "stone",
     "thorpe", "ton", "vale", "view", "ville", "wall", "ward", "water", "way", "well", "wick", "wood", "worth",
@@ -51,7 +51,7 @@ _WORDS = (
     "Marble", "Crown", "Sceptre", "Shield", "Bastion", "Citadel", "Rampart", "Pioneer", "Voyager", "Wayfarer",
     "Pilgrim", "Settler", "Mariner", "Navigator",
 )  # fmt: skip
-_LINKS = (
+_COMPANY_FORMS = (
     "Group", "Holdings", "Industries", "& Sons", "& Co", "International", "Partners", "Corp", "Global", "plc",
     "AG", "SA",
 )  # fmt: skip
@@ -61,11 +61,11 @@ def invented_word(dice: Rng) -> str:
     """A word that no language has, or seldom."""
     word = dice.choice(_ONSETS) + dice.choice(_VOWELS)
     if dice.chance(0.62):
-        word += dice.choice(_CODAS) + dice.choice(_VOWELS if dice.chance(0.35) else _ENDS)
+        word += dice.choice(_CODAS) + dice.choice(_VOWELS if dice.chance(0.35) else _ENDINGS)
         if dice.chance(0.3):
             word += dice.choice(_CODAS)
     else:
-        word += dice.choice(_CODAS[:17]) + dice.choice(_ENDS)
+        word += dice.choice(_CODAS[:17]) + dice.choice(_ENDINGS)
     return word[:11].capitalize()
 
 
@@ -75,7 +75,7 @@ def company_name(dice: Rng, trade: str) -> tuple[str, str]:
     if manner < 0.5:
         stem = invented_word(dice)
     elif manner < 0.75:
-        stem = dice.choice(_FRONTS) + dice.choice(_BACKS)
+        stem = dice.choice(_PREFIXES) + dice.choice(_SUFFIXES)
     elif manner < 0.83:
         stem = (
             f"{dice.choice(_WORDS)} {invented_word(dice)}"
@@ -156,50 +156,50 @@ class SimulatedAsset(msgspec.Struct, frozen=True, gc=False):
     quote: str = ""
 
 
-def _market(symbol: str, name: str, sector: str, short: str = "") -> SimulatedAsset:
+def _market_asset(symbol: str, name: str, sector: str, short: str = "") -> SimulatedAsset:
     return SimulatedAsset(symbol, name, short or name, sector, company=False)
 
 
 _WATCHED = 4  # of MARKETS, the ones most often asked about
 
 
-def _pair(base: str, quote: str) -> SimulatedAsset:
+def _currency_pair(base: str, quote: str) -> SimulatedAsset:
     return SimulatedAsset(base + quote, f"{base}/{quote}", f"{base}/{quote}", "currency", False, base, quote)
 
 
 MARKETS: tuple[SimulatedAsset, ...] = (
-    _market("SPX", "S&P 500", "index USD"),
-    _market("VIX", "Volatility index", "fear"),
-    _pair("EUR", "USD"),
-    _market("XAUUSD", "Gold", "gold"),
-    _market("ES", "S&P 500 futures", "index USD"),
-    _market("NDX", "Nasdaq 100", "index USD tech"),
-    _market("SPY", "S&P 500 ETF", "index USD"),
-    _market("QQQ", "Nasdaq 100 ETF", "index USD tech"),
-    _market("DJI", "Dow Jones", "index USD"),
-    _market("RUT", "Russell 2000", "index USD"),
-    _market("DAX", "DAX", "index EUR"),
-    _market("SX5E", "Euro Stoxx 50", "index EUR"),
-    _market("UKX", "FTSE 100", "index GBP"),
-    _market("NKY", "Nikkei 225", "index JPY"),
-    _market("GC", "Gold futures", "gold"),
-    _market("XAGUSD", "Silver", "gold"),
-    _market("CL", "Crude oil futures", "oil"),
-    _market("BRN", "Brent crude", "oil"),
-    _market("NG", "Natural gas futures", "gas"),
-    _market("HG", "Copper futures", "copper"),
-    _market("ZW", "Wheat futures", "grain"),
-    _market("ZC", "Corn futures", "grain"),
-    _market("TLT", "Long Treasury ETF", "bond USD"),
-    _market("ZN", "10-year Treasury futures", "bond USD"),
-    _market("ZB", "Long Treasury bond futures", "bond USD"),
-    _market("FGBL", "Bund futures", "bond EUR"),
-    _market("BTCUSD", "Bitcoin", "crypto"),
-    _market("ETHUSD", "Ether", "crypto"),
-    _market("DXY", "Dollar index", "dollar"),
-    _pair("GBP", "USD"), _pair("AUD", "USD"), _pair("NZD", "USD"),
-    _pair("USD", "JPY"), _pair("USD", "CHF"), _pair("USD", "CAD"), _pair("USD", "NOK"), _pair("USD", "CNH"),
-    _pair("USD", "MXN"), _pair("EUR", "JPY"), _pair("EUR", "GBP"), _pair("EUR", "CHF"), _pair("GBP", "JPY"),
+    _market_asset("SPX", "S&P 500", "index USD"),
+    _market_asset("VIX", "Volatility index", "fear"),
+    _currency_pair("EUR", "USD"),
+    _market_asset("XAUUSD", "Gold", "gold"),
+    _market_asset("ES", "S&P 500 futures", "index USD"),
+    _market_asset("NDX", "Nasdaq 100", "index USD tech"),
+    _market_asset("SPY", "S&P 500 ETF", "index USD"),
+    _market_asset("QQQ", "Nasdaq 100 ETF", "index USD tech"),
+    _market_asset("DJI", "Dow Jones", "index USD"),
+    _market_asset("RUT", "Russell 2000", "index USD"),
+    _market_asset("DAX", "DAX", "index EUR"),
+    _market_asset("SX5E", "Euro Stoxx 50", "index EUR"),
+    _market_asset("UKX", "FTSE 100", "index GBP"),
+    _market_asset("NKY", "Nikkei 225", "index JPY"),
+    _market_asset("GC", "Gold futures", "gold"),
+    _market_asset("XAGUSD", "Silver", "gold"),
+    _market_asset("CL", "Crude oil futures", "oil"),
+    _market_asset("BRN", "Brent crude", "oil"),
+    _market_asset("NG", "Natural gas futures", "gas"),
+    _market_asset("HG", "Copper futures", "copper"),
+    _market_asset("ZW", "Wheat futures", "grain"),
+    _market_asset("ZC", "Corn futures", "grain"),
+    _market_asset("TLT", "Long Treasury ETF", "bond USD"),
+    _market_asset("ZN", "10-year Treasury futures", "bond USD"),
+    _market_asset("ZB", "Long Treasury bond futures", "bond USD"),
+    _market_asset("FGBL", "Bund futures", "bond EUR"),
+    _market_asset("BTCUSD", "Bitcoin", "crypto"),
+    _market_asset("ETHUSD", "Ether", "crypto"),
+    _market_asset("DXY", "Dollar index", "dollar"),
+    _currency_pair("GBP", "USD"), _currency_pair("AUD", "USD"), _currency_pair("NZD", "USD"),
+    _currency_pair("USD", "JPY"), _currency_pair("USD", "CHF"), _currency_pair("USD", "CAD"), _currency_pair("USD", "NOK"), _currency_pair("USD", "CNH"),
+    _currency_pair("USD", "MXN"), _currency_pair("EUR", "JPY"), _currency_pair("EUR", "GBP"), _currency_pair("EUR", "CHF"), _currency_pair("GBP", "JPY"),
 )  # fmt: skip
 
 # Factor: what a positive unit of it does, by sector. Parts of the effect, of one asset's own news; sign is the lesson.

@@ -41,7 +41,7 @@ class TrainingSegment(NamedTuple):
 TEXT_WEIGHT, PRICES_WEIGHT, WORDS_WEIGHT, VIEW_WEIGHT, PATH_WEIGHT = 0.1, 0.05, 0.7, 2.0, 0.2
 _NUMBERS_WEIGHT = 4.0  # of direction and size: two tokens of a story that everything else leads up to
 _STORIES_PER_WORLD = 12  # most worlds hold twice as many
-_SHORTENED_EVERY = 10
+_SHORT_HISTORY_EVERY = 10
 _NUMBERS = 4  # marks between '<end>' and '</view>'; the first two are direction and size
 
 
@@ -56,8 +56,8 @@ def training_passages(seed: int, start: int = 0) -> Iterator[list[TrainingSegmen
         if place == 0 or not told:
             told = stories_of_market(seed, world)
         story = told[place % len(told)]
-        if number % _SHORTENED_EVERY == 0:
-            left = number // _SHORTENED_EVERY % len(story.context)
+        if number % _SHORT_HISTORY_EVERY == 0:
+            left = number // _SHORT_HISTORY_EVERY % len(story.context)
             story = replace(story, context=story.context[len(story.context) - left :])
         yield passage(story)
 
@@ -65,9 +65,9 @@ def training_passages(seed: int, start: int = 0) -> Iterator[list[TrainingSegmen
 def passage(story: Story) -> list[TrainingSegment]:
     """Question, answer and path of one story."""
     prompt, _ = build_prompt(question(story), PromptDialect.MINI)
-    asked = [_asked(segment) for segment in prompt]
+    asked = [_question_part(segment) for segment in prompt]
     asked[0] = asked[0]._replace(weight=0.0)
-    return [*asked, *_answered(story), *_followed(story)]
+    return [*asked, *_answer_parts(story), *_path_parts(story)]
 
 
 def question(story: Story) -> Question:
@@ -101,13 +101,13 @@ def true_answer(story: Story) -> ParsedAnswer:
     )
 
 
-def _asked(segment: PromptSegment) -> TrainingSegment:
+def _question_part(segment: PromptSegment) -> TrainingSegment:
     if isinstance(segment, ScaledMoves):
         return TrainingSegment(segment, TokenKind.PRICES, PRICES_WEIGHT)
     return TrainingSegment(segment, TokenKind.TEXT, TEXT_WEIGHT)
 
 
-def _answered(story: Story) -> list[TrainingSegment]:
+def _answer_parts(story: Story) -> list[TrainingSegment]:
     segments = ideal_answer(true_answer(story))
     end = segments.index(ControlToken("end"))
     parts: list[TrainingSegment] = []
@@ -122,7 +122,7 @@ def _answered(story: Story) -> list[TrainingSegment]:
     return parts
 
 
-def _followed(story: Story) -> list[TrainingSegment]:
+def _path_parts(story: Story) -> list[TrainingSegment]:
     return [
         TrainingSegment(ControlToken("path"), TokenKind.TEXT, 0.0),
         TrainingSegment(ScaledMoves(story.path), TokenKind.PATH, PATH_WEIGHT),

@@ -24,9 +24,9 @@ _BRANCH = re.compile(r"<([^<>]*)>")
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _SLOT = re.compile(r"\{(@?[a-z0-9]+(?::[\d-]+)?)\}")
 _HEADER = re.compile(r"#! (?P<head>[a-z]+): (?P<labels>[^;]+); (?P<slots>[\w.-]+); (?P<num>\d+) lines?")
-_MOST_ROUNDS = 40
+_MAX_EXPANSIONS = 40
 _FRAMED_SHARE = 0.15  # of lines stand in a frame that says nothing of their label: a link, a source, a tag
-_TRIES = 6  # per line that is asked for, before a template counts as exhausted
+_MAX_ATTEMPTS = 6  # per line that is asked for, before a template counts as exhausted
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def draw_lines(
         dice = np.random.Generator(np.random.PCG64([seed, family]))
         for at, letter in enumerate(template.labels):
             num = 0
-            for _ in range(per_template * _TRIES):
+            for _ in range(per_template * _MAX_ATTEMPTS):
                 text = _line(template, at, slots, dice)
                 if text in seen:
                     continue
@@ -140,13 +140,13 @@ def _line(template: LineTemplate, at: int, slots: Slots, dice: np.random.Generat
     figures = _figures(dice)
     text = template.text
     if "frames" in slots and dice.random() < _FRAMED_SHARE:
-        text = _one(slots["frames"], dice).replace("{line}", text)
-    for _ in range(_MOST_ROUNDS):
+        text = _choose(slots["frames"], dice).replace("{line}", text)
+    for _ in range(_MAX_EXPANSIONS):
         before = text
         # Inside out: a slot within a branch is drawn first, a branch within a choice is taken before the choice.
-        text = _SLOT.sub(lambda match: _word(match[1], template, slots, figures, dice), text)
-        text = _BRANCH.sub(lambda match: _part(match[1].split("//"), at), text)
-        text = _CHOICE.sub(lambda match: _one(match[1].split("|"), dice), text, count=1)
+        text = _SLOT.sub(lambda match: _slot_value(match[1], template, slots, figures, dice), text)
+        text = _BRANCH.sub(lambda match: _part_text(match[1].split("//"), at), text)
+        text = _CHOICE.sub(lambda match: _choose(match[1].split("|"), dice), text, count=1)
         if text == before:
             break
     if re.search(r"[{}<>\[\]]", text):
@@ -154,11 +154,11 @@ def _line(template: LineTemplate, at: int, slots: Slots, dice: np.random.Generat
     return re.sub(r"\s+", " ", text).strip()
 
 
-def _part(parts: Sequence[str], at: int) -> str:
+def _part_text(parts: Sequence[str], at: int) -> str:
     return parts[min(at, len(parts) - 1)]
 
 
-def _one(options: Sequence[str], dice: np.random.Generator) -> str:
+def _choose(options: Sequence[str], dice: np.random.Generator) -> str:
     return options[int(dice.integers(len(options)))]
 
 
@@ -176,7 +176,7 @@ def _figures(dice: np.random.Generator) -> dict[str, str]:
     }
 
 
-def _word(
+def _slot_value(
     asked: str, template: LineTemplate, slots: Slots, figures: dict[str, str], dice: np.random.Generator
 ) -> str:
     name, _, span = asked.partition(":")
@@ -192,17 +192,17 @@ def _word(
     if name == "year":
         return str(int(dice.integers(1998, 2026)))
     if name == "tickbare":
-        return _one(slots["tick"], dice).lstrip("$")
+        return _choose(slots["tick"], dice).lstrip("$")
     if name not in slots and "=" + name not in slots:
         raise InvalidInput(f"{template.place}: no slot '{name}'")
     if "=" + name in slots:
-        return figures.setdefault(name, _one(slots["=" + name], dice))
-    return _one(slots[name], dice)
+        return figures.setdefault(name, _choose(slots["=" + name], dice))
+    return _choose(slots[name], dice)
 
 
 def _percentage(dice: np.random.Generator) -> str:
     digits = int(dice.integers(0, 3))
-    mark = _one(("%", "%", " %", " percent", " per cent", " pct"), dice)
+    mark = _choose(("%", "%", " %", " percent", " per cent", " pct"), dice)
     return f"{math.exp(dice.uniform(-0.5, 4)):.{digits}f}{mark}"
 
 

@@ -25,7 +25,7 @@ class NewsSituation(StrEnum):
 
 
 # "<" and ">" stand for the braces of slots that are filled when the answer is read.
-_TAILS: dict[NewsSituation, str] = {
+_ENDINGS: dict[NewsSituation, str] = {
     NewsSituation.FRESH: (
         "[{why}, [and|but] [prices have not moved yet|the price has yet to react|it is not in the price]|"
         "{why}; [nothing is priced yet|the market has not answered yet|prices still stand where they "
@@ -74,7 +74,7 @@ _TAILS: dict[NewsSituation, str] = {
         "no view on <symbol>|without news there is no lean]"
     ),
 }
-_SIDE = {
+_DIRECTION_PHRASES = {
     1: "[which [helps|supports|lifts|favours] <symbol>|[good|a help|a gain] for <symbol>]",
     -1: "[which [hurts|burdens|weighs on] <symbol>|[bad|a burden|a loss] for <symbol>]",
 }
@@ -94,7 +94,7 @@ _SHORT: dict[NewsSituation, str] = {
     NewsSituation.OFFICIAL: "the official word beats unnamed sources",
     NewsSituation.EMPTY: "nothing new in it for <symbol>",
 }
-_TRIES = 4
+_MAX_ATTEMPTS = 4
 
 
 def rationale_sentence(dice: Rng, situation: NewsSituation, why: str, sign: int, indirect: bool) -> str:
@@ -102,8 +102,8 @@ def rationale_sentence(dice: Rng, situation: NewsSituation, why: str, sign: int,
     if indirect and sign:
         why = f"{why}, {_SIDE[sign]}"
     said = ""
-    for _ in range(_TRIES):
-        said = expand(_TAILS[situation], {"why": why}, dice)
+    for _ in range(_MAX_ATTEMPTS):
+        said = expand(_ENDINGS[situation], {"why": why}, dice)
         if MIN_WORDS <= len(said.split()) <= MAX_WORDS:
             break
     else:

@@ -37,7 +37,7 @@ PATTERN_SHARES: dict[ReportPattern, float] = {
     ReportPattern.FRESH: 0.55, ReportPattern.LEAKED: 0.07, ReportPattern.AGAINST: 0.06, ReportPattern.STALE: 0.04, ReportPattern.DENIED: 0.06, ReportPattern.CONFIRMED: 0.04,
     ReportPattern.CORRECTED: 0.035, ReportPattern.CONFLICT: 0.035, ReportPattern.FORGED: 0.055, ReportPattern.QUIET: 0.035, ReportPattern.NO_NEWS: 0.02,
 }  # fmt: skip
-_PLANS, _PLAN_SHARES = tuple(PATTERN_SHARES), tuple(PATTERN_SHARES.values())
+_PATTERNS, _PATTERN_WEIGHTS = tuple(PATTERN_SHARES), tuple(PATTERN_SHARES.values())
 
 MAX_AGE_BARS = 28.0
 # earnings, guidance, legal, supply of a company; rumour; central bank, geopolitics, supply of the market
@@ -70,7 +70,7 @@ class ReportedEvent:
 
 def draw_reported_event(dice: Rng, assets: tuple[SimulatedAsset, ...]) -> ReportedEvent:
     """What happens at one moment."""
-    plan = _PLANS[dice.weighted_index(_PLAN_SHARES)]
+    plan = _PATTERNS[dice.weighted_index(_PATTERN_WEIGHTS)]
     subject, other = dice.sample([asset for asset in assets if asset.company], 2)
     age = dice.uniform_between(0.0, 1.4)
     lag = dice.integer(3)
@@ -97,7 +97,7 @@ def draw_reported_event(dice: Rng, assets: tuple[SimulatedAsset, ...]) -> Report
         old = dice.uniform_between(1.7, 4.0)
         return ReportedEvent(plan, event, before, age, old, ((int(old), 1),) if dice.chance(0.5) else ())
     if plan is ReportPattern.CONFLICT:
-        event = _official(dice, subject, other)
+        event = _official_answer(dice, subject, other)
         before = rumour.draw(dice, subject)
         while before.own * event.own > 0:
             before = rumour.draw(dice, subject)
@@ -107,7 +107,7 @@ def draw_reported_event(dice: Rng, assets: tuple[SimulatedAsset, ...]) -> Report
     return ReportedEvent(plan, event, age_bars=age, is_leaked=leaks)
 
 
-def _official(dice: Rng, subject: SimulatedAsset, other: SimulatedAsset) -> NewsEvent:
+def _official_answer(dice: Rng, subject: SimulatedAsset, other: SimulatedAsset) -> NewsEvent:
     while True:
         event = guidance.draw(dice, subject, other) if dice.chance(0.6) else earnings.draw(dice, subject)
         if event.own and not event.counterpart:

@@ -94,9 +94,9 @@ def simulate_market(seed: int, number: int) -> SimulatedMarket:
     beats: list[NewsMoment] = []
     bar = FIRST_BAR + dice.integer(8)
     while bar + HORIZON + 1 < num_bars:
-        beats.append(_beat(dice, assets, bar))
+        beats.append(_draw_moment(dice, assets, bar))
         bar += HORIZON + 6 + dice.integer(10)
-    scaled = _run(dice, assets, beats, base)
+    scaled = _apply_moments(dice, assets, beats, base)
     return SimulatedMarket(
         number, assets, {asset.symbol: asset for asset in assets}, tuple(beats), scaled,
         dice.choice(_BARS_NS), _FIRST_NS + dice.integer(_YEARS_NS // (3600 * _NS)) * 3600 * _NS, dice,
@@ -109,7 +109,7 @@ def _base_returns(dice: Rng, num_assets: int, num_bars: int) -> Floats:
     return simulate(spec, (), num_bars, dice.integer(2**52)).log_returns
 
 
-def _beat(dice: Rng, assets: tuple[SimulatedAsset, ...], bar: int) -> NewsMoment:
+def _draw_moment(dice: Rng, assets: tuple[SimulatedAsset, ...], bar: int) -> NewsMoment:
     plot = draw_reported_event(dice, assets)
     touched: list[int] = []
     others: list[int] = []
@@ -121,7 +121,9 @@ def _beat(dice: Rng, assets: tuple[SimulatedAsset, ...], bar: int) -> NewsMoment
     return NewsMoment(bar, plot, tuple(asked))
 
 
-def _run(dice: Rng, assets: tuple[SimulatedAsset, ...], beats: list[NewsMoment], base: Floats) -> Floats:
+def _apply_moments(
+    dice: Rng, assets: tuple[SimulatedAsset, ...], beats: list[NewsMoment], base: Floats
+) -> Floats:
     """Lays the beats over the base returns; fills in their outcomes and gives the scaled returns [T, N]."""
     returns = base.copy()
     leaks: dict[int, list[tuple[int, float]]] = {}  # bar: asset, move in sigmas
@@ -144,11 +146,11 @@ def _run(dice: Rng, assets: tuple[SimulatedAsset, ...], beats: list[NewsMoment],
         variance = DECAY * variance + (1.0 - DECAY) * np.square(now)
         beat = by_bar.get(bar)
         if beat is not None:
-            _unfold(dice, assets, beat, scaled, np.sqrt(variance), returns)
+            _apply_moment(dice, assets, beat, scaled, np.sqrt(variance), returns)
     return scaled
 
 
-def _unfold(
+def _apply_moment(
     dice: Rng,
     assets: tuple[SimulatedAsset, ...],
     beat: NewsMoment,
@@ -181,7 +183,7 @@ def _unfold(
 
 
 # What is to be expected when nothing is: how sure one can be, by situation.
-_FLAT_SURE = {
+_FLAT_CONFIDENCE = {
     NewsSituation.PRICED: 0.87, NewsSituation.STALE: 0.92, NewsSituation.FORGED: 0.93, NewsSituation.DENIED_UNMOVED: 0.86,
     NewsSituation.EMPTY: 0.9, NewsSituation.IRRELEVANT: 0.95, NewsSituation.NO_NEWS: 0.96,
 }  # fmt: skip
@@ -197,7 +199,7 @@ def judge_outcome(
         situation = (
             NewsSituation.IRRELEVANT if plot.pattern is not ReportPattern.NO_NEWS else NewsSituation.NO_NEWS
         )
-        return _flat(dice, situation, "", "none", "unmoved", 1.0, False)
+        return _flat_outcome(dice, situation, "", "none", "unmoved", 1.0, False)
     window = context[-plot.window :]
     jump = float(window[np.argmax(np.abs(window))])
     consistency = "unmoved"
@@ -208,7 +210,7 @@ def judge_outcome(
     if not size:
         multiplier = 1.0 + 0.3 * (event.volatility_multiplier - 1.0)
         sign = (claim > 0) - (claim < 0)
-        return _flat(dice, situation, event.why, cause, consistency, multiplier, indirect, sign)
+        return _flat_outcome(dice, situation, event.why, cause, consistency, multiplier, indirect, sign)
     sure = event.credibility * (0.96 if situation is NewsSituation.AGAINST else 1.0)
     standing = (
         ClaimStatus.TRUE if luck < sure else (ClaimStatus.FALSE if mishap < 0.6 else ClaimStatus.REVERSED)
@@ -247,11 +249,11 @@ def _situation(
     return NewsSituation.FRESH, claim
 
 
-def _flat(
+def _flat_outcome(
     dice: Rng, situation: NewsSituation, why: str, cause: str, consistency: str, multiplier: float,
     indirect: bool, sign: int = 0,
 ) -> AssetOutcome:  # fmt: skip
-    sure = _FLAT_SURE[situation]
+    sure = _FLAT_CONFIDENCE[situation]
     came = 0.0 if dice.chance(sure) else dice.sign() * dice.uniform_between(1.0, 4.0)
     standing = ClaimStatus.FORGED if situation is NewsSituation.FORGED else ClaimStatus.PRICED
     words = rationale_sentence(dice, situation, why, sign, indirect)

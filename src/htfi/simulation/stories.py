@@ -21,8 +21,8 @@ from htfi.simulation.rng import Rng
 from htfi.simulation.simulated_market import NewsMoment, SimulatedMarket, simulate_market
 
 MAX_ITEMS = 6
-_NUM_DISTRACTIONS = (0.4, 0.28, 0.19, 0.13)
-_SOURCES = ("marketline", "capital wire", "northgate", "tradedesk")
+_NUM_UNRELATED_SHARES = (0.4, 0.28, 0.19, 0.13)
+_FEED_NAMES = ("marketline", "capital wire", "northgate", "tradedesk")
 
 
 def report_news(
@@ -45,9 +45,9 @@ def report_news(
             num = 1 + dice.chance(0.25)
             told += [(plot.age_bars * dice.uniform(), plot.event, True, 0) for _ in range(num)]
     if plot.pattern is not ReportPattern.NO_NEWS:
-        told += _aside(dice, world.assets, asked, plot.pattern, plot.event)
+        told += _unrelated_item(dice, world.assets, asked, plot.pattern, plot.event)
     elif dice.chance(0.15):
-        told += _aside(dice, world.assets, asked, plot.pattern, None)
+        told += _unrelated_item(dice, world.assets, asked, plot.pattern, None)
     told = sorted(told[:MAX_ITEMS], key=lambda one: one[0])
     # the tags or the name may be missing, as in life, but not both where only they tie the news to the asset
     tagged = not dice.chance(0.07)
@@ -64,13 +64,13 @@ def report_news(
             cited[rank] = mark
         text = write_headline(event, world.by_symbol, dice, again)
         items.append(
-            News(at_ns, at_ns, dice.choice(_SOURCES), row, mark, text, event.symbols if tagged else ())
+            News(at_ns, at_ns, dice.choice(_FEED_NAMES), row, mark, text, event.symbols if tagged else ())
         )
     ages = tuple(round(age, 2) for age, *_ in told)
     return tuple(items), ages, tuple(cited[rank] for rank in sorted(cited)), name
 
 
-def _aside(
+def _unrelated_item(
     dice: Rng,
     assets: tuple[SimulatedAsset, ...],
     asked: SimulatedAsset,
@@ -78,7 +78,7 @@ def _aside(
     event: NewsEvent | None,
 ) -> list[tuple[float, NewsEvent, bool, int]]:
     told: list[tuple[float, NewsEvent, bool, int]] = []
-    for _ in range(dice.weighted_index(_NUM_DISTRACTIONS)):
+    for _ in range(dice.weighted_index(_NUM_UNRELATED_SHARES)):
         other = unrelated_news(dice, assets, asked)
         if other is not None:
             told.append((dice.uniform_between(0.0, 12.0) * dice.uniform(), other, False, 0))

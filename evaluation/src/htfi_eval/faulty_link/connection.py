@@ -46,7 +46,7 @@ class Pipe:
         ended: Callable[[CloseReason], None],
     ) -> None:
         self.direction = way
-        self._loop, self._course, self._ended = loop, course, ended
+        self._loop, self._delivery, self._ended = loop, course, ended
         self._queue: deque[tuple[float, bytes | CloseReason]] = deque()
         self._num_queued_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -58,15 +58,15 @@ class Pipe:
         self.num_bytes = self.num_chunks = self.num_bytes_arrived = 0
 
     @property
-    def _weather(self) -> LinkConditions:
-        return self._course.conditions
+    def _conditions(self) -> LinkConditions:
+        return self._delivery.conditions
 
     def set_conditions(self, weather: LinkConditions) -> None:
-        self._course.set_conditions(weather)
+        self._delivery.set_conditions(weather)
         self._flush()
 
     def notes(self) -> list[str]:
-        notes, self._course.notes = self._course.notes, []
+        notes, self._delivery.notes = self._delivery.notes, []
         return notes
 
     def read_from(self, source: asyncio.ReadTransport) -> None:
@@ -81,14 +81,14 @@ class Pipe:
         self.num_chunks += 1
         if self._swallows():
             return
-        for due_s, part in self._course.pieces(self._loop.time(), data):
+        for due_s, part in self._delivery.pieces(self._loop.time(), data):
             self._queue.append((due_s, part))
             self._num_queued_bytes += len(part)
         self._flush()
 
     def end(self, ending: CloseReason) -> None:
         if not self._swallows():
-            self._queue.append((self._course.end_s(self._loop.time()), ending))
+            self._queue.append((self._delivery.end_s(self._loop.time()), ending))
             self._flush()
 
     def full(self, is_full: bool) -> None:
@@ -104,13 +104,13 @@ class Pipe:
             self._timer = None
 
     def _swallows(self) -> bool:
-        if self._weather.is_dark and self._weather.affects(self.direction):
+        if self._conditions.is_dark and self._conditions.affects(self.direction):
             self.is_lost = True
         return self.is_lost
 
     def _flush(self) -> None:
         queue, sink = self._queue, self._sink
-        while queue and sink is not None and not self._is_full and not self._weather.is_stalled:
+        while queue and sink is not None and not self._is_full and not self._conditions.is_stalled:
             due_s, part = queue[0]
             if due_s > self._loop.time():
                 break
@@ -128,7 +128,7 @@ class Pipe:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._queue and self._sink is not None and not self._is_full and not self._weather.is_stalled:
+        if self._queue and self._sink is not None and not self._is_full and not self._conditions.is_stalled:
             self._timer = self._loop.call_at(self._queue[0][0], self._flush)
 
     def _throttle(self) -> None:
@@ -145,7 +145,7 @@ class Pipe:
 
 _DIAL_S = 10.0
 _LINGER_RESET = struct.pack("ii", 1, 0)  # close sends RST and forgets what was not sent
-_BACK = {Direction.UP: Direction.DOWN, Direction.DOWN: Direction.UP}
+_OPPOSITE = {Direction.UP: Direction.DOWN, Direction.DOWN: Direction.UP}
 
 
 class ConnectionHost(Protocol):
@@ -170,30 +170,30 @@ class SocketEnd(asyncio.Protocol):
     """One socket of a connection: what it reads goes `way`, what comes back it writes."""
 
     def __init__(self, connection: "ProxiedConnection", way: Direction) -> None:
-        self._connection, self._way = connection, way
+        self._connection, self._direction = connection, way
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._connection.made(self._way)
+        self._connection.made(self._direction)
 
     def data_received(self, data: bytes) -> None:
-        self._connection.receive_bytes(self._way, data)
+        self._connection.receive_bytes(self._direction, data)
 
     def eof_received(self) -> bool:
-        self._connection.pipes[self._way].end(CloseReason.CLOSE)
+        self._connection.pipes[self._direction].end(CloseReason.CLOSE)
         return True  # the other direction may go on
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.transport = None
-        self._connection.lost(self._way, exc)
+        self._connection.lost(self._direction, exc)
 
     def pause_writing(self) -> None:
-        self._connection.pipes[_BACK[self._way]].full(True)
+        self._connection.pipes[_OPPOSITE[self._direction]].full(True)
 
     def resume_writing(self) -> None:
-        self._connection.pipes[_BACK[self._way]].full(False)
+        self._connection.pipes[_OPPOSITE[self._direction]].full(False)
 
     def shut(self) -> None:
         if self.transport is not None:
@@ -245,7 +245,7 @@ class ProxiedConnection:
                 return
         elif not self._begins():
             return
-        self.pipes[_BACK[way]].write_to(transport)
+        self.pipes[_OPPOSITE[way]].write_to(transport)
 
     def receive_bytes(self, way: Direction, data: bytes) -> None:
         pipe, most = self.pipes[way], self._host.conditions.resets_after_bytes
@@ -280,7 +280,7 @@ class ProxiedConnection:
         """One socket is gone, by its peer (then with an error) or by us."""
         if self._is_over:
             return
-        self.pipes[_BACK[way]].stop()
+        self.pipes[_OPPOSITE[way]].stop()
         if exc is not None:
             self.pipes[way].end(CloseReason.RESET)
         if all(end.transport is None for end in self.ends.values()):
@@ -327,9 +327,9 @@ class ProxiedConnection:
         """An ending has come to the far side."""
         self._host.note(self.number, f"{ending.value} {way.value}")
         if ending is CloseReason.RESET:
-            self.ends[_BACK[way]].abort()
+            self.ends[_OPPOSITE[way]].abort()
             return
-        self.ends[_BACK[way]].shut()
+        self.ends[_OPPOSITE[way]].shut()
         self._num_closed += 1
         if self._num_closed == len(self.ends):
             for end in self.ends.values():

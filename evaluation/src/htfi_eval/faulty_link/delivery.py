@@ -38,12 +38,12 @@ class DeliverySchedule:
     __slots__ = (
         "_dice",
         "_flips",
-        "_lane",
+        "_bandwidth",
         "_last_s",
         "_next_flip",
         "_num_bytes",
         "_skew",
-        "_way",
+        "_direction",
         "conditions",
         "notes",
     )
@@ -51,7 +51,7 @@ class DeliverySchedule:
     def __init__(
         self, way: Direction, lane: BandwidthLimit, seed: tuple[int, ...], weather: LinkConditions = CLEAR
     ) -> None:
-        self._way, self._lane = way, lane
+        self._direction, self._bandwidth = way, lane
         # dice of their own: how many the reads take must not move the places of flips
         self._dice, self._flips = (
             np.random.Generator(np.random.PCG64(one)) for one in np.random.SeedSequence(seed).spawn(2)
@@ -71,8 +71,8 @@ class DeliverySchedule:
         """What arrives of these bytes, in order, none before what came earlier."""
         weather = self.conditions
         num_read = len(data)
-        if weather.affects(self._way):
-            data = self._spoilt(data)
+        if weather.affects(self._direction):
+            data = self._corrupted(data)
         self._num_bytes += num_read
         size = len(data)
         if not math.isinf(weather.bytes_per_s):
@@ -81,7 +81,7 @@ class DeliverySchedule:
         made: list[TimedBytes] = []
         for at in range(0, len(data), max(size, 1)):
             part = data[at : at + size]
-            due_s = self._lane.departure_s(now_s, len(part), weather) + delay_s
+            due_s = self._bandwidth.departure_s(now_s, len(part), weather) + delay_s
             self._last_s = max(self._last_s, due_s)
             made.append(TimedBytes(self._last_s, part))
         return made
@@ -105,7 +105,7 @@ class DeliverySchedule:
                 delay_ms += extra_ms
         return delay_ms * MS
 
-    def _spoilt(self, data: bytes) -> bytes:
+    def _corrupted(self, data: bytes) -> bytes:
         weather = self.conditions
         end = self._num_bytes + len(data)
         flips: list[tuple[int, int]] = []
@@ -118,10 +118,10 @@ class DeliverySchedule:
             changed = bytearray(data)
             for place, bit in flips:
                 changed[place - self._num_bytes] ^= 1 << bit
-                self.notes.append(f"flipped bit {bit} of byte {place} {self._way.value}")
+                self.notes.append(f"flipped bit {bit} of byte {place} {self._direction.value}")
             data = bytes(changed)
         if weather.duplicate_rate > 0 and self._dice.random() < weather.duplicate_rate:
-            self.notes.append(f"sent {len(data)} bytes twice {self._way.value}")
+            self.notes.append(f"sent {len(data)} bytes twice {self._direction.value}")
             data += data
         return data
 

@@ -18,7 +18,7 @@ from htfi_eval.faulty_link.conditions import CLEAR, Direction, LinkConditions, L
 from htfi_eval.faulty_link.connection import PipeTraffic
 from htfi_eval.faulty_link.proxy import Proxy, TimelineEntry
 
-_MOST_FD = 1024  # of select(2)
+_MAX_SELECT_FD = 1024  # of select(2)
 _EARLY = 0.005  # of a wait that the kernel may be late by, and a fixed part: then the loop asks again
 _EARLY_S = 0.000_12
 
@@ -31,7 +31,7 @@ class _PreciseSelector(selectors.DefaultSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         fileno = getattr(self, "fileno", None)  # epoll and kqueue have one
-        if timeout is not None and timeout > 0 and fileno is not None and fileno() < _MOST_FD:
+        if timeout is not None and timeout > 0 and fileno is not None and fileno() < _MAX_SELECT_FD:
             short_s = timeout * (1.0 - _EARLY) - _EARLY_S
             if short_s > 0:
                 select.select([fileno()], (), (), short_s)
@@ -44,7 +44,7 @@ def precise_timer_loop() -> asyncio.AbstractEventLoop:
 
 
 T = TypeVar("T")
-_PATIENCE_S = 10.0
+_TIMEOUT_S = 10.0
 
 
 class LinkControl(ABC):
@@ -132,8 +132,8 @@ class FaultyLink(LinkControl):
         self._thread.start()
         self._is_closed = False
         try:
-            self._proxy = self._do(self._open(weather))
-            self.address = self._do(self._proxy.open(listen))
+            self._proxy = self._run_in_loop(self._open(weather))
+            self.address = self._run_in_loop(self._proxy.open(listen))
         except BaseException:
             self._end()
             raise
@@ -144,43 +144,43 @@ class FaultyLink(LinkControl):
 
     @conditions.setter
     def conditions(self, weather: LinkConditions) -> None:
-        self._do(self._proxy.set_conditions(weather))
+        self._run_in_loop(self._proxy.set_conditions(weather))
 
     def play_schedule(self, schedule: LinkSchedule) -> None:
-        self._do(self._proxy.play_schedule(schedule))
+        self._run_in_loop(self._proxy.play_schedule(schedule))
 
     def set_target(self, target: tuple[str, int]) -> None:
         self.target = target
-        self._do(self._proxy.set_target(target))
+        self._run_in_loop(self._proxy.set_target(target))
 
     def reset(self) -> None:
-        self._do(self._proxy.reset())
+        self._run_in_loop(self._proxy.reset())
 
     def traffic(self) -> list[PipeTraffic]:
-        return self._do(self._proxy.traffic())
+        return self._run_in_loop(self._proxy.traffic())
 
     def timeline(self) -> list[TimelineEntry]:
-        return self._do(self._proxy.timeline())
+        return self._run_in_loop(self._proxy.timeline())
 
     def close(self) -> None:
         if not self._is_closed:
             try:
-                self._do(self._proxy.close())
+                self._run_in_loop(self._proxy.close())
             finally:
                 self._end()
 
     async def _open(self, weather: LinkConditions) -> Proxy:
         return Proxy(self.target, weather, self.seed)
 
-    def _do(self, work: Coroutine[Any, Any, T]) -> T:
+    def _run_in_loop(self, work: Coroutine[Any, Any, T]) -> T:
         if self._is_closed:
             work.close()
             raise DependencyUnavailable("faulty link: it has been closed")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(_PATIENCE_S)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(_TIMEOUT_S)
 
     def _end(self) -> None:
         self._is_closed = True
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(_PATIENCE_S)
+        self._thread.join(_TIMEOUT_S)
         if not self._thread.is_alive():
             self._loop.close()

@@ -24,7 +24,7 @@ from htfi_eval.faulty_link.messages import (
 )
 from htfi_eval.faulty_link.proxy import TimelineEntry
 
-_PATIENCE_S = 20.0
+_TIMEOUT_S = 20.0
 _END_S = 5.0
 
 
@@ -50,34 +50,34 @@ class FaultyLinkProcess(LinkControl):
             start_new_session=True,  # an interrupt at the terminal is for its user, who closes it
         )
         try:
-            self.address = self._ask(BeginLink(target, weather, seed, listen)).address
+            self.address = self._send(BeginLink(target, weather, seed, listen)).address
         except BaseException:
             self.close()
             raise
 
     @property
     def conditions(self) -> LinkConditions:
-        return self._ask(ReportState()).conditions
+        return self._send(ReportState()).conditions
 
     @conditions.setter
     def conditions(self, weather: LinkConditions) -> None:
-        self._ask(SetConditions(weather))
+        self._send(SetConditions(weather))
 
     def play_schedule(self, schedule: LinkSchedule) -> None:
-        self._ask(PlaySchedule(schedule))
+        self._send(PlaySchedule(schedule))
 
     def set_target(self, target: tuple[str, int]) -> None:
         self.target = target
-        self._ask(SetTarget(target))
+        self._send(SetTarget(target))
 
     def reset(self) -> None:
-        self._ask(ResetConnections())
+        self._send(ResetConnections())
 
     def traffic(self) -> list[PipeTraffic]:
-        return self._ask(ReportState()).traffic
+        return self._send(ReportState()).traffic
 
     def timeline(self) -> list[TimelineEntry]:
-        return self._ask(ReportState()).notes
+        return self._send(ReportState()).notes
 
     def close(self) -> None:
         orders, answers = self._pipes()
@@ -90,14 +90,14 @@ class FaultyLinkProcess(LinkControl):
             self._child.wait()
         answers.close()
 
-    def _ask(self, order: LinkOrder) -> LinkState:
+    def _send(self, order: LinkOrder) -> LinkState:
         orders, answers = self._pipes()
         if orders.closed:
             raise DependencyUnavailable("faulty link: it has been closed")
         state = None
         with contextlib.suppress(OSError):
             steering.write_message(orders, order)
-            if select.select([answers], (), (), _PATIENCE_S)[0]:
+            if select.select([answers], (), (), _TIMEOUT_S)[0]:
                 state = steering.read_message(answers, steering.STATES)
         if state is None:
             status = self._child.poll()

@@ -34,7 +34,7 @@ class Proxy:
         self.bandwidth_limits = {way: BandwidthLimit() for way in Direction}
         self.notes: deque[TimelineEntry] = deque(maxlen=MAX_TIMELINE)
         self._open: dict[int, ProxiedConnection] = {}
-        self._gone: list[PipeTraffic] = []
+        self._closed_traffic: list[PipeTraffic] = []
         self._num_connections = 0
         self._start_s = self.loop.time()
         self._timers: list[asyncio.TimerHandle] = []
@@ -62,7 +62,9 @@ class Proxy:
         """Weathers to come, in place of those that were to."""
         for timer in self._timers:
             timer.cancel()
-        self._timers = [self.loop.call_later(after_s, self._turn, weather) for after_s, weather in schedule]
+        self._timers = [
+            self.loop.call_later(after_s, self._follow_schedule, weather) for after_s, weather in schedule
+        ]
 
     async def set_target(self, target: tuple[str, int]) -> None:
         self.target = target
@@ -73,14 +75,16 @@ class Proxy:
             connection.reset(words)
 
     async def traffic(self) -> list[PipeTraffic]:
-        return self._gone + [one for connection in self._open.values() for one in connection.traffic()]
+        return self._closed_traffic + [
+            one for connection in self._open.values() for one in connection.traffic()
+        ]
 
     async def timeline(self) -> list[TimelineEntry]:
         return list(self.notes)
 
     async def close(self) -> None:
         await self.play_schedule(())
-        self._deafen()
+        self._stop_listening()
         if self._keeper is not None:
             self._keeper.close()
         if self._tasks:  # what was accepted joins first
@@ -102,10 +106,10 @@ class Proxy:
         self._open[connection.number] = connection
 
     def left(self, connection: ProxiedConnection) -> None:
-        self._gone += connection.traffic()
+        self._closed_traffic += connection.traffic()
         del self._open[connection.number]
 
-    def _turn(self, weather: LinkConditions) -> None:
+    def _follow_schedule(self, weather: LinkConditions) -> None:
         self._start(self._change(weather))
 
     async def _change(self, weather: LinkConditions) -> None:
@@ -117,14 +121,14 @@ class Proxy:
 
     def _listen(self) -> None:
         if self.conditions.refuses:
-            self._deafen()
+            self._stop_listening()
         elif self._listening is None:
             self._listening = _bound(self.address)
             self._listening.setblocking(False)
             self._listening.listen(_BACKLOG)
             self.loop.add_reader(self._listening, self._accept, self._listening)
 
-    def _deafen(self) -> None:
+    def _stop_listening(self) -> None:
         if self._listening is not None:
             self.loop.remove_reader(self._listening)
             self._listening.close()

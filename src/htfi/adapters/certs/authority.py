@@ -32,7 +32,7 @@ from htfi.domain.files import atomic_writer, make_private
 def load_certificate(path: Path) -> x509.Certificate:
     """Raises: InvalidInput, DependencyUnavailable."""
     try:
-        return x509.load_pem_x509_certificate(_read(path))
+        return x509.load_pem_x509_certificate(_read_file(path))
     except ValueError as error:
         raise InvalidInput(f"{path} is no certificate in PEM") from error
 
@@ -40,7 +40,7 @@ def load_certificate(path: Path) -> x509.Certificate:
 def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
     """Raises: InvalidInput, DependencyUnavailable."""
     try:
-        key = load_pem_private_key(_read(path), password=None)
+        key = load_pem_private_key(_read_file(path), password=None)
     except (ValueError, TypeError) as error:
         raise InvalidInput(f"{path} is no private key in PEM without a password") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey):
@@ -78,7 +78,7 @@ def write_file(path: Path, content: bytes, over: bool, private: bool = False) ->
         raise DependencyUnavailable(f"cannot write {path}: {error.strerror}") from error
 
 
-def _read(path: Path) -> bytes:
+def _read_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -101,7 +101,7 @@ class CertificateRole(Enum):
     EDGE = "edge"
 
 
-_ARTICLE = {CertificateRole.CLOUD: "a cloud", CertificateRole.EDGE: "an edge"}
+_ROLE_NAMES = {CertificateRole.CLOUD: "a cloud", CertificateRole.EDGE: "an edge"}
 
 
 class CertificateAction(Enum):
@@ -150,10 +150,10 @@ def make_certificates(
         path = folder / f"{name}.pem"
         there = path.exists()
         if there and not renew:
-            kept = _described(path, issuer, now)
+            kept = _read_node_certificate(path, issuer, now)
             if kept.role is not role:
                 raise InvalidInput(
-                    f"{path} is for {_ARTICLE[kept.role]}: give --renew to make it {_ARTICLE[role]}'s"
+                    f"{path} is for {_ROLE_NAMES[kept.role]}: give --renew to make it {_ROLE_NAMES[role]}'s"
                 )
             made.append(IssuedCertificate(CertificateAction.KEPT, kept))
             continue
@@ -162,7 +162,8 @@ def make_certificates(
         write_file(path, certificate.public_bytes(Encoding.PEM), over=there)
         made.append(
             IssuedCertificate(
-                CertificateAction.RENEWED if there else CertificateAction.MADE, _described(path, issuer, now)
+                CertificateAction.RENEWED if there else CertificateAction.MADE,
+                _read_node_certificate(path, issuer, now),
             )
         )
     return made
@@ -176,7 +177,7 @@ def list_certificates(folder: Path, now: datetime | None = None) -> tuple[dateti
     now = now or datetime.now(UTC)
     issuer = load_certificate(folder / f"{AUTHORITY}.pem")
     paths = sorted(path for path in folder.glob("*.pem") if path.stem != AUTHORITY)
-    return issuer.not_valid_after_utc, [_described(path, issuer, now) for path in paths]
+    return issuer.not_valid_after_utc, [_read_node_certificate(path, issuer, now) for path in paths]
 
 
 def _check(nodes: Sequence[tuple[str, CertificateRole]], num_days: int) -> None:
@@ -199,7 +200,7 @@ def _authority(folder: Path, now: datetime) -> tuple[x509.Certificate, ec.Ellipt
     key = _key(key_path)
     if not path.exists():
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "HTFI private authority")])
-        draft = _draft(subject, subject, key, key, now, now + timedelta(days=MAX_DAYS))
+        draft = _certificate_builder(subject, subject, key, key, now, now + timedelta(days=MAX_DAYS))
         usage = _usage(digital_signature=False, key_cert_sign=True)
         draft = draft.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         certificate = draft.add_extension(usage, critical=True).sign(key, SHA256())
@@ -228,7 +229,7 @@ def _issue(
     purposes = [ExtendedKeyUsageOID.CLIENT_AUTH]
     if role is CertificateRole.CLOUD:
         purposes.insert(0, ExtendedKeyUsageOID.SERVER_AUTH)
-    draft = _draft(subject, issuer.subject, key, issuer_key, now, until)
+    draft = _certificate_builder(subject, issuer.subject, key, issuer_key, now, until)
     draft = draft.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     draft = draft.add_extension(_usage(digital_signature=True, key_cert_sign=False), critical=True)
     draft = draft.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
@@ -236,7 +237,7 @@ def _issue(
     return draft.sign(issuer_key, SHA256())
 
 
-def _draft(
+def _certificate_builder(
     subject: x509.Name,
     issuer: x509.Name,
     key: ec.EllipticCurvePrivateKey,
@@ -277,7 +278,7 @@ def _key(path: Path) -> ec.EllipticCurvePrivateKey:
     return load_key(path) if path.exists() else new_key(path)
 
 
-def _described(path: Path, issuer: x509.Certificate, now: datetime) -> NodeCertificate:
+def _read_node_certificate(path: Path, issuer: x509.Certificate, now: datetime) -> NodeCertificate:
     certificate = load_certificate(path)
     try:
         purposes = list(certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)

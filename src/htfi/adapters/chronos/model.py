@@ -27,7 +27,7 @@ NUM_SAMPLES = 100
 MAX_CONTEXT = 512  # returns: more adds time and, of volatility, little knowledge
 _MEDIAN = 0.5
 _SAMPLE_LEVELS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # what a hundred samples can tell
-_MOST_SERIES = 64  # of one pass
+_MAX_SERIES = 64  # of one pass
 _LIBRARIES = ("chronos", "transformers")
 
 
@@ -56,24 +56,24 @@ class ChronosModel:
         Raises: DependencyUnavailable where the library fails.
         """
         found = np.full((len(contexts), len(horizons), len(levels)), np.nan)
-        kept = [_usable(context, self.max_context) for context in contexts]
+        kept = [_usable_context(context, self.max_context) for context in contexts]
         told = [place for place, context in enumerate(kept) if len(context)]
-        for begin in range(0, len(told), _MOST_SERIES):
-            group = told[begin : begin + _MOST_SERIES]
+        for begin in range(0, len(told), _MAX_SERIES):
+            group = told[begin : begin + _MAX_SERIES]
             scales = np.array([np.abs(kept[place]).mean() for place in group])
             # The models scale for themselves, but add an epsilon that returns of a few basis points would drown in.
             inputs = [kept[place] / scale for place, scale in zip(group, scales, strict=True)]
-            said = self._ask(inputs, horizons, levels)
+            said = self._predict(inputs, horizons, levels)
             said[~np.isfinite(said).all(axis=(1, 2))] = np.nan
             found[group] = said * scales[:, None, None]
         return found
 
-    def _ask(self, inputs: Sequence[Array], horizons: Sequence[int], levels: Sequence[float]) -> Array:
+    def _predict(self, inputs: Sequence[Array], horizons: Sequence[int], levels: Sequence[float]) -> Array:
         torch: Any = import_module("torch")
         tensors = [torch.from_numpy(values.astype(np.float32)) for values in inputs]
         longest = horizons[-1]
         try:
-            with torch.inference_mode(), torch.random.fork_rng(devices=[]), _quiet():
+            with torch.inference_mode(), torch.random.fork_rng(devices=[]), _silence_libraries():
                 torch.manual_seed(self._seed)
                 if self._kind is ChronosFamily.SAMPLES:
                     drawn = self._pipeline.predict(
@@ -108,7 +108,7 @@ def open_foundation(folder: Path, *, num_samples: int = NUM_SAMPLES, seed: int =
         ChronosFamily.SECOND: chronos.Chronos2Pipeline,
     }
     try:
-        with _quiet(), _without_progress():
+        with _silence_libraries(), _without_progress():
             pipeline = classes[kind].from_pretrained(
                 str(folder), local_files_only=True, use_safetensors=True, dtype=torch.float32
             )
@@ -149,7 +149,7 @@ def _kind(folder: Path) -> ChronosFamily:
     return kind
 
 
-def _usable(context: Array, most: int) -> Array:
+def _usable_context(context: Array, most: int) -> Array:
     """The last finite values; none where fewer than two differ."""
     values = np.asarray(context, np.float64)
     values = values[np.isfinite(values)][-most:]
@@ -168,7 +168,7 @@ def _digest(folder: Path) -> str:
 
 
 @contextmanager
-def _quiet() -> Generator[None]:
+def _silence_libraries() -> Generator[None]:
     """No progress, hints or warnings of the libraries on a person's screen."""
     loggers = [logging.getLogger(name) for name in _LIBRARIES]
     before = [logger.level for logger in loggers]

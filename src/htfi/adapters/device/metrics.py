@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-_MOST_BYTES = 4096
-_MOST_NAMES = 64
+_MAX_FILE_BYTES = 4096
+_MAX_FILES = 64
 
 
 class SystemFiles:
@@ -25,7 +25,7 @@ class SystemFiles:
     def text(self, path: str) -> str | None:
         try:
             with (self._root / path).open("rb") as file:
-                return file.read(_MOST_BYTES).decode("ascii", "replace")
+                return file.read(_MAX_FILE_BYTES).decode("ascii", "replace")
         except (OSError, ValueError):
             return None
 
@@ -41,7 +41,7 @@ class SystemFiles:
 
     def names(self, folder: str) -> list[str]:
         try:
-            return sorted(entry.name for entry in (self._root / folder).iterdir())[:_MOST_NAMES]
+            return sorted(entry.name for entry in (self._root / folder).iterdir())[:_MAX_FILES]
         except OSError:
             return []
 
@@ -51,12 +51,12 @@ class SystemFiles:
 
 
 WATTS_PER_CORE = 5.0  # busy, where nothing measures it
-_FRESH_S = 1.0
-_LOOK_AGAIN_S = 60.0  # for sensors that came or went
-_MOST_SENSORS = 16
-_MOST_CORES = 8  # whose clock is read: the rest fare alike
-_HOT_TYPES = ("x86_pkg_temp", "cpu", "soc", "coretemp", "k10temp", "zenpower", "tctl")
-_LEAST_C, _MOST_C = -50.0, 150.0  # sensors that are not there report beyond these
+_MAX_AGE_S = 1.0
+_RESCAN_S = 60.0  # for sensors that came or went
+_MAX_SENSORS = 16
+_MAX_CORES = 8  # whose clock is read: the rest fare alike
+_CPU_SENSOR_TYPES = ("x86_pkg_temp", "cpu", "soc", "coretemp", "k10temp", "zenpower", "tctl")
+_MIN_C, _MAX_C = -50.0, 150.0  # sensors that are not there report beyond these
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,22 +106,22 @@ class DeviceMonitor:
         self._files = SystemFiles(root)
         self._read_load = load or getattr(os, "getloadavg", None)
         self._num_cores = num_cores or os.cpu_count() or 1
-        self._vitals: DeviceMetrics | None = None
+        self._metrics: DeviceMetrics | None = None
         self._before: _DeviceCounters | None = None
-        self._read_s = self._looked_s = float("-inf")
+        self._read_s = self._scanned_s = float("-inf")
         self._sensors: tuple[str, ...] = ()
 
     def metrics(self) -> DeviceMetrics:
         now_s = self._clock()
-        if self._vitals is None or not 0.0 <= now_s - self._read_s < _FRESH_S:
-            self._vitals = self._read(now_s)
+        if self._metrics is None or not 0.0 <= now_s - self._read_s < _MAX_AGE_S:
+            self._metrics = self._read(now_s)
             self._read_s = now_s
-        return self._vitals
+        return self._metrics
 
     def _read(self, now_s: float) -> DeviceMetrics:
-        if not 0.0 <= now_s - self._looked_s < _LOOK_AGAIN_S:
+        if not 0.0 <= now_s - self._scanned_s < _RESCAN_S:
             self._sensors = self._find_sensors()
-            self._looked_s = now_s
+            self._scanned_s = now_s
         now, before = self._counters(now_s), self._before
         self._before = now
         temperature_c, clock_share, load = self._temperature_c(), self._clock_share(), self._load()
@@ -165,17 +165,17 @@ class DeviceMonitor:
             if name.startswith("temp") and name.endswith("_input")
         ]
         found = [(path, (what or "").lower()) for path, what in (*zones, *chips)]
-        own = [path for path, what in found if any(hot in what for hot in _HOT_TYPES)]
-        return tuple(own or (path for path, _ in found))[:_MOST_SENSORS]
+        own = [path for path, what in found if any(hot in what for hot in _CPU_SENSOR_TYPES)]
+        return tuple(own or (path for path, _ in found))[:_MAX_SENSORS]
 
     def _temperature_c(self) -> float | None:
         read = [self._files.number(path) for path in self._sensors]
         in_c = [milli / 1e3 for milli in read if milli is not None]
-        return max((c for c in in_c if _LEAST_C < c < _MOST_C), default=None)
+        return max((c for c in in_c if _MIN_C < c < _MAX_C), default=None)
 
     def _clock_share(self) -> float | None:
         shares: list[float] = []
-        for core in range(min(self._num_cores, _MOST_CORES)):
+        for core in range(min(self._num_cores, _MAX_CORES)):
             folder = f"sys/devices/system/cpu/cpu{core}/cpufreq"
             now, most = (
                 self._files.number(f"{folder}/scaling_cur_freq"),
@@ -206,7 +206,7 @@ class DeviceMonitor:
     def _counters(self, now_s: float) -> _DeviceCounters:
         heat = [
             self._files.number(f"sys/devices/system/cpu/cpu{core}/thermal_throttle/core_throttle_count")
-            for core in range(min(self._num_cores, _MOST_CORES))
+            for core in range(min(self._num_cores, _MAX_CORES))
         ]
         energy = [
             (self._files.number(f"{zone}/energy_uj"), self._files.number(f"{zone}/max_energy_range_uj"))

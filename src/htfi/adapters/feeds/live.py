@@ -53,14 +53,14 @@ class Inbox:
         self._lock = threading.Lock()
         self._encode = msgspec.json.Encoder().encode
         self._decode = msgspec.json.Decoder(InboxRow).decode
-        self._ended = False
+        self._is_finished = False
         self._error: HtfiError | None = None
         try:
             make_private(path.parent)
             self._file = open_private(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0))
-            self.num_bytes = self._cut_torn_line()
+            self.num_bytes = self._truncate_partial_line()
         except OSError as error:
-            raise self._unavailable(error) from error
+            raise self._write_error(error) from error
         newest = max((arrival.at for arrival in self.rows(last_only=True)), default=0)
         self._latest_ns = max(newest, not_before_ns)
 
@@ -78,7 +78,7 @@ class Inbox:
                     lines = lines[num_written:]
                     self.num_bytes += num_written
             except OSError as error:
-                raise self._unavailable(error) from error
+                raise self._write_error(error) from error
         self.wakeup.set()
 
     def state(self) -> tuple[int, int, bool]:
@@ -89,13 +89,13 @@ class Inbox:
         with self._lock:
             if self._error is not None:
                 raise self._error
-            return self.num_bytes, self._now_ns(), self._ended
+            return self.num_bytes, self._now_ns(), self._is_finished
 
     def read(self, offset: int, num_bytes: int) -> bytes:
         try:
             return os.pread(self._file, num_bytes, offset)
         except OSError as error:
-            raise self._unavailable(error) from error
+            raise self._write_error(error) from error
 
     def rows(self, last_only: bool = False) -> Iterator[InboxRow]:
         """The rows written so far, oldest first."""
@@ -137,7 +137,7 @@ class Inbox:
     def finish(self, error: HtfiError | None = None) -> None:
         """The writer's last word: the source has ended, or why it gave up."""
         with self._lock:
-            self._ended, self._error = True, error
+            self._is_finished, self._error = True, error
         self.wakeup.set()
 
     def close(self) -> None:
@@ -158,7 +158,7 @@ class Inbox:
         except UnicodeDecodeError:
             return self._encode(InboxRow(at, hex=content.hex(), num_bytes=cut, sha256=digest))
 
-    def _cut_torn_line(self) -> int:
+    def _truncate_partial_line(self) -> int:
         """Take away a line that a crash left half written; nothing has read it."""
         end = os.fstat(self._file).st_size
         while end:
@@ -171,7 +171,7 @@ class Inbox:
         os.ftruncate(self._file, end)
         return end
 
-    def _unavailable(self, error: OSError) -> DependencyUnavailable:
+    def _write_error(self, error: OSError) -> DependencyUnavailable:
         why = error.strerror or str(error)
         return DependencyUnavailable(f"inbox {self.path}: {why}: free the disk or choose another folder")
 
@@ -192,11 +192,11 @@ class LiveReader:
     def __init__(self, spec: SourceSpec, inbox: Inbox, pump: Receiver, rows: JsonRows | None = None) -> None:
         self._spec = spec
         self._inbox = inbox
-        self._pump = pump
+        self._receiver = pump
         self._rows = rows or JsonRows()
         self._parser = RowParser(spec, "")
         self._num_rows = self._offset = self._end = 0
-        self._lines = LineReader(self._more, 0, MAX_LINE_BYTES)
+        self._lines = LineReader(self._read_lines, 0, MAX_LINE_BYTES)
 
     def start(self, mark: ReadPosition | None) -> None:
         self._num_rows, self._offset = (0, 0) if mark is None else (mark[0], mark[1])
@@ -205,8 +205,8 @@ class LiveReader:
                 f"inbox {self._inbox.path} is shorter than when the run stopped: "
                 "restore it, or use a new folder"
             )
-        self._lines = LineReader(self._more, self._offset, MAX_LINE_BYTES)
-        self._pump.start()
+        self._lines = LineReader(self._read_lines, self._offset, MAX_LINE_BYTES)
+        self._receiver.start()
 
     def read(self) -> RowBlock | None:
         self._end, now_ns, ended = self._inbox.state()
@@ -217,7 +217,7 @@ class LiveReader:
             batch = self._lines.next(CHUNK_BYTES)
             read_on = batch is not None
             for offset, line, num_bytes in batch or []:
-                self._take(self._inbox.row(line, offset), parsed)
+                self._parse_row(self._inbox.row(line, offset), parsed)
                 self._offset = offset + num_bytes + 1
         if parsed.items:
             return RowBlock(mark, parsed.items, parsed.identities)
@@ -229,10 +229,10 @@ class LiveReader:
         return None
 
     def close(self) -> None:
-        self._pump.stop()
+        self._receiver.stop()
         self._inbox.close()
 
-    def _take(self, arrival: InboxRow, parsed: ParsedRows) -> None:
+    def _parse_row(self, arrival: InboxRow, parsed: ParsedRows) -> None:
         content = arrival.content
         record = (0, content, arrival.num_bytes or len(content))
         item = parse_record(self._rows, self._parser, record, self._num_rows + 1, arrival.at)
@@ -240,6 +240,6 @@ class LiveReader:
             self._num_rows += 1
             parsed.add(item, content)
 
-    def _more(self, num_bytes: int) -> bytes:
+    def _read_lines(self, num_bytes: int) -> bytes:
         at = self._lines.offset_read
         return self._inbox.read(at, min(num_bytes, self._end - at))

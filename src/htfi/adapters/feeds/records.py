@@ -18,7 +18,7 @@ from htfi.pipeline.intake.rows import RowParser
 
 MAX_ROW_BYTES = 1_000_000
 CHUNK_BYTES = 1 << 18
-_KEPT_BYTES = 400
+_PREVIEW_BYTES = 400
 
 Record = tuple[int, bytes, int]  # offset of its first byte, content, length in bytes
 
@@ -64,7 +64,7 @@ class LineReader:
         self._offset, self._rest = offset, rest
         if len(rest) > self._max_bytes:
             self._digest = sha256(rest)
-            self._rest = rest[:_KEPT_BYTES]
+            self._rest = rest[:_PREVIEW_BYTES]
             self._skipped = len(rest) - len(self._rest)
         return records
 
@@ -96,7 +96,7 @@ class LineReader:
 
 def truncate_row(content: bytes) -> TruncatedRow:
     """The beginning of a row that is too long to keep, with the digest of all of it."""
-    return TruncatedRow.of(content[:_KEPT_BYTES], sha256(content).hexdigest())
+    return TruncatedRow.of(content[:_PREVIEW_BYTES], sha256(content).hexdigest())
 
 
 class CsvRecords:
@@ -116,14 +116,14 @@ class CsvRecords:
 
     def finish(self) -> Iterator[Record]:
         """What is left open at the end of the stream, line by line."""
-        yield from self._give_up()
+        yield from self._release_lines()
 
     def _add(self, line: Record) -> Iterator[Record]:
         closes = line[1].count(b'"') % 2 == 1
         if not self._open and not closes:
             yield line
         elif self._open_bytes + line[2] > MAX_ROW_BYTES:
-            yield from self._give_up()
+            yield from self._release_lines()
             yield from self._add(line) if line[2] <= MAX_ROW_BYTES else (line,)
         elif self._open and closes:
             offset = self._open[0][0]
@@ -134,14 +134,14 @@ class CsvRecords:
             self._open.append(line)
             self._open_bytes += line[2] + 1
 
-    def _give_up(self) -> Iterator[Record]:
+    def _release_lines(self) -> Iterator[Record]:
         lines, self._open, self._open_bytes = self._open, [], 0
         yield from lines  # after the first, none has an odd quote: it would have closed the record
 
 
 _REASONS = frozenset(reason.value for reason in QuarantineReason)
-_SHORT_BYTES = 256
-_HINT = ": where fields span lines, state `multiline = true` in the mapping"
+_EXCERPT_BYTES = 256
+_MULTILINE_HINT = ": where fields span lines, state `multiline = true` in the mapping"
 csv.field_size_limit(MAX_ROW_BYTES)  # a cell may be as long as a row: its own limit is 131,072
 
 
@@ -157,7 +157,7 @@ class ParsedRows:
         if isinstance(item, QuarantinedRow):
             self.identities.append(None)
         else:
-            short = len(content) <= _SHORT_BYTES
+            short = len(content) <= _EXCERPT_BYTES
             self.identities.append(
                 row_identity(item, content if short else blake2b(content, digest_size=16).digest())
             )
@@ -229,7 +229,7 @@ def split_record(content: bytes, delimiter: str) -> list[str] | None:
         return next(csv.reader([text], delimiter=delimiter, strict=True))
     except (csv.Error, StopIteration) as error:
         if text.count('"') % 2:
-            raise RowRefused(QuarantineReason.MALFORMED, f"a quote stays open{_HINT}") from error
+            raise RowRefused(QuarantineReason.MALFORMED, f"a quote stays open{_MULTILINE_HINT}") from error
         raise RowRefused(QuarantineReason.MALFORMED, f"no CSV record: {error}") from error
 
 

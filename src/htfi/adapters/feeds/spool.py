@@ -23,14 +23,14 @@ from htfi.pipeline.intake.cells import RepairedBar
 from htfi.pipeline.intake.source import ReadPosition, RowBlock, RowReader
 
 _RUN_ROWS = 50_000
-_HEAD = struct.Struct("<qqI")  # instant, row, bytes of the entry
+_HEADER = struct.Struct("<qqI")  # instant, row, bytes of the entry
 _BUFFER_BYTES = 1 << 17
 _DIGEST_BYTES = 32
-_BEFORE_ALL_NS = -(1 << 63)
+_MIN_TIME_NS = -(1 << 63)
 _KINDS = (Trade, Quote, Bar, News, MacroAnnouncement, QuarantinedRow, RepairedBar)
-_MAKE: tuple[Callable[..., Event | QuarantinedRow], ...] = _KINDS
-_PLACE = {kind: place for place, kind in enumerate(_KINDS)}
-_NEWS, _REJECTION, _REPAIRED = _PLACE[News], _PLACE[QuarantinedRow], _PLACE[RepairedBar]
+_CONSTRUCTORS: tuple[Callable[..., Event | QuarantinedRow], ...] = _KINDS
+_TAG_OF = {kind: place for place, kind in enumerate(_KINDS)}
+_NEWS, _REJECTION, _REPAIRED = _TAG_OF[News], _TAG_OF[QuarantinedRow], _TAG_OF[RepairedBar]
 _ROW, _SYMBOLS, _REJECTED_ROW, _DETAIL = 3, 6, 1, 3  # places of fields
 
 _Packed = tuple[int, int, bytes]  # instant, row, entry
@@ -76,7 +76,7 @@ class SpoolReader:
         identities: list[Hashable] = []
         try:
             for _, row, packed in _entries(self._file, self._num_bytes - self._offset, self._block_rows):
-                self._offset += _HEAD.size + len(packed)
+                self._offset += _HEADER.size + len(packed)
                 self._num_rows += 1
                 entry = self._decode(packed)
                 items.append(self._renumbered(entry, row))
@@ -110,28 +110,28 @@ class SpoolReader:
                 detail = f"{note.detail} (row {row} of the file)"
                 note = msgspec.structs.replace(note, row=self._num_rows, detail=detail)
                 return RepairedBar(*fields, note=note)
-        return _MAKE[entry.kind](*fields)
+        return _CONSTRUCTORS[entry.kind](*fields)
 
     def _sort(self) -> None:
         make_private(self._path.parent)
         self._reader.start(None)
         digest = sha256()
         with ExitStack() as closing:
-            runs = [closing.enter_context(part) for part in map(self._run, self._rows())]
+            runs = [closing.enter_context(part) for part in map(self._write_sorted_run, self._rows())]
             out = closing.enter_context(atomic_writer(self._path))
             for instant, row, packed in heapq.merge(*(_entries(run, num) for run, num in runs)):
-                entry = _HEAD.pack(instant, row, len(packed)) + packed
+                entry = _HEADER.pack(instant, row, len(packed)) + packed
                 digest.update(entry)
                 out.write(entry)
             out.write(digest.digest())
 
     @contextmanager
-    def _run(self, rows: list[_Packed]) -> Generator[tuple[IO[bytes], int]]:
+    def _write_sorted_run(self, rows: list[_Packed]) -> Generator[tuple[IO[bytes], int]]:
         """A sorted part of the file and its bytes, on disk only as long as it is open."""
         rows.sort()
         with TemporaryFile(buffering=_BUFFER_BYTES, dir=self._path.parent) as run:
             for instant, row, packed in rows:
-                run.write(_HEAD.pack(instant, row, len(packed)) + packed)
+                run.write(_HEADER.pack(instant, row, len(packed)) + packed)
             num_bytes = run.tell()
             run.seek(0)
             yield run, num_bytes
@@ -139,7 +139,7 @@ class SpoolReader:
     def _rows(self) -> Iterator[list[_Packed]]:
         """The file's rows, packed, in parts that fit into memory; a rejection stays beside the row before."""
         rows: list[_Packed] = []
-        latest_ns = _BEFORE_ALL_NS
+        latest_ns = _MIN_TIME_NS
         while (block := self._reader.read()) is not None:
             for place, item in enumerate(block.items):
                 identity = b""
@@ -148,7 +148,7 @@ class SpoolReader:
                     if block.identities is not None:
                         said = repr(block.identities[place]).encode()
                         identity = blake2b(said, digest_size=12).digest()
-                entry = _SpoolEntry(_PLACE[type(item)], list(msgspec.structs.astuple(item)), identity)
+                entry = _SpoolEntry(_TAG_OF[type(item)], list(msgspec.structs.astuple(item)), identity)
                 rows.append((latest_ns, item.row, self._encode(entry)))
             if len(rows) >= _RUN_ROWS:
                 yield rows
@@ -164,9 +164,9 @@ class SpoolReader:
 def _entries(file: IO[bytes], size: int, num_rows: int = -1) -> Iterator[_Packed]:
     """Of the next `size` bytes, at most so many."""
     while num_rows and size > 0:
-        instant, row, num_bytes = _HEAD.unpack(file.read(_HEAD.size))
+        instant, row, num_bytes = _HEADER.unpack(file.read(_HEADER.size))
         yield instant, row, file.read(num_bytes)
-        size -= _HEAD.size + num_bytes
+        size -= _HEADER.size + num_bytes
         num_rows -= 1
 
 

@@ -10,7 +10,7 @@ from htfi.adapters.feeds.records import LineReader
 from htfi.domain.errors import DependencyUnavailable, HtfiError
 
 _READ_BYTES = 1 << 16
-_GROUP_ROWS = 512
+_BATCH_ROWS = 512
 
 _Row = tuple[bytes, int]
 
@@ -52,7 +52,7 @@ class StdinReceiver:
         known = (arrival.content for arrival in self._inbox.rows())
         num_same = 0
         comparing = True
-        for group in self._groups():
+        for group in self._row_batches():
             while comparing and group:
                 expected = next(known, None)
                 if expected == group[0][0]:
@@ -61,20 +61,20 @@ class StdinReceiver:
                     continue
                 comparing = False
                 if expected is not None and num_same:
-                    yield from self._again(num_same)
+                    yield from self._replayed_rows(num_same)
             if group:
                 yield group
 
-    def _again(self, num_rows: int) -> Iterator[list[_Row]]:
+    def _replayed_rows(self, num_rows: int) -> Iterator[list[_Row]]:
         """The inbox's first rows, which a continuation happened to begin with."""
         rows = (
             (arrival.content, arrival.num_bytes or len(arrival.content)) for arrival in self._inbox.rows()
         )
         first = islice(rows, num_rows)
-        while group := list(islice(first, _GROUP_ROWS)):
+        while group := list(islice(first, _BATCH_ROWS)):
             yield group
 
-    def _groups(self) -> Iterator[list[_Row]]:
+    def _row_batches(self) -> Iterator[list[_Row]]:
         lines = LineReader(lambda num_bytes: os.read(self._descriptor, num_bytes))
         while (batch := lines.next(_READ_BYTES)) is not None:
             yield [(content, num_bytes) for _, content, num_bytes in batch if content.strip()]

@@ -51,10 +51,10 @@ class TextFileReader:
         self._path = path
         self._spec = spec
         self._is_csv = spec.format == "csv"
-        self._zipped = path.suffix == ".gz"
+        self._is_gzipped = path.suffix == ".gz"
         self._block_bytes = min(CHUNK_BYTES, block_rows * 100)
         self._disk = self._open()
-        self._file = cast("BinaryIO", gzip.GzipFile(fileobj=self._disk)) if self._zipped else self._disk
+        self._file = cast("BinaryIO", gzip.GzipFile(fileobj=self._disk)) if self._is_gzipped else self._disk
         self.num_bytes = path.stat().st_size
         self._sampled_to = 0
         self._begin = 0  # after a byte order mark and the header
@@ -64,10 +64,14 @@ class TextFileReader:
             head = self._sample(HEAD_ROWS)
             findings = profile_file(spec, symbol, layout, head)
             if findings.may_be_stacked:
-                findings = profile_file(spec, symbol, layout, self._sample(LONG_HEAD_ROWS), self._probes())
+                findings = profile_file(
+                    spec, symbol, layout, self._sample(LONG_HEAD_ROWS), self._sample_rows_later()
+                )
             elif layout is None:
-                findings = profile_file(spec, symbol, layout, head, self._probes())
-            clocks = self._survey(RowParser(spec, symbol, layout, None, head), needed=findings.has_bars)
+                findings = profile_file(spec, symbol, layout, head, self._sample_rows_later())
+            clocks = self._measure_bar_intervals(
+                RowParser(spec, symbol, layout, None, head), needed=findings.has_bars
+            )
         except BaseException:
             self.close()
             raise
@@ -99,7 +103,7 @@ class TextFileReader:
     def progress(self) -> float | None:
         if self.num_bytes == 0:
             return 1.0
-        at = self._disk.tell() if self._zipped else self._offset
+        at = self._disk.tell() if self._is_gzipped else self._offset
         return min(at / self.num_bytes, 1.0)
 
     def close(self) -> None:
@@ -162,15 +166,15 @@ class TextFileReader:
         self._sampled_to = head[-1][1] if head else self._begin
         return [row for row, _ in head]
 
-    def _probes(self) -> Iterator[Row]:
+    def _sample_rows_later(self) -> Iterator[Row]:
         """A few rows from each of several places after the sample; none of a file that cannot be skipped in."""
         begin = self._sampled_to
-        for nth in range(0 if self._zipped or begin >= self.num_bytes else NUM_PROBES):
+        for nth in range(0 if self._is_gzipped or begin >= self.num_bytes else NUM_PROBES):
             place = begin + (self.num_bytes - begin) * nth // NUM_PROBES
             for row, _ in islice(self._cells(place), 1, 1 + PROBE_ROWS):  # the first may be cut
                 yield row
 
-    def _survey(self, parser: RowParser, *, needed: bool) -> BarSpacings:
+    def _measure_bar_intervals(self, parser: RowParser, *, needed: bool) -> BarSpacings:
         """How long the bars of each symbol are, by all of the file; of a damaged one, by what can be read."""
         survey = BarSurvey()
         if needed:

@@ -18,7 +18,7 @@ from htfi.domain.errors import DependencyUnavailable, HtfiError, InvalidInput
 FIRST_CONNECT_S = 10.0
 _MAX_MESSAGE_BYTES = 16_000_000
 _RECEIVE_S = 0.25
-_FIRST_DELAY_S, _LONGEST_DELAY_S = 0.1, 30.0
+_FIRST_DELAY_S, _MAX_DELAY_S = 0.1, 30.0
 
 
 def check_url(url: str) -> None:
@@ -74,7 +74,7 @@ class WebSocketReceiver:
                 self._inbox.finish(error)
                 return
             except (OSError, WebSocketException) as error:
-                if too_big := _too_big(error):
+                if too_big := _oversized_bytes(error):
                     self._inbox.append([(b"", too_big)])
                 if not connected and time.monotonic() >= give_up_s:
                     why = str(error) or type(error).__name__
@@ -90,11 +90,11 @@ class WebSocketReceiver:
 
 def reconnect_delay_s(num_failures: int) -> float:
     """Doubling up to 30 s, each drawn from its upper half, so that many clients do not come back at once."""
-    delay_s = min(_LONGEST_DELAY_S, _FIRST_DELAY_S * 2 ** min(num_failures, 16))
+    delay_s = min(_MAX_DELAY_S, _FIRST_DELAY_S * 2 ** min(num_failures, 16))
     return delay_s * random.uniform(0.5, 1.0)
 
 
-def _too_big(error: Exception) -> int:
+def _oversized_bytes(error: Exception) -> int:
     """Bytes of the message for whose size we left the connection; 0 where it broke for another reason."""
     sent = error.sent if isinstance(error, ConnectionClosed) else None
     if sent is None or sent.code != CloseCode.MESSAGE_TOO_BIG:

@@ -29,10 +29,10 @@ from htfi.adapters.grpc.tls import (
     is_server_certificate,
 )
 
-_LIMIT_S = 1.5
-_ANSWER_S = 0.5  # for the other end to refuse our certificate, which TLS 1.3 does after the handshake
+_PROBE_S = 1.5
+_ALERT_WAIT_S = 0.5  # for the other end to refuse our certificate, which TLS 1.3 does after the handshake
 # Alerts that a peer sends about our certificate, as OpenSSL words them
-_ALERTS = {
+_TLS_ALERTS = {
     "CERTIFICATE_EXPIRED": "our own certificate has expired, it says",
     "UNKNOWN_CA": "our own certificate is signed by another authority than its own",
     "CERTIFICATE_REQUIRED": "it got no certificate of ours",
@@ -46,23 +46,23 @@ async def explain_failure(node: str, address: str, identity: Identity | None, de
     """Why there is no connection to `node`. `details` are gRPC's, told where we find nothing better."""
     host, _, port = address.rpartition(":")
     try:
-        async with asyncio.timeout(_LIMIT_S):
+        async with asyncio.timeout(_PROBE_S):
             if identity is None:
                 _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
                 writer.close()
-                return f"{address} does not speak our protocol without TLS ({_short(details)})"
-            return await _shake_hands(node, host.strip("[]"), int(port), identity, details)
+                return f"{address} does not speak our protocol without TLS ({_first_line(details)})"
+            return await _try_handshake(node, host.strip("[]"), int(port), identity, details)
     except TimeoutError:
         return f"{address} does not finish a TLS handshake"
     except ssl.SSLError as error:
-        return _refused(address, error, details)
+        return _tls_failure(address, error, details)
     except OSError as error:
-        return _unreachable(address, error)
+        return _connection_failure(address, error)
     except ValueError as error:
         return f"certificate of {node} cannot be read: {error}"
 
 
-async def _shake_hands(node: str, host: str, port: int, identity: Identity, details: str) -> str:
+async def _try_handshake(node: str, host: str, port: int, identity: Identity, details: str) -> str:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -77,14 +77,14 @@ async def _shake_hands(node: str, host: str, port: int, identity: Identity, deta
             return words
         if words := _own_fault(identity):
             return words
-        async with asyncio.timeout(_ANSWER_S):
+        async with asyncio.timeout(_ALERT_WAIT_S):
             if not await reader.read(1):  # gRPC's server hangs up without an alert
                 return f"{node} at {host}:{port} refuses our certificate: does it trust another authority?"
     except TimeoutError:
         pass
     finally:
         writer.transport.abort()
-    return f"{node} at {host}:{port} does not open a stream: {_short(details)}"
+    return f"{node} at {host}:{port} does not open a stream: {_first_line(details)}"
 
 
 def certificate_fault(certificate: x509.Certificate, node: str, authority: bytes) -> str:
@@ -109,17 +109,17 @@ def _own_fault(identity: Identity) -> str:
     return f"our own certificate expired on {format_day(until)}" if datetime.now(UTC) > until else ""
 
 
-def _refused(address: str, error: ssl.SSLError, details: str) -> str:
+def _tls_failure(address: str, error: ssl.SSLError, details: str) -> str:
     reason = (error.reason or "").upper()
-    for alert, words in _ALERTS.items():
+    for alert, words in _TLS_ALERTS.items():
         if reason.endswith(alert):
             return f"{address} refuses: {words}"
     if reason in ("WRONG_VERSION_NUMBER", "UNEXPECTED_EOF_WHILE_READING", "PACKET_LENGTH_TOO_LONG", ""):
         return f"{address} does not speak TLS"
-    return f"{address}: TLS failed, {reason.lower().replace('_', ' ')} ({_short(details)})"
+    return f"{address}: TLS failed, {reason.lower().replace('_', ' ')} ({_first_line(details)})"
 
 
-def _unreachable(address: str, error: OSError) -> str:
+def _connection_failure(address: str, error: OSError) -> str:
     if isinstance(error, ConnectionRefusedError):
         return f"{address}: connection refused"
     if isinstance(error, ConnectionResetError | BrokenPipeError):
@@ -129,12 +129,12 @@ def _unreachable(address: str, error: OSError) -> str:
     return f"{address}: {error.strerror or error}"
 
 
-def _short(details: str) -> str:
+def _first_line(details: str) -> str:
     return details if len(details) <= 120 else f"{details[:117]}…"
 
 
 ReportTrouble = Callable[[str, str], None]
-_STEADY_S = 1.0  # up for so long, a stream's end is news, not one more failure
+_STABLE_S = 1.0  # up for so long, a stream's end is news, not one more failure
 
 
 async def keep_dialled(
@@ -161,7 +161,7 @@ async def keep_dialled(
         try:
             metadata = ((NODE_KEY, own_name),) if identity is None else ()
             call = library.make_call(channel, metadata)
-            words = await _connect(call, node, address, identity, switch.bounds)
+            words = await _open_stream(call, node, address, identity, switch.bounds)
             if not words:
                 if told:
                     trouble(node, "")
@@ -169,7 +169,7 @@ async def keep_dialled(
                 since_s = loop.time()
                 stream = switch.open(node, dialled=True)
                 await switch.run(stream, call, call.done_writing)
-                num_failures = 0 if loop.time() - since_s >= _STEADY_S else num_failures
+                num_failures = 0 if loop.time() - since_s >= _STABLE_S else num_failures
             elif words != told:
                 trouble(node, words)
                 told = words
@@ -186,7 +186,7 @@ def redial_s(num_failures: int, bounds: TransportLimits, dice: np.random.Generat
     return longest_s * (0.5 + 0.5 * float(dice.random()))
 
 
-async def _connect(
+async def _open_stream(
     call: ClientCall, node: str, address: str, identity: Identity | None, bounds: TransportLimits
 ) -> str:
     """'' once the stream is open, else why it is not."""

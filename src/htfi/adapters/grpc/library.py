@@ -57,7 +57,7 @@ class TransportLimits:
 # answered, since chttp2 adds two WINDOW_UPDATEs of 13 bytes to any write that follows a read, and no option changes
 # that. They travel in the message's own TLS record: no packet goes for them alone. A quiet stream costs a PING and its
 # answer each keepalive.
-_BOTH: GrpcOptions = (
+_SHARED_OPTIONS: GrpcOptions = (
     ("grpc.max_receive_message_length", MAX_FRAME_BYTES),
     ("grpc.max_send_message_length", MAX_FRAME_BYTES),
     # A probe is a PING and its answer for nearly every small message; our windows never need to grow.
@@ -72,7 +72,7 @@ _BOTH: GrpcOptions = (
 
 def server_options(bounds: TransportLimits) -> GrpcOptions:
     return (
-        *_BOTH,
+        *_SHARED_OPTIONS,
         ("grpc.so_reuseport", 0),  # or a second process would take half of our connections
         ("grpc.max_concurrent_streams", 4),  # of one connection
         ("grpc.max_allowed_incoming_connections", bounds.num_connections),
@@ -85,7 +85,7 @@ def server_options(bounds: TransportLimits) -> GrpcOptions:
 def channel_options(bounds: TransportLimits, node: str) -> GrpcOptions:
     """`node` is whom the certificate at the other end must name, whatever the address is."""
     return (
-        *_BOTH,
+        *_SHARED_OPTIONS,
         ("grpc.ssl_target_name_override", node),
         ("grpc.default_authority", node),
         ("grpc.use_local_subchannel_pool", 1),  # each dial is a new connection, with no backoff but ours
@@ -97,11 +97,11 @@ def channel_options(bounds: TransportLimits, node: str) -> GrpcOptions:
 
 # C core logs to stderr, and reads this once, when it is loaded. A user's own setting stands.
 _VERBOSITY = "GRPC_VERBOSITY"
-_is_quieted = _VERBOSITY not in os.environ
-if _is_quieted:
+_silences_grpc = _VERBOSITY not in os.environ
+if _silences_grpc:
     os.environ[_VERBOSITY] = "NONE"
 
-if _is_quieted:
+if _silences_grpc:
     del os.environ[_VERBOSITY]
 
 

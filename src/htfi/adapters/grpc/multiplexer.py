@@ -60,8 +60,8 @@ class NullStreamObserver:
 
 
 FLUSH_S = 0.5  # for what waits to be sent when the peer has ended its side
-_LATE_TICKS = 4  # what a gap between ticks has beyond was our own pause, in which nobody could be heard
-_NUM_BEATING = 1024  # far more nodes than a cluster has
+_MAX_LATE_TICKS = 4  # what a gap between ticks has beyond was our own pause, in which nobody could be heard
+_MAX_HEARTBEATING = 1024  # far more nodes than a cluster has
 
 
 class StreamMultiplexer:
@@ -83,8 +83,8 @@ class StreamMultiplexer:
         self._watcher = watcher
         self._clock = clock
         self._num_streams = 0
-        self._ticked_s = clock()
-        self._beating: dict[str, None] = {}  # nodes that were heard to beat, the latest last
+        self._last_tick_s = clock()
+        self._heartbeating: dict[str, None] = {}  # nodes that were heard to beat, the latest last
 
     def refusal_reason(self, node: str) -> str:
         """Why a stream that `node` opens is not taken; '' where it is.
@@ -101,7 +101,7 @@ class StreamMultiplexer:
     def open(self, node: str, dialled: bool) -> GrpcStream:
         if not dialled and (older := self._accepted(node)) is not None:
             older.drop(f"{node} opened a newer stream")
-            self._tell_end(older, f"{node} opened a newer stream")
+            self._report_end(older, f"{node} opened a newer stream")
         self._num_streams += 1
         stream = GrpcStream(f"{node}#{self._num_streams}", node, dialled, self.bounds, self._clock())
         self.streams[stream.name] = stream
@@ -117,21 +117,21 @@ class StreamMultiplexer:
         writing = asyncio.ensure_future(self._write(stream, duplex))
         words = "the connection was lost"
         try:
-            await _any(reading, writing, stream.drop_reason)
+            await _wait_for_any(reading, writing, stream.drop_reason)
             stream.outbox.close()
-            await _any(writing, stream.drop_reason, timeout_s=FLUSH_S)
+            await _wait_for_any(writing, stream.drop_reason, timeout_s=FLUSH_S)
             if stream.bad_frames:
                 stream.drop(stream.bad_frames)
             if end is not None and not (stream.drop_reason.done() or reading.done()):
                 with suppress(*library.CallError):
                     await end()
-                await _any(reading, stream.drop_reason, timeout_s=FLUSH_S)
-            words = self._words(stream, reading, writing)
+                await _wait_for_any(reading, stream.drop_reason, timeout_s=FLUSH_S)
+            words = self._end_reason(stream, reading, writing)
         finally:
             stream.outbox.close()
             for task in (reading, writing):
                 task.cancel()
-            self._tell_end(stream, words)
+            self._report_end(stream, words)
         await asyncio.wait((reading, writing), timeout=FLUSH_S)
         return words
 
@@ -157,8 +157,8 @@ class StreamMultiplexer:
         Of two streams to a node, one may bear all beats: it is silent where nothing comes on either.
         """
         now_s = self._clock()
-        gap_s, self._ticked_s = now_s - self._ticked_s, now_s
-        own_pause_s = max(0.0, gap_s - _LATE_TICKS * self.bounds.tick_ms / 1e3)
+        gap_s, self._last_tick_s = now_s - self._last_tick_s, now_s
+        own_pause_s = max(0.0, gap_s - _MAX_LATE_TICKS * self.bounds.tick_ms / 1e3)
         heard_s: dict[str, float] = {}
         for stream in self.streams.values():
             stream.last_received_s = (
@@ -170,10 +170,12 @@ class StreamMultiplexer:
         for stream in list(self.streams.values()):
             if now_s - heard_s[stream.node] <= self.bounds.silent_s:
                 continue
-            if stream.node in self._beating or (stream.sent_heartbeat and not stream.traffic.num_received):
+            if stream.node in self._heartbeating or (
+                stream.sent_heartbeat and not stream.traffic.num_received
+            ):
                 stream.drop(f"{stream.node} was silent for {self.bounds.silent_s:g} s")
 
-    def _tell_end(self, stream: GrpcStream, words: str) -> None:
+    def _report_end(self, stream: GrpcStream, words: str) -> None:
         if self.streams.pop(stream.name, None) is not None:
             self.ended_traffic = self.ended_traffic.plus(stream.traffic)
             self.received.put(StreamArrival(stream.name, stream.node, StreamEvent.DOWN, words=words))
@@ -203,20 +205,20 @@ class StreamMultiplexer:
                 stream.outbox.put(_malformed(stream.bad_frames))
                 return stream.bad_frames
             if channel is FrameChannel.HEALTH:
-                self._hear(stream, body)
+                self._receive_heartbeat(stream, body)
             else:
                 self._deliver(stream, body)
             await stream.has_room()
 
-    def _hear(self, stream: GrpcStream, body: bytes) -> None:
+    def _receive_heartbeat(self, stream: GrpcStream, body: bytes) -> None:
         try:
             self._watcher.heard(stream.name, stream.node, body)
         except InvalidInput as error:
             self._refuse(stream, str(error))
-        if stream.node not in self._beating:
-            if len(self._beating) >= _NUM_BEATING:
-                del self._beating[next(iter(self._beating))]
-            self._beating[stream.node] = None
+        if stream.node not in self._heartbeating:
+            if len(self._heartbeating) >= _MAX_HEARTBEATING:
+                del self._heartbeating[next(iter(self._heartbeating))]
+            self._heartbeating[stream.node] = None
 
     def _deliver(self, stream: GrpcStream, body: bytes) -> None:
         if not stream.is_reported_alive:
@@ -239,7 +241,7 @@ class StreamMultiplexer:
             stream.traffic.num_sent += 1
             stream.traffic.sent_bytes += len(sealed)
 
-    def _words(
+    def _end_reason(
         self, stream: GrpcStream, reading: "asyncio.Future[str]", writing: "asyncio.Future[None]"
     ) -> str:
         if stream.drop_reason.done():
@@ -261,5 +263,5 @@ def _malformed(words: str) -> bytes:
     return frames.encode(RefusedFrame(-1, 0, RefusalReason.MALFORMED, -1, words))
 
 
-async def _any(*futures: "asyncio.Future[Any]", timeout_s: float | None = None) -> None:
+async def _wait_for_any(*futures: "asyncio.Future[Any]", timeout_s: float | None = None) -> None:
     await asyncio.wait(futures, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)

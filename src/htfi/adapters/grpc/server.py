@@ -30,7 +30,7 @@ async def listen(
         task = asyncio.current_task()
         tasks.add(task)  # a loop holds its tasks weakly, and a server that has ended holds none
         try:
-            await _accept(switch, node, context, credentials is not None)
+            await _accept_stream(switch, node, context, credentials is not None)
         except library.CallError:  # the peer is gone
             return
         except Exception as error:
@@ -71,7 +71,9 @@ def require_loopback(address: str) -> None:
         raise InvalidInput(f"{address} is not of this machine alone: without TLS only loopback is allowed")
 
 
-async def _accept(switch: StreamMultiplexer, node: str, context: ServerContext, is_secure: bool) -> None:
+async def _accept_stream(
+    switch: StreamMultiplexer, node: str, context: ServerContext, is_secure: bool
+) -> None:
     peer = peer_name(context.auth_context()) if is_secure else _stated_name(context)
     if switch.is_closing:
         return await context.abort(library.status("UNAVAILABLE"), f"{node} is closing")
@@ -99,12 +101,12 @@ def _stated_name(context: ServerContext) -> str:
     return ""
 
 
-_LOOK_S = 0.1  # between looks at the server: it tells of its end to nobody
-_FIRST_S, _LONGEST_S = 0.01, 1.0  # between attempts to take the port again, doubling
-_NUM_OLD = (
+_CHECK_S = 0.1  # between looks at the server: it tells of its end to nobody
+_FIRST_RETRY_S, _MAX_RETRY_S = 0.01, 1.0  # between attempts to take the port again, doubling
+_MAX_RETIRED_SERVERS = (
     8  # servers that ended and still carry streams; beyond them the oldest streams must be dialled anew
 )
-_FOR_EVER_S = 1e9
+_NO_TIMEOUT_S = 1e9
 
 
 class PortListener:
@@ -120,9 +122,9 @@ class PortListener:
     ) -> None:
         self.is_open = False
         self._switch, self._node, self._address, self._credentials = switch, node, address, credentials
-        self._trouble = trouble
+        self._report_trouble = trouble
         self._server: GrpcServer | None = None
-        self._old: dict[asyncio.Task[None], GrpcServer] = {}
+        self._retired: dict[asyncio.Task[None], GrpcServer] = {}
 
     async def open(self) -> int:
         """The port. Raises: InvalidInput, DependencyUnavailable where it cannot listen."""
@@ -136,37 +138,37 @@ class PortListener:
         """Until the switch is closing."""
         while not self._switch.is_closing and self._server is not None:
             try:
-                await self._server.wait_for_termination(_LOOK_S)
+                await self._server.wait_for_termination(_CHECK_S)
             except Exception as error:  # noqa: BLE001 - whatever ended the server, the port is to be open
                 self.is_open = False
                 told = f"a request closed its port ({error}): it opens it again"
-                self._trouble(self._node, told)
+                self._report_trouble(self._node, told)
                 self._retire(self._server)
                 await self._open_again()
-                self._trouble(self._node, "")
+                self._report_trouble(self._node, "")
 
     async def close(self) -> None:
         self.is_open = False
-        servers = list(self._old.values()) + ([self._server] if self._server is not None else [])
+        servers = list(self._retired.values()) + ([self._server] if self._server is not None else [])
         await asyncio.gather(*(server.stop(0.2) for server in servers), return_exceptions=True)
 
     async def _open_again(self) -> None:
-        wait_s = _FIRST_S
+        wait_s = _FIRST_RETRY_S
         while not self._switch.is_closing:
             try:
                 await self.open()
                 return
             except HtfiError:  # the port is not free yet, or the files of the certificate are being renewed
                 await asyncio.sleep(wait_s)
-                wait_s = min(2 * wait_s, _LONGEST_S)
+                wait_s = min(2 * wait_s, _MAX_RETRY_S)
 
     def _retire(self, server: GrpcServer) -> None:
         """Let a server that has ended carry its streams until they end; and then free it."""
-        if len(self._old) >= _NUM_OLD:
-            self._stop(self._old.pop(next(iter(self._old))), 0.0)
-        self._stop(server, _FOR_EVER_S)
+        if len(self._retired) >= _MAX_RETIRED_SERVERS:
+            self._stop(self._retired.pop(next(iter(self._retired))), 0.0)
+        self._stop(server, _NO_TIMEOUT_S)
 
     def _stop(self, server: GrpcServer, after_s: float) -> None:
         stopping = asyncio.create_task(server.stop(after_s))
-        self._old[stopping] = server
-        stopping.add_done_callback(lambda done: self._old.pop(done, None))
+        self._retired[stopping] = server
+        stopping.add_done_callback(lambda done: self._retired.pop(done, None))

@@ -42,7 +42,7 @@ class Outbox:
         self._num_bytes = 0
         self._is_closed = False
         self._waiting: asyncio.Future[None] | None = None
-        self._is_woken = False
+        self._is_notified = False
 
     def put(self, sealed: bytes) -> bool:
         with self._lock:
@@ -62,7 +62,7 @@ class Outbox:
         """The next frame; None where there will be none. Its bytes count until `taken`."""
         while True:
             with self._lock:
-                self._is_woken = False
+                self._is_notified = False
                 if self._frames:
                     return self._frames.popleft()
                 if self._is_closed:
@@ -76,15 +76,15 @@ class Outbox:
 
     def _wake(self) -> bool:
         # One wake-up serves all that is put before the loop comes round.
-        if self._waiting is not None and not self._is_woken:
+        if self._waiting is not None and not self._is_notified:
             try:
-                self._loop.call_soon_threadsafe(self._woken)
+                self._loop.call_soon_threadsafe(self._notify_waiter)
             except RuntimeError:  # the loop is closed: so is the stream
                 return False
-            self._is_woken = True
+            self._is_notified = True
         return True
 
-    def _woken(self) -> None:
+    def _notify_waiter(self) -> None:
         with self._lock:
             waiting, self._waiting = self._waiting, None
         if waiting is not None and not waiting.done():
@@ -109,7 +109,7 @@ class GrpcStream:
         self._inbox_bytes = bounds.inbox_bytes
         self._lock = threading.Lock()
         self._num_unread = 0
-        self._room: asyncio.Future[None] | None = None
+        self._has_room_event: asyncio.Future[None] | None = None
 
     def drop(self, words: str) -> None:
         """In the loop's thread: end it now, whatever waits. The first words stand."""
@@ -124,7 +124,7 @@ class GrpcStream:
     @property
     def is_full(self) -> bool:
         """We do not read: it is we who are silent."""
-        return self._room is not None
+        return self._has_room_event is not None
 
     async def has_room(self) -> None:
         """Wait while too much has arrived that nobody has received: HTTP/2 then holds the peer back."""
@@ -132,22 +132,22 @@ class GrpcStream:
             with self._lock:
                 if self._num_unread < self._inbox_bytes:
                     return
-                room = self._room = self._loop.create_future()
+                room = self._has_room_event = self._loop.create_future()
             await room
 
     def received(self, num_bytes: int) -> None:
         """From the caller's thread."""
         with self._lock:
             self._num_unread -= num_bytes
-            if self._room is None or self._num_unread * 2 > self._inbox_bytes:
+            if self._has_room_event is None or self._num_unread * 2 > self._inbox_bytes:
                 return
-            room, self._room = self._room, None
+            room, self._has_room_event = self._has_room_event, None
         try:
-            self._loop.call_soon_threadsafe(_release, room)
+            self._loop.call_soon_threadsafe(_set_event, room)
         except RuntimeError:  # the loop is closed
             return
 
 
-def _release(room: "asyncio.Future[None]") -> None:
+def _set_event(room: "asyncio.Future[None]") -> None:
     if not room.done():
         room.set_result(None)

@@ -50,19 +50,19 @@ class ReloadingCredentials:
     def __init__(self, files: TlsFiles, node: str, listens: bool) -> None:
         self._files, self._node, self._listens = files, node, listens
         self._lock = threading.Lock()
-        self._seen = self._stamp()
+        self._seen = self._file_times()
         self._identity = read_identity(files, node, listens)
 
     def current(self) -> Identity:
         with self._lock:
-            stamp = self._stamp()
+            stamp = self._file_times()
             if stamp != self._seen:
                 with suppress(HtfiError):
                     self._identity = read_identity(self._files, self._node, self._listens)
                     self._seen = stamp
             return self._identity
 
-    def _stamp(self) -> tuple[tuple[int, int], ...]:
+    def _file_times(self) -> tuple[tuple[int, int], ...]:
         stamps: list[tuple[int, int]] = []
         for path in (self._files.authority, self._files.certificate, self._files.key):
             with suppress(OSError):

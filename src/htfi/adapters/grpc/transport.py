@@ -31,14 +31,14 @@ from htfi.decoding.link.ports import StreamArrival, StreamEvent
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 
 _THREAD_STOP_S = 5.0
-_lock = threading.Lock()
-_lent: "_IoThread | None" = None
+_shared_lock = threading.Lock()
+_shared: "_IoThread | None" = None
 
 
 class _IoThread:
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
-        self.loop.set_exception_handler(_told)
+        self.loop.set_exception_handler(_log_exception)
         self.num_borrowers = 0
         self.thread = threading.Thread(target=self._work, name="link", daemon=True)
         self.thread.start()
@@ -53,29 +53,29 @@ class _IoThread:
 
 def acquire_loop() -> asyncio.AbstractEventLoop:
     """The running loop. Give it back when nothing of yours runs in it."""
-    global _lent
-    with _lock:
-        if _lent is None:
-            _lent = _IoThread()
-        _lent.num_borrowers += 1
-        return _lent.loop
+    global _shared
+    with _shared_lock:
+        if _shared is None:
+            _shared = _IoThread()
+        _shared.num_borrowers += 1
+        return _shared.loop
 
 
 def return_loop() -> None:
     """The last one ends the thread."""
-    global _lent
-    with _lock:
-        if _lent is None:
+    global _shared
+    with _shared_lock:
+        if _shared is None:
             return
-        _lent.num_borrowers -= 1
-        if _lent.num_borrowers > 0:
+        _shared.num_borrowers -= 1
+        if _shared.num_borrowers > 0:
             return
-        ended, _lent = _lent, None
+        ended, _shared = _shared, None
     ended.loop.call_soon_threadsafe(ended.loop.stop)
     ended.thread.join(_THREAD_STOP_S)
 
 
-def _told(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+def _log_exception(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
     # Where the process has another loop that uses gRPC, each wakes both, and one finds nothing to read.
     # A path that is no text ends gRPC's server, in a task that nobody awaits: the listener has learned of it.
     if not isinstance(context.get("exception"), BlockingIOError | UnicodeDecodeError):
@@ -83,10 +83,10 @@ def _told(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
 
 
 _START_S = 10.0
-_STOP_S = 5.0  # beyond the drain
+_CLOSE_S = 5.0  # beyond the drain
 
 
-def _untroubled(node: str, words: str) -> None:
+def _ignore_trouble(node: str, words: str) -> None:
     del node, words
 
 
@@ -110,7 +110,7 @@ class GrpcTransport:
         listen: str | None = None,
         peers: Mapping[str, str] | None = None,
         watcher: StreamObserver | None = None,
-        trouble: ReportTrouble = _untroubled,
+        trouble: ReportTrouble = _ignore_trouble,
         clock: Callable[[], float] = time.monotonic,
         bounds: TransportLimits | None = None,
     ) -> None:
@@ -127,10 +127,14 @@ class GrpcTransport:
         self._dice = dice
         self._bounds = bounds or TransportLimits()
         self._loop = io_thread.acquire_loop()
-        self._switch = StreamMultiplexer(self._loop, self._bounds, watcher or NullStreamObserver(), clock)
-        self._trouble = trouble
+        self._multiplexer = StreamMultiplexer(
+            self._loop, self._bounds, watcher or NullStreamObserver(), clock
+        )
+        self._report_trouble = trouble
         self._listener = (
-            None if listen is None else PortListener(self._switch, node, listen, self._credentials, trouble)
+            None
+            if listen is None
+            else PortListener(self._multiplexer, node, listen, self._credentials, trouble)
         )
         self._stopping = asyncio.Event()
         self._drain_s = 0.0
@@ -156,7 +160,7 @@ class GrpcTransport:
 
     def receive(self, timeout_s: float) -> StreamArrival | None:
         """See Transport. Raises: what ended the I/O thread, where something did."""
-        arrivals = self._switch.received
+        arrivals = self._multiplexer.received
         try:
             arrival = arrivals.get(timeout=timeout_s) if timeout_s > 0 else arrivals.get_nowait()
         except Empty:
@@ -167,7 +171,7 @@ class GrpcTransport:
                 raise self._failure
             return None
         if arrival.event is StreamEvent.FRAME:
-            stream = self._switch.streams.get(arrival.stream)
+            stream = self._multiplexer.streams.get(arrival.stream)
             if stream is not None:
                 stream.received(len(arrival.body))
         return arrival
@@ -176,23 +180,23 @@ class GrpcTransport:
         """See Transport; from any thread. Raises: InvalidInput for more than a frame may have."""
         if len(sealed) > MAX_FRAME_BYTES:
             raise InvalidInput(f"a frame of {len(sealed)} bytes: at most {MAX_FRAME_BYTES}")
-        known = self._switch.streams.get(stream)
+        known = self._multiplexer.streams.get(stream)
         return known is not None and known.outbox.put(sealed)
 
     def drop(self, stream: str, words: str) -> None:
         """See Transport; from any thread. Its end arrives as any other's."""
-        known = self._switch.streams.get(stream)
+        known = self._multiplexer.streams.get(stream)
         if known is not None:
-            self._call(lambda: known.drop(words))
+            self._call_in_loop(lambda: known.drop(words))
 
     def traffic(self) -> dict[str, StreamTraffic]:
         """What each open stream has carried so far."""
-        return {name: replace(stream.traffic) for name, stream in list(self._switch.streams.items())}
+        return {name: replace(stream.traffic) for name, stream in list(self._multiplexer.streams.items())}
 
     def total(self) -> StreamTraffic:
         """What all streams have carried so far, those that ended included."""
-        total = self._switch.ended_traffic
-        for stream in list(self._switch.streams.values()):
+        total = self._multiplexer.ended_traffic
+        for stream in list(self._multiplexer.streams.values()):
             total = total.plus(stream.traffic)
         return total
 
@@ -202,11 +206,11 @@ class GrpcTransport:
             return
         self._is_open = False
         self._drain_s = max(drain_s, 0.0)
-        self._call(self._stopping.set)
-        wait((self._serving,), self._drain_s + _STOP_S)
+        self._call_in_loop(self._stopping.set)
+        wait((self._serving,), self._drain_s + _CLOSE_S)
         io_thread.return_loop()
 
-    def _call(self, act: Callable[[], None]) -> None:
+    def _call_in_loop(self, act: Callable[[], None]) -> None:
         try:
             self._loop.call_soon_threadsafe(act)
         except RuntimeError:  # the loop is closed, and all streams with it
@@ -218,7 +222,7 @@ class GrpcTransport:
         except Exception as error:  # noqa: BLE001 - it is raised again where the caller receives
             self._failure = error
         finally:
-            self._switch.received.put(None)
+            self._multiplexer.received.put(None)
             self._started.set()
 
     async def _serve(self) -> None:
@@ -229,7 +233,13 @@ class GrpcTransport:
                 tasks.append(asyncio.create_task(self._listener.run()))
             for node, address in self._peers.items():
                 dialling = keep_dialled(
-                    self._switch, self.node, node, address, self._credentials, self._dice, self._trouble
+                    self._multiplexer,
+                    self.node,
+                    node,
+                    address,
+                    self._credentials,
+                    self._dice,
+                    self._report_trouble,
                 )
                 tasks.append(asyncio.create_task(dialling))
             ticking = asyncio.create_task(self._tick())
@@ -237,27 +247,27 @@ class GrpcTransport:
             stopping = asyncio.create_task(self._stopping.wait())
             self._started.set()
             done, _ = await asyncio.wait(
-                (*tasks, self._switch.failure, stopping), return_when=asyncio.FIRST_COMPLETED
+                (*tasks, self._multiplexer.failure, stopping), return_when=asyncio.FIRST_COMPLETED
             )
             stopping.cancel()
             for task in done:
                 task.result()
         finally:
-            await self._wind_up(tasks)
+            await self._cancel_tasks(tasks)
 
     async def _tick(self) -> None:
         while True:
-            self._switch.tick()
+            self._multiplexer.tick()
             await asyncio.sleep(self._bounds.tick_ms / 1000)
 
-    async def _wind_up(self, tasks: list[asyncio.Task[None]]) -> None:
-        self._switch.is_closing = True
+    async def _cancel_tasks(self, tasks: list[asyncio.Task[None]]) -> None:
+        self._multiplexer.is_closing = True
         until_s = self._loop.time() + self._drain_s
-        for stream in list(self._switch.streams.values()):
+        for stream in list(self._multiplexer.streams.values()):
             stream.outbox.close()
-        while self._switch.streams and self._loop.time() < until_s:
+        while self._multiplexer.streams and self._loop.time() < until_s:
             await asyncio.sleep(0.01)
-        for stream in list(self._switch.streams.values()):
+        for stream in list(self._multiplexer.streams.values()):
             stream.drop(f"{self.node} is closing")
         for task in tasks:
             task.cancel()

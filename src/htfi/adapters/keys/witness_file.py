@@ -14,7 +14,7 @@ from htfi.domain.errors import IntegrityError, LedgerUnavailable
 from htfi.domain.files import make_private, open_private, write_atomically
 from htfi.governance.ports import WitnessedLog
 
-_SEAL = b"sha256 "
+_DIGEST_PREFIX = b"sha256 "
 _DECODER = msgspec.json.Decoder(dict[str, WitnessedLog])
 
 
@@ -32,7 +32,7 @@ class WitnessMemoryFile:
         except OSError as error:
             raise LedgerUnavailable(f"cannot use the witness's memory {path}: {error.strerror}") from error
         try:
-            self._seen = _DECODER.decode(_unsealed(content))
+            self._seen = _DECODER.decode(_verified_content(content))
         except (msgspec.DecodeError, ValueError) as error:
             self.close()
             raise IntegrityError(f"the witness's memory {path} is damaged ({error}): restore it") from error
@@ -44,7 +44,9 @@ class WitnessMemoryFile:
         self._seen[origin] = seen
         content = msgspec.json.format(msgspec.json.encode(self._seen)) + b"\n"
         try:
-            write_atomically(self._path, content + _SEAL + sha256(content).hexdigest().encode() + b"\n")
+            write_atomically(
+                self._path, content + _DIGEST_PREFIX + sha256(content).hexdigest().encode() + b"\n"
+            )
         except OSError as error:
             raise LedgerUnavailable(
                 f"cannot write the witness's memory {self._path}: {error.strerror}"
@@ -54,9 +56,9 @@ class WitnessMemoryFile:
         os.close(self._lock)
 
 
-def _unsealed(content: bytes) -> bytes:
+def _verified_content(content: bytes) -> bytes:
     """What stands before the digest. A memory from before there was one has none. Raises: ValueError."""
-    body, found, digest = content.rpartition(_SEAL)
+    body, found, digest = content.rpartition(_DIGEST_PREFIX)
     if not found:
         return content
     if digest.strip() != sha256(body).hexdigest().encode():

@@ -14,11 +14,11 @@ import lmdb
 TABLES = ("values", "heads", "about", "order", "forgotten")
 MAX_FORGOTTEN = 65_536
 MAX_ABOUT = 255  # names that one value may be about
-_NUMBER, _NAME = 8, 16
-_NAMES = 3 * _NUMBER + 2  # where the names begin in a head
-_OVERHEAD = 400  # bytes that a value takes in the other tables
-_SPREAD = 1.6  # short pieces share pages, which are not full
-_PIECE = (
+_NUMBER_BYTES, _NAME_BYTES = 8, 16
+_NAMES_OFFSET = 3 * _NUMBER_BYTES + 2  # where the names begin in a head
+_ENTRY_OVERHEAD_BYTES = 400  # bytes that a value takes in the other tables
+_PAGE_OVERHEAD = 1.6  # short pieces share pages, which are not full
+_PIECE_BYTES = (
     1_900  # bytes that share a page with others: a longer one needs pages in a row, which a full file lacks
 )
 _NAMED = b"n"  # in `forgotten`: names under this byte, numbers in order under the next
@@ -43,26 +43,28 @@ class LmdbLayout:
 
     def find(self, txn: Any, key: bytes, about: Iterable[str], now_ns: int) -> bytes | None:
         head = txn.get(key, db=self._heads)
-        if head is None or _int(head[:_NUMBER]) <= now_ns:
+        if head is None or _int(head[:_NUMBER_BYTES]) <= now_ns:
             return None
         if any(txn.get(_NAMED + _digest(name), db=self._forgotten) is not None for name in about):
             return None
-        return self._joined(txn, key, _int(head[3 * _NUMBER : _NAMES]))
+        return self._joined(txn, key, _int(head[3 * _NUMBER_BYTES : _NAMES_OFFSET]))
 
     def put(self, txn: Any, key: bytes, value: bytes, end_ns: int, about: Sequence[str]) -> None:
-        num_pieces = -(-len(value) // _PIECE)
-        size = int(min(_SPREAD * len(value), num_pieces * 4_200.0)) + _OVERHEAD
+        num_pieces = -(-len(value) // _PIECE_BYTES)
+        size = int(min(_PAGE_OVERHEAD * len(value), num_pieces * 4_200.0)) + _ENTRY_OVERHEAD_BYTES
         if num_pieces >= 2**16 or size > self._max_bytes // 4 or len(about) > MAX_ABOUT:
             return
         names = [_digest(name) for name in about]
         if any(txn.get(_NAMED + name, db=self._forgotten) is not None for name in names):
             return
         self.drop(txn, key)
-        place = self._next_place(txn)
+        place = self._next_sequence(txn)
         head = (_bytes(end_ns), _bytes(place), _bytes(size), _piece(num_pieces), *names)
         txn.put(key, b"".join(head), db=self._heads)
         for piece in range(num_pieces):
-            txn.put(key + _piece(piece), value[piece * _PIECE : (piece + 1) * _PIECE], db=self._values)
+            txn.put(
+                key + _piece(piece), value[piece * _PIECE_BYTES : (piece + 1) * _PIECE_BYTES], db=self._values
+            )
         txn.put(_PLACE + _bytes(place), key, db=self._order)
         for name in names:
             txn.put(name, key, db=self._about)
@@ -73,10 +75,10 @@ class LmdbLayout:
         head = txn.get(key, db=self._heads)
         if head is None:
             return
-        place = _bytes(self._next_place(txn))
-        txn.delete(_PLACE + head[_NUMBER : 2 * _NUMBER], db=self._order)
+        place = _bytes(self._next_sequence(txn))
+        txn.delete(_PLACE + head[_NUMBER_BYTES : 2 * _NUMBER_BYTES], db=self._order)
         txn.put(_PLACE + place, key, db=self._order)
-        txn.put(key, head[:_NUMBER] + place + head[2 * _NUMBER :], db=self._heads)
+        txn.put(key, head[:_NUMBER_BYTES] + place + head[2 * _NUMBER_BYTES :], db=self._heads)
 
     def make_room(self, txn: Any, share: float = 1.0) -> None:
         """Drop what was used longest ago until what is left takes at most this share of the bound."""
@@ -92,13 +94,13 @@ class LmdbLayout:
         head = txn.get(key, db=self._heads)
         if head is None:
             return False
-        for at in range(_NAMES, len(head), _NAME):
-            txn.delete(head[at : at + _NAME], key, db=self._about)
-        txn.delete(_PLACE + head[_NUMBER : 2 * _NUMBER], db=self._order)
+        for at in range(_NAMES_OFFSET, len(head), _NAME_BYTES):
+            txn.delete(head[at : at + _NAME_BYTES], key, db=self._about)
+        txn.delete(_PLACE + head[_NUMBER_BYTES : 2 * _NUMBER_BYTES], db=self._order)
         txn.delete(key, db=self._heads)
-        for piece in range(_int(head[3 * _NUMBER : _NAMES])):
+        for piece in range(_int(head[3 * _NUMBER_BYTES : _NAMES_OFFSET])):
             txn.delete(key + _piece(piece), db=self._values)
-        self._count(txn, -_int(head[2 * _NUMBER : 3 * _NUMBER]))
+        self._count(txn, -_int(head[2 * _NUMBER_BYTES : 3 * _NUMBER_BYTES]))
         return True
 
     def forget(self, txn: Any, about: Iterable[str]) -> None:
@@ -148,7 +150,7 @@ class LmdbLayout:
     def _count(self, txn: Any, num_bytes: int) -> None:
         txn.put(_COUNT, _bytes(max(self.num_bytes(txn) + num_bytes, 0)), db=self._order)
 
-    def _next_place(self, txn: Any) -> int:
+    def _next_sequence(self, txn: Any) -> int:
         with txn.cursor(db=self._order) as cursor:
             return _int(cursor.key()[1:]) + 1 if cursor.last() and cursor.key()[:1] == _PLACE else 0
 
@@ -158,7 +160,7 @@ def _piece(number: int) -> bytes:
 
 
 def _digest(name: str) -> bytes:
-    return blake2b(_encoded(name), digest_size=_NAME).digest()
+    return blake2b(_encoded(name), digest_size=_NAME_BYTES).digest()
 
 
 def _encoded(name: str) -> bytes:
@@ -170,19 +172,19 @@ def _decoded(name: bytes) -> str:
 
 
 def _bytes(number: int) -> bytes:
-    return number.to_bytes(_NUMBER, "big")
+    return number.to_bytes(_NUMBER_BYTES, "big")
 
 
 def _int(number: bytes) -> int:
     return int.from_bytes(number, "big")
 
 
-_ENV: Any = lmdb
+_LMDB: Any = lmdb
 
 
 def read_all_pages(folder: str) -> None:
     """Touch every page that a look-up may touch. Raises: lmdb.Error, ValueError; or the process dies."""
-    environment = _ENV.open(folder, readonly=True, lock=False, max_dbs=8, create=False)
+    environment = _LMDB.open(folder, readonly=True, lock=False, max_dbs=8, create=False)
     with Path(os.devnull).open("wb") as nowhere:
         environment.copyfd(nowhere.fileno(), compact=True)  # counts every page, the free ones too
     with environment.begin() as txn:

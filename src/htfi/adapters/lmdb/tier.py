@@ -19,15 +19,17 @@ from htfi.adapters.lmdb.layout import LmdbLayout
 from htfi.domain.files import make_private, open_private, write_atomically
 from htfi.narrative.caching.tier import CacheEntry
 
-_ENV: Any = lmdb  # which ships no types
-_FAULTS: tuple[type[Exception], ...] = (_ENV.Error, OSError, ValueError, ArithmeticError)
+_LMDB: Any = lmdb  # which ships no types
+_LMDB_ERRORS: tuple[type[Exception], ...] = (_LMDB.Error, OSError, ValueError, ArithmeticError)
 _DATA, _LOCK, _OPENED, _COUNTER = "data.mdb", "lock.mdb", "opened", "forgotten"
-_NUMBER = 8
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_COUNTER_BYTES = 8
+_BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
 _VALUES_SHARE = 0.55  # of the file; the rest is for tables, and for the pages that a write replaces
 _MAX_TOUCHED = 256
-_WALK_S = 20.0
-_WALK = "import sys; from htfi.adapters.lmdb.layout import read_all_pages; read_all_pages(sys.argv[1])"
+_CHECK_S = 20.0
+_CHECK_SCRIPT = (
+    "import sys; from htfi.adapters.lmdb.layout import read_all_pages; read_all_pages(sys.argv[1])"
+)
 
 
 class LmdbTier:
@@ -44,11 +46,11 @@ class LmdbTier:
         self._folder = folder
         self._max_bytes = max_bytes
         self._now_ns = now_ns
-        self._tell = tell
+        self._notify = tell
         self._environment: Any = None
         self._layout: LmdbLayout | None = None
-        self._is_told = self._is_given_up = False
-        self._heard = 0  # the last number of what was forgotten that is known here
+        self._has_notified = self._is_disabled = False
+        self._last_forgotten = 0  # the last number of what was forgotten that is known here
         self._counter = -1  # a file that tells every process of it
         self._touched: dict[bytes, None] = {}
         if (folder / _DATA).exists():
@@ -62,7 +64,7 @@ class LmdbTier:
         try:
             with self._environment.begin() as txn:
                 found = [layout.find(txn, key, names, now_ns) for key, names in zip(keys, about, strict=True)]
-        except _FAULTS as error:
+        except _LMDB_ERRORS as error:
             self._failed(error)
             return [None] * len(keys)
         if len(self._touched) < _MAX_TOUCHED:
@@ -78,12 +80,12 @@ class LmdbTier:
         try:
             try:
                 self._write(layout, entries)
-            except _ENV.MapFullError:
+            except _LMDB.MapFullError:
                 self._halve(layout)
                 self._write(layout, entries)
-        except _ENV.MapFullError:
-            self._begin_anew()
-        except _FAULTS as error:
+        except _LMDB.MapFullError:
+            self._recreate()
+        except _LMDB_ERRORS as error:
             self._failed(error)
 
     def forget(self, about: Sequence[str]) -> bool:
@@ -93,32 +95,32 @@ class LmdbTier:
         try:
             with self._environment.begin(write=True) as txn:
                 layout.forget(txn, about)
-                self._heard = layout.last_forgotten(txn)
-            os.pwrite(self._counter, self._heard.to_bytes(_NUMBER, "big"), 0)
-        except _FAULTS as error:  # no room to write it down: what must go goes with all the rest
+                self._last_forgotten = layout.last_forgotten(txn)
+            os.pwrite(self._counter, self._last_forgotten.to_bytes(_COUNTER_BYTES, "big"), 0)
+        except _LMDB_ERRORS as error:  # no room to write it down: what must go goes with all the rest
             self._failed(error)
-            self._is_given_up = True
-            self._begin_anew()
+            self._is_disabled = True
+            self._recreate()
         return True
 
     def forgotten(self) -> Sequence[str] | None:
         if self._layout is None:
             return ()
         try:
-            last = int.from_bytes(os.pread(self._counter, _NUMBER, 0), "big")
-            if last == self._heard:
+            last = int.from_bytes(os.pread(self._counter, _COUNTER_BYTES, 0), "big")
+            if last == self._last_forgotten:
                 return ()
             with self._environment.begin() as txn:
-                told = self._layout.forgotten_since(txn, self._heard)
-                self._heard = last
-        except _FAULTS as error:
+                told = self._layout.forgotten_since(txn, self._last_forgotten)
+                self._last_forgotten = last
+        except _LMDB_ERRORS as error:
             self._failed(error)
             return ()
         return told
 
     def clear(self) -> None:
         if self._open() is not None:
-            self._begin_anew()
+            self._recreate()
 
     def drain(self, timeout_s: float) -> bool:
         """What was put is written already."""
@@ -131,7 +133,7 @@ class LmdbTier:
         try:
             self._environment.sync(True)
             (self._folder / _OPENED).unlink(missing_ok=True)
-        except _FAULTS as error:
+        except _LMDB_ERRORS as error:
             self._failed(error)
         self._close()
 
@@ -153,7 +155,7 @@ class LmdbTier:
             layout.make_room(txn, 0.49)
 
     def _open(self) -> LmdbLayout | None:
-        if self._layout is not None or self._is_given_up:
+        if self._layout is not None or self._is_disabled:
             return self._layout
         try:
             make_private(self._folder)
@@ -161,7 +163,7 @@ class LmdbTier:
                 if (self._folder / name).is_symlink():
                     raise OSError(errno.ELOOP, f"{name} is a link")
             self._check()
-            self._environment = _ENV.open(
+            self._environment = _LMDB.open(
                 str(self._folder),
                 map_size=self._max_bytes,
                 max_dbs=8,
@@ -171,15 +173,15 @@ class LmdbTier:
             )
             self._environment.reader_check()  # those of processes that were killed
             self._layout = LmdbLayout(self._environment, int(_VALUES_SHARE * self._max_bytes))
-            write_atomically(self._folder / _OPENED, _boot().encode())
+            write_atomically(self._folder / _OPENED, _boot_id().encode())
             self._counter = open_private(self._folder / _COUNTER, os.O_RDWR)
             with self._environment.begin() as txn:
-                self._heard = self._layout.last_forgotten(txn)
-            if not os.pread(self._counter, _NUMBER, 0):
-                os.pwrite(self._counter, self._heard.to_bytes(_NUMBER, "big"), 0)
-        except _FAULTS as error:
+                self._last_forgotten = self._layout.last_forgotten(txn)
+            if not os.pread(self._counter, _COUNTER_BYTES, 0):
+                os.pwrite(self._counter, self._last_forgotten.to_bytes(_COUNTER_BYTES, "big"), 0)
+        except _LMDB_ERRORS as error:
             self._failed(error)
-            self._is_given_up = True
+            self._is_disabled = True
             self._layout = None
             self._close()
         return self._layout
@@ -189,33 +191,33 @@ class LmdbTier:
         data, opened = self._folder / _DATA, self._folder / _OPENED
         if not data.exists():
             return
-        if opened.exists() and opened.read_text(errors="replace") != _boot():
+        if opened.exists() and opened.read_text(errors="replace") != _boot_id():
             self._remove()
             return
         try:
             walked = subprocess.run(
-                [sys.executable, "-c", _WALK, str(self._folder)],
+                [sys.executable, "-c", _CHECK_SCRIPT, str(self._folder)],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
-                timeout=_WALK_S,
+                timeout=_CHECK_S,
                 check=False,
             )
         except subprocess.TimeoutExpired:
             walked = None
         if walked is None or walked.returncode != 0:
-            self._say("is damaged and begins anew")
+            self._notify_once("is damaged and begins anew")
             self._remove()
 
     def _remove(self) -> None:
         for name in (_DATA, _LOCK, _OPENED, _COUNTER):
             (self._folder / name).unlink(missing_ok=True)
 
-    def _begin_anew(self) -> None:
+    def _recreate(self) -> None:
         self._close()
         try:
             self._remove()
         except OSError as error:
-            self._is_given_up = True
+            self._is_disabled = True
             self._failed(error)
 
     def _close(self) -> None:
@@ -229,17 +231,17 @@ class LmdbTier:
 
     def _failed(self, error: Exception) -> None:
         told = str(error).strip().splitlines() or [type(error).__name__]
-        self._say(f"cannot be used ({told[0]}): goes on without")
+        self._notify_once(f"cannot be used ({told[0]}): goes on without")
 
-    def _say(self, what: str) -> None:
-        if not self._is_told:
-            self._is_told = True
-            self._tell(f"context cache in {self._folder} {what}")
+    def _notify_once(self, what: str) -> None:
+        if not self._has_notified:
+            self._has_notified = True
+            self._notify(f"context cache in {self._folder} {what}")
 
 
-def _boot() -> str:
+def _boot_id() -> str:
     """Names this start of the machine."""
     try:
-        return _BOOT.read_text().strip()
+        return _BOOT_ID_FILE.read_text().strip()
     except OSError:
         return "unknown"

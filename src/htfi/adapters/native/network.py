@@ -27,7 +27,7 @@ else:
     core.use_bounds(*GUMBEL_BOUNDS)
 
 MAX_PARAMETERS = 4_000_000  # beyond the processor's nearest memory another layout of the work would be due
-_TOP = 127
+_MAX_LEVEL = 127
 _BEST_LEVEL = 2  # of the processor's instructions: 2 AVX-512 with VNNI, 1 AVX2, 0 any
 
 
@@ -154,7 +154,7 @@ def _arrays(of: Architecture, weights: CheckpointWeights) -> tuple[bytes | None,
         biases = [
             read(f"{name}.bias", (size,)) for name, size in zip(names, outputs, strict=True) if has_bias
         ]
-        whole, scales = _rounded(np.concatenate(rows))
+        whole, scales = _quantised_rows(np.concatenate(rows))
         return [whole.tobytes(), scales.tobytes(), np.concatenate(biases).tobytes() if has_bias else None]
 
     table = f"{prefix}embed_tokens"
@@ -188,8 +188,8 @@ def _angles(of: Architecture) -> list[bytes]:
     ]
 
 
-def _rounded(weight: Floats) -> tuple[NDArray[np.int8], Floats]:
+def _quantised_rows(weight: Floats) -> tuple[NDArray[np.int8], Floats]:
     """Whole numbers within ±127 and a scale for each row: [N, K] to [N, K] and [N]."""
-    scales = np.abs(weight).max(axis=1) / np.float32(_TOP)
+    scales = np.abs(weight).max(axis=1) / np.float32(_MAX_LEVEL)
     scales[scales == 0] = 1
     return np.rint(weight / scales[:, None]).astype(np.int8), scales.astype(np.float32)

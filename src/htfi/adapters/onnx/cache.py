@@ -17,7 +17,14 @@ from htfi.domain.errors import HtfiError
 from htfi.domain.files import make_private
 
 _GRAPH = "graph"
-_WRITERS = ("graph.py", "linear.py", "causal.py", "encoder_graph.py", "sentence_graph.py", "saturation.py")
+_WRITER_FILES = (
+    "graph.py",
+    "linear.py",
+    "causal.py",
+    "encoder_graph.py",
+    "sentence_graph.py",
+    "saturation.py",
+)
 
 
 def default_cache_folder() -> Path:
@@ -77,6 +84,6 @@ def _writers_digest() -> str:
     """Of the code that writes graphs: a change there makes every kept graph one of the past."""
     package = resources.files("htfi.adapters.onnx")
     whole = hashlib.sha256()
-    for name in _WRITERS:
+    for name in _WRITER_FILES:
         whole.update((package / name).read_bytes())
     return whole.hexdigest()

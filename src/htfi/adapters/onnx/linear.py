@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from htfi.adapters.onnx.graph import MICROSOFT, GraphWriter
 from htfi.adapters.onnx.session import Precision
 
-_MIDDLE = np.uint8(128)  # what zero is as an unsigned byte
+_ZERO_POINT = np.uint8(128)  # what zero is as an unsigned byte
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def multiply_in_range(
     if within.divisors is not None:
         inverse = writer.compute(f"{layer.names[0]}:inverse", 1 / within.divisors)
         value = writer.add("Mul", [value, inverse])
-    step, zero = writer.constant(np.float32(within.bound / 127)), writer.constant(_MIDDLE)
+    step, zero = writer.constant(np.float32(within.bound / 127)), writer.constant(_ZERO_POINT)
     whole = writer.add("QuantizeLinear", [value, step, zero])
     return writer.add("MatMulIntegerToFloat", [whole, weight, step, scale, zero, "", bias], domain=MICROSOFT)
 
@@ -132,7 +132,7 @@ def _multiply_bytes(writer: GraphWriter, value: str, layer: LinearLayer, *, wide
         scales.append(scale)
     weight = writer.compute(f"{name}:int8", np.concatenate(rows).T)  # [inputs, outputs]
     scale = writer.compute(f"{name}:scale", np.concatenate(scales))
-    step, zero = writer.constant(np.float32(1 / 127)), writer.constant(_MIDDLE)
+    step, zero = writer.constant(np.float32(1 / 127)), writer.constant(_ZERO_POINT)
     # A row of zeros gives 0/0 here, any byte after it, and zero again when multiplied by its largest.
     largest = writer.add("ReduceMax", [writer.add("Abs", [value]), _last(writer)], keepdims=1)  # [M, 1]
     unit = writer.add("Div", [value, largest])

@@ -48,7 +48,7 @@ class OnnxNetwork:
             of.head_dim,
             of.vocab_size,
             of.max_positions,
-            _sum_block(of.head_dim),
+            _gemm_block(of.head_dim),
         )
 
     @property
@@ -76,7 +76,7 @@ class OnnxNetwork:
         )
 
 
-def _sum_block(head_dim: int) -> int:
+def _gemm_block(head_dim: int) -> int:
     """How far onnxruntime's matrix product sums at once: the fewer columns, the farther (MlasSgemm's strides)."""
     return next((block for most, block in ((16, 1024), (32, 512), (64, 256)) if head_dim <= most), 128)
 

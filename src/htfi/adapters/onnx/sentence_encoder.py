@@ -44,7 +44,9 @@ class OnnxSentenceEncoder:
         seen = repr([list(ids) for ids in usual]) if precision is Precision.INT8 else ""
         key = f"sentences {folder.digest} {precision} {top} {seen}"
         self._digest = hashlib.sha256(key.encode()).hexdigest()
-        written = cached_graph(self._digest, cache_folder, lambda: _write(folder, precision, top, usual))
+        written = cached_graph(
+            self._digest, cache_folder, lambda: _write_graph(folder, precision, top, usual)
+        )
         self._session = OnnxSession(written, folder.weights, threads)
 
     @property
@@ -73,7 +75,7 @@ def mean_pooled(states: Floats) -> Floats:
     return summed / np.sqrt((summed * summed).sum(axis=1, keepdims=True))
 
 
-def _write(
+def _write_graph(
     folder: ModelFolder, precision: Precision, top: int, usual: Sequence[Sequence[int]]
 ) -> WrittenGraph:
     # onnx is needed to write a graph, not to run one

@@ -16,8 +16,8 @@ from htfi.decoding.checkpoint.architecture import Architecture
 from htfi.decoding.checkpoint.weights import CheckpointWeights
 
 RANGE_PREFIX = "largest:"  # before the name of a layer: an output of the graph that watches
-_LOWEST_GELU = -0.17
-_SHARE = 0.7  # of an input's spread that its weights take over; measured, see docs
+_MIN_GELU = -0.17
+_WEIGHT_SHARE = 0.7  # of an input's spread that its weights take over; measured, see docs
 _MANTISSA_BITS = 8
 
 InputRanges = Mapping[str, NDArray[np.float32]]  # size of each column of an input, by the name of its layer
@@ -97,7 +97,7 @@ class _SentenceWriter(EncoderWriter):
             tuple(f"{name}.weight" for name in at), sizes, num_inputs, tuple(f"{name}.bias" for name in at)
         )
         if num_inputs == self.shape.intermediate_size and sizes == (self.shape.hidden_size,):
-            return multiply_bounded_below(self.graph, value, layer, _LOWEST_GELU, self.top)
+            return multiply_bounded_below(self.graph, value, layer, _MIN_GELU, self.top)
         joined = np.concatenate(
             [
                 self.graph.weights.array(name, (size, num_inputs))
@@ -105,22 +105,22 @@ class _SentenceWriter(EncoderWriter):
             ]
         )
         is_mixed = at[0].endswith("attention.output.dense")
-        within = _range(self.input_ranges[at[0]], None if is_mixed else joined)
+        within = _input_range(self.input_ranges[at[0]], None if is_mixed else joined)
         return multiply_in_range(self.graph, value, layer, within, self.top)
 
 
-def _range(largest: NDArray[np.float32], weight: NDArray[np.float32] | None) -> InputRange:
+def _input_range(largest: NDArray[np.float32], weight: NDArray[np.float32] | None) -> InputRange:
     """Where the weights [outputs, inputs] are given, columns are divided so that neither they nor the weights stand
     out; the numbers are rounded, so that machines whose sums differ in the last bits come to the same."""
     if weight is None:
-        return InputRange(_rounded(largest.max(keepdims=True))[0])
+        return InputRange(_rounded_up(largest.max(keepdims=True))[0])
     sizes = np.maximum(largest, np.float32(1e-4))
     strongest = np.maximum(np.abs(weight).max(axis=0), np.float32(1e-5))
-    divisors = _rounded(sizes**_SHARE / strongest ** (1 - _SHARE))
-    return InputRange(_rounded((sizes / divisors).max(keepdims=True))[0], divisors)
+    divisors = _rounded_up(sizes**_WEIGHT_SHARE / strongest ** (1 - _WEIGHT_SHARE))
+    return InputRange(_rounded_up((sizes / divisors).max(keepdims=True))[0], divisors)
 
 
-def _rounded(values: NDArray[np.float32]) -> NDArray[np.float32]:
+def _rounded_up(values: NDArray[np.float32]) -> NDArray[np.float32]:
     """Up, to a few bits of mantissa."""
     mantissa, exponent = np.frexp(values)
     steps = np.float32(2**_MANTISSA_BITS)

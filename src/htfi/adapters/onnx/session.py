@@ -62,7 +62,7 @@ def all_weights(written: WrittenGraph, weights: CheckpointWeights) -> Iterator[t
 
 ort: Any = onnxruntime  # which ships no types
 ort.disable_telemetry_events()  # the package's variable has done so, unless onnxruntime was imported before it
-_FAULTS: tuple[type[Exception], ...] = (
+_ORT_ERRORS: tuple[type[Exception], ...] = (
     *(
         getattr(cast("Any", capi).onnxruntime_pybind11_state, name)
         for name in (
@@ -96,36 +96,36 @@ class OnnxSession:
         options.enable_cpu_mem_arena = False
         # A waiting thread that spins takes the core from whoever shares it.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self._kept: list[Any] = []
+        self._arrays: list[Any] = []
         names: list[str] = []
         arrays: list[Array] = []
         for name, kind, array in all_weights(written, weights):
             names.append(name)
             arrays.append(array)
-            self._kept.append(_shared(array, kind))
-        options.add_external_initializers(names, self._kept)
+            self._arrays.append(_as_ort_value(array, kind))
+        options.add_external_initializers(names, self._arrays)
         try:
             self._session = ort.InferenceSession(written.content, options, providers=["CPUExecutionProvider"])
-        except _FAULTS as error:
+        except _ORT_ERRORS as error:
             raise DependencyUnavailable(f"onnxruntime cannot open the graph: {_first_line(error)}") from error
         for array in arrays:
-            _let_pages_go(array)
+            _release_pages(array)
 
     def run(self, outputs: Sequence[str], inputs: Mapping[str, Array]) -> list[NDArray[np.float32]]:
         """Raises: DependencyUnavailable."""
         try:
             return cast("list[NDArray[np.float32]]", self._session.run(outputs, dict(inputs)))
-        except _FAULTS as error:
+        except _ORT_ERRORS as error:
             raise DependencyUnavailable(f"onnxruntime cannot run the graph: {_first_line(error)}") from error
 
 
-def _shared(array: Array, kind: str) -> Any:
+def _as_ort_value(array: Array, kind: str) -> Any:
     if kind == "BF16":
         return ort.OrtValue.ortvalue_from_numpy_with_onnx_type(array, _BFLOAT16)
     return ort.OrtValue.ortvalue_from_numpy(array)
 
 
-def _let_pages_go(array: Array) -> None:
+def _release_pages(array: Array) -> None:
     """Hand the pages of a file in memory back to the system: what is read again is mapped again."""
     base: Any = array
     while isinstance(base, np.ndarray):

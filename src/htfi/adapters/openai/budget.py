@@ -30,18 +30,18 @@ class CallBudget:
     def __init__(self, config: FrontierConfig) -> None:
         self._config = config
         self._lock = threading.Lock()
-        self._spent = RemoteUsage()
+        self._usage = RemoteUsage()
         self._reserved: list[CallReservation] = []
 
     @property
     def usage(self) -> RemoteUsage:
-        return self._spent
+        return self._usage
 
     def reserve(self, call: CallReservation) -> str:
         """Set aside the worst case of a call; a reason where that could exceed the budget, else ''."""
         with self._lock:
             under_way = [*self._reserved, call]
-            spent = self._spent
+            spent = self._usage
             num_input = spent.num_input_tokens + sum(each.num_input_tokens for each in under_way)
             num_output = spent.num_output_tokens + sum(each.num_output_tokens for each in under_way)
             if num_input + num_output > self._config.budget_tokens:
@@ -57,10 +57,10 @@ class CallBudget:
         """Give back what was set aside and count what was used."""
         with self._lock:
             self._reserved.remove(call)
-            spent = self._spent
+            spent = self._usage
             num_input = spent.num_input_tokens + num_input_tokens
             num_output = spent.num_output_tokens + num_output_tokens
-            self._spent = RemoteUsage(
+            self._usage = RemoteUsage(
                 num_input, num_output, self._money(num_input, num_output), spent.num_calls + 1
             )
 

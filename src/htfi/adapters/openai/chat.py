@@ -24,7 +24,7 @@ try:
 except ImportError as error:
     raise MissingExtra("remote models need httpx: install htfi[frontier]") from error
 
-_PASSING = (408, 425, 429, 500, 502, 503, 504, 529)
+_TRANSIENT_STATUS = (408, 425, 429, 500, 502, 503, 504, 529)
 _TEMPLATE_TOKENS = 64  # a chat template's own, beyond the bytes of the request
 _LOGGERS = ("httpx", "httpcore.connection", "httpcore.http11", "httpcore.proxy")
 
@@ -74,9 +74,9 @@ class ChatClient:
         self._random, self._sleep, self._now_s = random, sleep, now_s
         self._slots = asyncio.Semaphore(config.max_parallel)
         self._url = config.base_url.rstrip("/") + "/chat/completions"
-        self._silence = _KeyRedactingFilter(key)
+        self._log_filter = _KeyRedactingFilter(key)
         for name in _LOGGERS:
-            logging.getLogger(name).addFilter(self._silence)
+            logging.getLogger(name).addFilter(self._log_filter)
         seconds = config.read_timeout_ms / 1e3
         self._client = httpx.AsyncClient(
             # A compressed reply could be far larger than its bytes on the way.
@@ -85,7 +85,7 @@ class ChatClient:
             limits=httpx.Limits(max_connections=config.max_parallel),
             follow_redirects=False,  # the key goes to one host
             trust_env=False,  # no proxy, password file or authority that the settings do not name
-            verify=_trusted(config.ca_file),
+            verify=_ssl_context(config.ca_file),
         )
 
     async def complete(self, body: bytes, until_s: float) -> ChatReply | RequestRefused:
@@ -109,7 +109,7 @@ class ChatClient:
     async def close(self) -> None:
         await self._client.aclose()
         for name in _LOGGERS:
-            logging.getLogger(name).removeFilter(self._silence)
+            logging.getLogger(name).removeFilter(self._log_filter)
 
     async def _attempt(self, body: bytes) -> ChatReply | RequestRefused | _Retry:
         # A token is at least one byte, so the bytes bound the tokens whatever the tokenizer.
@@ -135,17 +135,17 @@ class ChatClient:
             try:
                 if response.status_code != 200:
                     used = CallReservation(0, 0)
-                    return self._refused(response)
+                    return self._http_error(response)
                 whole = await self._read(response)
                 if isinstance(whole, RequestRefused):
                     return whole
-                decoded = _decoded(whole)
-                used = _used(decoded.usage, call)
-                return _reply(decoded, used)
+                decoded = _decode_body(whole)
+                used = _tokens_used(decoded.usage, call)
+                return _make_reply(decoded, used)
             finally:
                 await response.aclose()
         except (httpx.HTTPError, httpx.StreamError, OSError) as error:
-            return self._broken(error)
+            return self._transport_error(error)
         finally:
             self._budget.charge(call, *used)
 
@@ -160,9 +160,9 @@ class ChatClient:
                 return RequestRefused(f"the server's reply is larger than {limit} bytes")
         return bytes(whole)
 
-    def _refused(self, response: httpx.Response) -> RequestRefused | _Retry:
+    def _http_error(self, response: httpx.Response) -> RequestRefused | _Retry:
         status, host = response.status_code, self._config.host
-        if status in _PASSING:
+        if status in _TRANSIENT_STATUS:
             wait_s = _retry_after_s(response.headers.get("Retry-After", ""), self._now_s())
             return _Retry(f"{host} cannot answer now (status {status})", wait_s)
         if status in (401, 403):
@@ -177,9 +177,9 @@ class ChatClient:
             return RequestRefused(f"{host} sends us elsewhere (status {status}); redirects are not followed")
         return RequestRefused(f"{host} does not accept the request (status {status}); see frontier.omit")
 
-    def _broken(self, error: Exception) -> RequestRefused | _Retry:
+    def _transport_error(self, error: Exception) -> RequestRefused | _Retry:
         host = self._config.host
-        if _untrusted(error):
+        if _is_certificate_error(error):
             return RequestRefused(
                 f"the certificate of {host} is not trusted; name its authority in frontier.ca_file"
             )
@@ -201,7 +201,7 @@ class _KeyRedactingFilter(logging.Filter):
         return not self._key or self._key not in record.getMessage()
 
 
-def _trusted(ca_file: str) -> ssl.SSLContext:
+def _ssl_context(ca_file: str) -> ssl.SSLContext:
     context = httpx.create_ssl_context(verify=True, trust_env=False)
     if ca_file:
         try:
@@ -213,7 +213,7 @@ def _trusted(ca_file: str) -> ssl.SSLContext:
     return context
 
 
-def _untrusted(error: BaseException | None) -> bool:
+def _is_certificate_error(error: BaseException | None) -> bool:
     for _ in range(8):
         if error is None or isinstance(error, ssl.SSLCertVerificationError):
             break
@@ -230,7 +230,7 @@ def _retry_after_s(text: str, now_s: float) -> float:
     return 0.0
 
 
-def _decoded(body: bytes) -> _ReplyBody:
+def _decode_body(body: bytes) -> _ReplyBody:
     try:
         decoded = msgspec.json.decode(body, type=_ReplyBody)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -240,7 +240,7 @@ def _decoded(body: bytes) -> _ReplyBody:
     return decoded
 
 
-def _used(usage: Any, most: CallReservation) -> CallReservation:
+def _tokens_used(usage: Any, most: CallReservation) -> CallReservation:
     """Tokens as the server counted them; the most there can be where it does not say."""
     counts = cast("dict[str, Any]", usage) if isinstance(usage, dict) else {}
     told = (counts.get("prompt_tokens"), counts.get("completion_tokens"))
@@ -249,7 +249,7 @@ def _used(usage: Any, most: CallReservation) -> CallReservation:
     return most
 
 
-def _reply(body: _ReplyBody, used: CallReservation) -> ChatReply | RequestRefused:
+def _make_reply(body: _ReplyBody, used: CallReservation) -> ChatReply | RequestRefused:
     first = body.choices[0]
     if first.message.refusal or first.finish_reason == "content_filter":
         return RequestRefused("the model declined to answer")

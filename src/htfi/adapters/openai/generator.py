@@ -38,7 +38,7 @@ class OpenAIGenerator:
     ) -> None:
         self._config = config
         self._budget = CallBudget(config)
-        chat = ChatClient(config, _key(config, environment), self._budget, random, sleep, now_s)
+        chat = ChatClient(config, _api_key(config, environment), self._budget, random, sleep, now_s)
         self._chat = chat
         # A loop of its own keeps connections between calls, and works under a caller's running loop.
         self._loop = asyncio.new_event_loop()
@@ -99,19 +99,19 @@ class OpenAIGenerator:
         until_s = asyncio.get_running_loop().time() + min(request.deadline_ms, 86_400_000.0) / 1e3
         try:
             async with asyncio.timeout_at(until_s):
-                return await self._answer(request, until_s)
+                return await self._complete(request, until_s)
         except TimeoutError:
             return RequestRefused(f"{self._config.host} gave no answer within {request.deadline_ms:g} ms")
         except InvalidInput as error:
             return RequestRefused(str(error))
 
-    async def _answer(self, request: GenerationRequest, until_s: float) -> Completion | RequestRefused:
+    async def _complete(self, request: GenerationRequest, until_s: float) -> Completion | RequestRefused:
         """Ask, and once more where the answer does not hold to the form."""
         if all(isinstance(part, FixedField) for part in request.form):
             return Completion({})  # nothing is asked
         complaint = ""
         for _ in range(2):
-            body = self._body(request, complaint)
+            body = self._request_body(request, complaint)
             try:
                 reply = await self._chat.complete(body, until_s)
                 if isinstance(reply, RequestRefused):
@@ -122,7 +122,7 @@ class OpenAIGenerator:
                 complaint = str(error)
         return RequestRefused(f"{self._config.model} answered twice outside the form: {complaint}")
 
-    def _body(self, request: GenerationRequest, complaint: str) -> bytes:
+    def _request_body(self, request: GenerationRequest, complaint: str) -> bytes:
         if not (math.isfinite(request.temperature) and 0.0 <= request.temperature <= 2.0):
             raise InvalidInput(f"a temperature lies in 0..2, not {request.temperature:g}")
         form = {"name": "answer", "strict": True, "schema": json_schema(request.form)}
@@ -145,7 +145,7 @@ class OpenAIGenerator:
         )
 
 
-def _key(config: FrontierConfig, environment: Mapping[str, str]) -> str:
+def _api_key(config: FrontierConfig, environment: Mapping[str, str]) -> str:
     """The key as it is sent. No message holds any part of it."""
     if not config.key_variable:
         return ""

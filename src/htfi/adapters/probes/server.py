@@ -15,7 +15,7 @@ from htfi.domain.errors import DependencyUnavailable, InvalidInput
 
 MAX_REQUEST_BYTES = 8192
 _START_S, _STOP_S = 5.0, 2.0
-_SETTLE_S = 0.01  # a connection on its way in becomes a task, an aborted one closes its socket
+_LINGER_S = 0.01  # a connection on its way in becomes a task, an aborted one closes its socket
 _REASONS = {
     200: "OK",
     400: "Bad Request",
@@ -48,7 +48,7 @@ class ProbeServer:
         host, _, port = address.rpartition(":")
         if not host or not port.isdecimal() or int(port) > 65535:
             raise InvalidInput(f"'{address}' is no address for probes: write HOST:PORT")
-        self._asked = {"/live": live, "/ready": ready}
+        self._probes = {"/live": live, "/ready": ready}
         self._answer_s, self._num_connections = answer_s, num_connections
         self._num_open = 0
         self._loop = asyncio.new_event_loop()
@@ -97,13 +97,13 @@ class ProbeServer:
             # Closed at once, asyncio (3.11) would lose a connection that it has just accepted.
             for listening in server.sockets:
                 self._loop.remove_reader(listening.fileno())
-            await asyncio.sleep(_SETTLE_S)
+            await asyncio.sleep(_LINGER_S)
             server.close()
             others = asyncio.all_tasks() - {asyncio.current_task()}
             for task in others:
                 task.cancel()
             await asyncio.gather(*others, return_exceptions=True)
-            await asyncio.sleep(_SETTLE_S)
+            await asyncio.sleep(_LINGER_S)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._num_open += 1
@@ -129,7 +129,7 @@ class ProbeServer:
         path, _, version = rest.partition(" ")
         if not version.startswith("HTTP/1."):
             return _response(400, {"error": "not an HTTP/1.1 request"})
-        ask = self._asked.get(path.partition("?")[0])
+        ask = self._probes.get(path.partition("?")[0])
         if ask is None:
             return _response(404, {"error": "ask for /live or /ready"})
         if method not in ("GET", "HEAD"):

@@ -29,7 +29,7 @@ NS_PER_MS = 1_000_000
 _NAME_BYTES = 16
 
 # KEYS: value, then a tomb and a list for each name. ARGV: value, its life in ms.
-_PUT = """
+_PUT_SCRIPT = """
 local n = (#KEYS - 1) / 2
 for i = 1, n do if redis.call('EXISTS', KEYS[1 + i]) == 1 then return 0 end end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
@@ -42,7 +42,7 @@ return 1
 """
 
 # KEYS: the stream, then a tomb and a list for each name. ARGV: life of a tomb in ms, bound of the stream, the names.
-_FORGET = """
+_FORGET_SCRIPT = """
 local n = (#KEYS - 1) / 2
 for i = 1, n do
   redis.call('SET', KEYS[1 + i], '', 'PX', ARGV[1])
@@ -67,8 +67,9 @@ class RedisCommands:
     ) -> list[bytes | None]:
         """One round trip. Raises what the client raises; ValueError for an answer that is none."""
         names = list(dict.fromkeys(name for each in about for name in each))
-        told = _values(
-            connection.mget([*map(self._value, keys), *map(self._tomb, names)]), len(keys) + len(names)
+        told = _checked_values(
+            connection.mget([*map(self._value_key, keys), *map(self._tombstone_key, names)]),
+            len(keys) + len(names),
         )
         forgotten = {name for name, tomb in zip(names, told[len(keys) :], strict=True) if tomb is not None}
         return [
@@ -79,14 +80,20 @@ class RedisCommands:
     def put_many(self, connection: Any, entries: Sequence[CacheEntry]) -> None:
         pipe = connection.pipeline(transaction=False)
         for entry in entries:
-            keys = [self._value(entry.key), *map(self._tomb, entry.about), *map(self._list, entry.about)]
+            keys = [
+                self._value_key(entry.key),
+                *map(self._tombstone_key, entry.about),
+                *map(self._names_key, entry.about),
+            ]
             life_ms = min(max(entry.ttl_ns // NS_PER_MS, 1), TOMBSTONE_MS)
-            pipe.eval(_PUT, len(keys), *keys, entry.value, life_ms)
+            pipe.eval(_PUT_SCRIPT, len(keys), *keys, entry.value, life_ms)
         pipe.execute()
 
     def forget(self, connection: Any, about: Sequence[str]) -> None:
-        keys = [self.stream, *map(self._tomb, about), *map(self._list, about)]
-        connection.eval(_FORGET, len(keys), *keys, TOMBSTONE_MS, MAX_FORGET_EVENTS, *map(_encoded, about))
+        keys = [self.stream, *map(self._tombstone_key, about), *map(self._names_key, about)]
+        connection.eval(
+            _FORGET_SCRIPT, len(keys), *keys, TOMBSTONE_MS, MAX_FORGET_EVENTS, *map(_encoded, about)
+        )
 
     def last_forget_id(self, connection: Any) -> bytes:
         """Where the stream ends."""
@@ -96,24 +103,24 @@ class RedisCommands:
     def forgotten_since(self, connection: Any, last: bytes) -> tuple[list[str] | None, bytes]:
         """The names since a place in the stream, and its end; None where some are not known any more."""
         answer = connection.xread({self.stream: last}, count=MAX_FORGET_EVENTS)
-        rows: list[tuple[bytes, dict[bytes, bytes]]] = _rows(answer)
+        rows: list[tuple[bytes, dict[bytes, bytes]]] = _stream_rows(answer)
         if not rows:
             return [], last
         if len(rows) >= MAX_FORGET_EVENTS // 2:  # it may have been cut before these
             return None, rows[-1][0]
         return [_decoded(fields.get(b"name", b"")) for _, fields in rows], rows[-1][0]
 
-    def _value(self, key: bytes) -> bytes:
+    def _value_key(self, key: bytes) -> bytes:
         return self._prefix + b"v" + key
 
-    def _tomb(self, name: str) -> bytes:
+    def _tombstone_key(self, name: str) -> bytes:
         return self._prefix + b"t" + _digest(name)
 
-    def _list(self, name: str) -> bytes:
+    def _names_key(self, name: str) -> bytes:
         return self._prefix + b"l" + _digest(name)
 
 
-def _rows(answer: Any) -> list[tuple[bytes, dict[bytes, bytes]]]:
+def _stream_rows(answer: Any) -> list[tuple[bytes, dict[bytes, bytes]]]:
     """Of the one stream asked for: a list of pairs in the protocol's second version, a table in its third."""
     if not answer:
         return []
@@ -123,7 +130,7 @@ def _rows(answer: Any) -> list[tuple[bytes, dict[bytes, bytes]]]:
     return found[0] if found and isinstance(found[0], list) else found
 
 
-def _values(answer: Any, num: int) -> list[bytes | None]:
+def _checked_values(answer: Any, num: int) -> list[bytes | None]:
     found = cast("list[Any]", answer) if isinstance(answer, list) else []
     if len(found) != num or not all(value is None or isinstance(value, bytes) for value in found):
         raise ValueError("it does not answer as a Redis server does")
@@ -143,7 +150,7 @@ def _decoded(name: bytes) -> str:
 
 
 _REDIS: Any = redis
-_LISTEN_S = 0.05  # between looks at what others had forgotten
+_POLL_S = 0.05  # between looks at what others had forgotten
 _WRITE_S = 2.0  # that a writing call may take
 _WAITING_BYTES = 64 * 2**20
 _BATCH_BYTES = 4 * 2**20
@@ -170,45 +177,45 @@ class RedisTier:
     def __init__(self, place: RedisAddress, tell: Callable[[str], None], wait_s: float = 1.0) -> None:
         """Raises: InvalidInput, for a URL that is none."""
         self._place = place
-        self._tell = tell
+        self._notify = tell
         self._commands = RedisCommands(place.prefix)
         self._told: deque[str] = deque()
         self._is_cut = False  # more was forgotten than is known
         self._last: bytes | None = None  # place in the stream
-        self._troubled = threading.Lock()
-        self._is_troubled = False
+        self._failures = threading.Lock()
+        self._has_reported = False
         self._shown = _shown(place.url)
         self._connection(1.0).close()
-        self._asking = ConnectionThread(
+        self._reads = ConnectionThread(
             "context-cache-ask",
             lambda: self._connection(2.0 * place.timeout_ms / 1e3),
-            self._trouble,
+            self._report_trouble,
             max_waiting_bytes=0,
             idle=_ping,
         )
-        self._writing = ConnectionThread(
+        self._writes = ConnectionThread(
             "context-cache-write",
             self._connected_writer,
-            self._trouble,
+            self._report_trouble,
             max_waiting_bytes=_WAITING_BYTES,
-            idle=self._listen,
-            idle_s=_LISTEN_S,
+            idle=self._poll_forgotten,
+            idle_s=_POLL_S,
         )
-        self._writing.wait_healthy(wait_s)
-        self._asking.wait_healthy(wait_s)
+        self._writes.wait_healthy(wait_s)
+        self._reads.wait_healthy(wait_s)
 
     @property
     def num_lost(self) -> int:
         """Values that did not reach the server."""
-        return self._writing.num_lost
+        return self._writes.num_lost
 
     def get_many(self, keys: Sequence[bytes], about: Sequence[Sequence[str]]) -> list[bytes | None]:
-        well, found = self._asking.call(
+        well, found = self._reads.call(
             lambda connection: self._commands.get_many(connection, keys, about), self._place.timeout_ms / 1e3
         )
         if not well:
             return [None] * len(keys)
-        self._is_troubled = False
+        self._has_reported = False
         return found
 
     def put_many(self, entries: Sequence[CacheEntry]) -> None:
@@ -226,7 +233,7 @@ class RedisTier:
     def forget(self, about: Sequence[str]) -> bool:
         """Waits for the answer a bounded time, so that nobody else is served what is forgotten here."""
         names = list(about)
-        well, _ = self._asking.call(
+        well, _ = self._reads.call(
             lambda connection: self._commands.forget(connection, names), self._place.timeout_ms / 1e3
         )
         return well
@@ -245,24 +252,24 @@ class RedisTier:
 
     def drain(self, timeout_s: float) -> bool:
         """Wait until what was put is written."""
-        return self._writing.drain(timeout_s)
+        return self._writes.drain(timeout_s)
 
     def close(self) -> None:
-        self._writing.drain(_WRITE_S)
-        self._asking.close()
-        self._writing.close()
+        self._writes.drain(_WRITE_S)
+        self._reads.close()
+        self._writes.close()
 
     def _send(self, batch: list[CacheEntry], num_bytes: int) -> None:
-        self._writing.post(lambda connection: self._commands.put_many(connection, batch), num_bytes)
+        self._writes.post(lambda connection: self._commands.put_many(connection, batch), num_bytes)
 
     def _connected_writer(self) -> Any:
         connection = self._connection(_WRITE_S)
         if self._last is None:
             self._last = self._commands.last_forget_id(connection)
-        self._listen(connection)
+        self._poll_forgotten(connection)
         return connection
 
-    def _listen(self, connection: Any) -> None:
+    def _poll_forgotten(self, connection: Any) -> None:
         names, self._last = self._commands.forgotten_since(connection, self._last or b"0-0")
         if names is None:
             self._is_cut = True
@@ -287,13 +294,13 @@ class RedisTier:
         except (ValueError, TypeError) as error:
             raise InvalidInput(f"cache.redis {self._shown}: {error}") from error
 
-    def _trouble(self, error: Exception) -> None:
-        with self._troubled:
-            if self._is_troubled:
+    def _report_trouble(self, error: Exception) -> None:
+        with self._failures:
+            if self._has_reported:
                 return
-            self._is_troubled = True
+            self._has_reported = True
         told = str(error).strip().splitlines() or [type(error).__name__]
-        self._tell(
+        self._notify(
             f"context cache at {self._shown} cannot be used ({told[0]}): goes on without until it answers"
         )
 

@@ -33,13 +33,13 @@ class AdmissionsFile:
     def __init__(self, folder: Path, again: Path | None = None) -> None:
         """Raises: InvalidInput, IntegrityError, DependencyUnavailable."""
         self._asked, self._path = folder / REQUESTED_FILE, folder / ADMITTED_FILE
-        self._entered = list(_read(self._path, AppliedAction, mend=True))
+        self._entered = list(_read_lines(self._path, AppliedAction, mend=True))
         self._seen: tuple[int, int] | None = None
         if again is None:
             return
         if not again.is_file():
             raise InvalidInput(f"there is no {again}: name the released.jsonl of a run")
-        told = list(_read(again, AppliedAction))
+        told = list(_read_lines(again, AppliedAction))
         num = len(self._entered)
         if told[:num] != self._entered[: len(told)]:
             raise InvalidInput(f"{self._path} holds other releases than {again}: use a new folder")
@@ -57,12 +57,12 @@ class AdmissionsFile:
         now = (about.st_size, about.st_mtime_ns)
         if now == self._seen:
             return ()
-        waiting = not_yet_effective(_words(self._asked), self._entered)
+        waiting = not_yet_effective(_read_requests(self._asked), self._entered)
         self._seen = now if not waiting else None
         return waiting
 
     def enter(self, entered: AppliedAction) -> None:
-        _append(self._path, add_checksum(_ENCODER.encode(entered), len(self._entered)))
+        _append_line(self._path, add_checksum(_ENCODER.encode(entered), len(self._entered)))
         self._entered.append(entered)
 
 
@@ -76,30 +76,30 @@ def not_yet_effective(
 
 def read_admissions(folder: Path) -> tuple[list[OperatorAction], list[AppliedAction]]:
     """What people asked for in a run's folder, and what took effect. Raises: IntegrityError, DependencyUnavailable."""
-    return _words(folder / REQUESTED_FILE), list(_read(folder / ADMITTED_FILE, AppliedAction))
+    return _read_requests(folder / REQUESTED_FILE), list(_read_lines(folder / ADMITTED_FILE, AppliedAction))
 
 
 def request_admission(folder: Path, release: NewsAdmission) -> None:
     """Write a person's word down for good. Raises: InvalidInput where the item is released already."""
-    with _asking(folder) as (said, place):
+    with _appending_request(folder) as (said, place):
         earlier = next((one for one in said if one.number == release.number), None)
         if earlier is not None:
             raise InvalidInput(f"item {release.number} ({release.id}) was released by {earlier.by} already")
-        _append(folder / REQUESTED_FILE, add_checksum(_ENCODER.encode(release), place))
+        _append_line(folder / REQUESTED_FILE, add_checksum(_ENCODER.encode(release), place))
 
 
 def request_suspicion_reset(folder: Path, by: str, why: str, symbol: str) -> ResetOrder:
     """Write down for good a person's word that suspicion is to end; it is given a number of its own."""
-    with _asking(folder) as (said, place):
+    with _appending_request(folder) as (said, place):
         clearing = ResetOrder(
             min((one.number for one in said if one.number < 0), default=0) - 1, by, why, symbol
         )
-        _append(folder / REQUESTED_FILE, add_checksum(_ENCODER.encode(clearing), place))
+        _append_line(folder / REQUESTED_FILE, add_checksum(_ENCODER.encode(clearing), place))
     return clearing
 
 
 @contextmanager
-def _asking(folder: Path) -> Generator[tuple[list[OperatorAction], int]]:
+def _appending_request(folder: Path) -> Generator[tuple[list[OperatorAction], int]]:
     """All that was said so far and the next line's place, while nobody else says anything.
 
     Raises: DependencyUnavailable.
@@ -111,17 +111,20 @@ def _asking(folder: Path) -> Generator[tuple[list[OperatorAction], int]]:
         raise _unavailable(path, error) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)  # held for one append: nobody waits long
-        asked = _words(path, mend=True)
-        yield [*(one.release for one in _read(folder / ADMITTED_FILE, AppliedAction)), *asked], len(asked)
+        asked = _read_requests(path, mend=True)
+        yield (
+            [*(one.release for one in _read_lines(folder / ADMITTED_FILE, AppliedAction)), *asked],
+            len(asked),
+        )
     finally:
         os.close(lock)
 
 
-def _words(path: Path, *, mend: bool = False) -> list[OperatorAction]:
-    return _read(path, cast("type[OperatorAction]", OperatorAction), mend=mend)
+def _read_requests(path: Path, *, mend: bool = False) -> list[OperatorAction]:
+    return _read_lines(path, cast("type[OperatorAction]", OperatorAction), mend=mend)
 
 
-def _read(path: Path, kind: type[_Line], *, mend: bool = False) -> list[_Line]:
+def _read_lines(path: Path, kind: type[_Line], *, mend: bool = False) -> list[_Line]:
     """The whole lines of a file; what a crash left of one is cut off where its writer may `mend` it."""
     try:
         content = path.read_bytes()
@@ -149,7 +152,7 @@ def _read(path: Path, kind: type[_Line], *, mend: bool = False) -> list[_Line]:
     return lines
 
 
-def _append(path: Path, line: bytes) -> None:
+def _append_line(path: Path, line: bytes) -> None:
     try:
         is_new = not path.exists()
         file = open_private(path, os.O_WRONLY | os.O_APPEND)

@@ -84,9 +84,9 @@ class _AxesOfLine(msgspec.Struct):
     decision: _AxesOfEntry | None = None
 
 
-_AXES = msgspec.json.Decoder(_AxesOfLine)
-_RELEASED = msgspec.json.Decoder(_ReleasedColumns)
-_WITHHELD = msgspec.json.Decoder(_WithheldColumns)
+_AXES_DECODER = msgspec.json.Decoder(_AxesOfLine)
+_RELEASED_DECODER = msgspec.json.Decoder(_ReleasedColumns)
+_WITHHELD_DECODER = msgspec.json.Decoder(_WithheldColumns)
 
 QuantileKey = tuple[int, float]  # horizon, level
 
@@ -98,7 +98,7 @@ def write_parquet(folder: Path, entries: LedgerEntries) -> Path:
     """
     target = folder / TABLE
     try:
-        cells = _cells(entries)
+        cells = _quantile_keys(entries)
         schema = _schema(cells)
         with atomic_writer(target) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
             for table in _tables(entries, cells, schema):
@@ -120,7 +120,7 @@ def check_parquet(folder: Path, entries: LedgerEntries) -> RowDifferences | None
         if not path.exists():
             return None
         file = pq.ParquetFile(path)
-        cells = _cells(entries)
+        cells = _quantile_keys(entries)
         schema = _schema(cells)
         if file.schema_arrow.names != schema.names:
             raise IntegrityError(f"{path}: its columns are not those of the decisions")
@@ -138,7 +138,7 @@ def check_parquet(folder: Path, entries: LedgerEntries) -> RowDifferences | None
 
         made = _rows(_tables(entries, cells, schema))
         return compare_rows(
-            _rows(_read(file)), ExpectedRows(entries.size, made, row, lambda told: told[0], _never)
+            _rows(_read(file)), ExpectedRows(entries.size, made, row, lambda told: told[0], _always_false)
         )
     except OSError as error:
         raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror or error}") from error
@@ -146,7 +146,7 @@ def check_parquet(folder: Path, entries: LedgerEntries) -> RowDifferences | None
         raise IntegrityError(f"{path}: is no table of decisions: {error}") from error
 
 
-def _never(_: tuple[Any, ...]) -> bool:
+def _always_false(_: tuple[Any, ...]) -> bool:
     return False
 
 
@@ -178,11 +178,11 @@ def _tables(entries: LedgerEntries, cells: list[QuantileKey], schema: Any) -> It
         yield _table(group, cells, schema)
 
 
-def _cells(entries: LedgerEntries) -> list[QuantileKey]:
+def _quantile_keys(entries: LedgerEntries) -> list[QuantileKey]:
     """Every horizon and level that any decision has, in order."""
     axes: set[tuple[tuple[int, ...], tuple[float, ...]]] = set()
     for line in entries.lines():
-        if (decision := _AXES.decode(line).decision) is not None:
+        if (decision := _AXES_DECODER.decode(line).decision) is not None:
             axes.add((decision.forecast.horizons, decision.forecast.levels))
     return sorted({(horizon, level) for horizons, levels in axes for horizon in horizons for level in levels})
 
@@ -205,12 +205,12 @@ def _schema(cells: list[QuantileKey]) -> Any:
             ("reasons", pa.list_(text)),
             ("rationale", text),
             ("amends", text),
-            *((_name(cell), pa.float64()) for cell in cells),
+            *((_column_name(cell), pa.float64()) for cell in cells),
         ]
     )
 
 
-def _name(cell: QuantileKey) -> str:
+def _column_name(cell: QuantileKey) -> str:
     """'h1_q05' for the 5% quantile one bar ahead; 'h1_q99_5' for 99.5%."""
     whole, _, rest = f"{cell[1] * 100:.6g}".partition(".")
     return f"h{cell[0]}_q{whole:0>2}" + (f"_{rest}" if rest else "")
@@ -222,7 +222,7 @@ def _table(group: list[bytes], cells: list[QuantileKey], schema: Any) -> Any:
     facts: list[tuple[Any, ...]] = []
     for n, line in enumerate(group):
         if is_withheld(line):
-            withheld = _WITHHELD.decode(line)
+            withheld = _WITHHELD_DECODER.decode(line)
             first = withheld.id.removesuffix(_AMENDED)
             ending = (
                 None,
@@ -233,7 +233,7 @@ def _table(group: list[bytes], cells: list[QuantileKey], schema: Any) -> Any:
             )
             facts.append((*_beginning(withheld.index, withheld.leaf_hash, withheld), *ending))
             continue
-        released = _RELEASED.decode(line)
+        released = _RELEASED_DECODER.decode(line)
         entry, forecast = released.decision, released.decision.forecast
         ending = (
             entry.plan.rung.value,

@@ -25,8 +25,8 @@ JOURNAL = "decisions.jsonl"
 
 # Quotes inside JSON strings are escaped and no other object begins so: this finds the verdict.
 _VERDICT = b'"verdict":{"outcome":"'
-_KEPT_BACK = b'"withheld":true'
-_KEPT_BACK_BY = 160  # bytes: index and leaf hash end well before
+_WITHHELD_MARK = b'"withheld":true'
+_WITHHELD_MARK_WITHIN = 160  # bytes: index and leaf hash end well before
 _INDEX = re.compile(rb'\{"index":(\d{1,18}),')
 _BUFFER_BYTES = 1 << 20
 _TAIL_BYTES = 1 << 16
@@ -68,7 +68,7 @@ class _WithheldFields(msgspec.Struct):
 
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
-_SUBJECT = msgspec.json.Decoder(_WithheldFields)
+_WITHHELD_FIELDS_DECODER = msgspec.json.Decoder(_WithheldFields)
 _RELEASED = msgspec.json.Decoder(ReleasedLine)
 _WITHHELD = msgspec.json.Decoder(WithheldLine)
 
@@ -91,7 +91,7 @@ class DecisionJournal:
         try:
             self._file = open_private(self._path, os.O_RDWR | os.O_APPEND)
             self._open = True
-            self._num_released = _recover(self._file, self._path)
+            self._num_released = _truncate_partial_line(self._file, self._path)
         except OSError as error:
             self._abandon()
             raise DependencyUnavailable(f"{self._path}: cannot be opened: {error.strerror}") from error
@@ -172,7 +172,7 @@ def whole_lines(journal: Path, num_bytes: int | None = None) -> Iterator[bytes]:
 
 def is_withheld(line: bytes) -> bool:
     """Whether a journal line keeps its decision back."""
-    return _KEPT_BACK in line[:_KEPT_BACK_BY]
+    return _WITHHELD_MARK in line[:_WITHHELD_MARK_WITHIN]
 
 
 def line_index(line: bytes) -> int | None:
@@ -202,7 +202,7 @@ def journal_line(receipt: Receipt, entry: bytes) -> bytes:
     verdict = entry.rfind(_VERDICT) + len(_VERDICT)
     if not entry.startswith(PolicyOutcome.WITHHOLD.encode(), verdict):
         return b'%s"decision":%s}\n' % (head, entry)
-    about = _SUBJECT.decode(entry)
+    about = _WITHHELD_FIELDS_DECODER.decode(entry)
     fields = {
         "id": about.id,
         "symbol": about.symbol,
@@ -212,10 +212,10 @@ def journal_line(receipt: Receipt, entry: bytes) -> bytes:
         "regime": about.regime,
         "reasons": about.verdict.reasons,
     }
-    return b"%s%s,%s\n" % (head, _KEPT_BACK, msgspec.json.encode(fields)[1:])
+    return b"%s%s,%s\n" % (head, _WITHHELD_MARK, msgspec.json.encode(fields)[1:])
 
 
-def _recover(file: int, path: Path) -> int:
+def _truncate_partial_line(file: int, path: Path) -> int:
     """Cut off a last line that has no end, and return the index after the last whole line."""
     size = os.fstat(file).st_size
     end = _after_last_newline(file, size)
@@ -229,7 +229,7 @@ def _next_index(file: int, end: int, path: Path) -> int:
     if end == 0:
         return 0
     start = _after_last_newline(file, end - 1)
-    index = line_index(os.pread(file, min(end - start, _KEPT_BACK_BY), start))
+    index = line_index(os.pread(file, min(end - start, _WITHHELD_MARK_WITHIN), start))
     if index is None:
         raise IntegrityError(f"{path}, last line: is no decision; move it away: `htfi run` writes it again")
     return index + 1

@@ -51,7 +51,7 @@ class HeldNewsFile:
     def hold(self, item: News, screened: ScreenedItem) -> None:
         """Keep an item as it came, under the next number."""
         self._num_held += 1
-        line = add_checksum(_encoded(HeldItem(self._num_held, item, screened)), self._num_bytes) + b"\n"
+        line = add_checksum(_encode_line(HeldItem(self._num_held, item, screened)), self._num_bytes) + b"\n"
         try:
             rest = memoryview(line)
             while rest:
@@ -101,7 +101,7 @@ def read_held(path: Path) -> Iterator[HeldItem]:
                         f"{path}, line {number}: is not as the run wrote it: give the run's command again, which makes "
                         "the file from its inputs"
                     )
-                yield _decoded(line, number, path)
+                yield _decode_line(line, number, path)
                 place += len(line)
     except FileNotFoundError:
         return
@@ -109,7 +109,7 @@ def read_held(path: Path) -> Iterator[HeldItem]:
         raise DependencyUnavailable(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def _decoded(line: bytes, number: int, path: Path) -> HeldItem:
+def _decode_line(line: bytes, number: int, path: Path) -> HeldItem:
     try:
         held = _DECODER.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -121,7 +121,7 @@ def _decoded(line: bytes, number: int, path: Path) -> HeldItem:
     return held
 
 
-def _encoded(held: HeldItem) -> bytes:
+def _encode_line(held: HeldItem) -> bytes:
     try:
         return _ENCODER.encode(held)
     except UnicodeEncodeError:  # half of a surrogate pair stands alone: no file can hold it

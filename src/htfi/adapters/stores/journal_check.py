@@ -20,7 +20,7 @@ from htfi.domain.files import atomic_writer
 from htfi.governance.ledger.merkle import leaf_hash
 
 _MAX_NAMED = 1_000  # of a kind; more are counted only
-_MAX_TOLD = 5
+_MAX_LISTED = 5
 
 Row = TypeVar("Row")
 
@@ -63,13 +63,13 @@ class RowDifferences:
         if not self.num_differing:
             return ""
         told = [
-            _rows("is not as recorded", "are not as recorded", sorted(self.changed.values())),
-            _rows("stands out of order", "stand out of order", sorted(self.moved.values())),
-            _rows("is extra", "are extra", self.extra),
+            _row_numbers("is not as recorded", "are not as recorded", sorted(self.changed.values())),
+            _row_numbers("stands out of order", "stand out of order", sorted(self.moved.values())),
+            _row_numbers("is extra", "are extra", self.extra),
         ]
-        gone = [entry for span in self.missing for entry in range(*span)[: _MAX_TOLD + 1]]
+        gone = [entry for span in self.missing for entry in range(*span)[: _MAX_LISTED + 1]]
         gone = sorted(entry for entry in gone if entry not in self.moved)
-        told.append(_told("entry", "entries", "has no line", "have no line", gone, self.num_missing))
+        told.append(_describe("entry", "entries", "has no line", "have no line", gone, self.num_missing))
         return "; ".join(filter(None, told))
 
 
@@ -100,7 +100,7 @@ def compare_rows(found: Iterator[Row], expected: ExpectedRows[Row]) -> RowDiffer
             at, want = at + 1, next(expected.rows, None)
         else:
             told.num_beyond += claimed == expected.size + told.num_beyond and expected.is_recorded(row)
-            _note(told.extra, told.num_rows)
+            _record_row(told.extra, told.num_rows)
     told.num_accounted = at
     return told
 
@@ -108,40 +108,40 @@ def compare_rows(found: Iterator[Row], expected: ExpectedRows[Row]) -> RowDiffer
 def _misplaced(told: RowDifferences, claimed: int) -> None:
     """A row that is as recorded, but comes behind its place."""
     if claimed in told.changed:  # the row taken for it had only come between
-        _note(told.extra, told.changed.pop(claimed))
+        _record_row(told.extra, told.changed.pop(claimed))
     elif claimed not in told.moved and any(start <= claimed < stop for start, stop in told.missing):
         told.num_missing -= 1
         if len(told.moved) < _MAX_NAMED:
             told.moved[claimed] = told.num_rows
     else:
-        _note(told.extra, told.num_rows)
+        _record_row(told.extra, told.num_rows)
 
 
-def _note(rows: list[int], row: int) -> None:
+def _record_row(rows: list[int], row: int) -> None:
     if len(rows) < _MAX_NAMED:
         rows.append(row)
 
 
-def _rows(one: str, several: str, rows: Sequence[int]) -> str:
-    return _told("line", "lines", one, several, rows, len(rows))
+def _row_numbers(one: str, several: str, rows: Sequence[int]) -> str:
+    return _describe("line", "lines", one, several, rows, len(rows))
 
 
-def _told(what: str, whats: str, one: str, several: str, numbers: Sequence[int], num: int) -> str:
+def _describe(what: str, whats: str, one: str, several: str, numbers: Sequence[int], num: int) -> str:
     if not numbers or num <= 0:
         return ""
     spans: list[tuple[int, int]] = []
-    for number in numbers[: _MAX_TOLD * 20]:
+    for number in numbers[: _MAX_LISTED * 20]:
         if spans and number == spans[-1][1] + 1:
             spans[-1] = (spans[-1][0], number)
         else:
             spans.append((number, number))
-    shown = ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in spans[:_MAX_TOLD])
-    num_shown = sum(b - a + 1 for a, b in spans[:_MAX_TOLD])
+    shown = ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in spans[:_MAX_LISTED])
+    num_shown = sum(b - a + 1 for a, b in spans[:_MAX_LISTED])
     more = f" and {num - num_shown:,} more" if num > num_shown else ""
     return f"{what if num == 1 else whats} {shown}{more} {one if num == 1 else several}"
 
 
-_HEAD = b',"leaf_hash":"%s","decision":'
+_LINE_HEAD = b',"leaf_hash":"%s","decision":'
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def check_journal(
 
     def is_recorded(line: bytes) -> bool:
         decision = line.partition(b'"decision":')[2][:-2]
-        head = _HEAD % leaf_hash(decision).hex().encode()
+        head = _LINE_HEAD % leaf_hash(decision).hex().encode()
         last = entries.at(entries.size - 1) if entries.size else b""
         return head in line[: len(head) + 32] and decision != last
 

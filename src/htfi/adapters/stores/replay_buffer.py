@@ -24,7 +24,7 @@ class ReplayBufferFile:
         self.num_lost = 0
         self.last_error = ""  # why the last one was lost
         self._folder = folder
-        self._half_bytes = max(max_bytes // 2, 1)
+        self._max_file_bytes = max(max_bytes // 2, 1)
         try:
             make_private(folder)
             self._open()
@@ -37,8 +37,8 @@ class ReplayBufferFile:
         """Append one; false where it was lost."""
         line = to_line(exchange)
         try:
-            if self._size and self._size + len(line) > self._half_bytes:
-                self._turn()
+            if self._size and self._size + len(line) > self._max_file_bytes:
+                self._rotate()
             if os.write(self._file, line) < len(line):
                 os.ftruncate(self._file, self._size)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -61,7 +61,7 @@ class ReplayBufferFile:
         if self._size and os.pread(self._file, 1, self._size - 1) != b"\n":
             self._size += os.write(self._file, b"\n")  # ends a line that a crash cut short
 
-    def _turn(self) -> None:
+    def _rotate(self) -> None:
         self.close()
         (self._folder / CURRENT_FILE).replace(self._folder / PREVIOUS_FILE)
         self._open()

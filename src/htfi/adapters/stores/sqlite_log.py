@@ -33,9 +33,9 @@ class OwnerLock:
 
     def __init__(self, path: Path) -> None:
         """Raises: LedgerUnavailable where another process holds it, or the file cannot be written."""
-        self._lock_path = _lock_path(path)
+        self._lock_file_of = _lock_file_of(path)
         try:
-            self._descriptor = open_private(self._lock_path, os.O_RDWR)
+            self._descriptor = open_private(self._lock_file_of, os.O_RDWR)
         except OSError as error:
             raise LedgerUnavailable(f"cannot write to {path.parent}: {error.strerror}") from error
         try:
@@ -50,7 +50,7 @@ class OwnerLock:
             ) from None
         except OSError as error:
             os.close(self._descriptor)
-            raise LedgerUnavailable(f"cannot write to {self._lock_path}: {error.strerror}") from error
+            raise LedgerUnavailable(f"cannot write to {self._lock_file_of}: {error.strerror}") from error
 
     def release(self) -> None:
         os.close(self._descriptor)
@@ -59,7 +59,7 @@ class OwnerLock:
 def is_owned(path: Path) -> bool:
     """Whether some process owns the ledger; without writing anything."""
     try:
-        descriptor = os.open(_lock_path(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = os.open(_lock_file_of(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return False
     try:
@@ -73,7 +73,7 @@ def is_owned(path: Path) -> bool:
     return False
 
 
-def _lock_path(path: Path) -> Path:
+def _lock_file_of(path: Path) -> Path:
     return path.with_name(path.name + ".lock")
 
 
@@ -105,7 +105,7 @@ class SqliteLog:
         self._connection = connection
         self._lock = lock
         self._wal_bytes = 0
-        self._doubt: str | None = None  # set once a failed sync leaves open what the disk holds
+        self._failure: str | None = None  # set once a failed sync leaves open what the disk holds
         with self._translated("read"):
             row = connection.execute("SELECT value FROM meta WHERE name = 'verifier_key'").fetchone()
         if row is None or not isinstance(row[0], str):
@@ -188,8 +188,8 @@ class SqliteLog:
             self._lock = None
 
     def _write(self, insert: Callable[[sqlite3.Connection], None]) -> None:
-        if self._doubt is not None:
-            raise LedgerUnavailable(f"{self.name} failed earlier ({self._doubt}): open it again to go on")
+        if self._failure is not None:
+            raise LedgerUnavailable(f"{self.name} failed earlier ({self._failure}): open it again to go on")
         connection = self._connection
         with self._translated("write to"):
             try:
@@ -199,7 +199,7 @@ class SqliteLog:
             except sqlite3.Error as error:
                 # After a failed sync the kernel may call lost pages clean: only a fresh open tells.
                 if _error_name(error).startswith("SQLITE_IOERR"):
-                    self._doubt = str(error)
+                    self._failure = str(error)
                 with contextlib.suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
                 raise
@@ -313,18 +313,22 @@ def _translated(where: str, act: str) -> Generator[None]:
         yield
     except sqlite3.Error as error:
         name = _error_name(error)
-        if name in _DAMAGE or name.startswith("SQLITE_CORRUPT") or isinstance(error, sqlite3.InterfaceError):
+        if (
+            name in _DAMAGE_ERRORS
+            or name.startswith("SQLITE_CORRUPT")
+            or isinstance(error, sqlite3.InterfaceError)
+        ):
             raise IntegrityError(
                 f"{where} is damaged or no ledger ({error}): restore it from a copy"
             ) from error
-        reason = _REASONS.get(name.split("_")[1] if "_" in name else "", str(error))
+        reason = _ERROR_TEXTS.get(name.split("_")[1] if "_" in name else "", str(error))
         raise LedgerUnavailable(f"cannot {act} {where}: {reason}") from error
 
 
-_DAMAGE = frozenset(
+_DAMAGE_ERRORS = frozenset(
     {"SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_ERROR", "SQLITE_MISMATCH", "SQLITE_CONSTRAINT"}
 )
-_REASONS = {
+_ERROR_TEXTS = {
     "FULL": "the disk is full; free some space and start again",
     "READONLY": "the file or its folder is read-only",
     "IOERR": "the disk failed, or a limit on file sizes was met",

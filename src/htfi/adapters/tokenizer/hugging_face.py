@@ -31,7 +31,7 @@ class HuggingFaceTokenizer:
         file = path / _FILE if path.is_dir() else path
         config = _read(file)
         unknown = _unknown_token(config)
-        self._tokenizer = _build(_plain(config), file)
+        self._tokenizer = _build(_plain_text_config(config), file)
         added = self._tokenizer.get_added_tokens_decoder()
         vocab = self._tokenizer.get_vocab(with_added_tokens=True)
         if not vocab:
@@ -59,11 +59,15 @@ class HuggingFaceTokenizer:
         return self._size
 
     def encode(self, text: str) -> list[int]:
-        return self._checked(self._tokenizer.encode(_sayable(text), add_special_tokens=False), text)
+        return self._checked(
+            self._tokenizer.encode(_without_surrogates(text), add_special_tokens=False), text
+        )
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` of each text, on all cores."""
-        encodings = self._tokenizer.encode_batch([_sayable(text) for text in texts], add_special_tokens=False)
+        encodings = self._tokenizer.encode_batch(
+            [_without_surrogates(text) for text in texts], add_special_tokens=False
+        )
         return [self._checked(encoding, text) for encoding, text in zip(encodings, texts, strict=True)]
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -74,10 +78,10 @@ class HuggingFaceTokenizer:
         return self._specials.get(token)
 
     def piece(self, token_id: int) -> str | None:
-        return self._pieces[token_id] if 0 <= token_id < self._size else None
+        return self._token_texts[token_id] if 0 <= token_id < self._size else None
 
     @cached_property
-    def _pieces(self) -> list[str | None]:
+    def _token_texts(self) -> list[str | None]:
         """What each token adds to the text before it: learnt once, by decoding it after a plain letter."""
         plain = sorted(index for index in self._vocab.values() if index not in self._special_ids)
         alone = self._tokenizer.decode_batch([[index] for index in plain], skip_special_tokens=False)
@@ -144,14 +148,14 @@ def _build(config: dict[str, Any], file: Path) -> Tokenizer:
     try:
         tokenizer = Tokenizer.from_str(msgspec.json.encode(config).decode())
     except Exception as error:  # the library raises plain Exception for whatever it cannot read
-        raise InvalidInput(f"{file}: not a tokenizer that can be read ({_line(error)})") from error
+        raise InvalidInput(f"{file}: not a tokenizer that can be read ({_error_line(error)})") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     tokenizer.encode_special_tokens = True  # the library's name for: text does not become special tokens
     return tokenizer
 
 
-def _plain(config: dict[str, Any]) -> dict[str, Any]:
+def _plain_text_config(config: dict[str, Any]) -> dict[str, Any]:
     """The same tokenizer for plain text: every added token but blanks is special, and nothing is put before."""
     added, model = config.get("added_tokens"), config.get("model")
     tokens = cast("list[Any]", added) if isinstance(added, list) else []
@@ -164,14 +168,14 @@ def _plain(config: dict[str, Any]) -> dict[str, Any]:
             if key not in ("model", "added_tokens")
         },
         "model": model,
-        "added_tokens": [_controlled(token) for token in tokens],
+        "added_tokens": [_is_control_token(token) for token in tokens],
         "post_processor": None,
         "truncation": None,
         "padding": None,
     }
 
 
-def _controlled(token: Any) -> Any:
+def _is_control_token(token: Any) -> Any:
     """An added token that only code writes: '<think>' too, which its model calls ordinary. Blanks stay text."""
     if not isinstance(token, dict):
         return token
@@ -229,10 +233,10 @@ def _digest(vocab: dict[str, int], special: Iterable[int]) -> str:
     return hashlib.sha256(msgspec.json.encode(rows)).hexdigest()
 
 
-def _sayable(text: str) -> str:
+def _without_surrogates(text: str) -> str:
     """Lone surrogates have no bytes to encode: a question mark each."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def _line(error: Exception) -> str:
+def _error_line(error: Exception) -> str:
     return " ".join(str(error).split())[:200]

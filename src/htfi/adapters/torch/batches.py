@@ -29,7 +29,7 @@ CLASS_NAMES = ("padding", "text", "prices", "view", "path")
 Story = tuple[list[int], list[float], list[int]]  # ids, weights, classes
 Stories = Callable[[int, int, str], Iterator[Story]]
 
-_CHUNK = 32  # stories sent at once
+_CHUNK_STORIES = 32  # stories sent at once
 _ROUND_TO = 16  # steps of a row: whole blocks of the processor's bfloat16 products
 _BATCHES_AHEAD = 64
 _SEED_STRIDE = 1_000_003  # between the seeds of two workers
@@ -128,8 +128,8 @@ class BatchLoader:
         self._cut = (batch_tokens, longest)
         self._seed = seed
         self._place = place
-        per_worker = -(-pool // workers // _CHUNK) * _CHUNK
-        self._chunks_per_worker = per_worker // _CHUNK
+        per_worker = -(-pool // workers // _CHUNK_STORIES) * _CHUNK_STORIES
+        self._chunks_per_worker = per_worker // _CHUNK_STORIES
         self._ready: queue.Queue[tuple[TrainingBatch, BatchPosition] | HtfiError] = queue.Queue(
             _BATCHES_AHEAD
         )
@@ -140,7 +140,7 @@ class BatchLoader:
         for worker in range(workers):
             receiving, sending = spawning.Pipe(duplex=False)
             process = spawning.Process(
-                target=_work,
+                target=_worker,
                 args=(sending, source, seed + worker * _SEED_STRIDE, place.pool * per_worker),
                 daemon=True,
                 name=f"htfi-stories-{worker}",
@@ -149,7 +149,7 @@ class BatchLoader:
             sending.close()  # so that the pipe ends with its worker
             self._pipes.append(receiving)
             self._processes.append(process)
-        self._thread = threading.Thread(target=self._fill, daemon=True, name="htfi-batches")
+        self._thread = threading.Thread(target=self._produce, daemon=True, name="htfi-batches")
         self._thread.start()
 
     def __iter__(self) -> Iterator[tuple[TrainingBatch, BatchPosition]]:
@@ -183,7 +183,7 @@ class BatchLoader:
         for pipe in self._pipes:
             pipe.close()
 
-    def _fill(self) -> None:
+    def _produce(self) -> None:
         try:
             pool, first = self._place.pool, self._place.batch
             while True:
@@ -191,13 +191,13 @@ class BatchLoader:
                 for index in range(first, len(batches)):
                     last = index + 1 == len(batches)
                     after = BatchPosition(pool + 1, 0) if last else BatchPosition(pool, index + 1)
-                    if not self._offer((batches[index], after)):
+                    if not self._put((batches[index], after)):
                         return
                 pool, first = pool + 1, 0
         except HtfiError as error:
-            self._offer(error)
+            self._put(error)
 
-    def _offer(self, item: tuple[TrainingBatch, BatchPosition] | HtfiError) -> bool:
+    def _put(self, item: tuple[TrainingBatch, BatchPosition] | HtfiError) -> bool:
         while not self._closed.is_set():
             with suppress(queue.Full):
                 self._ready.put(item, timeout=0.2)
@@ -221,13 +221,13 @@ class BatchLoader:
         return stories
 
 
-def _work(pipe: Connection, source: StorySource, seed: int, start: int) -> None:
+def _worker(pipe: Connection, source: StorySource, seed: int, start: int) -> None:
     """A worker process: stories in chunks, until the pipe breaks because the trainer ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the trainer ends us
     with suppress(BrokenPipeError, ConnectionResetError):
         try:
             stories = load_function(source.function)(seed, start, source.tokenizer_file)
-            while chunk := list(islice(stories, _CHUNK)):
+            while chunk := list(islice(stories, _CHUNK_STORIES)):
                 pipe.send(chunk)
             pipe.send(InvalidInput(f"training source {source.function!r} ran dry: it must be endless"))
         except HtfiError as error:

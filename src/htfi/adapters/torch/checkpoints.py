@@ -25,7 +25,7 @@ from htfi.domain.files import write_atomically
 TARGET_FOLDER, DRAFT_FOLDER = "mini-target", "mini-draft"
 CHECKPOINT, LOG = "checkpoint.pt", "training.jsonl"
 
-_FREE_TO_CHANGE = (
+_CHANGEABLE_SETTINGS = (
     "minutes", "tokens", "device", "threads", "checkpoint_every_s", "log_every_s",
     "target_rate", "draft_rate", "distillation", "warmup", "decay", "floor", "clip",
 )  # fmt: skip
@@ -53,7 +53,7 @@ def open_output(out: Path) -> None:
 def save_checkpoint(out: Path, pair: TargetDraftPair, standing: TrainingProgress, vocab_size: int) -> None:
     """Replace the checkpoint at once; a crash while writing leaves the one before. Raises: DependencyUnavailable."""
     buffer = io.BytesIO()
-    bound = {"config": _bound(pair.config, vocab_size), "standing": msgspec.to_builtins(standing)}
+    bound = {"config": _fixed_settings(pair.config, vocab_size), "standing": msgspec.to_builtins(standing)}
     torch.save({**pair.state(), **bound}, buffer)
     _write(out / CHECKPOINT, buffer.getbuffer())
 
@@ -72,7 +72,7 @@ def load_checkpoint(out: Path, pair: TargetDraftPair, vocab_size: int) -> Traini
         raise DependencyUnavailable(f"{path} cannot be read: {error.strerror}") from error
     try:
         state: dict[str, Any] = torch.load(content, map_location=pair.device, weights_only=True)
-        same = state["config"] == _bound(pair.config, vocab_size)
+        same = state["config"] == _fixed_settings(pair.config, vocab_size)
         standing = msgspec.convert(state["standing"], TrainingProgress)
         if same:
             pair.load(state)
@@ -93,10 +93,10 @@ def load_checkpoint(out: Path, pair: TargetDraftPair, vocab_size: int) -> Traini
     return standing
 
 
-def _bound(config: TrainingConfig, vocab_size: int) -> str:
+def _fixed_settings(config: TrainingConfig, vocab_size: int) -> str:
     """The settings that a run cannot change on the way, as text."""
     settings = msgspec.to_builtins(config)
-    kept = {key: value for key, value in settings.items() if key not in _FREE_TO_CHANGE}
+    kept = {key: value for key, value in settings.items() if key not in _CHANGEABLE_SETTINGS}
     return msgspec.json.encode({**kept, "vocab_size": vocab_size}, order="sorted").decode()
 
 
@@ -148,7 +148,7 @@ def write_model_folder(
     Raises: DependencyUnavailable.
     """
     half = {key: value.detach().cpu().half() for key, value in network.state_dict().items()}
-    change = _rounding(network, half, sample)
+    change = _rounding_error(network, half, sample)
     card = {
         "parameters": sum(parameter.numel() for parameter in network.parameters()),
         "weights_dtype": "float16",
@@ -173,7 +173,7 @@ def write_model_folder(
 
 
 @torch.no_grad()
-def _rounding(network: Llama, half: Mapping[str, Tensor], sample: Tensor) -> float:
+def _rounding_error(network: Llama, half: Mapping[str, Tensor], sample: Tensor) -> float:
     rounded = Llama(network.sizes)
     rounded.load_state_dict({key: value.float() for key, value in half.items()})
     exact = Llama(network.sizes)

@@ -33,7 +33,7 @@ from htfi.adapters.torch.training import stop_on_signal
 from htfi.decoding.checkpoint.folder import ModelFolder
 
 _CHUNK_POSITIONS = 512  # their probabilities fit in the processor's cache
-_HIDDEN = -1e9  # to a logit that the form does not admit
+_MASKED_LOGIT = -1e9  # to a logit that the form does not admit
 _SAMPLE_ROWS = 4
 
 
@@ -149,7 +149,7 @@ class _DistillationTrainer:
         self._config = config
         self._device = device
         self._sets = sets
-        self._hide = torch.zeros((0, 0))
+        self._masks = torch.zeros((0, 0))
         self._optimisers = make_optimisers(self.draft, config.rate, config.weight_decay, config.muon)
         self._mean_weight = 0.0
 
@@ -169,7 +169,7 @@ class _DistillationTrainer:
         gradient, divergence = _scores(
             wanted,
             said,
-            self._hidden(batch.admitted),
+            self._mask_of(batch.admitted),
             tensor(batch.admitted, self._device),
             tensor(batch.temperatures, self._device),
             tensor(batch.weights / np.float32(self._mean_weight), self._device),
@@ -185,11 +185,11 @@ class _DistillationTrainer:
         sums[1] = np.bincount(batch.kinds, divergence.cpu().numpy(), num_kinds)
         return sums
 
-    def _hidden(self, admitted: NDArray[np.int64]) -> Tensor:
+    def _mask_of(self, admitted: NDArray[np.int64]) -> Tensor:
         """What is added to the logits so that only what a set admits counts, [sets, V]; rehearsal may bring more."""
-        if admitted.max(initial=0) >= len(self._hide):
-            self._hide = torch.where(tensor(self._sets.mask(), self._device), 0.0, _HIDDEN)
-        return self._hide
+        if admitted.max(initial=0) >= len(self._masks):
+            self._masks = torch.where(tensor(self._sets.mask(), self._device), 0.0, _MASKED_LOGIT)
+        return self._masks
 
 
 def _logits(network: Llama, ids: Tensor, picked: Tensor) -> Tensor:

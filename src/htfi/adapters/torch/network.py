@@ -59,11 +59,11 @@ class TorchNetwork:
                     tensor(keys, self._device).to(self._dtype),
                     tensor(values, self._device).to(self._dtype),
                 )
-                return ForwardOutput(_give(logits), _give(new_keys), _give(new_values))
+                return ForwardOutput(_to_numpy(logits), _to_numpy(new_keys), _to_numpy(new_values))
         except RuntimeError as error:
             first = str(error).splitlines()[0]
             raise DependencyUnavailable(f"torch failed on {self._device}: {first}") from error
 
 
-def _give(tensor: Tensor) -> Floats:
+def _to_numpy(tensor: Tensor) -> Floats:
     return np.ascontiguousarray(tensor.float().cpu().numpy())

@@ -171,7 +171,7 @@ def _scores(
         log_p, log_q = target[part].float().log_softmax(-1), draft[part].float().log_softmax(-1)
         p, q = log_p.exp(), log_q.exp()
         if measured:
-            sums.index_add_(1, classes[part], _columns(log_p, log_q, p, y).double())
+            sums.index_add_(1, classes[part], _position_sums(log_p, log_q, p, y).double())
         scaled = weight.expand_as(y)
         gradients[1][part] = q.sub_(p, alpha=distillation).mul_(weight)
         gradients[1][part].scatter_add_(1, y, ((distillation - 1) * scaled).to(draft.dtype))
@@ -180,7 +180,7 @@ def _scores(
     return gradients, sums
 
 
-def _columns(log_p: Tensor, log_q: Tensor, p: Tensor, truth: Tensor) -> Tensor:
+def _position_sums(log_p: Tensor, log_q: Tensor, p: Tensor, truth: Tensor) -> Tensor:
     """What is summed, for each position [NUM_SUMS, N]."""
     best = log_p.argmax(-1)
     return torch.stack(

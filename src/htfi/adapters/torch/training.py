@@ -114,7 +114,7 @@ class _TrainingRun:
         self._source = source
         self._pair = pair
         self._vocab_size = vocab_size
-        self._standing = standing
+        self._training_progress = standing
         self._report = report
         self._description = description
         self._began_s = time.monotonic() - standing.elapsed_s
@@ -128,28 +128,28 @@ class _TrainingRun:
         while self._progress() < 1.0 and not stop.is_set():
             batch, place = next(batches)
             if sample is None:  # the wait for the first pool is not the training's
-                self._began_s = time.monotonic() - self._standing.elapsed_s
+                self._began_s = time.monotonic() - self._training_progress.elapsed_s
             sample = batch
-            measured = self._standing.step % _MEASURE_EVERY == 0
+            measured = self._training_progress.step % _MEASURE_EVERY == 0
             self._sums += self._pair.step(
                 batch, learning_rate_share(self._config, self._progress()), measured
             )
-            self._standing = TrainingProgress(
-                step=self._standing.step + 1,
-                tokens=self._standing.tokens + batch.tokens,
+            self._training_progress = TrainingProgress(
+                step=self._training_progress.step + 1,
+                tokens=self._training_progress.tokens + batch.tokens,
                 elapsed_s=time.monotonic() - self._began_s,
                 pool=place.pool,
                 batch=place.batch,
             )
-            if self._standing.elapsed_s - self._logged.elapsed_s >= self._config.log_every_s:
+            if self._training_progress.elapsed_s - self._logged.elapsed_s >= self._config.log_every_s:
                 self._log()
-            if self._standing.elapsed_s - self._saved.elapsed_s >= self._config.checkpoint_every_s:
+            if self._training_progress.elapsed_s - self._saved.elapsed_s >= self._config.checkpoint_every_s:
                 self._save(sample)
-        if self._standing.step > self._logged.step:
+        if self._training_progress.step > self._logged.step:
             self._log()
         if sample is not None:
             self._save(sample)
-        standing = self._standing
+        standing = self._training_progress
         finished = self._progress() >= 1.0
         self._report(
             f"{'done' if finished else 'stopped; the same command goes on'}: step {standing.step}, "
@@ -159,44 +159,44 @@ class _TrainingRun:
 
     def _progress(self) -> float:
         if self._config.tokens is not None:
-            return self._standing.tokens / self._config.tokens
-        return self._standing.elapsed_s / (60.0 * self._config.minutes)
+            return self._training_progress.tokens / self._config.tokens
+        return self._training_progress.elapsed_s / (60.0 * self._config.minutes)
 
     def _log(self) -> None:
         metrics = _metrics(self._sums)
-        seconds = self._standing.elapsed_s - self._logged.elapsed_s
-        rate = (self._standing.tokens - self._logged.tokens) / max(seconds, 1e-9)
+        seconds = self._training_progress.elapsed_s - self._logged.elapsed_s
+        rate = (self._training_progress.tokens - self._logged.tokens) / max(seconds, 1e-9)
         append_log(
             self._out,
             {
-                "step": self._standing.step,
-                "tokens": self._standing.tokens,
-                "elapsed_s": round(self._standing.elapsed_s, 2),
+                "step": self._training_progress.step,
+                "tokens": self._training_progress.tokens,
+                "elapsed_s": round(self._training_progress.elapsed_s, 2),
                 "tokens_per_s": round(rate, 1),
                 "rate_share": round(learning_rate_share(self._config, self._progress()), 4),
                 **{key: round(value, 5) for key, value in metrics.items()},
             },
         )
-        self._report(_line(self._standing, self._progress(), rate, metrics))
+        self._report(_log_line(self._training_progress, self._progress(), rate, metrics))
         self._recent = [*self._recent[1 - _MIN_LOSS_AVERAGE :], self._sums]
         self._sums = np.zeros((NUM_SUMS, NUM_CLASSES))
-        self._logged = self._standing
+        self._logged = self._training_progress
 
     def _save(self, sample: TrainingBatch) -> None:
-        save_checkpoint(self._out, self._pair, self._standing, self._vocab_size)
+        save_checkpoint(self._out, self._pair, self._training_progress, self._vocab_size)
         ids = tensor(sample.ids[:_SAMPLE_ROWS])
         facts = {
             "data": self._description or self._source.function,
-            "tokens": self._standing.tokens,
-            "steps": self._standing.step,
-            "training_s": round(self._standing.elapsed_s, 1),
+            "tokens": self._training_progress.tokens,
+            "steps": self._training_progress.step,
+            "training_s": round(self._training_progress.elapsed_s, 1),
             "budget_used": round(min(self._progress(), 1.0), 4),
             "device": _device_name(self._pair.device),
             "losses": {key: round(value, 4) for key, value in self._averages().items()},
             "settings": msgspec.to_builtins(self._config),
         }
         export_pair(self._out, self._pair, Path(self._source.tokenizer_file), ids, facts)
-        self._saved = self._standing
+        self._saved = self._training_progress
 
     def _averages(self) -> dict[str, float]:
         return _metrics(np.sum([*self._recent, self._sums], axis=0))
@@ -216,7 +216,7 @@ def _metrics(sums: NDArray[np.float64]) -> dict[str, float]:
     return found
 
 
-def _line(standing: TrainingProgress, progress: float, rate: float, metrics: dict[str, float]) -> str:
+def _log_line(standing: TrainingProgress, progress: float, rate: float, metrics: dict[str, float]) -> str:
     def shown(name: str) -> str:
         values = [metrics.get(f"{name}_{kind}") for kind in CLASS_NAMES[1:]]
         return " ".join("–" if value is None else f"{value:.3f}" for value in values)

@@ -140,17 +140,17 @@ def _element(dice: Rng, order: str) -> str:
     return f'<{tag} style="{dice.choice(_HIDING)}">{order}</{tag}>'
 
 
-def _tags(dice: Rng, order: str) -> str:
+def _tag_characters(dice: Rng, order: str) -> str:
     del dice
     return "".join(chr(0xE0000 + ord(char)) for char in order if " " <= char <= "~")
 
 
-def _selectors(dice: Rng, order: str) -> str:
+def _variation_selectors(dice: Rng, order: str) -> str:
     del dice
     return "".join(chr(0xFE00 + byte if byte < 16 else 0xE0100 + byte - 16) for byte in order.encode())
 
 
-def _bits(dice: Rng, order: str) -> str:
+def _variation_bits(dice: Rng, order: str) -> str:
     zero, one = dice.choice(("\u200b\u200c", "\u200c\u200d", "\u2060\u200b", "\u2063\u2062"))
     return "".join(one if bit == "1" else zero for char in order[:80] for bit in f"{ord(char) & 255:08b}")
 
@@ -164,9 +164,9 @@ HIDDEN: dict[str, TextTransform] = {
     "script": lambda _, order: f"<script>/* {order} */</script>",
     "alternative text": lambda _, order: f'<img src="x.png" alt="{order.replace(chr(34), "")}">',
     "font": lambda dice, order: f'<font {dice.choice(("color=white", "size=0", "color=#FFFFFF"))}>{order}</font>',
-    "tag characters": _tags,
-    "variation selectors": _selectors,
-    "zero-width bits": _bits,
+    "tag characters": _tag_characters,
+    "variation selectors": _variation_selectors,
+    "zero-width bits": _variation_bits,
     "Markdown remark": lambda _, order: f"\n\n[//]: # ({order.replace('(', '').replace(')', '')})\n",
     "terminal": lambda _, order: f"\x1b[8m{order}\x1b[0m",
 }  # fmt: skip

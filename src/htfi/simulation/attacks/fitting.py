@@ -16,7 +16,7 @@ _NUM_ATTACKS = 24_000  # of each class
 _NUM_HONEST = 60_000
 _NUM_WORLDS = 120
 _MIN_COUNT = 4
-_MOST_FEATURES = 16_000
+_MAX_FEATURES = 16_000
 _RIDGE = 2e-5
 _STEPS = 300
 _RATE = 8.0
@@ -43,18 +43,18 @@ def fit_weights(seed: int, share: float = 1.0, progress: Callable[[int, int], No
     values = np.zeros((len(names), 2))
     biases = np.zeros(2)
     for number in range(2):
-        values[:, number], biases[number] = _regress(
+        values[:, number], biases[number] = _logistic_regression(
             rows, columns, 1.0 / norms[rows], labels[:, number], len(names)
         )
         if progress is not None:
             progress(number + 1, 2)
-    kept = np.sort(np.argsort(-np.abs(values).max(axis=1), kind="stable")[:_MOST_FEATURES])
+    kept = np.sort(np.argsort(-np.abs(values).max(axis=1), kind="stable")[:_MAX_FEATURES])
     return wording.write_weights(
         [names[index] for index in kept.tolist()], values[kept], (float(biases[0]), float(biases[1]))
     )
 
 
-def _regress(
+def _logistic_regression(
     rows: NDArray[np.int64], columns: NDArray[np.int64], entries: Array, labels: Array, num_features: int
 ) -> tuple[Array, float]:
     """Logistic regression with a ridge, by gradient steps with momentum over all texts at once."""

@@ -32,7 +32,7 @@ class SimulatedNetwork:
         self.seed = seed
         self._time = EventScheduler()
         self._nodes: dict[str, SimulatedNode] = {}
-        self._passage = FrameDelivery(self._time, self._nodes, seed, weather, self._tell)
+        self._passage = FrameDelivery(self._time, self._nodes, seed, weather, self._deliver)
 
     @property
     def frame_faults(self) -> FrameFaults:
@@ -63,7 +63,7 @@ class SimulatedNetwork:
         if step is not None:
             self.attach(name, step, watch)
         elif watch is not None:
-            self._watch(node, watch)
+            self._attach_watcher(node, watch)
         self._passage.started(name)
         return MemoryTransport(self, node)
 
@@ -72,7 +72,7 @@ class SimulatedNetwork:
         node = self._nodes[name]
         node.step = step
         if watch is not None:
-            self._watch(node, watch)
+            self._attach_watcher(node, watch)
         self._wake(node, self.now_s)
 
     def connect(self, dialler: str, accepter: str) -> None:
@@ -143,7 +143,7 @@ class SimulatedNetwork:
         if line is not None:
             self._passage.end(line, words, line.at(node))
 
-    def _tell(self, node: SimulatedNode, arrival: StreamArrival) -> None:
+    def _deliver(self, node: SimulatedNode, arrival: StreamArrival) -> None:
         node.inbox.append(arrival)
         self._wake(node, self.now_s)
 
@@ -167,7 +167,7 @@ class SimulatedNetwork:
         elif wants_s is not None:
             self._wake(node, node.busy_s + wants_s)
 
-    def _watch(self, node: SimulatedNode, watch: StreamWatcher) -> None:
+    def _attach_watcher(self, node: SimulatedNode, watch: StreamWatcher) -> None:
         node.watch = watch
         self._time.at(self.now_s + TICK_S, lambda: self._tick(node))
 

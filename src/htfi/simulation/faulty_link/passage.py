@@ -156,22 +156,22 @@ class FrameDelivery:
 
     def _reach(self, node: SimulatedNode, at_s: float, action: Callable[[], None]) -> None:
         """Do it to a node, then; a frozen one feels it when it thaws, a dead one or its successor never."""
-        self._time.at(at_s, lambda: self._felt(node, action))
+        self._time.at(at_s, lambda: self._apply_to_node(node, action))
 
-    def _felt(self, node: SimulatedNode, action: Callable[[], None]) -> None:
+    def _apply_to_node(self, node: SimulatedNode, action: Callable[[], None]) -> None:
         if node.is_killed:
             return
         if node.held:
             node.held.append(action)
         elif node.frozen_s > self._time.now_s:
             node.held.append(action)
-            self._time.at(node.frozen_s, lambda: self._thaw(node))
+            self._time.at(node.frozen_s, lambda: self._resume_node(node))
         else:
             action()
 
-    def _thaw(self, node: SimulatedNode) -> None:
+    def _resume_node(self, node: SimulatedNode) -> None:
         if node.frozen_s > self._time.now_s:
-            self._time.at(node.frozen_s, lambda: self._thaw(node))
+            self._time.at(node.frozen_s, lambda: self._resume_node(node))
             return
         while node.held and not node.is_killed:
             node.held.popleft()()

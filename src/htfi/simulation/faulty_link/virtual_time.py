@@ -7,7 +7,7 @@ from collections.abc import Callable
 from htfi.domain.errors import InvalidInput
 
 NUM_NOTES = 400
-_MOST_AT_ONCE = 100_000
+_MAX_SIMULTANEOUS = 100_000
 
 
 class EventScheduler:
@@ -47,7 +47,7 @@ class EventScheduler:
             return False
         at_s, _, action = heapq.heappop(self._events)
         self._num_at_once = self._num_at_once + 1 if at_s <= self._now_s else 0
-        if self._num_at_once > _MOST_AT_ONCE:
+        if self._num_at_once > _MAX_SIMULTANEOUS:
             raise InvalidInput("memory world: time stands still; is there a step that never waits?")
         self._now_s = max(self._now_s, at_s)
         action()

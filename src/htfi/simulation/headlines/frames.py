@@ -46,7 +46,7 @@ _ONE_FACT = frozenset({
     "beat, outlook cut", "miss, outlook raised", "to buy", "to be bought", "denied", "confirmed", "warning",
 })  # fmt: skip
 # Slots that hold facts: settled once, so that a rewrite does not change them.
-_SETTLED = (
+_FIXED_PER_EVENT = (
     "goods", "site", "suit", "trouble", "metric", "outlook", "goodies", "evils", "flow", "n", "about", "fight", "peace",
     "whom", "asset", "court", "watchdog", "q",
 )  # fmt: skip
@@ -88,7 +88,7 @@ def draw_event(
     slots.update(facts or {})
     if frame.subkind not in _ONE_FACT:
         phrases = (dice.choice(phrases),)
-    for name in _SETTLED:
+    for name in _FIXED_PER_EVENT:
         if name in slots:
             slots[name] = expand(slots[name], slots, dice)
     scale = GRADE_SIGMAS[grade] * math.exp(SIZE_SPREAD * dice.normal())

@@ -57,7 +57,7 @@ _SUFFIXES = (
     " - Tradedesk",
     " - press release",
 )
-_AGAIN = ("UPDATE 1-", "UPDATE 2-", "UPDATE 3-", "REFILE-", "RPT-", "WRAPUP 1-", "")
+_UPDATE_PREFIXES = ("UPDATE 1-", "UPDATE 2-", "UPDATE 3-", "REFILE-", "RPT-", "WRAPUP 1-", "")
 
 
 def write_headline(
@@ -69,9 +69,9 @@ def write_headline(
     post = manner > 0.88 and event.subject != ""
     if event.subject:
         named = assets[event.subject]
-        slots = slots | {"s": _called(named, dice, post)}
+        slots = slots | {"s": _asset_name(named, dice, post)}
         if event.counterpart:
-            slots["o"] = _called(assets[event.counterpart], dice, post)
+            slots["o"] = _asset_name(assets[event.counterpart], dice, post)
     text = ""
     for _ in range(8):
         text = wording(event.phrases, slots, dice)
@@ -82,13 +82,13 @@ def write_headline(
     if manner < 0.5:
         text = first
     elif manner < 0.74:
-        text = " ".join(_titled(word, place) for place, word in enumerate(first.split(" ")))
+        text = " ".join(_title_case(word, place) for place, word in enumerate(first.split(" ")))
     elif manner < 0.86:
         text = text.upper()
     if event.subkind == "forged":
         return text
     if again:
-        text = dice.choice(_AGAIN) + text
+        text = dice.choice(_UPDATE_PREFIXES) + text
     elif dice.chance(0.22):
         text = dice.choice(_PREFIXES) + text
     if not post and event.credibility > 0.8 and dice.chance(0.16):
@@ -96,7 +96,7 @@ def write_headline(
     return text
 
 
-def _called(asset: SimulatedAsset, dice: Rng, post: bool) -> str:
+def _asset_name(asset: SimulatedAsset, dice: Rng, post: bool) -> str:
     if post:
         return f"${asset.symbol}"
     manner = dice.uniform()
@@ -109,7 +109,7 @@ def _called(asset: SimulatedAsset, dice: Rng, post: bool) -> str:
     return asset.symbol
 
 
-def _titled(word: str, place: int) -> str:
+def _title_case(word: str, place: int) -> str:
     if (place and word in _SMALL) or not word or not word[0].islower():
         return word
     return word[0].upper() + word[1:]

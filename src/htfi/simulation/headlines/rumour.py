@@ -30,7 +30,7 @@ class RumourFrame(EventFrame, frozen=True):
     about: str = ""
 
 
-_TALES = (
+_FRAMES = (
     RumourFrame(
         "takeover",
         (
@@ -162,17 +162,24 @@ _SMEAR = (
     "Hot tip: ${t} will crash tomorrow, [my cousin|a friend] works there",
 )
 # A wire's manner under a name that is almost a wire's, with the letters of another alphabet or a wrong desk.
-_FAKE_DESK = (
+_LOOKALIKE_TEXT = (
     "[{desk} (unverified account)|via anonymous forwarded message|posted by @{handle}|- {desk} copy, "
     "sender unknown]"
 )
-_DESKS = ("Market1ine", "Cap1tal Wire", "Northgаte News", "Capitаl Wire", "Mаrketline", "Tradedеsk")
+_LOOKALIKE_SOURCES = (
+    "Market1ine",
+    "Cap1tal Wire",
+    "Northgаte News",
+    "Capitаl Wire",
+    "Mаrketline",
+    "Tradedеsk",
+)
 _HANDLES = ("stock_prophet", "alpha_gains", "pumpking", "moon_desk", "freetips4u", "insider_x")
 
 
 def draw(dice: Rng, subject: SimulatedAsset) -> NewsEvent:
     """Something that is said about `subject`, with a source worth more or less."""
-    tale, facts = _tale(dice, subject)
+    tale, facts = _draw_frame(dice, subject)
     trust, said = _TALK[0 if dice.chance(0.6) else 1]
     phrases = tuple(said.replace("{claim}", phrase) for phrase in tale.phrases)
     frame = EventFrame(tale.subkind, phrases, tale.why, own=tale.own, grade=1, credibility=trust)
@@ -181,7 +188,7 @@ def draw(dice: Rng, subject: SimulatedAsset) -> NewsEvent:
 
 def answered_rumour(dice: Rng, subject: SimulatedAsset, confirmed: bool) -> tuple[NewsEvent, NewsEvent]:
     """A rumour and what the company says to it. The second's own effect is the rumour's, or its undoing."""
-    tale, facts = _tale(dice, subject)
+    tale, facts = _draw_frame(dice, subject)
     said = _TALK[1][1] if dice.chance(0.5) else _TALK[0][1]
     phrases = tuple(said.replace("{claim}", phrase) for phrase in tale.phrases)
     facts["about"] = tale.about
@@ -212,12 +219,12 @@ def forged_news(dice: Rng, subject: SimulatedAsset) -> NewsEvent:
     facts = {
         "t": subject.symbol,
         "pct": str(20 + dice.integer(180)),
-        "desk": dice.choice(_DESKS),
+        "desk": dice.choice(_LOOKALIKE_SOURCES),
         "handle": dice.choice(_HANDLES),
     }
     phrases = _SHILL if up else _SMEAR
     if dice.chance(0.4):
-        tale, more = _tale(dice, subject)
+        tale, more = _draw_frame(dice, subject)
         facts |= more
         phrases = tuple(f"{phrase} {_FAKE_DESK}" for phrase in tale.phrases)
         up = tale.own > 0
@@ -227,7 +234,7 @@ def forged_news(dice: Rng, subject: SimulatedAsset) -> NewsEvent:
     return draw_event(dice, NewsEventKind.RUMOUR, frame, subject, None, facts)
 
 
-def _tale(dice: Rng, subject: SimulatedAsset) -> tuple[RumourFrame, dict[str, str]]:
+def _draw_frame(dice: Rng, subject: SimulatedAsset) -> tuple[RumourFrame, dict[str, str]]:
     bidder = dice.choice(
         (
             "private equity firm",
@@ -238,4 +245,4 @@ def _tale(dice: Rng, subject: SimulatedAsset) -> tuple[RumourFrame, dict[str, st
             "pension fund",
         )
     )
-    return dice.choice(_TALES), {"money": draw_amount(dice), "bidder": bidder, "s": subject.short}
+    return dice.choice(_FRAMES), {"money": draw_amount(dice), "bidder": bidder, "s": subject.short}

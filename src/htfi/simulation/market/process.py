@@ -98,7 +98,7 @@ def simulate(spec: MarketSpec, shocks: Sequence[SimulatedShock], num_bars: int, 
         )
     sigma = np.exp(log_vol + before)
     shocked_sigma = np.exp(log_vol + after)
-    shock_returns = _land(moves, sigma)
+    shock_returns = _apply_shocks(moves, sigma)
     drift = np.array([asset.annual_drift for asset in spec.assets]) / spec.bars_per_year
     log_returns = drift + shocked_sigma * noise + shock_returns
     start = np.array([asset.start_price for asset in spec.assets])
@@ -120,15 +120,15 @@ def _regime_path(spec: MarketSpec, rng: np.random.Generator, num_bars: int) -> N
     upto = np.cumsum(np.asarray(spec.regimes.transitions), axis=1).tolist()
     chance = rng.random(num_bars + 1).tolist()
     long_run = np.cumsum(spec.regimes.long_run()).tolist()
-    regime = _pick(long_run, chance[0])
+    regime = _next_regime(long_run, chance[0])
     path = np.empty(num_bars, dtype=np.int8)
     for t in range(num_bars):
-        regime = _pick(upto[regime], chance[t + 1])
+        regime = _next_regime(upto[regime], chance[t + 1])
         path[t] = regime
     return path
 
 
-def _pick(upto: list[float], chance: float) -> int:
+def _next_regime(upto: list[float], chance: float) -> int:
     return sum(chance >= bound for bound in upto[:3])
 
 
@@ -275,7 +275,7 @@ def _shock_effects(
     return before, after, moves
 
 
-def _land(moves: list[tuple[SimulatedShock, Floats]], sigma: Floats) -> Floats:
+def _apply_shocks(moves: list[tuple[SimulatedShock, Floats]], sigma: Floats) -> Floats:
     returns = np.zeros_like(sigma)
     for shock, reach in moves:
         whole = shock.size_sigmas * reach * sigma[shock.bar]

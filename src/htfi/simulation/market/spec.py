@@ -17,7 +17,7 @@ MARKET = 0  # the factor that every asset may load on; sector s is factor 1 + s
 MAX_COMMON_SHARE = 0.92  # share of an asset's variance that factors may explain, whatever the regime
 
 
-def _between(what: str, value: float, low: float, high: float) -> None:
+def _require_between(what: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:  # also refuses nan
         raise InvalidInput(f"{what} is {value}; it must lie in {low:g}–{high:g}")
 
@@ -40,9 +40,9 @@ class JumpSpec:
     deviation_sigmas: float = 4.0
 
     def __post_init__(self) -> None:
-        _between("jumps per year", self.per_year, 0.0, 1e6)
-        _between("mean jump in sigmas", self.mean_sigmas, -20.0, 20.0)
-        _between("deviation of jumps in sigmas", self.deviation_sigmas, 0.0, 20.0)
+        _require_between("jumps per year", self.per_year, 0.0, 1e6)
+        _require_between("mean jump in sigmas", self.mean_sigmas, -20.0, 20.0)
+        _require_between("deviation of jumps in sigmas", self.deviation_sigmas, 0.0, 20.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +65,17 @@ class AssetSpec:
     volume_response: float = 0.45
 
     def __post_init__(self) -> None:
-        _between("volatility per year", self.annual_vol, 1e-4, 10.0)
-        _between("market loading", self.market_loading, -0.99, 0.99)
-        _between("sector loading", self.sector_loading, -0.99, 0.99)
-        _between("tail index", self.tail_index, 2.05, 1e4)
-        _between("leverage", self.leverage, -0.95, 0.95)
-        _between("response to regimes", self.regime_response, 0.0, 3.0)
-        _between("drift per year", self.annual_drift, -5.0, 5.0)
-        _between("overnight share", self.overnight_share, 0.0, 0.95)
-        _between("start price", self.start_price, 1e-9, 1e12)
-        _between("response of volume to a move", self.volume_response, 0.0, 3.0)
-        _between("volume of a bar", self.bar_volume, 1e-9, 1e18)
+        _require_between("volatility per year", self.annual_vol, 1e-4, 10.0)
+        _require_between("market loading", self.market_loading, -0.99, 0.99)
+        _require_between("sector loading", self.sector_loading, -0.99, 0.99)
+        _require_between("tail index", self.tail_index, 2.05, 1e4)
+        _require_between("leverage", self.leverage, -0.95, 0.95)
+        _require_between("response to regimes", self.regime_response, 0.0, 3.0)
+        _require_between("drift per year", self.annual_drift, -5.0, 5.0)
+        _require_between("overnight share", self.overnight_share, 0.0, 0.95)
+        _require_between("start price", self.start_price, 1e-9, 1e12)
+        _require_between("response of volume to a move", self.volume_response, 0.0, 3.0)
+        _require_between("volume of a bar", self.bar_volume, 1e-9, 1e18)
         if self.sector is not None and self.sector < 0:
             raise InvalidInput(f"an asset's sector is {self.sector}; sectors count from 0")
 
@@ -90,9 +90,9 @@ class VolatilityComponent:
     common_share: float = 0.3
 
     def __post_init__(self) -> None:
-        _between("half-life of a volatility wave in bars", self.half_life_bars, 0.1, 1e7)
-        _between("deviation of a volatility wave", self.deviation, 0.0, 1.0)
-        _between("common share of a volatility wave", self.common_share, 0.0, 1.0)
+        _require_between("half-life of a volatility wave in bars", self.half_life_bars, 0.1, 1e7)
+        _require_between("deviation of a volatility wave", self.deviation, 0.0, 1.0)
+        _require_between("common share of a volatility wave", self.common_share, 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class RegimeChain:
         if table.shape != (4, 4) or (table < 0).any() or not np.allclose(table.sum(axis=1), 1.0, atol=1e-9):
             raise InvalidInput("regime transitions must be 4 rows of 4 chances that add up to 1")
         for multiple in (*self.volatility, *self.loading, *self.jump_rate):
-            _between("multiple of a regime", multiple, 0.0, 20.0)
+            _require_between("multiple of a regime", multiple, 0.0, 20.0)
 
     @classmethod
     def of_durations(cls, calm: float, normal: float, stressed: float, crisis: float) -> "RegimeChain":
@@ -155,10 +155,10 @@ class SimulatedShock:
                 f"the shock at bar {self.bar} has no shares; (1.0,) lands all of it on its bar"
             )
         for share in self.shares:
-            _between("share of a shock", share, -5.0, 5.0)
-        _between("size of a shock in sigmas", self.size_sigmas, -100.0, 100.0)
-        _between("volatility multiple of a shock", self.volatility, 0.05, 50.0)
-        _between("half-life of a shock in bars", self.half_life_bars, 0.05, 1e7)
+            _require_between("share of a shock", share, -5.0, 5.0)
+        _require_between("size of a shock in sigmas", self.size_sigmas, -100.0, 100.0)
+        _require_between("volatility multiple of a shock", self.volatility, 0.05, 50.0)
+        _require_between("half-life of a shock in bars", self.half_life_bars, 0.05, 1e7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +181,11 @@ class MarketSpec:
     def __post_init__(self) -> None:
         if not self.assets:
             raise InvalidInput("a market needs at least one asset")
-        _between("bars per year", self.bars_per_year, 0.5, 1e8)
-        _between("bars per day", self.bars_per_day, 1, 1_000_000)
-        _between("depth of the day's shape", self.day_shape, 0.0, 0.9)
-        _between("skew of the market", self.market_skew, -0.6, 0.6)
-        _between("tail index of factors", self.factor_tail_index, 2.05, 1e4)
+        _require_between("bars per year", self.bars_per_year, 0.5, 1e8)
+        _require_between("bars per day", self.bars_per_day, 1, 1_000_000)
+        _require_between("depth of the day's shape", self.day_shape, 0.0, 0.9)
+        _require_between("skew of the market", self.market_skew, -0.6, 0.6)
+        _require_between("tail index of factors", self.factor_tail_index, 2.05, 1e4)
 
     @property
     def num_factors(self) -> int:

@@ -20,8 +20,8 @@ Column = Any  # a pyarrow.Array
 Batch = Any  # a pyarrow.RecordBatch
 Mask = NDArray[np.bool_]
 _FIRST_DAY, _LAST_DAY = (date(1900, 1, 1) - date(1970, 1, 1)).days, (date(2200, 1, 1) - date(1970, 1, 1)).days
-_MIX = np.uint64(0x9E3779B97F4A7C15)
-_NULL = np.uint64(0xD1B54A32D192ED03)
+_HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_NULL_HASH = np.uint64(0xD1B54A32D192ED03)
 
 
 class ColumnNeedsRowParser(Exception):
@@ -135,7 +135,7 @@ def text_bytes(batch: Batch) -> NDArray[np.int64]:
 
 def truncate_texts(batch: Batch, most_bytes: int, kept_chars: int) -> Batch:
     """The same rows with each text over `most_bytes` cut to its beginning."""
-    columns = [_cut(column, most_bytes, kept_chars) for column in batch.columns]
+    columns = [_truncate(column, most_bytes, kept_chars) for column in batch.columns]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
@@ -146,8 +146,8 @@ def row_hashes(batch: Batch) -> NDArray[np.uint64]:
         for column in batch.columns:
             bits = _bits(column)
             if column.null_count:
-                bits = np.where(column.is_null().to_numpy(zero_copy_only=False), _NULL, bits)
-            mixed = (mixed ^ bits) * _MIX
+                bits = np.where(column.is_null().to_numpy(zero_copy_only=False), _NULL_HASH, bits)
+            mixed = (mixed ^ bits) * _HASH_MULTIPLIER
             mixed ^= mixed >> np.uint64(29)
     return mixed
 
@@ -167,9 +167,11 @@ def _is_text(kind: Any) -> bool:
     )
 
 
-def _cut(column: Column, most_bytes: int, kept_chars: int) -> Column:
+def _truncate(column: Column, most_bytes: int, kept_chars: int) -> Column:
     if isinstance(column, pa.DictionaryArray):
-        return pa.DictionaryArray.from_arrays(column.indices, _cut(column.dictionary, most_bytes, kept_chars))
+        return pa.DictionaryArray.from_arrays(
+            column.indices, _truncate(column.dictionary, most_bytes, kept_chars)
+        )
     if not _is_text(column.type):
         return column
     long = pc.greater(pc.binary_length(column), most_bytes)

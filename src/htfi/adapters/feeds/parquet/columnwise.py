@@ -106,7 +106,7 @@ class ColumnwiseParser:
             if column in batch.schema.names
         }
         try:
-            stamped = self._stamps(columns)
+            stamped = self._timestamps(columns)
             symbols = self._series(columns, batch.num_rows)
         except ColumnNeedsRowParser:
             return False
@@ -129,7 +129,7 @@ class ColumnwiseParser:
             clean &= _is_price(price) & (low.values <= price.values) & (price.values <= high.values)
         top, bottom = np.maximum(opened.values, closed.values), np.minimum(opened.values, closed.values)
         clean &= (high.values <= MAX_PRICE_RATIO * top) & (low.values * MAX_PRICE_RATIO >= bottom)
-        intervals, start_ns, end_ns, known_ns, times_good = self._spans(columns, num_rows)
+        intervals, start_ns, end_ns, known_ns, times_good = self._bar_times(columns, num_rows)
         available_ns = known_ns + self._spec.delay_ns
         if "available_at" in columns:
             stamped = timestamps(columns["available_at"], self._rules.zone, self._layout.available_unit)
@@ -166,11 +166,11 @@ class ColumnwiseParser:
             raise ColumnNeedsRowParser
         return happened.ns, known.ns, happened.is_valid & known.is_valid
 
-    def _spans(
+    def _bar_times(
         self, columns: dict[str, Column], num_rows: int
     ) -> tuple[NDArray[np.object_], Nanoseconds, Nanoseconds, Nanoseconds, Mask]:
         """Interval, start, end, and when each bar is known before any delay, where the last says so."""
-        stamped = self._stamps(columns)
+        stamped = self._timestamps(columns)
         intervals = np.full(num_rows, "", object)
         lengths_ns, known_after_ns = np.zeros(num_rows, np.int64), np.zeros(num_rows, np.int64)
         factor = NS_PER_DAY if stamped.is_date else 1
@@ -196,7 +196,7 @@ class ColumnwiseParser:
         ends = _days(first + lengths - 1, good, self._rules.days.close)
         return intervals, starts, ends, _days(first + knowns - 1, good, self._rules.days.close), good
 
-    def _stamps(self, columns: dict[str, Column]) -> Stamps:
+    def _timestamps(self, columns: dict[str, Column]) -> Stamps:
         if "ts" not in columns or self._layout.clock:
             raise ColumnNeedsRowParser
         return timestamps(columns["ts"], self._rules.zone, self._layout.time_unit)

@@ -38,7 +38,7 @@ pc: Any = pyarrow.compute
 pq: Any = pyarrow.parquet
 
 _NEWS_ROWS = 1024  # long rows
-_SURVEYED_ROWS = 65_536
+_SAMPLED_ROWS = 65_536
 _BLOCK_BYTES = 16_000_000
 _KEEP_BATCHES = 32  # then freed pages go back to the system, which the pool does not do by itself
 
@@ -68,8 +68,8 @@ class ParquetReader:
             findings = profile_file(spec, symbol, self._layout, head)
             if findings.may_be_stacked:
                 head = self._sample(LONG_HEAD_ROWS)
-                findings = profile_file(spec, symbol, self._layout, head, self._probes(len(head)))
-            clocks = self._survey(RowParser(spec, symbol, self._layout))
+                findings = profile_file(spec, symbol, self._layout, head, self._sample_rows_later(len(head)))
+            clocks = self._measure_bar_intervals(RowParser(spec, symbol, self._layout))
         except BaseException:
             self.close()
             raise
@@ -157,19 +157,19 @@ class ParquetReader:
         batch = next(self._batches_from(0, rows_at_once), None)
         return [] if batch is None else row_cells(truncate_texts(batch, MAX_ROW_BYTES, MAX_RAW_CHARS))
 
-    def _probes(self, after_row: int) -> Iterator[dict[str, Any]]:
+    def _sample_rows_later(self, after_row: int) -> Iterator[dict[str, Any]]:
         """A few rows from each of several places after the head; only the columns that a stack shows in."""
         stride = max((self.num_rows - after_row) // NUM_PROBES, PROBE_ROWS)
         for batch in self._batches_from(after_row, stride, ("ts", "available_at", "symbol", "series")):
             yield from row_cells(batch.slice(0, PROBE_ROWS))
 
-    def _survey(self, parser: RowParser) -> BarSpacings:
+    def _measure_bar_intervals(self, parser: RowParser) -> BarSpacings:
         """How long the bars of each symbol are, by all of the file; of a damaged one, by what can be read."""
         survey = BarSurvey()
         if self._layout.kind == "bar":
             columnwise = ColumnwiseParser(parser, self._layout)
             with suppress(InvalidInput):  # raised again where the rows before the damage have been used
-                for batch in self._batches_from(0, _SURVEYED_ROWS, ("ts", "symbol", "interval")):
+                for batch in self._batches_from(0, _SAMPLED_ROWS, ("ts", "symbol", "interval")):
                     if not columnwise.measure_bar_intervals(batch, survey):
                         survey_rows(parser, row_cells(batch), survey)
                     if survey.full:
@@ -208,10 +208,10 @@ class ParquetReader:
         if clean.all():
             events = build(slice(None), range(mark[0] + 1, mark[0] + num_rows + 1))
             return RowBlock(mark, events, _identities(events, hashes), _order(available_ns))
-        items = self._both_ways(batch, mark[0], np.flatnonzero(clean), np.flatnonzero(~clean), build)
+        items = self._parse_mixed(batch, mark[0], np.flatnonzero(clean), np.flatnonzero(~clean), build)
         return RowBlock(mark, items, _identities(items, hashes))
 
-    def _both_ways(
+    def _parse_mixed(
         self, batch: Batch, num_before: int, clean: Any, doubted: Any, build: Any
     ) -> list[Event | QuarantinedRow]:
         items: list[Any] = [None] * batch.num_rows

@@ -7,7 +7,7 @@ from urllib.parse import urljoin, urlsplit
 from htfi.domain.errors import InvalidInput
 
 SCHEMES = ("http", "https")
-_LONGEST_URL = 2048
+_MAX_URL_CHARS = 2048
 _PORTS = {"http": 80, "https": 443}
 _NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
 
@@ -34,7 +34,7 @@ class WebAddress:
 def parse_address(url: str) -> WebAddress:
     """Raises: InvalidInput."""
     try:
-        if len(url) > _LONGEST_URL or not url.isascii() or any(mark <= " " for mark in url):
+        if len(url) > _MAX_URL_CHARS or not url.isascii() or any(mark <= " " for mark in url):
             raise ValueError(url)
         parts = urlsplit(url)
         scheme, host, port = parts.scheme.lower(), (parts.hostname or "").lower().rstrip("."), parts.port
@@ -61,7 +61,7 @@ def is_allowed_target(found: str, host: str, configured: str) -> bool:
 
     A machine that is not on the public net only where the person wrote it, as its number or as localhost.
     """
-    address = _plain(ip_address(found.partition("%")[0]))
+    address = _embedded_ipv4(ip_address(found.partition("%")[0]))
     if address.is_global and not address.is_multicast:
         return True
     if host != configured:
@@ -69,12 +69,12 @@ def is_allowed_target(found: str, host: str, configured: str) -> bool:
     if configured == "localhost":
         return address.is_loopback
     try:
-        return _plain(ip_address(configured)) == address
+        return _embedded_ipv4(ip_address(configured)) == address
     except ValueError:
         return False
 
 
-def _plain(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+def _embedded_ipv4(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     """The IPv4 address inside an IPv6 one, where there is one."""
     if isinstance(address, IPv4Address):
         return address

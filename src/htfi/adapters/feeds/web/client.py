@@ -24,10 +24,10 @@ MAX_BODY_BYTES = 16_000_000
 REQUEST_S = 30.0
 _CONNECT_S = 10.0
 _READ_S = 10.0
-_MOST_REDIRECTS = 5
-_ROBOTS_S = 86_400.0
-_MOST_ROBOTS = 64
-_PIECE_BYTES = 1 << 18
+_MAX_REDIRECTS = 5
+_ROBOTS_TTL_S = 86_400.0
+_MAX_CACHED_ROBOTS = 64
+_CHUNK_BYTES = 1 << 18
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -70,11 +70,11 @@ class WebClient:
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> None:
         self._agent = agent
-        self._throttle = throttle
+        self._rate_limiter = throttle
         self._stopped = stopped
         self._request_s = REQUEST_S if request_s is None else request_s
         self._max_body_bytes = max_body_bytes
-        self._asks_robots = robots
+        self._requires_robots = robots
         self._robots: dict[str, tuple[float, RobotsRules]] = {}
         self._deadline = Deadline(stopped)
         self._pool = httpcore.ConnectionPool(
@@ -89,18 +89,18 @@ class WebClient:
     ) -> HttpResponse:
         """Ask, following redirects of the same scheme. Raises: NoAnswer."""
         seen = {address.url}
-        for _ in range(_MOST_REDIRECTS + 1):
-            if self._asks_robots:
+        for _ in range(_MAX_REDIRECTS + 1):
+            if self._requires_robots:
                 self.check_robots(address)
-            self._wait(self._throttle.reserve(address.host))
-            status, headers, body = self._ask(address, wanted, conditions or {})
+            self._wait(self._rate_limiter.reserve(address.host))
+            status, headers, body = self._request(address, wanted, conditions or {})
             if status not in _REDIRECTS:
                 return HttpResponse(address, status, headers, body)
-            address = self._follow(address, headers)
+            address = self._get_following_redirects(address, headers)
             if address.url in seen:
                 raise FetchFailed(f"redirects in a circle: {address.url}")
             seen.add(address.url)
-        raise FetchFailed(f"more than {_MOST_REDIRECTS} redirects")
+        raise FetchFailed(f"more than {_MAX_REDIRECTS} redirects")
 
     @property
     def stopped(self) -> bool:
@@ -108,7 +108,7 @@ class WebClient:
 
     def require_robots(self) -> None:
         """From now on, robots.txt is asked: what is read are pages made for people."""
-        self._asks_robots = True
+        self._requires_robots = True
 
     def close(self) -> None:
         self._pool.close()
@@ -116,35 +116,35 @@ class WebClient:
     def check_robots(self, address: WebAddress) -> None:
         """Raises: NoAnswer, where robots.txt disallows the address or cannot be had (RFC 9309)."""
         known = self._robots.get(address.origin)
-        if known is None or time.monotonic() - known[0] > _ROBOTS_S:
-            if len(self._robots) >= _MOST_ROBOTS:
+        if known is None or time.monotonic() - known[0] > _ROBOTS_TTL_S:
+            if len(self._robots) >= _MAX_CACHED_ROBOTS:
                 self._robots.clear()
             known = self._robots[address.origin] = time.monotonic(), self._fetch_robots(address)
             if known[1].delay_s:
-                self._throttle.slow_down(address.host, known[1].delay_s)
+                self._rate_limiter.slow_down(address.host, known[1].delay_s)
         if not known[1].allows(address.target):
             raise FetchFailed(f"robots.txt of {address.host} disallows {address.target[:80]}", forbidden=True)
 
     def _fetch_robots(self, address: WebAddress) -> RobotsRules:
         at = replace(address, target="/robots.txt")
-        for _ in range(_MOST_REDIRECTS + 1):
-            self._wait(self._throttle.reserve(at.host))
+        for _ in range(_MAX_REDIRECTS + 1):
+            self._wait(self._rate_limiter.reserve(at.host))
             try:
-                status, headers, body = self._ask(at, "text/plain", {})
+                status, headers, body = self._request(at, "text/plain", {})
             except FetchFailed as error:
                 if 400 <= error.status < 500 and error.status != 429:
                     return RobotsRules()  # there is none: all is allowed
                 raise FetchFailed(f"robots.txt: {error.detail}", error.retry_after_s) from error
             if status not in _REDIRECTS:
                 return parse_robots(body, self._agent)
-            at = self._follow(at, headers)
+            at = self._get_following_redirects(at, headers)
         raise FetchFailed("robots.txt: too many redirects")
 
     def _wait(self, seconds: float) -> None:
         if self._stopped.wait(seconds):
             raise FetchFailed("the run stops")
 
-    def _follow(self, address: WebAddress, headers: Mapping[str, str]) -> WebAddress:
+    def _get_following_redirects(self, address: WebAddress, headers: Mapping[str, str]) -> WebAddress:
         try:
             found = resolve_link(address, headers.get("location", ""))
         except InvalidInput as error:
@@ -153,7 +153,7 @@ class WebClient:
             raise FetchFailed(f"redirects to another scheme: write {found.url} instead")
         return found
 
-    def _ask(
+    def _request(
         self, address: WebAddress, wanted: str, conditions: Mapping[str, str]
     ) -> tuple[int, Mapping[str, str], bytes]:
         request = {
@@ -176,7 +176,7 @@ class WebClient:
                 if response.status in _REDIRECTS or response.status == 304:
                     return response.status, headers, b""
                 if response.status != 200:
-                    raise self._refused(address, response.status, headers)
+                    raise self._http_error(address, response.status, headers)
                 return 200, headers, self._read(response, headers)
         except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as error:
             why = str(error) or type(error).__name__
@@ -184,29 +184,29 @@ class WebClient:
         except (OSError, ValueError, RuntimeError) as error:
             raise FetchFailed(f"{address.host}: {str(error)[:200]}") from error
 
-    def _refused(self, address: WebAddress, status: int, headers: Mapping[str, str]) -> FetchFailed:
+    def _http_error(self, address: WebAddress, status: int, headers: Mapping[str, str]) -> FetchFailed:
         wait_s = retry_after_s(headers) if status in (429, 503) else 0.0
         if wait_s:
-            self._throttle.block(address.host, wait_s)
+            self._rate_limiter.block(address.host, wait_s)
         return FetchFailed(f"{address.host} answers {status}", wait_s, status=status)
 
     def _read(self, response: Any, headers: Mapping[str, str]) -> bytes:
         stated = headers.get("content-length", "")
         if stated.isdecimal() and int(stated) > self._max_body_bytes:
-            raise self._too_long(int(stated))
+            raise self._oversized(int(stated))
         decoder = _decoder(headers.get("content-encoding", ""))
         body = bytearray()
         for piece in response.iter_stream():
-            for begin in range(0, len(piece), _PIECE_BYTES):
+            for begin in range(0, len(piece), _CHUNK_BYTES):
                 body += decoder.decode(
-                    piece[begin : begin + _PIECE_BYTES], self._max_body_bytes + 1 - len(body)
+                    piece[begin : begin + _CHUNK_BYTES], self._max_body_bytes + 1 - len(body)
                 )
                 if len(body) > self._max_body_bytes:
-                    raise self._too_long(None)
+                    raise self._oversized(None)
         decoder.finish()
         return bytes(body)
 
-    def _too_long(self, num_bytes: int | None) -> FetchFailed:
+    def _oversized(self, num_bytes: int | None) -> FetchFailed:
         most = self._max_body_bytes
         size = f"{num_bytes} bytes" if num_bytes else "too many bytes"
         return FetchFailed(f"{size}: an answer has at most {most}", num_bytes=num_bytes or most + 1)

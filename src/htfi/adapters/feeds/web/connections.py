@@ -25,8 +25,8 @@ from httpcore import (
 
 from htfi.adapters.feeds.web.address import is_allowed_target
 
-_SLICE_S = 0.25
-_MOST_NUMBERS = 4  # of one host are tried
+_MAX_WAIT_S = 0.25
+_MAX_ADDRESSES = 4  # of one host are tried
 
 
 class Deadline:
@@ -40,7 +40,7 @@ class Deadline:
     def begin(self, seconds: float) -> None:
         self._until_s = self._clock_s() + seconds
 
-    def left_s(self, most_s: float = _SLICE_S) -> float:
+    def left_s(self, most_s: float = _MAX_WAIT_S) -> float:
         """At most a slice, so that a stop is heard; 0 when the time is over."""
         left_s = self._until_s - self._clock_s()
         return 0.0 if self._stopped.is_set() else max(0.0, min(left_s, most_s))
@@ -72,7 +72,7 @@ class GuardedBackend(NetworkBackend):
         if not allowed:
             raise ConnectError(f"{host} is {found[0]}, a private address: it must be written so")
         last: OSError | None = None
-        for number in allowed[:_MOST_NUMBERS]:
+        for number in allowed[:_MAX_ADDRESSES]:
             try:
                 opened = self._connect(number, port, max(self._deadline.left_s(timeout or 10.0), 0.01))
                 opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

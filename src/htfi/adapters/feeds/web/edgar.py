@@ -78,13 +78,13 @@ _ACCESSION = re.compile(r"\d{10}-\d{2}-\d{6}")
 _ITEM = re.compile(r"\b[Ii]tem (\d{1,2}\.\d{2})")
 _TAG = re.compile(r"<[^<>]{0,200}>")
 _ROLES = ("Issuer", "Subject", "Filer", "Filed by", "Reporting")
-_MOST_TICKER_BYTES = 16_000_000
-_NEAR = timedelta(days=100)  # within which a form that is filed often is amended
+_MAX_TICKER_BYTES = 16_000_000
+_MAX_AMENDMENT_AGE = timedelta(days=100)  # within which a form that is filed often is amended
 _WITHDRAWALS = {
     "RW": ("S-1", "S-3", "S-4", "S-11", "F-1", "F-3", "F-4"),
     "AW": ("S-1/A", "S-3/A", "S-4/A", "F-1/A"),
 }
-_NOT_SHARED = frozenset({"9.01"})  # exhibits: nearly every report has them
+_UNINFORMATIVE_ITEMS = frozenset({"9.01"})  # exhibits: nearly every report has them
 
 Tickers = Mapping[int, tuple[str, ...]]
 
@@ -93,9 +93,9 @@ def load_tickers(file: Path) -> Tickers:
     """CIK → tickers of a file like the SEC's `company_tickers.json`. Raises: InvalidInput, DependencyUnavailable."""
     where = f"tickers {file}"
     try:
-        if file.stat().st_size > _MOST_TICKER_BYTES:
+        if file.stat().st_size > _MAX_TICKER_BYTES:
             raise InvalidInput(
-                f"{where}: larger than {_MOST_TICKER_BYTES} bytes: is it company_tickers.json?"
+                f"{where}: larger than {_MAX_TICKER_BYTES} bytes: is it company_tickers.json?"
             )
         document: Any = msgspec.json.decode(file.read_bytes())
     except OSError as error:
@@ -103,7 +103,7 @@ def load_tickers(file: Path) -> Tickers:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"{where}: no JSON ({error}): fetch it again") from error
     found: dict[int, list[str]] = {}
-    for cik, ticker in _pairs(document):
+    for cik, ticker in _ticker_rows(document):
         tickers = found.setdefault(cik, [])
         if ticker not in tickers:
             tickers.append(ticker)
@@ -122,7 +122,7 @@ def parse_current(
         accession = _ACCESSION.search(entry.key) or _ACCESSION.search(entry.url)
         entry.key = accession[0] if accession else entry.key
         filings.setdefault(entry.key, []).append(entry)
-    found = [_of_feed(listed, tickers) for listed in filings.values()]
+    found = [_entry_of_feed(listed, tickers) for listed in filings.values()]
     return ParsedDocument(_with_amended(found, past), feed.error)
 
 
@@ -137,9 +137,11 @@ def parse_submissions(body: bytes, tickers: Tickers, past: Iterable[WebEntry] = 
     if not isinstance(accessions, list):
         raise BadDocument("JSON, but without filings.recent.accessionNumber")
     num_rows = min(len(cast("list[Any]", accessions)), MAX_ENTRIES)
-    rows = [{name: _cell(column, place) for name, column in columns.items()} for place in range(num_rows)]
-    rows = _settle_clock(rows)
-    filings = [_of_row(row, document, tickers) for row in rows]
+    rows = [
+        {name: _column_value(column, place) for name, column in columns.items()} for place in range(num_rows)
+    ]
+    rows = _resolve_clock(rows)
+    filings = [_entry_of_row(row, document, tickers) for row in rows]
     return ParsedDocument(_with_amended(oldest_first(filings), past))
 
 
@@ -154,7 +156,7 @@ class _Submissions(msgspec.Struct):
     tickers: list[str | None] = []
 
 
-def _of_feed(listed: Sequence[WebEntry], tickers: Tickers) -> WebEntry:
+def _entry_of_feed(listed: Sequence[WebEntry], tickers: Tickers) -> WebEntry:
     """One filing out of its lines, one for each filer."""
     first, titles = listed[0], [_TITLE.match(entry.headline) for entry in listed]
     ciks = sorted({int(title["cik"]) for title in titles if title})
@@ -184,7 +186,7 @@ def _of_feed(listed: Sequence[WebEntry], tickers: Tickers) -> WebEntry:
     )
 
 
-def _of_row(row: Mapping[str, str], document: _Submissions, tickers: Tickers) -> WebEntry:
+def _entry_of_row(row: Mapping[str, str], document: _Submissions, tickers: Tickers) -> WebEntry:
     cik = int(document.cik) if str(document.cik).isdecimal() and len(str(document.cik)) < 12 else 0
     accession, form = row.get("accessionNumber", ""), one_line(row.get("form", ""))
     own = [ticker for ticker in document.tickers if ticker]
@@ -219,7 +221,7 @@ def _of_row(row: Mapping[str, str], document: _Submissions, tickers: Tickers) ->
 
 def _headline(name: str, form: str, items: Sequence[str]) -> str:
     told = "; ".join(
-        FORM_8K_ITEMS[item] for item in items if item in FORM_8K_ITEMS and item not in _NOT_SHARED
+        FORM_8K_ITEMS[item] for item in items if item in FORM_8K_ITEMS and item not in _UNINFORMATIVE_ITEMS
     )
     return f"{name} files {form}" + (f": {told}" if told else "")
 
@@ -230,17 +232,17 @@ def _with_amended(filings: list[WebEntry], past: Iterable[WebEntry]) -> list[Web
     for filing in filings:
         form = filing.facts.get("form", "")
         if form.endswith("/A") or form in _WITHDRAWALS:
-            filing.amends = _amended(filing, before)
+            filing.amends = _amended_key(filing, before)
             filing.retracts = form in _WITHDRAWALS and bool(filing.amends)
         if form and filing.refused is None:
             before.append(filing)
     return filings
 
 
-def _amended(filing: WebEntry, before: Sequence[WebEntry]) -> str:
+def _amended_key(filing: WebEntry, before: Sequence[WebEntry]) -> str:
     form = filing.facts["form"]
     wanted = _WITHDRAWALS.get(form) or (form, form.removesuffix("/A"))
-    ciks, items = set(filing.facts["ciks"].split()), set(filing.facts["items"].split()) - _NOT_SHARED
+    ciks, items = set(filing.facts["ciks"].split()), set(filing.facts["items"].split()) - _UNINFORMATIVE_ITEMS
     report, at = filing.facts.get("report", ""), parse_instant(filing.published)
     for earlier in reversed(before):
         facts = earlier.facts
@@ -252,13 +254,13 @@ def _amended(filing: WebEntry, before: Sequence[WebEntry]) -> str:
             continue
         often = form.removesuffix("/A") in FREQUENT_FORMS
         then = parse_instant(earlier.published)
-        near = at is None or then is None or at - then <= _NEAR
+        near = at is None or then is None or at - then <= _MAX_AMENDMENT_AGE
         if not often or (near and items & set(facts.get("items", "").split())):
             return earlier.key
     return ""
 
 
-def _settle_clock(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+def _resolve_clock(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     """`acceptanceDateTime` ends in Z, and yet for many filers it is New York's clock, in all that they filed.
 
     EDGAR takes nothing in from 22:00 to 6:00 in New York: where three filings would fall there, it is that clock.
@@ -269,23 +271,23 @@ def _settle_clock(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     if sum(hour < 5 or hour == 23 for hour in hours) < 3:
         return rows
     return [
-        {**row, "acceptanceDateTime": _as_new_york(at)} if at is not None else row
+        {**row, "acceptanceDateTime": _read_as_new_york(at)} if at is not None else row
         for row, at in zip(rows, instants, strict=True)
     ]
 
 
-def _as_new_york(at: datetime) -> str:
+def _read_as_new_york(at: datetime) -> str:
     return at.replace(tzinfo=_NEW_YORK).isoformat()
 
 
-def _cell(column: Any, place: int) -> str:
+def _column_value(column: Any, place: int) -> str:
     if not isinstance(column, list) or place >= len(cast("list[Any]", column)):
         return ""
     value = cast("list[Any]", column)[place]
     return str(value)[:4096] if isinstance(value, str | int | float) else ""
 
 
-def _pairs(document: Any) -> Iterable[tuple[int, str]]:
+def _ticker_rows(document: Any) -> Iterable[tuple[int, str]]:
     """Both forms of the SEC: a table of objects, and `fields` with rows of `data`."""
     if not isinstance(document, dict):
         return

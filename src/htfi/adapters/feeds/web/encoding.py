@@ -3,9 +3,9 @@
 import codecs
 import re
 
-_DECLARED = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9._-]{1,40})[\"']")
+_XML_ENCODING = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9._-]{1,40})[\"']")
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,400}\?>")
-_META = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9._-]{1,40})", re.IGNORECASE)
+_META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9._-]{1,40})", re.IGNORECASE)
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _BARE_AMPERSAND = re.compile(r"&(?!(?:#[0-9]{1,7}|#x[0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{0,31});)")
 _FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -18,13 +18,13 @@ _TEXT_ENCODINGS = re.compile(
 
 def decode_xml(body: bytes, charset: str = "") -> tuple[str, str]:
     """The text without its declaration, and how it was read."""
-    found = _DECLARED.match(body[:_HEAD_BYTES])
+    found = _XML_ENCODING.match(body[:_HEAD_BYTES])
     text, encoding = _decode(body, [charset, found[1].decode() if found else ""])
     return _DECLARATION.sub("", text, count=1), encoding
 
 
 def decode_html(body: bytes, charset: str = "") -> str:
-    found = _META.search(body[:_HEAD_BYTES])
+    found = _META_CHARSET.search(body[:_HEAD_BYTES])
     return _decode(body, [charset, found[1].decode() if found else ""])[0]
 
 

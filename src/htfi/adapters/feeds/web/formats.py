@@ -15,10 +15,10 @@ from htfi.adapters.feeds.web.rss import parse_feed
 from htfi.domain.errors import InvalidInput
 from htfi.pipeline.intake.quarantine_reasons import QuarantineReason
 
-_FEEDS = "application/rss+xml, application/atom+xml, application/xml;q=0.9, text/xml;q=0.9, */*;q=0.1"
-_PAGES = "text/html, application/xhtml+xml, */*;q=0.1"
-_MOST_TRIES = 3
-_MOST_TRIED = 4096
+_ACCEPT_FEEDS = "application/rss+xml, application/atom+xml, application/xml;q=0.9, text/xml;q=0.9, */*;q=0.1"
+_ACCEPT_PAGES = "text/html, application/xhtml+xml, */*;q=0.1"
+_MAX_ATTEMPTS = 3
+_MAX_TRACKED_KEYS = 4096
 
 IsTooOld = Callable[[str], bool]
 
@@ -26,7 +26,7 @@ IsTooOld = Callable[[str], bool]
 class FeedParser:
     """RSS and Atom are told apart by the document."""
 
-    wanted = _FEEDS
+    wanted = _ACCEPT_FEEDS
 
     def parse(
         self, answer: HttpResponse, client: WebClient, memory: EntryHistory, too_old: IsTooOld
@@ -38,7 +38,7 @@ class FeedParser:
 class EdgarParser:
     """The Atom feed of current filings or one filer's submissions in JSON."""
 
-    wanted = f"application/json, {_FEEDS}"
+    wanted = f"application/json, {_ACCEPT_FEEDS}"
 
     def __init__(self, tickers: Tickers) -> None:
         self._tickers = tickers
@@ -56,11 +56,11 @@ class EdgarParser:
 class PageParser:
     """A list whose new lines are followed to their statements, on its own host only."""
 
-    wanted = _PAGES
+    wanted = _ACCEPT_PAGES
 
     def __init__(self, candidates: Sequence[PageRules]) -> None:
         self._candidates = candidates
-        self._num_tries: dict[str, int] = {}
+        self._num_attempts: dict[str, int] = {}
 
     def parse(
         self, answer: HttpResponse, client: WebClient, memory: EntryHistory, too_old: IsTooOld
@@ -87,7 +87,7 @@ class PageParser:
         too_old: IsTooOld,
         found: ParsedDocument,
     ) -> Iterator[WebEntry]:
-        for line in _oldest_lines_first(listed):
+        for line in _oldest_first(listed):
             try:
                 address = resolve_link(base, line.link)
             except InvalidInput as error:
@@ -113,23 +113,23 @@ class PageParser:
                 facts={"listed": line.title},
             )
             try:
-                self._follow(entry, address, base, rules, client)
+                self._read_statement(entry, address, base, rules, client)
             except FetchFailed as error:
                 if client.stopped:
                     return
-                if self._try_again(key, error):
+                if self._should_retry(key, error):
                     found.needs_retry = True
                     continue
-            self._num_tries.pop(key, None)
+            self._num_attempts.pop(key, None)
             yield entry
 
-    def _follow(
+    def _read_statement(
         self, entry: WebEntry, address: WebAddress, base: WebAddress, rules: PageRules, client: WebClient
     ) -> None:
         """Read the statement into its entry. Raises: NoAnswer."""
         if not _same_site(address.host, base.host):
             return  # its line is all that this site says
-        answer = client.get(address, _PAGES)
+        answer = client.get(address, _ACCEPT_PAGES)
         kind = answer.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
         if kind not in ("text/html", "application/xhtml+xml", "text/plain", ""):
             return
@@ -138,22 +138,22 @@ class PageParser:
             entry.refused = QuarantineReason.TOO_LONG, detail, f"{entry.headline} {entry.url}"
             return
         statement = read_statement(answer.body, _charset(answer), rules)
-        _fill(entry, statement)
+        _add_statement(entry, statement)
 
-    def _try_again(self, key: str, error: FetchFailed) -> bool:
+    def _should_retry(self, key: str, error: FetchFailed) -> bool:
         """Whether a statement that did not come is waited for; else its line goes on alone."""
         if error.forbidden or error.num_bytes:
             return False
-        if len(self._num_tries) > _MOST_TRIED:
-            self._num_tries.clear()
-        self._num_tries[key] = self._num_tries.get(key, 0) + 1
-        return self._num_tries[key] < _MOST_TRIES
+        if len(self._num_attempts) > _MAX_TRACKED_KEYS:
+            self._num_attempts.clear()
+        self._num_attempts[key] = self._num_attempts.get(key, 0) + 1
+        return self._num_attempts[key] < _MAX_ATTEMPTS
 
 
 class DetectingParser:
     """For an address without a stated format: what comes says what it is."""
 
-    wanted = f"{_FEEDS[: -len(', */*;q=0.1')]}, application/json;q=0.8, text/html;q=0.7, */*;q=0.1"
+    wanted = f"{_ACCEPT_FEEDS[: -len(', */*;q=0.1')]}, application/json;q=0.8, text/html;q=0.7, */*;q=0.1"
 
     def __init__(self, edgar: EdgarParser, page: PageParser) -> None:
         self._edgar = edgar
@@ -173,7 +173,7 @@ class DetectingParser:
         return FeedParser().parse(answer, client, memory, too_old)
 
 
-def _fill(entry: WebEntry, statement: Statement) -> None:
+def _add_statement(entry: WebEntry, statement: Statement) -> None:
     entry.headline = statement.heading or entry.headline
     entry.body = statement.text
     entry.publisher = statement.publisher or entry.publisher
@@ -182,7 +182,7 @@ def _fill(entry: WebEntry, statement: Statement) -> None:
     entry.hidden = statement.hidden
 
 
-def _oldest_lines_first(listed: Sequence[ListedRelease]) -> list[ListedRelease]:
+def _oldest_first(listed: Sequence[ListedRelease]) -> list[ListedRelease]:
     turned = list(reversed(listed))
     return (
         sorted(turned, key=lambda line: line.published[:10])

@@ -16,10 +16,10 @@ from htfi.adapters.feeds.web.entries import WebEntry
 from htfi.domain.errors import DependencyUnavailable
 from htfi.domain.files import add_checksum, checksum_holds, write_atomically
 
-_MOST_KEYS = 65_536  # six times the entries of the longest document
-_MOST_REVISIONS = 16
-_MOST_PAST = 8192
-_MOST_STATE_BYTES = 8_000_000
+_MAX_KEYS = 65_536  # six times the entries of the longest document
+_MAX_REVISIONS = 16
+_MAX_PAST_ENTRIES = 8192
+_MAX_STATE_BYTES = 8_000_000
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class EntryHistory:
 
     def __init__(self, path: Path, rows: Iterable[bytes], num_bytes: int, url: str) -> None:
         self._path = path
-        self._known: OrderedDict[str, SeenEntry] = OrderedDict()
+        self._entries: OrderedDict[str, SeenEntry] = OrderedDict()
         self.past: OrderedDict[str, WebEntry] = OrderedDict()  # entries with facts that later ones need
         self.validators = self._load(num_bytes, url)
         decode = msgspec.json.Decoder().decode
@@ -56,8 +56,8 @@ class EntryHistory:
             except (ValueError, AttributeError, RecursionError):  # not one of ours
                 continue
         for key, (digest, num_told, last_id) in self.validators.keys.items():
-            if key not in self._known:
-                self._known[key] = SeenEntry(bytes.fromhex(digest), num_told, last_id)
+            if key not in self._entries:
+                self._entries[key] = SeenEntry(bytes.fromhex(digest), num_told, last_id)
         self.validators.keys = {}
 
     def conditions(self) -> dict[str, str]:
@@ -67,10 +67,10 @@ class EntryHistory:
 
     def new_row(self, entry: WebEntry) -> dict[str, Any] | None:
         """The row that hands this entry on; None where it says nothing new."""
-        known, digest = self._known.get(entry.key), entry.digest()
+        known, digest = self._entries.get(entry.key), entry.digest()
         if known is not None:
-            self._known.move_to_end(entry.key)
-            if known.digest == digest or known.num_revisions >= _MOST_REVISIONS:
+            self._entries.move_to_end(entry.key)
+            if known.digest == digest or known.num_revisions >= _MAX_REVISIONS:
                 return None
         elif entry.withdraws:
             return None  # nobody has heard of it
@@ -85,11 +85,11 @@ class EntryHistory:
             }
             if entry.withdraws:
                 row["retracts"] = True
-        elif entry.amends and entry.amends in self._known:
-            row["corrects"] = self._known[entry.amends].last_id
+        elif entry.amends and entry.amends in self._entries:
+            row["corrects"] = self._entries[entry.amends].last_id
             if entry.retracts:
                 row["retracts"] = True
-        self._put(entry.key, SeenEntry(digest, num_told, row["id"]))
+        self._insert(entry.key, SeenEntry(digest, num_told, row["id"]))
         self.record_facts(entry)
         return row
 
@@ -99,14 +99,14 @@ class EntryHistory:
             kept = WebEntry(key=entry.key, published=entry.published, facts=entry.facts)
             self.past[entry.key] = kept
             self.past.move_to_end(entry.key)
-            if len(self.past) > _MOST_PAST:
+            if len(self.past) > _MAX_PAST_ENTRIES:
                 self.past.popitem(last=False)
 
     def contains(self, key: str) -> bool:
         """Whether an entry of this key was handed on; if so it is kept in mind a while longer."""
-        if key not in self._known:
+        if key not in self._entries:
             return False
-        self._known.move_to_end(key)
+        self._entries.move_to_end(key)
         return True
 
     def save(self, etag: str, modified: str, url: str, num_bytes: int, shown: Iterable[str]) -> None:
@@ -114,7 +114,7 @@ class EntryHistory:
         keys = {
             key: (known.digest.hex(), known.num_revisions, known.last_id)
             for key in shown
-            if (known := self._known.get(key)) is not None
+            if (known := self._entries.get(key)) is not None
         }
         self.validators = Validators(url, etag, modified, num_bytes)
         content = msgspec.json.encode(Validators(url, etag, modified, num_bytes, keys))
@@ -132,20 +132,20 @@ class EntryHistory:
         if not isinstance(key, str) or not key or not isinstance(known_as, str):
             return
         digest, num_told = bytes.fromhex(str(row.get("digest", ""))), row.get("told", 1)
-        self._put(key, SeenEntry(digest, num_told if isinstance(num_told, int) else 1, known_as))
+        self._insert(key, SeenEntry(digest, num_told if isinstance(num_told, int) else 1, known_as))
         if isinstance(facts := row.get("facts"), dict):
             told = {str(name): str(value) for name, value in cast("dict[str, Any]", facts).items()}
             self.record_facts(WebEntry(key=key, published=str(row.get("ts", "")), facts=told))
 
-    def _put(self, key: str, known: SeenEntry) -> None:
-        self._known[key] = known
-        self._known.move_to_end(key)
-        if len(self._known) > _MOST_KEYS:
-            self._known.popitem(last=False)
+    def _insert(self, key: str, known: SeenEntry) -> None:
+        self._entries[key] = known
+        self._entries.move_to_end(key)
+        if len(self._entries) > _MAX_KEYS:
+            self._entries.popitem(last=False)
 
     def _load(self, num_bytes: int, url: str) -> Validators:
         try:
-            content = self._path.read_bytes() if self._path.stat().st_size <= _MOST_STATE_BYTES else b""
+            content = self._path.read_bytes() if self._path.stat().st_size <= _MAX_STATE_BYTES else b""
             if not checksum_holds(content, 0):
                 return Validators()
             found = msgspec.json.decode(content, type=Validators)

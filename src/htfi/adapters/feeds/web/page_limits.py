@@ -7,26 +7,26 @@ Here tags keep a few attributes, nest to a bound, and close in order; scripts, c
 import re
 
 MAX_PAGE_BYTES = 4_000_000
-_DEEPEST = 200
-_MOST_ATTRIBUTES = 64  # of one tag are read
-_LONGEST_VALUE = 2048
+_MAX_DEPTH = 200
+_MAX_ATTRIBUTES = 64  # of one tag are read
+_MAX_VALUE_CHARS = 2048
 _NAME = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
 _ATTRIBUTE = re.compile(
     r"""[\s/]*(?P<name>[^\s/>=][^\s/>=]*|=[^\s/>=]*)(?:\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<plain>[^\s>]*)))?"""
 )
 _END = re.compile(r"[\s/]*>")
-_KEPT = frozenset({
+_KEPT_ATTRIBUTES = frozenset({
     "class", "id", "href", "style", "hidden", "role", "datetime", "isodate", "content", "property", "name", "itemprop",
     "itemtype", "lang", "title", "rel", "type", "aria-hidden", "aria-label",
 })  # fmt: skip
-_VOID = frozenset({
+_VOID_ELEMENTS = frozenset({
     "br", "hr", "meta", "wbr", "img", "col", "source", "track", "area", "base", "param", "embed", "link", "input",
 })  # fmt: skip
-_UNSEEN = frozenset({
+_SKIPPED_ELEMENTS = frozenset({
     "script", "style", "noscript", "textarea", "iframe", "xmp", "noembed", "noframes", "template", "svg", "math",
     "select", "object", "canvas", "audio", "video", "datalist",
 })  # fmt: skip
-_ENDS_WITH: dict[str, frozenset[str]] = {
+_IMPLIED_ENDS: dict[str, frozenset[str]] = {
     "p": frozenset({"p"}),
     "li": frozenset({"li", "p"}),
     "dt": frozenset({"dt", "dd", "p"}),
@@ -36,7 +36,7 @@ _ENDS_WITH: dict[str, frozenset[str]] = {
     "tr": frozenset({"tr", "td", "th", "p"}),
     "tbody": frozenset({"tbody", "thead", "tfoot", "tr", "td", "th", "p"}),
 }
-_SHIFTED = frozenset(
+_DROPPED_TAGS = frozenset(
     {"option", "optgroup", "plaintext", "frameset", "frame"}
 )  # parsers treat these unlike others
 
@@ -64,26 +64,26 @@ def limit_html(text: str) -> str:
         attributes, at = _attributes(text, tag.end(), wanted=not tag[1])
         if tag[1]:
             _close(name, stack, parts)
-        elif name in _UNSEEN:
+        elif name in _SKIPPED_ELEMENTS:
             at = _after_element(text, at, name)
         elif name == "title":
             close = text.find("</", at)
             close = end if close < 0 else close
             parts.append(f"<title>{text[at:close].replace('<', '&lt;')}</title>")
             at = close
-        elif name in _VOID:
+        elif name in _VOID_ELEMENTS:
             parts.append(f"<{name}{attributes}>")
-        elif name.isalnum() and name.isascii() and name not in _SHIFTED:
+        elif name.isalnum() and name.isascii() and name not in _DROPPED_TAGS:
             _open(name, attributes, stack, parts)
     parts += [f"</{name}>" for name in reversed(stack)]
     return "".join(parts)
 
 
 def _open(name: str, attributes: str, stack: list[str], parts: list[str]) -> None:
-    ended = _ENDS_WITH.get(name)
+    ended = _IMPLIED_ENDS.get(name)
     while ended and stack and stack[-1] in ended:
         parts.append(f"</{stack.pop()}>")
-    if len(stack) < _DEEPEST:
+    if len(stack) < _MAX_DEPTH:
         stack.append(name)
         parts.append(f"<{name}{attributes}>")
     else:
@@ -116,9 +116,9 @@ def _attributes(text: str, at: int, *, wanted: bool) -> tuple[str, int]:
             break
         at, num_read = found.end(), num_read + 1
         name = found["name"].lower()
-        if wanted and num_read <= _MOST_ATTRIBUTES and name in _KEPT and name not in kept:
+        if wanted and num_read <= _MAX_ATTRIBUTES and name in _KEPT_ATTRIBUTES and name not in kept:
             value = found["double"] or found["single"] or found["plain"] or ""
-            kept[name] = value[:_LONGEST_VALUE].replace('"', "&quot;")
+            kept[name] = value[:_MAX_VALUE_CHARS].replace('"', "&quot;")
     return "".join(f' {name}="{value}"' for name, value in kept.items()), at
 
 

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = r"(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
 _ISO_DAY = re.compile(r"\b(?P<year>(?:19|20)\d\d)-(?P<number>\d\d)-(?P<day>\d\d)(?!\d)")
-_NAMED = (
+_NAMED_MONTH = (
     re.compile(rf"\b{_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year>(?:19|20)\d\d)\b", re.I),
     re.compile(
         rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH},?\s+(?P<year>(?:19|20)\d\d)\b", re.I
@@ -20,19 +20,19 @@ _NAMED = (
 )
 _MONTH_FIRST = re.compile(r"\b(?P<number>\d{1,2})/(?P<day>\d{1,2})/(?P<year>(?:19|20)\d\d)\b")
 _DAY_FIRST = re.compile(r"\b(?P<day>\d{1,2})[/.](?P<number>\d{1,2})[/.](?P<year>(?:19|20)\d\d)\b")
-_HOUR = re.compile(
+_AM_PM_TIME = re.compile(
     r"\b(?P<hour>\d{1,2})(?:[:.](?P<minute>\d\d))?\s*(?P<half>[ap])\.?m\.?\s*\(?\s*"
     r"(?P<zone>E[DS]?T|CES?T|BST|GMT|UTC)?",
     re.I,
 )
-_CLOCK = re.compile(
+_TIME_24H = re.compile(
     r"\b(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)\s*\(?(?P<zone>E[DS]?T|CES?T|BST|GMT|UTC)\b", re.I
 )
 _ZONES = {
     "ET": "America/New_York", "EST": "America/New_York", "EDT": "America/New_York", "CET": "Europe/Berlin",
     "CEST": "Europe/Berlin", "BST": "Europe/London", "GMT": "Europe/London", "UTC": "UTC",
 }  # fmt: skip
-_LONGEST_TEXT = 2000
+_MAX_TEXT_CHARS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +119,8 @@ def with_overrides(rules: PageRules, page: Mapping[str, str], zone: str) -> Page
 
 def read_day(text: str, *, month_first: bool) -> date | None:
     """The first date in a text, in English or in numbers."""
-    text = text[:_LONGEST_TEXT]
-    for pattern in (_ISO_DAY, *_NAMED, _MONTH_FIRST if month_first else _DAY_FIRST):
+    text = text[:_MAX_TEXT_CHARS]
+    for pattern in (_ISO_DAY, *_NAMED_MONTH, _MONTH_FIRST if month_first else _DAY_FIRST):
         for match in pattern.finditer(text):
             parts = match.groupdict()
             month = parts.get("number") or _MONTHS.index(parts["month"].lower()) + 1
@@ -133,7 +133,7 @@ def read_day(text: str, *, month_first: bool) -> date | None:
 
 def read_clock(text: str, day: date, zone: str) -> datetime | None:
     """The instant on `day` that a text such as 'For release at 2:00 p.m. EDT' names."""
-    match = _HOUR.search(text[:_LONGEST_TEXT]) or _CLOCK.search(text[:_LONGEST_TEXT])
+    match = _AM_PM_TIME.search(text[:_MAX_TEXT_CHARS]) or _TIME_24H.search(text[:_MAX_TEXT_CHARS])
     if match is None:
         return None
     parts = match.groupdict()

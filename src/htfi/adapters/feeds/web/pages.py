@@ -19,16 +19,16 @@ from htfi.adapters.feeds.web.page_rules import GENERIC, PageRules, read_clock, r
 from htfi.domain.errors import InvalidInput
 
 _HIDDEN = "[hidden], [style]"
-_HIDES = re.compile(
+_HIDING_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])|opacity\s*:\s*0(?![.\d]*[1-9])"
     r"|(?:left|top|text-indent|margin-left)\s*:\s*-\d{3,}",
     re.I,
 )
 _BLOCKS = "p, div, section, article, br, li, ul, ol, h1, h2, h3, h4, h5, h6, tr, td, th, table, blockquote, dt, dd, pre"
-_FEWEST_TITLE_CHARS = 12
-_MOST_LINKS_OF_ITEM = 4
-_CLIMB = 4
-_SHORT = 400
+_MIN_TITLE_CHARS = 12
+_MAX_LINKS_PER_ITEM = 4
+_MAX_ANCESTORS = 4
+_MAX_ITEM_CHARS = 400
 
 
 @dataclass(slots=True)
@@ -59,12 +59,12 @@ def read_list(
     Raises: InvalidInput, for selectors that are none.
     """
     page = LexborHTMLParser(limit_html(decode_html(body, charset)))
-    known = [(_listed(page, rules), rules) for rules in candidates if rules.item]
+    known = [(_listed_by_rules(page, rules), rules) for rules in candidates if rules.item]
     best = max(known, key=lambda found: len(found[0]), default=(list[ListedRelease](), GENERIC))
     if best[0]:
         return best
     guess = next((rules for rules in candidates if not rules.item), None)
-    return (_any_listed(page, guess), guess) if guess is not None else best
+    return (_listed_by_dates(page, guess), guess) if guess is not None else best
 
 
 def read_statement(body: bytes, charset: str, rules: PageRules) -> Statement:
@@ -73,10 +73,10 @@ def read_statement(body: bytes, charset: str, rules: PageRules) -> Statement:
     publisher = _meta(page, "og:site_name") or rules.publisher
     heading = _first_text(page, rules.heading) or _meta(page, "og:title") or _first_text(page, "title")
     published = _published(page, rules)
-    hidden = _cut_hidden(page)
-    _drop(page, rules)
+    hidden = _remove_hidden(page)
+    _remove_boilerplate(page, rules)
     text = _main_text(page, rules)
-    return Statement(one_line(heading)[:_SHORT], published, text, one_line(publisher)[:200], hidden)
+    return Statement(one_line(heading)[:_MAX_ITEM_CHARS], published, text, one_line(publisher)[:200], hidden)
 
 
 def check_selectors(rules: PageRules) -> None:
@@ -93,64 +93,64 @@ def check_selectors(rules: PageRules) -> None:
         rules.drop,
     ):
         if selector:
-            _css(empty, selector)
+            _select(empty, selector)
 
 
-def _listed(page: LexborHTMLParser, rules: PageRules) -> list[ListedRelease]:
+def _listed_by_rules(page: LexborHTMLParser, rules: PageRules) -> list[ListedRelease]:
     found: list[ListedRelease] = []
-    for item in _outermost(_css(page, rules.item))[:MAX_ENTRIES]:
-        anchor = item if item.tag == "a" else _first(item, rules.link)
+    for item in _outermost(_select(page, rules.item))[:MAX_ENTRIES]:
+        anchor = item if item.tag == "a" else _select_first(item, rules.link)
         link = (anchor.attributes.get("href") or "") if anchor is not None else ""
         title = _first_text(item, rules.title) or (_text(anchor) if anchor is not None else "")
         if link and title:
-            found.append(ListedRelease(link, title[:_SHORT], _item_date(item, rules)))
-    return _distinct(found)
+            found.append(ListedRelease(link, title[:_MAX_ITEM_CHARS], _item_date(item, rules)))
+    return _without_repeats(found)
 
 
-def _any_listed(page: LexborHTMLParser, rules: PageRules) -> list[ListedRelease]:
+def _listed_by_dates(page: LexborHTMLParser, rules: PageRules) -> list[ListedRelease]:
     """Links with a title's length and a date beside them, outside of navigation."""
-    _drop(page, rules)
+    _remove_boilerplate(page, rules)
     found: list[ListedRelease] = []
     judged: dict[int, tuple[int, str]] = {}  # of what stands around links: how many it holds, and its date
-    for anchor in _css(page, rules.link)[:MAX_ENTRIES]:
+    for anchor in _select(page, rules.link)[:MAX_ENTRIES]:
         title, link = _text(anchor), anchor.attributes.get("href") or ""
-        if len(title) < _FEWEST_TITLE_CHARS or link.startswith(("#", "mailto:", "javascript:", "tel:")):
+        if len(title) < _MIN_TITLE_CHARS or link.startswith(("#", "mailto:", "javascript:", "tel:")):
             continue
         around: LexborNode | None = anchor
-        for _ in range(_CLIMB):
+        for _ in range(_MAX_ANCESTORS):
             if around is None or around.tag in ("body", "html", "main"):
                 break
             if around.mem_id not in judged:
                 num_links = len(around.css("a[href]"))
-                few = num_links <= _MOST_LINKS_OF_ITEM
+                few = num_links <= _MAX_LINKS_PER_ITEM
                 judged[around.mem_id] = num_links, _item_date(around, rules) if few else ""
             num_links, published = judged[around.mem_id]
-            if num_links > _MOST_LINKS_OF_ITEM:
+            if num_links > _MAX_LINKS_PER_ITEM:
                 break
             if published:
-                found.append(ListedRelease(link, title[:_SHORT], published))
+                found.append(ListedRelease(link, title[:_MAX_ITEM_CHARS], published))
                 break
             around = around.parent
-    return _distinct(found)
+    return _without_repeats(found)
 
 
 def _item_date(item: LexborNode, rules: PageRules) -> str:
     """In the item, else in what stands before it, as in a list of terms."""
-    for node in _css(item, rules.date):
-        if published := _when(node, rules):
+    for node in _select(item, rules.date):
+        if published := _date_of(node, rules):
             return published
     before = item.prev
     for _ in range(6):
         if before is None:
             break
-        if before.tag == "dt" and (published := _when(before, rules)):
+        if before.tag == "dt" and (published := _date_of(before, rules)):
             return published
         before = before.prev
     day = read_day(_text(item), month_first=rules.month_first) if not rules.item else None
     return day.isoformat() if day else ""
 
 
-def _when(node: LexborNode, rules: PageRules) -> str:
+def _date_of(node: LexborNode, rules: PageRules) -> str:
     for name in ("datetime", "isodate", "content"):
         stated = (node.attributes.get(name) or "").strip()
         if stated and (instant := _instant(stated, rules)):
@@ -170,7 +170,7 @@ def _published(page: LexborHTMLParser, rules: PageRules) -> str:
     stated = _meta(page, "article:published_time")
     if instant := _instant(stated, rules):
         return instant
-    found = [published for node in _css(page, rules.dated)[:16] if (published := _when(node, rules))]
+    found = [published for node in _select(page, rules.dated)[:16] if (published := _date_of(node, rules))]
     best = next((published for published in found if "T" in published), found[0] if found else "")
     if not best and (day := read_day(stated, month_first=rules.month_first)):
         best = day.isoformat()
@@ -198,23 +198,23 @@ def _instant(text: str, rules: PageRules) -> str:
     return found.isoformat()
 
 
-def _cut_hidden(page: LexborHTMLParser) -> list[str]:
+def _remove_hidden(page: LexborHTMLParser) -> list[str]:
     hidden: list[str] = []
-    for node in _css(page, _HIDDEN):
+    for node in _select(page, _HIDDEN):
         attributes = node.attributes
-        if "hidden" in attributes or _HIDES.search(attributes.get("style") or ""):
+        if "hidden" in attributes or _HIDING_STYLE.search(attributes.get("style") or ""):
             if node.tag in ("html", "body", "main", "article"):
                 continue
             if text := _text(node):
-                hidden.append(text[:_SHORT])
+                hidden.append(text[:_MAX_ITEM_CHARS])
             node.decompose()
     return hidden[:16]
 
 
-def _drop(page: LexborHTMLParser, rules: PageRules) -> None:
+def _remove_boilerplate(page: LexborHTMLParser, rules: PageRules) -> None:
     """Take out what is no part of the text, by name; but never most of the page, whatever its name."""
     most = len(_text(page.body)) / 2 if page.body is not None else 0
-    for node in _outermost(_css(page, rules.drop)):
+    for node in _outermost(_select(page, rules.drop)):
         if node.tag not in ("html", "body", "main", "article") and len(_text(node)) <= most:
             node.decompose()
 
@@ -222,7 +222,7 @@ def _drop(page: LexborHTMLParser, rules: PageRules) -> None:
 def _main_text(page: LexborHTMLParser, rules: PageRules) -> str:
     """Of the first selector that finds a text, all that it finds; else of the body."""
     for selector in (*_alternatives(rules.text), "body"):
-        nodes = _outermost(_css(page, selector))
+        nodes = _outermost(_select(page, selector))
         text = "\n".join(part for node in nodes if (part := _paragraphs(node)))
         if text:
             return text
@@ -263,27 +263,27 @@ def _paragraphs(node: LexborNode) -> str:
 
 def _meta(page: LexborHTMLParser, name: str) -> str:
     node = page.css_first(f'meta[property="{name}"], meta[name="{name}"]')
-    return (node.attributes.get("content") or "").strip()[:_SHORT] if node is not None else ""
+    return (node.attributes.get("content") or "").strip()[:_MAX_ITEM_CHARS] if node is not None else ""
 
 
-def _css(node: Any, selector: str) -> list[LexborNode]:
+def _select(node: Any, selector: str) -> list[LexborNode]:
     try:
         return node.css(selector)
     except (SelectolaxError, ValueError) as error:
         raise InvalidInput(f"'{selector[:80]}' is no CSS selector: correct it under [source.page]") from error
 
 
-def _first(node: LexborNode, selector: str) -> LexborNode | None:
+def _select_first(node: LexborNode, selector: str) -> LexborNode | None:
     """By the order of the alternatives, not of the page."""
     for alternative in _alternatives(selector):
-        if found := _css(node, alternative):
+        if found := _select(node, alternative):
             return found[0]
     return None
 
 
 def _first_text(node: Any, selector: str) -> str:
     for alternative in _alternatives(selector):
-        for found in _css(node, alternative):
+        for found in _select(node, alternative):
             if text := _text(found):
                 return text
     return ""
@@ -293,5 +293,5 @@ def _text(node: LexborNode) -> str:
     return one_line(node.text(deep=True, separator=" ", strip=False))
 
 
-def _distinct(found: list[ListedRelease]) -> list[ListedRelease]:
+def _without_repeats(found: list[ListedRelease]) -> list[ListedRelease]:
     return list({listed.link: listed for listed in reversed(found)}.values())[::-1]

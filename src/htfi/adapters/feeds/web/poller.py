@@ -22,10 +22,10 @@ from htfi.domain.errors import DependencyUnavailable, HtfiError
 from htfi.domain.time import NS_PER_S, to_ns
 from htfi.pipeline.intake.quarantine_reasons import MAX_DETAIL_CHARS, QuarantineReason
 
-_NUMBERS = re.compile(r"\d+")  # of lines and bytes, which change while the trouble is the same
-_GROUP_BYTES = 4_000_000
-_LONGEST_HELD_S = 0.05  # an entry waits no longer for those that are still being fetched
-_LONGEST_VALIDATOR = 500
+_DIGITS = re.compile(r"\d+")  # of lines and bytes, which change while the trouble is the same
+_BATCH_BYTES = 4_000_000
+_MAX_HELD_S = 0.05  # an entry waits no longer for those that are still being fetched
+_MAX_VALIDATOR_CHARS = 500
 
 
 class DocumentParser(Protocol):
@@ -62,10 +62,10 @@ class WebPoller:
         self._every_s = every_ns / NS_PER_S
         self._max_age_ns = max_age_ns
         self._publisher = publisher
-        self._tell = tell
+        self._notify = tell
         self._stopped = threading.Event()
         self._num_failures = 0
-        self._told = ""
+        self._reported = ""
         self._encode = msgspec.json.Encoder().encode
         self._thread = threading.Thread(target=self._run, name="web", daemon=True)
 
@@ -102,31 +102,31 @@ class WebPoller:
         """Ask once; seconds until the next time."""
         try:
             answer = client.get(self._address, self._parser.wanted, memory.conditions())
-            trouble = self._take(answer, client, memory) if answer.status == 200 else ""
+            trouble = self._write_new_entries(answer, client, memory) if answer.status == 200 else ""
         except FetchFailed as error:
             reason = QuarantineReason.TOO_LONG if error.num_bytes else QuarantineReason.UNREACHABLE
-            return max(self._failed(reason, error.detail), error.retry_after_s)
+            return max(self._record_failure(reason, error.detail), error.retry_after_s)
         except BadDocument as error:
-            return self._failed(QuarantineReason.BAD_DOCUMENT, str(error))
+            return self._record_failure(QuarantineReason.BAD_DOCUMENT, str(error))
         if trouble:
-            return self._failed(QuarantineReason.BAD_DOCUMENT, trouble)
-        if self._told:
-            self._tell(f"{self._address.url}: answers again")
-        self._num_failures, self._told = 0, ""
+            return self._record_failure(QuarantineReason.BAD_DOCUMENT, trouble)
+        if self._reported:
+            self._notify(f"{self._address.url}: answers again")
+        self._num_failures, self._reported = 0, ""
         return max(self._every_s, fresh_s(answer.headers))
 
-    def _take(self, answer: HttpResponse, client: WebClient, memory: EntryHistory) -> str:
+    def _write_new_entries(self, answer: HttpResponse, client: WebClient, memory: EntryHistory) -> str:
         """Write new entries down; what was wrong with the document, if anything."""
-        found = self._parser.parse(answer, client, memory, self._too_old)
+        found = self._parser.parse(answer, client, memory, self._is_too_old)
         shown: list[str] = []
         rows: list[tuple[bytes, int]] = []
         begun_s = time.monotonic()
         for entry in found.entries:
             shown.append(entry.key)
-            if not self._too_old(entry.published) and (row := memory.new_row(entry)) is not None:
+            if not self._is_too_old(entry.published) and (row := memory.new_row(entry)) is not None:
                 rows += self._rows(entry, row)
-            late = time.monotonic() - begun_s > _LONGEST_HELD_S
-            if rows and (late or sum(len(content) for content, _ in rows[-8:]) > _GROUP_BYTES):
+            late = time.monotonic() - begun_s > _MAX_HELD_S
+            if rows and (late or sum(len(content) for content, _ in rows[-8:]) > _BATCH_BYTES):
                 self._inbox.append(rows)
                 rows, begun_s = [], time.monotonic()
         if rows:
@@ -135,15 +135,15 @@ class WebPoller:
         headers = answer.headers if not found.error and not found.needs_retry else dict[str, str]()
         etag, modified = headers.get("etag", ""), headers.get("last-modified", "")
         memory.save(
-            etag if len(etag) <= _LONGEST_VALIDATOR else "",
-            modified if len(modified) <= _LONGEST_VALIDATOR else "",
+            etag if len(etag) <= _MAX_VALIDATOR_CHARS else "",
+            modified if len(modified) <= _MAX_VALIDATOR_CHARS else "",
             self._address.url,
             self._inbox.num_bytes,
             [*shown, *found.unchanged_keys],
         )
         return found.error
 
-    def _too_old(self, published: str) -> bool:
+    def _is_too_old(self, published: str) -> bool:
         at = latest_instant(published)
         if not self._max_age_ns or at is None:
             return False
@@ -152,7 +152,7 @@ class WebPoller:
     def _rows(self, entry: WebEntry, row: dict[str, Any]) -> list[tuple[bytes, int]]:
         """The entry's row, and one for each of its parts that was hidden."""
         hidden = [
-            self._note(
+            self._reject_document(
                 QuarantineReason.HIDDEN_TEXT,
                 "the page hides this from readers; its item goes on without",
                 text,
@@ -163,7 +163,7 @@ class WebPoller:
 
     def _bytes(self, entry: WebEntry, row: dict[str, Any]) -> tuple[bytes, int]:
         if entry.refused is not None:
-            return self._refused(row, *entry.refused)
+            return self._rejected_row(row, *entry.refused)
         said = {
             "ts": entry.published,
             "headline": entry.headline if not entry.withdraws else entry.headline or "withdrawn",
@@ -176,10 +176,12 @@ class WebPoller:
         content = self._encode(row | {name: value for name, value in said.items() if value})
         if len(content) > MAX_ROW_BYTES:
             detail = f"{len(content)} bytes: an entry has at most {MAX_ROW_BYTES}"
-            return self._refused(row, QuarantineReason.TOO_LONG, detail, f"{entry.headline} {entry.body}")
+            return self._rejected_row(
+                row, QuarantineReason.TOO_LONG, detail, f"{entry.headline} {entry.body}"
+            )
         return content, len(content)
 
-    def _refused(
+    def _rejected_row(
         self, row: dict[str, Any], reason: QuarantineReason, detail: str, raw: str
     ) -> tuple[bytes, int]:
         """A row that says why its entry is refused, and is known by the entry's key."""
@@ -187,15 +189,15 @@ class WebPoller:
         content = self._encode(note | row)
         return content, len(content)
 
-    def _note(self, reason: QuarantineReason, detail: str, raw: str) -> tuple[bytes, int]:
-        return self._refused({}, reason, detail, raw)
+    def _reject_document(self, reason: QuarantineReason, detail: str, raw: str) -> tuple[bytes, int]:
+        return self._rejected_row({}, reason, detail, raw)
 
-    def _failed(self, reason: QuarantineReason, detail: str) -> float:
+    def _record_failure(self, reason: QuarantineReason, detail: str) -> float:
         """A failure goes into the quarantine when it begins or changes, not each time."""
         self._num_failures += 1
-        kind = _NUMBERS.sub("#", detail)
-        if not self._stopped.is_set() and kind != self._told:
-            self._told = kind
-            self._inbox.append([self._note(reason, detail, self._address.url)])
-            self._tell(f"{self._address.url}: {detail}: tried again, at longer and longer intervals")
+        kind = _DIGITS.sub("#", detail)
+        if not self._stopped.is_set() and kind != self._reported:
+            self._reported = kind
+            self._inbox.append([self._reject_document(reason, detail, self._address.url)])
+            self._notify(f"{self._address.url}: {detail}: tried again, at longer and longer intervals")
         return back_off_s(self._num_failures, self._every_s)

@@ -11,10 +11,10 @@ from email.utils import parsedate_to_datetime
 
 EDGAR_INTERVAL_S = 0.125  # 8 a second; the SEC allows 10 from one sender over all of its hosts
 HOST_INTERVAL_S = 0.5
-_LONGEST_BACK_OFF_S = 3600.0
-_LONGEST_RETRY_AFTER_S = 86_400.0
-_LONGEST_AGE_S = 86_400.0
-_MOST_HOSTS = 1024
+_MAX_BACK_OFF_S = 3600.0
+_MAX_RETRY_AFTER_S = 86_400.0
+_MAX_AGE_S = 86_400.0
+_MAX_HOSTS = 1024
 
 
 class RateLimiter:
@@ -29,24 +29,24 @@ class RateLimiter:
     def reserve(self, host: str) -> float:
         """Seconds to wait before the request that this call stands for."""
         with self._lock:
-            key, now_s = _house(host), self._clock_s()
+            key, now_s = _limit_key(host), self._clock_s()
             turn_s = max(self._next_s.get(key, now_s), now_s)
             self._next_s[key] = turn_s + self._interval_of(key)
-            if len(self._next_s) > _MOST_HOSTS:
+            if len(self._next_s) > _MAX_HOSTS:
                 self._next_s = {host: at_s for host, at_s in self._next_s.items() if at_s > now_s}
             return turn_s - now_s
 
     def block(self, host: str, seconds: float) -> None:
         """Nobody asks this host for so long: it said so."""
         with self._lock:
-            key = _house(host)
-            until_s = self._clock_s() + min(seconds, _LONGEST_RETRY_AFTER_S)
+            key = _limit_key(host)
+            until_s = self._clock_s() + min(seconds, _MAX_RETRY_AFTER_S)
             self._next_s[key] = max(self._next_s.get(key, 0.0), until_s)
 
     def slow_down(self, host: str, interval_s: float) -> None:
         """A host's own wish of the time between requests."""
         with self._lock:
-            key = _house(host)
+            key = _limit_key(host)
             self._intervals_s[key] = max(self._interval_of(key), interval_s)
 
     def _interval_of(self, key: str) -> float:
@@ -55,7 +55,7 @@ class RateLimiter:
 
 def back_off_s(num_failures: int, every_s: float) -> float:
     """Before the next try: `every` doubled with each failure up to an hour, drawn from the upper half."""
-    longest_s = max(_LONGEST_BACK_OFF_S, every_s)
+    longest_s = max(_MAX_BACK_OFF_S, every_s)
     wait_s = min(longest_s, every_s * 2.0 ** min(max(num_failures - 1, 0), 16))
     return max(every_s / 2, wait_s * random.uniform(0.5, 1.0))
 
@@ -64,11 +64,11 @@ def retry_after_s(headers: Mapping[str, str]) -> float:
     """What a server asks for with Retry-After, as seconds or as a date by its own clock; 0 for nothing."""
     text = headers.get("retry-after", "").strip()
     if text.isdecimal() and len(text) < 10:
-        return min(float(text), _LONGEST_RETRY_AFTER_S)
+        return min(float(text), _MAX_RETRY_AFTER_S)
     until_s, now_s = _date_s(text), _date_s(headers.get("date", ""))
     if until_s is None or now_s is None:
         return 0.0
-    return min(max(until_s - now_s, 0.0), _LONGEST_RETRY_AFTER_S)
+    return min(max(until_s - now_s, 0.0), _MAX_RETRY_AFTER_S)
 
 
 def fresh_s(headers: Mapping[str, str]) -> float:
@@ -85,14 +85,14 @@ def fresh_s(headers: Mapping[str, str]) -> float:
         ):
             age = headers.get("age", "").strip()
             passed_s = float(age) if age.isdecimal() and len(age) < 12 else 0.0
-            return min(max(float(digits) - passed_s, 0.0), _LONGEST_AGE_S)
+            return min(max(float(digits) - passed_s, 0.0), _MAX_AGE_S)
     until_s, now_s = _date_s(headers.get("expires", "")), _date_s(headers.get("date", ""))
     if until_s is None or now_s is None:
         return 0.0
-    return min(max(until_s - now_s, 0.0), _LONGEST_AGE_S)
+    return min(max(until_s - now_s, 0.0), _MAX_AGE_S)
 
 
-def _house(host: str) -> str:
+def _limit_key(host: str) -> str:
     """Whose limit counts: all hosts of the SEC share theirs."""
     return "sec.gov" if host == "sec.gov" or host.endswith(".sec.gov") else host
 

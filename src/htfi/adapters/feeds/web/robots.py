@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 MAX_ROBOTS_BYTES = 512_000
-_LONGEST_DELAY_S = 60.0
-_MOST_RULES = 4096
-_LONGEST_PATTERN = 512
+_MAX_DELAY_S = 60.0
+_MAX_RULES = 4096
+_MAX_PATTERN_CHARS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class RobotsRules:
         """The longest pattern that fits decides; of two as long the one that allows."""
         if target == "/robots.txt":
             return True
-        path = _plain(target)
-        fitting = [(len(pattern), allowed) for allowed, pattern in self.rules if _fits(pattern, path)]
+        path = _normalised_path(target)
+        fitting = [(len(pattern), allowed) for allowed, pattern in self.rules if _matches(pattern, path)]
         return max(fitting)[1] if fitting else True
 
 
@@ -50,25 +50,25 @@ def parse_robots(body: bytes, agent: str) -> RobotsRules:
                 own.append((key, value))
             elif "*" in names:
                 all_.append((key, value))
-    lines = (own if named else all_)[:_MOST_RULES]
+    lines = (own if named else all_)[:_MAX_RULES]
     rules = tuple(
-        (key == "allow", _plain(value))
+        (key == "allow", _normalised_path(value))
         for key, value in lines
-        if key != "crawl-delay" and value and len(value) <= _LONGEST_PATTERN
+        if key != "crawl-delay" and value and len(value) <= _MAX_PATTERN_CHARS
     )
     delays = [
         float(value)
         for key, value in lines
         if key == "crawl-delay" and re.fullmatch(r"\d{1,4}(\.\d{1,3})?", value)
     ]
-    return RobotsRules(rules, min(max(delays, default=0.0), _LONGEST_DELAY_S))
+    return RobotsRules(rules, min(max(delays, default=0.0), _MAX_DELAY_S))
 
 
-def _plain(target: str) -> str:
+def _normalised_path(target: str) -> str:
     return unquote(target, errors="replace")
 
 
-def _fits(pattern: str, path: str) -> bool:
+def _matches(pattern: str, path: str) -> bool:
     """`*` stands for any characters, `$` at the end for the end; else the pattern begins the path.
 
     Piece by piece from the left, so that a hostile pattern costs no more than its length times the path's.

@@ -23,7 +23,7 @@ from htfi.pipeline.intake.quarantine_reasons import MAX_DETAIL_CHARS, Quarantine
 
 _ENTRIES = frozenset({"item", "entry"})
 _ROOTS = frozenset({"rss", "RDF", "feed"})
-_DEEPEST = 100
+_MAX_DEPTH = 100
 _KEYS = ("guid", "id", "about")
 _BODIES = ("encoded", "content", "description", "summary")  # the fullest first
 _PUBLISHED = ("pubDate", "published", "issued", "date", "updated", "modified")
@@ -31,7 +31,10 @@ _SYMBOLS = frozenset({"tickers", "ticker", "symbols", "symbol"})
 _KEPT = frozenset(
     {"title", "link", *_KEYS, *_BODIES, *_PUBLISHED, *_SYMBOLS, "source", "publisher", "category"}
 )
-_NOT_OURS = ("search.yahoo.com/mrss", "itunes.com/dtds")  # their titles are those of pictures and sounds
+_IGNORED_NAMESPACES = (
+    "search.yahoo.com/mrss",
+    "itunes.com/dtds",
+)  # their titles are those of pictures and sounds
 _BLOCKS = frozenset({"p", "br", "div", "li", "tr", "h1", "h2", "h3", "h4", "ul", "ol", "table"})
 
 
@@ -105,8 +108,8 @@ class _FeedHandler:
         tag = name.rpartition(" ")[2]
         self._path.append(tag)
         depth = len(self._path)
-        if depth > _DEEPEST:
-            raise _EnoughRead(f"XML, but nested more than {_DEEPEST} deep")
+        if depth > _MAX_DEPTH:
+            raise _EnoughRead(f"XML, but nested more than {_MAX_DEPTH} deep")
         if depth == 1:
             self.is_feed = tag in _ROOTS
             if not self.is_feed:
@@ -121,20 +124,20 @@ class _FeedHandler:
             self._begin(depth, attributes)
         elif self._within or (depth <= 3 and tag == "title"):
             inside = not self._within or depth == self._within + 1 or depth == self._source + 1
-            if inside and not any(other in name for other in _NOT_OURS):
+            if inside and not any(other in name for other in _IGNORED_NAMESPACES):
                 self._field(tag, depth, attributes)
 
     def end(self, name: str) -> None:
         depth = len(self._path)
         self._path.pop()
         if self._kept and depth == self._kept_at:
-            self._keep()
+            self._store_field()
         elif self._kept and name.rpartition(" ")[2] in _BLOCKS:
             self._add(" ")
         if self._source == depth:
             self._source = 0
         if self._within == depth:
-            self._finish()
+            self._finish_entry()
 
     def data(self, text: str) -> None:
         if self._within:
@@ -183,7 +186,7 @@ class _FeedHandler:
         if self._num_chars <= MAX_ROW_BYTES:
             self._text.append(text)
 
-    def _keep(self) -> None:
+    def _store_field(self) -> None:
         text, name = "".join(self._text).strip(), self._kept
         self._kept, self._text = "", []
         if not self._within:
@@ -193,7 +196,7 @@ class _FeedHandler:
         elif text:
             self._fields.setdefault(name, text)
 
-    def _finish(self) -> None:
+    def _finish_entry(self) -> None:
         fields, self._within = self._fields, 0
         headline = one_line(fields.get("title", ""))
         links = [one_line(fields.get("link", "")), self._links.get("alternate", ""), *self._links.values()]
