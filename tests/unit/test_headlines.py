@@ -7,37 +7,27 @@ import pytest
 from checks import nonempty
 from htfi.simulation.companies import MARKETS, SimulatedAsset, draw_assets, factor_exposure
 from htfi.simulation.events import NewsEvent
-from htfi.simulation.headlines import (
-    central_bank,
-    commodities,
-    earnings,
-    geopolitics,
-    guidance,
-    legal,
-    rumour,
-    supply,
-    trivia,
-)
+from htfi.simulation.headlines import company_news, market_news
 from htfi.simulation.headlines.grammar import expand, wording
-from htfi.simulation.headlines.manner import write_headline
+from htfi.simulation.headlines.style import write_headline
 from htfi.simulation.rng import Rng
 
 ALPHA = SimulatedAsset("ALPH", "Alpha Systems", "Alpha Systems", "software")
 BETA = SimulatedAsset("BETA", "Beta Foods", "Beta Foods", "food maker")
 CAUSES: dict[str, Callable[[Rng], NewsEvent]] = {
-    "central bank": central_bank.draw,
-    "commodities": commodities.draw,
-    "earnings": lambda dice: earnings.draw(dice, ALPHA),
-    "correction": lambda dice: earnings.correction(dice, ALPHA)[1],
-    "geopolitics": geopolitics.draw,
-    "guidance": lambda dice: guidance.draw(dice, ALPHA, BETA),
-    "legal": lambda dice: legal.draw(dice, ALPHA, BETA),
-    "rumour": lambda dice: rumour.draw(dice, ALPHA),
-    "confirmed": lambda dice: rumour.answered_rumour(dice, ALPHA, confirmed=True)[1],
-    "denied": lambda dice: rumour.answered_rumour(dice, ALPHA, confirmed=False)[1],
-    "forged": lambda dice: rumour.forged_news(dice, ALPHA),
-    "supply": lambda dice: supply.draw(dice, ALPHA, BETA),
-    "trivia": lambda dice: trivia.draw(dice, ALPHA, BETA),
+    "central bank": market_news.draw_central_bank,
+    "commodities": market_news.draw_commodity,
+    "earnings": lambda dice: company_news.draw_earnings(dice, ALPHA),
+    "correction": lambda dice: company_news.draw_correction(dice, ALPHA)[1],
+    "geopolitics": market_news.draw_geopolitics,
+    "guidance": lambda dice: company_news.draw_guidance(dice, ALPHA, BETA),
+    "legal": lambda dice: company_news.draw_legal(dice, ALPHA, BETA),
+    "rumour": lambda dice: company_news.draw_rumour(dice, ALPHA),
+    "confirmed": lambda dice: company_news.answered_rumour(dice, ALPHA, confirmed=True)[1],
+    "denied": lambda dice: company_news.answered_rumour(dice, ALPHA, confirmed=False)[1],
+    "forged": lambda dice: company_news.forged_news(dice, ALPHA),
+    "supply": lambda dice: company_news.draw_supply(dice, ALPHA, BETA),
+    "trivia": lambda dice: company_news.draw_trivia(dice, ALPHA, BETA),
 }
 
 
@@ -84,7 +74,7 @@ def test_who_wins_and_who_loses_hangs_on_the_order_of_names() -> None:
     dice = Rng(5)
     won = lost = 0
     for _ in range(3000):
-        event = legal.draw(dice, ALPHA, BETA)
+        event = company_news.draw_legal(dice, ALPHA, BETA)
         text = wording(event.phrases, event.slots, dice)
         if text.startswith("Alpha Systems wins") and "against Beta Foods" in text:
             assert event.effect_on(ALPHA) > 0 > event.effect_on(BETA)
@@ -101,7 +91,7 @@ def test_a_rise_that_is_smaller_than_expected_is_bad_and_a_loss_that_is_smaller_
     rose, fell = {"rose", "climbed", "grew"}, {"fell", "dropped", "declined"}
     seen: set[tuple[bool, bool, bool]] = set()
     for _ in range(8000):
-        event = earnings.draw(dice, ALPHA)
+        event = company_news.draw_earnings(dice, ALPHA)
         words = wording(event.phrases, event.slots, dice).replace(",", "").split()
         if event.subkind != "comparison" or not {"profit", "loss"} & set(words):
             continue

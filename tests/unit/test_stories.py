@@ -11,7 +11,7 @@ import pytest
 from checks import nonempty
 from htfi.domain.errors import InvalidInput
 from htfi.simulation.companies import MARKETS
-from htfi.simulation.headlines.manner import MAX_CHARS
+from htfi.simulation.headlines.style import MAX_CHARS
 from htfi.simulation.stories import (
     CONTEXT_BARS,
     FIRST_EVALUATION_SEED,

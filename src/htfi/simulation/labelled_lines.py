@@ -121,11 +121,11 @@ def draw_lines(
     found: list[LabelledLine] = []
     seen: set[str] = set()
     for family, template in enumerate(templates):
-        dice = np.random.Generator(np.random.PCG64([seed, family]))
+        rng = np.random.Generator(np.random.PCG64([seed, family]))
         for at, letter in enumerate(template.labels):
             num = 0
             for _ in range(per_template * _MAX_ATTEMPTS):
-                text = _line(template, at, slots, dice)
+                text = _line(template, at, slots, rng)
                 if text in seen:
                     continue
                 seen.add(text)
@@ -136,17 +136,17 @@ def draw_lines(
     return found
 
 
-def _line(template: LineTemplate, at: int, slots: Slots, dice: np.random.Generator) -> str:
-    figures = _figures(dice)
+def _line(template: LineTemplate, at: int, slots: Slots, rng: np.random.Generator) -> str:
+    figures = _figures(rng)
     text = template.text
-    if "frames" in slots and dice.random() < _FRAMED_SHARE:
-        text = _choose(slots["frames"], dice).replace("{line}", text)
+    if "frames" in slots and rng.random() < _FRAMED_SHARE:
+        text = _choose(slots["frames"], rng).replace("{line}", text)
     for _ in range(_MAX_EXPANSIONS):
         before = text
         # Inside out: a slot within a branch is drawn first, a branch within a choice is taken before the choice.
-        text = _SLOT.sub(lambda match: _slot_value(match[1], template, slots, figures, dice), text)
+        text = _SLOT.sub(lambda match: _slot_value(match[1], template, slots, figures, rng), text)
         text = _BRANCH.sub(lambda match: _part_text(match[1].split("//"), at), text)
-        text = _CHOICE.sub(lambda match: _choose(match[1].split("|"), dice), text, count=1)
+        text = _CHOICE.sub(lambda match: _choose(match[1].split("|"), rng), text, count=1)
         if text == before:
             break
     if re.search(r"[{}<>\[\]]", text):
@@ -158,14 +158,14 @@ def _part_text(parts: Sequence[str], at: int) -> str:
     return parts[min(at, len(parts) - 1)]
 
 
-def _choose(options: Sequence[str], dice: np.random.Generator) -> str:
-    return options[int(dice.integers(len(options)))]
+def _choose(options: Sequence[str], rng: np.random.Generator) -> str:
+    return options[int(rng.integers(len(options)))]
 
 
-def _figures(dice: np.random.Generator) -> dict[str, str]:
-    low = math.exp(dice.uniform(math.log(1.2), math.log(900)))
-    high = low * dice.uniform(1.04, 1.9)
-    digits = 1 if low < 100 or dice.random() < 0.4 else 0
+def _figures(rng: np.random.Generator) -> dict[str, str]:
+    low = math.exp(rng.uniform(math.log(1.2), math.log(900)))
+    high = low * rng.uniform(1.04, 1.9)
+    digits = 1 if low < 100 or rng.random() < 0.4 else 0
     if f"{low:.{digits}f}" == f"{high:.{digits}f}":
         high = low + 1
     return {
@@ -177,33 +177,33 @@ def _figures(dice: np.random.Generator) -> dict[str, str]:
 
 
 def _slot_value(
-    asked: str, template: LineTemplate, slots: Slots, figures: dict[str, str], dice: np.random.Generator
+    asked: str, template: LineTemplate, slots: Slots, figures: dict[str, str], rng: np.random.Generator
 ) -> str:
     name, _, span = asked.partition(":")
     if name in figures:
         return figures[name]
     if name == "n":
         first, _, last = span.partition("-")
-        return str(int(dice.integers(int(first), int(last) + 1)))
+        return str(int(rng.integers(int(first), int(last) + 1)))
     if name == "p":
-        return _percentage(dice)
+        return _percentage(rng)
     if name == "x":
-        return f"{math.exp(dice.uniform(0, 7)):.{int(dice.integers(0, 3))}f}"
+        return f"{math.exp(rng.uniform(0, 7)):.{int(rng.integers(0, 3))}f}"
     if name == "year":
-        return str(int(dice.integers(1998, 2026)))
+        return str(int(rng.integers(1998, 2026)))
     if name == "tickbare":
-        return _choose(slots["tick"], dice).lstrip("$")
+        return _choose(slots["tick"], rng).lstrip("$")
     if name not in slots and "=" + name not in slots:
         raise InvalidInput(f"{template.place}: no slot '{name}'")
     if "=" + name in slots:
-        return figures.setdefault(name, _choose(slots["=" + name], dice))
-    return _choose(slots[name], dice)
+        return figures.setdefault(name, _choose(slots["=" + name], rng))
+    return _choose(slots[name], rng)
 
 
-def _percentage(dice: np.random.Generator) -> str:
-    digits = int(dice.integers(0, 3))
-    mark = _choose(("%", "%", " %", " percent", " per cent", " pct"), dice)
-    return f"{math.exp(dice.uniform(-0.5, 4)):.{digits}f}{mark}"
+def _percentage(rng: np.random.Generator) -> str:
+    digits = int(rng.integers(0, 3))
+    mark = _choose(("%", "%", " %", " percent", " per cent", " pct"), rng)
+    return f"{math.exp(rng.uniform(-0.5, 4)):.{digits}f}{mark}"
 
 
 def _lines(file: Path) -> list[str]:

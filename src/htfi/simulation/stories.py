@@ -1,4 +1,4 @@
-"""The wire of a simulated world: what a reader is shown of a beat, with rewrites, old news and news about others.
+"""The wire of a simulated world: what a reader is shown of a moment, with rewrites, old news and news about others.
 
 Stories: what was reported, how prices stood, what it meant, what followed. Models are trained and judged on them.
 
@@ -7,6 +7,7 @@ Stories: what was reported, how prices stood, what it meant, what followed. Mode
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import msgspec
 
@@ -14,87 +15,18 @@ from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
 from htfi.simulation.companies import SimulatedAsset
 from htfi.simulation.events import NewsEvent
-from htfi.simulation.headlines import rumour
-from htfi.simulation.headlines.manner import write_headline
-from htfi.simulation.reported_events import ReportPattern, draw_event, unrelated_news
+from htfi.simulation.headlines.company_news import forged_news
+from htfi.simulation.headlines.style import write_headline
+from htfi.simulation.reported_events import ReportPattern, draw_news_event, unrelated_news
 from htfi.simulation.rng import Rng
 from htfi.simulation.simulated_market import NewsMoment, SimulatedMarket, simulate_market
-
-MAX_ITEMS = 6
-_NUM_UNRELATED_SHARES = (0.4, 0.28, 0.19, 0.13)
-_FEED_NAMES = ("marketline", "capital wire", "northgate", "tradedesk")
-
-
-def report_news(
-    world: SimulatedMarket, beat: NewsMoment, asked: SimulatedAsset
-) -> tuple[tuple[News, ...], tuple[float, ...], tuple[str, ...], str]:
-    """Items newest first, their ages in bars, the ids of those that matter for `asked`, and its name where it is told.
-
-    Of rewrites the first report is cited; of two that disagree the one that holds, then the other.
-    """
-    dice, plot = world.rng, beat.reported
-    told: list[
-        tuple[float, NewsEvent, bool, int]
-    ] = []  # age, event, is a rewrite, place among the cited or 0
-    relevant = beat.outcomes[world.assets.index(asked)].relevant
-    if plot.event is not None:
-        told.append((plot.age_bars, plot.event, False, 1 if relevant else 0))
-        if plot.earlier_event is not None:
-            told.append((plot.earlier_age_bars, plot.earlier_event, False, 2 if relevant else 0))
-        if plot.pattern is not ReportPattern.FORGED and dice.chance(0.22):
-            num = 1 + dice.chance(0.25)
-            told += [(plot.age_bars * dice.uniform(), plot.event, True, 0) for _ in range(num)]
-    if plot.pattern is not ReportPattern.NO_NEWS:
-        told += _unrelated_item(dice, world.assets, asked, plot.pattern, plot.event)
-    elif dice.chance(0.15):
-        told += _unrelated_item(dice, world.assets, asked, plot.pattern, None)
-    told = sorted(told[:MAX_ITEMS], key=lambda one: one[0])
-    # the tags or the name may be missing, as in life, but not both where only they tie the news to the asset
-    tagged = not dice.chance(0.07)
-    tied = not asked.company or (plot.event is not None and asked.symbol in plot.event.symbols)
-    name = "" if tagged and tied and dice.chance(0.15) else asked.name
-    now_ns = world.first_ns + (beat.bar + 1) * world.bar_ns
-    items: list[News] = []
-    cited: dict[int, str] = {}
-    for age, event, again, rank in told:
-        at_ns = now_ns - round(age * world.bar_ns)
-        row = dice.integer(1_000_000)
-        mark = f"w{world.number}b{beat.bar}r{row}n{len(items)}"
-        if rank:
-            cited[rank] = mark
-        text = write_headline(event, world.by_symbol, dice, again)
-        items.append(
-            News(at_ns, at_ns, dice.choice(_FEED_NAMES), row, mark, text, event.symbols if tagged else ())
-        )
-    ages = tuple(round(age, 2) for age, *_ in told)
-    return tuple(items), ages, tuple(cited[rank] for rank in sorted(cited)), name
-
-
-def _unrelated_item(
-    dice: Rng,
-    assets: tuple[SimulatedAsset, ...],
-    asked: SimulatedAsset,
-    plan: ReportPattern,
-    event: NewsEvent | None,
-) -> list[tuple[float, NewsEvent, bool, int]]:
-    told: list[tuple[float, NewsEvent, bool, int]] = []
-    for _ in range(dice.weighted_index(_NUM_UNRELATED_SHARES)):
-        other = unrelated_news(dice, assets, asked)
-        if other is not None:
-            told.append((dice.uniform_between(0.0, 12.0) * dice.uniform(), other, False, 0))
-    if event is not None and asked.company and plan is ReportPattern.FRESH:
-        if dice.chance(0.12):  # old news about the same asset, long absorbed
-            old = draw_event(dice, assets)
-            if old.effect_on(asked):
-                told.append((dice.uniform_between(9.0, 30.0), old, False, 0))
-        elif dice.chance(0.05):
-            told.append((dice.uniform_between(0.0, 1.4), rumour.forged_news(dice, asked), False, 0))
-    return told
-
 
 FIRST_EVALUATION_SEED = 1_000_000_000
 CONTEXT_BARS = 32
 PATH_BARS = 24
+MAX_ITEMS = 6
+_NUM_UNRELATED_SHARES = (0.4, 0.28, 0.19, 0.13)
+_FEED_NAMES = ("marketline", "capital wire", "northgate", "tradedesk")
 
 
 class StoryTruth(msgspec.Struct, frozen=True, gc=False):
@@ -135,12 +67,12 @@ class Story(msgspec.Struct, frozen=True, gc=False):
 
 
 def stories(seed: int, start: int = 0) -> Iterator[Story]:
-    """Stories of one world after another, endless; `start` is the number of the first world.
+    """Stories of one simulated market after another, endless; `start` is the number of the first market.
 
     Raises InvalidInput for a negative seed or start.
     """
     if seed < 0 or start < 0:
-        raise InvalidInput(f"stories of seed {seed} from world {start}: both must be 0 or more")
+        raise InvalidInput(f"stories of seed {seed} from market {start}: both must be 0 or more")
     number = start
     while True:
         yield from stories_of_market(seed, number)
@@ -148,16 +80,16 @@ def stories(seed: int, start: int = 0) -> Iterator[Story]:
 
 
 def stories_of_market(seed: int, number: int) -> list[Story]:
-    """All stories of one world, in an order that says nothing."""
-    world = simulate_market(seed, number)
-    told = [_story(world, beat, place) for beat in world.moments for place in beat.assets]
-    return world.rng.sample(told, len(told))
+    """All stories of one market, in an order that carries no information."""
+    market = simulate_market(seed, number)
+    found = [_story(market, moment, place) for moment in market.moments for place in moment.assets]
+    return market.rng.sample(found, len(found))
 
 
-def _story(world: SimulatedMarket, beat: NewsMoment, place: int) -> Story:
-    asset = world.assets[place]
-    outcome = beat.outcomes[place]
-    items, ages, cited, name = report_news(world, beat, asset)
+def _story(market: SimulatedMarket, moment: NewsMoment, place: int) -> Story:
+    asset = market.assets[place]
+    outcome = moment.outcomes[place]
+    items, ages, cited, name = report_news(market, moment, asset)
     truth = StoryTruth(
         direction=outcome.direction,
         size_sigmas=abs(outcome.realised),
@@ -169,13 +101,91 @@ def _story(world: SimulatedMarket, beat: NewsMoment, place: int) -> Story:
         rationale=outcome.rationale,
         likeliest=outcome.likeliest,
         likely_sigmas=abs(outcome.expected),
-        subkind=beat.event.subkind if beat.event and outcome.cause != "none" else "",
+        subkind=moment.event.subkind if moment.event and outcome.cause != "none" else "",
         situation=outcome.situation.value,
         standing=outcome.standing.value,
     )
-    at = beat.bar + 1
-    z = world.scaled[:, place]
+    at = moment.bar + 1
+    z = market.scaled[:, place]
     return Story(
         items, asset.symbol, name, ages,
         tuple(z[at - CONTEXT_BARS : at].tolist()), tuple(z[at : at + PATH_BARS].tolist()), truth,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """One report of an event. `rank` is its place among the items that are cited, 0 for none."""
+
+    age_bars: float
+    event: NewsEvent
+    is_rewrite: bool = False
+    rank: int = 0
+
+
+def report_news(
+    market: SimulatedMarket, moment: NewsMoment, asked: SimulatedAsset
+) -> tuple[tuple[News, ...], tuple[float, ...], tuple[str, ...], str]:
+    """Items newest first, their ages in bars, the ids of those that matter for `asked`, and its name where it is shown.
+
+    Of rewrites the first report is cited; of two that disagree the one that holds, then the other.
+    """
+    rng, reported = market.rng, moment.reported
+    is_relevant = moment.outcomes[market.assets.index(asked)].relevant
+    reports: list[_Report] = []
+    if reported.event is not None:
+        reports.append(_Report(reported.age_bars, reported.event, rank=1 if is_relevant else 0))
+        if reported.earlier_event is not None:
+            rank = 2 if is_relevant else 0
+            reports.append(_Report(reported.earlier_age_bars, reported.earlier_event, rank=rank))
+        if reported.pattern is not ReportPattern.FORGED and rng.chance(0.22):
+            num = 1 + rng.chance(0.25)
+            reports += [
+                _Report(reported.age_bars * rng.uniform(), reported.event, is_rewrite=True)
+                for _ in range(num)
+            ]
+    if reported.pattern is not ReportPattern.NO_NEWS:
+        reports += _unrelated_reports(rng, market.assets, asked, reported.pattern, reported.event)
+    elif rng.chance(0.15):
+        reports += _unrelated_reports(rng, market.assets, asked, reported.pattern, None)
+    reports = sorted(reports[:MAX_ITEMS], key=lambda report: report.age_bars)
+    # The tags or the name may be missing, but not both where only they link the news to the asset.
+    is_tagged = not rng.chance(0.07)
+    is_named = not asked.company or (reported.event is not None and asked.symbol in reported.event.symbols)
+    name = "" if is_tagged and is_named and rng.chance(0.15) else asked.name
+    now_ns = market.first_ns + (moment.bar + 1) * market.bar_ns
+    items: list[News] = []
+    cited: dict[int, str] = {}
+    for report in reports:
+        at_ns = now_ns - round(report.age_bars * market.bar_ns)
+        row = rng.integer(1_000_000)
+        news_id = f"w{market.number}b{moment.bar}r{row}n{len(items)}"
+        if report.rank:
+            cited[report.rank] = news_id
+        text = write_headline(report.event, market.by_symbol, rng, report.is_rewrite)
+        symbols = report.event.symbols if is_tagged else ()
+        items.append(News(at_ns, at_ns, rng.choice(_FEED_NAMES), row, news_id, text, symbols))
+    ages = tuple(round(report.age_bars, 2) for report in reports)
+    return tuple(items), ages, tuple(cited[rank] for rank in sorted(cited)), name
+
+
+def _unrelated_reports(
+    rng: Rng,
+    assets: tuple[SimulatedAsset, ...],
+    asked: SimulatedAsset,
+    pattern: ReportPattern,
+    event: NewsEvent | None,
+) -> list[_Report]:
+    reports: list[_Report] = []
+    for _ in range(rng.weighted_index(_NUM_UNRELATED_SHARES)):
+        other = unrelated_news(rng, assets, asked)
+        if other is not None:
+            reports.append(_Report(rng.uniform_between(0.0, 12.0) * rng.uniform(), other))
+    if event is not None and asked.company and pattern is ReportPattern.FRESH:
+        if rng.chance(0.12):  # old news about the same asset, which prices absorbed long ago
+            old = draw_news_event(rng, assets)
+            if old.effect_on(asked):
+                reports.append(_Report(rng.uniform_between(9.0, 30.0), old))
+        elif rng.chance(0.05):
+            reports.append(_Report(rng.uniform_between(0.0, 1.4), forged_news(rng, asked)))
+    return reports

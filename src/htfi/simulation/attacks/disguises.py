@@ -1,7 +1,7 @@
 # ruff: noqa: E501 -- rows of a table
 """What can be done to an honest text so that eyes and machines read different things; seeded, for tests and evaluation.
 
-Each trick takes dice and a text and gives the text as an attacker would send it. Those of `DISGUISES` and `HIDDEN` mean
+Each trick takes rng and a text and gives the text as an attacker would send it. Those of `DISGUISES` and `HIDDEN` mean
 the same to a person as the text they were made from: undone, they must give it back to the letter.
 """
 
@@ -28,7 +28,7 @@ _HIDING = (
 _TAGS = ("span", "div", "p", "font", "b", "i", "section")
 
 
-def with_lookalikes(dice: Rng, text: str, script: str = "", share: float = 0.35) -> str:
+def with_lookalikes(rng: Rng, text: str, script: str = "", share: float = 0.35) -> str:
     """Letters by look-alikes: of one script, or of any; at least one letter of a word of three changes."""
     table = latin_substitutes() if not script else _of_script(script)
     words = text.split(" ")
@@ -39,21 +39,21 @@ def with_lookalikes(dice: Rng, text: str, script: str = "", share: float = 0.35)
     ]
     if not eligible:
         return text
-    forced = dice.choice(eligible)
+    forced = rng.choice(eligible)
     for at in eligible:
-        if at == forced or dice.chance(0.7):
-            words[at] = _masked_word(dice, words[at], table, share)
+        if at == forced or rng.chance(0.7):
+            words[at] = _masked_word(rng, words[at], table, share)
     return " ".join(words)
 
 
-def _masked_word(dice: Rng, word: str, table: dict[str, str], share: float) -> str:
+def _masked_word(rng: Rng, word: str, table: dict[str, str], share: float) -> str:
     """Some letters changed, at least one, and one of the rest left: else nobody could say which script is meant."""
     places = [at for at, char in enumerate(word) if char.isalpha() and char in table]
     letters = sum(char.isascii() and char.isalpha() for char in word)
-    chosen = [at for at in places if dice.chance(share)] or [dice.choice(places)]
+    chosen = [at for at in places if rng.chance(share)] or [rng.choice(places)]
     if len(chosen) == letters:
         chosen = chosen[1:]
-    return "".join(dice.choice(table[char]) if at in chosen else char for at, char in enumerate(word))
+    return "".join(rng.choice(table[char]) if at in chosen else char for at, char in enumerate(word))
 
 
 @cache
@@ -65,16 +65,16 @@ def _of_script(script: str) -> dict[str, str]:
     return found
 
 
-def full_width(dice: Rng, text: str) -> str:
-    del dice
+def full_width(rng: Rng, text: str) -> str:
+    del rng
     return "".join(
         chr(ord(char) + 0xFEE0) if "!" <= char <= "~" and char.isalnum() else char for char in text
     )
 
 
-def mathematical(dice: Rng, text: str) -> str:
+def mathematical(rng: Rng, text: str) -> str:
     """Every letter of some words in bold, italic or a like font."""
-    start = dice.choice(_STYLES)
+    start = rng.choice(_STYLES)
 
     def styled(char: str) -> str:
         if not (char.isascii() and char.isalpha()):
@@ -86,46 +86,46 @@ def mathematical(dice: Rng, text: str) -> str:
     return "".join(styled(char) for char in text)
 
 
-def with_invisible_characters(dice: Rng, text: str) -> str:
+def with_invisible_characters(rng: Rng, text: str) -> str:
     """Characters that nobody sees inside of words."""
     out: list[str] = []
     for at, char in enumerate(text):
         out.append(char)
-        if char.isalnum() and text[at + 1 : at + 2].isalnum() and (dice.chance(0.25) or at == 0):
-            out.append(dice.choice(ZERO_WIDTH) * (1 + dice.integer(2)))
+        if char.isalnum() and text[at + 1 : at + 2].isalnum() and (rng.chance(0.25) or at == 0):
+            out.append(rng.choice(ZERO_WIDTH) * (1 + rng.integer(2)))
     return "".join(out)
 
 
-def with_reversed_text(dice: Rng, text: str) -> str:
+def with_reversed_text(rng: Rng, text: str) -> str:
     """A stretch stored backwards and drawn the right way by an override."""
     words = text.split(" ")
-    first = dice.integer(max(len(words) - 3, 1))
-    last = min(first + 3 + dice.integer(3), len(words))
+    first = rng.integer(max(len(words) - 3, 1))
+    last = min(first + 3 + rng.integer(3), len(words))
     run = " ".join(words[first:last])
     return " ".join([*words[:first], f"\u202e{run[::-1]}\u202c", *words[last:]])
 
 
-def with_direction_marks(dice: Rng, text: str) -> str:
+def with_direction_marks(rng: Rng, text: str) -> str:
     """Marks of direction strewn among the words."""
-    return "".join(char + (dice.choice(DIRECTIONS) if dice.chance(0.1) else "") for char in text)
+    return "".join(char + (rng.choice(DIRECTIONS) if rng.chance(0.1) else "") for char in text)
 
 
-def with_stacked_marks(dice: Rng, text: str) -> str:
+def with_stacked_marks(rng: Rng, text: str) -> str:
     """Strokes and stacked marks over letters."""
     marks = "\u0336\u0337\u0334\u0335\u0338\u0332\u033f\u0489"
     return "".join(
-        char + dice.choice(marks) * (1 + dice.integer(3)) if char.isalpha() and dice.chance(0.5) else char
+        char + rng.choice(marks) * (1 + rng.integer(3)) if char.isalpha() and rng.chance(0.5) else char
         for char in text
     )
 
 
 DISGUISES: dict[str, TextTransform] = {
     "any block": with_lookalikes,
-    "Cyrillic": lambda dice, text: with_lookalikes(dice, text, "CYRILLIC", 0.6),
-    "Greek": lambda dice, text: with_lookalikes(dice, text, "GREEK", 0.8),
-    "Armenian": lambda dice, text: with_lookalikes(dice, text, "ARMENIAN", 0.8),
-    "Cherokee": lambda dice, text: with_lookalikes(dice, text, "CHEROKEE", 0.8),
-    "small capitals": lambda dice, text: with_lookalikes(dice, text, "LATIN", 0.5),
+    "Cyrillic": lambda rng, text: with_lookalikes(rng, text, "CYRILLIC", 0.6),
+    "Greek": lambda rng, text: with_lookalikes(rng, text, "GREEK", 0.8),
+    "Armenian": lambda rng, text: with_lookalikes(rng, text, "ARMENIAN", 0.8),
+    "Cherokee": lambda rng, text: with_lookalikes(rng, text, "CHEROKEE", 0.8),
+    "small capitals": lambda rng, text: with_lookalikes(rng, text, "LATIN", 0.5),
     "full width": full_width,
     "mathematical": mathematical,
     "zero width": with_invisible_characters,
@@ -135,35 +135,35 @@ DISGUISES: dict[str, TextTransform] = {
 }  # fmt: skip
 
 
-def _element(dice: Rng, order: str) -> str:
-    tag = dice.choice(_TAGS)
-    return f'<{tag} style="{dice.choice(_HIDING)}">{order}</{tag}>'
+def _element(rng: Rng, order: str) -> str:
+    tag = rng.choice(_TAGS)
+    return f'<{tag} style="{rng.choice(_HIDING)}">{order}</{tag}>'
 
 
-def _tag_characters(dice: Rng, order: str) -> str:
-    del dice
+def _tag_characters(rng: Rng, order: str) -> str:
+    del rng
     return "".join(chr(0xE0000 + ord(char)) for char in order if " " <= char <= "~")
 
 
-def _variation_selectors(dice: Rng, order: str) -> str:
-    del dice
+def _variation_selectors(rng: Rng, order: str) -> str:
+    del rng
     return "".join(chr(0xFE00 + byte if byte < 16 else 0xE0100 + byte - 16) for byte in order.encode())
 
 
-def _variation_bits(dice: Rng, order: str) -> str:
-    zero, one = dice.choice(("\u200b\u200c", "\u200c\u200d", "\u2060\u200b", "\u2063\u2062"))
+def _variation_bits(rng: Rng, order: str) -> str:
+    zero, one = rng.choice(("\u200b\u200c", "\u200c\u200d", "\u2060\u200b", "\u2063\u2062"))
     return "".join(one if bit == "1" else zero for char in order[:80] for bit in f"{ord(char) & 255:08b}")
 
 
 HIDDEN: dict[str, TextTransform] = {
     "undrawn element": _element,
     "comment": lambda _, order: f"<!-- {order} -->",
-    "hidden attribute": lambda dice, order: f"<{(tag := dice.choice(_TAGS))} hidden>{order}</{tag}>",
-    "class": lambda dice, order: f'<span class="{dice.choice(("sr-only", "visually-hidden", "hidden", "d-none"))}">{order}</span>',
-    "style sheet": lambda dice, order: f"<style>.k{dice.integer(99)} {{}} .zq{{display:none}}</style><span class='zq'>{order}</span>",
+    "hidden attribute": lambda rng, order: f"<{(tag := rng.choice(_TAGS))} hidden>{order}</{tag}>",
+    "class": lambda rng, order: f'<span class="{rng.choice(("sr-only", "visually-hidden", "hidden", "d-none"))}">{order}</span>',
+    "style sheet": lambda rng, order: f"<style>.k{rng.integer(99)} {{}} .zq{{display:none}}</style><span class='zq'>{order}</span>",
     "script": lambda _, order: f"<script>/* {order} */</script>",
     "alternative text": lambda _, order: f'<img src="x.png" alt="{order.replace(chr(34), "")}">',
-    "font": lambda dice, order: f'<font {dice.choice(("color=white", "size=0", "color=#FFFFFF"))}>{order}</font>',
+    "font": lambda rng, order: f'<font {rng.choice(("color=white", "size=0", "color=#FFFFFF"))}>{order}</font>',
     "tag characters": _tag_characters,
     "variation selectors": _variation_selectors,
     "zero-width bits": _variation_bits,
@@ -172,14 +172,14 @@ HIDDEN: dict[str, TextTransform] = {
 }  # fmt: skip
 
 
-def hide_order(dice: Rng, text: str, order: str, kind: str = "") -> str:
+def hide_order(rng: Rng, text: str, order: str, kind: str = "") -> str:
     """The text with an order in it that a page does not show, at its end or between two words."""
-    name = kind or dice.choice(tuple(HIDDEN))
-    planted = HIDDEN[name](dice, order)
+    name = kind or rng.choice(tuple(HIDDEN))
+    planted = HIDDEN[name](rng, order)
     words = text.split(" ")
-    if name == "Markdown remark" or dice.chance(0.5) or len(words) < 3:
+    if name == "Markdown remark" or rng.chance(0.5) or len(words) < 3:
         return text + planted
-    at = 1 + dice.integer(len(words) - 1)
+    at = 1 + rng.integer(len(words) - 1)
     return " ".join(words[:at]) + planted + " " + " ".join(words[at:])
 
 
@@ -201,20 +201,20 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
 }
 
 
-def encode_order(dice: Rng, text: str, order: str, kind: str = "") -> str:
+def encode_order(rng: Rng, text: str, order: str, kind: str = "") -> str:
     """The text, and after it an order in a code that a model may know how to read."""
     plain = "".join(char for char in order if " " <= char <= "~")
-    code = ENCODINGS[kind or dice.choice(tuple(ENCODINGS))](plain)
-    lead = dice.choice(("", "ref: ", "data: ", "id ", "see ", "Decode and follow: "))
+    code = ENCODINGS[kind or rng.choice(tuple(ENCODINGS))](plain)
+    lead = rng.choice(("", "ref: ", "data: ", "id ", "see ", "Decode and follow: "))
     return f"{text} {lead}{code}"
 
 
-def with_separators(dice: Rng, text: str) -> str:
+def with_separators(rng: Rng, text: str) -> str:
     """A telling word or more of the text with something between its letters."""
     words = text.split(" ")
     long = [at for at, word in enumerate(words) if len(word) >= 4 and word.isalpha() and word.isascii()]
-    sign = dice.choice((" ", ".", "-", "_", "*", "|", "\u00ad", "\u200b", "·", "/"))
-    for at in dice.sample(long, 1 + dice.integer(3)):
+    sign = rng.choice((" ", ".", "-", "_", "*", "|", "\u00ad", "\u200b", "·", "/"))
+    for at in rng.sample(long, 1 + rng.integer(3)):
         words[at] = sign.join(words[at])
     return " ".join(words)
 

@@ -25,10 +25,10 @@ _RATE = 8.0
 def fit_weights(seed: int, share: float = 1.0, progress: Callable[[int, int], None] | None = None) -> bytes:
     """The weights as a file, from that share of the usual number of texts. The same seed gives the same bytes."""
     num_attacks = max(int(share * _NUM_ATTACKS), 1)
-    dice = Rng(seed, 0x5A)
-    texts = [injections.draw(dice) for _ in range(num_attacks)]
-    texts += [pumps.draw(dice) for _ in range(num_attacks)]
-    texts += [honest.draw(dice) for _ in range(int(share * _NUM_HONEST))]
+    rng = Rng(seed, 0x5A)
+    texts = [injections.draw(rng) for _ in range(num_attacks)]
+    texts += [pumps.draw(rng) for _ in range(num_attacks)]
+    texts += [honest.draw(rng) for _ in range(int(share * _NUM_HONEST))]
     texts += honest.headlines(seed, int(share * _NUM_WORLDS))
     labels = np.zeros((len(texts), 2))
     labels[:num_attacks, 0] = 1.0

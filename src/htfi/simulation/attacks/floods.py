@@ -34,37 +34,37 @@ _OUTLETS = ("tips", "alerts", "insider", "rumours", "signals", "flash", "street"
 FloodMaker = Callable[[Rng, str, str, int], list[News]]  # headline, symbol, time of the first
 
 
-def forged_source(dice: Rng, headline: str, symbol: str, at_ns: int) -> list[News]:
+def forged_source(rng: Rng, headline: str, symbol: str, at_ns: int) -> list[News]:
     """One item under the name of a publisher that did not publish it."""
-    publisher, url = dice.choice(_FORGED)
-    url = url.replace("{n}", str(dice.integer(1_000)))
-    return [_item(dice, headline, symbol, at_ns, 0, publisher=publisher, url=url)]
+    publisher, url = rng.choice(_FORGED)
+    url = url.replace("{n}", str(rng.integer(1_000)))
+    return [_item(rng, headline, symbol, at_ns, 0, publisher=publisher, url=url)]
 
 
-def repetition(dice: Rng, headline: str, symbol: str, at_ns: int) -> list[News]:
+def repetition(rng: Rng, headline: str, symbol: str, at_ns: int) -> list[News]:
     """One unknown source tells the same again and again, a word or a sign apart."""
-    source = _source(dice)
+    source = _source(rng)
     return [
-        _item(dice, _reworded(dice, headline), symbol, at_ns + place * NS_PER_MINUTE, place, source=source)
+        _item(rng, _reworded(rng, headline), symbol, at_ns + place * NS_PER_MINUTE, place, source=source)
         for place in range(_NUM)
     ]
 
 
-def coordinated_burst(dice: Rng, headline: str, symbol: str, at_ns: int) -> list[News]:
+def coordinated_burst(rng: Rng, headline: str, symbol: str, at_ns: int) -> list[News]:
     """Unknown sources in concert within minutes."""
     return [
         _item(
-            dice, _reworded(dice, headline), symbol, at_ns + place * NS_PER_MINUTE // 2, place, source=_source(dice)
+            rng, _reworded(rng, headline), symbol, at_ns + place * NS_PER_MINUTE // 2, place, source=_source(rng)
         )
         for place in range(_NUM)
     ]  # fmt: skip
 
 
-def misdated_news(dice: Rng, headline: str, symbol: str, at_ns: int) -> list[News]:
+def misdated_news(rng: Rng, headline: str, symbol: str, at_ns: int) -> list[News]:
     """Dated in the future, or days before it arrived."""
-    away_ns = (3 + dice.integer(20)) * _NS_PER_DAY
-    way = 1 if dice.chance(0.5) else -1
-    return [_item(dice, headline, symbol, at_ns, 0, event_time_ns=at_ns + way * away_ns)]
+    away_ns = (3 + rng.integer(20)) * _NS_PER_DAY
+    way = 1 if rng.chance(0.5) else -1
+    return [_item(rng, headline, symbol, at_ns, 0, event_time_ns=at_ns + way * away_ns)]
 
 
 FLOODS: dict[str, FloodMaker] = {
@@ -75,16 +75,16 @@ FLOODS: dict[str, FloodMaker] = {
 }
 
 
-def _reworded(dice: Rng, headline: str) -> str:
-    return f"{dice.choice(_OPENINGS)}{headline.rstrip('.')}{dice.choice(_ENDINGS)}"
+def _reworded(rng: Rng, headline: str) -> str:
+    return f"{rng.choice(_OPENINGS)}{headline.rstrip('.')}{rng.choice(_ENDINGS)}"
 
 
-def _source(dice: Rng) -> str:
-    return f"{dice.choice(_OUTLETS)}{dice.integer(10_000)}.example"
+def _source(rng: Rng) -> str:
+    return f"{rng.choice(_OUTLETS)}{rng.integer(10_000)}.example"
 
 
 def _item(
-    dice: Rng,
+    rng: Rng,
     headline: str,
     symbol: str,
     at_ns: int,
@@ -95,7 +95,7 @@ def _item(
     url: str = "",
     event_time_ns: int | None = None,
 ) -> News:
-    source = source or _source(dice)
+    source = source or _source(rng)
     return News(
         available_at_ns=at_ns,
         event_time_ns=at_ns if event_time_ns is None else event_time_ns,

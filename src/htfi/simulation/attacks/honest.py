@@ -1,109 +1,44 @@
-# ruff: noqa: E501 -- a line is a rule of the grammar
 """Honest words of finance, to learn what is no attack: news, central banks, filings, notes, careful and lively posts.
 
-Beside them hard cases: news about chatbots and fraud, advice to customers, questions as headlines, quotations. The
-simulated market's own headlines are mixed in. Written for this project.
+Among them are hard cases: news about chatbots and fraud, advice to customers, questions as headlines, quotations. The
+simulated market's own headlines are mixed in. The templates are in `data/honest.toml`, written for this project.
 """
+
+import msgspec
 
 from htfi.simulation.headlines.grammar import wording
 from htfi.simulation.rng import Rng
 from htfi.simulation.stories import stories_of_market
-
-SLOTS = {
-    "co": "[Apple|Microsoft|Boeing|Siemens|Nokia|Ford|Toyota|Goldman Sachs|JPMorgan|Citigroup|BP|Exxon Mobil|Shell|Total|Intel|Samsung|Sony|Vodafone|AT&T|Verizon|Walmart|Amazon|Google|Facebook|Tesla|Nestle|Roche|Novartis|Pfizer|Merck|Airbus|Lufthansa|Delta|General Motors|General Electric|Caterpillar|Alcoa|Rio Tinto|BHP|Vale|Glencore|HSBC|Barclays|UBS|Credit Suisse|Deutsche Bank|BNP Paribas|UniCredit|Santander|ING|Allianz|AXA|Berkshire Hathaway|Kraft|Coca-Cola|PepsiCo|McDonald's|Starbucks|Nike|Disney|Comcast|Netflix|Oracle|SAP|IBM|Cisco|Dell|HP|Lenovo|Huawei|Alibaba|Tencent|Petrobras|Gazprom|Rosneft|Reliance|Tata Motors|Infosys|Kesko|Outokumpu|Metso|Stora Enso|Fortum|Danone|L'Oreal|Carrefour|Tesco|Unilever|Diageo|BAE Systems|Lockheed Martin|Northrop|Morgan Stanley|AIG|MetLife|Fannie Mae|Lehman Brothers|Bear Stearns|Yahoo|BlackBerry|Twitter|Groupon|Zynga|Monsanto|Potash Corp|Barrick Gold|Chesapeake Energy|ConocoPhillips|Chevron|the bank|the company|the carmaker|the retailer|the airline|the insurer|the miner|the group|the firm|the drugmaker|the lender]",
-    "person": "[Bernanke|Draghi|Yellen|Trichet|King|Lagarde|Merkel|Obama|Geithner|Paulson|Buffett|Icahn|Sarkozy|Abe|Cameron|Putin|Powell|Weidmann|Bullard|Fisher|Plosser|Evans|Lacker|a minister|the minister|the president|the premier|an official|the chief executive|the finance chief|the chairman|a spokesman|a lawyer|a source|a judge|the regulator|analysts|economists|traders|investors|a trade group|unions|lawmakers|shareholders|prosecutors]",
-    "place": "[the United States|China|Japan|Germany|France|Britain|Italy|Spain|Greece|Brazil|India|Russia|Mexico|Canada|Australia|South Korea|Europe|the euro zone|Asia|Portugal|Ireland|Turkey|Iran|Iraq|Libya|Egypt|Argentina|Venezuela|Indonesia|Thailand|Hong Kong|Singapore|Switzerland|Sweden|Finland|Norway|Poland|Hungary|New York|London|Frankfurt|Tokyo|Washington|Brussels|Beijing|California|Texas]",
-    "move": "[rose|fell|gained|dropped|slipped|climbed|jumped|tumbled|edged up|edged lower|were little changed|surged|plunged|rallied|declined|advanced|retreated|recovered|slid|ended higher|closed lower|inched up|sank|soared]",
-    "moves": "[rises|falls|gains|drops|slips|climbs|jumps|tumbles|edges up|surges|plunges|rallies|declines|slides|recovers|sinks|soars|beats estimates|misses forecasts|cuts outlook|raises forecast|swings to loss|posts profit|warns on sales|tops view]",
-    "thing": "[shares|stocks|oil|gold|the dollar|the euro|bonds|Treasuries|futures|the yen|crude|copper|wheat|the pound|exports|imports|home sales|retail sales|factory output|jobless claims|consumer prices|inflation|unemployment|orders|earnings|profit|revenue|sales|margins|lending|deposits|car sales|consumer confidence|business sentiment|industrial production|credit spreads|yields|bank shares|technology stocks|natural gas|corn|the index|house prices|wages|payrolls]",
-    "why": "[on weak demand|after strong results|as costs rose|amid debt worries|on hopes of stimulus|hurt by the recession|helped by lower costs|as investors awaited data|ahead of a Fed meeting|due to higher fuel prices|on fears of default|after a downgrade|on takeover talk|as sales slowed|despite a sluggish economy|on stronger exports|on profit-taking|amid tight supply|after a court ruling|as talks stalled|on merger hopes|because of bad weather|after the earthquake|on one-time charges|in thin holiday trading|as risk appetite returned]",
-    "when": "[on Monday|on Tuesday|on Wednesday|on Thursday|on Friday|this week|last week|this year|in the first quarter|in the second quarter|in the third quarter|in the fourth quarter|in January|in March|in June|in August|in October|in November|from a year earlier|by the end of the year|next month|since 2008|over the past decade|last month|in early trading|in afternoon trade|overnight|this summer|by 2015]",
-    "num": "[2 percent|5 percent|0.3 percent|12 percent|$1.2 billion|$300 million|25 basis points|10,000 jobs|1.5 million barrels|3.4 billion euros|a third|half|40 cents a share|$85 a barrel|200 stores|$2.5 billion|1,200 workers|4.5 pct|nearly 8 percent|a fifth|6.2%|100 bps|15 pct|EUR 12 mln|Rs 500 crore|35 million pounds|$700 billion|10.5%]",
-    "said": "[said|told reporters|told Reuters|said in a statement|said {when}|told a conference|said in an interview|told lawmakers|wrote in a note|said in a filing|reported|showed|announced|told a newspaper]",
-    "bank": "[the Federal Reserve|the Fed|the European Central Bank|the Bank of England|the Bank of Japan|the ECB|the central bank|China's central bank|the Reserve Bank of India|the Swiss National Bank|the Riksbank|policymakers|the Committee|the FOMC|the Governing Council]",
-    "deal": "[buy|acquire|take over|merge with|sell a stake in|spin off|invest in|bid for|team up with|supply|sue|settle with|form a venture with|cut ties with|license technology to]",
-    "tick": "[$AAPL|$TSLA|$FB|$GOOG|$MSFT|$AMZN|$SPY|$BAC|$INTC|$NFLX|$GE|$XOM|$DIS|$T|$JPM|$F|$CAT|$GS]",
-}  # fmt: skip
-
-NEWS = (
-    "{co} {moves}[| {why}|; shares {move}|, says {person}| in {place}|, to cut {num}]",
-    "{co} [said|reported|posted|announced] [{when}|] [a {num} rise in|a {num} fall in|lower|higher|better-than-expected|disappointing|record|flat] [quarterly profit|sales|revenue|net income|earnings|operating margins|orders|production][, {why}| {why}| and [cut|raised|kept|affirmed] its [outlook|forecast|dividend|guidance]|, and said it [would|will|plans to] cut {num}][.|, sending its shares [up|down] {num}.|, people familiar with the matter {said}.|]",
-    "{thing} {move} [{num}|to {num}|sharply|modestly|slightly] {when} {why}[.|, {person} {said}.|, [government|industry|private|official] data showed.|]",
-    "{co} [agreed to|plans to|is in talks to|wants to|may|will|aims to|is considering whether to|is set to|declined to|failed to] {deal} [{co}|a rival|a unit of {co}|assets in {place}|a smaller peer|its partner] [for {num}|in a deal worth {num}|in cash and stock|, {person} {said}|to expand in {place}|under pressure from shareholders|]",
-    "{bank} [kept|left|raised|cut|held|is expected to raise|may cut|signalled it would keep|lowered] [interest rates|its key rate|policy|its benchmark rate|the discount rate|borrowing costs] [unchanged|steady|by {num}|near zero|at a record low|for longer] {when}[, {why}| to support growth| to fight inflation|, as expected|, citing risks to the outlook|]",
-    "[Inflation|Growth|Activity|The economy|Household spending|Business investment|The labor market|The housing sector] [has|had] [moderated|picked up|slowed|remained subdued|continued to expand|softened|improved somewhat|been weak|strengthened] [in recent months|since the last meeting|over the period|this year], [although|and|while|but] [inflation expectations have remained stable|risks remain tilted to the downside|conditions in financial markets have tightened|credit is still hard to get|unemployment is elevated|energy prices have risen].",
-    "The Committee [seeks|decided|judges|expects|continues to anticipate|will maintain|agreed] [to foster maximum employment and price stability|to keep the target range unchanged|that the risks are balanced|that inflation will return to 2 percent|to continue its purchases of securities|that economic conditions will evolve|to reinvest principal payments|its existing policy].",
-    "[U.S.|Euro zone|Chinese|Japanese|German|British|Indian|Brazilian|Asian|European] {thing} {move} {when}[, led by {co}|, tracking [Wall Street|Asia|oil]|, as {person} {said} [talks would resume|the worst was over|growth would slow|more stimulus was needed]| {why}].",
-    "[A court|A judge|A regulator|The SEC|The Justice Department|The European Commission|Prosecutors|A jury|The government|Lawmakers|The Senate] [fined|sued|cleared|ordered|approved|rejected|charged|blocked|backed|investigates|ruled against|dismissed a case against] {co} [over|in connection with|for|after] [price fixing|its accounting|mortgage securities|an oil spill|insider trading|the merger|patents|unpaid taxes|misleading investors|a data breach|market manipulation|bribery|antitrust concerns][, {person} {said}|, seeking {num}|].",
-    "{person} {said} [{place}|{co}|the economy|the crisis|the budget|the deal|the currency|the market] [would|could|should|may|will|must|is likely to] [recover|grow|need more aid|face pressure|be reviewed|continue|slow|be cut by {num}|benefit from reform|not default|take time].",
-    "[Workers|Employees|Farmers|Drivers|Miners|Pilots|Unions] [strike|protest|walk out|reach a deal|vote] [in {place}|at {co}|over pay|against job cuts|{when}]",
-    "[UPDATE 1-|UPDATE 2-|WRAPUP 1-|FACTBOX-|ANALYSIS-|RPT-|EXCLUSIVE-|TIMELINE-|INSTANT VIEW-|BREAKINGVIEWS-|PREVIEW-|TEXT-|Q&A-|SCENARIOS-|INTERVIEW-|CORRECTED-|DEALTALK-|]{co} {moves} {why}",
-    "[What|How|Why|When|Where|Who|Will|Can|Should|Is|Does] [{co}|{place}|{bank}|investors|the market|the dollar|Congress] [needs to do next|will weather the storm|may raise rates|is worth watching|could lose from a default|faces a long road|matters for growth|avoid a recession|ready for higher rates|gets it wrong|buy its way out|be worried|keep growing][?|]",
-    "[Five|Ten|Three|Seven] [things|stocks|charts|facts|questions|reasons|risks] [to watch|you need to know|to know|investors ask|that matter] [{when}|in {place}|about {co}|for the market|before the open]",
-    "[Stocks to watch|Before the bell|Market wrap|Week ahead|Diary|Top news|Research alert|New issue|Deals of the day|Morning note|Earnings calendar|Press digest]: {co}, {co} and {co}",
-    "[Moody's|S&P|Fitch|Goldman|Analysts at {co}|A broker] [cuts|raises|affirms|upgrades|downgrades|starts coverage of|lowers rating on|lifts target for] {co} [to [buy|sell|hold|neutral|outperform|underperform|AA|BBB|junk]|with [buy|hold|sell] rating|on {thing}|, sees upside of {num}|; target price {num}]",
-    "[The company|The group|Management|The board|{co}] [expects|sees|forecasts|believes|estimates|proposes|has decided|intends] [net sales to grow|operating profit to improve from last year|a dividend of {num}|to close a plant in {place}|the acquisition to close {when}|demand to remain stable|capital expenditure of {num}|to cut jobs|the restructuring to save {num}].",
-    "[Item 2.02|Item 8.01|Form 10-K|Form 8-K|Exhibit 99.1|Note 5] [Results of operations and financial condition|Other events|The registrant reported net income of {num}|Risk factors may cause actual results to differ|The Company entered into an agreement with {co}|Shareholders approved the plan].",
-    "[Shares|Stock] of {co} [are|were] [up|down] {num} [in premarket trading|at midday|after hours|since the offering|in {place}], [trading at {num}|underperforming the sector|near a record high|their lowest since 2009|valuing it at {num}].",
-    "[Oil|Gold|Copper|Wheat|Natural gas|Gasoline] [steady|up|down|rebounds|slips|firms|eases|ends higher|hits high|falls for third day] [as|on|after|ahead of] [the dollar weakens|OPEC meets|stocks data|Iran talks|supply fears|a storm in the Gulf|China demand|Fed minutes|the jobs report]",
-    "[IPO|Offering|Buyout|Bailout|Rescue|Merger|Stimulus|Austerity|Debt|Budget] [plan|talks|deal|vote|package|fight|deadline|hopes] [boosts|weighs on|lifts|drags|divides|stalls|nears|faces hurdle in|worries] [{place}|{co}|markets|investors|lawmakers|the euro]",
-)  # fmt: skip
-HARD = (
-    "[Researchers|Scientists|Experts|Hackers|Security firm] [show|warn|say|find|demonstrate] [prompt injection|jailbreak|data poisoning|hidden text|phishing] [attacks|attack|tricks|flaw] [on|against|can fool|in] [chatbots|AI assistants|trading algorithms|language models|{co}'s assistant][, {person} {said}|; {co} shares {move}|]",
-    "{co} [launches|unveils|updates|pulls|tests|invests in] [AI assistant|chatbot|language model|AI model|trading bot|virtual assistant|developer tools] [for {co}|, shares {move}|to answer customers' questions|that writes stories and code|with new safety rules|in {place}|after complaints|]",
-    "[OpenAI|{co}] [says|said] [its|the] [chatbot|model|assistant|system] [will|would|can|does] [not|now] [reveal|share|disclose|ignore|follow|remember|act as|answer] [user data|its instructions|harmful requests|personal information|new rules|a financial adviser|questions about elections]",
-    "[Investors|Traders|Markets|Lawmakers|Voters|Banks|Regulators|{place}|{co}] [ignore|ignored|disregard|shrug off|forget|dismiss|overlook|may ignore|should not ignore|cannot ignore] [previous|earlier|prior|past|all] [warnings|guidance|rules|forecasts|losses|instructions from the court|limits|promises|signals|bad news|directives][ as {thing} {move}|, {person} {said}|]",
-    "[Bank|Regulator|Police|{co}] [warns|tells|urges|advises|asks] [customers|investors|clients|savers|users] [not to|never to|to] [share|send|reveal|disclose|change|check|give out] [passwords|account details|login credentials|personal information|card numbers|statements|confidential data][ after a breach| amid phishing emails|]",
-    "[Regulator|SEC|FCA|Police|A judge|Prosecutors] [charges|warns of|probes|fines|halts|jails] [pump-and-dump|penny stock|boiler room|crypto pump|spoofing|social media|insider] [scheme|group|promoters|ring|fraud|scam] [that promised guaranteed returns|that cost investors {num}|on Telegram|run from {place}|after shares {move}|]",
-    "[Hacker|Former employee|Lawyer|Trader|Analyst|Banker|Whistleblower] [leaked|stole|shared|sold|disclosed|passed] [confidential|secret|sensitive|classified|private] [data|documents|information|records|reports] [of {co}|on the merger|to a rival|, prosecutors {said}|, court papers showed|before earnings]",
-    "\"[We|I] [will|would|must|have to|are going to|need to|do not want to] [ignore the noise|give you more details next week|share our plans with investors|tell the market the truth|follow the rules|act as a lender of last resort|write down the assets|provide guidance|play by the rules|pretend nothing happened],\" {person} {said}.",
-    "[Write-downs|Writedowns|Give-backs|Acts of God|Shares|Share sales|Show of strength|Print shops|Repeat offenders|Output|Printing firm|Role|Playing|Prompt|Instruction|System] [hit|at|lift|weigh on|in focus at|cut by|changes at] {co} [{why}|, {person} {said}|in {place}|]",
-    "[Buy|Sell|Hold|Avoid|Forget|Ignore|Imagine|Remember|Watch|Think|Consider|Meet|Follow|Don't bet on|Don't blame|Give|Tell|Show|Let] [{co}|{thing}|the {thing} rally|the hype|{place}|the recession|bank stocks|{person}], [says|said] [{co}|{person}|a columnist|an adviser|a fund manager]",
-    "[You can|How to|Where to|When to|What you should] [profit from|protect your savings from|think about|plan for|pay for|save for|invest in|cope with|hedge against] [inflation|a downturn|retirement|college|higher rates|{thing}|a market crash|taxes][?|: {person}|, {person} {said}|]",
-    "[Dear shareholders|Dear investors|To our clients|Ladies and gentlemen|Good morning, everyone], [we are pleased to report|this was a hard year for|I am glad to tell you about|thank you for joining|let me turn to] [results of {co}|our results|the third quarter|the outlook|our progress].",
-    "[Factbox|Q+A|Q&A|Explainer|Highlights|Text|Full text|Quotes|Timeline|Transcript|Instant view|Analysis|Special report|Column|Insight|Snap analysis|Poll|Exclusive|Scenarios|Graphic|Podcast]: [How do you|How to|What is|What are|Who is|Can you|Do you|Are you|Why does|Where is|Is it time to|Make your own|Give and take in|The words of|Text of statement from|Comments on|Key points of|Reaction to|Five ways to|Is there a way to|How would you|What would you do about] [change a treaty|the deal|break up a currency|fix a bank|{co}|{place}|the shadow economy|a white collar crime|the crisis plan|the speech by {person}|{thing}|a trade war|the tax law|{bank}|the new rules|the debt ceiling|a bank run|save the euro]?",
-    "The following [is|are] [the full text|the text|highlights|excerpts|key points|quotes|the main points|questions and answers|details|the results|comments|answers] [of|from|on|about] [a statement by {person}|the speech by {person}|{bank}'s statement|the interview with {person}|testimony by {person} to the House|the agreement|the minutes|{co} results|the plan for {place}]:",
-    "[So what now|Now what|What next|And then|Who cares|Is it over|What does it mean|Sound familiar|Too late|Really]? [The job market|{co}|{place}|The recession|A deal|The rally] [has ended|is not over|remains|may come back|puts {person} to the test|is what {person} wants].",
-    "{person} [will|would|does|did|can|could|has] not [recognize|accept|follow|respect|obey|apply|ignore|change|sign|support|allow|comply with] [a ruling by the court|the rules of {bank}|the order|any limits|the terms|orders from {place}|the demand|sanctions|the agreement|its obligations][, {person} {said}|].",
-    "[I|We|You|They] [think|believe|know|hope|must|should|can|cannot|need to|have to|will|might] [be careful|see growth|accept this|give the system time|act on policy|consider the data|do more|work with our partners|respond to shocks|tell you that risks remain|provide liquidity|explain our decisions|describe the outlook|read the data|remember the lessons of the crisis|take instructions from no one|write the rules of the road|answer questions|make sure that prices are stable|be clear about our role|judge policy by its results].",
-    "[Let me|I would like to|Allow me to|I will|I want to|It is my task to|Please allow me to|In my remarks I will] [begin with|turn to|explain|discuss|describe|say a few words about|share my views on|give you an overview of|answer|thank] [the outlook|our strategy|monetary policy|the role of {bank}|the financial system|the data|inflation|the rules for banks|how models are used in supervision|the organizers|the instructions of Congress].",
-    "[The model|Our model|This model|The system|The assistant|The policy rule|The simulation|The computer] [predicts|suggests|assumes|shows|implies|treats|gives] [a rise in inflation|lower growth|a path of rates|higher {thing}|weaker demand|that shocks fade|a neutral stance][, and|.|, but] [it ignores|we should not ignore|it does not capture|users must be aware of] [credit|prior trends|past rules|expectations|previous errors].",
-    "[{person}|A company|{co}|A union|A bank|An activist|Iran|A creditor] [threatens|threatened|warns|vows|demands|demanded|urged {co}] [to sue|to release documents|to quit the talks|to expose accounting|access to the books|to pull out of {place}|to leak emails|disclosure of fees|that {co} reveal its losses|legal action|to strike][ unless paid {num}| if talks fail| over the data|, {person} {said}|]",
-    "[Police|Authorities|Prosecutors] [arrest|hold|question|seek|charge] [a man|two bankers|a former {co} employee|a hacker|a teenager] [who|accused of|suspected of|for] [stealing data|posing as a broker|hacking into {co}|selling customer records|leaking {co} documents|making threats against {co}|blackmail|running a fake news site|writing a virus]",
-    "[Fiction|Poem|Story|Letter|Novel|Book|Film|Song|Report|Essay|Memo|Speech] [about|on|by|from] [{person}|{co}|Wall Street|a banker|the crisis|the founder of {co}] [becomes bestseller|wins prize|stirs debate|tells of greed|reveals strife at {co}|shown in {place}|begins a new chapter]",
-    "[Gas|Gasoline|Diesel|Retail fuel|Oil] [pump|pumps|pump prices|output] [rise|fall|to hit $3.01|at record|hit {num}|hurt drivers|in {place}][, {person} {said}|, EIA says| this summer|]",
-    "[Age|Born|Birthdate|Education|Career|Family|Date|Time|Location|Target|Profit|Exchange|Price|Volume|Range|Ranking]: [{num}|47|{place}|{when}|August 4|a law degree|0900 GMT|New York|{co}|N/A]",
-    "[Join|Come to|Register for|Follow] [the|our|a] [conference|summit|forum|webinar|seminar|debate] [in {place}|{when}|on {thing}|of {co} at 10:00 a.m. ET]",
-    "[Countdown|Hours left|Two days to go|Clock ticks|Deadline nears] [to|until|before|for] [Greek debt deal|Fed decision|shutdown|{co} ruling|auction|IPO of {co}|default|jobs report]",
-    "[Join|Follow|Read|Watch|Listen to|See|Get|Visit|Contact] [our conference call {when}|the live blog|the webcast at 10 a.m. ET|more on {co}|investor relations|the full statement|the presentation on our website]",
-)  # fmt: skip
-POSTS = (
-    "{tick} [looking good|nice chart|earnings {when}|testing support|breaking out|at resistance|still long|sold half|watching 50 day|gap fill coming|volume is low|good entry here|not convinced|holding|red day|green day|over valued|priced in|hope it holds|calls or puts?|beat and still down|consolidating|bull flag|oversold] [{why}|here|today|imo|, thoughts?|😀|👍|😂|for now|http://t.co/abc|]",
-    "[RT @trader:|@user|] {tick} [and|vs|,] {tick} [{move} {num}|upgraded by Goldman|to report after the bell|new 52 week high|news: http://t.co/xyz|option activity|most active options|trading at {num}|price target raised to {num}|downgraded to hold|insider sold shares|dividend declared] {tick}",
-    "[I think|Not sure|Looks like|Wonder if|Maybe|Hoping|I bought|I sold|Waiting for|Anyone else in|Glad I sold|Should have sold|Still holding] {tick} [will {moves}|at these levels|before earnings|on the dip|for the long term|is overpriced|after the split|today][!|?|...| lol| 🤔| 😬|]",
-    "{tick} [Q1|Q2|Q3|Q4] [EPS|revenue|results] {num} [vs|est|beats by|misses by] {num}[, guides {moves}|; shares {move}|] http://t.co/abc",
-    "[Good morning|Happy Friday|Merry Christmas|Congrats|Wow|Ouch|LOL|Crazy|Interesting|Nice] [{tick}|bulls|bears|traders|everyone] [what a day|hope we close green|{tick} {move}|🎉|😂😂|nice move|hold on tight|see you at the open]",
-    "[Here's|This is] [why|how|what] {tick} [{move} today|could move|investors think|is down|matters|beat estimates] http://t.co/abc [#stocks|#investing|#trading|#finance|#tech|]",
-)  # fmt: skip
+from htfi.simulation.tables import read_table
 
 
-def draw(dice: Rng) -> str:
+class _Texts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    slots: dict[str, str]
+    lists: dict[str, tuple[str, ...]]
+
+
+_TEXTS = read_table("honest", _Texts)
+
+
+def draw(rng: Rng) -> str:
     """One honest sentence or post; a fifth have two sentences."""
-    text = _one(dice)
-    return f"{text.rstrip('. ')}. {_one(dice)}" if dice.chance(0.2) else text
+    text = _one(rng)
+    return f"{text.rstrip('. ')}. {_one(rng)}" if rng.chance(0.2) else text
 
 
-def headlines(seed: int, num_worlds: int) -> list[str]:
+def headlines(seed: int, num_markets: int) -> list[str]:
     """Headlines of the simulated market."""
     return [
         item.headline
-        for world in range(num_worlds)
-        for story in stories_of_market(seed, world)
+        for market in range(num_markets)
+        for story in stories_of_market(seed, market)
         for item in story.items
     ]
 
 
-def _one(dice: Rng) -> str:
-    frames = (NEWS, HARD, POSTS)[dice.weighted_index((6, 3, 1.5))]
-    text = wording(frames, SLOTS, dice).strip()
-    return text[:1].upper() + text[1:] if dice.chance(0.9) else text
+def _one(rng: Rng) -> str:
+    frames = (_TEXTS.lists["news"], _TEXTS.lists["hard"], _TEXTS.lists["posts"])[
+        rng.weighted_index((6, 3, 1.5))
+    ]
+    text = wording(frames, _TEXTS.slots, rng).strip()
+    return text[:1].upper() + text[1:] if rng.chance(0.9) else text

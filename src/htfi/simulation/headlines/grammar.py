@@ -11,13 +11,13 @@ Node = str | Slot | list["Program"]
 Program = tuple[Node, ...]
 
 
-def expand(template: str, slots: Mapping[str, str], dice: Rng) -> str:
+def expand(template: str, slots: Mapping[str, str], rng: Rng) -> str:
     """One wording of `template`; what fills a slot may itself hold choices. Spaces are made single.
 
     Raises: KeyError for a slot without a fact: a fault of the grammar, found by its tests.
     """
     words: list[str] = []
-    _walk(_compiled(template), slots, dice, words)
+    _walk(_compiled(template), slots, rng, words)
     text = " ".join("".join(words).split())
     return (
         text.replace(" ,", ",").replace(" ;", ";").replace(" :", ":")
@@ -26,21 +26,21 @@ def expand(template: str, slots: Mapping[str, str], dice: Rng) -> str:
     )
 
 
-def wording(templates: Sequence[str], slots: Mapping[str, str], dice: Rng) -> str:
+def wording(templates: Sequence[str], slots: Mapping[str, str], rng: Rng) -> str:
     """One wording of one of the templates."""
-    return expand(dice.choice(templates), slots, dice)
+    return expand(rng.choice(templates), slots, rng)
 
 
-def _walk(program: Program, slots: Mapping[str, str], dice: Rng, words: list[str]) -> None:
+def _walk(program: Program, slots: Mapping[str, str], rng: Rng, words: list[str]) -> None:
     for node in program:
         if isinstance(node, str):
             words.append(node)
         elif isinstance(node, list):
-            _walk(node[int(dice.uniform() * len(node))], slots, dice, words)
+            _walk(node[int(rng.uniform() * len(node))], slots, rng, words)
         else:
             fill = slots[node[0]]
             if "[" in fill or "{" in fill:
-                _walk(_compiled(fill), slots, dice, words)
+                _walk(_compiled(fill), slots, rng, words)
             else:
                 words.append(fill)
 
