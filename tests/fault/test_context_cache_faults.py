@@ -317,12 +317,12 @@ _WRITER = """
 import os, sys
 from pathlib import Path
 from htfi.adapters.lmdb.tier import LmdbTier
-from htfi.narrative.caching.tier import Entry
+from htfi.narrative.caching.tier import CacheEntry
 tier = LmdbTier(Path(sys.argv[1]), 4 * 2**20, lambda: 0, print)
 number = 0
 while True:
     key = b"%d" % number
-    tier.put_many([Entry(key, key * 400, 10**15, ("a",)), Entry(key + b"!", os.urandom(9_000), 10**15, ("b",))])
+    tier.put_many([CacheEntry(key, key * 400, 10**15, ("a",)), CacheEntry(key + b"!", os.urandom(9_000), 10**15, ("b",))])
     print(number, flush=True)
     number += 1
 """

@@ -82,7 +82,7 @@ from hashlib import sha256
 from pathlib import Path
 from htfi.adapters.stores.quarantine import QuarantineFile
 from htfi.domain.time import SystemClock
-from htfi.pipeline.intake.quarantine_reasons import RAW_CHARS
+from htfi.pipeline.intake.quarantine_reasons import MAX_RAW_CHARS
 from htfi.wiring.feeds import open_feed, resolve
 folder = Path(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_AS, (3_000_000_000, 3_000_000_000))

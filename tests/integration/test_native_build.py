@@ -13,14 +13,14 @@ ROOT = Path(__file__).parents[2]
 WORKS = """
 import numpy as np
 from htfi import models
-from htfi.adapters.native.network import NativeNetwork, available
+from htfi.adapters.native.network import NativeNetwork, is_compiled
 from htfi.decoding import sampling as choosing
 from htfi.decoding.checkpoint.folder import ModelFolder
-from htfi.decoding.sampling import Admitted, Sampling, choose
+from htfi.decoding.sampling import AllowedTokens, SamplingParams, sample_tokens
 from htfi.domain.errors import DependencyUnavailable
-assert not available() and not choosing.available()
+assert not is_compiled() and not choosing.has_compiled_choice()
 logits, keys = np.eye(3, dtype=np.float32) * 99, np.arange(3, dtype=np.uint64)
-tokens = choose(logits, Admitted.of(np.arange(3)), Sampling(1.0), keys)
+tokens = sample_tokens(logits, AllowedTokens.of(np.arange(3)), SamplingParams(1.0), keys)
 assert tokens.tolist() == [0, 1, 2]
 try:
     NativeNetwork(ModelFolder.open(models.DRAFT))

@@ -186,7 +186,7 @@ def test_a_run_that_goes_on_is_verified_beside(folder: Path, make_decisions, mon
         ledger.append([more[0]])
         return found
 
-    monkeypatch.setattr(outputs, "recorded", released)
+    monkeypatch.setattr(outputs, "recorded_run", released)
     assert wrong(folder) == []
     journal.close()
     monkeypatch.undo()

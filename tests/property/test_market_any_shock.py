@@ -34,7 +34,7 @@ markets = st.builds(
     MarketSpec,
     assets=st.lists(assets, min_size=1, max_size=4).map(tuple),
     regimes=st.builds(RegimeChain.of_durations, *[st.floats(0.5, 1e4)] * 4),
-    waves=st.lists(
+    volatility_components=st.lists(
         st.builds(VolatilityComponent, st.floats(0.1, 1e7), st.floats(0.0, 1.0), st.floats(0.0, 1.0)),
         max_size=4,
     ).map(tuple),
