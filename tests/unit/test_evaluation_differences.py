@@ -15,7 +15,7 @@ from htfi.forecasting.evaluation.differences import (
     long_run_variance,
     mean_by_date,
     student_cdf,
-    test_differences,
+    loss_difference,
 )
 
 
@@ -31,7 +31,7 @@ def test_student_cdf_is_scipys(value: float, freedom: int) -> None:
 
 def test_one_step_without_memory_is_nearly_the_t_test() -> None:
     differences = _dice(1).standard_normal(4000) - 0.05
-    found = test_differences(differences, 1)
+    found = loss_difference(differences, 1)
     assert found.p == pytest.approx(stats.ttest_1samp(differences, 0.0, alternative="less").pvalue, abs=0.01)
 
 
@@ -55,7 +55,7 @@ def test_overlapping_outcomes_do_not_make_false_findings() -> None:
     for _ in range(200):
         noise = dice.standard_normal(1521)
         overlapping = np.convolve(noise, np.ones(22), "valid")
-        found += test_differences(overlapping, 22).p < 0.05
+        found += loss_difference(overlapping, 22).p < 0.05
     assert 2 <= found <= 22
 
 
@@ -75,15 +75,15 @@ def test_series_of_one_date_count_as_one() -> None:
     assert mean_by_date(losses).tolist() == [2.0, 5.0]
     one = _dice(6).standard_normal((300, 1))
     alone, copied = (
-        test_differences(one[:, 0], 1),
+        loss_difference(one[:, 0], 1),
         diebold_mariano(np.repeat(one, 9, axis=1), np.zeros((300, 9)), 1),
     )
     assert copied.p == pytest.approx(alone.p)
 
 
 def test_what_does_not_vary_has_no_chance() -> None:
-    assert math.isnan(test_differences(np.zeros(40), 1).p)
-    assert math.isnan(test_differences(np.array([0.3]), 1).p)
+    assert math.isnan(loss_difference(np.zeros(40), 1).p)
+    assert math.isnan(loss_difference(np.array([0.3]), 1).p)
 
 
 def test_losses_of_different_forecasts_are_refused() -> None:

@@ -52,10 +52,10 @@ def diebold_mariano(first: Array, second: Array, horizon: int) -> LossDifference
     if first.shape != second.shape:
         raise InvalidInput(f"losses of shapes {first.shape} and {second.shape}: compare the same forecasts")
     gaps = first - second
-    return test_differences(mean_by_date(gaps if gaps.ndim == 2 else gaps[:, None]), horizon)
+    return loss_difference(mean_by_date(gaps if gaps.ndim == 2 else gaps[:, None]), horizon)
 
 
-def test_differences(differences: Array, horizon: int) -> LossDifference:
+def loss_difference(differences: Array, horizon: int) -> LossDifference:
     """The same on loss differences [T], one a date, in order of time."""
     num = len(differences)
     if num < 2:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from htfi.domain.decision import NewsView
 from htfi.forecasting.config import ForecastConfig
-from htfi.forecasting.evaluation.differences import test_differences
+from htfi.forecasting.evaluation.differences import loss_difference
 from htfi.forecasting.opinions import PRIOR_OPINIONS, DivergenceRanks
 from htfi.forecasting.tilts import derive_tilts
 from htfi.pipeline.weighing import opinion_of
@@ -73,7 +73,7 @@ def no_gain_p_value(
     gaps = told.losses[inside, j] - plain.losses[inside, j]
     _, member = np.unique(moments.instant[inside], return_inverse=True)
     means = np.bincount(member, gaps) / np.bincount(member)
-    return test_differences(means, horizon).p
+    return loss_difference(means, horizon).p
 
 
 @dataclass(frozen=True, slots=True)
