@@ -69,7 +69,7 @@ def test_what_is_kept_does_not_grow_with_the_stream() -> None:
 @pytest.mark.skipif(not COMPILED, reason="no C compiler was at hand: there is only the interpreted kernel")
 @pytest.mark.parametrize("seed", range(2))
 def test_compiled_and_interpreted_kernels_agree_to_the_bit(seed: int, interpreted: ModuleType) -> None:
-    compiled, plain = MarketState(CONFIG), interpreted.Market(CONFIG)
+    compiled, plain = MarketState(CONFIG), interpreted.MarketState(CONFIG)
     rows = walk(seed, 3_000) + [(row[0] + 10**14, *row[1:]) for row in walk(seed + 9, 1_000, 5 * 10**9)]
     assert compiled.observe_batch(to_batch(rows)) == plain.observe_batch(to_batch(rows))
     assert snapshot(compiled) == snapshot(plain)
@@ -83,7 +83,7 @@ def test_compiled_and_interpreted_kernels_agree_on_broken_fields(interpreted: Mo
     @given(streams())
     @settings(deadline=None, max_examples=examples(50))
     def agree(rows: list[Row]) -> None:
-        compiled, plain = MarketState(CONFIG), interpreted.Market(CONFIG)
+        compiled, plain = MarketState(CONFIG), interpreted.MarketState(CONFIG)
         assert compiled.observe_batch(to_batch(rows)) == plain.observe_batch(to_batch(rows))
         assert snapshot(compiled) == snapshot(plain)
 

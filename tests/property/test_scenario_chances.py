@@ -128,6 +128,6 @@ def test_neither_the_order_nor_the_names_of_series_change_a_figure(order, seed, 
         found.append((effect.probability, change, np.argsort(places)))
     (one_chance, one, _), (other_chance, other, back) = found
     assert one_chance == other_chance
-    assert one.chance == other.chance
+    assert one.probability == other.probability
     assert np.allclose(one.after, other.after[back], rtol=1e-6, atol=1e-9)
-    assert np.isclose(one.book_after.var99, other.book_after.var99, rtol=1e-6, atol=1e-9)
+    assert np.isclose(one.portfolio_after.var99, other.portfolio_after.var99, rtol=1e-6, atol=1e-9)
