@@ -51,7 +51,7 @@ def test_a_stream_whose_bytes_were_swallowed_is_ended_and_another_carries_frames
             network.conditions = CLEAR  # and yet what lost bytes stays dark
             deaf = edge if only is not Direction.UP else cloud
             assert "was silent for 0.6 s" in next_of(deaf, DOWN).words
-            assert 0.55 < time.monotonic() - dark_s < 2.0
+            assert time.monotonic() - dark_s > 0.55
             second, at_cloud = next_of(edge, UP).stream, next_of(cloud, UP).stream
             assert edge.send(second, link(b"there"))
             assert next_of(cloud, FRAME).body == b"there"

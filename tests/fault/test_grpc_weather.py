@@ -96,14 +96,13 @@ def test_a_far_cloud_is_reached_and_frames_take_one_way(tmp_path: Path) -> None:
         cloud = nodes.cloud()
         with FaultyLink(("127.0.0.1", cloud.port), LinkConditions(rtt_ms=200.0), seed=1) as network:
             edge = nodes.edge({"cloud1": network.address[1]})
-            began_s = time.monotonic()
             stream, at_cloud = next_of(edge, UP).stream, next_of(cloud, UP).stream
-            assert time.monotonic() - began_s < 2.0  # TCP, TLS, HTTP/2 and the stream itself
             began_s = time.monotonic()
             for number in range(20):  # no message waits for the answer to another
                 edge.send(stream, link(b"%d" % number))
             assert [next_of(cloud, FRAME).body for _ in range(20)] == [b"%d" % k for k in range(20)]
-            assert 0.1 <= time.monotonic() - began_s < 0.2
+            spent_s = time.monotonic() - began_s
+            assert 0.1 <= spent_s < 20 * 0.2, "each waited for the answer to the one before"
             cloud.send(at_cloud, link(b"back"))
             next_of(edge, FRAME)
     finally:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from checks import sooner_than
 from htfi.adapters.grpc.dialler import redial_s
 from htfi.adapters.grpc.library import TransportLimits
 from htfi.adapters.grpc.transport import GrpcTransport
@@ -112,16 +113,15 @@ def test_close_sends_what_waits_and_tells_both_ends(nodes: Nodes) -> None:
     stream = next_of(cloud, UP).stream
     next_of(edge, UP)
     assert all(cloud.send(stream, link(b"%d" % k)) for k in range(500))
-    began_s = time.monotonic()
-    cloud.close(2.0)
-    cloud.close(2.0)
-    assert time.monotonic() - began_s < 2.0
+    with sooner_than(20.0):
+        cloud.close(20.0)
+        cloud.close(20.0)
     assert [next_of(edge, FRAME).body for _ in range(500)] == [b"%d" % k for k in range(500)]
     assert next_of(edge, DOWN).node == "cloud1"
     assert next_of(cloud, DOWN).node == "edge1"
-    assert cloud.receive(5.0) is None
-    assert cloud.receive(5.0) is None  # at once: nothing can come any more
-    assert time.monotonic() - began_s < 5.0
+    with sooner_than(20.0):  # at once: nothing can come any more
+        assert cloud.receive(20.0) is None
+        assert cloud.receive(20.0) is None
 
 
 def test_no_thread_is_left_behind(nodes: Nodes) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -93,13 +92,12 @@ def test_a_remote_model_that_fails_is_one_line(monkeypatch: pytest.MonkeyPatch) 
     def refuse(call: Call) -> None:
         call.send(401, json.dumps({"error": "bad key sk-not-to-be-seen"}).encode())
 
-    started_s = time.monotonic()
     with chat_server(refuse) as server:
         error = models("ask", server.url, "tiny", "--key-variable", "TEST_MODEL_KEY").exception
     assert isinstance(error, HtfiError)
     assert "did not answer" in str(error)
     assert "sk-not" not in str(error)
-    assert time.monotonic() - started_s < 20
+    assert len(server.calls) == 1  # no use in asking again
 
 
 def test_torch_runs_the_same_models_where_a_settings_file_asks_for_it(pair: tuple[Path, Path]) -> None:
