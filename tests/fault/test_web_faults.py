@@ -213,7 +213,7 @@ def test_a_stop_does_not_wait_for_a_slow_server(tmp_path: Path) -> None:
             site.wait_for("/rss", 1)
             listen(feed, 0.1)
             begun_s = time.monotonic()
-        assert time.monotonic() - begun_s < 15.0  # what a page may take
+        assert time.monotonic() - begun_s < 30.0  # that a request may take
 
 
 @pytest.mark.parametrize(
