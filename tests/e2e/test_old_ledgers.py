@@ -15,6 +15,7 @@ ROOTS = {
     "run-0.1.0": "8ff65e94d3b7be38b5fdbc552b361cc38b6eea2e2cbeee277f5a840af2f0f415",
     "edge-0.1.0": "72951e1d40c36c0d266fb2d6916146056dec97ff6af590609a3e4ebc2632a2bb",
     "run-narrator-2": "4c200c00632928887ae3390d73c2da356b58381413fb0ad82e28669121e1a912",
+    "run-templates-5": "e2eeb764d546bc29247cdea0e5256806a3de9ff2b8b3388fb173b6f640220da9",
     "edge-narrator-2": "cc84292926196039eace35eadf0fbb080c6f9a40ced35237baf00a7ba51cfa64",
 }
 NUM_ENTRIES = {
@@ -22,6 +23,7 @@ NUM_ENTRIES = {
     "edge-0.1.0": (25, 3),
     "run-narrator-2": (25, 3),
     "edge-narrator-2": (29, 7),
+    "run-templates-5": (25, 3),
 }
 
 

@@ -102,7 +102,7 @@ def test_both_answers_are_kept_and_the_amendment_follows_its_moment(whole: list[
         assert first.plan.then is Rung.DEEP
         assert first.forecast.tilt is not None
         assert first.forecast.tilt.divergence_rank >= 0.45
-        assert "this answer is provisional, and a reading in depth follows" in first.rationale.text
+        assert "The answer is provisional; a deeper reading follows" in first.rationale.text
         assert one.plan.rung is Rung.DEEP
         assert one.view is not None
         assert one.view.reader == "16 answers of target@7a26"

@@ -80,7 +80,7 @@ def test_what_is_worth_it_is_read_by_the_frontier_model_once_it_is_released(tmp_
     for one in asked:
         assert one.hearing is not None
         assert one.hearing.considered[0].route is Route.FRONTIER
-        assert "worth the best reader" in one.rationale.text
+        assert "important enough for the best model" in one.rationale.text
     assert all(one.view is not None and one.view.reader.startswith("big@") for one in amended)
 
 

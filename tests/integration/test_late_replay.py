@@ -150,10 +150,12 @@ def test_a_ledger_with_amendments_is_derived_again_and_tampering_is_named(run: P
     assert amended.view is not None
     parts = amended.rationale.template.rsplit("+", 1)
     said = {"confirming": "amending", "amending": "confirming"}
-    from htfi.narrative.rationale.writer import fill
+    from htfi.narrative.rationale.phrasing import fill
+    from htfi.narrative.rationale.versions import phrasing_of
 
     template = f"{parts[0]}+{said[parts[1]]}"
-    otherwise = replace(amended.rationale, template=template, text=fill(template, amended.rationale.slots))
+    text = fill(template, amended.rationale.slots, phrasing_of(amended.models))
+    otherwise = replace(amended.rationale, template=template, text=text)
     changes = {
         "amended already": [*entries[: place + 1], entries[place]],
         "no earlier provisional": [*entries[:first], *entries[first + 1 :]],

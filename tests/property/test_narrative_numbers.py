@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from htfi.domain.decision import FeatureDriver, Regime
 from htfi.domain.events import News
-from htfi.narrative.rationale.writer import fill, write_rationale
+from htfi.narrative.rationale.phrasing import Phrasing, fill
+from htfi.narrative.rationale.versions import PHRASINGS
+from htfi.narrative.rationale.writer import write_rationale
 from htfi.narrative.recent_news import RecentNews
 from htfi.narrative.text import clean, quote
 
@@ -33,6 +35,7 @@ DRIVERS = st.builds(FeatureDriver, NAMES, st.floats(-1e9, 1e9), st.floats(1e-9, 
     drivers=st.lists(DRIVERS, max_size=4),
     weights=st.dictionaries(st.sampled_from(["ewma", "har", "fhs", "rw20"]), st.floats(0.0, 1.0)),
     headlines=st.lists(HOSTILE, max_size=4),
+    phrasing=st.sampled_from(list(PHRASINGS.values())),
 )
 def test_every_figure_in_the_text_stands_in_a_slot(
     symbol: str,
@@ -47,6 +50,7 @@ def test_every_figure_in_the_text_stands_in_a_slot(
     drivers: list[FeatureDriver],
     weights: dict[str, float],
     headlines: list[str],
+    phrasing: Phrasing,
 ) -> None:
     wire = RecentNews()
     for number, text in enumerate(headlines):
@@ -66,10 +70,11 @@ def test_every_figure_in_the_text_stands_in_a_slot(
         has_usual=True,
         weights=weights,
         headlines=wire.recent(symbol, 10**12),
+        phrasing=phrasing,
     )
     known = set(FIGURE.findall(" ".join(found.slots.values())))
     assert {figure.rstrip(".,:") for figure in FIGURE.findall(found.text)} <= {k.rstrip(".,:") for k in known}
-    assert fill(found.template, found.slots) == found.text
+    assert fill(found.template, found.slots, phrasing) == found.text
     assert all(char.isprintable() for char in found.text)
     assert "nan" not in found.text
     assert "{" not in found.text or any("{" in text for text in headlines)

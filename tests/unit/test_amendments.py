@@ -216,13 +216,13 @@ def test_a_provisional_decision_says_so_and_those_that_keep_its_view_do_too() ->
     for one in fresh:
         assert one.rationale.template.endswith("+provisional")
         assert (
-            f"This reading is provisional: 3 of its {NUM_TOKENS} tokens are the target's"
+            f"The reading is provisional: the target model has confirmed 3 of its {NUM_TOKENS} tokens"
             in one.rationale.text
         )
-        assert "Read by target, then draft" in one.rationale.text
+        assert "Reading by target, then draft" in one.rationale.text
     assert kept
     for one in kept:
-        assert one.rationale.text.endswith("is provisional: the target's own has not come yet.")
+        assert one.rationale.text.endswith("is provisional: the target model has not answered yet.")
     assert len(loop.pending.by_question) == len(fresh)
     assert loop.pending.num_decisions == len(found)
 
@@ -278,11 +278,11 @@ def test_the_rationale_is_written_anew_and_tells_whether_the_target_confirms(sam
     assert amended
     for one in amended:
         before = found[one.amends].rationale
-        ending = "the target, heard late, says " + ("the same." if same else "otherwise.")
+        ending = "the target model " + ("confirms the reading." if same else "reads the news differently.")
         assert one.rationale.text.endswith(ending)
         assert differs_only_in_news(before, one.rationale)
         assert "provisional:" not in one.rationale.text
-        assert "Read by target: " in one.rationale.text
+        assert "Reading by target: " in one.rationale.text
         assert one.rationale.drivers == before.drivers
 
 

@@ -81,16 +81,16 @@ def words(decision: Decision, title: str) -> str:
 
 def test_what_was_read_tells_verdict_scores_reader_and_reason() -> None:
     told = words(DECISION, "What was read")
-    assert "“n1” of “wire”, 60 min earlier: passed" in told
+    assert "“n1” from “wire”, 60 minutes earlier: passed" in told
     assert "sentiment +0.62, stance -0.10, earnings 71%, relevance 0.80, novelty 0.33" in told
-    assert "read by the target: worth 0.26; normal case" in told
+    assert "read by the target model, reason: worth 0.26; normal case" in told
     assert "read by the encoder" in told
 
 
 def test_what_was_set_aside_tells_every_reason() -> None:
     told = words(DECISION, "What was set aside")
-    assert "“tip1” of “tips”" in told
-    assert "in quarantine (injection: orders to a model, burst: 5 alike)" in told
+    assert "“tip1” from “tips”" in told
+    assert "held in quarantine (injection: orders to a model, burst: 5 alike)" in told
 
 
 def test_parts_are_told_with_their_share_of_the_weight_and_contradictions_are_kept() -> None:
@@ -98,41 +98,45 @@ def test_parts_are_told_with_their_share_of_the_weight_and_contradictions_are_ke
     # weights: 1·0.7·1 and 0.5·0.4·2^−½
     assert "83% of the weight: target on “n1”" in told
     assert "17% of the weight: encoder on “n2”" in told
-    assert "trusted 50%" in told
+    assert "trust 50%" in told
     against = words(DECISION, "Contradictions kept")
-    assert "target on “n1” says up by 2 sigma, encoder on “n2” says down by 1 sigma: both stand" in against
+    assert (
+        "target on “n1”: up by 2 standard deviations. encoder on “n2”: down by 1 standard deviation. Both are kept."
+        in against
+    )
 
 
 def test_change_and_divergence_are_the_tilts() -> None:
     told = words(DECISION, "What it changed")
     assert (
-        "1 bar ahead: weighed at 50%, the median moves by +0.50% and the band is 1.10 times as wide" in told
+        "1 bar ahead: with a weight of 50%, the median moves by +0.50% and the band is 1.10 times as wide"
+        in told
     )
-    assert "5 bars ahead: weighed at 25%, the median moves by +25.0 bp" in told
-    assert "Divergence 0.61, more than in 97%" in told
+    assert "5 bars ahead: with a weight of 25%, the median moves by +0.25%" in told
+    assert "Divergence 0.61: more than in 97%" in told
 
 
 def test_where_draft_and_target_differ_is_told_by_round_in_tokens_or_in_words() -> None:
     told = words(DECISION, "Draft and target")
-    assert "target settled all 5 tokens" in told
-    assert "4 tokens were drafted by draft, 3 stood" in told
-    assert "Round 1: drafted #7, the target said #9" in told
+    assert "target confirmed all 5 tokens" in told
+    assert "draft drafted 4 tokens, of which 3 were accepted (75%)" in told
+    assert "Round 1: the draft wrote #7, the target #9" in told
     assert "Round 2" not in told
     spelt = generation_lines(WORDING, {7: "up", 9: "down"}.__getitem__)
-    assert "Round 1: drafted “up”, the target said “down”." in spelt
+    assert "Round 1: the draft wrote “up”, the target “down”." in spelt
 
 
 def test_of_a_tree_all_guesses_for_the_place_that_fell_are_told() -> None:
     tree = replace(WORDING, rounds=(DraftRound((5, 6, 7, 8), (-1, 0, 0, 2), (0,), 9),))
-    assert "Round 1: drafted #6 or #7, the target said #9." in generation_lines(tree, None)
+    assert "Round 1: the draft wrote #6 or #7, the target #9." in generation_lines(tree, None)
 
 
 def test_an_amendment_tells_the_view_before_and_where_the_tokens_part() -> None:
     first = replace(DECISION, view=replace(VIEW, direction=-1.0, wording=replace(WORDING, tokens=(5, 6, 4))))
     told = "\n".join(amendment_lines(first, replace(DECISION, amends=first.id), None))
-    assert "down by 1.5 sigma" in told
-    assert "up by 1.5 sigma" in told
-    assert "part at token 3: #4 before, #9 #8 #7 now" in told
+    assert "Before: down by 1.5 standard deviations" in told
+    assert "Now: up by 1.5 standard deviations" in told
+    assert "differ from token 3 on: #4 before, #9 #8 #7 now" in told
 
 
 def test_suspicion_and_its_end_are_told() -> None:
@@ -141,7 +145,7 @@ def test_suspicion_and_its_end_are_told() -> None:
     )
     told = words(replace(DECISION, hearing=hearing), "Suspicion")
     assert "Suspected: symbol A suspected since then: pump 3" in told
-    assert "Of late: everything cleared by Ann" in told
+    assert "Ended recently: everything cleared by Ann" in told
     assert "None." in words(DECISION, "Suspicion")
 
 
@@ -229,7 +233,7 @@ def test_many_items_are_told_by_number() -> None:
 def test_without_news_and_without_a_view_it_says_so() -> None:
     bare = replace(DECISION, hearing=None, view=None, forecast=replace(DECISION.forecast, tilt=None))
     told = {section.title: section.lines for section in explain_decision(bare)}
-    assert told["What was read"] == ("No news was known.",)
+    assert told["What was read"] == ("There was no news.",)
     assert "What the view says" not in told
 
 
@@ -241,13 +245,14 @@ def test_a_summary_counts_items_once_and_tells_reasons_sources_and_suspicion() -
     told = {section.title: "\n".join(section.lines) for section in sections}
     assert "3 decisions, 2 of them with news, 1 amendments" in told["Decisions"]
     assert (
-        "3 items when first considered: 1 read by the target, 1 read by the encoder" in told["What was read"]
+        "3 items when first considered: 1 read by the target model, 1 read by the encoder"
+        in told["What was read"]
     )
-    assert "1 in quarantine, 0 discounted, 0 told before" in told["What was set aside"]
+    assert "1 in quarantine, 0 discounted, 0 repeated earlier items" in told["What was set aside"]
     assert "By reason: injection 1, burst 1" in told["What was set aside"]
     assert "By source: “tips” 1" in told["What was set aside"]
-    assert "1 decision was made in the secure mode" in told["Suspicion"]
-    assert "12 tokens drafted, 9 stood, 75%" in told["Draft and target"]
+    assert "1 decision was made in secure mode" in told["Suspicion"]
+    assert "12 tokens drafted, 9 accepted, 75%" in told["Draft and target"]
 
 
 @pytest.mark.parametrize(

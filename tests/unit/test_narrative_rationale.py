@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from htfi.domain.decision import FeatureDriver, Rationale, Regime
+from htfi.domain.decision import FeatureDriver, NewsTilt, NewsView, Rationale, Regime
 from htfi.domain.errors import InvalidInput
 from htfi.domain.events import News
-from htfi.narrative.rationale.sentences import CLAIM, OPENINGS, SENTENCES
-from htfi.narrative.rationale.writer import fill, write_rationale
+from htfi.narrative.rationale.phrasing import Phrasing, fill
+from htfi.narrative.rationale.versions import CURRENT, PHRASINGS, phrasing_of
+from htfi.narrative.rationale.writer import write_rationale
 
 HOUR_NS = 3_600 * 10**9
 SPREAD = FeatureDriver("spread_bps", 3.1, 1.3, 3.1 / 1.3)
@@ -54,7 +55,7 @@ def test_opening_follows_the_situation(changed: dict[str, Any], template: str) -
     assert write(**changed).template == template
 
 
-def test_full_text_reads_as_a_desk_would_write_it() -> None:
+def test_full_text_reads_as_a_person_would_write_it() -> None:
     found = write(
         regime=Regime.STRESSED,
         low=-0.0311,
@@ -64,35 +65,76 @@ def test_full_text_reads_as_a_desk_would_write_it() -> None:
         headlines=[headline("Fed cuts its target rate by 50 bp to 4.75%")],
     )
     assert found.text == (
-        "SPX/1d is under stress, and its band widens to 6.01% from 4.00%. With 90% probability the next day "
-        "closes between 969.38 and 1,029.42 (-3.06% to +2.94%). Out of line: spread 3.1 bp against a usual "
-        "1.3 bp (2.38x). log range har leads the experts with 50% of the weight. On the wire: “Fed cuts its "
-        "target rate by 50 bp to 4.75%”, 2 h earlier; cited, not weighed."
+        "SPX/1d is under stress. With a probability of 90%, the next day closes between 969.38 and 1,029.42 "
+        "(-3.1% to +2.9%). The band has widened from 4.0% to 6.0%. Unusual: spread at 3.1 bp (usually 1.3 bp). "
+        "The log-range HAR model has the largest weight, 50%. News: “Fed cuts its target rate by 50 bp to 4.75%” "
+        "(2 hours earlier); cited without effect on the forecast."
     )
     assert found.cited == ["id-1"]
     assert found.drivers == [SPREAD]
 
 
+def test_version_4_writes_what_ledgers_of_its_time_hold() -> None:
+    found = write(
+        regime=Regime.STRESSED,
+        low=-0.0311,
+        high=0.0290,
+        drivers=[SPREAD],
+        weights={"ewma": 0.2, "log_range_har": 0.5, "random_walk": 0.3},
+        headlines=[headline("Fed cuts its target rate by 50 bp to 4.75%")],
+        phrasing=PHRASINGS["templates/4"],
+    )
+    assert found.text == (
+        "SPX/1d is under stress, and its band widens to 6.01% from 4.00%. With 90% probability the next day "
+        "closes between 969.38 and 1,029.42 (-3.06% to +2.94%). Out of line: spread 3.1 bp against a usual "
+        "1.3 bp (2.38x). log range har leads the experts with 50% of the weight. On the wire: “Fed cuts its "
+        "target rate by 50 bp to 4.75%”, 2 h earlier; cited, not weighed."
+    )
+
+
+def test_a_reading_is_stated_with_rounded_figures() -> None:
+    view = NewsView(
+        direction=1.0, size_sigmas=0.008435, volatility_multiplier=1.24985, confidence=0.75, cited=("id-1",),
+        as_of_ns=100 * HOUR_NS, half_life_ns=HOUR_NS, consistency="unmoved", words="{symbol} goes {direction}",
+        reader="mini-target-int8@7a26",
+    )  # fmt: skip
+    tilt = NewsTilt(view.reader, [0.0], [1.2], [0.16], 0.5, 0.973)
+    text = write(view=view, tilt=tilt, headlines=[headline("x")], deepening=True).text
+    assert text.endswith(
+        " News: “x” (2 hours earlier). Reading by mini-target-int8: up by less than 0.1 standard deviations, "
+        "volatility 25% above usual, confidence 75%; prices had not moved on it yet. Reason given: “SPX goes up”. "
+        "With a weight of 16%, it moves the median by less than 0.0001% and widens the band by 3%. News and numbers "
+        "disagree more than in 97% of this reader's earlier readings. The answer is provisional; a deeper reading "
+        "follows."
+    )
+
+
+def test_a_version_that_is_not_known_is_refused_in_one_line() -> None:
+    assert phrasing_of({"rationale": "templates/5"}) is CURRENT
+    with pytest.raises(InvalidInput, match="'templates/9', this program knows templates/4, templates/5"):
+        phrasing_of({"rationale": "templates/9"})
+
+
 def test_shock_is_marked_provisional_and_names_the_move() -> None:
     text = write(regime=Regime.SHOCK, last_return=-0.0947, last_sigmas=-6.3).text
-    assert "last move was -9.04%" in text
+    assert "last move was -9.0%" in text
     assert "provisional" in text
 
 
-def test_small_bands_are_told_in_basis_points() -> None:
+def test_small_bands_keep_two_digits() -> None:
     text = write(low=-0.0003, high=0.0004, interval="60s").text
-    assert "the next minute closes between 999.70 and 1,000.40 (-3.0 bp to +4.0 bp)" in text
+    assert "the next minute closes between 999.70 and 1,000.40 (-0.030% to +0.040%)" in text
 
 
 def test_no_driver_is_said_only_where_something_was_usual() -> None:
-    assert "No feature is far" in write(has_usual=True).text
-    assert "No feature" not in write(has_usual=False).text
+    assert "All features are near" in write(has_usual=True).text
+    assert "All features" not in write(has_usual=False).text
 
 
 def test_equal_weights_name_no_leader() -> None:
     text = write(weights={"a": 0.25, "b": 0.25, "c": 0.25, "d": 0.25}).text
-    assert "leads" not in text
-    assert "The experts weigh the same." in text
+    assert "largest weight" not in text
+    assert "All models have the same weight." in text
 
 
 def test_headline_cannot_close_its_quotation_or_fill_a_slot() -> None:
@@ -108,17 +150,27 @@ def test_three_headlines_are_the_most_that_are_told() -> None:
     assert "Item 4" not in found.text
 
 
-def test_no_prepared_sentence_holds_a_digit() -> None:
-    for sentence in (CLAIM, *OPENINGS.values(), *SENTENCES.values()):
-        assert not re.search(r"\d", sentence)
+@pytest.mark.parametrize("phrasing", PHRASINGS.values(), ids=PHRASINGS)
+def test_no_prepared_sentence_holds_a_digit(phrasing: Phrasing) -> None:
+    claim, openings, parts = phrasing.sentences
+    sentences = (claim, *openings.values(), *parts.values())
+    assert len(sentences) > 30
+    assert not any(re.search(r"\d", sentence) for sentence in sentences)
+
+
+def test_every_version_has_the_same_parts() -> None:
+    names = {
+        (frozenset(one.sentences.openings), frozenset(one.sentences.parts)) for one in PHRASINGS.values()
+    }
+    assert len(names) == 1
 
 
 def test_text_comes_again_from_template_and_slots() -> None:
     found = write(drivers=[SPREAD], weights={"a": 0.9, "b": 0.1}, headlines=[headline("x")])
-    assert fill(found.template, found.slots) == found.text
+    assert fill(found.template, found.slots, CURRENT) == found.text
 
 
 @pytest.mark.parametrize("template", ["", "nothing", "first+nothing", "first", "one_driver"])
 def test_template_that_does_not_fit_is_refused_in_one_line(template: str) -> None:
     with pytest.raises(InvalidInput, match="rationale template"):
-        fill(template, {"series": "SPX/1d"})
+        fill(template, {"series": "SPX/1d"}, CURRENT)

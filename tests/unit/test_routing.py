@@ -6,7 +6,8 @@ from htfi.domain.decision import FidelityPlan, Rung
 from htfi.domain.errors import InvalidInput
 from htfi.domain.news import NewsContext, NewsItemAudit, NewsScores, ReadingBudget, Route, Screening
 from htfi.narrative.config import RoutingConfig
-from htfi.narrative.routing import cap_plan, choose_route, max_route, routing_problems
+from htfi.narrative.rationale.versions import PHRASINGS, VERSION
+from htfi.narrative.routing import REASONS, cap_plan, choose_route, max_route, routing_problems
 
 CONFIG = RoutingConfig()
 MEANS = ReadingBudget(250.0, 250.0)
@@ -91,12 +92,22 @@ def heard(plan: FidelityPlan, **more: object) -> NewsItemAudit:
 
 def test_an_auditor_takes_the_same_route_and_finds_another() -> None:
     plan = FidelityPlan(Rung.SPECULATIVE, "normal case", 250.0)
-    assert routing_problems(NewsContext((heard(plan),), (), MEANS), plan, CONFIG) == []
-    assert routing_problems(NewsContext((heard(plan, route=Route.DRAFT),), (), MEANS), plan, CONFIG)
-    assert routing_problems(NewsContext((heard(plan, scores=scores(0.1, 0.8)),), (), MEANS), plan, CONFIG)
+    assert routing_problems(NewsContext((heard(plan),), (), MEANS), plan, CONFIG, VERSION) == []
+    assert routing_problems(NewsContext((heard(plan, route=Route.DRAFT),), (), MEANS), plan, CONFIG, VERSION)
     assert routing_problems(
-        NewsContext((heard(plan),), (), MEANS, suspicion="symbol A suspected"), plan, CONFIG
+        NewsContext((heard(plan, scores=scores(0.1, 0.8)),), (), MEANS), plan, CONFIG, VERSION
     )
+    assert routing_problems(
+        NewsContext((heard(plan),), (), MEANS, suspicion="symbol A suspected"), plan, CONFIG, VERSION
+    )
+
+
+def test_each_version_of_the_rationale_has_its_reasons_and_only_they_are_accepted() -> None:
+    plan = FidelityPlan(Rung.SPECULATIVE, "normal case", 250.0)
+    assert REASONS.keys() == PHRASINGS.keys()
+    old = heard(plan, why="worth 0.64: relevance 0.80, novelty 0.80, position 1.00; normal case")
+    assert routing_problems(NewsContext((old,), (), MEANS), plan, CONFIG, "templates/4") == []
+    assert routing_problems(NewsContext((old,), (), MEANS), plan, CONFIG, VERSION)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Sums up the narrative of many decisions, for a person who does not know yet which one to look at. Apps show it."""
+"""Sums up the narrative of many decisions, so that a person finds the one to look at. Apps show it."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,11 +8,11 @@ from htfi.domain.decision import Decision
 from htfi.domain.news import NewsItemAudit, Screening
 from htfi.narrative.audit import ROUTE_WORDS, AuditSection, quoted_name, reader_in_words
 from htfi.narrative.merging import find_contradictions
-from htfi.narrative.rationale.units import move_unit, move_words
+from htfi.narrative.rationale.units import return_words
 from htfi.narrative.text import clean
 
 MAX_LISTED = 8
-_MAX_DISTINCT_ITEMS = 100_000  # items told apart; of more every hearing counts
+_MAX_DISTINCT_ITEMS = 100_000  # items counted once; beyond that, every mention counts
 _MAX_REASON_CHARS = 160
 
 
@@ -28,7 +28,7 @@ class AuditSummary:
         self._sources: Counter[str] = Counter()
         self._rungs: Counter[str] = Counter()
         self._suspicions: Counter[str] = Counter()
-        self._num_repeats = self._num_drafted = self._num_stood = self._num_worded = 0
+        self._num_repeats = self._num_drafted = self._num_accepted = self._num_worded = 0
         self._largest: list[tuple[float, int, str, str]] = []
 
     @classmethod
@@ -56,7 +56,7 @@ class AuditSummary:
             if view.wording is not None:
                 self._num_worded += 1
                 self._num_drafted += sum(len(one.drafted) for one in view.wording.rounds)
-                self._num_stood += sum(len(one.accepted) for one in view.wording.rounds)
+                self._num_accepted += sum(len(one.accepted) for one in view.wording.rounds)
         self._rank_by_effect(decision)
 
     def _count_item(self, heard: NewsItemAudit) -> None:
@@ -77,22 +77,22 @@ class AuditSummary:
         if tilt is None:
             return
         moved = tilt.weight[0] * tilt.shift[0]
-        told = (
-            f"{quoted_name(decision.id)}: the median by {move_words(moved, move_unit(abs(moved)))}, read by "
+        words = (
+            f"{quoted_name(decision.id)}: the median by {return_words(moved)}, read by "
             f"{reader_in_words(tilt.narrator)}"
         )
-        entry = (abs(moved), -self.num, decision.id, told)
+        entry = (abs(moved), -self.num, decision.id, words)
         if len(self._largest) < MAX_LISTED:
             heappush(self._largest, entry)
         else:
             heappushpop(self._largest, entry)
 
     def sections(self) -> tuple[AuditSection, ...]:
-        """The account of all of them."""
+        """What the decisions have in common, by topic."""
         return (
             AuditSection("Decisions", self._decisions()),
             AuditSection("Suspicion", self._suspected() or ("None.",)),
-            AuditSection("What was read", self._read() or ("No news was known.",)),
+            AuditSection("What was read", self._read() or ("There was no news.",)),
             AuditSection("What was set aside", self._aside() or ("Nothing.",)),
             AuditSection("What moved most", self._moved() or ("Nothing in any forecast.",)),
             AuditSection("Draft and target", self._drafted()),
@@ -113,10 +113,10 @@ class AuditSummary:
             return ()
         told = self._suspicions.most_common()
         were = "decision was" if self.num_secure == 1 else "decisions were"
-        lines = [f"{self.num_secure:,} {were} made in the secure mode."]
+        lines = [f"{self.num_secure:,} {were} made in secure mode."]
         lines += [f"{num:,}: {clean(why, 3 * _MAX_REASON_CHARS)}." for why, num in told[:MAX_LISTED]]
         if len(told) > MAX_LISTED:
-            lines.append(f"And {len(told) - MAX_LISTED} suspicions more.")
+            lines.append(f"And {len(told) - MAX_LISTED} more suspicions.")
         return tuple(lines)
 
     def _read(self) -> tuple[str, ...]:
@@ -130,7 +130,9 @@ class AuditSummary:
         held, less = self._screened[Screening.QUARANTINE], self._screened[Screening.DISCOUNT]
         if not (held or less or self._num_repeats):
             return ()
-        lines = [f"{held:,} in quarantine, {less:,} discounted, {self._num_repeats:,} told before."]
+        lines = [
+            f"{held:,} in quarantine, {less:,} discounted, {self._num_repeats:,} repeated earlier items."
+        ]
         if self._rules:
             told = ", ".join(f"{rule} {num:,}" for rule, num in self._rules.most_common(MAX_LISTED))
             lines.append(f"By reason: {told}.")
@@ -146,9 +148,9 @@ class AuditSummary:
 
     def _drafted(self) -> tuple[str, ...]:
         if not self._num_worded:
-            return ("No model of ours worded a view.",)
-        share = f", {self._num_stood / self._num_drafted:.0%}" if self._num_drafted else ""
+            return ("No local model generated a view.",)
+        share = f", {self._num_accepted / self._num_drafted:.0%}" if self._num_drafted else ""
         return (
-            f"{self._num_worded:,} views were worded: {self._num_drafted:,} tokens drafted, {self._num_stood:,} "
-            f"stood{share}.",
+            f"{self._num_worded:,} views were generated: {self._num_drafted:,} tokens drafted, {self._num_accepted:,} "
+            f"accepted{share}.",
         )

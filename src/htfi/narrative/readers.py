@@ -32,7 +32,7 @@ from htfi.narrative.question import (
     shown_record,
     without_bodies,
 )
-from htfi.narrative.rationale.writer import HANDOVER
+from htfi.narrative.rationale.reader_names import HANDOVER
 from htfi.narrative.view_calibration import ViewCalibration
 
 

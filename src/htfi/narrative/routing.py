@@ -1,11 +1,12 @@
-"""Chooses who reads an item, and says why: nobody, the encoder, the draft, the target, a frontier model.
+"""Chooses who reads an item, and gives the reason: no model, the encoder, the draft, the target, a frontier model.
 
-Two pure steps, so that an auditor takes them again from the record: `worth_reading` when an item comes in, from what
-the sanitiser and the encoder say of it and the position at stake; `route` when a decision asks, from the time, the rung
-and the money that are left.
+Two pure steps, so that an auditor takes them again from the record: `max_route` when an item comes in, from what the
+sanitiser and the encoder make of it and the position at stake; `choose_route` when a decision asks, from the time, the
+rung and the money that are left. The reason is recorded in the words of the decision's version of the rationale.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -23,6 +24,51 @@ _ROUTE_OF_RUNG = {
 }
 
 
+class RouteReasons(NamedTuple):
+    """The reasons of one version, with their figures in braces."""
+
+    quarantined: str
+    repeated: str
+    discounted: str
+    discounted_unscored: str
+    unscored: str
+    low_relevance: str
+    low_novelty: str
+    value: str
+    encoder_suffices: str
+    draft_suffices: str
+    frontier: str
+
+
+_REASONS_4 = RouteReasons(
+    quarantined="in quarantine",
+    repeated="told before by {first}",
+    discounted="discounted: no model reads it",
+    discounted_unscored="discounted, and there is no encoder",
+    unscored="not scored: a model must look at it",
+    low_relevance="relevance {relevance:.2f} is too low",
+    low_novelty="novelty {novelty:.2f} is too low",
+    value="worth {value:.2f}: relevance {relevance:.2f}, novelty {novelty:.2f}, position {position:.2f}",
+    encoder_suffices="; the encoder is enough",
+    draft_suffices="; the draft is enough",
+    frontier="; there is time and money for a frontier model",
+)
+_REASONS_5 = RouteReasons(
+    quarantined="held in quarantine",
+    repeated="repeats {first}",
+    discounted="discounted, so the encoder alone reads it",
+    discounted_unscored="discounted, and no encoder is installed",
+    unscored="not scored, so a model reads it",
+    low_relevance="relevance {relevance:.2f} is below the minimum",
+    low_novelty="novelty {novelty:.2f} is below the minimum",
+    value="value {value:.2f} (relevance {relevance:.2f}, novelty {novelty:.2f}, position {position:.2f})",
+    encoder_suffices=": the encoder suffices",
+    draft_suffices=": the draft model suffices",
+    frontier="; there is time and budget for a frontier model",
+)
+REASONS: Mapping[str, RouteReasons] = {"templates/4": _REASONS_4, "templates/5": _REASONS_5}
+
+
 def max_route(
     verdict: Screening,
     told_before: str,
@@ -31,47 +77,49 @@ def max_route(
     config: RoutingConfig,
     *,
     is_tagged: bool = False,
+    reasons: RouteReasons = _REASONS_5,
 ) -> tuple[Route, str]:
-    """The dearest reader that an item is worth, and why.
+    """The most expensive reader that an item is worth, and the reason.
 
-    `told_before` is the id of the first item that told the same, '' where this is the first; `position` 0–1;
-    `is_tagged` where it came with symbols, or names one of the run's.
+    `told_before` is the id of the first item with the same story, '' where this is the first; `position` 0–1;
+    `is_tagged` says that it came with symbols, or names one of the run's.
     """
     if verdict is Screening.QUARANTINE:
-        return Route.TEMPLATE, "in quarantine"
+        return Route.TEMPLATE, reasons.quarantined
     if told_before:
-        return Route.TEMPLATE, f"told before by {told_before}"
+        return Route.TEMPLATE, reasons.repeated.format(first=told_before)
     scored = scores is not None and bool(scores.encoder)
     if verdict is Screening.DISCOUNT:
         return (
-            (Route.ENCODER, "discounted: no model reads it")
-            if scored
-            else (Route.TEMPLATE, "discounted, and there is no encoder")
+            (Route.ENCODER, reasons.discounted) if scored else (Route.TEMPLATE, reasons.discounted_unscored)
         )
     if not scored or scores is None:
-        return Route.TARGET, "not scored: a model must look at it"
+        return Route.TARGET, reasons.unscored
     relevance = max(scores.relevance, config.tagged_relevance) if is_tagged else scores.relevance
     if relevance < config.min_relevance:
-        return Route.TEMPLATE, f"relevance {relevance:.2f} is too low"
+        return Route.TEMPLATE, reasons.low_relevance.format(relevance=relevance)
     if scores.novelty < config.min_novelty:
-        return Route.TEMPLATE, f"novelty {scores.novelty:.2f} is too low"
+        return Route.TEMPLATE, reasons.low_novelty.format(novelty=scores.novelty)
     value = relevance * scores.novelty * (0.5 + 0.5 * position)
-    said = (
-        f"worth {value:.2f}: relevance {relevance:.2f}, novelty {scores.novelty:.2f}, position {position:.2f}"
-    )
+    why = reasons.value.format(value=value, relevance=relevance, novelty=scores.novelty, position=position)
     if value < config.draft_worth:
-        return Route.ENCODER, f"{said}; the encoder is enough"
+        return Route.ENCODER, why + reasons.encoder_suffices
     if value < config.target_worth:
-        return Route.DRAFT, f"{said}; the draft is enough"
-    return Route.TARGET if value < config.frontier_worth else Route.FRONTIER, said
+        return Route.DRAFT, why + reasons.draft_suffices
+    return Route.TARGET if value < config.frontier_worth else Route.FRONTIER, why
 
 
 def choose_route(
-    most: Route, why: str, plan: FidelityPlan, means: ReadingBudget, config: RoutingConfig
+    most: Route,
+    why: str,
+    plan: FidelityPlan,
+    means: ReadingBudget,
+    config: RoutingConfig,
+    reasons: RouteReasons = _REASONS_5,
 ) -> tuple[Route, str]:
     """Who reads an item that is worth `most`, at a decision with this plan.
 
-    A frontier model reads after the release, where it is worth it and the plan found money and time for it.
+    A frontier model reads after the release, where the item is worth it and the plan found budget and time for it.
     """
     if most in (Route.TEMPLATE, Route.ENCODER):
         return most, why
@@ -79,7 +127,7 @@ def choose_route(
         return Route.TEMPLATE, f"{why}; {plan.reason}"
     affordable = 0.0 < config.frontier_cents <= means.frontier_cents
     if most is Route.FRONTIER and plan.then is Rung.DEEP and affordable:
-        return Route.FRONTIER, f"{why}; there is time and money for a frontier model"
+        return Route.FRONTIER, why + reasons.frontier
     return _ROUTE_OF_RUNG[plan.rung], f"{why}; {plan.reason}"
 
 
@@ -88,19 +136,28 @@ def cap_plan(plan: FidelityPlan, routes: Sequence[Route], available: frozenset[R
     if plan.rung is not Rung.SPECULATIVE or Rung.EDGE not in available:
         return plan
     if all(one is Route.DRAFT for one in routes):
-        return replace(plan, rung=Rung.EDGE, reason=f"{plan.reason}; the draft is enough")
+        return replace(plan, rung=Rung.EDGE, reason=f"{plan.reason}; the draft model suffices")
     return plan
 
 
-def routing_problems(hearing: NewsContext, plan: FidelityPlan, config: RoutingConfig) -> list[str]:
-    """What of the items' routes does not follow from the record."""
+def routing_problems(
+    hearing: NewsContext, plan: FidelityPlan, config: RoutingConfig, version: str
+) -> list[str]:
+    """What of the items' routes does not follow from the record; `version` is that of the rationale's words."""
+    reasons = REASONS.get(version, _REASONS_5)
     found: list[str] = []
     for heard in (*hearing.considered, *hearing.set_aside):
         most, why = max_route(
-            heard.verdict, heard.told_before, heard.scores, heard.position, config, is_tagged=heard.is_tagged
+            heard.verdict,
+            heard.told_before,
+            heard.scores,
+            heard.position,
+            config,
+            is_tagged=heard.is_tagged,
+            reasons=reasons,
         )
-        if (heard.route, heard.why) != choose_route(most, why, plan, hearing.means, config):
-            found.append(f"the route of {heard.id} does not follow from what is said of it")
+        if (heard.route, heard.why) != choose_route(most, why, plan, hearing.means, config, reasons):
+            found.append(f"the route of {heard.id} does not follow from its record")
     if hearing.suspicion and plan.rung is not Rung.SECURE and not plan.reason.startswith(SUSPECTED_REASON):
-        found.append("manipulation is suspected, and the plan does not say so")
+        found.append("manipulation is suspected, but the plan does not state it")
     return found

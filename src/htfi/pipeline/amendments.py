@@ -28,6 +28,7 @@ from htfi.narrative.rationale.amendment import (
     OVERTURNED,
     amend_rationale,
 )
+from htfi.narrative.rationale.versions import phrasing_of
 from htfi.pipeline.components import RunContext
 from htfi.pipeline.decide import central_band, policy_facts
 from htfi.pipeline.view_cache import late_question_id
@@ -198,6 +199,7 @@ def make_amendment(
         view=view,
         tilt=forecast.tilt,
         ending=told or amendment_template(first, view),
+        phrasing=phrasing_of(first.models),
     )
     known = policy_facts(
         first.symbol, first.as_of_ns, first.regime, first.features, forecast, first.circumstances

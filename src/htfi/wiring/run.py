@@ -22,8 +22,8 @@ from htfi.governance import policy
 from htfi.governance.ledger.log import TransparencyLog
 from htfi.market.state import MarketState
 from htfi.narrative.ports import Closable, NewsReader
-from htfi.narrative.rationale import writer as rationale
 from htfi.narrative.rationale.drivers import FeatureBaseline
+from htfi.narrative.rationale.versions import MODEL_KEY, VERSION
 from htfi.narrative.readers import TemplateReader
 from htfi.pipeline.amendments import wait_until
 from htfi.pipeline.audit.readings import PROMOTED_DRAFTS_KEY
@@ -283,7 +283,7 @@ def build_loop(
         models={
             "htfi": __version__,
             "policy": policy.VERSION,
-            "rationale": rationale.VERSION,
+            MODEL_KEY: VERSION,
             "readings": READINGS,
             **({PROMOTED_DRAFTS_KEY: "promoted while it runs"} if settings.models.drafts else {}),
             **rooms.news.models,

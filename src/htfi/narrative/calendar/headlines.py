@@ -181,9 +181,10 @@ _HEARSAY = re.compile(
     r"yesterday|tomorrow|next (?:week|month|year|meeting|time)|ahead of|"
     r"according to|forecasters?|denies|denied|not true|false report|fake|hoax|parody|april fool)\b"
 )
-_ENDS_IN_SPEAKER = re.compile(r"[,;:-] ?(?:[\w.&'-]+ ){1,4}(?:says?|said|predicts?|predicted|forecasts?|expects?|expected|thinks?|"
-                   r"argues?|reckons?|sees?|warns?|hints?|suggests?|projects?|bets?)(?: (?:it|that|"
-                   r"so))?\W*$")  # fmt: skip
+_ENDS_IN_SPEAKER = re.compile(
+    r"[,;:-] ?(?:[\w.&'-]+ ){1,4}(?:says?|said|predicts?|predicted|forecasts?|expects?|expected|thinks?|argues?|"
+    r"reckons?|sees?|warns?|hints?|suggests?|projects?|bets?)(?: (?:it|that|so))?\W*$"
+)
 _COMPARISON_WORDS = re.compile(
     r"\b(?:as|than|above|below|over|under|beat\w*|top\w*|miss\w*|match\w*|meet\w*|met|exceed\w*|vs|of|in line|"
     r"raises?|lifts?|cuts?|"

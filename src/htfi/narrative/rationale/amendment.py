@@ -1,29 +1,35 @@
-"""The rationale of an amendment: the first one's, with the news and the band told anew. The loop writes it, an auditor
-checks it.
+"""The rationale of an amendment: the first one's, with the news and the band stated anew, in the words of its version.
+
+The main path writes it, an auditor checks it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from htfi.domain.decision import NewsTilt, NewsView, Rationale
 from htfi.domain.events import News
-from htfi.narrative.rationale.sentences import SENTENCES
-from htfi.narrative.rationale.units import band_width
-from htfi.narrative.rationale.writer import SLOT, band_slots, band_unit, fill, news_parts
+from htfi.narrative.rationale.phrasing import SLOT, Phrasing, fill, fill_parts
+from htfi.narrative.rationale.versions import MODEL_KEY, PHRASINGS
+from htfi.narrative.rationale.writer import news_parts
 
 PREPARED = "prepared"
 PROVISIONAL_PARTS = ("provisional", "still_provisional", PREPARED)
 CONFIRMS, AMENDS = "confirming", "amending"
 DEEPENED, OVERTURNED = "deepened", "overturned"
 BORNE_OUT, OTHERWISE = "borne_out", "otherwise"
-# Parts that tell the news, what a reader made of them, and what that was worth.
+# Parts on the news, what a reader made of it, and what that was worth.
 _NEWS_PARTS = frozenset({
     "one_headline", "two_headlines", "three_headlines", "read", "unread", "moving", "flat",
     "weighed", "weightless", "deepening", "consulting", "contested", *PROVISIONAL_PARTS, CONFIRMS, AMENDS,
     DEEPENED, OVERTURNED, BORNE_OUT, OTHERWISE,
 })  # fmt: skip
-_NEWS_SLOTS = frozenset(name for part in _NEWS_PARTS for name in SLOT.findall(SENTENCES[part]))
+_NEWS_SLOTS = frozenset(
+    name
+    for phrasing in PHRASINGS.values()
+    for part in _NEWS_PARTS
+    for name in SLOT.findall(phrasing.sentences.parts[part])
+)
 _BAND_SLOTS = frozenset({"low_price", "high_price", "low", "high", "width"})
-_BAND_OPENINGS = ("widening", "narrowing")  # openings that say how the band stands to the one before
+_BAND_OPENINGS = ("widening", "narrowing")  # openings that compare the band with the one before
 
 
 def amend_rationale(
@@ -38,31 +44,41 @@ def amend_rationale(
     view: NewsView,
     tilt: NewsTilt | None,
     ending: str,
+    phrasing: Phrasing,
 ) -> Rationale:
-    """The rationale of a provisional decision with the news told anew, and the band that follows from them.
+    """The rationale of a provisional decision with the news stated anew, and the band that follows from it.
 
-    All else stays as it was. `low` and `high` bound the band of the new forecast in log return, `headlines` are those
-    that the view cites; `ending` is the part that says how the view stands to the one before.
+    All else stays as it was, the version of the words too: `phrasing` is that of the first. `low` and `high` bound the
+    band of the new forecast in log return, `headlines` are those that the view cites; `ending` is the part that says
+    how the view compares with the one before.
     """
     opening, parts, slots = _without_news(first)
-    unit = band_unit(first.slots)
-    slots.update(band_slots(last_price, low, high, unit))
+    unit = phrasing.recorded_unit(first.slots)
+    slots.update(phrasing.band_slots(last_price, low, high, unit))
     if "width" in first.slots:
-        slots["width"] = band_width(high - low, unit)
+        slots["width"] = phrasing.width(high - low, unit)
     cited = headlines[:3]
-    parts += news_parts(cited, view, symbol, as_of_ns, slots, tilt=tilt, unit=unit)
+    parts += news_parts(cited, view, symbol, as_of_ns, slots, tilt=tilt, unit=unit, phrasing=phrasing)
     template = "+".join([opening, *parts, ending])
-    return Rationale(fill(template, slots), template, slots, first.drivers, [item.id for item in cited])
+    text = fill(template, slots, phrasing)
+    return Rationale(text, template, slots, first.drivers, [item.id for item in cited])
 
 
 def differs_only_in_news(first: Rationale, amended: Rationale) -> bool:
-    """Whether an amendment's rationale tells the same as the first of all but the news and the band."""
+    """Whether an amendment's rationale differs from the first one's in the news and the band alone."""
     return _without_news(first) == _without_news(amended) and first.drivers == amended.drivers
 
 
 def has_part(rationale: Rationale, *parts: str) -> bool:
     """Whether any of these parts is in a rationale."""
     return not set(parts).isdisjoint(rationale.template.split("+"))
+
+
+def news_text(rationale: Rationale, models: Mapping[str, str]) -> str:
+    """The sentences of a recorded rationale that are about news; all of it where there is none."""
+    phrasing = PHRASINGS.get(models.get(MODEL_KEY, ""))
+    parts = [part for part in rationale.template.split("+") if part in _NEWS_PARTS]
+    return fill_parts(parts, rationale.slots, phrasing) if parts and phrasing is not None else rationale.text
 
 
 def _without_news(rationale: Rationale) -> tuple[str, list[str], dict[str, str]]:

@@ -11,7 +11,8 @@ from htfi.narrative.sanitising.english import common_words
 
 _LETTER_CLASS = "A-Za-z0-9\u00c0-\u024f\u0370-\u03ff\u0400-\u052f"
 _SEPARATED = re.compile(
-    rf"(?<![^\W_])(?:(?!\d)[{_LETTER_CLASS}]([ .\-_*|/+~·•,'^=]{{1,3}}))(?:[{_LETTER_CLASS}]\1){{2,}}[{_LETTER_CLASS}](?![^\W_])"
+    rf"(?<![^\W_])(?:(?!\d)[{_LETTER_CLASS}]([ .\-_*|/+~·•,'^=]{{1,3}}))"
+    rf"(?:[{_LETTER_CLASS}]\1){{2,}}[{_LETTER_CLASS}](?![^\W_])"
 )
 _THREE = re.compile(r"(?<![^\W_])[A-Za-z]([ .\-_*|/+~·•])[A-Za-z]\1[A-Za-z](?![^\W_])")
 _INSIDE = re.compile(r"(?<![\w.@/-])[A-Za-z]{1,12}(?:[._*|~^·•+=]{1,2}[A-Za-z]{1,12}){1,6}(?![\w.@/])")

@@ -24,6 +24,7 @@ from htfi.domain.decision import (
     decode_decision,
     encode_decision,
 )
+from htfi.domain.errors import InvalidInput
 from htfi.forecasting.opinions import DivergenceRanks
 from htfi.governance.config import PolicyConfig
 from htfi.governance.policy import judge
@@ -31,17 +32,9 @@ from htfi.narrative.config import RoutingConfig, SecureConfig
 from htfi.narrative.influence import bound_view, limit_problems, recorded_limits
 from htfi.narrative.merging import find_contradictions, mean_trust, remerge, unmerged
 from htfi.narrative.rationale.amendment import PREPARED, PROVISIONAL_PARTS, differs_only_in_news, has_part
-from htfi.narrative.rationale.units import move_unit
-from htfi.narrative.rationale.writer import (
-    band_slots,
-    band_unit,
-    divergence_words,
-    fill,
-    prepared_words,
-    tilt_slots,
-    view_slots,
-)
-from htfi.narrative.routing import routing_problems as routing_problems
+from htfi.narrative.rationale.phrasing import fill
+from htfi.narrative.rationale.versions import MODEL_KEY, phrasing_of
+from htfi.narrative.routing import routing_problems
 from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.pipeline.amendments import amendment_template, recorded_amendment_template
 from htfi.pipeline.audit.readings import ReadingAuditor
@@ -244,7 +237,9 @@ def check_entry(
     problems += forecast_problems(decision)
     problems += _rationale_problems(decision)
     if routing is not None and decision.hearing is not None and not decision.amends:
-        problems += routing_problems(decision.hearing, decision.plan, routing)
+        problems += routing_problems(
+            decision.hearing, decision.plan, routing, decision.models.get(MODEL_KEY, "")
+        )
     if sanitiser is not None and decision.hearing is not None:
         problems += limit_problems(decision.hearing, sanitiser)
     if secure is not None:
@@ -266,21 +261,25 @@ def check_entry(
 
 def _rationale_problems(decision: Decision) -> list[str]:
     rationale, problems = decision.rationale, list[str]()
-    if fill(rationale.template, rationale.slots) != rationale.text:
+    try:
+        phrasing = phrasing_of(decision.models)
+    except InvalidInput as unknown:
+        return [str(unknown)]
+    if fill(rationale.template, rationale.slots, phrasing) != rationale.text:
         problems.append("the rationale does not follow from its template and slots")
     view = decision.view
-    told = view_slots(view, decision.symbol) if view is not None else {}
+    told = phrasing.view_slots(view, decision.symbol) if view is not None else {}
     if any(rationale.slots.get(slot) != words for slot, words in told.items()):
         problems.append("what the rationale says of the news does not follow from the view")
     low, high = central_band(decision.forecast)
-    unit = band_unit(rationale.slots) if decision.amends else move_unit(high - low)
-    told = band_slots(decision.last_price, low, high, unit)
+    unit = phrasing.recorded_unit(rationale.slots) if decision.amends else phrasing.unit(high - low)
+    told = phrasing.band_slots(decision.last_price, low, high, unit)
     tilt = decision.forecast.tilt
-    told |= tilt_slots(tilt, unit) if tilt is not None else {}
+    told |= phrasing.tilt_slots(tilt, unit) if tilt is not None else {}
     if (tilt is not None) != has_part(rationale, "weighed"):
         problems.append("whether the view is weighed is told wrongly")
     if has_part(rationale, "deepening") and tilt is not None:
-        told["divergence"] = divergence_words(tilt)
+        told["divergence"] = phrasing.divergence(tilt)
     if any(rationale.slots.get(slot) != words for slot, words in told.items()):
         problems.append(
             "what the rationale says of the band and of the view's weight does not follow from the forecast"
@@ -305,7 +304,7 @@ def _rationale_problems(decision: Decision) -> list[str]:
     elif served and view is not None:
         if decision.plan.reason != PREPARED_FOR + view.prepared:
             problems.append("the plan does not say what the view was prepared for")
-        if rationale.slots.get("prepared") != prepared_words(view):
+        if rationale.slots.get("prepared") != phrasing.prepared(view):
             problems.append("what the reading was prepared for is told wrongly")
     if has_part(rationale, *PROVISIONAL_PARTS) != (view is not None and view.provisional):
         problems.append("whether the reading is provisional is told wrongly")

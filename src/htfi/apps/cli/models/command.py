@@ -252,10 +252,10 @@ def train(out: Path, tokenizer: Path | None, **said: object) -> None:
 
 
 def _facts_of(view: "NewsView") -> dict[str, str]:
-    from htfi.narrative.rationale.writer import view_slots
+    from htfi.narrative.rationale.versions import CURRENT
     from htfi.wiring.models.checks import STANDARD_QUESTION
 
-    told = view_slots(view, STANDARD_QUESTION.symbol)
+    told = CURRENT.view_slots(view, STANDARD_QUESTION.symbol)
     way = {-1.0: "down", 0.0: "flat", 1.0: "up"}[view.direction]
     return {
         "asked": f"{STANDARD_QUESTION.symbol} after “{STANDARD_QUESTION.items[0].headline}”",

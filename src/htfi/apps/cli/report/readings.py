@@ -13,6 +13,7 @@ from typing import NamedTuple
 from htfi.domain.decision import Decision, GenerationTrace
 from htfi.narrative.audit import AuditSection, explain_decision
 from htfi.narrative.audit_summary import AuditSummary
+from htfi.narrative.rationale.amendment import news_text
 from htfi.wiring.recorded_models import token_text
 
 NUM_STRONGEST = 12
@@ -30,7 +31,7 @@ class ReadingOutcome(NamedTuple):
     volatility_multiplier: float
     confidence: float
     outcome: float
-    rationale: str
+    news: str  # what the rationale says of it
     audit: tuple[AuditSection, ...] = ()
 
 
@@ -49,7 +50,7 @@ def fresh_reading(decision: Decision) -> ReadingOutcome | None:
         view.volatility_multiplier,
         view.confidence,
         0.0,
-        decision.rationale.text,
+        news_text(decision.rationale, decision.models),
         audit_sections(decision),
     )
 

@@ -13,7 +13,7 @@ from htfi.apps.cli.summary import BASELINE
 from htfi.apps.cli.view.drawing import format_percent, format_price
 from htfi.domain.decision import Regime
 from htfi.domain.time import format_ns
-from htfi.narrative.rationale.writer import reader_names
+from htfi.narrative.rationale.reader_names import reader_names
 
 SERIES_LISTED = 500
 _TEXT_CHARS = 420
@@ -131,7 +131,7 @@ def readings_html(survey: RunSurvey) -> str:
             f'<td data-name="volatility">{read.volatility_multiplier:g}×</td>'
             f'<td data-name="confidence">{read.confidence:.0%}</td>'
             f'<td data-name="came">{format_percent(math.expm1(read.outcome))}</td>'
-            f'<td class="text">{escape(_shorten(_news_part(read.rationale), _TEXT_CHARS))}'
+            f'<td class="text">{escape(_shorten(read.news, _TEXT_CHARS))}'
             f"{audit_html(read.audit)}</td></tr>"
         )
     late += summary_html(survey.news)
@@ -207,12 +207,6 @@ def _amendments_html(late: AmendmentCounts) -> str:
 
 def _reader(name: str, names: Mapping[str, str]) -> str:
     return f'<th class="name" title="{escape(name)}">{escape(names[name])}</th>'
-
-
-def _news_part(rationale: str) -> str:
-    """The part of a rationale that speaks of news."""
-    _, found, told = rationale.partition(" On the wire: ")
-    return told if found else rationale.partition(" Read by ")[2] or rationale
 
 
 def series_html(survey: RunSurvey, drawn: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from htfi.domain.time import format_ns
 from htfi.forecasting.scenarios.effects import EventProbability, TransmissionChannel
 from htfi.forecasting.scenarios.measures import LEVELS, ScenarioComparison, rank_positions
 from htfi.narrative.rationale.units import bar_name, significant
-from htfi.narrative.rationale.writer import view_slots
+from htfi.narrative.rationale.versions import CURRENT
 from htfi.narrative.text import quote
 from htfi.wiring.scenario import ScenarioBasis
 from htfi.wiring.scenario_after import NextForecast
@@ -149,11 +149,11 @@ def _read(answer: ScenarioAnswer) -> list[tuple[str, dict[str, str]]]:
         why = next((view.words for view in views.values() if view.words), "") or "it sees nothing of weight"
         return [("unread", {"why": why}), *apart]
     first = next(iter(heard.values()))
-    reader = view_slots(first, "")["reader"]
+    reader = CURRENT.view_slots(first, "")["reader"]
     parts: list[tuple[str, dict[str, str]]] = [("reader", {"reader": reader, "headline": answer.title})]
     largest = sorted(heard, key=lambda series: -heard[series].size_sigmas * heard[series].confidence)
     for series in largest[:MAX_VIEWS]:
-        told = view_slots(heard[series], series.rpartition("/")[0])
+        told = CURRENT.view_slots(heard[series], series.rpartition("/")[0])
         parts.append(("view_moving" if "size" in told else "view_flat", {"series": series, **told}))
     num_silent = len(views) - len(heard) - sum(series not in heard for series in left_out)
     if num_silent:

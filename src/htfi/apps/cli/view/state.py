@@ -11,7 +11,8 @@ from enum import StrEnum
 
 from htfi.domain.decision import Decision, Regime
 from htfi.domain.peers import PeerChange, PeerState
-from htfi.narrative.rationale.writer import band_unit, cited_headlines, tilt_slots, view_slots
+from htfi.narrative.rationale.versions import CURRENT
+from htfi.narrative.rationale.writer import cited_headlines
 
 HISTORY_BARS = 240
 SHOWN_SERIES = 60
@@ -181,14 +182,14 @@ class ViewModel:
 
     def _reading(self, name: str) -> str:
         decision = self._latest[name]
-        told = view_slots(decision.view, decision.symbol) if decision.view is not None else {}
+        told = CURRENT.view_slots(decision.view, decision.symbol) if decision.view is not None else {}
         if not told:
             return ""
         moves = f"{told['direction']} by {told['size']}" if "size" in told else "no direction"
         sure = f"volatility {told['volatility']}, confidence {told['confidence']}"
         tilt, worth = decision.forecast.tilt, ""
         if tilt is not None:
-            weighed = tilt_slots(tilt, band_unit(decision.rationale.slots))
+            weighed = CURRENT.tilt_slots(tilt, CURRENT.recorded_unit(decision.rationale.slots))
             worth = (
                 f"; weighed at {weighed['tilt_weight']}: median {weighed['median_move']}, "
                 f"{weighed['band_change']}; divergence {tilt.divergence:.2f}, rank {tilt.divergence_rank:.2f}"

@@ -1,0 +1,247 @@
+"""Version 4 of the rationale's words, `templates/4`: ledgers that name it are verified by it. It is never changed."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from math import exp, expm1, floor, log10
+
+from htfi.domain.decision import FeatureDriver, NewsTilt, NewsView, Regime
+from htfi.narrative.rationale.phrasing import SLOT, Sentences
+from htfi.narrative.rationale.reader_names import reader_name
+from htfi.narrative.text import clean, quote
+
+_MAX_WORDS_CHARS = 200
+_MIN_LARGE = 999.5  # from here on, three significant digits would need an exponent
+_SENTENCES = Sentences(
+    claim=(
+        "With {coverage} probability the next {bar} closes between {low_price} and {high_price} ({low} to {high})"
+    ),
+    openings={
+        "first": "First forecast for {series}, which is {state}. {claim}.",
+        "steady": "{series} is {state}. {claim}, a band of {width} after {previous_width}.",
+        "widening": "{series} is {state}, and its band widens to {width} from {previous_width}. {claim}.",
+        "narrowing": "{series} is {state}, and its band narrows to {width} from {previous_width}. {claim}.",
+        "after_jump": (
+            "{series} is {state} and moved {last_move}, {last_sigmas} times the size expected. "
+            "{claim}, a band of {width} after {previous_width}."
+        ),
+        "shock": (
+            "{series} is in shock; the last move was {last_move}. {claim}, a band of {width} after "
+            "{previous_width}. This answer is provisional."
+        ),
+    },
+    parts={
+        "one_driver": " Out of line: {driver_a}.",
+        "two_drivers": " Out of line: {driver_a}; {driver_b}.",
+        "three_drivers": " Out of line: {driver_a}; {driver_b}; {driver_c}.",
+        "no_drivers": " No feature is far from its usual value.",
+        "leader": " {expert} leads the experts with {expert_weight} of the weight.",
+        "equal_experts": " The experts weigh the same.",
+        "one_headline": " On the wire: {headline_a}, {age_a} earlier",
+        "two_headlines": " On the wire: {headline_a}, {age_a} earlier; {headline_b}, {age_b} earlier",
+        "three_headlines": (
+            " On the wire: {headline_a}, {age_a} earlier; {headline_b}, {age_b} earlier; {headline_c}, {age_c} earlier"
+        ),
+        "unread": "; cited, not weighed.",
+        "read": ".",
+        "moving": (
+            " Read by {reader}: {direction} by {size}, volatility {volatility}, confidence {confidence}, "
+            "{consistency}, {words}."
+        ),
+        "flat": (
+            " Read by {reader}: no direction, volatility {volatility}, confidence {confidence}, "
+            "{consistency}, {words}."
+        ),
+        "weighed": " Weighed at {tilt_weight}, this moves the median by {median_move} and {band_change}.",
+        "weightless": " This changes nothing in the forecast.",
+        "deepening": (
+            " News and numbers disagree, more than they did in {divergence} of its readings before: this answer is "
+            "provisional, and a reading in depth follows."
+        ),
+        "consulting": (
+            " The news are worth the best reader: this answer is provisional, and its reading follows."
+        ),
+        "provisional": (
+            " This reading is provisional: {settled} of its {tokens} tokens are the target's, the rest the draft's; "
+            "the target's own follows."
+        ),
+        "still_provisional": " This reading is provisional: the target's own has not come yet.",
+        "prepared": (
+            " This reading is provisional: it was prepared before the release for {prepared}; a reading of the news "
+            "itself follows."
+        ),
+        "contested": " Its readings contradict each other: all are kept, and the band is wider for it.",
+        "suspected": " Manipulation is suspected: the target alone reads, and only what passed every check.",
+        "amending": " It takes the place of a provisional reading: the target, heard late, says otherwise.",
+        "confirming": " It takes the place of a provisional reading: the target, heard late, says the same.",
+        "deepened": (
+            " It takes the place of a provisional answer: read again in depth, the news points the same way."
+        ),
+        "overturned": (
+            " It takes the place of a provisional answer: read again in depth, the news points another way."
+        ),
+        "borne_out": (
+            " It takes the place of a prepared reading: read since, the news itself points the same way."
+        ),
+        "otherwise": (
+            " It takes the place of a prepared reading: read since, the news itself points another way."
+        ),
+    },
+)
+_STATES = {
+    Regime.CALM: "calm",
+    Regime.NORMAL: "trading normally",
+    Regime.STRESSED: "under stress",
+    Regime.SHOCK: "in shock",
+}
+_CONSISTENCIES = {
+    "unmoved": "prices unmoved so far",
+    "with": "prices already moved that way",
+    "against": "prices moved against it",
+}
+_BARS = {
+    "1d": "day",
+    "1h": "hour",
+    "60m": "hour",
+    "3600s": "hour",
+    "1m": "minute",
+    "60s": "minute",
+    "1s": "second",
+}
+# A feature's name ends in its unit, perhaps before a scale such as '5m': unit → how it reads, and the factor.
+_UNITS = {
+    "bps": (" bp", 1.0),
+    "fraction": ("%", 100.0),
+    "share": ("%", 100.0),
+    "return": ("%", 100.0),
+    "vol": ("%", 100.0),
+    "volatility": ("%", 100.0),
+    "range": ("%", 100.0),
+    "sigmas": (" sigma", 1.0),
+    "s": (" s", 1.0),
+    "ms": (" ms", 1.0),
+}
+_EXPANSIONS = {
+    "vol": "volatility",
+    "ofi": "order-flow imbalance",
+    "rv": "realised variance",
+    "bv": "bipower variance",
+    "vix": "VIX",
+}
+_UNSPOKEN_UNITS = frozenset({"bps", "fraction", "sigmas"})
+
+
+class PhrasingV4:
+    """See `Phrasing`."""
+
+    version = "templates/4"
+    sentences = _SENTENCES
+
+    def bar(self, interval: str) -> str:
+        clock, found, size = interval.partition(":")
+        return f"{clock} bar of {size}" if found else _BARS.get(interval, f"{interval} bar")
+
+    def state(self, regime: Regime) -> str:
+        return _STATES[regime]
+
+    def unit(self, width: float) -> str:
+        return "bp" if width < 0.005 else "%"
+
+    def recorded_unit(self, slots: Mapping[str, str]) -> str:
+        return "bp" if slots["low"].endswith("bp") else "%"
+
+    def band_slots(self, last_price: float, low: float, high: float, unit: str) -> dict[str, str]:
+        return {
+            "low_price": _price(last_price * exp(low)),
+            "high_price": _price(last_price * exp(high)),
+            "low": _move(low, unit),
+            "high": _move(high, unit),
+        }
+
+    def width(self, width: float, unit: str) -> str:
+        return f"{1e4 * width:.1f} bp" if unit == "bp" else f"{100.0 * width:.2f}%"
+
+    def last_move_slots(self, last_return: float, last_sigmas: float) -> dict[str, str]:
+        unit = self.unit(abs(last_return))
+        return {"last_move": _move(last_return, unit), "last_sigmas": _figure(abs(last_sigmas))}
+
+    def driver(self, driver: FeatureDriver) -> str:
+        pattern, rounded, factor = _comparison(driver.feature)
+        value, usual, ratio = factor * driver.value, factor * driver.usual, driver.ratio
+        if -_MIN_LARGE < value < _MIN_LARGE and usual < _MIN_LARGE and ratio < _MIN_LARGE:
+            return rounded % (value, usual, ratio)
+        return pattern % (_figure(value), _figure(usual), _figure(ratio))
+
+    def expert(self, name: str) -> str:
+        return name.replace("_", " ")
+
+    def age(self, age_ns: int) -> str:
+        seconds = age_ns * 1e-9
+        if seconds < 90.0:
+            return f"{seconds:.0f} s"
+        if seconds < 5_400.0:
+            return f"{seconds / 60.0:.0f} min"
+        return f"{seconds / 3_600.0:.0f} h" if seconds < 129_600.0 else f"{seconds / 86_400.0:.0f} d"
+
+    def view_slots(self, view: NewsView, symbol: str) -> dict[str, str]:
+        if view.confidence <= 0.0:
+            return {}
+        slots = {
+            "reader": reader_name(view.reader) or "a model",
+            "volatility": f"{view.volatility_multiplier:g}x",
+            "confidence": f"{100.0 * view.confidence:.0f}%",
+            "consistency": _CONSISTENCIES.get(view.consistency, "prices not considered"),
+        }
+        known = {**slots, "symbol": symbol, "direction": "sideways", "size": "nothing"}
+        if view.direction:
+            moving = {
+                "direction": "up" if view.direction > 0.0 else "down",
+                "size": f"{view.size_sigmas:g} sigma",
+            }
+            slots.update(moving)
+            known.update(moving)
+        words = SLOT.sub(lambda slot: known.get(slot[1], slot[0]), view.words)
+        slots["words"] = quote(clean(words, _MAX_WORDS_CHARS)) if words else "no reason given"
+        if view.provisional and view.wording is not None and not view.prepared:
+            slots["settled"] = str(view.wording.num_settled)
+            slots["tokens"] = str(len(view.wording.tokens))
+        return slots
+
+    def tilt_slots(self, tilt: NewsTilt, unit: str) -> dict[str, str]:
+        weight = tilt.weight[0]
+        wider = 100.0 * weight * (tilt.stretch[0] - 1.0)
+        change = f"{'widens' if wider > 0.0 else 'narrows'} the band by {abs(wider):.0f}%"
+        return {
+            "tilt_weight": f"{100.0 * weight:.0f}%",
+            "median_move": _move(weight * tilt.shift[0], unit),
+            "band_change": change if abs(wider) >= 0.5 else "leaves the band as wide",
+        }
+
+    def divergence(self, tilt: NewsTilt) -> str:
+        return f"{int(100.0 * tilt.divergence_rank + 1e-9)}%"
+
+    def prepared(self, view: NewsView) -> str:
+        return clean(view.prepared, _MAX_WORDS_CHARS)
+
+
+@lru_cache(maxsize=4096)
+def _comparison(feature: str) -> tuple[str, str, float]:
+    words = feature.split("_")
+    sign, factor = next((_UNITS[word] for word in reversed(words) if word in _UNITS), ("", 1.0))
+    name = " ".join(_EXPANSIONS.get(word, word) for word in words if word not in _UNSPOKEN_UNITS) or feature
+    amount = "%s" + sign.replace("%", "%%")
+    pattern = f"{name.replace('%', '%%')} {amount} against a usual {amount} (%sx)"
+    return pattern, pattern.replace("%s", "%.3g"), factor
+
+
+def _figure(value: float) -> str:
+    return f"{value:.3g}" if -_MIN_LARGE < value < _MIN_LARGE else f"{value:,.0f}"
+
+
+def _move(log_return: float, unit: str) -> str:
+    return f"{1e4 * expm1(log_return):+.1f} bp" if unit == "bp" else f"{100.0 * expm1(log_return):+.2f}%"
+
+
+def _price(value: float) -> str:
+    if value >= 10.0:
+        return f"{value:,.2f}"
+    return f"{value:.{min(12, 4 - floor(log10(value)))}f}" if value > 0.0 else f"{value:.2f}"

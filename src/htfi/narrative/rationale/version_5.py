@@ -1,0 +1,199 @@
+"""Version 5 of the rationale's words, `templates/5`: natural sentences, figures rounded to what a person can use.
+
+Once a ledger names this version, a sentence or a figure is changed by a new version only.
+"""
+
+from collections.abc import Mapping
+from math import exp
+
+from htfi.domain.decision import FeatureDriver, NewsTilt, NewsView, Regime
+from htfi.narrative.rationale.phrasing import SLOT, Sentences
+from htfi.narrative.rationale.reader_names import reader_name
+from htfi.narrative.rationale.units import (
+    bar_name,
+    driver_words,
+    duration_words,
+    expert_words,
+    percent,
+    price_words,
+    return_words,
+    sigmas_words,
+    two_digits,
+    volatility_words,
+)
+from htfi.narrative.text import clean, quote
+
+_MAX_WORDS_CHARS = 200
+_BAND_AFTER = " The band is {width} wide, after {previous_width}."
+_REPLACES = " This decision replaces a provisional one: "
+_SENTENCES = Sentences(
+    claim=(
+        "With a probability of {coverage}, the next {bar} closes between {low_price} and {high_price} "
+        "({low} to {high})"
+    ),
+    openings={
+        "first": "This is the first forecast for {series}, which is {state}. {claim}.",
+        "steady": "{series} is {state}. {claim}." + _BAND_AFTER,
+        "widening": "{series} is {state}. {claim}. The band has widened from {previous_width} to {width}.",
+        "narrowing": "{series} is {state}. {claim}. The band has narrowed from {previous_width} to {width}.",
+        "after_jump": (
+            "{series} is {state}. Its last move, {last_move}, was {last_sigmas} times the size expected. {claim}."
+            + _BAND_AFTER
+        ),
+        "shock": (
+            "{series} is in shock: its last move was {last_move}. {claim}."
+            + _BAND_AFTER
+            + " The answer was given at once and is provisional."
+        ),
+    },
+    parts={
+        "one_driver": " Unusual: {driver_a}.",
+        "two_drivers": " Unusual: {driver_a}; {driver_b}.",
+        "three_drivers": " Unusual: {driver_a}; {driver_b}; {driver_c}.",
+        "no_drivers": " All features are near their usual values.",
+        "leader": " The {expert} model has the largest weight, {expert_weight}.",
+        "equal_experts": " All models have the same weight.",
+        "one_headline": " News: {headline_a} ({age_a} earlier)",
+        "two_headlines": " News: {headline_a} ({age_a} earlier); {headline_b} ({age_b} earlier)",
+        "three_headlines": (
+            " News: {headline_a} ({age_a} earlier); {headline_b} ({age_b} earlier); {headline_c} ({age_c} earlier)"
+        ),
+        "unread": "; cited without effect on the forecast.",
+        "read": ".",
+        "moving": (
+            " Reading by {reader}: {direction} by {size}, volatility {volatility}, confidence {confidence}; "
+            "{consistency}. Reason given: {words}."
+        ),
+        "flat": (
+            " Reading by {reader}: no move in either direction, volatility {volatility}, confidence {confidence}; "
+            "{consistency}. Reason given: {words}."
+        ),
+        "weighed": " With a weight of {tilt_weight}, it moves the median by {median_move} and {band_change}.",
+        "weightless": " It has no effect on the forecast.",
+        "deepening": (
+            " News and numbers disagree more than in {divergence} of this reader's earlier readings. "
+            "The answer is provisional; a deeper reading follows."
+        ),
+        "consulting": (
+            " The news is important enough for the best model. The answer is provisional; that model's reading follows."
+        ),
+        "provisional": (
+            " The reading is provisional: the target model has confirmed {settled} of its {tokens} tokens and the "
+            "draft model wrote the rest. The target's own reading follows."
+        ),
+        "still_provisional": " The reading is provisional: the target model has not answered yet.",
+        "prepared": (
+            " The reading is provisional: it was prepared before the announcement, for {prepared}. "
+            "A reading of the news itself follows."
+        ),
+        "contested": " The readings contradict each other; all are kept, and the band is wider because of it.",
+        "suspected": (
+            " Manipulation is suspected: only the target model reads, and only items that passed every check."
+        ),
+        "amending": _REPLACES + "the target model reads the news differently.",
+        "confirming": _REPLACES + "the target model confirms the reading.",
+        "deepened": _REPLACES + "the deeper reading points the same way.",
+        "overturned": _REPLACES + "the deeper reading points another way.",
+        "borne_out": _REPLACES + "the news itself points the same way as the reading prepared for it.",
+        "otherwise": _REPLACES + "the news itself points another way than the reading prepared for it.",
+    },
+)
+_STATES = {
+    Regime.CALM: "calm",
+    Regime.NORMAL: "trading normally",
+    Regime.STRESSED: "under stress",
+    Regime.SHOCK: "in shock",
+}
+_CONSISTENCIES = {
+    "unmoved": "prices had not moved on it yet",
+    "with": "prices had already moved that way",
+    "against": "prices had moved the other way",
+}
+
+
+class PhrasingV5:
+    """See `Phrasing`. Returns and widths are in percent, each with the digits that its size needs."""
+
+    version = "templates/5"
+    sentences = _SENTENCES
+
+    def bar(self, interval: str) -> str:
+        return bar_name(interval)
+
+    def state(self, regime: Regime) -> str:
+        return _STATES[regime]
+
+    def unit(self, width: float) -> str:
+        del width
+        return "%"
+
+    def recorded_unit(self, slots: Mapping[str, str]) -> str:
+        del slots
+        return "%"
+
+    def band_slots(self, last_price: float, low: float, high: float, unit: str) -> dict[str, str]:
+        del unit
+        return {
+            "low_price": price_words(last_price * exp(low)),
+            "high_price": price_words(last_price * exp(high)),
+            "low": return_words(low),
+            "high": return_words(high),
+        }
+
+    def width(self, width: float, unit: str) -> str:
+        del unit
+        return percent(width)
+
+    def last_move_slots(self, last_return: float, last_sigmas: float) -> dict[str, str]:
+        return {"last_move": return_words(last_return), "last_sigmas": two_digits(abs(last_sigmas))}
+
+    def driver(self, driver: FeatureDriver) -> str:
+        return driver_words(driver)
+
+    def expert(self, name: str) -> str:
+        return expert_words(name)
+
+    def age(self, age_ns: int) -> str:
+        return duration_words(age_ns)
+
+    def view_slots(self, view: NewsView, symbol: str) -> dict[str, str]:
+        if view.confidence <= 0.0:
+            return {}
+        slots = {
+            "reader": reader_name(view.reader) or "a model",
+            "volatility": volatility_words(view.volatility_multiplier),
+            "confidence": f"{100.0 * view.confidence:.0f}%",
+            "consistency": _CONSISTENCIES.get(view.consistency, "recent prices were not considered"),
+        }
+        known = {**slots, "symbol": symbol, "direction": "sideways", "size": "nothing"}
+        if view.direction:
+            moving = {
+                "direction": "up" if view.direction > 0.0 else "down",
+                "size": sigmas_words(view.size_sigmas),
+            }
+            slots.update(moving)
+            known.update(moving)
+        words = SLOT.sub(lambda slot: known.get(slot[1], slot[0]), view.words)
+        slots["words"] = quote(clean(words, _MAX_WORDS_CHARS)) if words else "none"
+        if view.provisional and view.wording is not None and not view.prepared:
+            slots["settled"] = str(view.wording.num_settled)
+            slots["tokens"] = str(len(view.wording.tokens))
+        return slots
+
+    def tilt_slots(self, tilt: NewsTilt, unit: str) -> dict[str, str]:
+        del unit
+        weight = tilt.weight[0]
+        moved = weight * tilt.shift[0]
+        wider = weight * (tilt.stretch[0] - 1.0)
+        change = f"{'widens' if wider > 0.0 else 'narrows'} the band by {100.0 * abs(wider):,.0f}%"
+        return {
+            "tilt_weight": f"{100.0 * weight:.0f}%",
+            "median_move": return_words(moved) if abs(moved) >= 1e-6 else "less than 0.0001%",
+            "band_change": change if abs(wider) >= 0.005 else "leaves the width of the band unchanged",
+        }
+
+    def divergence(self, tilt: NewsTilt) -> str:
+        return f"{int(100.0 * tilt.divergence_rank + 1e-9)}%"
+
+    def prepared(self, view: NewsView) -> str:
+        return clean(view.prepared, _MAX_WORDS_CHARS)

@@ -1,0 +1,30 @@
+"""The versions of the rationale's words: the current one writes, each recorded one verifies its own decisions.
+
+Add a version by a module beside `version_5` and a line here, with a ledger of it under `tests/data/ledgers`.
+"""
+
+from collections.abc import Mapping
+
+from htfi.domain.errors import InvalidInput
+from htfi.narrative.rationale.phrasing import Phrasing
+from htfi.narrative.rationale.version_4 import PhrasingV4
+from htfi.narrative.rationale.version_5 import PhrasingV5
+
+MODEL_KEY = "rationale"  # in `Decision.models`
+CURRENT: Phrasing = PhrasingV5()
+VERSION = CURRENT.version
+PHRASINGS: Mapping[str, Phrasing] = {one.version: one for one in (PhrasingV4(), CURRENT)}
+
+
+def phrasing_of(models: Mapping[str, str]) -> Phrasing:
+    """The words that a decision with these models was written with.
+
+    Raises: InvalidInput where this program does not know the version.
+    """
+    version = models.get(MODEL_KEY, "")
+    found = PHRASINGS.get(version)
+    if found is None:
+        raise InvalidInput(
+            f"the rationale has version '{version[:40]}', this program knows {', '.join(PHRASINGS)}: update htfi"
+        )
+    return found
