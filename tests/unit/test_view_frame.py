@@ -192,7 +192,8 @@ def test_what_a_model_read_is_told_in_a_line_of_its_own(make_decisions) -> None:
     assert desk.snapshot(RunCounters()).reading == ""
     desk.record(msgspec.structs.replace(decision, view=view))
     assert desk.snapshot(RunCounters()).reading == (
-        "SPX/1d by mini-target-int8: down by 2 sigma, volatility 1.5x, confidence 51%: “2 sigma lower”"
+        "SPX/1d by mini-target-int8: down by 2 standard deviations, volatility 50% above usual, "
+        "confidence 51%: “2 standard deviations lower”"
     )
 
 
