@@ -129,11 +129,11 @@ def test_what_will_never_come_ends_and_is_counted(tmp_path: Path, seed: int) -> 
     entries = [ledger.entry(index) for index in range(ledger.size)]
     ledger.close()
     assert author.num_refused > 2
-    check_whole(entries, refused=loop.pending.num_abandoned)
+    check_whole(entries, refused=loop.late.pending.num_abandoned)
     assert (
-        loop.pending.num_abandoned >= author.num_refused
+        loop.late.pending.num_abandoned >= author.num_refused
     )  # with all that carry what stood in for the answer
-    assert not loop.pending.by_question
+    assert not loop.late.pending.by_question
 
 
 def ticks(with_time: bool) -> list[FeedItem]:

@@ -282,4 +282,4 @@ def test_where_the_target_is_late_no_provisional_view_is_served_and_none_is_amen
     assert bool(served) == (late_share < 1.0)
     amended = [one.amends for one in found if one.amends]
     assert len(amended) == len(set(amended)) == sum(one.awaits_amendment for one in found)
-    assert not loop.pending.by_question
+    assert not loop.late.pending.by_question

@@ -36,7 +36,7 @@ PLANTED = {
         "htfi.apps.cli.main -> htfi.adapters.stores.snapshot",
     ),
     "Foreign libraries stay in adapters and apps": (
-        "pipeline/moments.py", "import sqlite3", "htfi.pipeline.moments -> sqlite3"
+        "pipeline/series.py", "import sqlite3", "htfi.pipeline.series -> sqlite3"
     ),
     "Sibling modules form no cycle": (
         "domain/errors.py", "import htfi.domain.time", "No cycles are allowed in htfi.domain."

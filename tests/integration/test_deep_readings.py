@@ -267,7 +267,7 @@ def test_a_reading_in_depth_that_is_refused_leaves_the_first_answer(tmp_path: Pa
     loop.run(lambda: None)
     found = check(entries_of(loop))
     assert not any(one.amends for one in found)
-    assert loop.pending.num_abandoned == sum(one.awaits_amendment for one in found) > 5
+    assert loop.late.pending.num_abandoned == sum(one.awaits_amendment for one in found) > 5
 
 
 def test_what_was_changed_in_a_record_is_named(whole: list[bytes]) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from htfi.domain.decision import PolicyOutcome, Regime
 from htfi.governance.config import PolicyConfig
-from htfi.governance.policy import PolicyFacts, judge
+from htfi.governance.policy import VERSION, PolicyFacts, apply_rules
 
 ANY = st.floats(allow_nan=True, allow_infinity=True)
 FACTS = st.builds(
@@ -24,13 +24,14 @@ FACTS = st.builds(
     last_return=st.none() | ANY,
     last_sigmas=st.none() | ANY,
     quarantine_share=ANY,
+    quote_gap=st.none() | ANY,
 )
 CONFIG = PolicyConfig()
 
 
 @given(FACTS)
 def test_what_is_not_withheld_is_finite_and_never_crosses(facts: PolicyFacts) -> None:
-    verdict = judge(facts, CONFIG)
+    verdict = apply_rules(facts, CONFIG, VERSION)
     sound = all(
         row and all(isfinite(value) for value in row) and all(low <= high for low, high in pairwise(row))
         for row in facts.quantiles
@@ -40,14 +41,16 @@ def test_what_is_not_withheld_is_finite_and_never_crosses(facts: PolicyFacts) ->
 
 @given(FACTS)
 def test_release_is_silent_and_anything_else_has_a_reason(facts: PolicyFacts) -> None:
-    verdict = judge(facts, CONFIG)
+    verdict = apply_rules(facts, CONFIG, VERSION)
     assert (verdict.outcome is PolicyOutcome.RELEASE) == (not verdict.reasons)
-    assert judge(facts, CONFIG) == verdict
+    assert apply_rules(facts, CONFIG, VERSION) == verdict
 
 
 @given(FACTS, st.integers(0, 2**60))
 def test_an_older_quote_is_never_judged_more_kindly(facts: PolicyFacts, more_ns: int) -> None:
     severity = list(PolicyOutcome)
     older = msgspec.structs.replace(facts, quote_age_ns=(facts.quote_age_ns or 0) + more_ns)
-    before = judge(msgspec.structs.replace(facts, quote_age_ns=facts.quote_age_ns or 0), CONFIG)
-    assert severity.index(judge(older, CONFIG).outcome) >= severity.index(before.outcome)
+    before = apply_rules(
+        msgspec.structs.replace(facts, quote_age_ns=facts.quote_age_ns or 0), CONFIG, VERSION
+    )
+    assert severity.index(apply_rules(older, CONFIG, VERSION).outcome) >= severity.index(before.outcome)

@@ -223,15 +223,15 @@ def test_a_provisional_decision_says_so_and_those_that_keep_its_view_do_too() ->
     assert kept
     for one in kept:
         assert one.rationale.text.endswith("is provisional: the target model has not answered yet.")
-    assert len(loop.pending.by_question) == len(fresh)
-    assert loop.pending.num_decisions == len(found)
+    assert len(loop.late.pending.by_question) == len(fresh)
+    assert loop.late.pending.num_decisions == len(found)
 
 
 def test_an_amendment_follows_what_was_recorded_meanwhile_and_later_decisions_keep_its_view() -> None:
     author = Silent()
     loop, ledger = started(author, num_days=40)
     seen: list[str] = []
-    loop._watcher = lambda decision: seen.append(decision.id)
+    loop.learning.watcher = lambda decision: seen.append(decision.id)
     num_items = 0
 
     def answer() -> None:
@@ -292,14 +292,14 @@ def test_what_is_too_much_to_await_is_given_up_whole_oldest_first_and_counted(mo
     loop, ledger = started(author, num_days=40, max_awaited=most)
     loop.run(lambda: None)
     author.answer_all()
-    loop.apply_late_views()
+    loop.amend_late()
     loop.recorder.commit(now=True)
     found = decisions(ledger)
     awaiting = [one for one in found if one.awaits_amendment]
     amended = {one.amends for one in found if one.amends}
     assert len(awaiting) > 2 * most
     assert len(amended) <= most
-    assert loop.pending.num_abandoned == len(awaiting) - len(amended)
+    assert loop.late.pending.num_abandoned == len(awaiting) - len(amended)
     for one in awaiting:  # with the view that it keeps, or not at all
         assert one.view is not None
         of_its_view = {
@@ -327,7 +327,7 @@ def test_a_run_that_ends_waits_for_what_is_late_as_long_as_it_may() -> None:
     loop._keep_waiting = patient
     loop.run(lambda: None)
     assert waits == 3
-    assert not loop.pending.by_question
+    assert not loop.late.pending.by_question
     assert (
         sum(bool(one.amends) for one in decisions(ledger))
         == sum(one.awaits_amendment for one in decisions(ledger))
@@ -349,7 +349,7 @@ def test_a_run_that_is_stopped_waits_for_nothing_and_the_next_start_asks_again()
 
     loop.run(stop_late)
     state = encode_state(loop.state())
-    awaited = set(loop.pending.by_question)
+    awaited = set(loop.late.pending.by_question)
     assert awaited
     again = LateAuthor(1, late_share=0.0)
     rest = loop_over(days(30, SYMBOLS, news_every=4)[66:], again, ledger, ListOutlet(ledger.entries))
@@ -375,10 +375,10 @@ def test_a_series_that_closes_twice_at_an_instant_is_amended_once() -> None:
     assert len(same) == 3
     assert len({one.id for one in same}) == 1
     author.answer_all()
-    loop.apply_late_views()
+    loop.amend_late()
     loop.recorder.commit(now=True)
     assert [one.amends for one in decisions(ledger) if one.amends].count(same[0].id) == 1
-    assert not loop.pending.by_question
+    assert not loop.late.pending.by_question
 
 
 def test_an_amendment_in_the_ledger_of_what_awaits_nothing_stops_the_run() -> None:
@@ -428,7 +428,7 @@ def test_while_events_come_the_target_is_asked_now_and_then_and_in_silence_at_on
 
     author.take_late_completions = counted  # type: ignore[method-assign]
     items = iter(loop.feed)
-    while not loop.pending.by_question:
+    while not loop.late.pending.by_question:
         loop.step(next(items))
     polls, last = 0, next(items)
     now_ns[0] += 2 * 10**9
@@ -453,8 +453,8 @@ def test_awaited_decisions_are_a_plain_state() -> None:
     loop, _ = started(author)
     loop.run(lambda: None)
     awaited = PendingAmendments(8)
-    awaited.restore(json.loads(json.dumps(loop.pending.state())))
-    assert awaited.by_question == loop.pending.by_question
+    awaited.restore(json.loads(json.dumps(loop.late.pending.state())))
+    assert awaited.by_question == loop.late.pending.by_question
 
 
 def test_files_tell_which_lines_amend_which(tmp_path: Path) -> None:

@@ -4,13 +4,13 @@ import dataclasses
 
 import pytest
 
-from htfi.domain.decision import Decision, Receipt, decode_decision
+from htfi.domain.decision import Decision, PolicyOutcome, Receipt, decode_decision
 from htfi.domain.errors import IntegrityError, LedgerUnavailable
-from htfi.domain.events import Bar, FeedItem, News, TimePassed, Trade
+from htfi.domain.events import Bar, FeedItem, News, Quote, TimePassed, Trade
 from htfi.domain.time import NS_PER_DAY, NS_PER_S
 from htfi.governance.config import PolicyConfig
 from htfi.pipeline.loop import DecisionLoop
-from htfi.pipeline.moments import split_decision_points
+from htfi.pipeline.series import split_decision_points
 from memory_run import MemoryLedger, loop_over
 
 START_NS = 15_000 * NS_PER_DAY
@@ -213,3 +213,29 @@ def test_moments_go_by_instant_and_split_a_series_that_closes_twice() -> None:
         (1, ["A"]),
         (2, ["A"]),
     ]
+
+
+def ticks(last_price: float, last_mid: float) -> list[FeedItem]:
+    """A quiet series of minute bars with quotes, whose last bar ends at another price."""
+    items: list[FeedItem] = []
+    for k in range(40):
+        at_ns, price = START_NS + k * 60 * NS_PER_S, 100.0 + k % 3 / 10
+        price, mid = (last_price, last_mid) if k == 38 else (price, price)
+        items += [
+            Trade(at_ns + 1, at_ns + 1, "t", 2 * k + 1, "A", price, 1.0),
+            Quote(at_ns + 2, at_ns + 2, "q", 2 * k + 2, "A", mid - 0.01, 9.0, mid + 0.01, 9.0),
+        ]
+    return items
+
+
+@pytest.mark.parametrize(
+    ("mid", "outcome"), [(150.0, PolicyOutcome.CAUTION), (100.0, PolicyOutcome.WITHHOLD)]
+)
+def test_a_jump_is_withheld_unless_the_quotes_have_followed_it(mid: float, outcome: PolicyOutcome) -> None:
+    loop, ledger, _ = loop_over(ticks(150.0, mid))
+    run(loop)
+    jumped = decisions(ledger)[-1]
+    assert jumped.features["return_last"] > 0.2
+    assert jumped.circumstances.quote_mid == pytest.approx(mid)
+    assert jumped.verdict.outcome is outcome
+    assert any(reason.startswith("price-jump") for reason in jumped.verdict.reasons) is (mid == 100.0)

@@ -86,6 +86,7 @@ def test_series_share_the_moments_deadline_and_those_left_over_are_read_later() 
     from htfi.domain.events import Bar
     from htfi.pipeline.components import RunContext
     from htfi.pipeline.decide import plan_readings
+    from htfi.pipeline.series import DecisionPoint
     from htfi.wiring.run import build_components
     from htfi.wiring.settings import load_settings, override
 
@@ -99,7 +100,8 @@ def test_series_share_the_moments_deadline_and_those_left_over_are_read_later() 
     ]
 
     def moment() -> list[Rung]:
-        found = plan_readings(bars, 2 * DAY_NS, rooms, terms)
+        series = plan_readings(DecisionPoint(2 * DAY_NS, bars), range(len(bars)), rooms, terms)
+        found = [one.request for one in series]
         rooms.views.read(found)
         return [asked.plan.rung for asked in found]
 
@@ -118,6 +120,7 @@ def test_among_many_series_each_is_read_in_its_turn() -> None:
     from htfi.domain.events import Bar
     from htfi.pipeline.components import RunContext
     from htfi.pipeline.decide import plan_readings
+    from htfi.pipeline.series import DecisionPoint
     from htfi.wiring.run import build_components
     from htfi.wiring.settings import load_settings, override
 
@@ -137,7 +140,8 @@ def test_among_many_series_each_is_read_in_its_turn() -> None:
         at = day * DAY_NS
         bars = [Bar(at, 0, "p", 1, f"S{k:02d}", "1d", at - DAY_NS, at, 9.0, 9.0, 9.0, 9.0) for k in range(25)]
         rooms.news.receive(News(at - 1, at - 1, "wire", day, f"n{day}", headlines[day - 2]))
-        rooms.views.read(plan_readings(bars, at, rooms, terms))
+        series = plan_readings(DecisionPoint(at, bars), range(len(bars)), rooms, terms)
+        rooms.views.read([one.request for one in series])
     names = [name for asked in readers[Rung.EDGE].asked for name in asked]
     assert len(names) == 25
     assert len(set(names)) == 25

@@ -14,6 +14,7 @@ from htfi.domain.news import NewsContext
 
 Quantiles = list[list[float]]  # [H, Q], never decreasing along Q
 TICKS_PER_UNIT = 1e10  # of log return
+BAND_LEVELS = (0.05, 0.95)  # the central 90% that rationale and policy state
 MEDIAN_SHARE = (
     0.4  # of what news may move an end of the band, its median: that takes a side, a wider band does not
 )
@@ -100,6 +101,12 @@ class Forecast(msgspec.Struct, frozen=True):
     weights: dict[str, list[list[float]]]
     calibration: list[float]
     tilt: NewsTilt | None = None
+
+    @property
+    def central_band(self) -> tuple[float, float]:
+        """The ends of the central 90% at the first horizon, as log returns."""
+        nearest = self.quantiles[0]
+        return nearest[self.levels.index(BAND_LEVELS[0])], nearest[self.levels.index(BAND_LEVELS[1])]
 
     @property
     def shares(self) -> dict[str, list[float]]:
@@ -251,6 +258,8 @@ class BarCircumstances(msgspec.Struct, frozen=True):
     bar_end_ns: int
     quote_age_ns: int | None  # None for a series without quotes
     missing_share: float  # of the sources' latest rows, 0–1
+    # The mid of the quotes, where sound ones came since the bar began. Unset in entries before policy/2.
+    quote_mid: float | msgspec.UnsetType = msgspec.UNSET
 
 
 class PolicyVerdict(msgspec.Struct, frozen=True):

@@ -1,28 +1,35 @@
-"""Judges a forecast before it is recorded: typed rules with stable ids, pure. The loop calls `judge` (D8).
+"""Judges a forecast before it is recorded, by typed rules with stable ids. Pure: pipeline and auditors call `judge`.
 
-A rule answers with words when it objects and None when it is content. Comparisons ask whether a fact is
-within its limit, so that a NaN is not; a rule that cannot be evaluated withholds. Nothing unknown passes.
+A rule objects in words, or returns None. Comparisons ask whether a fact is within its limit, so that NaN is not; a rule
+that cannot be evaluated withholds. Nothing unknown passes. `RULES` is a table by version: a decision names the version
+that judged it, and is judged again by that one for ever. docs/extend-a-policy-rule.md says how a rule is added.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from math import isfinite
+from types import MappingProxyType
 
 import msgspec
+from msgspec import UNSET
 
-from htfi.domain.decision import PolicyOutcome, PolicyVerdict, Regime
+from htfi.domain.decision import Decision, PolicyOutcome, PolicyVerdict, Regime
+from htfi.domain.errors import InvalidInput
 from htfi.domain.time import NS_PER_S
 from htfi.governance.config import ANY_SYMBOL, PolicyConfig
 
-VERSION = "policy/1"
+# Quotes that have followed a jump confirm it: their mid lies no farther from the new price than this share of the jump.
+MAX_QUOTE_GAP_SHARE = 0.25
 
 
 class PolicyFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What the rules judge by: plain values of one forecast.
+    """What the rules judge by: values of one decision, all of them in its record.
 
     Shapes: quantiles [H, Q], the first row one bar ahead. Units: log returns; ages and lengths in ns; sigmas
     in the standard deviation expected of the bar. `quote_age_ns` is None for a series that has no quotes,
-    `last_return` and `last_sigmas` before a second bar. `jump_confirmed` means that another source, such as
-    the quotes, agrees with the price. `quarantine_share` is the part of its source's latest rows set aside.
+    `last_return` and `last_sigmas` before a second bar; `quote_gap` is (price − mid) / mid of its quotes, None where no
+    sound ones came since the bar began. `quarantine_share` is the part of the sources' latest rows set aside.
+    `features` are those of the decision, by name (docs/market.md).
     """
 
     symbol: str
@@ -35,21 +42,52 @@ class PolicyFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     last_return: float | None
     last_sigmas: float | None
     quarantine_share: float
+    quote_gap: float | None = None
+    features: Mapping[str, float] = MappingProxyType({})
 
 
 class PolicyRule(msgspec.Struct, frozen=True, gc=False):
-    """One rule: its stable id, what its objection means, and its check."""
+    """One rule: its stable id, what its objection means, its check, and the first and last version that has it."""
 
     id: str
     outcome: PolicyOutcome
     check: Callable[[PolicyFacts, PolicyConfig], str | None]
+    since: int = 1
+    until: int | None = None  # None: it still applies
 
 
-def judge(facts: PolicyFacts, config: PolicyConfig) -> PolicyVerdict:
+def judge(decision: Decision, config: PolicyConfig) -> PolicyVerdict:
+    """The verdict on a decision, by the version of the rules that it names. Raises: InvalidInput for an unknown one."""
+    return apply_rules(facts_of(decision), config, decision.models["policy"])
+
+
+def facts_of(decision: Decision) -> PolicyFacts:
+    """What the rules judge a decision by."""
+    bar, features = decision.circumstances, decision.features
+    low, high = decision.forecast.central_band
+    return PolicyFacts(
+        symbol=decision.symbol,
+        regime=decision.regime,
+        quantiles=decision.forecast.quantiles,
+        band_width=high - low,
+        bar_age_ns=decision.as_of_ns - bar.bar_end_ns,
+        bar_length_ns=bar.bar_end_ns - bar.bar_start_ns,
+        quote_age_ns=bar.quote_age_ns,
+        last_return=features.get("return_last"),
+        last_sigmas=features.get("return_sigmas"),
+        quarantine_share=bar.missing_share,
+        quote_gap=(decision.last_price - bar.quote_mid) / bar.quote_mid
+        if bar.quote_mid is not UNSET
+        else None,
+        features=features,
+    )
+
+
+def apply_rules(facts: PolicyFacts, config: PolicyConfig, version: str) -> PolicyVerdict:
     """The most severe outcome of the rules that object, with their reasons as 'id: words', in rule order."""
     outcome = PolicyOutcome.RELEASE
     reasons: list[str] = []
-    for rule in RULES:
+    for rule in rules_of(version):
         try:
             objection = rule.check(facts, config)
         except (TypeError, ValueError, ArithmeticError, AttributeError):
@@ -61,6 +99,18 @@ def judge(facts: PolicyFacts, config: PolicyConfig) -> PolicyVerdict:
             if outcome is not PolicyOutcome.WITHHOLD:
                 outcome = rule.outcome
     return PolicyVerdict(outcome, reasons)
+
+
+@lru_cache(maxsize=16)
+def rules_of(version: str) -> tuple[PolicyRule, ...]:
+    """The rules of a version, such as 'policy/1'. Raises: InvalidInput for one that this program does not know."""
+    name, _, number = version.partition("/")
+    if name != "policy" or not number.isdecimal() or not 1 <= int(number) <= NUM_VERSIONS:
+        raise InvalidInput(
+            f"policy '{version[:40]}' is not known here: this program knows versions up to {VERSION}"
+        )
+    place = int(number)
+    return tuple(rule for rule in RULES if rule.since <= place <= (rule.until or NUM_VERSIONS))
 
 
 def _forecast_sound(facts: PolicyFacts, config: PolicyConfig) -> str | None:
@@ -85,13 +135,33 @@ def _symbol_permitted(facts: PolicyFacts, config: PolicyConfig) -> str | None:
     return "the symbol is not on the list of permitted ones"
 
 
-def _price_jump(facts: PolicyFacts, config: PolicyConfig) -> str | None:
+def _jump(facts: PolicyFacts, config: PolicyConfig) -> tuple[float, float] | None:
+    """Size and sigmas of the last return, where it is beyond both limits."""
     if facts.last_return is None and facts.last_sigmas is None:
         return None
     size, sigmas = abs(facts.last_return or 0.0), abs(facts.last_sigmas or 0.0)
-    if size <= config.max_jump_return or sigmas <= config.max_jump_sigmas:
+    return None if size <= config.max_jump_return or sigmas <= config.max_jump_sigmas else (size, sigmas)
+
+
+def _jump_v1(facts: PolicyFacts, config: PolicyConfig) -> str | None:
+    if (jump := _jump(facts, config)) is None:
         return None
+    size, sigmas = jump
     return f"a log return of {size:.3g}, {sigmas:.3g} sigmas, that nothing confirms: a bad print is suspected"
+
+
+def _jump_unconfirmed(facts: PolicyFacts, config: PolicyConfig) -> str | None:
+    if (jump := _jump(facts, config)) is None:
+        return None
+    size, sigmas = jump
+    if facts.quote_gap is None:
+        return f"a log return of {size:.3g}, {sigmas:.3g} sigmas, and no quotes confirm it: a bad print is suspected"
+    if abs(facts.quote_gap) <= MAX_QUOTE_GAP_SHARE * size:
+        return None
+    return (
+        f"a log return of {size:.3g}, {sigmas:.3g} sigmas, while the quotes lie {abs(facts.quote_gap):.2%} away: "
+        "a bad print is suspected"
+    )
 
 
 def _bar_not_ahead(facts: PolicyFacts, config: PolicyConfig) -> str | None:
@@ -135,15 +205,19 @@ def _source_clean(facts: PolicyFacts, config: PolicyConfig) -> str | None:
     )
 
 
-# The ids are kept for good: ledgers quote them.
+# Ids are never reused: ledgers quote them. A rule that changes ends with `until`; its successor begins with `since`.
+# The newest `since` is the version that a run judges by.
 RULES: tuple[PolicyRule, ...] = (
     PolicyRule("symbol-permitted", PolicyOutcome.WITHHOLD, _symbol_permitted),
     PolicyRule("forecast-sound", PolicyOutcome.WITHHOLD, _forecast_sound),
     PolicyRule("look-ahead", PolicyOutcome.WITHHOLD, _bar_not_ahead),
-    PolicyRule("price-jump", PolicyOutcome.WITHHOLD, _price_jump),
+    PolicyRule("price-jump", PolicyOutcome.WITHHOLD, _jump_v1, until=1),
+    PolicyRule("price-jump", PolicyOutcome.WITHHOLD, _jump_unconfirmed, since=2),
     PolicyRule("stale-quote", PolicyOutcome.CAUTION, _quote_fresh),
     PolicyRule("stale-bar", PolicyOutcome.CAUTION, _bar_fresh),
     PolicyRule("band-width", PolicyOutcome.CAUTION, _band_width),
     PolicyRule("shock-regime", PolicyOutcome.CAUTION, _not_in_shock),
     PolicyRule("source-quality", PolicyOutcome.CAUTION, _source_clean),
 )
+NUM_VERSIONS = max(rule.since for rule in RULES)
+VERSION = f"policy/{NUM_VERSIONS}"

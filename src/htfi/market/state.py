@@ -7,7 +7,7 @@ import math
 import re
 from array import array
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,13 @@ from htfi.market.series import Series
 MAX_MACRO_FEATURES = (
     128  # those released last are features: each decision records them, and an entry has an end
 )
+
+
+class QuotedMid(NamedTuple):
+    """The middle of best bid and ask, and when it was last quoted."""
+
+    mid: float
+    at_ns: int
 
 
 class MarketState:
@@ -103,6 +110,15 @@ class MarketState:
         """Time since the symbol's last quote; None where it never had one."""
         quoted_ns = self._kernel.quote_ns(symbol)
         return None if quoted_ns is None else max(at_ns - quoted_ns, 0)
+
+    def quoted_mid(self, symbol: str) -> QuotedMid | None:
+        """The mid of the symbol's NBBO; None while that is not sound."""
+        found = self._kernel.index.get(symbol)
+        return (
+            QuotedMid(found.book.mid, found.book.mid_ns)
+            if found is not None and found.book.is_sound
+            else None
+        )
 
     def state(self) -> dict[str, Any]:
         """Everything that shapes what follows. A market restored from it goes on as if it had never stopped."""

@@ -17,7 +17,7 @@ from htfi.domain.errors import IntegrityError
 from htfi.forecasting.forecaster import Forecaster
 from htfi.governance.policy import judge
 from htfi.narrative.influence import bound_view, recorded_limits
-from htfi.narrative.merging import mean_trust, remerge, unmerged
+from htfi.narrative.merging import mean_trust, remerge
 from htfi.narrative.question import Question, question_id
 from htfi.narrative.rationale.amendment import (
     AMENDS,
@@ -30,7 +30,6 @@ from htfi.narrative.rationale.amendment import (
 )
 from htfi.narrative.rationale.versions import phrasing_of
 from htfi.pipeline.components import RunContext
-from htfi.pipeline.decide import central_band, policy_facts
 from htfi.pipeline.view_cache import late_question_id
 from htfi.pipeline.weighing import recorded_opinion
 from htfi.scheduling.fidelity import deep_read_plan, verification_plan
@@ -187,7 +186,7 @@ def make_amendment(
     )
     opinion = recorded_opinion(first, view)
     forecast = forecaster.replace_opinion(first.series, carrier.age, first.forecast, opinion, carrier.weight)
-    low, high = central_band(forecast)
+    low, high = forecast.central_band
     rationale = amend_rationale(
         first.rationale,
         symbol=first.symbol,
@@ -201,19 +200,16 @@ def make_amendment(
         ending=told or amendment_template(first, view),
         phrasing=phrasing_of(first.models),
     )
-    known = policy_facts(
-        first.symbol, first.as_of_ns, first.regime, first.features, forecast, first.circumstances
-    )
-    return replace(
+    amendment = replace(
         first,
         id=amendment_id(first.id),
         plan=_amendment_plan(first.plan, terms),
         forecast=forecast,
         view=view,
         rationale=rationale,
-        verdict=judge(known, terms.policy),
         amends=first.id,
     )
+    return replace(amendment, verdict=judge(amendment, terms.policy))
 
 
 def _amendment_plan(first: FidelityPlan, terms: RunContext) -> FidelityPlan:
@@ -225,11 +221,6 @@ def _amendment_plan(first: FidelityPlan, terms: RunContext) -> FidelityPlan:
         if first.then is Rung.DEEP
         else verification_plan(first, terms.fidelity)
     )
-
-
-def unmerged_view(decision: Decision) -> NewsView | None:
-    """What was read for a decision, before other readings were joined to it; None where nothing was."""
-    return unmerged(decision.view) if decision.view is not None else None
 
 
 def amendment_template(first: Decision, view: NewsView) -> str:

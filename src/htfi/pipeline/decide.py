@@ -1,15 +1,21 @@
-"""Decisions from what the rooms know: plan, ask, weigh, explain, judge. The loop calls it for a moment's series."""
+"""The steps from closed bars to decisions: forecast, plan, read, weigh, judge. Each passes a series' record once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
+import msgspec
+from msgspec import UNSET, UnsetType
+
 from htfi.domain.decision import (
+    BAND_LEVELS,
     BarCircumstances,
     Decision,
     DecisionInputs,
     FidelityPlan,
-    Forecast,
     NewsView,
+    PolicyOutcome,
+    PolicyVerdict,
     Regime,
     Rung,
     series_id,
@@ -18,7 +24,9 @@ from htfi.domain.events import Bar
 from htfi.domain.news import ReadingBudget
 from htfi.domain.time import NS_PER_MS, format_ns
 from htfi.forecasting.forecaster import ForecastBatch
-from htfi.governance.policy import PolicyFacts, judge
+from htfi.governance.policy import judge
+from htfi.market.bars import SOURCE as BUILT_BARS
+from htfi.market.state import MarketState
 from htfi.narrative.influence import bound_view, max_view_influence
 from htfi.narrative.merging import merge_views
 from htfi.narrative.question import Question
@@ -27,256 +35,233 @@ from htfi.narrative.rationale.writer import write_rationale
 from htfi.narrative.recent_news import NO_NEWS, NewsSelection
 from htfi.narrative.routing import cap_plan
 from htfi.pipeline.components import Components, RunContext
+from htfi.pipeline.recovery import Recovery
+from htfi.pipeline.series import DecisionPoint, SeriesContext
 from htfi.pipeline.view_cache import ReadRequest
 from htfi.pipeline.weighing import max_view_weight, opinion_of, report_divergence
 from htfi.scheduling.fidelity import is_high_value, mark_high_value, plan, plan_deep_reads, rung_time_ms
 
-BAND_LEVELS = (0.05, 0.95)  # the central 90% that rationale and policy speak of
+_NOT_JUDGED = PolicyVerdict(PolicyOutcome.WITHHOLD, [])
+
+
+def close_bars(bars: Sequence[Bar], components: Components) -> ForecastBatch:
+    """Take in bars of different series that closed at one instant; the forecast of each, in their order."""
+    for bar in bars:
+        components.market.close_bar(bar)
+    regimes = [components.market.regime(bar.symbol, bar.interval) for bar in bars]
+    components.forecaster.observe(bars, regimes)
+    return components.forecaster.forecast([series_id(bar.symbol, bar.interval) for bar in bars])
 
 
 def plan_readings(
-    bars: Sequence[Bar], as_of_ns: int, rooms: Components, terms: RunContext
-) -> list[ReadRequest]:
-    """Gather the news on each bar's series and choose its rung.
+    point: DecisionPoint, rows: Iterable[int], components: Components, context: RunContext
+) -> list[SeriesContext]:
+    """The series in these rows of a decision point: the news on each, and the rung that reads them.
 
-    The deadline is the whole moment's, shared by the series that have news to read: few get the target, many the
-    draft, and those for which nothing is left come first at a later moment.
+    The deadline is shared by the series that have news to read: few get the target, many the draft, and those for
+    which no time is left come first at a later point.
     """
-    gathered = [rooms.news.select(bar.symbol, as_of_ns) for bar in bars]
-    questions = [
-        (series_id(bar.symbol, bar.interval), _question(bar, as_of_ns, known, rooms))
-        for bar, known in zip(bars, gathered, strict=True)
-    ]
-    deadlines_ms = [terms.pipeline.deadline_ms] * len(bars)
-    left_ms = terms.pipeline.deadline_ms
-    doubts = {
-        place: rooms.news.reading_suspicion(known) for place, known in enumerate(gathered) if known.items
+    series = [_planned(row, point, components, context) for row in rows]
+    suspicion = {
+        place: components.news.reading_suspicion(one.request.news)
+        for place, one in enumerate(series)
+        if one.request.question.items
     }
-    turns = rooms.views.reading_turns(questions, doubts)
-    budgets_ms: dict[int, float] = {}
-    plans: dict[int, FidelityPlan] = {}
+    left_ms = context.pipeline.deadline_ms
+    questions = [(one.request.series, one.request.question) for one in series]
+    turns = components.views.reading_turns(questions, suspicion)
     for turn, place in enumerate(turns):
-        fair_ms = left_ms / (len(turns) - turn)
-        deadlines_ms[place] = max(fair_ms, min(left_ms, terms.fidelity.edge_ms))
-        budgets_ms[place] = left_ms
-        chosen = plans[place] = _plan(bars[place], deadlines_ms[place], gathered[place], rooms, terms)
-        if not rooms.views.has(*questions[place], chosen.rung):
-            left_ms -= rung_time_ms(chosen.rung, terms.fidelity)
+        one = series[place]
+        deadline_ms = max(left_ms / (len(turns) - turn), min(left_ms, context.fidelity.edge_ms))
+        plan = _plan(one.regime, deadline_ms, one.request.news, components, context)
+        budget = _budget(deadline_ms, left_ms, components)
+        series[place] = replace(one, request=one.request._replace(plan=plan, budget=budget))
+        if not components.views.has(*questions[place], plan.rung):
+            left_ms -= rung_time_ms(plan.rung, context.fidelity)
+    rest = _budget(context.pipeline.deadline_ms, left_ms, components)
     return [
-        ReadRequest(
-            *questions[place],
-            plans.get(place) or _plan(bars[place], deadlines_ms[place], known, rooms, terms),
-            known,
-            None
-            if known is NO_NEWS
-            else ReadingBudget(
-                round(deadlines_ms[place], 3),
-                round(budgets_ms.get(place, left_ms), 3),
-                rooms.news.frontier_cents,
-            ),
-        )
-        for place, known in enumerate(gathered)
+        one
+        if one.request.budget is not None or one.request.news is NO_NEWS
+        else replace(one, request=one.request._replace(budget=rest))
+        for one in series
     ]
 
 
-def _question(bar: Bar, as_of_ns: int, known: NewsSelection, rooms: Components) -> Question:
-    news = known.items
-    context = (
-        _scaled_context(series_id(bar.symbol, bar.interval), rooms, bar.symbol, bar.interval) if news else ()
-    )
-    return Question(bar.symbol, as_of_ns, bar.end_ns - bar.start_ns, news, context)
+def _planned(row: int, point: DecisionPoint, components: Components, context: RunContext) -> SeriesContext:
+    """A series with its news, as if the whole deadline were its own."""
+    bar = point.bars[row]
+    series = series_id(bar.symbol, bar.interval)
+    regime = components.market.regime(bar.symbol, bar.interval)
+    features = components.market.features(bar.symbol, bar.interval)
+    news = components.news.select(bar.symbol, point.as_of_ns)
+    returns: tuple[float, ...] = ()
+    if news.items:  # recent returns, with the newest, which nothing has learnt from yet
+        sigma, last = components.scaled_returns.sigma(series), features.get("return_last")
+        returns = components.scaled_returns.recent(series)
+        returns = (*returns, last / sigma) if sigma and last is not None else returns
+    question = Question(bar.symbol, point.as_of_ns, bar.end_ns - bar.start_ns, news.items, returns)
+    plan = _plan(regime, context.pipeline.deadline_ms, news, components, context)
+    return SeriesContext(bar, row, regime, features, ReadRequest(series, question, plan, news))
 
 
 def _plan(
-    bar: Bar, deadline_ms: float, known: NewsSelection, rooms: Components, terms: RunContext
+    regime: Regime, deadline_ms: float, news: NewsSelection, components: Components, context: RunContext
 ) -> FidelityPlan:
-    regime = rooms.market.regime(bar.symbol, bar.interval)
-    suspicion = bool(known.suspicion)
-    chosen = plan(regime, deadline_ms, rooms.views.rungs, suspicion=suspicion, config=terms.fidelity)
-    if not known.items:
-        return chosen
-    return cap_plan(chosen, rooms.news.max_routes(known.items), rooms.views.rungs)
+    rungs, suspicion = components.views.rungs, bool(news.suspicion)
+    chosen = plan(regime, deadline_ms, rungs, suspicion=suspicion, config=context.fidelity)
+    return cap_plan(chosen, components.news.max_routes(news.items), rungs) if news.items else chosen
 
 
-def merge_all_views(
-    asked: Sequence[ReadRequest], views: Sequence[NewsView | None], rooms: Components
-) -> list[NewsView | None]:
-    """The views as far as their items are trusted, joined by the encoder's readings of what no model reads."""
+def _budget(deadline_ms: float, left_ms: float, components: Components) -> ReadingBudget:
+    return ReadingBudget(round(deadline_ms, 3), round(left_ms, 3), components.news.frontier_cents)
+
+
+def read_news(
+    series: Sequence[SeriesContext], components: Components, recovery: Recovery
+) -> list[SeriesContext]:
+    """A view for each series with news: prepared, recorded before a crash, cached, or read now by a model.
+
+    It is joined by the encoder's readings of what no model reads, and counts as far as its items are trusted.
+    """
+    served = [
+        components.prepared.serve(one.request, recovery.next_view(place)) for place, one in enumerate(series)
+    ]
+    views = components.views.read(served)
     return [
-        view if one.news is NO_NEWS else _merged_view(one, view, rooms)
-        for one, view in zip(asked, views, strict=True)
+        replace(one, request=request, view=_merged_view(request, view, components))
+        for one, request, view in zip(series, served, views, strict=True)
     ]
 
 
-def _merged_view(one: ReadRequest, view: NewsView | None, rooms: Components) -> NewsView | None:
-    trust = rooms.news.mean_trust(view.cited) if view is not None else 1.0
-    merged = merge_views(view, trust, rooms.news.encoder_parts(one.news), one.question.as_of_ns)
-    return merged if merged is None else bound_view(merged, rooms.news.influence_limits(one.news))
-
-
-def _scaled_context(series: str, rooms: Components, symbol: str, interval: str) -> tuple[float, ...]:
-    """Recent returns in units of volatility, with the newest, which nothing has learnt from yet."""
-    sigma = rooms.scaled_returns.sigma(series)
-    last = rooms.market.features(symbol, interval).get("return_last")
-    known = rooms.scaled_returns.recent(series)
-    return (*known, last / sigma) if sigma and last is not None else known
+def _merged_view(request: ReadRequest, view: NewsView | None, components: Components) -> NewsView | None:
+    news = components.news
+    if request.news is NO_NEWS:
+        return view
+    trust = news.mean_trust(view.cited) if view is not None else 1.0
+    merged = merge_views(view, trust, news.encoder_parts(request.news), request.question.as_of_ns)
+    return merged if merged is None else bound_view(merged, news.influence_limits(request.news))
 
 
 def weigh_views(
-    bars: Sequence[Bar],
-    places: Sequence[int],
-    asked: Sequence[ReadRequest],
-    views: Sequence[NewsView | None],
-    batch: ForecastBatch,
-    rooms: Components,
-) -> None:
-    """Let the views change the forecasts at these places of `batch`, as far as their readers have earned it."""
+    series: Sequence[SeriesContext], forecasts: ForecastBatch, components: Components
+) -> list[SeriesContext]:
+    """The forecasts, changed by the views as far as the track records of their readers allow."""
     opinions = {
-        place: opinion_of(
-            view,
-            one.question.as_of_ns,
-            one.question.bar_ns,
-            rooms.market.features(bars[place].symbol, bars[place].interval).get("return_last"),
-            max_view_influence(view, rooms.news.influence_limits(one.news)),
-        )._replace(most_weight=max_view_weight(one, rooms.news.suspicion_monitor.config))
-        for place, one, view in zip(places, asked, views, strict=True)
-        if view is not None and view.confidence > 0.0
+        one.row: opinion_of(
+            one.view,
+            one.request.question.as_of_ns,
+            one.request.question.bar_ns,
+            one.features.get("return_last"),
+            max_view_influence(one.view, components.news.influence_limits(one.request.news)),
+        )._replace(most_weight=max_view_weight(one.request, components.news.suspicion_monitor.config))
+        for one in series
+        if one.view is not None and one.view.confidence > 0.0
     }
-    rooms.forecaster.apply_opinions(batch, opinions)
-    report_divergence(places, asked, views, batch, rooms)
+    components.forecaster.apply_opinions(forecasts, opinions)
+    weighed = [replace(one, forecast=forecasts.item(one.row)) for one in series]
+    report_divergence(weighed, components.news)
+    return weighed
 
 
 def plan_deep_readings(
-    places: Sequence[int],
-    asked: Sequence[ReadRequest],
-    views: Sequence[NewsView | None],
-    batch: ForecastBatch,
-    rooms: Components,
-    terms: RunContext,
-) -> tuple[list[ReadRequest], int]:
-    """The same series with their plans, those to be read again in depth having one that says so; and how many were
-    left out for want of time. What is worth a frontier model, where there is money for one, is read by it first.
+    series: Sequence[SeriesContext], components: Components, context: RunContext
+) -> tuple[list[SeriesContext], int]:
+    """The series, with plans for those to be read again in depth; and how many were skipped for want of time.
+
+    What is worth a frontier model, where the budget allows one, is read by it first.
     """
-    if Rung.DEEP not in rooms.views.rungs:
-        return list(asked), 0
-    divergences = [0.0] * len(asked)
-    plans = [one.plan for one in asked]
-    for turn, (place, one, view) in enumerate(zip(places, asked, views, strict=True)):
-        if view is None or view.provisional or rooms.views.has(one.series, one.question, Rung.DEEP):
+    news, views = components.news, components.views
+    if Rung.DEEP not in views.rungs:
+        return list(series), 0
+    plans = [one.request.plan for one in series]
+    divergences = [0.0] * len(series)
+    for place, one in enumerate(series):
+        request, tilt = one.request, one.forecast.tilt if one.forecast is not None else None
+        if one.view is None or one.view.provisional or views.has(request.series, request.question, Rung.DEEP):
             continue
-        if rooms.news.is_worth_frontier(one.news):
-            divergences[turn], plans[turn] = 1.0, mark_high_value(one.plan)
-        elif (tilt := batch.tilts.get(place)) is not None:
-            divergences[turn] = tilt.divergence_rank
-    bars_ms = [one.question.bar_ns / NS_PER_MS for one in asked]
-    most = rooms.news.num_affordable(len(asked))
-    chosen, num_left_out = plan_deep_reads(plans, divergences, bars_ms, terms.fidelity, most)
-    rooms.news.charge_readings(len(chosen))
+        if news.is_worth_frontier(request.news):
+            divergences[place], plans[place] = 1.0, mark_high_value(request.plan)
+        elif tilt is not None:
+            divergences[place] = tilt.divergence_rank
+    bars_ms = [one.request.question.bar_ns / NS_PER_MS for one in series]
+    limit = news.num_affordable(len(series))
+    chosen, num_skipped = plan_deep_reads(plans, divergences, bars_ms, context.fidelity, limit)
+    news.charge_readings(len(chosen))
     return [
-        one._replace(plan=chosen[turn]) if turn in chosen else one for turn, one in enumerate(asked)
-    ], num_left_out
+        replace(one, request=one.request._replace(plan=chosen[place])) if place in chosen else one
+        for place, one in enumerate(series)
+    ], num_skipped
 
 
 def make_decision(
-    bar: Bar,
-    asked: ReadRequest,
-    view: NewsView | None,
-    batch: ForecastBatch,
-    place: int,
-    inputs: DecisionInputs,
-    rooms: Components,
-    terms: RunContext,
+    one: SeriesContext, inputs: DecisionInputs, components: Components, context: RunContext
 ) -> Decision:
-    """The decision on `bar`'s series, whose forecast stands at `place` in `batch`."""
-    symbol, interval = bar.symbol, bar.interval
-    series, question, chosen = asked.series, asked.question, asked.plan
-    as_of_ns = question.as_of_ns
-    regime = rooms.market.regime(symbol, interval)
-    features = rooms.market.features(symbol, interval)
-    forecast = batch.item(place)
-    low, high = central_band(forecast)
-    usual = rooms.typical_features.magnitudes(series)
+    """The decision on a series, judged by policy, with its rationale."""
+    bar, request, features, forecast = one.bar, one.request, one.features, one.forecast
+    assert forecast is not None, "views are weighed first"
+    as_of_ns, plan = request.question.as_of_ns, request.plan
+    low, high = forecast.central_band
+    usual = components.typical_features.magnitudes(request.series)
     rationale = write_rationale(
-        symbol=symbol,
-        interval=interval,
-        regime=regime,
+        symbol=bar.symbol,
+        interval=bar.interval,
+        regime=one.regime,
         last_price=bar.close,
         low=low,
         high=high,
         as_of_ns=as_of_ns,
         coverage=BAND_LEVELS[1] - BAND_LEVELS[0],
-        previous_width=rooms.band_widths.get(series),
+        previous_width=components.band_widths.get(request.series),
         last_return=features.get("return_last"),
         last_sigmas=features.get("return_sigmas"),
         drivers=find_drivers(features, usual),
         has_usual=bool(usual),
         weights={name: weights[0] for name, weights in forecast.shares.items()},
-        headlines=rooms.news.items(view.cited) if view else (),
-        view=view,
+        headlines=components.news.items(one.view.cited) if one.view else (),
+        view=one.view,
         tilt=forecast.tilt,
-        deepening=chosen.then is Rung.DEEP and not is_high_value(chosen),
-        consulting=is_high_value(chosen),
-        suspected=bool(asked.news.suspicion),
+        deepening=plan.then is Rung.DEEP and not is_high_value(plan),
+        consulting=is_high_value(plan),
+        suspected=bool(request.news.suspicion),
     )
     circumstances = BarCircumstances(
         bar_start_ns=bar.start_ns,
         bar_end_ns=bar.end_ns,
-        quote_age_ns=rooms.market.quote_age_ns(symbol, as_of_ns),
-        missing_share=rooms.inputs.missing_share(),
+        quote_age_ns=components.market.quote_age_ns(bar.symbol, as_of_ns),
+        missing_share=components.inputs.missing_share(),
+        quote_mid=_quote_mid(bar, components.market),
     )
-    verdict = judge(policy_facts(symbol, as_of_ns, regime, features, forecast, circumstances), terms.policy)
-    rooms.band_widths[series] = high - low
-    return Decision(
-        id=f"{series}@{_instant_text(as_of_ns)}",
-        symbol=symbol,
-        interval=interval,
+    decision = Decision(
+        id=f"{request.series}@{_instant_text(as_of_ns)}",
+        symbol=bar.symbol,
+        interval=bar.interval,
         as_of_ns=as_of_ns,
         last_price=bar.close,
         inputs=inputs,
-        settings_digest=terms.settings_digest,
-        models=terms.models,
-        plan=chosen,
-        regime=regime,
+        settings_digest=context.settings_digest,
+        models=context.models,
+        plan=plan,
+        regime=one.regime,
         features=features,
         forecast=forecast,
-        view=view,
+        view=one.view,
         rationale=rationale,
         circumstances=circumstances,
-        verdict=verdict,
-        hearing=rooms.news.news_context(asked.news, chosen, asked.budget),
+        verdict=_NOT_JUDGED,
+        hearing=components.news.news_context(request.news, plan, request.budget),
     )
+    return msgspec.structs.replace(decision, verdict=judge(decision, context.policy))
 
 
-@lru_cache(maxsize=8)  # all series of a moment share it
+def _quote_mid(bar: Bar, market: MarketState) -> float | UnsetType:
+    """The mid of the quotes, where sound ones came since the bar began and the bar is not made of them."""
+    quoted = market.quoted_mid(bar.symbol)
+    is_of_mids = bar.source == BUILT_BARS and bar.volume <= 0.0
+    if quoted is None or is_of_mids or quoted.at_ns < bar.start_ns:
+        return UNSET
+    return quoted.mid
+
+
+@lru_cache(maxsize=8)  # all series of a decision point share it
 def _instant_text(as_of_ns: int) -> str:
     return format_ns(as_of_ns)
-
-
-def policy_facts(
-    symbol: str,
-    as_of_ns: int,
-    regime: Regime,
-    features: Mapping[str, float],
-    forecast: Forecast,
-    circumstances: BarCircumstances,
-) -> PolicyFacts:
-    """What policy judges by, all of it in the record, so that a verdict can be reached again."""
-    low, high = central_band(forecast)
-    return PolicyFacts(
-        symbol=symbol,
-        regime=regime,
-        quantiles=forecast.quantiles,
-        band_width=high - low,
-        bar_age_ns=as_of_ns - circumstances.bar_end_ns,
-        bar_length_ns=circumstances.bar_end_ns - circumstances.bar_start_ns,
-        quote_age_ns=circumstances.quote_age_ns,
-        last_return=features.get("return_last"),
-        last_sigmas=features.get("return_sigmas"),
-        quarantine_share=circumstances.missing_share,
-    )
-
-
-def central_band(forecast: Forecast) -> tuple[float, float]:
-    """The ends of the central 90% at the first horizon, as log returns."""
-    nearest, levels = forecast.quantiles[0], forecast.levels
-    return nearest[levels.index(BAND_LEVELS[0])], nearest[levels.index(BAND_LEVELS[1])]

@@ -75,31 +75,23 @@ class PreparedViews:
         if self._is_on and screened is not None:
             self.reader.receive(screened, self._read)
 
-    def serve(
-        self, asked: Sequence[ReadRequest], recorded: Callable[[int], NewsView | None]
-    ) -> tuple[list[ReadRequest], Callable[[int], NewsView | None]]:
-        """The series with their plans, those that are served having one that says so; and where their views are.
+    def serve(self, request: ReadRequest, recorded: NewsView | None) -> ReadRequest:
+        """The request with the view that is known for it; where that was prepared, its plan says so.
 
-        `recorded` tells what the ledger holds of a place already: that stands.
+        `recorded` is what was read for it before a crash: that stands.
         """
         if not self._is_on:
-            return list(asked), recorded
-        served: dict[int, NewsView] = {}
-        planned = list(asked)
-        for place, one in enumerate(asked):
-            self._remember_series(one)
-            view = self.reader.serve(one.series, one.question)
-            found = recorded(place)
-            if found is not None:
-                view = found if found.prepared and found.as_of_ns == one.question.as_of_ns else None
-            if view is None or one.news.suspicion:
-                continue
-            served[place] = view
-            reason = f"{PREPARED_FOR}{view.prepared}"
-            planned[place] = one._replace(
-                plan=FidelityPlan(Rung.TEMPLATE, reason, one.plan.deadline_ms, self.rung)
-            )
-        return planned, lambda place: served.get(place) or recorded(place)
+            return request._replace(known=recorded)
+        self._remember_series(request)
+        view = self.reader.serve(request.series, request.question)
+        if recorded is not None:
+            is_prepared = recorded.prepared and recorded.as_of_ns == request.question.as_of_ns
+            view = recorded if is_prepared else None
+        if view is None or request.news.suspicion:
+            return request._replace(known=recorded)
+        reason = f"{PREPARED_FOR}{view.prepared}"
+        plan = FidelityPlan(Rung.TEMPLATE, reason, request.plan.deadline_ms, self.rung)
+        return request._replace(plan=plan, known=view)
 
     def count_verified(self, decision: Decision) -> None:
         """Count an amendment that takes the place of a decision which was served."""

@@ -23,7 +23,7 @@ from htfi.domain.errors import IntegrityError, InvalidInput
 from htfi.pipeline.loop import DecisionLoop
 from htfi.pipeline.ports import Position, RowQuarantine, SnapshotStore
 
-STATE_FORMAT = 4
+STATE_FORMAT = 5
 _HEADER = b"htfi state %d\n" % STATE_FORMAT
 _DIGEST_BYTES = 32
 _ARRAY = 1  # MessagePack extension code: dtype, shape and raw bytes of an array

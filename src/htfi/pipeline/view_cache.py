@@ -6,7 +6,7 @@ the run's state: what was read before a crash is not read again.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -21,7 +21,8 @@ from htfi.narrative.question import Question
 from htfi.narrative.recent_news import NO_NEWS, NewsSelection
 from htfi.scheduling.turns.fair_share import PendingReading, reading_order
 
-READINGS_VERSION = "readings/2"  # how views are kept, amended and recorded; 1 left those that kept a provisional view unamended
+# How views are cached, amended and recorded. Version 1 did not amend decisions that kept a provisional view.
+READINGS_VERSION = "readings/2"
 # A view made at a rung serves those beneath it. What is suspected of manipulation is read by SECURE alone.
 _RUNG_RANK = {
     Rung.TEMPLATE: 0,
@@ -33,13 +34,17 @@ _RUNG_RANK = {
 
 
 class ReadRequest(NamedTuple):
-    """A series of the moment, what its reader is asked, the rung chosen for it, and all that came in on it."""
+    """What is to be read for a series, at which rung; all news on it; and what was read already, where it was.
+
+    `known` is a view that was prepared, or that the ledger holds after a crash.
+    """
 
     series: str
     question: Question
     plan: FidelityPlan
     news: NewsSelection = NO_NEWS
-    budget: ReadingBudget | None = None  # where there are news
+    budget: ReadingBudget | None = None  # where there is news
+    known: NewsView | None = None
 
 
 class _CachedView(msgspec.Struct, frozen=True):
@@ -47,10 +52,6 @@ class _CachedView(msgspec.Struct, frozen=True):
     rung: Rung
     view: NewsView
     read_ns: int  # when a model last read for the series
-
-
-def _no_recorded_view(_: int) -> NewsView | None:
-    return None
 
 
 class ViewCache:
@@ -117,37 +118,33 @@ class ViewCache:
         kept = self._views.get(series)
         return kept.read_ns if kept is not None else 0
 
-    def read(
-        self,
-        asked: Sequence[ReadRequest],
-        recorded: Callable[[int], NewsView | None] = _no_recorded_view,
-    ) -> list[NewsView | None]:
-        """The view for each series; None where there is no news. Rungs are asked in batches.
+    def read(self, requests: Sequence[ReadRequest]) -> list[NewsView | None]:
+        """The view for each series; None where there is no news. Readers get one batch for each rung.
 
-        `recorded` tells what was read at a place of `asked` before a crash, where it was: it is not asked again.
-        Raises: DependencyUnavailable.
+        What is known already is not read again. Raises: DependencyUnavailable.
         """
-        views: list[NewsView | None] = [None] * len(asked)
+        views: list[NewsView | None] = [None] * len(requests)
         unread: dict[Rung, list[int]] = {}
-        for place, one in enumerate(asked):
-            series, question, plan = one.series, one.question, one.plan
-            if not question.items:
+        for place, request in enumerate(requests):
+            if not request.question.items:
                 continue
-            if self.has(series, question, plan.rung):
-                self._views.move_to_end(series)
-                views[place] = self._views[series].view
+            if self.has(request.series, request.question, request.plan.rung):
+                self._views.move_to_end(request.series)
+                views[place] = self._views[request.series].view
             else:
-                unread.setdefault(plan.rung, []).append(place)
+                views[place] = request.known
+                unread.setdefault(request.plan.rung, []).append(place)
         for rung, places in unread.items():
-            known = {place: view for place in places if (view := recorded(place)) is not None}
-            rest = [place for place in places if place not in known]
+            rest = [place for place in places if views[place] is None]
             if rest:
-                questions = [asked[place].question for place in rest]
-                found = self._readers[rung].read(questions, asked[places[0]].plan.deadline_ms)
-                known.update(zip(rest, found, strict=True))
+                questions = [requests[place].question for place in rest]
+                deadline_ms = requests[places[0]].plan.deadline_ms
+                for place, view in zip(rest, self._readers[rung].read(questions, deadline_ms), strict=True):
+                    views[place] = view
             for place in places:
-                view = views[place] = known[place]
-                self._store(asked[place].series, _item_ids(asked[place].question), rung, view)
+                request, view = requests[place], views[place]
+                assert view is not None
+                self._store(request.series, _item_ids(request.question), rung, view)
         return views
 
     def read_uncached(self, rung: Rung, questions: Sequence[Question], deadline_ms: float) -> list[NewsView]:

@@ -1,9 +1,7 @@
 """From a view to a changed forecast, the same way for the loop, which decides, and an auditor, who derives again.
 
-What suspicion does to a moment's views, and which views are suspicious themselves. `decide` and the loop ask.
-
-Under suspicion a view weighs no more than `secure.most_weight`, whatever its narrator has earned. A view that diverges
-as few ever did, and rests on items of little trust, is trouble: it counts towards suspicion of what comes after it.
+Under suspicion a view weighs no more than `secure.most_weight`, whatever its reader's track record. A view that
+diverges as few ever did, and rests on items of little trust, is an incident, which raises the suspicion that follows.
 """
 
 from collections.abc import Sequence
@@ -11,15 +9,15 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from htfi.domain.decision import Decision, Forecast, NewsView, Quantiles
-from htfi.forecasting.forecaster import ForecastBatch
 from htfi.forecasting.fusion import combine
 from htfi.forecasting.tilts import VERSION_WITHOUT_BOUND, Opinion, derive_tilt, tilt_record
 from htfi.narrative.config import SecureConfig
 from htfi.narrative.influence import influence_problems as leverage_problems
 from htfi.narrative.influence import max_view_influence, recorded_limits
 from htfi.narrative.merging import part_weight, rederive
+from htfi.narrative.processor import NewsProcessor
 from htfi.narrative.suspicion import divergence_incident
-from htfi.pipeline.components import Components
+from htfi.pipeline.series import SeriesContext
 from htfi.pipeline.view_cache import ReadRequest
 
 
@@ -98,47 +96,38 @@ def without_view(forecast: Forecast) -> Forecast:
     return replace(forecast, quantiles=[], tilt=None)
 
 
-def max_view_weight(asked: ReadRequest, config: SecureConfig) -> float:
+def max_view_weight(request: ReadRequest, config: SecureConfig) -> float:
     """How much a view may weigh at most, 0–1."""
-    return config.most_weight if asked.news.suspicion else 1.0
+    return config.most_weight if request.news.suspicion else 1.0
 
 
-def report_divergence(
-    places: Sequence[int],
-    asked: Sequence[ReadRequest],
-    views: Sequence[NewsView | None],
-    batch: ForecastBatch,
-    rooms: Components,
-) -> None:
-    """Tell the secure mode of views whose divergence is extreme and hangs on items of little trust."""
-    secure = rooms.news.suspicion_monitor
-    for place, one, view in zip(places, asked, views, strict=True):
-        tilt = batch.tilts.get(place)
-        if tilt is None or view is None or tilt.divergence_rank < secure.config.extreme_divergence:
+def report_divergence(series: Sequence[SeriesContext], news: NewsProcessor) -> None:
+    """Report to the suspicion monitor which views diverge as few ever did and rest on items of little trust."""
+    monitor = news.suspicion_monitor
+    for one in series:
+        tilt, view = one.forecast.tilt if one.forecast is not None else None, one.view
+        if tilt is None or view is None or tilt.divergence_rank < monitor.config.extreme_divergence:
             continue
-        symbol, now_ns = one.question.symbol, one.question.as_of_ns
-        told_by = _supporting_sources(view, now_ns, rooms)
-        trouble = divergence_incident(symbol, now_ns, tilt.divergence_rank, told_by, secure.config)
-        if trouble is not None:
-            secure.observe_once(trouble, view.cited, now_ns)
+        symbol, now_ns = one.bar.symbol, one.request.question.as_of_ns
+        sources = _supporting_sources(view, now_ns, news)
+        incident = divergence_incident(symbol, now_ns, tilt.divergence_rank, sources, monitor.config)
+        if incident is not None:
+            monitor.observe_once(incident, view.cited, now_ns)
 
 
-def _supporting_sources(view: NewsView, now_ns: int, rooms: Components) -> list[tuple[str, float, float]]:
+def _supporting_sources(view: NewsView, now_ns: int, news: NewsProcessor) -> list[tuple[str, float, float]]:
     """Source, trust and weight of what a view rests on."""
     if not view.parts:
-        return [
-            (_least_trusted_source(view.cited, rooms), rooms.news.mean_trust(view.cited), view.confidence)
-        ]
+        return [(_least_trusted_source(view.cited, news), news.mean_trust(view.cited), view.confidence)]
     return [
-        (_least_trusted_source(part.cited, rooms), part.trust, part_weight(part, now_ns))
+        (_least_trusted_source(part.cited, news), part.trust, part_weight(part, now_ns))
         for part in view.parts
     ]
 
 
-def _least_trusted_source(cited: Sequence[str], rooms: Components) -> str:
+def _least_trusted_source(cited: Sequence[str], news: NewsProcessor) -> str:
     """Where the least trusted of these items came from."""
-    items = rooms.news.items(cited)
-    least = min(items, key=lambda item: rooms.news.mean_trust((item.id,)), default=None)
+    least = min(news.items(cited), key=lambda item: news.mean_trust((item.id,)), default=None)
     return least.source if least is not None else ""
 
 

@@ -38,7 +38,6 @@ from htfi.narrative.routing import routing_problems
 from htfi.narrative.sanitising.config import SanitiserConfig
 from htfi.pipeline.amendments import amendment_template, recorded_amendment_template
 from htfi.pipeline.audit.readings import ReadingAuditor
-from htfi.pipeline.decide import central_band, policy_facts
 from htfi.pipeline.prepared_views import PREPARED_FOR
 from htfi.pipeline.weighing import forecast_problems as forecast_problems
 from htfi.pipeline.weighing import is_leverage_bounded, without_view
@@ -228,7 +227,6 @@ def check_entry(
     Raises: msgspec.ValidationError where the entry is no decision.
     """
     decision = decode_decision(entry)
-    forecast = decision.forecast
     problems: list[str] = []
     if decision.settings_digest != settings_digest:
         problems.append("it was made under other settings than those at hand")
@@ -244,19 +242,19 @@ def check_entry(
         problems += limit_problems(decision.hearing, sanitiser)
     if secure is not None:
         problems += suspicion_problems(decision, secure)
-    known = policy_facts(
-        decision.symbol,
-        decision.as_of_ns,
-        decision.regime,
-        decision.features,
-        forecast,
-        decision.circumstances,
-    )
     if readings is not None:
         problems += readings.problems(decision)
-    if judge(known, policy) != decision.verdict:
-        problems.append("the verdict does not follow from the policy")
+    problems += _verdict_problems(decision, policy)
     return problems + (amendments.problems(decision) if amendments is not None else [])
+
+
+def _verdict_problems(decision: Decision, policy: PolicyConfig) -> list[str]:
+    """Whether the verdict follows from the record, by the rules of the version that judged it."""
+    try:
+        follows = judge(decision, policy) == decision.verdict
+    except InvalidInput as error:
+        return [str(error)]
+    return [] if follows else ["the verdict does not follow from the policy"]
 
 
 def _rationale_problems(decision: Decision) -> list[str]:
@@ -271,7 +269,7 @@ def _rationale_problems(decision: Decision) -> list[str]:
     told = phrasing.view_slots(view, decision.symbol) if view is not None else {}
     if any(rationale.slots.get(slot) != words for slot, words in told.items()):
         problems.append("what the rationale says of the news does not follow from the view")
-    low, high = central_band(decision.forecast)
+    low, high = decision.forecast.central_band
     unit = phrasing.recorded_unit(rationale.slots) if decision.amends else phrasing.unit(high - low)
     told = phrasing.band_slots(decision.last_price, low, high, unit)
     tilt = decision.forecast.tilt

@@ -39,7 +39,7 @@ class QuarantineReason(StrEnum):
 
 
 _REMEDIES: Mapping[QuarantineReason, str] = MappingProxyType({
-    QuarantineReason.MALFORMED: "check `format` and the columns' separator; state `multiline = true` where fields span lines",
+    QuarantineReason.MALFORMED: "check `format` and the separator; state `multiline = true` where fields span lines",
     QuarantineReason.BAD_ENCODING: "save the file as UTF-8",
     QuarantineReason.TOO_LONG: "cut its rows",
     QuarantineReason.UNKNOWN_KIND: "state `kind` and map the columns under [source.columns]",
@@ -51,7 +51,7 @@ _REMEDIES: Mapping[QuarantineReason, str] = MappingProxyType({
     QuarantineReason.BAD_SIDE: "map `side` under [source.columns]",
     QuarantineReason.BAD_BAR: "map open, high, low and close under [source.columns]",
     QuarantineReason.BAD_TAG: "map `residency` under [source.columns], or take it out",
-    QuarantineReason.BAD_INTERVAL: 'state `interval`, such as "1h", or map the column that holds it under [source.columns]',
+    QuarantineReason.BAD_INTERVAL: 'state `interval`, such as "1h", or map its column under [source.columns]',
     QuarantineReason.CROSSED_QUOTE: "map bid and ask under [source.columns]",
     QuarantineReason.BAD_TIME: "map `ts` under [source.columns], or state `bar_stamp`",
     QuarantineReason.NO_ZONE: 'state `zone`, such as "America/New_York"',

@@ -1,0 +1,161 @@
+"""Views that come after their decision was released: from a target that answers late, or from a reading in depth.
+
+Which answers come late, and when, depends on the network. So after a crash amendments are made again from the ledger
+first; what is still pending then is asked for again.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from htfi.domain.decision import Decision, NewsView, Rung
+from htfi.domain.events import FeedItem, TimePassed
+from htfi.domain.generation import RequestRefused
+from htfi.domain.time import NS_PER_MS
+from htfi.narrative.question import without_bodies
+from htfi.pipeline.amendments import (
+    DependentDecision,
+    PendingAmendment,
+    PendingAmendments,
+    make_amendment,
+    recorded_amendment_template,
+)
+from htfi.pipeline.components import Components, RunContext
+from htfi.pipeline.recorder import DecisionRecorder
+from htfi.pipeline.recovery import unmerged_view
+from htfi.pipeline.view_cache import ReadRequest
+from htfi.pipeline.weighing import max_view_weight
+
+LateView = tuple[PendingAmendment, NewsView]
+
+
+class LateViews:
+    """What is pending, and the views that answer it."""
+
+    def __init__(self, recorder: DecisionRecorder, components: Components, context: RunContext) -> None:
+        self.pending = PendingAmendments(context.pipeline.max_awaited)
+        self._recorder, self._recovery = recorder, recorder.recovery
+        self._components, self._context = components, context
+        self._is_resumed = (
+            False  # all that the ledger held is made again, and what is pending asked for again
+        )
+        self._next_poll_ns = 0
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether readers may still answer something that is pending."""
+        return self._is_resumed and bool(self.pending.by_question)
+
+    def is_due(self, item: FeedItem) -> bool:
+        """Whether to `poll` after this item: while nothing happens, and else every `listen_ms`."""
+        if not self._is_resumed:
+            return True
+        if not self.pending.by_question:
+            return False
+        now_ns = self._recorder.elapsed_ns()
+        if type(item) is not TimePassed and now_ns < self._next_poll_ns:
+            return False
+        self._next_poll_ns = now_ns + round(self._context.pipeline.listen_ms * NS_PER_MS)
+        return True
+
+    def expect(self, index: int, request: ReadRequest, decision: Decision) -> PendingAmendment | None:
+        """Note a decision whose view may be amended; one that is to be read again at once is handed back.
+
+        `index` is its entry in the ledger.
+        """
+        if decision.plan.then is not None:
+            return self._pending_amendment(index, request, decision)
+        if not decision.awaits_amendment or decision.view is None:
+            return None
+        if decision.has_own_reading:
+            self.pending.add(self._pending_amendment(index, request, decision))
+            return None
+        first = self.pending.find_by_read_time(decision.series, decision.view.read_at_ns)
+        if first is None:  # the answer that its view waits for was given up
+            self.pending.num_abandoned += 1
+        else:
+            self.pending.add_dependent(first, self._dependent(index, request, decision, first.rung))
+        return None
+
+    def recorded(self) -> Iterator[LateView]:
+        """The amendments that stand next in the ledger. Raises: IntegrityError."""
+        while (found := self._recovery.next_amendment()) is not None:
+            amendment, view = found
+            yield self.pending.pop_recorded(amendment), view
+
+    def poll(self) -> Iterator[LateView]:
+        """What readers have answered late; after a crash first what the ledger holds of it."""
+        if not self._is_resumed:
+            yield from self.recorded()
+            if self._recovery.is_under_way:
+                return
+            self._is_resumed = True
+            for rung, questions in self.pending.questions.items():
+                self._components.views.resume_requests(rung, questions)
+        self.pending.drop_oldest()
+        for name, view in self._components.views.late_views():
+            answered = self.pending.pop_answered(name)
+            if isinstance(view, RequestRefused):
+                self.pending.count_abandoned(answered)
+            else:
+                yield from ((pending, view) for pending in answered)
+
+    def read_deeper(self, waiting: Sequence[PendingAmendment]) -> Iterator[LateView]:
+        """Read again what is released; what the ledger holds of it is not read again."""
+        views: dict[str, NewsView] = {}
+        unread: dict[Rung, list[PendingAmendment]] = {}
+        for pending in waiting:
+            found = self._recovery.next_decision(len(views))
+            if found is None:
+                unread.setdefault(pending.rung, []).append(pending)
+            elif found.amends == pending.first_id and (view := unmerged_view(found)) is not None:
+                views[pending.first_id] = view
+        for rung, together in unread.items():
+            questions = [pending.question for pending in together]
+            read = self._components.views.read_uncached(rung, questions, self._context.fidelity.deep_ms)
+            views |= {pending.first_id: view for pending, view in zip(together, read, strict=True)}
+        for pending in waiting:
+            view = views.get(pending.first_id)
+            is_late = view.provisional if view is not None else self._recovery.is_under_way
+            if is_late and self._components.views.answers_late(pending.rung):
+                self.pending.add(pending)
+            elif view is not None and view.confidence > 0.0 and not view.provisional:
+                yield pending, view
+            else:
+                self.pending.count_abandoned([pending])
+
+    def amendments(self, pending: PendingAmendment, view: NewsView) -> Iterator[tuple[Decision, bool]]:
+        """The amendments of all decisions that keep what this view replaces, and whether each is of its series' newest.
+
+        Nothing comes between them: a crash leaves a part, which the next start finds in the ledger and completes.
+        """
+        forecaster, template = self._components.forecaster, ""
+        self._components.views.store_amended(pending.series, pending.question, pending.rung, view)
+        for dependent in pending.dependents:
+            first = self._recorder.decision(dependent.index)
+            amendment = make_amendment(
+                first, dependent, pending.question, view, template, forecaster, self._context
+            )
+            template = recorded_amendment_template(amendment)
+            yield amendment, forecaster.age(pending.series) == dependent.age
+
+    def _pending_amendment(self, index: int, request: ReadRequest, decision: Decision) -> PendingAmendment:
+        rung = decision.plan.then or decision.plan.rung
+        dependent = self._dependent(index, request, decision, rung)
+        return PendingAmendment(decision.series, rung, without_bodies(request.question), [dependent])
+
+    def _dependent(
+        self, index: int, request: ReadRequest, decision: Decision, rung: Rung
+    ) -> DependentDecision:
+        forecaster, components = self._components.forecaster, self._components
+        limit = max_view_weight(request, components.news.suspicion_monitor.config)
+        weight = [
+            min(share, limit) for share in forecaster.track_record_weight(components.views.version(rung))
+        ]
+        has_own_reading = decision.has_own_reading or decision.plan.then is not None
+        return DependentDecision(index, decision.id, forecaster.age(decision.series), weight, has_own_reading)
+
+    def state(self) -> dict[str, Any]:
+        return self.pending.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.pending.restore(state)

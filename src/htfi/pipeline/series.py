@@ -1,0 +1,90 @@
+"""What is decided together, and the one record of each series that the steps of the main path pass on."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from htfi.domain.decision import Forecast, NewsView, Regime
+from htfi.domain.events import Bar
+from htfi.market.state import MarketState
+from htfi.pipeline.view_cache import ReadRequest
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionPoint:
+    """Bars of different series that closed at one instant, all visible from `as_of_ns` on."""
+
+    as_of_ns: int
+    bars: list[Bar]
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesContext:
+    """One series at a decision point. `row` is its row in the point's batch of forecasts.
+
+    `request` says what is read for it, and at which rung. The steps fill in `view` and `forecast`, each once.
+    """
+
+    bar: Bar
+    row: int
+    regime: Regime
+    features: dict[str, float]
+    request: ReadRequest
+    view: NewsView | None = None  # None where there is no news
+    forecast: Forecast | None = None  # None until views are weighed
+
+
+def split_decision_points(bars: Iterable[Bar]) -> Iterator[DecisionPoint]:
+    """Decision points in order of time; a series with several bars at one instant gets a point for each."""
+    for as_of_ns, group in groupby(sorted(bars, key=_available_at), key=_available_at):
+        points: list[list[Bar]] = []
+        num_bars: dict[tuple[str, str], int] = {}
+        for bar in group:
+            series = (bar.symbol, bar.interval)
+            nth = num_bars.get(series, 0)
+            num_bars[series] = nth + 1
+            if nth == len(points):
+                points.append([])
+            points[nth].append(bar)
+        for together in points:
+            yield DecisionPoint(as_of_ns, together)
+
+
+class ClosedBars:
+    """Bars that await their decision: those that the market builds, and those that a feed brings.
+
+    Bars of a feed wait until time passes their instant, so that all that become visible together are decided together.
+    """
+
+    def __init__(self, market: MarketState) -> None:
+        self._market = market
+        self._fed: list[Bar] = []  # all visible from one instant on
+
+    def add(self, bar: Bar) -> None:
+        """Take in a bar of a feed."""
+        self._fed.append(bar)
+
+    def ended_by(self, now_ns: int) -> list[Bar]:
+        """The bars that are complete once time reaches `now_ns`."""
+        bars = self._market.advance(now_ns)
+        if self._fed and self._fed[0].available_at_ns < now_ns:
+            bars = bars + self.take_fed()
+        return bars
+
+    def take_fed(self) -> list[Bar]:
+        """The bars of a feed that wait."""
+        fed, self._fed = self._fed, []
+        return fed
+
+    def state(self) -> list[Any]:
+        return [msgspec.to_builtins(bar) for bar in self._fed]
+
+    def restore(self, state: list[Any]) -> None:
+        self._fed = [msgspec.convert(bar, Bar) for bar in state]
+
+
+def _available_at(bar: Bar) -> int:
+    return bar.available_at_ns
