@@ -144,7 +144,7 @@ def following(change: Callable[[DraftTree, list[int]], list[int]]) -> Callable[[
         ) -> DraftVerification | None:
             return right(stem, tree, change(tree, said), sound)
 
-        patch.setattr(settle_module, "follow", wrong)
+        patch.setattr(settle_module, "follow_choices", wrong)
 
     return plant
 
@@ -171,9 +171,9 @@ def bonus_skipped(patch: pytest.MonkeyPatch) -> None:
         stem: SequenceState, tree: DraftTree, said: list[int], sound: bool = True
     ) -> DraftVerification | None:
         outcome = right(stem, tree, said, sound)
-        return outcome._replace(token=-1) if outcome and outcome.path else outcome
+        return outcome._replace(next_token=-1) if outcome and outcome.path else outcome
 
-    patch.setattr(settle_module, "follow", wrong)
+    patch.setattr(settle_module, "follow_choices", wrong)
 
 
 def keys_kept_of_the_first_nodes(patch: pytest.MonkeyPatch) -> None:

@@ -14,13 +14,13 @@ from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft_length.planner import FixedLengthPlanner as FixedLength
 from htfi.decoding.draft_tree import DraftTree
 from htfi.decoding.local_generator import LocalGenerator
-from htfi.decoding.rules.coupled import AcceptanceRule, accept_coupled
+from htfi.decoding.rules.coupled import CoupledRule
 from htfi.decoding.rules.rejection import EntropyAwareRule, RejectionRule
 from htfi.decoding.sequence import SequenceState
 from htfi.decoding.sessions import KVSessions
 from htfi.decoding.strategies.chain import ChainStrategy
 from htfi.decoding.strategies.sampled import SampledStrategy
-from htfi.decoding.strategy import DraftStrategy
+from htfi.decoding.strategy import AcceptanceRule, DraftStrategy
 from htfi.domain.errors import InvalidInput
 from htfi.domain.generation import (
     ChoiceField,
@@ -153,7 +153,7 @@ def test_the_same_drafts_give_the_same_writings_alone_or_together():
 
 
 def test_at_temperature_0_the_greedy_writing_comes_of_any_draft():
-    greedy = tokens_of(author(None, 0, accept_coupled), [question(0, LONG, temperature=0.0)])
+    greedy = tokens_of(author(None, 0, CoupledRule()), [question(0, LONG, temperature=0.0)])
     for strategy in (None, drawn(1), drawn(3, 2), ChainStrategy(KVSessions(nearby(), CONFIG))):
         assert tokens_of(author(strategy, 3), [question(5, LONG, temperature=0.0)]) == greedy
 

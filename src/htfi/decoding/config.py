@@ -1,30 +1,35 @@
 """Settings of decoding, checked once. wiring composes them; sessions and authors read them."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 from msgspec import Meta
 
 from htfi.domain.errors import InvalidInput
 from htfi.domain.settings import Bytes, NonNegativeCount, check_bounds
 
+LengthPlannerName = Literal["nominal", "measured", "bandit", "fixed"]
+RuleName = Literal["coupled", "rejection", "entropy_aware"]
+
+# Each is a module of `decoding/strategies`; docs/extend-a-strategy.md adds one.
 STRATEGIES = ("plain", "chain", "tree", "lookup", "jacobi", "outcomes")
-LENGTH_PLANNERS = ("nominal", "measured", "bandit", "fixed")
+LENGTH_PLANNERS: tuple[LengthPlannerName, ...] = get_args(LengthPlannerName)
+RULES: tuple[RuleName, ...] = get_args(RuleName)
 
 
 @dataclass(frozen=True, slots=True)
 class DecodingConfig:
-    """How much memory one network's keys and values may take, and how reading is cut.
+    """KV cache memory of one network, and how its answers are drafted and accepted.
 
-    `batch_bytes` holds the sequences being written, `cache_bytes` what was read before and may be asked again, at most
-    `cache_tokens`: what the questions of a moment share, since later ones begin with later news.
-    A prompt is read in blocks of `block_tokens`: the unit of reuse, and of bits, since a block is always
-    computed alone and in the same way.
+    `batch_bytes` holds the sequences being written, `cache_bytes` prompts that were read before, at most
+    `cache_tokens` tokens of them. A prompt is read in blocks of `block_tokens`, each computed alone: the unit of reuse.
 
-    `strategy` says who guesses ahead of a target (`STRATEGIES`), `lookahead` how far (`LOOKAHEADS`): 'nominal' plans
-    by fixed costs and learns nothing, so that a recorded run drafts the same again; 'measured' and 'bandit' learn
-    from the clock; 'fixed' always drafts `max_draft` tokens, which bounds the others too. Batches of more than
-    `plain_above` requests are not speculated for. No setting of speculation changes an answer.
+    `strategy` names what drafts for a target, `lookahead` the planner of draft lengths: 'nominal' uses fixed costs and
+    learns nothing, so that a replay drafts the same tokens; 'measured' and 'bandit' learn from the clock; 'fixed'
+    always drafts `max_draft` tokens, the bound of the others. Batches of more than `plain_above` requests are decoded
+    plainly. `rule` accepts drafted tokens: 'coupled' by the shared noise, so that no strategy changes an answer;
+    'rejection' keeps the target's distribution, but the answer of a seed depends on the drafts; 'entropy_aware'
+    changes the distribution.
     """
 
     batch_bytes: Bytes = 512 * 2**20
@@ -33,10 +38,11 @@ class DecodingConfig:
     max_batch: Annotated[int, Meta(ge=1, le=4096)] = 16
     max_forks: Annotated[int, Meta(ge=1, le=65536)] = 256
     strategy: str = "chain"
-    lookahead: str = "nominal"
+    lookahead: LengthPlannerName = "nominal"
     max_draft: Annotated[int, Meta(ge=0, le=64)] = 12
     plain_above: NonNegativeCount | None = None
     cache_tokens: Annotated[int, Meta(ge=0, le=2**30)] = 1024
+    rule: RuleName = "coupled"
 
     def __post_init__(self) -> None:
         check_bounds("decoding", self)
@@ -44,6 +50,7 @@ class DecodingConfig:
         _require(
             self.lookahead in LENGTH_PLANNERS, "lookahead", f"must be one of {', '.join(LENGTH_PLANNERS)}"
         )
+        _require(self.rule in RULES, "rule", f"must be one of {', '.join(RULES)}")
 
 
 def _require(holds: bool, key: str, what: str) -> None:

@@ -24,11 +24,11 @@ from htfi.decoding.draft_tree import DraftTree, is_chain
 from htfi.decoding.grammar import GrammarCache
 from htfi.decoding.kv_cache import KVRow, SharedKVBlocks
 from htfi.decoding.ports import Floats, Network, Tokenizer
-from htfi.decoding.rules.coupled import AcceptanceRule, accept_coupled
+from htfi.decoding.rules.coupled import CoupledRule
 from htfi.decoding.sampling import SamplingParams, check_sampling_params
 from htfi.decoding.sequence import SequenceState, TokenizedRequest
 from htfi.decoding.sessions import KVSessions, PromptToPrefill
-from htfi.decoding.strategy import DraftStrategy, DraftVerification, NoDraft
+from htfi.decoding.strategy import AcceptanceRule, DraftStrategy, DraftVerification, NoDraft
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 from htfi.domain.generation import (
@@ -113,7 +113,7 @@ class DecodingEngine:
         lookahead: DraftLengthPlanner | None = None,
         drafted_by: str = "",
         clock: Callable[[], float] = time.perf_counter,
-        rule: AcceptanceRule = accept_coupled,
+        rule: AcceptanceRule | None = None,
         alarm: AcceptanceAlarm | None = None,
         kept: SharedKVBlocks | None = None,
     ) -> None:
@@ -135,7 +135,7 @@ class DecodingEngine:
         self._alarm = alarm
         self._warning = ""
         self.counts = SpeculationCounts()
-        self._rule = rule
+        self._rule = rule or CoupledRule()
         self._forms = GrammarCache(self.vocabulary)
         self._opening = list(opening)
 
@@ -147,7 +147,12 @@ class DecodingEngine:
     def speculation_stats(self) -> SpeculationStats:
         told = self.counts
         return SpeculationStats(
-            told.num_answers, told.num_tokens, told.num_passes, told.acceptance, self._warning
+            told.num_answers,
+            told.num_tokens,
+            told.num_passes,
+            told.acceptance,
+            self._warning,
+            self._rule.trace.name if self._rule.trace is not None else "",
         )
 
     def tokenize(
@@ -365,4 +370,5 @@ class DecodingEngine:
             self.strategy.name,
             self._drafted_by,
             tuple(job.rounds),
+            rule=self._rule.trace,
         )

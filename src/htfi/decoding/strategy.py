@@ -1,14 +1,18 @@
-"""The one interface of all strategies: speculate, verify, settle. `LocalAuthor` runs a round of it at a time.
+"""The interface of all draft strategies, and what they are built from. The engine runs one, round by round.
 
-A strategy guesses what the target will say; the author has one pass of the target read all guesses and follows them
-as far as the target agrees. So a strategy decides how long an answer takes, and never what it says.
+A strategy guesses what the target will write. One pass of the target reads all guesses, and the acceptance rule
+follows them as far as the target agrees.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
+from htfi.decoding.config import DecodingConfig
 from htfi.decoding.draft_tree import DraftTree
+from htfi.decoding.ports import Floats
 from htfi.decoding.sequence import SequenceState
+from htfi.decoding.sessions import KVSessions
+from htfi.domain.generation import RuleTrace
 
 
 class DraftVerification(NamedTuple):
@@ -47,6 +51,24 @@ class DraftStrategy(Protocol):
         ...
 
 
+class AcceptanceRule(Protocol):
+    """Decides which drafted tokens are accepted."""
+
+    @property
+    def trace(self) -> RuleTrace | None:
+        """What a record keeps of the rule; None for the shared noise."""
+        ...
+
+    def __call__(
+        self, stems: Sequence[SequenceState], trees: Sequence[DraftTree], logits: Sequence[Floats]
+    ) -> list[DraftVerification | None]:
+        """One outcome per sequence; None if a logit that decides is not finite.
+
+        Shapes: logits [1 + n, V] for each sequence: after its accepted text, then after each of the tree's n nodes.
+        """
+        ...
+
+
 class NoDraft:
     """No guesses: one token a pass."""
 
@@ -63,3 +85,90 @@ class NoDraft:
 
     def leave(self, stem: SequenceState) -> None:
         pass
+
+
+class ResettingStrategy:
+    """A strategy that starts anew whenever no answer is under way, so that a recorded run drafts the same again."""
+
+    def __init__(self, make: Callable[[], DraftStrategy]) -> None:
+        self._make = make
+        self._inner = make()
+        self._open: set[int] = set()
+        self.name = self._inner.name
+
+    def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
+        self._open.update(map(id, stems))
+        return self._inner.speculate(stems, lengths)
+
+    def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
+        self._inner.verifying(stems, trees)
+
+    def settle(self, stem: SequenceState, tree: DraftTree, outcome: DraftVerification) -> None:
+        self._inner.settle(stem, tree, outcome)
+
+    def leave(self, stem: SequenceState) -> None:
+        self._inner.leave(stem)
+        self._open.discard(id(stem))
+        if not self._open:
+            self._inner = self._make()
+
+
+class OutcomeDraft(Protocol):
+    """A draft that runs ahead during verification. It raises nothing; while it is down it drafts less."""
+
+    @property
+    def is_up(self) -> bool:
+        """Whether drafts can be had now; asking may bring it up again."""
+        ...
+
+    def blocks(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[list[int]]:
+        """The next tokens of each stem, of which at most so many are chosen; fewer where it is late."""
+        ...
+
+    def verifying(self) -> None:
+        """The blocks are being verified: go on for their outcomes."""
+        ...
+
+    def settled(self, stem: SequenceState, tokens: Sequence[int]) -> bool | None:
+        """These tokens were settled. Whether a block was begun for them; None for a stem that is not drafted for."""
+        ...
+
+    def leave(self, stem: SequenceState) -> None: ...
+
+    def refuse(self, why: str) -> None:
+        """What it gave cannot be: begin anew."""
+        ...
+
+
+class StrategyParts:
+    """What a strategy may be built from. `uses_draft` becomes true when it opens the draft model.
+
+    `start_draft_process` starts the draft in a process of its own; it returns None without a free core.
+    """
+
+    def __init__(
+        self,
+        config: DecodingConfig,
+        vocab_size: int,
+        open_draft: Callable[[], KVSessions],
+        start_draft_process: Callable[[], OutcomeDraft | None],
+    ) -> None:
+        self.config = config
+        self.vocab_size = vocab_size  # of the target
+        self.uses_draft = False
+        self._open_draft = open_draft
+        self.start_draft_process = start_draft_process
+
+    def draft_sessions(self) -> KVSessions:
+        """Sequences of the draft model. Raises: InvalidInput, DependencyUnavailable if it cannot be loaded."""
+        self.uses_draft = True
+        return self._open_draft()
+
+    @property
+    def samples_drafts(self) -> bool:
+        """Whether the acceptance rule wants drafts sampled from the draft's own distribution."""
+        return self.config.rule != "coupled"
+
+    def replayable(self, make: Callable[[], DraftStrategy]) -> DraftStrategy:
+        """A strategy that learns, reset between answers if the draft lengths can be replayed."""
+        return ResettingStrategy(make) if self.config.lookahead in ("nominal", "fixed") else make()

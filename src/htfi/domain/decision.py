@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from htfi.domain.errors import IntegrityError
-from htfi.domain.generation import DraftRound
+from htfi.domain.generation import DraftRound, RuleTrace
 from htfi.domain.news import NewsContext
 
 Quantiles = list[list[float]]  # [H, Q], never decreasing along Q
@@ -163,6 +163,9 @@ class GenerationTrace(msgspec.Struct, frozen=True, gc=False):
     asked_ns: int | msgspec.UnsetType = (
         msgspec.UNSET
     )  # the instant asked about, where it is not the decision's
+    rule: RuleTrace | msgspec.UnsetType = (
+        msgspec.UNSET
+    )  # how drafts were accepted, if not by the shared noise
 
 
 class CalibratedEffect(msgspec.Struct, frozen=True, gc=False):

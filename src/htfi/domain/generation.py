@@ -107,6 +107,25 @@ class DraftRound(msgspec.Struct, frozen=True, gc=False):
     token: int
 
 
+class RuleTrace(msgspec.Struct, frozen=True, gc=False):
+    """The rule that accepted drafted tokens, if not the shared noise, and what a replay needs of it.
+
+    The rule's random numbers are noise of (request seed, stream, position); drafts, acceptance and resampling read
+    streams of their own. `widths`: how many siblings were sampled from the draft's distribution after each node, by
+    depth, the last for all deeper ones; empty where guesses were not sampled and count as certain.
+    """
+
+    name: str
+    draft_stream: int
+    accept_stream: int
+    resample_stream: int
+    widths: tuple[int, ...] = ()
+    # Of the entropy-aware rule: when a token is sampled again.
+    threshold_nats: float | msgspec.UnsetType = msgspec.UNSET
+    top_n: int | msgspec.UnsetType = msgspec.UNSET
+    overlap: float | msgspec.UnsetType = msgspec.UNSET
+
+
 class Completion(msgspec.Struct, frozen=True):
     """An answer that holds to its form: every field by name, and the tokens as they were written."""
 
@@ -120,6 +139,7 @@ class Completion(msgspec.Struct, frozen=True):
     rounds: tuple[DraftRound, ...] = ()  # one for each pass of the target after the prompt's
     place: str = ""  # where it was written, where it was not here: 'cloud1, in flight'
     num_settled: int = -1  # tokens that the target settled, the others being the draft's own; −1: all
+    rule: RuleTrace | None = None  # None: drafted tokens were accepted by the shared noise
 
     @property
     def is_provisional(self) -> bool:
@@ -135,6 +155,7 @@ class SpeculationStats(msgspec.Struct, frozen=True):
     num_passes: int
     acceptance: float
     alarm: str = ""  # where acceptance has fallen below its usual range
+    rule: str = ""  # that accepts drafted tokens, if not the shared noise
 
 
 class RequestRefused(msgspec.Struct, frozen=True):

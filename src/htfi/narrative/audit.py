@@ -7,9 +7,10 @@ is shown cleaned and between quotation marks; what was held back is named by its
 from collections.abc import Callable, Sequence
 
 import msgspec
+from msgspec import UnsetType
 
 from htfi.domain.decision import Decision, GenerationTrace, NewsView, ViewPart
-from htfi.domain.generation import DraftRound
+from htfi.domain.generation import DraftRound, RuleTrace
 from htfi.domain.news import NewsItemAudit, NewsScores, Route, Screening
 from htfi.narrative.merging import find_contradictions, part_weight
 from htfi.narrative.rationale.reader_names import MAX_READER_CHARS, reader_name
@@ -218,6 +219,19 @@ def _generation(decision: Decision, first: Decision | None, spell: TokenSpeller 
     return tuple(lines) or ("No model was asked.",)
 
 
+def rule_note(rule: RuleTrace) -> str:
+    """What a reader of answers must know of the acceptance rule behind them."""
+    if rule.name == "entropy_aware":
+        return (
+            "The entropy-aware rule accepted drafted tokens. It changes the distribution of answers: where both models "
+            "were uncertain alike, a token was sampled again, so the target alone would not give these probabilities."
+        )
+    return (
+        "The rejection rule accepted drafted tokens. Answers follow the target's distribution; which answer a seed "
+        "gives depends on the drafts."
+    )
+
+
 def generation_lines(trace: GenerationTrace, spell: TokenSpeller | None) -> list[str]:
     """Who generated an answer, how much of it was drafted and accepted, and each place where the target differed."""
     target, draft = _model_name(trace.target), _model_name(trace.draft)
@@ -235,6 +249,8 @@ def generation_lines(trace: GenerationTrace, spell: TokenSpeller | None) -> list
         ]
     else:
         lines = [f"{target} confirmed all {num_tokens} tokens."]
+    if not isinstance(trace.rule, UnsetType):
+        lines.append(rule_note(trace.rule))
     num_drafted = sum(len(one.drafted) for one in trace.rounds)
     if not num_drafted:
         return [*lines, "No token was drafted."]

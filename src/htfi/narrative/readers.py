@@ -13,6 +13,7 @@ What the target does not say in time is left unsaid until it does: the view then
 
 from collections.abc import Sequence
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from htfi.domain.decision import GenerationTrace, NewsView, ViewPart
@@ -247,6 +248,7 @@ def _generation_trace(
         place=answer.place,
         num_settled=answer.num_settled,
         shown=shown_record(question),
+        rule=UNSET if answer.rule is None else answer.rule,
     )
 
 

@@ -5,17 +5,21 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from msgspec import UnsetType
 from msgspec.structs import replace
 
 from htfi import models
 from htfi.adapters.stores.snapshot import read_whole
 from htfi.decoding.config import DecodingConfig
 from htfi.decoding.local_generator import LocalGenerator
+from htfi.decoding.rules.rejection import RejectionRule
+from htfi.decoding.sessions import KVSessions
 from htfi.decoding.strategies.recorded import RecordedStrategy
+from htfi.decoding.strategies.sampled import SampledStrategy
 from htfi.decoding.vocabulary import Vocabulary
 from htfi.domain.decision import Decision, GenerationTrace, NewsView, encode_decision, try_decode_decision
 from htfi.domain.errors import IntegrityError, InvalidInput
-from htfi.domain.generation import Completion, GenerationRequest, RequestRefused
+from htfi.domain.generation import Completion, GenerationRequest, RequestRefused, RuleTrace
 from htfi.narrative.answer import ParsedAnswer, parse_answer, view_grammar
 from htfi.narrative.deep_reader import combine_answers, combine_meanings, path_seed
 from htfi.narrative.merging import unmerged
@@ -107,9 +111,17 @@ def replay_reading(
     if wording.paths:
         return _replay_paths(opened, settings, view, wording, request, vocabulary)
     spell = TokenText.of(vocabulary)
-    plain = _decode_again(opened.author(settings.decoding), wording, request)
-    problems = _check_target_tokens(plain, wording, spell)
-    problems += _check_recorded_drafts(opened, settings, wording, request, plain)
+    if isinstance(wording.rule, UnsetType):
+        plain = _decode_again(opened.author(settings.decoding), wording, request)
+        problems = _check_target_tokens(plain, wording, spell)
+        problems += _check_recorded_drafts(opened, settings, wording, request, plain)
+    else:  # the answer depends on the drafts: it is reproduced along them alone
+        drafter = (
+            _find_writer(wording.draft, draft, settings.models, "--draft") if wording.rule.widths else None
+        )
+        plain, problems = _replay_rule(opened, drafter, settings, wording, wording.rule, request)
+        if told := first_difference(wording.tokens, plain.tokens, spell):
+            problems.append(f"along the recorded drafts the target writes other tokens: {told}")
     writing, finisher = plain, opened
     if wording.num_settled >= 0:
         finisher = _find_writer(wording.draft, draft, settings.models, "--draft")
@@ -217,6 +229,49 @@ def _check_recorded_drafts(
     return problems
 
 
+def _replay_rule(
+    opened: LoadableModel,
+    drafter: LoadableModel | None,
+    settings: Settings,
+    wording: GenerationTrace,
+    trace: RuleTrace,
+    request: GenerationRequest,
+) -> tuple[Completion, list[str]]:
+    """The answer along the recorded drafts under the recorded rule, and what differs.
+
+    The draft model samples its drafts again, by one of its engines, whose logits may differ in the last bits.
+    Raises: IntegrityError for a draft that is not the draft model's, or a rule that this program does not have.
+    """
+    rule, config = RejectionRule.from_trace(trace), settings.decoding
+    problems = (
+        []
+        if trace.name == config.rule
+        else [f"the settings name the rule '{config.rule}', not '{trace.name}'"]
+    )
+    engines = (drafter.draft_network, drafter.network) if drafter is not None else (None,)
+    found: Completion | None = None
+    failed: IntegrityError | None = None
+    for network in engines:
+        sampled = SampledStrategy(KVSessions(network, config), trace.widths) if network is not None else None
+        try:
+            generator = _replaying_author(opened, config, RecordedStrategy(wording.rounds, sampled), rule)
+            found = _decode_again(generator, wording, request)
+        except IntegrityError as error:
+            failed = failed or error
+            continue
+        if found.tokens == wording.tokens and found.rounds == wording.rounds:
+            return found, problems
+    if found is None:
+        raise failed or IntegrityError("the recorded drafts cannot be verified again")
+    for number, (recorded, again) in enumerate(zip(wording.rounds, found.rounds, strict=False), 1):
+        if recorded != again:
+            problems.append(f"in round {number} the target accepts other tokens than recorded")
+            break
+    if len(wording.rounds) != len(found.rounds):
+        problems.append(f"{len(wording.rounds)} rounds are recorded, {len(found.rounds)} were needed")
+    return found, problems
+
+
 def _finish_with_draft(
     opened: LoadableModel, settings: Settings, wording: GenerationTrace, request: GenerationRequest
 ) -> Completion | None:
@@ -270,11 +325,14 @@ def _decode_again(author: LocalGenerator, wording: GenerationTrace, request: Gen
 
 
 def _replaying_author(
-    opened: LoadableModel, config: DecodingConfig, strategy: RecordedStrategy
+    opened: LoadableModel,
+    config: DecodingConfig,
+    strategy: RecordedStrategy,
+    rule: RejectionRule | None = None,
 ) -> LocalGenerator:
     of = opened
     return LocalGenerator(
-        of.network, of.tokenizer, of.name, config, of.tokenizer.opening, of.folder.digest, strategy
+        of.network, of.tokenizer, of.name, config, of.tokenizer.opening, of.folder.digest, strategy, rule=rule
     )
 
 

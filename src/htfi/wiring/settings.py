@@ -106,6 +106,8 @@ def encode_settings(settings: Settings) -> bytes:
         del shaping["encoding"]["model"]
     decoding = settings.decoding
     shaping["decoding"] = {key: getattr(decoding, key) for key in _RESULT_SHAPING_DECODING}
+    if decoding.rule != "coupled":  # left out otherwise, so that digests of earlier runs hold
+        shaping["decoding"]["rule"] = decoding.rule
     shaping["pipeline"] = {"deadline_ms": settings.pipeline.deadline_ms}
     return msgspec.json.encode(shaping, order="deterministic")
 

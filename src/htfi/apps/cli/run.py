@@ -15,6 +15,7 @@ import click
 from htfi import sample
 from htfi.apps.cli.options import FiniteRange
 from htfi.apps.cli.signals import graceful_shutdown
+from htfi.decoding.config import RULES
 from htfi.domain.errors import DependencyUnavailable, InvalidInput
 
 if TYPE_CHECKING:
@@ -44,6 +45,12 @@ A run that was stopped or killed goes on where it was: give the same command aga
 @click.option("--bar", help="Bars built from ticks: 60s, 5m, volume:5000 or dollar:1000000.")
 @click.option("--target", help="Folder of the language model that reads news when there is time.")
 @click.option("--draft", help="Folder of the small model that reads when time is short.")
+@click.option(
+    "--rule",
+    type=click.Choice(RULES),
+    help="How drafted tokens are accepted: coupled (default) keeps the target's own answers, rejection its "
+    "distribution; entropy_aware changes the distribution.",
+)
 @click.option("--pace", type=FiniteRange(min=0, min_open=True), help="Replay at so many times real speed.")
 @click.option(
     "--releases", type=click.Path(path_type=Path), help="The released.jsonl of a run that this one repeats."
@@ -59,6 +66,7 @@ def command(
     bar: str | None,
     target: str | None,
     draft: str | None,
+    rule: str | None,
     pace: float | None,
     releases: Path | None,
     to_stdout: bool,
@@ -74,7 +82,7 @@ def command(
     from htfi.wiring.settings import load_settings
 
     execute_run(
-        adapted(load_settings(settings_file), bar=bar, target=target, draft=draft),
+        adapted(load_settings(settings_file), bar=bar, target=target, draft=draft, rule=rule),
         files,
         mapping,
         out,
@@ -86,7 +94,9 @@ def command(
     )
 
 
-def adapted(settings: "Settings", *, bar: str | None, target: str | None, draft: str | None) -> "Settings":
+def adapted(
+    settings: "Settings", *, bar: str | None, target: str | None, draft: str | None, rule: str | None = None
+) -> "Settings":
     """Settings with what the command line says in their place. Raises: InvalidInput."""
     from htfi.wiring.settings import override
 
@@ -95,6 +105,8 @@ def adapted(settings: "Settings", *, bar: str | None, target: str | None, draft:
     for role, folder in (("target", target), ("draft", draft)):
         if folder is not None:
             settings = override(settings, "models", **{role: folder})
+    if rule is not None:
+        settings = override(settings, "decoding", rule=rule)
     return settings
 
 

@@ -223,6 +223,8 @@ def _facts(totals: RunTotals) -> list[tuple[str, str]]:
         facts.append(("withheld", f"{totals.num_withheld:,} by policy, recorded but not released"))
     for rung, spoken in totals.speculation.items():
         facts.append((rung.value, _speculation_lines(spoken)))
+        if spoken.rule == "entropy_aware":
+            facts.append(("", "the entropy-aware rule changes the distribution of these answers"))
         if spoken.alarm:
             facts.append(("", spoken.alarm))
     facts += _track_record_lines(totals)

@@ -60,6 +60,20 @@ class DraftLengthPlanner(Protocol):
         ...
 
 
+class FrozenPlanner:
+    """Plans as another planner does before it has learnt anything, so that a recorded run drafts the same again."""
+
+    def __init__(self, planner: DraftLengthPlanner) -> None:
+        self.name = f"{planner.name}, frozen"
+        self._planner = planner
+
+    def plan(self, asks: Sequence[LengthRequest]) -> list[int]:
+        return self._planner.plan(asks)
+
+    def learn(self, rounds: Sequence[RoundReport]) -> None:
+        pass
+
+
 class FixedLengthPlanner:
     """Always `length` tokens, as far as caps allow."""
 

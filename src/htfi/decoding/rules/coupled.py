@@ -4,7 +4,7 @@ The token at a place is argmax(logits / T + noise) whether it was drafted or not
 it is what the target picks there, and the first that is not is replaced by the pick itself.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import isfinite
 
 from htfi.decoding.draft_tree import DraftTree
@@ -13,29 +13,26 @@ from htfi.decoding.sampling import SamplingPosition, sample_positions, sample_to
 from htfi.decoding.sequence import SequenceState
 from htfi.decoding.strategy import DraftVerification
 
-AcceptanceRule = Callable[
-    [Sequence[SequenceState], Sequence[DraftTree], Sequence[Floats]], list[DraftVerification | None]
-]
 
+class CoupledRule:
+    """Accepts a drafted token exactly when the target picks it with the shared noise."""
 
-def accept_coupled(
-    stems: Sequence[SequenceState], trees: Sequence[DraftTree], logits: Sequence[Floats]
-) -> list[DraftVerification | None]:
-    """One outcome a stem, None where a logit that decides is not a finite number.
+    trace = None
 
-    Shapes: logits [1 + n, V] for each stem: after its settled text, then after each of the tree's n nodes.
-    """
-    open_nodes = [_open_nodes(stem, tree) for stem, tree in zip(stems, trees, strict=True)]
-    chosen = iter(_chosen(stems, open_nodes, logits))
-    outcomes: list[DraftVerification | None] = []
-    for stem, tree, nodes, after in zip(stems, trees, open_nodes, logits, strict=True):
-        said = [-1] * (len(tree) + 1)
-        sound = all(map(isfinite, after[:, 0].tolist()))  # a broken node is broken everywhere
-        for node, _, _ in nodes:
-            said[node] = next(chosen)
-            sound = sound and said[node] >= 0
-        outcomes.append(follow_choices(stem, tree, said, sound))
-    return outcomes
+    def __call__(
+        self, stems: Sequence[SequenceState], trees: Sequence[DraftTree], logits: Sequence[Floats]
+    ) -> list[DraftVerification | None]:
+        open_nodes = [_open_nodes(stem, tree) for stem, tree in zip(stems, trees, strict=True)]
+        chosen = iter(_chosen(stems, open_nodes, logits))
+        outcomes: list[DraftVerification | None] = []
+        for stem, tree, nodes, after in zip(stems, trees, open_nodes, logits, strict=True):
+            said = [-1] * (len(tree) + 1)
+            sound = all(map(isfinite, after[:, 0].tolist()))  # a broken node is broken everywhere
+            for node, _, _ in nodes:
+                said[node] = next(chosen)
+                sound = sound and said[node] >= 0
+            outcomes.append(follow_choices(stem, tree, said, sound))
+        return outcomes
 
 
 def follow_choices(

@@ -31,6 +31,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import UnsetType
+from msgspec.structs import replace
 
 from htfi.decoding.draft_tree import DraftTree, node_depths
 from htfi.decoding.noise import Doubles, Keys, gumbel_bounds, gumbel_from_hashes, noise_hashes, noise_key
@@ -40,6 +42,7 @@ from htfi.decoding.sequence import COMPLETION_STREAM, SequenceState
 from htfi.decoding.strategy import DraftVerification
 from htfi.domain import portable_math as exact
 from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.domain.generation import RuleTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +287,29 @@ class RejectionRule:
     """Settles as `settle` does. With `entropy`, lossy: never for answers that a forecast distribution is made of."""
 
     entropy: EntropyAwareRule | None = None
+    widths: tuple[int, ...] = ()  # of the sampled drafts, for the record
+
+    @classmethod
+    def from_trace(cls, trace: RuleTrace) -> "RejectionRule":
+        """The rule that a record names. Raises: IntegrityError for one that this program does not have."""
+        found = cls(widths=trace.widths)
+        if trace.name == "entropy_aware":
+            try:
+                found = cls(_entropy_rule(trace), trace.widths)
+            except InvalidInput as error:
+                raise IntegrityError(f"the recorded acceptance rule cannot be: {error}") from error
+        if found.trace != trace:
+            raise IntegrityError(f"the recorded acceptance rule '{trace.name}' is none that this program has")
+        return found
+
+    @property
+    def trace(self) -> RuleTrace:
+        name = "rejection" if self.entropy is None else "entropy_aware"
+        told = RuleTrace(name, DRAFT_STREAMS, ACCEPT_STREAMS, RESAMPLE_STREAMS, self.widths)
+        if self.entropy is None:
+            return told
+        threshold_nats, top_n, overlap = self.entropy.threshold_nats, self.entropy.top_n, self.entropy.overlap
+        return replace(told, threshold_nats=threshold_nats, top_n=top_n, overlap=overlap)
 
     def __call__(
         self, stems: Sequence[SequenceState], trees: Sequence[DraftTree], logits: Sequence[Floats]
@@ -296,6 +322,17 @@ class RejectionRule:
             _TreeWalk(stem, tree, after).outcome(self.entropy)
             for stem, tree, after in zip(stems, trees, logits, strict=True)
         ]
+
+
+def _entropy_rule(trace: RuleTrace) -> EntropyAwareRule:
+    threshold_nats, top_n, overlap = trace.threshold_nats, trace.top_n, trace.overlap
+    if (
+        isinstance(threshold_nats, UnsetType)
+        or isinstance(top_n, UnsetType)
+        or isinstance(overlap, UnsetType)
+    ):
+        raise InvalidInput("its thresholds are missing")
+    return EntropyAwareRule(threshold_nats, top_n, overlap)
 
 
 class _TreeWalk:

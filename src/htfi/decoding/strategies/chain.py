@@ -18,7 +18,8 @@ from htfi.decoding.sampling import SamplingPosition, sample_positions
 from htfi.decoding.sequence import SequenceState
 from htfi.decoding.sessions import KVSessions
 from htfi.decoding.strategies.draft_rows import DraftKVRow, DraftKVRows
-from htfi.decoding.strategy import DraftVerification
+from htfi.decoding.strategies.sampled import SampledStrategy
+from htfi.decoding.strategy import DraftStrategy, DraftVerification, StrategyParts
 
 
 class FlatGrammar(NamedTuple):
@@ -212,3 +213,9 @@ class ChainStrategy:
     def rewind(self, stem: SequenceState, num_tokens: int) -> None:
         """A stem whose tokens are guesses was put right: of those read, the first so many stand at most."""
         self._rows.rewind(stem, num_tokens)
+
+
+def build(parts: StrategyParts) -> DraftStrategy:
+    """The strategy 'chain' of the settings."""
+    sessions = parts.draft_sessions()
+    return SampledStrategy(sessions) if parts.samples_drafts else ChainStrategy(sessions)

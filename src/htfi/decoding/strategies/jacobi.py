@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from htfi.decoding.draft_tree import DraftTree, is_chain
 from htfi.decoding.sequence import SequenceState
-from htfi.decoding.strategy import DraftStrategy, DraftVerification
+from htfi.decoding.strategy import DraftStrategy, DraftVerification, StrategyParts
 from htfi.domain.errors import InvalidInput
 
 # Of the tokens that a drafted round settles: a refined one needs no pass of the draft.
@@ -116,3 +116,8 @@ class JacobiStrategy:
         self._windows.pop(id(stem), None)
         if self._draft is not None:
             self._draft.leave(stem)
+
+
+def build(parts: StrategyParts) -> DraftStrategy:
+    """The strategy 'jacobi' of the settings."""
+    return parts.replayable(JacobiStrategy)

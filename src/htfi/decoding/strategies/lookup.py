@@ -22,7 +22,7 @@ from htfi.decoding.ports import Floats
 from htfi.decoding.sampling import SamplingParams, SamplingPosition, rank_positions
 from htfi.decoding.sequence import SequenceState
 from htfi.decoding.strategies.tree import RankAcceptance, TreeBuilder, TreeDraftConfig
-from htfi.decoding.strategy import DraftVerification
+from htfi.decoding.strategy import DraftStrategy, DraftVerification, StrategyParts
 from htfi.domain.errors import InvalidInput
 
 _Counts = dict[tuple[int, ...], dict[int, int]]
@@ -228,3 +228,8 @@ def _branches(text: _CountedText) -> TreeBuilder:
 def _at_unit_temperature(place: SamplingPosition) -> SamplingPosition:
     """The same place for counts of tokens, which were drawn at the temperature already."""
     return place._replace(sampling=SamplingParams(1.0 if place.sampling.temperature else 0.0))
+
+
+def build(parts: StrategyParts) -> DraftStrategy:
+    """The strategy 'lookup' of the settings."""
+    return parts.replayable(lambda: LookupStrategy(parts.vocab_size))

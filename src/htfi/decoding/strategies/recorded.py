@@ -1,26 +1,31 @@
-"""Drafts as a record tells them, round by round, without a draft network. `htfi ledger replay` verifies them anew."""
+"""Drafts as a record states them, round by round. `htfi ledger replay` has the target verify them again."""
 
 from collections import deque
 from collections.abc import Sequence
 
 from htfi.decoding.draft_tree import DraftTree
-from htfi.decoding.grammar import CompiledGrammar
 from htfi.decoding.sequence import SequenceState
+from htfi.decoding.strategies.sampled import SampledStrategy
 from htfi.decoding.strategy import DraftVerification
 from htfi.domain.errors import IntegrityError
 from htfi.domain.generation import DraftRound
 
 
 class RecordedStrategy:
-    """Implements `Strategy` for one answer at a time: proposes what was drafted, whatever length is asked for."""
+    """Implements `DraftStrategy` for one answer: proposes the recorded drafts, whatever length is asked for.
+
+    With `sampled`, the draft model samples each draft again: a recorded one must be what it gives, and brings the
+    distributions that the rejection rule needs.
+    """
 
     name = "recorded"
 
-    def __init__(self, rounds: Sequence[DraftRound]) -> None:
-        self._left = deque(rounds)
+    def __init__(self, rounds: Sequence[DraftRound], sampled: SampledStrategy | None = None) -> None:
+        self._left = deque(enumerate(rounds, 1))
+        self._sampled = sampled
 
     def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
-        """Raises: IntegrityError where the record holds no draft of this form."""
+        """Raises: IntegrityError if the recorded draft does not hold to the grammar, or is not the draft model's."""
         return [self._next(stem) for stem, _ in zip(stems, lengths, strict=True)]
 
     def verifying(self, stems: Sequence[SequenceState], trees: Sequence[DraftTree]) -> None:
@@ -30,20 +35,27 @@ class RecordedStrategy:
         pass
 
     def leave(self, stem: SequenceState) -> None:
-        pass
+        if self._sampled is not None:
+            self._sampled.leave(stem)
 
     def _next(self, stem: SequenceState) -> DraftTree:
+        tree = DraftTree()
         if not self._left:
-            return DraftTree()
-        told = self._left.popleft()
-        parents = told.parents or tuple(range(-1, len(told.drafted) - 1))
-        if len(parents) != len(told.drafted) or any(not -1 <= at < node for node, at in enumerate(parents)):
-            raise IntegrityError("a recorded draft is no tree")
-        return _tree(told.drafted, parents, stem.tokenized.grammar, stem.state)
-
-
-def _tree(tokens: Sequence[int], parents: Sequence[int], form: CompiledGrammar, start: int) -> DraftTree:
-    tree = DraftTree()
-    for token, parent in zip(tokens, parents, strict=True):
-        tree.add_token(form, start, token, parent)
-    return tree
+            return tree
+        number, recorded = self._left.popleft()
+        parents = recorded.parents or tuple(range(-1, len(recorded.drafted) - 1))
+        if len(parents) != len(recorded.drafted) or any(
+            not -1 <= parent < node for node, parent in enumerate(parents)
+        ):
+            raise IntegrityError(f"the draft recorded for round {number} is not a tree")
+        for token, parent in zip(recorded.drafted, parents, strict=True):
+            tree.add_token(stem.tokenized.grammar, stem.state, token, parent)
+        if self._sampled is None or not len(tree):
+            return tree
+        (sampled,) = self._sampled.speculate([stem], [tree.depth])
+        sampled = sampled.truncated(len(tree))
+        if (sampled.tokens, sampled.parents) != (tree.tokens, tree.parents):
+            raise IntegrityError(
+                f"the draft recorded for round {number} is not what the draft model samples there"
+            )
+        return sampled

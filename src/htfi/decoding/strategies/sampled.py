@@ -26,6 +26,8 @@ from htfi.decoding.strategies.draft_rows import DraftKVRow, DraftKVRows
 from htfi.decoding.strategy import DraftVerification
 from htfi.domain.errors import InvalidInput
 
+TREE_WIDTHS = (2, 2, 1)
+
 
 @dataclass(slots=True)
 class _SampledTip:
@@ -60,10 +62,12 @@ class SampledStrategy:
         self, sessions: KVSessions, widths: Sequence[int] = (1,), most_nats: float = float("inf")
     ) -> None:
         if not widths or min(widths) < 1:
-            raise InvalidInput(f"widths {list(widths)} of a drawn tree: take at least one, each of 1 or more")
-        self.name = "drawn-chain" if max(widths) == 1 else "drawn-tree"
+            raise InvalidInput(
+                f"widths {list(widths)} of a sampled tree: take at least one, each of 1 or more"
+            )
+        self.name = "sampled chain" if max(widths) == 1 else "sampled tree"
         self._rows = DraftKVRows(sessions)
-        self._widths = list(widths)
+        self.widths = tuple(widths)
         self._most_nats = most_nats
 
     def speculate(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[DraftTree]:
@@ -77,7 +81,7 @@ class SampledStrategy:
                 live.append(_SampledTree(stems[at], trees[at], lengths[at], level[0], [root]))
         drafted, depth = live, 0
         while live:
-            width = self._widths[min(depth, len(self._widths) - 1)]
+            width = self.widths[min(depth, len(self.widths) - 1)]
             depth += 1
             for growing in live:
                 self._grow(growing, width)

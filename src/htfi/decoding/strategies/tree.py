@@ -24,7 +24,8 @@ from htfi.decoding.sampling import RankedTokens, SamplingPosition, rank_position
 from htfi.decoding.sequence import SequenceState
 from htfi.decoding.sessions import KVSessions
 from htfi.decoding.strategies.draft_rows import DraftKVRow, DraftKVRows
-from htfi.decoding.strategy import DraftVerification
+from htfi.decoding.strategies.sampled import TREE_WIDTHS, SampledStrategy
+from htfi.decoding.strategy import DraftStrategy, DraftVerification, StrategyParts
 from htfi.domain.errors import InvalidInput
 
 _EDGES = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
@@ -250,3 +251,11 @@ class TreeStrategy:
     def _forget(self, stem: SequenceState, wipe: bool = False) -> None:
         self._growths.pop(id(stem), None)
         self._rows.leave(stem, wipe)
+
+
+def build(parts: StrategyParts) -> DraftStrategy:
+    """The strategy 'tree' of the settings."""
+    sessions = parts.draft_sessions()
+    if parts.samples_drafts:
+        return SampledStrategy(sessions, TREE_WIDTHS)
+    return parts.replayable(lambda: TreeStrategy(sessions))

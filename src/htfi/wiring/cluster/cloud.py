@@ -20,15 +20,14 @@ from htfi.decoding.engine import DecodingEngine
 from htfi.decoding.link.server.remote_drafts import RoutedStrategy
 from htfi.decoding.link.server.server import ServerMetrics as DeskVitals
 from htfi.decoding.link.server.server import VerificationServer
-from htfi.decoding.sessions import KVSessions
-from htfi.decoding.strategies.chain import ChainStrategy
+from htfi.decoding.strategies import build_strategy
 from htfi.scheduling.health.messages import NodeHealthMetrics
 from htfi.scheduling.turns.fair_share import FairScheduler
 from htfi.wiring.cluster.edge import device_metrics, health_config, tls_files
 from htfi.wiring.cluster.node import NodeMonitor, fast_thread_switching
 from htfi.wiring.config import ClusterRole, split_address
 from htfi.wiring.models.readers import in_full_precision, open_model_pair
-from htfi.wiring.models.speculation import build_draft_length_plan
+from htfi.wiring.models.speculation import build_draft_length_plan, require_shared_noise, strategy_parts
 from htfi.wiring.settings import Settings
 
 _IDLE_S = 0.02  # how long a desk without work waits for a frame before it looks at the time
@@ -122,15 +121,16 @@ def open_cloud(
     """A cloud of the cluster in the settings. Raises: InvalidInput, IntegrityError, DependencyUnavailable."""
     cluster = settings.cluster
     node = cluster.node(name, ClusterRole.CLOUD)
+    require_shared_noise(settings.decoding, "a cloud")
     target, draft = open_model_pair(settings.models)
     decoding = replace(
         settings.decoding,
         max_batch=max(settings.decoding.max_batch, settings.turns.max_rows),
         cache_tokens=max(settings.decoding.cache_tokens, _CACHE_TOKENS),
     )
-    routed = RoutedStrategy(
-        ChainStrategy(KVSessions(draft.draft_network, settings.decoding)) if with_draft else None
-    )
+    learning = replace(settings.decoding, lookahead="measured")
+    drafts = with_draft and settings.decoding.strategy != "plain"
+    routed = RoutedStrategy(build_strategy(strategy_parts(target, draft, learning)) if drafts else None)
     rounds = DecodingEngine(
         target.network,
         target.tokenizer,
@@ -139,7 +139,7 @@ def open_cloud(
         target.tokenizer.opening,
         target.folder.digest,
         routed,
-        build_draft_length_plan(replace(settings.decoding, lookahead="measured")),
+        build_draft_length_plan(learning),
     )
 
     def full() -> tuple[DecodingEngine, RoutedStrategy, FairScheduler]:

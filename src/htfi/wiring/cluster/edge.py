@@ -44,6 +44,7 @@ from htfi.wiring.cluster.node import NodeMonitor, fast_thread_switching
 from htfi.wiring.cluster.placement import PlannedPlacer
 from htfi.wiring.config import ClusterConfig, ClusterRole
 from htfi.wiring.models.readers import LazyAuthor, frontier_reader, in_full_precision, open_model_pair
+from htfi.wiring.models.speculation import require_shared_noise
 from htfi.wiring.run_folder import PEERS
 from htfi.wiring.settings import Settings
 
@@ -117,6 +118,7 @@ def open_edge(settings: Settings, name: str, *, secure: bool = True) -> Generato
     """
     cluster = settings.cluster
     node = cluster.node(name, ClusterRole.EDGE)
+    require_shared_noise(settings.decoding, "an edge")
     if not cluster.clouds:
         raise InvalidInput("an edge needs a cloud: --cloud NAME=HOST:PORT, or `htfi run` without one")
     target, draft = open_model_pair(settings.models)

@@ -29,7 +29,7 @@ from htfi.narrative.readers import ModelReader, TemplateReader
 from htfi.wiring.models.caching import RunCache
 from htfi.wiring.models.loading import PRECISIONS, TORCH_PRECISIONS, LoadableModel, open_model
 from htfi.wiring.models.promotion import PromotedDraftAuthor, PromotedDraftSource, RecordingAuthor
-from htfi.wiring.models.speculation import speculative_author, warn
+from htfi.wiring.models.speculation import require_shared_noise, speculative_author, warn
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +136,8 @@ def open_speculative(
     Raises: InvalidInput, DependencyUnavailable.
     """
     author: TextGenerator
+    if config.recent:
+        require_shared_noise(decoding, "models.recent, from which drafts are trained and judged,")
     if config.drafts:
         promoted = PromotedDraftSource(Path(config.drafts), draft, warn)
         author = PromotedDraftAuthor(

@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import UnsetType
 
 from htfi.apps.cli.ledger.entries import find
 from htfi.apps.cli.ledger.options import DRAFT, FOLDER, TARGET
 from htfi.domain.decision import decode_decision
 from htfi.domain.errors import IntegrityError, InvalidInput
+from htfi.narrative.audit import rule_note
 from htfi.wiring.ledger import open_ledger_readonly
 
 if TYPE_CHECKING:
@@ -29,7 +31,8 @@ def replay_command(folder: Path, which: str | None, target: Path | None, draft: 
     The target decodes once plainly and once along the recorded drafts; both must give the recorded tokens, each
     draft must fare as recorded, and the view must follow. Of a provisional reading the target must begin with what it
     had settled, and the draft must write the rest. Where the view was read for an earlier decision, that
-    one's reading is replayed. Exit status 1, and one line that says what differs, where anything does.
+    one's reading is replayed. Under another acceptance rule than the shared noise the draft samples its drafts again,
+    and the target decodes along them alone. Exit status 1, and one line that says what differs, where anything does.
 
     \b
     Examples:
@@ -93,6 +96,8 @@ def _show(asked: str, read_for: str, done: "ReplayedReading") -> None:
         f"{len(wording.tokens)} tokens after {len(wording.prompt)} of the prompt, in {len(wording.rounds)} passes; "
         f"{num_stood} of {num_drafted} drafted tokens stood"
     )
+    if not isinstance(wording.rule, UnsetType):
+        print_line(rule_note(wording.rule))
     if wording.place:
         print_line(
             f"written in {wording.place}" if wording.num_settled < 0 else f"written by the {wording.place}"

@@ -10,7 +10,10 @@ from functools import lru_cache
 from html import escape
 from typing import NamedTuple
 
+from msgspec import UnsetType
+
 from htfi.domain.decision import Decision, GenerationTrace
+from htfi.domain.generation import RuleTrace
 from htfi.narrative.audit import AuditSection, explain_decision
 from htfi.narrative.audit_summary import AuditSummary
 from htfi.narrative.rationale.amendment import news_text
@@ -33,6 +36,7 @@ class ReadingOutcome(NamedTuple):
     outcome: float
     news: str  # what the rationale says of it
     audit: tuple[AuditSection, ...] = ()
+    rule: RuleTrace | None = None  # that accepted drafted tokens, if not the shared noise
 
 
 def fresh_reading(decision: Decision) -> ReadingOutcome | None:
@@ -52,6 +56,7 @@ def fresh_reading(decision: Decision) -> ReadingOutcome | None:
         0.0,
         news_text(decision.rationale, decision.models),
         audit_sections(decision),
+        None if view.wording is None or isinstance(view.wording.rule, UnsetType) else view.wording.rule,
     )
 
 
@@ -86,6 +91,7 @@ class ReadingScores:
 
     def __init__(self) -> None:
         self.readers: dict[str, ReaderScore] = {}
+        self.rules: dict[str, RuleTrace] = {}  # by name, those that accepted drafts without the shared noise
         self.weighed: dict[tuple[str, int], TiltScore] = {}  # by narrator and horizon
         self._kept: list[tuple[float, int, ReadingOutcome]] = []
         self._tie = itertools.count()
@@ -93,6 +99,8 @@ class ReadingScores:
     def add(self, read: ReadingOutcome, outcome: float) -> None:
         """Take a view with the log return of the bar after it."""
         tally = self.readers.setdefault(read.reader, ReaderScore())
+        if read.rule is not None:
+            self.rules[read.rule.name] = read.rule
         tally.num_views += 1
         if not read.direction:
             return

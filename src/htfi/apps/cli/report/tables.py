@@ -13,6 +13,7 @@ from htfi.apps.cli.summary import BASELINE
 from htfi.apps.cli.view.drawing import format_percent, format_price
 from htfi.domain.decision import Regime
 from htfi.domain.time import format_ns
+from htfi.narrative.audit import rule_note
 from htfi.narrative.rationale.reader_names import reader_names
 
 SERIES_LISTED = 500
@@ -121,6 +122,9 @@ def readings_html(survey: RunSurvey) -> str:
         )
     head = "<th>reader</th><th>right</th><th>with a direction</th><th>views</th>"
     html = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(counts)}</tbody></table></div>'
+    html += "".join(
+        f'<p class="note">{escape(rule_note(rule))}</p>' for rule in survey.readings.rules.values()
+    )
     html += _tilt_html(survey)
     rows: list[str] = []
     for read in survey.readings.strongest():

@@ -8,40 +8,12 @@ depend on the cut of a text into passes, a near-tie in a block may turn; no answ
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from htfi.decoding.draft_tree import DraftTree
 from htfi.decoding.sequence import SequenceState
 from htfi.decoding.strategies.outcomes.drafter import OutcomeDrafter
-from htfi.decoding.strategy import DraftStrategy, DraftVerification, NoDraft
+from htfi.decoding.strategy import DraftStrategy, DraftVerification, NoDraft, OutcomeDraft
 from htfi.domain.errors import IntegrityError
-
-
-class OutcomeDraft(Protocol):
-    """A draft that works ahead. It raises nothing: where it is not at hand, it gives less."""
-
-    @property
-    def is_up(self) -> bool:
-        """Whether drafts can be had now; asking may bring it up again."""
-        ...
-
-    def blocks(self, stems: Sequence[SequenceState], lengths: Sequence[int]) -> list[list[int]]:
-        """The next tokens of each stem, of which at most so many are chosen; fewer where it is late."""
-        ...
-
-    def verifying(self) -> None:
-        """The blocks are being verified: go on for their outcomes."""
-        ...
-
-    def settled(self, stem: SequenceState, tokens: Sequence[int]) -> bool | None:
-        """These tokens were settled. Whether a block was begun for them; None for a stem that is not drafted for."""
-        ...
-
-    def leave(self, stem: SequenceState) -> None: ...
-
-    def refuse(self, why: str) -> None:
-        """What it gave cannot be: begin anew."""
-        ...
 
 
 @dataclass(slots=True)
