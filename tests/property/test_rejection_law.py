@@ -174,11 +174,11 @@ def always_one_to_one(target: float, draft: float, flip: float) -> bool:
 
 
 IN_THE_RULE: dict[str, tuple[str, Callable[..., object], int]] = {
-    "a redraw from p after a rejected chain": ("residual", from_the_target_itself, 1),
-    "a redraw from p after rejected siblings": ("residual", from_the_target_itself, 2),
-    "p/q of the wrong token": ("judge", judge_by_the_wrong_token, 1),
-    "a tried sibling not excluded": ("without", never_excluding, 2),
-    "drawn tokens accepted as if certain": ("accepts", always_one_to_one, 1),
+    "a redraw from p after a rejected chain": ("residual_distribution", from_the_target_itself, 1),
+    "a redraw from p after rejected siblings": ("residual_distribution", from_the_target_itself, 2),
+    "p/q of the wrong token": ("verify_siblings", judge_by_the_wrong_token, 1),
+    "a tried sibling not excluded": ("without_token", never_excluding, 2),
+    "drawn tokens accepted as if certain": ("is_accepted", always_one_to_one, 1),
 }
 
 

@@ -182,7 +182,7 @@ def keys_kept_of_the_first_nodes(patch: pytest.MonkeyPatch) -> None:
     def wrong(self: KVSessions, row: KVRow, length: int, branch: Sequence[int], wipe: bool = False) -> None:
         right(self, row, length, range(len(branch)), wipe)
 
-    patch.setattr(KVSessions, "keep", wrong)
+    patch.setattr(KVSessions, "keep_branch", wrong)
 
 
 def one_rejected_key_kept(patch: pytest.MonkeyPatch) -> None:
@@ -192,11 +192,11 @@ def one_rejected_key_kept(patch: pytest.MonkeyPatch) -> None:
         held = row.length - length
         right(self, row, length, [*branch, held - 1] if len(branch) < held else branch, wipe)
 
-    patch.setattr(KVSessions, "keep", wrong)
+    patch.setattr(KVSessions, "keep_branch", wrong)
 
 
 def branches_that_see_each_other(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sessions_module, "branch", lambda *_: None)
+    patch.setattr(sessions_module, "apply_tree_mask", lambda *_: None)
 
 
 PLANTED: dict[str, Callable[[pytest.MonkeyPatch], None]] = {

@@ -37,10 +37,10 @@ def add_node_counters(counters: RunCounters, run: "OpenRun", edge: "EdgeNode") -
             _peer_status(edge.monitor, name, placed.get(name, Counter())) for name in edge.monitor.peers()
         ),
         changes=edge.monitor.changes()[-_CHANGES_SHOWN:],
-        num_alone=alone.total(),
+        num_answered_locally=alone.total(),
         num_provisional=loop.recorder.num_amended + loop.late.pending.num_decisions + loop.late.pending.num_abandoned,
         num_amended=loop.recorder.num_amended,
-        num_awaited=loop.late.pending.num_decisions,
+        num_pending=loop.late.pending.num_decisions,
         num_lost=loop.late.pending.num_abandoned,
     )
 
