@@ -1,8 +1,5 @@
-"""Settings of the narrative room: how long headlines count, how many are kept, how many are cited.
-
-Settings of the router: what an item must be worth for a reader to look at it, and what is at stake.
-
-Settings of the secure mode: how much trouble turns it on, and how long it stays.
+"""Settings of the narrative package: how long headlines count, what an item must be worth, what turns the secure mode
+on.
 """
 
 from dataclasses import dataclass, field
@@ -17,11 +14,11 @@ from htfi.domain.time import NS_PER_DAY
 
 @dataclass(frozen=True, slots=True)
 class NarrativeConfig:
-    """Limits of the wire and of the rationale.
+    """Limits of the news that is held and of the rationale.
 
-    A headline's weight halves every `half_life_ns`; below `min_weight` it is forgotten. What is usual of a
-    feature follows it with `usual_half_life_bars`, and is spoken of after `usual_min_bars`. A reading in depth is
-    `deep_paths` answers drawn at `deep_temperature`.
+    A headline's weight halves every `half_life_ns`; below `min_weight` it is forgotten. The usual size of a feature is
+    averaged with a half-life of `usual_half_life_bars` and used after `usual_min_bars`. A deep reading is `deep_paths`
+    answers sampled at `deep_temperature`.
     """
 
     half_life_ns: SpanNs = NS_PER_DAY
@@ -29,17 +26,19 @@ class NarrativeConfig:
     max_items_per_symbol: Annotated[int, Meta(ge=1, le=10_000)] = 32
     max_symbols: Count = 4096
     max_headline_chars: Annotated[int, Meta(ge=1, le=10_000)] = 160
-    max_body_chars: Annotated[int, Meta(ge=1, le=1_000_000)] = 8_000  # stands in old ledgers: no body is kept
+    max_body_chars: Annotated[int, Meta(ge=1, le=1_000_000)] = (
+        8_000  # in old ledgers' settings; bodies are not held
+    )
     max_cited: Annotated[int, Meta(ge=0, le=3)] = 2
     temperature: Annotated[float, Meta(ge=0.0, le=2.0)] = (
-        0.0  # of a model that reads: 0 takes the likeliest words
+        0.0  # of a reading model: 0 takes the likeliest words
     )
     deep_paths: Annotated[int, Meta(ge=1, le=256)] = 16
     deep_temperature: Annotated[float, Meta(ge=0.0, le=2.0)] = 1.0
     usual_half_life_bars: Bars = 60.0
     usual_min_bars: Count = 20
-    names: dict[str, str] = field(default_factory=dict[str, str])  # what symbols are called in the news
-    calendar: str = ""  # a file of scheduled releases, TOML or CSV
+    names: dict[str, str] = field(default_factory=dict[str, str])  # names of symbols in the news
+    calendar: str = ""  # a file of scheduled announcements, TOML or CSV
 
     def __post_init__(self) -> None:
         check_bounds("narrative", self)
@@ -47,13 +46,13 @@ class NarrativeConfig:
 
 @dataclass(frozen=True, slots=True)
 class RoutingConfig:
-    """Shares run 0–1; an item's worth is relevance · novelty · (½ + ½ position).
+    """Shares run 0–1; an item's value is relevance · novelty · (½ + ½ position).
 
-    What comes with symbols, or names one of the run's, is at least `tagged_relevance` relevant, whatever a head says.
-    Below `draft_worth` the encoder's scores are all that is made of an item, below `target_worth` the draft's view;
-    from `frontier_worth` on a frontier model is asked after the release, where one is wired: each time is reckoned
-    `frontier_cents`, as long as `frontier_budget_cents` of the run last. `positions` are the shares of what may be at
-    stake, by symbol; a symbol that is not named has `position`.
+    An item with symbols, or one that names one of the run's, has a relevance of at least `tagged_relevance`. Below
+    `draft_worth` the encoder alone reads it, below `target_worth` the draft model; from `frontier_worth` on a frontier
+    model is asked after the release, if one is wired. Each such reading is charged `frontier_cents`, as long as
+    `frontier_budget_cents` of the run last. `positions` are the shares at stake, by symbol; other symbols have
+    `position`.
     """
 
     min_relevance: Share = 0.2
@@ -79,14 +78,14 @@ class RoutingConfig:
 
 @dataclass(frozen=True, slots=True)
 class SecureConfig:
-    """Trouble is counted in thousandths, and halves every `half_life_ns`.
+    """Incidents are counted in thousandths and halve every `half_life_ns`.
 
-    A trouble weighs `plain_weight`, or `grave_weight` where its rule begins with one of `grave_rules`: what is made on
-    purpose. SECURE is on for a symbol or a source from `on_at`, for all from `on_at_for_all`; a trouble that names
-    symbols counts for all by `share_for_all` only, and all are suspected only where troubles are `least_share_for_all`
-    of what was heard: the few false alarms of a large stream are none. It goes off when `cool_down_ns` have passed
-    since trouble last came to `off_at`. In it no view weighs more than `most_weight`. Divergence that ranks from
-    `extreme_divergence`, of items trusted less than `low_trust`, is a trouble itself.
+    An incident weighs `plain_weight`, or `grave_weight` if its rule begins with one of `grave_rules`: those that show
+    intent. SECURE is on for a symbol or a source from `on_at`, market-wide from `on_at_for_all`. An incident that names
+    symbols counts market-wide by `share_for_all` only, and the market is suspected only if incidents are
+    `least_share_for_all` of all items: the few false alarms of a large stream are no attack. It goes off `cool_down_ns`
+    after incidents last came to `off_at`. While it is on, no view weighs more than `most_weight`. A divergence that
+    ranks from `extreme_divergence`, of items trusted less than `low_trust`, is an incident itself.
     """
 
     on_at: Count = 3_000

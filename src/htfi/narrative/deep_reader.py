@@ -1,10 +1,7 @@
-"""The reader that asks many times: several answers to one question, drawn by chance, and what they come to together.
+"""Reads in depth: several answers to one question, sampled at a temperature, and their combination.
 
-Wired at the DEEP rung with the target in full precision. A model asked in plain words is shown all recent items.
-
-The reader in depth whose target is elsewhere: it asks, and tells when every one of its answers has come.
-
-Wired at the DEEP rung of an edge. Nobody waits for it: until then its view claims nothing and is provisional.
+Wired at the DEEP rung with the target in full precision. A model asked in plain words is shown all recent items. At an
+edge the target is elsewhere: the view claims nothing and is provisional until every answer has arrived.
 """
 
 import zlib
@@ -55,7 +52,7 @@ _DECIMALS = 2  # of what several answers come to
 
 
 class DeepReader:
-    """Reads with an author, `config.deep_paths` times at `config.deep_temperature`, each with its own seed."""
+    """Reads with a text generator, `config.deep_paths` times at `config.deep_temperature`, each with its own seed."""
 
     speculation_stats: SpeculationStats | None = None
 
@@ -76,7 +73,7 @@ class DeepReader:
         return deep_reader_version(self._author.version, self._config.deep_paths)
 
     def read(self, questions: Sequence[Question], deadline_ms: float) -> list[NewsView]:
-        """One view per question; a question whose every answer is refused gets the template's, which says why."""
+        """One view per question; a question with a refused answer gets the template's view with the reason."""
         deep = [self._with_all_items(question) for question in questions]
         views = self._read(deep, deadline_ms)
         refused = [
@@ -93,7 +90,7 @@ class DeepReader:
         ]
 
     def _with_all_items(self, question: Question) -> Question:
-        """With as much as the form admits: marks number six items, plain words number any."""
+        """With as many items as the grammar admits: marks number six items, plain words any number."""
         if self._author.dialect is PromptDialect.MINI:
             return question
         return replace(question, most_items=max(len(question.items), MAX_ITEMS))
@@ -160,12 +157,12 @@ class DeepReader:
 
 
 def deep_reader_version(author: str, num_paths: int) -> str:
-    """Who reads: a reading of many answers is another narrator than one of the likeliest."""
+    """The reader's version: a combination of several answers is another narrator than the likeliest answer."""
     return f"{num_paths}{_ANSWERS_OF}{author}"
 
 
 def is_deep_reader_version(reader: str) -> bool:
-    """Whether a reader is one of several answers by a model of ours."""
+    """Whether a reader's version names several answers of a local model."""
     return reader.partition(_ANSWERS_OF)[0].isdecimal() and _ANSWERS_OF in reader
 
 
@@ -179,11 +176,11 @@ def path_seed(seed: int, path: int) -> int:
 
 
 def combine_answers(said: Sequence[ParsedAnswer]) -> tuple[ParsedAnswer, int]:
-    """What several answers come to, and the place of the one nearest to it, whose words stand for all.
+    """The combination of several answers, and the place of the answer nearest to it, whose words stand for all.
 
-    Answers count by their confidence c. With x = direction · size for the move that an answer expects,
-    confidence · size is their mean effect: size is Σc|x|/Σc, and confidence the mean c times how far they agree on
-    the direction, |Σcx|/Σc|x|. So answers that spread leave little of an opinion.
+    Answers count by their confidence c. With x = direction · size for the move that an answer expects, confidence ·
+    size is their mean effect: size is Σc|x|/Σc, and confidence is the mean c times the agreement on the direction,
+    |Σcx|/Σc|x|. So answers that disagree leave little confidence.
     """
     sure = [one.confidence for one in said]
     moves = [one.direction * one.size_sigmas for one in said]
@@ -211,7 +208,7 @@ def combine_answers(said: Sequence[ParsedAnswer]) -> tuple[ParsedAnswer, int]:
 
 
 def combine_meanings(views: Sequence[NewsView], meaning: ViewCalibration) -> tuple[CalibratedEffect, ...]:
-    """The mean of what several answers mean."""
+    """The mean of the calibrated meanings of several answers."""
     found = [meaning.meanings(view) for view in views]
     num = len(found)
     return tuple(
@@ -225,7 +222,7 @@ def combine_meanings(views: Sequence[NewsView], meaning: ViewCalibration) -> tup
 
 
 def _most_common(told: Sequence[str]) -> str:
-    """The first of those told most often."""
+    """The most common value; of equally common ones, the first."""
     counts = Counter(told)
     return max(told, key=counts.__getitem__)
 
@@ -252,7 +249,7 @@ class _PendingReading:
 
 
 class LateDeepReader(DeepReader):
-    """Implements `LateReader`. An author that answers late is one reader's alone."""
+    """Implements `LateNewsReader`. A late generator belongs to one reader."""
 
     def __init__(
         self,
@@ -267,13 +264,13 @@ class LateDeepReader(DeepReader):
         self._abandoned: list[str] = []
 
     def read(self, questions: Sequence[Question], deadline_ms: float) -> list[NewsView]:
-        """Ask; every view claims nothing yet."""
+        """Request the readings; every view claims nothing yet."""
         self.request_views(questions)
         unsaid = self._fallback.read(questions, deadline_ms)
         return [replace(view, provisional=True) for view in unsaid]
 
     def request_views(self, questions: Sequence[Question]) -> None:
-        """Ask for views that come later. One that is under way is not asked twice."""
+        """Request views that arrive later. A question in flight is not asked again."""
         for question in questions:
             name = question_id(question)
             if name not in self._pending:
@@ -283,7 +280,7 @@ class LateDeepReader(DeepReader):
         self._send()
 
     def take_late_views(self) -> list[tuple[str, NewsView | RequestRefused]]:
-        """Views whose answers have all come, by the id of their question; a refusal: none will come."""
+        """Views whose answers have all arrived, by the id of their question; a refusal where none will follow."""
         told: list[tuple[str, NewsView | RequestRefused]] = [
             (name, RequestRefused("given up: too many readings in depth are awaited"))
             for name in self._abandoned
@@ -316,7 +313,7 @@ class LateDeepReader(DeepReader):
         )
 
     def _send(self) -> None:
-        """Ask for as many as may be asked at once, the oldest first."""
+        """Send as many readings as may be in flight, the oldest first."""
         num_asked = sum(one.is_sent for one in self._pending.values())
         for one in self._pending.values():
             if num_asked >= MAX_READINGS_IN_FLIGHT:

@@ -1,9 +1,8 @@
-"""The rules by which `roles` finds the part of a company in a headline: patterns over a masked sentence, in order.
+"""Finds the role of a company in a headline by rules on its words: buyer or target, plaintiff or defendant, rated or
+rating.
 
-The part that a company has in a headline: who buys and who is bought, who sues, who is rated. Rules on its words.
-
-A reader judges news by whom they befall; asked about the other party it answers for the wrong one. `htfi scenario` asks
-before a reader does.
+A reader judges news by whom it affects; asked about the other party it answers for the wrong one. So `htfi scenario`
+finds the role before a model reads. The rules are patterns over a masked sentence, tried in order.
 """
 
 import re
@@ -14,7 +13,7 @@ from htfi.narrative.encoding.linking import EntityLinker, EntityMention, is_comp
 
 
 class CompanyRole(StrEnum):
-    """Of a company in a headline."""
+    """The role of a company in a headline."""
 
     SUBJECT = "the one that it is about"
     ACQUIRER = "the buyer"
@@ -34,7 +33,7 @@ class CompanyRole(StrEnum):
 
     @property
     def is_judged(self) -> bool:
-        """Whether what a reader says of the news is said of a company in this role."""
+        """Whether a reader's opinion of the news is an opinion on a company in this role."""
         return self in _JUDGED
 
     @property
@@ -56,7 +55,7 @@ TWO_COMPANY_ROLES = frozenset(
     {CompanyRole.CUSTOMER, CompanyRole.INVESTOR}
 )  # where another company is named as well
 
-# In a masked headline § is the company asked about, ¤ another that is named, both without a possessive's ending.
+# In a masked headline § is the company asked about, ¤ another one; both without a possessive ending.
 _OTHER = r"(?:¤|[A-Z][\w&.-]*)"
 _POSSESSIVE = r"(?:['’]s?)?"
 # Small words between a party and its verb, none of which begins another clause or a passive.
@@ -112,7 +111,7 @@ RELATED = r"(?:rivals?|competitors?|suppliers?|customers?|peers?|makers?\s+rival
 
 # The first that matches decides.
 RULES: tuple[tuple[CompanyRole, str], ...] = (
-    # what another says or is compared with
+    # comparisons and opinions of others
     (CompanyRole.COMPARED, rf"§{_POSSESSIVE},?\s+{RELATED}\b,?\s+{_OTHER}"),
     (
         CompanyRole.COMPARED,
@@ -267,7 +266,7 @@ RULES: tuple[tuple[CompanyRole, str], ...] = (
 )
 
 
-MAX_CHARS = 300  # of a headline; who does what to whom it has said by then
+MAX_CHARS = 300  # of a headline; the roles stand in its beginning
 _COMPILED = tuple((role, re.compile(rule)) for role, rule in RULES)
 _OPENS_SENTENCE = re.compile(rf"^\W*(?:¤(?:,\s*|\s+and\s+|\s*&\s*|['’]?s?\s+{RELATED}\s+))*§")
 _OPENS_CLAUSE = re.compile(
@@ -276,10 +275,10 @@ _OPENS_CLAUSE = re.compile(
 
 
 def company_roles(symbols: Sequence[str], headline: str, linker: EntityLinker) -> dict[str, CompanyRole]:
-    """The role of each symbol in a headline; one that stands in it as it is spelled is named by that.
+    """The role of each symbol in a headline; a symbol that stands in it as it is written counts as named.
 
-    What is no company (an index, a currency, a commodity) has none: the news are about it as they are. So they are
-    about any symbol where no company is named.
+    An index, a currency or a commodity has no role: the news is about it as it is. So is news in which no company is
+    named.
     """
     headline = headline[:MAX_CHARS]
     mentions = [one for one in linker.mentions(headline, symbols) if is_company(one.symbol)]
@@ -312,7 +311,7 @@ def _role_of(
 
 
 def _stands_for_no_company(symbol: str, linker: EntityLinker) -> bool:
-    """Whether a symbol is spelled as that of a currency pair or of an index."""
+    """Whether a symbol is that of a currency pair or of an index."""
     named = linker.link(symbol)
     return bool(named) and not any(is_company(one) for one in named)
 
@@ -323,7 +322,7 @@ def _root_symbol(symbol: str) -> str:
 
 
 def _mask(headline: str, wanted: str, mentions: Sequence[EntityMention]) -> str:
-    """The headline with § for the company and ¤ for others; words in small letters where all begin with a capital."""
+    """The headline with § for the company and ¤ for others; in lower case where every word begins with a capital."""
     named = {word for one in mentions for word in headline[one.start : one.end].split()}
     plain = [word for word in headline.split() if word[:1].isalpha() and word not in named]
     is_titled = sum(word[0].isupper() for word in plain) > 0.7 * len(plain)

@@ -1,8 +1,10 @@
-"""How far the news may move a forecast, whatever its reader has earned: by item, by reading, and all of them together.
+"""How far the news may move a forecast, whatever its reader's track record: by item, by reading, and all of them
+together.
 
-An item may move a share of the 90% band, by who tells it and who else does (`Sanitiser.max_moved`). A view may move as
-much as the most that one of its readings may. Of these, all that may move so much or less move no more than that
-together: a crowd of new names moves no further than one, and one source no further by many items.
+An item may move a share of the 90% band, depending on its source and on how many sources confirm it
+(`Sanitiser.max_influence`). A view may move as much as the most that one of its readings may. All readings with at most
+a given share move no more than that share together: many new sources move no further than one, and one source no
+further by many items.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,9 +25,9 @@ _TOLERANCE = 1e-5
 
 
 class InfluenceLimits(NamedTuple):
-    """Shares of the 90% band: what each item may move, by id, and what the reading of all that a model reads may.
+    """Shares of the 90% band: what each item may move, by id, and what the model's reading of all its items may.
 
-    It cannot be told which item moved a model, so that its reading may move as little as the least of them may.
+    Which item moved a model is unknown, so its reading may move as little as the least of its items may.
     """
 
     by_item: Mapping[str, float]
@@ -33,26 +35,26 @@ class InfluenceLimits(NamedTuple):
 
 
 def limits_of(by_item: Mapping[str, float], read: Sequence[str]) -> InfluenceLimits:
-    """`read` are the ids of items that a model reads."""
+    """`read` holds the ids of the items that a model reads."""
     return InfluenceLimits(by_item, min((by_item.get(name, 0.0) for name in read), default=0.0))
 
 
 def recorded_limits(hearing: NewsContext | None) -> InfluenceLimits:
-    """As a decision recorded them."""
+    """The limits as a decision recorded them."""
     considered = hearing.considered if hearing is not None else ()
     by_item = {heard.id: heard.max_moved for heard in considered if heard.max_moved is not UNSET}
     return limits_of(by_item, [heard.id for heard in considered if heard.route is not Route.ENCODER])
 
 
 def max_view_influence(view: NewsView, known: InfluenceLimits) -> float:
-    """Share of the band that a view may move."""
+    """The share of the band that a view may move."""
     if not view.parts:
         return known.reading
     return max(_max_part_influence(part, known) for part in view.parts)
 
 
 def bound_view(view: NewsView, known: InfluenceLimits) -> NewsView:
-    """A merged view whose readings have as much trust as they may, with the numbers that they lead to then."""
+    """A merged view with the trust in its readings cut to their limits, and the numbers that follow."""
     if len(view.parts) < 2:
         return view
     parts = tuple(bound_parts(view.parts, known, view.as_of_ns))
@@ -60,7 +62,7 @@ def bound_view(view: NewsView, known: InfluenceLimits) -> NewsView:
 
 
 def influence_problems(view: NewsView | None, hearing: NewsContext | None) -> list[str]:
-    """What of a recorded view moves more than its readings may together."""
+    """Whether the readings of a recorded view move more together than they may."""
     if view is None or len(view.parts) < 2:
         return []
     known, moved = recorded_limits(hearing), 0.0
@@ -69,22 +71,22 @@ def influence_problems(view: NewsView | None, hearing: NewsContext | None) -> li
     ):
         moved += own
         if own > _TOLERANCE and moved > share + _TOLERANCE * len(view.parts):
-            return ["readings that may move little move more together"]
+            return ["readings with small limits move more together than they may"]
     return []
 
 
 def limit_problems(hearing: NewsContext, config: SanitiserConfig) -> list[str]:
-    """Which items may move more, as recorded, than the settings let any."""
+    """Items whose recorded limit is above what the settings allow."""
     found: list[str] = []
     for heard in hearing.considered:
         most = config.max_moved_confirmed * (heard.trust if heard.verdict is Screening.DISCOUNT else 1.0)
         if heard.max_moved is not UNSET and not 0.0 <= heard.max_moved <= most + _TOLERANCE:
-            found.append(f"{heard.id} may move more of the band than the settings let it")
+            found.append(f"{heard.id} may move more of the band than the settings allow")
     return found
 
 
 def bound_parts(parts: Sequence[ViewPart], known: InfluenceLimits, as_of_ns: int) -> list[ViewPart]:
-    """Readings with as much trust as they may have beside each other; one alone keeps its own."""
+    """Readings with their trust cut to what they may have beside each other; a single one keeps its own."""
     if len(parts) < 2:
         return list(parts)
     may = [_max_part_influence(part, known) for part in parts]
@@ -105,7 +107,7 @@ def _max_part_influence(part: ViewPart, known: InfluenceLimits) -> float:
 
 
 def _influence(part: ViewPart, as_of_ns: int) -> float:
-    """Share of the band at the first horizon that a reading moves at full weight, by shift and stretch together."""
+    """The share of the band at the first horizon that a reading moves at full weight, by shift and stretch together."""
     if part.meant:
         left = part.trust * remaining_share(part.as_of_ns, part.half_life_ns, as_of_ns)
         return left * max(_band_share(abs(one.shift_sigmas), abs(one.stretch - 1.0)) for one in part.meant)
@@ -114,6 +116,6 @@ def _influence(part: ViewPart, as_of_ns: int) -> float:
 
 
 def _band_share(sigmas: float, wider: float) -> float:
-    """Of what it may move: by the median, or by an end of the band, whichever is more."""
+    """The share that a shift and a stretch use up: by the median or by an end of the band, whichever is more."""
     bands = sigmas / (2.0 * _HALF_BAND_SIGMAS)
     return max(bands / MEDIAN_SHARE, bands + wider / 2.0)

@@ -1,8 +1,9 @@
-"""One view from several readings, and from readings that are not fully trusted. The pipeline merges, an auditor again.
+"""Merges several readings, and readings that are not fully trusted, into one view. The main path merges, an auditor
+repeats it.
 
-Readings are of different items, so the moves that they expect add up: each counts by w = trust · confidence · what is
-left of it after its age. Where they contradict each other the moves cancel, and that they do widens the view: with
-opposite moves x and y it has 2·w·v·|x·y| more variance. Nothing is averaged away: every reading stays in `View.parts`.
+Readings are of different items, so the moves that they expect add up: each counts by w = trust · confidence · its
+remaining share. Moves that contradict each other cancel, and the contradiction widens the view: opposite moves x and y
+add 2·w·v·|x·y| of variance. Nothing is averaged away: every reading stays in `NewsView.parts`.
 """
 
 import math
@@ -17,8 +18,8 @@ from htfi.domain.decision import CalibratedEffect, NewsView, ViewPart
 from htfi.domain.news import NewsContext
 
 READER_SEPARATOR = ", with "  # between the readers of a merged view
-MAX_AGE_HALF_LIVES = 3.0  # an older reading counts for nothing
-MIN_CONTRADICTION_WEIGHT = 0.05  # a reading that counts for less contradicts nobody
+MAX_AGE_HALF_LIVES = 3.0  # an older reading has no weight
+MIN_CONTRADICTION_WEIGHT = 0.05  # a reading that weighs less contradicts none
 MAX_CITED = 3
 _DECIMALS = 6
 _LN2 = math.log(2.0)
@@ -45,9 +46,9 @@ def to_part(view: NewsView, trust: float) -> ViewPart:
 def merge_views(
     read: NewsView | None, trust: float, noted: Sequence[ViewPart], as_of_ns: int
 ) -> NewsView | None:
-    """What a model has read, as far as its items are trusted, and the readings of other items, as one view.
+    """A model's view, weighted by the trust in its items, and the readings of other items, as one view.
 
-    A fully trusted view alone stays as it is.
+    A single, fully trusted view stays as it is.
     """
     if read is None:
         return _merge_parts(noted, None, as_of_ns) if noted else None
@@ -57,7 +58,7 @@ def merge_views(
 
 
 def unmerged(view: NewsView) -> NewsView | None:
-    """What was read for a view, before it was merged; None where nothing was."""
+    """The model's view before it was merged; None if no model read."""
     if not view.parts:
         return view
     part = next((part for part in view.parts if part.is_worded), None)
@@ -80,9 +81,9 @@ def unmerged(view: NewsView) -> NewsView | None:
 
 
 def remerge(read: NewsView, trust: float, first: NewsView | None, as_of_ns: int) -> NewsView:
-    """A view that takes the place of the one in `first`, merged at an instant with all else that went into that.
+    """A new view merged with everything else that went into `first`, at an instant.
 
-    `trust` is that of the items it rests on.
+    `trust` is that of the items that the view rests on.
     """
     parts = first.parts if first is not None else ()
     merged = merge_views(read, trust, [part for part in parts if not part.is_worded], as_of_ns)
@@ -90,14 +91,14 @@ def remerge(read: NewsView, trust: float, first: NewsView | None, as_of_ns: int)
 
 
 def mean_trust(hearing: NewsContext | None, names: Sequence[str]) -> float:
-    """The mean trust, 0–1, in items that a view rests on, as a decision knew them; 1 where it knew none."""
+    """The mean trust, 0–1, in the items that a view rests on, as a decision recorded it; 1 where it recorded none."""
     known = {item.id: item.trust for item in hearing.considered} if hearing is not None else {}
     trusts = [known[name] for name in names if name in known]
     return round(sum(trusts) / len(trusts), 3) if trusts else 1.0
 
 
 def rederive(view: NewsView) -> NewsView:
-    """The view with the numbers that its parts lead to: itself where they hold."""
+    """The view with the numbers that follow from its parts."""
     if not view.parts:
         return view
     read = view if any(part.is_worded for part in view.parts) else None
@@ -105,7 +106,7 @@ def rederive(view: NewsView) -> NewsView:
 
 
 def find_contradictions(parts: Sequence[ViewPart], as_of_ns: int) -> list[tuple[int, int]]:
-    """The places of readings that say the opposite of each other, and count."""
+    """The places of readings that state opposite directions and weigh enough."""
     weights = [part_weight(part, as_of_ns) for part in parts]
     return [
         (i, j)
@@ -116,12 +117,12 @@ def find_contradictions(parts: Sequence[ViewPart], as_of_ns: int) -> list[tuple[
 
 
 def part_weight(part: ViewPart, as_of_ns: int) -> float:
-    """Trust · confidence · 2^−age: nothing for a stale reading."""
+    """Trust · confidence · 2^−age: 0 for a stale reading."""
     return part.trust * part.confidence * remaining_share(part.as_of_ns, part.half_life_ns, as_of_ns)
 
 
 def remaining_share(made_ns: int, half_life_ns: int, as_of_ns: int) -> float:
-    """What is left, 0–1, of an opinion made at an instant: nothing of a stale one, or of one from the future."""
+    """What remains, 0–1, of an opinion's weight after its age: 0 for a stale one, or for one from the future."""
     age = (as_of_ns - made_ns) / max(half_life_ns, 1)
     if not 0.0 <= age <= MAX_AGE_HALF_LIVES:
         return 0.0
@@ -144,7 +145,7 @@ def _merge_parts(parts: Sequence[ViewPart], read: NewsView | None, as_of_ns: int
 
 
 def _view_of_one(part: ViewPart) -> NewsView:
-    """A reading alone, scaled by the trust in its items; it keeps its age."""
+    """A single reading, scaled by the trust in its items; it keeps its age."""
     return NewsView(
         direction=part.direction,
         size_sigmas=part.size_sigmas,
@@ -199,8 +200,8 @@ def _view_of_several(parts: Sequence[ViewPart], as_of_ns: int) -> NewsView:
 def _merge_meanings(
     parts: Sequence[ViewPart], weights: Sequence[float], moves: Sequence[float], dissent: float, as_of_ns: int
 ) -> tuple[CalibratedEffect, ...]:
-    """What the parts mean together, where that was measured of any; another's move is made once and lasts, and it
-    widens one bar.
+    """What the parts mean together, where any was calibrated; another part's move happens once and lasts, and widens
+    one bar.
     """
     anchors = next((part.meant for part in parts if part.meant), ())
     found: list[CalibratedEffect] = []

@@ -1,4 +1,4 @@
-"""What the narrative room needs from outside: a reader of news, an author of text, an encoder. Wiring chooses which."""
+"""What the narrative package needs from outside: a reader of news, a text generator, an encoder, a cache."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -27,7 +27,7 @@ class NewsReader(Protocol):
 
     @property
     def speculation_stats(self) -> SpeculationStats | None:
-        """What the model behind it has done; None where there is none, or none of ours."""
+        """What the speculation of its model has achieved; None without a local model."""
         ...
 
     def read(self, questions: Sequence[Question], deadline_ms: float) -> list[NewsView]:
@@ -37,22 +37,22 @@ class NewsReader(Protocol):
 
 @runtime_checkable
 class LateNewsReader(NewsReader, Protocol):
-    """A reader whose views may be provisional: what it could not finish in time it tells later."""
+    """A reader whose views may be provisional: what it could not finish in time follows later."""
 
     def take_late_views(self) -> list[tuple[str, NewsView | RequestRefused]]:
-        """Views that came since the last call, by the id of their question, without waiting; each once.
+        """Views that arrived since the last call, by the id of their question, each once; it does not wait.
 
-        A refusal says that none will come.
+        A refusal says that none will follow.
         """
         ...
 
     def request_views(self, questions: Sequence[Question]) -> None:
-        """Ask for views that nobody waits for: they come later. One that is under way is not asked twice."""
+        """Request views that no decision waits for: they arrive later. A question in flight is not asked again."""
         ...
 
 
 class TextGenerator(Protocol):
-    """A language model that answers in a form: an embedded engine, or one behind a network."""
+    """A language model that answers in a grammar: an embedded engine, or a model behind a network."""
 
     @property
     def version(self) -> str:
@@ -64,50 +64,50 @@ class TextGenerator(Protocol):
 
     @property
     def speculation_stats(self) -> SpeculationStats | None:
-        """What its speculation has come to; None where it does not tell."""
+        """What its speculation has achieved; None where it reports nothing."""
         ...
 
     def write(self, requests: Sequence[GenerationRequest]) -> list[Completion | RequestRefused]:
-        """One answer per request, in order; what cannot be answered is refused with a reason, never raised."""
+        """One answer per request, in order; a request that cannot be answered is refused with a reason, not raised."""
         ...
 
 
 @runtime_checkable
 class Closable(Protocol):
-    """A reader or an author that holds connections."""
+    """A reader or generator that holds connections."""
 
     def close(self) -> None: ...
 
 
 @runtime_checkable
 class LateTextGenerator(TextGenerator, Protocol):
-    """An author that keeps deadlines: what it could not finish in time it wrote provisionally, and finishes later."""
+    """A generator that keeps deadlines: what it could not finish in time is provisional and follows."""
 
     def take_late_completions(self) -> list[tuple[str, Completion | RequestRefused]]:
-        """Answers that came since the last call, by the id of their request, without waiting; each once.
+        """Answers that arrived since the last call, by the id of their request, each once; it does not wait.
 
-        A refusal says that none will come.
+        A refusal says that none will follow.
         """
         ...
 
     def request_completions(self, requests: Sequence[GenerationRequest]) -> None:
-        """Ask for answers that nobody waits for: they come late. One that is under way is not asked twice."""
+        """Request answers that no decision waits for: they arrive later. A request in flight is not sent again."""
         ...
 
 
 class ContextCache(Protocol):
-    """What was worked out from texts, kept by content: it gives what would be worked out again, or nothing.
+    """Values computed from texts, cached by content: a look-up gives what a new computation would give, or nothing.
 
-    A key tells all that shapes its value. `about` names what it was worked out from: ids of items, digests of texts.
-    Nothing is raised: where keeping fails, the cache knows less.
+    A key covers everything that shapes its value. `about` names what it was computed from: ids of items, digests of
+    texts. Nothing is raised: a cache that fails holds less.
     """
 
     def get_many(
         self, keys: Sequence[bytes], about: Sequence[Sequence[str]], num_bytes: int = 0
     ) -> list[bytes | None]:
-        """The value of each key, None where it is not kept or one of what it is about was forgotten.
+        """The value of each key; None where there is none, or where one of the things that it is about was forgotten.
 
-        Nobody is asked who keeps no value of `num_bytes`.
+        Tiers that hold no value of `num_bytes` are not asked.
         """
         ...
 
@@ -119,28 +119,31 @@ class ContextCache(Protocol):
         about: Sequence[str] = (),
         residency: frozenset[str] = frozenset(),
     ) -> None:
-        """Keep a value for at most so long, only where all its residency tags are admitted."""
+        """Cache a value for at most `ttl_ns`, only where all its residency tags are admitted."""
         ...
 
     def is_forgotten(self, about: Iterable[str]) -> bool:
-        """Whether one of these was, so that what is about them is neither given nor kept."""
+        """Whether one of these was forgotten: what is about it is neither given nor cached."""
         ...
 
     def forget(self, about: Sequence[str]) -> None:
-        """Drop all that is about one of these, wherever it is kept, also what is put later."""
+        """Remove everything that is about one of these, wherever it is cached, also what is put later."""
         ...
 
 
 class TextEmbeddings(NamedTuple):
-    """What an encoder makes of n texts. Shapes: points [n, D]; states n × [T, D], one a token, T as each text has."""
+    """What an encoder gives for n texts. Shapes: points [n, D]; states n × [T, D], one per token, T the length of each
+    text.
+    """
 
     points: NDArray[np.float32]
     states: list[NDArray[np.float32]]
 
 
 class TextEncoder(Protocol):
-    """Turns texts into points of a space where what means the same lies close. The same text gives the same bits,
-    whatever it is encoded with."""
+    """Maps texts to points of a space in which texts of one meaning lie close. The same text gives the same bits,
+    whatever the batch.
+    """
 
     @property
     def version(self) -> str:

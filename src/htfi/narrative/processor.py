@@ -1,8 +1,7 @@
-"""The news desk: screens every item as it comes, has it scored, and keeps the news on each symbol. The loop tells it
-items, decisions ask it what there is to read.
+"""Processes news: screens every item as it arrives, has it scored, and holds the news on each symbol for decisions.
 
-What is worth a model's time stands on one wire, what the encoder alone makes something of on another; what is set aside
-is kept as well, with the reason, so that a decision can tell it.
+Items that a model should read, items that the encoder alone reads, and items that are set aside are held apart; what is
+set aside keeps its reason, so that a decision can record it.
 """
 
 import re
@@ -45,18 +44,18 @@ from htfi.narrative.text import clean
 
 MAX_PENDING = 256  # items that are scored together
 MAX_RECORDS = 8_192
-_NUM_LIFETIMES_KEPT = (
-    2  # lifetimes of an item: the oldest view that counts was made one ago, of items as old again
-)
-MAX_ENCODER_ITEMS = 6  # items that the encoder alone reads for a decision
-MAX_SET_ASIDE = 6  # items set aside that a decision tells
-MAX_AWAITED_EFFECTS = 32  # items of a symbol whose price effect is awaited
-_TICKER = re.compile(r"[A-Z][A-Z0-9.]{2,11}(?<!\.)")  # long enough to be no common abbreviation
-_MIN_SENTIMENT = 0.3  # a weaker sentiment says nothing that prices could bear out
+_NUM_LIFETIMES_KEPT = 2  # lifetimes: the oldest view that counts is one lifetime old, and so were its items
+MAX_ENCODER_ITEMS = 6  # items of a decision that the encoder alone reads
+MAX_SET_ASIDE = 6  # items set aside that a decision records
+MAX_AWAITED_EFFECTS = 32  # items of a symbol whose price effect is still to be observed
+_TICKER = re.compile(
+    r"[A-Z][A-Z0-9.]{2,11}(?<!\.)"
+)  # three letters or more: shorter ones are common abbreviations
+_MIN_SENTIMENT = 0.3  # a weaker sentiment predicts nothing that prices could confirm
 
 
 class ItemScorer(Protocol):
-    """What scores screened items: `encoding.scorer.Scorer`."""
+    """Scores screened items: `encoding.scorer.NewsScorer`."""
 
     version: str
 
@@ -68,11 +67,11 @@ class ItemScorer(Protocol):
 
 
 def forget_nothing(_: Sequence[str]) -> None:
-    """Of a desk without a cache."""
+    """For a processor without a cache."""
 
 
 class NewsProcessor:
-    """What came in, by symbol, in bounded memory."""
+    """The news by symbol, in bounded memory."""
 
     def __init__(
         self,
@@ -85,9 +84,10 @@ class NewsProcessor:
         has_frontier: bool = False,
         forget: Callable[[Sequence[str]], None] = forget_nothing,
     ) -> None:
-        """`forget` hears what was made of an item that is corrected or taken back, for caches.
+        """`forget` drops from caches what was derived from an item that is corrected or retracted.
 
-        `has_frontier` where a frontier model reads in depth: then each such reading is reckoned to cost money."""
+        With `has_frontier`, a frontier model does the deep readings, and each is charged to the budget.
+        """
         self._forget_cached = forget
         self._has_frontier = has_frontier
         self.frontier_cents = routing.frontier_budget_cents if has_frontier else 0.0
@@ -105,16 +105,16 @@ class NewsProcessor:
 
     @property
     def models(self) -> dict[str, str]:
-        """Who scores, for the record of a decision."""
+        """The scorer, for the record of a decision."""
         return {"encoder": self.scorer.version} if self.scorer.version else {}
 
     def receive(self, item: News) -> ScreenedItem:
-        """Take in one item, in order of `available_at_ns`. One whose headline is blank is no news.
+        """Take in one item, in order of `available_at_ns`. An item with a blank headline is ignored.
 
         Raises: DependencyUnavailable.
         """
         name = clean(item.id, MAX_ID_CHARS) or f"{item.source}:{item.row}"
-        if item.released_by:  # it stands aside until now
+        if item.released_by:  # the item was held back until now
             self._forget_item(name)
         screened = self.sanitiser.screen(replace(item, id=name))
         self.suspicion_monitor.observe(self.sanitiser.take_incidents(), item.available_at_ns)
@@ -128,7 +128,7 @@ class NewsProcessor:
         return screened
 
     def score_pending(self) -> None:
-        """Have what came in scored, and put it where it belongs. Raises: DependencyUnavailable."""
+        """Score the items that arrived and store them. Raises: DependencyUnavailable."""
         if not self._pending:
             return
         pending, self._pending = self._pending, []
@@ -162,7 +162,7 @@ class NewsProcessor:
                 self._await_price_effect(symbol, (item.id, scores.sentiment, item.available_at_ns))
 
     def _remove_expired(self, now_ns: int) -> None:
-        """Drop what is so old that no view which rests on it counts any longer."""
+        """Remove items so old that no view which rests on them counts any longer."""
         oldest_ns = now_ns - _NUM_LIFETIMES_KEPT * self.readable.lifetime_ns
         while self._records:
             name, note = next(iter(self._records.items()))
@@ -171,15 +171,17 @@ class NewsProcessor:
             self._remove(name)
 
     def _remove(self, name: str) -> None:
-        """Let go of a note, and of its item wherever it stands: the shelves hold no more items than there are notes."""
+        """Remove a record and its item wherever it is held: no list holds an item without a record."""
         note = self._records.pop(name)
         for wire in (self.readable, self._encoder_only, self._set_aside):
             wire.forget(name, note.screened.item.symbols)
 
     def _link_symbols(self, screened: ScreenedItem, scores: NewsScores | None) -> ScreenedItem:
-        """The item on the companies that it names, where it comes without symbols and the run has series of them all.
+        """The item with the companies that it names as its symbols, if it came without any and the run has series of
+        all of them.
 
-        A symbol of the run that stands in the headline is such a name. What else it names concerns the whole market.
+        A symbol of the run that stands in the headline counts as a name. An item that names anything else concerns the
+        whole market.
         """
         if screened.item.symbols or scores is None:
             return screened
@@ -190,14 +192,14 @@ class NewsProcessor:
         return replace(screened, item=replace(screened.item, symbols=linked[:most]))
 
     def _tickers_in(self, headline: str) -> list[str]:
-        """The run's symbols that stand in a headline as they are spelled; in capitals throughout they tell nothing."""
+        """The run's symbols that stand in a headline as they are written; none in a headline that is all capitals."""
         if headline.isupper():
             return []
         return [word for word in _TICKER.findall(headline) if word in self._series_symbols and word.isupper()]
 
     def select(self, symbol: str, as_of_ns: int) -> NewsSelection:
-        """The news on a symbol that were known at an instant."""
-        self.score_pending()  # before the symbol is known of: a saved state, taken any time, settles alike
+        """The news on a symbol that was known at an instant."""
+        self.score_pending()  # before the symbol is added: a state saved at any time then scores the same
         self._series_symbols.add(symbol)
         if not self._records and self.suspicion_monitor.is_calm:
             return NO_NEWS
@@ -207,7 +209,7 @@ class NewsProcessor:
         suspicion = self.suspicion_monitor.suspicion(symbol, as_of_ns)
         if not (items or noted or aside or suspicion):
             return NO_NEWS
-        if suspicion:  # what is not beyond doubt waits until it has passed
+        if suspicion:  # under suspicion, what the encoder alone read is set aside
             aside = [item for item in noted if item.id in self._records] + aside
             noted = []
         cleared = self.suspicion_monitor.recent_reset(symbol, as_of_ns)
@@ -216,23 +218,23 @@ class NewsProcessor:
         )
 
     def max_routes(self, items: Sequence[News]) -> list[Route]:
-        """The dearest reader that each item is worth."""
+        """The most expensive reader that each item is worth."""
         return [note.most for note in self._records_of(items)]
 
     def num_affordable(self, num_readings: int) -> int:
-        """How many readings in depth there is money for, of so many."""
+        """How many of so many deep readings the budget allows."""
         if not self._has_frontier:
             return num_readings
         return min(num_readings, int(self.frontier_cents / self.routing.frontier_cents + 1e-9))
 
     def reading_suspicion(self, gathered: NewsSelection) -> float:
-        """How far reading these news should go behind reading others', 0–1: by the least believed of their sources."""
+        """How far a reading of this news should queue behind others, 0–1: by the least believed of its sources."""
         if gathered.suspicion:
             return 1.0
         return self.sanitiser.reading_suspicion(dict.fromkeys(item.source for item in gathered.items))
 
     def is_worth_frontier(self, gathered: NewsSelection) -> bool:
-        """Whether some of the news are worth a frontier model, where there is one."""
+        """Whether any of this news is worth a frontier model, if there is one."""
         return (
             self._has_frontier
             and not gathered.suspicion
@@ -240,17 +242,17 @@ class NewsProcessor:
         )
 
     def charge_readings(self, num_readings: int) -> None:
-        """Count readings in depth."""
+        """Charge deep readings to the budget."""
         if self._has_frontier:
             self.frontier_cents = round(self.frontier_cents - num_readings * self.routing.frontier_cents, 6)
 
     def items(self, names: Sequence[str]) -> list[News]:
-        """Items by their ids, newest first; what has been forgotten is left out."""
+        """Items by their ids, newest first; items that are no longer held are left out."""
         found = [note.screened.item for name in names if (note := self._records.get(name)) is not None]
         return sorted(found, key=lambda item: (-item.available_at_ns, item.source, -item.row))
 
     def encoder_parts(self, gathered: NewsSelection) -> list[ViewPart]:
-        """The encoder's own readings, of the items that no model reads."""
+        """The encoder's own readings of the items that no model reads."""
         return [
             part_from_scores(
                 note.screened.item.id,
@@ -266,7 +268,7 @@ class NewsProcessor:
     def news_context(
         self, gathered: NewsSelection, plan: FidelityPlan, means: ReadingBudget | None
     ) -> NewsContext | None:
-        """What a decision records of the news: who was to read each item, and why."""
+        """What a decision records about the news: who was to read each item, and why."""
         if means is None:
             return None
         considered = (*self._records_of(gathered.items[:MAX_ITEMS]), *gathered.encoder_only)
@@ -282,7 +284,7 @@ class NewsProcessor:
         return item_audit(note, plan, means, self.routing, self.sanitiser.max_influence(note.screened))
 
     def influence_limits(self, gathered: NewsSelection) -> InfluenceLimits:
-        """How far these news may move a forecast."""
+        """How far this news may move a forecast."""
         read = self._records_of(gathered.items[:MAX_ITEMS])
         by_item = {
             note.screened.item.id: self.sanitiser.max_influence(note.screened)
@@ -297,15 +299,17 @@ class NewsProcessor:
 
     @property
     def has_news(self) -> bool:
-        """Whether there was any news."""
+        """Whether any news arrived."""
         return bool(self._records) or bool(self._pending)
 
     def awaits_price_effect(self, symbol: str) -> bool:
-        """Whether some item's effect on a symbol's price is awaited."""
+        """Whether an item's effect on a symbol's price is still to be observed."""
         return bool(self._awaited_effects.get(symbol))
 
     def learn_return(self, symbol: str, return_sigmas: float, start_ns: int, end_ns: int) -> None:
-        """What a symbol's bar returned, in standard deviations: it judges the sources of items from before it."""
+        """Learn a symbol's return over a bar, in standard deviations: it judges the sources of the items from before
+        the bar.
+        """
         self.sanitiser.observe_return(symbol, end_ns, return_sigmas)
         awaited = self._awaited_effects.get(symbol)
         while awaited and awaited[0][2] <= start_ns:
@@ -322,7 +326,7 @@ class NewsProcessor:
         return tuple(note for item in items if (note := self._records.get(item.id)) is not None)
 
     def _forget_item(self, name: str) -> None:
-        """Drop an item that was corrected or taken back, wherever it stands."""
+        """Remove an item that was corrected or retracted, wherever it is held."""
         self.score_pending()
         note = self._records.get(name)
         self._forget_cached((item_name(name),) if note is None else note.derived)

@@ -1,14 +1,8 @@
-"""The reader that has no opinion: it cites what is recent and claims nothing. Used at the TEMPLATE rung.
+"""Readers of news: a template without an opinion, the encoder's scores of one item, a language model, and the SECURE
+rung.
 
-The encoder's reading of one item, from its scores alone: no model is run. The desk makes it of what none reads.
-
-The reader that asks a language model. Wired at the EDGE rung with the draft, at the next one with the target.
-
-Where its author keeps deadlines (`LateAuthor`), a view may be provisional, and the target's own comes `later`.
-
-The reader of the SECURE rung where the target is elsewhere: it drafts nothing, and says nothing that a draft wrote.
-
-What the target does not say in time is left unsaid until it does: the view then claims nothing and is provisional.
+A model reader is wired at the EDGE rung with the draft model, at the SPECULATIVE rung with the target. Where its
+generator keeps deadlines, a view may be provisional, and the target's own view follows.
 """
 
 from collections.abc import Sequence
@@ -38,7 +32,9 @@ from htfi.narrative.view_calibration import ViewCalibration
 
 
 class TemplateReader:
-    """Direction 0, confidence 0, whatever the news says: no model has read it."""
+    """Cites recent news without an opinion: direction 0 and confidence 0, because no model has read it. Used at the
+    TEMPLATE rung.
+    """
 
     version = "template-reader/1"
     speculation_stats = None
@@ -47,7 +43,7 @@ class TemplateReader:
         self._config = config or NarrativeConfig()
 
     def read(self, questions: Sequence[Question], deadline_ms: float) -> list[NewsView]:
-        """Cites the newest items; `deadline_ms` is the port's, and changes nothing here."""
+        """Cites the newest items; `deadline_ms` is part of the port and unused here."""
         del deadline_ms
         return [
             NewsView(
@@ -65,15 +61,16 @@ class TemplateReader:
 
 
 MIN_SENTIMENT = 0.2  # below it an item has no direction
-MAX_CONFIDENCE = 0.5  # an encoder sees what is said, not what it means for a price
-VOLATILITY_GAIN = 0.25  # of the band, by news that is wholly relevant and new
+MAX_CONFIDENCE = 0.5  # an encoder knows what is stated, not what it means for a price
+VOLATILITY_GAIN = 0.25  # of the band, for news that is fully relevant and new
 _SCORE_DECIMALS = 4
 
 
 def part_from_scores(
     name: str, available_at_ns: int, trust: float, scores: NewsScores | None, config: NarrativeConfig
 ) -> ViewPart:
-    """A direction where an item is good or bad for what it is about; a wider band where it is relevant and new.
+    """The encoder's reading of one item: a direction if the item is good or bad for its subject, a wider band if it is
+    relevant and new.
 
     `name` is the item's id; `trust` 0–1 is how much of its effect counts.
     """
@@ -94,16 +91,16 @@ def part_from_scores(
     )
 
 
-LATE_DEADLINE_MS = 60_000.0  # what nobody waits for may take
+LATE_DEADLINE_MS = 60_000.0  # of a reading that no decision waits for
 MAX_PENDING_VIEWS = 4_096
 
 
 class ModelReader:
-    """Reads with an author; a question that the author refuses gets the template's view, which says why.
+    """Reads with a text generator; a question that it refuses gets the template's view with the reason.
 
-    `draft_trust` is for provisional views, whose numbers the draft wrote: `trust` where it is not given. `meaning` is
-    what its views have proved to mean, `draft_meaning` the draft's; without it they are taken at their word. An author
-    that answers late is one reader's alone, for what came late is told once.
+    `draft_trust` calibrates provisional views, whose numbers the draft wrote; the default is `trust`. `meaning` is the
+    calibration of its views, `draft_meaning` the draft's; without it, views are taken as stated. A late generator
+    belongs to one reader, because each late answer is handed out once.
     """
 
     def __init__(
@@ -149,7 +146,7 @@ class ModelReader:
         ]
 
     def take_late_views(self) -> list[tuple[str, NewsView | RequestRefused]]:
-        """Views that came since the last call, by the id of their question; a refusal where none will come."""
+        """Views that arrived since the last call, by the id of their question; a refusal where none will follow."""
         told: list[tuple[str, NewsView | RequestRefused]] = []
         for name, answer in (
             self._late.take_late_completions() if self._late is not None and self._pending else ()
@@ -166,7 +163,7 @@ class ModelReader:
         return told
 
     def request_views(self, questions: Sequence[Question], *, max_draft: int | None = None) -> None:
-        """Ask for views that nobody waits for; without an author that answers late, nothing is asked."""
+        """Request views that no decision waits for; without a late generator, nothing is requested."""
         if self._late is None or not questions:
             return
         for question in questions:
@@ -176,7 +173,7 @@ class ModelReader:
         )
 
     def close(self) -> None:
-        """Let go of what the author holds; nothing is asked after that."""
+        """Close what the generator holds; nothing may be asked after that."""
         if isinstance(self._author, Closable):
             self._author.close()
 
@@ -209,9 +206,7 @@ class ModelReader:
             shared=shared,
             kind="view",
             max_draft=max_draft,
-            suspicion=1.0
-            if max_draft == 0
-            else 0.0,  # a reading that opts out of speculation is one under suspicion
+            suspicion=1.0 if max_draft == 0 else 0.0,  # a reading without speculation is one under suspicion
             id=question_id(question),
             residency=residency_tags(question),
             subjects=item_names(question),
@@ -223,7 +218,7 @@ class ModelReader:
 
 
 def combined_version(target: str, draft: str, num_settled: int) -> str:
-    """Who wrote, in the order of their words: the target has begun a provisional answer where it settled any of it."""
+    """Who wrote, in the order of the words: the target began a provisional answer if it confirmed any of its tokens."""
     if num_settled < 0:
         return target
     return f"{target}{HANDOVER}{draft}" if num_settled else draft
@@ -232,7 +227,7 @@ def combined_version(target: str, draft: str, num_settled: int) -> str:
 def _generation_trace(
     question: Question, request: GenerationRequest, answer: Completion, target: str
 ) -> GenerationTrace | None:
-    """None where the author does not tell its tokens: a model behind a network."""
+    """None where the generator reports no tokens: a model behind a network."""
     if not answer.tokens:
         return None
     return GenerationTrace(
@@ -256,7 +251,12 @@ NO_DRAFT = 0  # tokens drafted at once
 
 
 class SecureReader:
-    """Reads through another rung's reader, `reads`, which tells what comes late: one author has one who listens."""
+    """The reader of the SECURE rung where the target is elsewhere: nothing is drafted, and nothing that a draft wrote
+    is used.
+
+    Until the target answers, the view claims nothing and is provisional. It reads through `reads`, another rung's
+    reader, which also receives the late answers: a generator has one receiver.
+    """
 
     def __init__(self, reads: ModelReader, config: NarrativeConfig | None = None) -> None:
         self._reader = reads
@@ -268,7 +268,7 @@ class SecureReader:
 
     @property
     def speculation_stats(self) -> SpeculationStats | None:
-        """None: what the author did is told by the reader that it shares."""
+        """None: the shared reader reports them."""
         return None
 
     def read(self, questions: Sequence[Question], deadline_ms: float) -> list[NewsView]:
@@ -281,9 +281,9 @@ class SecureReader:
         ]
 
     def take_late_views(self) -> list[tuple[str, NewsView | RequestRefused]]:
-        """Nothing: the reader that it shares tells what came late."""
+        """Nothing: the shared reader receives the late views."""
         return []
 
     def request_views(self, questions: Sequence[Question]) -> None:
-        """Ask for views that nobody waits for."""
+        """Request views that no decision waits for."""
         self._reader.request_views(questions, max_draft=NO_DRAFT)

@@ -1,8 +1,4 @@
-"""Keeps recent headlines, by symbol and market-wide, cleaned and fading, in bounded memory, for the loop.
-
-What is known of the news on a symbol: a note for each item, gathered for a decision. The desk keeps notes, and the
-pipeline reads what was gathered.
-"""
+"""Holds recent headlines by symbol and market-wide, in bounded memory, and the record of each item for decisions."""
 
 from collections import OrderedDict, deque
 from collections.abc import Sequence
@@ -18,13 +14,13 @@ from htfi.narrative.config import NarrativeConfig, RoutingConfig
 from htfi.narrative.routing import choose_route
 from htfi.narrative.text import clean
 
-_MARKET = ""  # the shelf of items that name no symbol
+_MARKET = ""  # the list of items that name no symbol
 MAX_ID_CHARS = 128
-_MAX_SYMBOLS_PER_ITEM = 64  # it moves no more: naming all does not make it news of all
+_MAX_SYMBOLS_PER_ITEM = 64  # further symbols are dropped: naming all does not make it news on all
 
 
 class RecentNews:
-    """Keeps at most `max_items_per_symbol` items for each of the `max_symbols` symbols last in the news."""
+    """At most `max_items_per_symbol` items for each of the `max_symbols` symbols last in the news."""
 
     def __init__(self, config: NarrativeConfig | None = None) -> None:
         self._config = config or NarrativeConfig()
@@ -33,7 +29,7 @@ class RecentNews:
         self._by_symbol: OrderedDict[str, deque[News]] = OrderedDict()  # latest in the news last
 
     def add(self, item: News) -> None:
-        """Take in one item, in order of `available_at_ns`. One whose headline is blank is no news."""
+        """Take in one item, in order of `available_at_ns`. An item with a blank headline is ignored."""
         headline = clean(item.headline, self._config.max_headline_chars)
         if not headline:
             return
@@ -43,7 +39,7 @@ class RecentNews:
             id=clean(item.id, MAX_ID_CHARS),
             headline=headline,
             symbols=symbols,
-            body="",  # no reader is told it, and a shelf of long ones would fill the memory
+            body="",  # no reader needs it, and long bodies would fill the memory
             url="",
         )
         if not symbols:
@@ -52,7 +48,7 @@ class RecentNews:
             self._items_of(symbol).append(kept)
 
     def forget(self, name: str, symbols: Sequence[str]) -> None:
-        """Drop an item by its id from the shelves of its symbols and from the market's."""
+        """Remove an item by its id from the lists of its symbols and from the market's."""
         shelves = [shelf for symbol in symbols if (shelf := self._by_symbol.get(symbol)) is not None]
         for shelf in (*shelves, self._market):
             kept = [item for item in shelf if item.id != name]
@@ -61,7 +57,7 @@ class RecentNews:
                 shelf.extend(kept)
 
     def recent(self, symbol: str, as_of_ns: int, limit: int | None = None) -> list[News]:
-        """Items on `symbol` or the whole market, known at `as_of_ns` and not yet faded, newest first."""
+        """Items on `symbol` or on the whole market, known at `as_of_ns` and within their lifetime, newest first."""
         oldest_ns = as_of_ns - self.lifetime_ns
         most = self._config.max_items_per_symbol if limit is None else limit
         own = self._by_symbol.get(symbol)
@@ -114,9 +110,9 @@ def _recency_key(item: News) -> tuple[int, str, int]:
 
 
 class NewsRecord(msgspec.Struct, frozen=True):
-    """What is known of an item: how it was screened, scored and what reader it is worth.
+    """How an item was screened and scored, and which reader it is worth.
 
-    The item is without its body and link: nobody is told them after it was scored. `derived` names what caches keep of
+    The item is without its body and link: nothing needs them once it was scored. `derived` names what caches hold of
     it.
     """
 
@@ -136,11 +132,11 @@ class NewsRecord(msgspec.Struct, frozen=True):
 class NewsSelection(NamedTuple):
     """The news on one symbol at an instant, newest first."""
 
-    items: tuple[News, ...]  # that a model may read
-    encoder_only: tuple[NewsRecord, ...]  # that the encoder alone has read
-    set_aside: tuple[NewsRecord, ...]  # that nobody reads
+    items: tuple[News, ...]  # for a model to read
+    encoder_only: tuple[NewsRecord, ...]  # read by the encoder alone
+    set_aside: tuple[NewsRecord, ...]  # read by none
     suspicion: str
-    suspicion_reset: str = ""  # by whom suspicion was ended of late
+    suspicion_reset: str = ""  # who ended suspicion recently
 
 
 NO_NEWS = NewsSelection((), (), (), "")
@@ -149,7 +145,7 @@ NO_NEWS = NewsSelection((), (), (), "")
 def item_audit(
     note: NewsRecord, plan: FidelityPlan, means: ReadingBudget, config: RoutingConfig, max_moved: float
 ) -> NewsItemAudit:
-    """An item as a decision with this plan knew it; it may move so much of the 90% band."""
+    """An item as a decision with this plan records it; `max_moved` is the share of the 90% band that it may move."""
     screened = note.screened
     taken, why = choose_route(note.most, note.why, plan, means, config)
     return NewsItemAudit(

@@ -1,7 +1,8 @@
-"""Knows whether manipulation is suspected: of a symbol, by a source, of all. The news desk tells it troubles and asks.
+"""Tracks whether manipulation is suspected: of a symbol, by a source, market-wide.
 
-Trouble adds up and fades. From a threshold on SECURE stands, until a cool-down passes without more of it or a named
-person clears it. What turns it on decides nothing else: numbers go on as before, and news are read by the target alone.
+Incidents add up and decay. Above a threshold SECURE is on, until a cool-down passes without further incidents or a
+named person ends it. Suspicion changes nothing else: numbers are forecast as before, and news is read by the target
+alone.
 """
 
 from collections import OrderedDict
@@ -18,25 +19,25 @@ from htfi.narrative.config import SecureConfig
 from htfi.narrative.sanitising.sanitiser import ScreeningIncident
 from htfi.narrative.text import clean
 
-DIVERGENCE = "divergence"  # the rule of trouble that `divergence_trouble` finds
-ALL_SYMBOLS = ""  # the scope of what concerns every symbol
+DIVERGENCE = "divergence"  # the rule of the incident that `divergence_incident` finds
+ALL_SYMBOLS = ""  # the scope of the whole market
 _SYMBOL, _SOURCE = "symbol", "source"
 _THOUSANDTHS = 1_000  # thousandths
 _MAX_RECENT_ITEMS = 1 << 40
-_MAX_RULES = 8  # told of one scope
-_MAX_THRESHOLDS = 4  # thresholds: however much trouble there was, it fades in bounded time
+_MAX_RULES = 8  # listed for one scope
+_MAX_THRESHOLDS = 4  # thresholds: however many incidents there were, they decay in bounded time
 _STEPS = 1_024  # of a half-life
 _DECAY: list[float] = exact.exp(-0.6931471805599453 / _STEPS * np.arange(_STEPS, dtype=np.float64)).tolist()
 _MAX_NAME_CHARS = 40
 _MAX_REASON_CHARS = 120
-_MAX_RESETS = 256  # of people that are remembered
+_MAX_RESETS = 256  # resets by people that are remembered
 
 
 class SuspicionLevel(msgspec.Struct, frozen=True):
-    """How far one scope is suspected: trouble in thousandths as of `at_ns`, and when more last came to what counts.
+    """How far one scope is suspected: incidents in thousandths as of `at_ns`, and when incidents last counted.
 
-    `since_ns` tells since when SECURE stands, and is 0 where it does not. `rules` count the troubles that led there,
-    `source` brought the last.
+    `since_ns` is when SECURE went on, 0 while it is off. `rules` count the incidents that led there, `source` brought
+    the last.
     """
 
     trouble: int = 0
@@ -51,7 +52,7 @@ _CALM = SuspicionLevel()
 
 
 def decay_level(level: SuspicionLevel, now_ns: int, config: SecureConfig) -> SuspicionLevel:
-    """The level as it stands at an instant, faded; calm once nothing is left to know."""
+    """The level at an instant, decayed; calm once nothing is left."""
     left = _faded(level, now_ns, config)
     cooled = now_ns - level.last_ns >= config.cool_down_ns
     if level.since_ns and not (cooled and left < config.off_at):
@@ -67,7 +68,7 @@ def add_incident(
     on_at: int,
     config: SecureConfig,
 ) -> SuspicionLevel:
-    """The level after one more trouble, which weighs so many thousandths."""
+    """The level after one more incident of this weight in thousandths."""
     before = decay_level(level, now_ns, config)
     total = min(_faded(before, now_ns, config) + weight, _MAX_THRESHOLDS * on_at)
     now_ns = max(now_ns, before.at_ns, 1)
@@ -82,26 +83,28 @@ def add_incident(
 
 
 class SuspicionMonitor:
-    """Suspicion per symbol, per source and of all, in bounded number. `now_ns` never falls."""
+    """Suspicion per symbol, per source and market-wide, in bounded number. `now_ns` never falls."""
 
     def __init__(self, config: SecureConfig | None = None) -> None:
         self._config = config or SecureConfig()
         self._levels: OrderedDict[tuple[str, str], SuspicionLevel] = (
             OrderedDict()
-        )  # longest without trouble first
+        )  # longest without an incident first
         self._all = _CALM
-        self._recent_items = _CALM  # items, counted and fading as trouble does
+        self._recent_items = _CALM  # items, counted and decaying as incidents do
         self._items_observed: OrderedDict[str, tuple[str, ...]] = (
             OrderedDict()
-        )  # symbol → items of its last such view
-        self._resets: OrderedDict[str, SuspicionReset] = OrderedDict()  # people's, by symbol
+        )  # symbol → items of its last divergent view
+        self._resets: OrderedDict[str, SuspicionReset] = OrderedDict()  # by symbol
 
     @property
     def config(self) -> SecureConfig:
         return self._config
 
     def observe(self, troubles: Iterable[ScreeningIncident], now_ns: int, num_items: int = 1) -> None:
-        """Take in so many items with the troubles that they made. One that names no symbol concerns all."""
+        """Take in so many items with the incidents that they caused. An incident without a symbol concerns the whole
+        market.
+        """
         config = self._config
         if num_items:
             heard = _faded(self._recent_items, now_ns, config) + _THOUSANDTHS * num_items
@@ -123,7 +126,7 @@ class SuspicionMonitor:
                 self._all = add_incident(self._all, trouble, for_all, now_ns, on_at, config)
 
     def observe_once(self, trouble: ScreeningIncident, names: Sequence[str], now_ns: int) -> None:
-        """Take in the trouble of a view that rests on these items, once for as long as it rests on them."""
+        """Take in the incident of a view that rests on these items, once for as long as it rests on them."""
         symbol, told = "".join(trouble.symbols), tuple(names)
         if self._items_observed.get(symbol) == told:
             return
@@ -144,20 +147,20 @@ class SuspicionMonitor:
 
     @property
     def is_calm(self) -> bool:
-        """Whether there has been no trouble that is still known of."""
+        """Whether no incident is remembered."""
         return not self._levels and self._all == _CALM
 
     def suspicion(self, symbol: str, now_ns: int) -> str:
-        """Why SECURE is on for a symbol, in words; empty where it is off."""
+        """Why SECURE is on for a symbol, in words; empty while it is off."""
         own = self._description((_SYMBOL, symbol), now_ns)
         return own or _describe("all news", decay_level(self._all, now_ns, self._config))
 
     def source_suspicion(self, source: str, now_ns: int) -> str:
-        """Why a source is suspected, in words; empty where it is not."""
+        """Why a source is suspected, in words; empty if it is not."""
         return self._description((_SOURCE, source), now_ns)
 
     def active_suspicions(self, now_ns: int) -> list[str]:
-        """Every suspicion that stands, in words, that of all first, then by name."""
+        """Every active suspicion in words, the market-wide one first, then by name."""
         told = [_describe("all news", decay_level(self._all, now_ns, self._config))]
         told += [self._description(scope, now_ns) for scope in sorted(self._levels)]
         return [words for words in told if words]
@@ -170,10 +173,10 @@ class SuspicionMonitor:
         return _describe(f"{kind} {clean(name, _MAX_NAME_CHARS)}", decay_level(level, now_ns, self._config))
 
     def reset(self, cleared: SuspicionReset) -> list[str]:
-        """End suspicion on a person's word; what it ended, in words.
+        """End suspicion on a person's word; the suspicions that it ended, in words.
 
-        A symbol's clearing leaves other symbols, sources and all as they are: the symbol is then suspected where all
-        are. Without a symbol everything is cleared. Later trouble counts anew.
+        A symbol's reset leaves other symbols, sources and the market-wide level as they are: the symbol stays suspected
+        while the market is. Without a symbol everything is reset. Later incidents count anew.
         """
         now_ns, symbol = cleared.available_at_ns, cleared.symbol
         ended = self.active_suspicions(now_ns)
@@ -191,7 +194,7 @@ class SuspicionMonitor:
         return [told] if told else []
 
     def recent_reset(self, symbol: str, now_ns: int) -> str:
-        """By whom and why suspicion was ended within the last cool-down, of a symbol or of everything; else empty."""
+        """Who ended suspicion within the last cool-down, of a symbol or of everything, and why; empty if nobody did."""
         said = [one for name in ("", symbol) if (one := self._resets.get(name)) is not None]
         newest = max(said, key=lambda one: one.available_at_ns, default=None)
         if newest is None or now_ns - newest.available_at_ns >= self._config.cool_down_ns:
@@ -223,7 +226,7 @@ class SuspicionMonitor:
 def divergence_incident(
     symbol: str, now_ns: int, rank: float, told_by: Sequence[tuple[str, float, float]], config: SecureConfig
 ) -> ScreeningIncident | None:
-    """The trouble of a view that few ever diverged as far as, where mostly items of little trust drive it.
+    """The incident of a view that diverges further than almost all before it and rests mostly on items of little trust.
 
     `rank` 0–1 is the calibrated divergence, `told_by` the (source, trust 0–1, weight) of what the view rests on.
     """
@@ -236,7 +239,9 @@ def divergence_incident(
 
 
 def _faded(level: SuspicionLevel, now_ns: int, config: SecureConfig) -> int:
-    """What is left of its trouble, in whole thousandths; it fades by the steps of one clock, however often asked."""
+    """What is left of its incidents, in whole thousandths; it decays by the steps of one clock, however often it is
+    asked.
+    """
     if not level.trouble or now_ns <= level.at_ns:
         return level.trouble
     step_ns = max(config.half_life_ns // _STEPS, 1)
